@@ -8,8 +8,8 @@ use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet, hash};
 use crate::tuple::Tuple;
 
-/// The action of each rule, by number. Beside a live table it is of the same state as that: what a lookup
-/// found has the action that its rule had then.
+/// The action of each rule, by number. Readers of a live table see the actions of the table's state: the
+/// action of a number is the action that the rule had when the lookup found it.
 ///
 /// ```
 /// use wirespeed_classify::linear::Linear;
@@ -29,18 +29,18 @@ use crate::tuple::Tuple;
 #[derive(Clone, Debug, Default)]
 pub struct Actions(Index);
 
-/// A change is asked for so many before.
+/// Changes between a prefetch and its use.
 const AHEAD: usize = 32;
 
 impl Actions {
-    /// The action of a rule; `None` where there is none of that number.
+    /// The action of a rule; `None` if no rule has the number.
     #[inline]
     pub fn action(&self, number: u32) -> Option<u32> {
         // No two numbers have one hash.
         self.0.find(hash(number), |_| true)
     }
 
-    /// Bytes that they take.
+    /// The size in bytes.
     pub fn memory_usage(&self) -> u64 {
         self.0.memory_usage() as u64
     }
@@ -65,12 +65,12 @@ impl PartialEq for Actions {
 
 impl Eq for Actions {}
 
-/// How [`Actions`] change.
+/// A change of [`Actions`].
 #[derive(Debug)]
 pub enum ActionsChange {
-    /// Actions of some numbers, one after the other; `None` of a rule that went.
+    /// The actions of some numbers, in order; `None` for a rule that was removed.
     Some(Vec<(u32, Option<u32>)>),
-    /// All of them.
+    /// All actions.
     All(Actions),
 }
 

@@ -13,9 +13,9 @@ use crate::tuple::Tuple;
 pub struct Class<T> {
     /// The mask.
     pub mask: T,
-    /// The best rank of an entry: once something better was found, the class need not be looked at.
+    /// The best rank of an entry. A lookup that has found a better rank skips the class.
     pub best: Rank,
-    /// Values and ranks, best first; of one value there may be several.
+    /// Values and ranks, best first. Several entries may have one value.
     pub entries: Vec<(T, Rank)>,
 }
 
@@ -45,8 +45,8 @@ impl<T: Tuple> Classes<T> {
         Self(classes)
     }
 
-    /// How many entries each class of a set has, in any order: what [`of`](Self::of) would find, in the
-    /// memory of a number for each mask. O(masks of all rules).
+    /// The number of entries of each class of a set, in any order: the sizes that [`of`](Self::of) would
+    /// find. It needs the memory of a number for each mask only. O(masks of all rules).
     pub fn sizes(rules: &RuleSet<T>) -> Vec<u64> {
         let mut sizes: FxHashMap<T, u64> = FxHashMap::default();
         for (_, rule) in rules.iter() {
@@ -65,17 +65,17 @@ impl<T: Tuple> Classes<T> {
         sizes.into_values().collect()
     }
 
-    /// How many.
+    /// The number of classes.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no classes.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many match a tuple: the paper's C_m of one packet. O(n).
+    /// The number of classes that match a tuple: the paper's C_m of one packet. O(n).
     pub fn matching(&self, tuple: &T) -> usize {
         let matches =
             |class: &&Class<T>| class.entries.iter().any(|(value, _)| tuple.matches(value, &class.mask));

@@ -1,4 +1,4 @@
-//! Rules as a [`Domain`]: each type of tuple stands for it, a [`RuleSet`] is its model.
+//! Rules as a [`Domain`]: each type of tuple is a domain, and a [`RuleSet`] is its model.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use crate::rules::{Changed, RuleSet};
 use crate::tuple::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
 use crate::update::RuleUpdate;
 
-/// A set of rules that takes updates while any number of readers look up.
+/// A set of rules that takes updates while any number of readers looks up.
 pub type LiveRules<T, E, B = ()> = Live<T, E, B>;
 
-/// Why live rules could not take an update.
+/// The reason why live rules could not take an update.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// A rule can't go where it is to go.
+    /// The rule can't have this number, or can't be in the set.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// The set has outgrown its table, and another can't be built.
+    /// The set has outgrown its table, and another table can't be built.
     #[error(transparent)]
     Build(#[from] BuildError),
 }
@@ -98,13 +98,14 @@ impl<T: Tuple> Model<T> for RuleSet<T> {
 
 /// Changes of one rule in a live table.
 pub trait EditRules<T: Tuple> {
-    /// Adds a rule after all others. After an error no number is spent.
+    /// Adds a rule after all others. An error uses no number.
     fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, UpdateError>;
 
-    /// Puts a rule under a number; gives back the one that was there. After an error that one is there still.
+    /// Puts a rule under a number, and returns the rule that had the number. After an error the old rule is
+    /// still there.
     fn set(&mut self, number: u32, rule: Rule<T>) -> Result<Option<Rule<T>>, UpdateError>;
 
-    /// Takes a rule out; `None` where there is none of that number. After an error it is there still.
+    /// Removes a rule; `None` if no rule has the number. After an error the rule is still there.
     fn remove(&mut self, number: u32) -> Result<Option<Rule<T>>, UpdateError>;
 }
 

@@ -1,25 +1,25 @@
-//! [`RuleError`]: why a rule is none.
+//! [`RuleError`]: the reason why a rule is refused.
 
-/// Why a rule can't be, or can't be where it is to go.
+/// The reason why a rule is not valid, or can't have the number that was given.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// Ranges of too many prefixes.
+    /// The ranges make too many patterns.
     #[error("the ranges of a rule make {found} patterns, {limit} are allowed")]
     Patterns {
-        /// How many they make.
+        /// The number of patterns.
         found: u128,
-        /// How many may be.
+        /// The largest number allowed.
         limit: usize,
     },
-    /// A range that ends before it starts, or after the field's last number.
-    #[error("{from}-{to} is no range of {field}, whose numbers go up to {last}")]
+    /// A range that ends before it starts, or that goes past the field's largest number.
+    #[error("{from}-{to} is not a range of {field}: its numbers go up to {last}")]
     Range {
         /// The field.
         field: &'static str,
-        /// Its start.
+        /// The start of the range.
         from: u128,
-        /// Its end.
+        /// The end of the range.
         to: u128,
         /// The field's largest number.
         last: u128,
@@ -28,17 +28,17 @@ pub enum RuleError {
     #[error("there is a rule {0} already")]
     Taken(u32),
     /// A number that no rule can have.
-    #[error("{found} is no number of a rule: they go from 1 to {limit}")]
+    #[error("{found} is not a rule number: rule numbers go from 1 to {limit}")]
     Number {
         /// The number.
         found: u32,
-        /// The largest that may be.
+        /// The largest number of a rule.
         limit: u32,
     },
-    /// No number is left after the last rule's: the set has to be renumbered.
-    #[error("all {limit} numbers of rules are spent")]
+    /// The largest number is used. The set must be renumbered before a rule can come after all others.
+    #[error("no rule number is left: the largest is {limit}")]
     Spent {
-        /// How many there are.
+        /// The largest number of a rule.
         limit: u32,
     },
 }

@@ -1,9 +1,9 @@
-//! [`FieldRange`]: a range of a field's numbers, and how it becomes prefixes.
+//! [`FieldRange`]: a range of a field's numbers, and its prefixes.
 
 use crate::error::RuleError;
 use crate::tuple::Field;
 
-/// The most patterns that a rule may make: two ranges of ports make 900 at most, three of 32 bits 238,328.
+/// The most patterns of a rule. Two ranges of ports make 900 at most, three ranges of 32 bits 238,328.
 pub const MOST_PATTERNS: usize = 1 << 18;
 
 /// A range of a field's numbers, both ends included.
@@ -15,7 +15,7 @@ pub struct FieldRange {
 }
 
 impl FieldRange {
-    /// A range of numbers that the field has.
+    /// A range of the field's numbers; an error if the field has no such numbers.
     pub const fn new(field: Field, from: u128, to: u128) -> Result<Self, RuleError> {
         if from > to || to > field.all() {
             return Err(RuleError::Range { field: field.name, from, to, last: field.all() });
@@ -38,20 +38,20 @@ impl FieldRange {
         self.to
     }
 
-    /// The value and the mask of the one prefix that it is, if it is one.
+    /// The value and the mask, if the range is one prefix.
     pub fn as_prefix(&self) -> Option<(u128, u128)> {
         let mut prefixes = self.prefixes();
         let first = prefixes.next();
         first.filter(|_| prefixes.next().is_none())
     }
 
-    /// The fewest prefixes that it is made of, ascending, as value and mask: 2 · width - 2 at most.
+    /// The fewest prefixes that make the range, ascending, as value and mask: at most 2 · width - 2.
     pub fn prefixes(&self) -> impl Iterator<Item = (u128, u128)> + use<> {
         prefixes(self.field.all(), self.from, self.to)
     }
 }
 
-/// The fewest prefixes that a range of numbers up to `all` is made of, ascending, as value and mask.
+/// The fewest prefixes that make a range of numbers up to `all`, ascending, as value and mask.
 pub(crate) fn prefixes(all: u128, from: u128, to: u128) -> impl Iterator<Item = (u128, u128)> + use<> {
     let mut next = Some(from);
     std::iter::from_fn(move || {

@@ -1,6 +1,7 @@
-//! What the programs of all engines of rules share.
+//! Constants and functions that the programs of all engines of rules share.
 
-/// Bytes that hold every number up to the largest, and one above, which says that there was a larger one.
+/// The bytes of a result that holds every number up to the largest, and one number above, for "a larger
+/// number".
 pub const fn result_bytes(largest: u64) -> usize {
     match largest {
         0..0xff => 1,

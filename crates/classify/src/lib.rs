@@ -7,14 +7,14 @@
 //! ```
 //!
 //! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields
-//! of [`OpenFlowTuple`]. A [`Rule`] says which bits it looks at and what they are, with a priority and an
-//! action that is the user's own. A lookup gives the [number](RuleNumber) of the best rule that matches, 0
-//! where none does. Best is, everywhere alike: the highest priority, and among equals the lowest number,
-//! which is the rule that was inserted first ([`Rank`]).
+//! of [`OpenFlowTuple`]. A [`Rule`] has the bits that it looks at and their values, a priority, and an action
+//! that the user defines. A lookup gives the [number](RuleNumber) of the best rule that matches, or 0 if no
+//! rule matches. The best rule has the highest priority, and among equal priorities the lowest number: that
+//! rule was inserted first ([`Rank`]).
 //!
 //! # An ACL in a proxy
 //!
-//! Rules come from a file or from an administrator, connections ask.
+//! Rules come from a file or from an administrator. Each connection is a lookup.
 //!
 //! ```
 //! use wirespeed_classify::linear::Linear;
@@ -47,7 +47,7 @@
 //!
 //! # An OpenFlow-like switch
 //!
-//! Frames come in batches; each becomes a tuple, and the batch is looked up at once.
+//! Frames come in batches. Each frame becomes a tuple, and one call looks up the batch.
 //!
 //! ```
 //! use wirespeed_classify::linear::Linear;

@@ -1,4 +1,4 @@
-//! Lookups so simple that they are right: every rule is looked at, and the best that matches is the answer.
+//! Lookups that are simple enough to be right: they look at every rule and take the best that matches.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
-/// Where right answers come from.
+/// A source of right answers.
 pub trait Right<T> {
-    /// The number of the best rule that matches; 0 where none does.
+    /// The number of the best rule that matches; 0 if no rule matches.
     fn right(&self, tuple: &T) -> u32;
 }
 
-/// A set of rules that is obviously right: a linear scan, ranges compared as ranges. O(rules) a lookup.
+/// A set of rules with a linear scan, which compares ranges as ranges. A lookup is O(rules).
 #[derive(Clone, Debug)]
 pub struct Oracle<T>(pub Vec<(u32, Rule<T>)>);
 
@@ -23,7 +23,7 @@ impl<T: Tuple> Oracle<T> {
         Self(rules.sorted().into_iter().map(|(number, rule)| (number.get(), rule.clone())).collect())
     }
 
-    /// The number of the best rule that matches; 0 where none does.
+    /// The number of the best rule that matches; 0 if no rule matches.
     pub fn lookup(&self, tuple: &T) -> u32 {
         let mut best: Option<(u32, u32)> = None;
         for (number, rule) in &self.0 {

@@ -2,9 +2,9 @@
 
 use crate::tuple::{Field, Tuple};
 
-/// A value under a mask: matches the tuples whose bits are those of the value wherever the mask has one.
+/// A value under a mask. It matches a tuple if the tuple and the value have the same bits under the mask.
 ///
-/// The value has no bit beside the mask, and the mask none beside the tuple's fields, so that two patterns
+/// The value has no bits outside the mask, and the mask no bits outside the tuple's fields. So two patterns
 /// that match the same tuples are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pattern<T> {
@@ -13,7 +13,7 @@ pub struct Pattern<T> {
 }
 
 impl<T: Tuple> Pattern<T> {
-    /// A pattern; bits of the value beside the mask are dropped.
+    /// A pattern. It drops bits of the value outside the mask.
     pub fn new(value: T, mask: T) -> Self {
         let mask = mask.and(&T::USED);
         Self { value: value.and(&mask), mask }
@@ -29,19 +29,19 @@ impl<T: Tuple> Pattern<T> {
         Self::new(tuple, T::USED)
     }
 
-    /// The pattern with bits of a field as wanted, whatever it wanted of that field before.
+    /// The pattern with another value and mask for a field.
     #[must_use]
     pub fn with(self, field: &Field, value: u128, mask: u128) -> Self {
         Self::new(self.value.with(field, value & mask), self.mask.with(field, mask))
     }
 
-    /// The bits.
+    /// The value.
     #[inline]
     pub const fn value(&self) -> &T {
         &self.value
     }
 
-    /// Which bits are looked at.
+    /// The mask.
     #[inline]
     pub const fn mask(&self) -> &T {
         &self.mask

@@ -1,8 +1,8 @@
-//! [`Patterns`]: what a rule with ranges is for engines that know values and masks alone: a pattern for each
-//! combination of the prefixes that the ranges are made of.
+//! [`Patterns`]: a rule with ranges, for engines that know only values and masks: a pattern for each
+//! combination of the ranges' prefixes.
 //!
-//! Three wide ranges make fifty thousand patterns, so no rule holds them: they are made when an engine asks,
-//! one after the other. The last range's prefixes change fastest.
+//! Three wide ranges make fifty thousand patterns, so no rule holds them: the iterator makes them
+//! one by one. The last range's prefixes change fastest.
 
 use std::iter::FusedIterator;
 
@@ -15,14 +15,14 @@ use crate::tuple::{Field, Tuple};
 /// [`Rule::patterns`](crate::Rule::patterns).
 #[derive(Clone, Debug)]
 pub struct Patterns<T> {
-    /// What the rule wants without its ranges.
+    /// The pattern of the rule without its ranges.
     base: Pattern<T>,
     /// A digit for each range, the one that changes fastest last.
     digits: Vec<Digit<T>>,
     left: usize,
 }
 
-/// The prefixes of a range, one of which is in the next pattern.
+/// The prefixes of a range. The next pattern has one of them.
 #[derive(Clone, Debug)]
 struct Digit<T> {
     field: Field,
@@ -32,7 +32,7 @@ struct Digit<T> {
     pattern: Pattern<T>,
 }
 
-/// How many patterns ranges make, if a rule may have so many.
+/// The number of patterns that ranges make, if a rule may have so many.
 pub(crate) fn count(ranges: &[FieldRange]) -> Result<u32, RuleError> {
     let found = ranges.iter().map(|range| range.prefixes().count() as u128).fold(1, u128::saturating_mul);
     match u32::try_from(found) {
@@ -42,7 +42,7 @@ pub(crate) fn count(ranges: &[FieldRange]) -> Result<u32, RuleError> {
 }
 
 impl<T: Tuple> Patterns<T> {
-    /// The patterns of a pattern with ranges, which make so many.
+    /// The patterns of a pattern with ranges, and their number.
     pub(crate) fn new(base: Pattern<T>, ranges: &[FieldRange], count: usize) -> Self {
         let digit = |range: &FieldRange| Digit {
             field: range.field(),
@@ -55,7 +55,7 @@ impl<T: Tuple> Patterns<T> {
         patterns
     }
 
-    /// The one that comes after so many others. Panics where there are not as many.
+    /// The pattern at an index. Panics if the index is too large.
     pub(crate) fn nth_of(base: &Pattern<T>, ranges: &[FieldRange], nth: usize) -> Pattern<T> {
         let mut left = nth;
         let pattern = ranges.iter().rev().fold(*base, |pattern, range| {

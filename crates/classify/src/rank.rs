@@ -1,12 +1,12 @@
-//! [`Rank`]: which of two rules comes first. The one definition that the oracle, engines and kernels share.
+//! [`Rank`]: the order of rules. The oracle, engines and kernels share this one definition.
 //!
 //! ```text
 //! rank  u64   priority (32 bits) | !number (32 bits)       the larger wins; 0 is no rule
 //! ```
 //!
-//! The higher priority wins, and among equals the lower number. As one integer it can be compared at once,
-//! and be the operand of an atomic maximum, which the paper does with 8 bits of priority (Algorithm 1, line
-//! 20).
+//! The rule of higher priority wins, and among equal priorities the rule of the lower number. As one integer,
+//! a rank needs a single comparison. It can also be the operand of an atomic maximum, as in the paper with 8
+//! bits of priority (Algorithm 1, line 20).
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -16,10 +16,10 @@ use std::num::NonZeroU32;
 pub struct RuleNumber(NonZeroU32);
 
 impl RuleNumber {
-    /// The largest number: one more would have the rank of no rule where the priority is 0.
+    /// The largest number. A larger number with a priority of 0 would have the rank [`NONE`](Rank::NONE).
     pub const MOST: u32 = u32::MAX - 1;
 
-    /// A number that a lookup returned; `None` of 0, and of one that no rule has.
+    /// The number that a lookup returned; `None` for 0, and for a number that no rule has.
     pub const fn new(number: u32) -> Option<Self> {
         match NonZeroU32::new(number) {
             Some(number) if number.get() <= Self::MOST => Some(Self(number)),
@@ -52,12 +52,12 @@ impl fmt::Debug for RuleNumber {
     }
 }
 
-/// A rule's place among all: of two that match, the one with the larger rank wins.
+/// A rule's rank among all rules: of two rules that match, the rule with the larger rank wins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rank(u64);
 
 impl Rank {
-    /// Below that of any rule.
+    /// The rank of no rule, below the rank of any rule.
     pub const NONE: Self = Self(0);
 
     /// The rank of a rule, by its priority and number.
@@ -66,25 +66,25 @@ impl Rank {
         Self((priority as u64) << 32 | !number.get() as u64)
     }
 
-    /// The rank that has these bits.
+    /// The rank of these bits.
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// The integer that it is.
+    /// The rank as an integer.
     #[inline]
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// The priority; 0 of no rule.
+    /// The priority; 0 for no rule.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // 32 bits are left
     pub const fn priority(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// The number that a lookup returns: 0 of no rule.
+    /// The number that a lookup returns: 0 for no rule.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // the low half
     pub const fn result(self) -> u32 {

@@ -1,6 +1,6 @@
 //! [`Region`]: a rule with ranges as few boxes, where prefixes would make many patterns.
 //!
-//! A region says of each 16 bits of a tuple what they have to be, whatever the others are: a range of a field
+//! A region has a condition for each 16 bits of a tuple, independent of the others: a range of a field
 //! that fits in 16 bits is one. A range of a longer field is at most `2 · n - 1` regions of `n` times 16
 //! bits, three for an IPv4 address:
 //!
@@ -19,7 +19,7 @@ use crate::rule::Rule;
 use crate::spans::halves;
 use crate::tuple::{Field, Tuple};
 
-/// What is wanted of each 16 bits `x` of a tuple: `(x & mask) - least ≤ span`, unsigned and wrapping. The
+/// The condition on each 16 bits `x` of a tuple: `(x & mask) - least ≤ span`, unsigned and wrapping. The
 /// mask has no bit beside the tuple's fields, and least none beside the mask. Where the span is not 0, all
 /// bits that the mask leaves open are below those that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

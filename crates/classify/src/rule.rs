@@ -1,8 +1,8 @@
-//! [`Rule`]: what a packet has to look like, how much that matters, and what the user makes of it.
+//! [`Rule`]: a pattern of packets, a priority, and an action of the user.
 //!
 //! A rule has one [`Pattern`], a value under a mask. A rule with ranges of ports (or of any field) makes
-//! several, one for each combination of the prefixes that the ranges are made of; all are one rule, with one
-//! number. It holds the ranges and makes the patterns when they are asked for, as there may be many. See
+//! several patterns: one for each combination of the ranges' prefixes. All of them are one rule with one
+//! number. The rule holds the ranges and makes the patterns on demand, as there may be many. See
 //! [`FieldRange`].
 
 use std::sync::Arc;
@@ -26,13 +26,13 @@ pub struct Rule<T> {
     action: u32,
 }
 
-/// Ranges of a rule. What updates read comes first.
+/// The ranges of a rule. The fields that updates read come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
 struct Ranges<T> {
-    /// How many patterns the rule makes.
+    /// The number of patterns that the rule makes.
     patterns: u32,
-    /// Spans of the rule, with what it wants of other fields.
+    /// The spans of the rule, which include its other fields.
     spans: Option<Spans<T>>,
     of: Box<[FieldRange]>,
 }
@@ -43,9 +43,9 @@ impl<T: Tuple> Rule<T> {
         Self { base: pattern, ranges: None, priority, action }
     }
 
-    /// A rule whose fields are also to lie in ranges. What the pattern wants of these fields no longer
-    /// counts, and of two ranges of a field the later one does. Refused when the ranges make over
-    /// [`MOST_PATTERNS`](crate::MOST_PATTERNS) patterns.
+    /// A rule with ranges of fields. A range replaces the pattern's bits of its field, and of two ranges of a
+    /// field the later range counts. An error if the ranges make over [`MOST_PATTERNS`](crate::MOST_PATTERNS)
+    /// patterns.
     ///
     /// A range that is one prefix (one number, all numbers, 1024-2047) becomes a part of the pattern.
     ///
@@ -97,33 +97,33 @@ impl<T: Tuple> Rule<T> {
         self
     }
 
-    /// The patterns, one or more; no two match the same tuple. They are made as the iterator goes on.
+    /// The patterns, one or more. No two match the same tuple. The iterator makes them one by one.
     pub fn patterns(&self) -> Patterns<T> {
         Patterns::new(self.base, self.ranges(), self.patterns_len())
     }
 
-    /// How many [`patterns`](Self::patterns) there are.
+    /// The number of [`patterns`](Self::patterns).
     #[inline]
     pub fn patterns_len(&self) -> usize {
         self.ranges.as_ref().map_or(1, |ranges| ranges.patterns as usize)
     }
 
-    /// The pattern that comes after so many others. Panics where there are not as many.
+    /// The pattern at an index. Panics if the index is too large.
     pub fn pattern(&self, nth: usize) -> Pattern<T> {
         Patterns::nth_of(&self.base, self.ranges(), nth)
     }
 
-    /// The pattern without what the [`ranges`](Self::ranges) say, for an engine that matches ranges itself.
+    /// The pattern without the [`ranges`](Self::ranges), for an engine that matches ranges itself.
     pub const fn base(&self) -> &Pattern<T> {
         &self.base
     }
 
-    /// The ranges that are no prefixes: a field each.
+    /// The ranges that are not prefixes: one for each such field.
     pub fn ranges(&self) -> &[FieldRange] {
         self.ranges.as_ref().map_or(&[], |ranges| &ranges.of)
     }
 
-    /// What it wants of a field.
+    /// The condition of the rule on a field.
     pub fn field(&self, field: &Field) -> FieldMatch {
         match self.ranges().iter().find(|range| range.field() == *field) {
             Some(range) => FieldMatch::Range(range.from(), range.to()),
@@ -134,7 +134,7 @@ impl<T: Tuple> Rule<T> {
         }
     }
 
-    /// Whether a tuple matches. By its ranges, not by its patterns.
+    /// Whether a tuple matches. It compares ranges, and makes no patterns.
     pub fn matches(&self, tuple: &T) -> bool {
         self.base.matches(tuple)
             && self
@@ -143,7 +143,7 @@ impl<T: Tuple> Rule<T> {
                 .all(|range| (range.from()..=range.to()).contains(&tuple.field(&range.field())))
     }
 
-    /// How much it matters: the higher wins.
+    /// The priority: the rule of higher priority wins.
     #[inline]
     pub const fn priority(&self) -> u32 {
         self.priority
@@ -155,12 +155,12 @@ impl<T: Tuple> Rule<T> {
         self.action
     }
 
-    /// Whether it wants the same as another of all fields, so that only priorities and actions may differ.
+    /// Whether both rules have the same condition on every field; priorities and actions may differ.
     pub(crate) fn has_patterns_of(&self, other: &Self) -> bool {
         (&self.base, &self.ranges) == (&other.base, &other.ranges)
     }
 
-    /// Its ranges of each 16 bits, if all of these are ranges.
+    /// The ranges of each 16 bits, if all conditions are such ranges.
     #[inline(always)]
     pub(crate) fn spans(&self) -> Option<Spans<T>> {
         match &self.ranges {
@@ -169,7 +169,7 @@ impl<T: Tuple> Rule<T> {
         }
     }
 
-    /// Asks for what it holds beside itself.
+    /// Prefetches the memory that it holds beside itself.
     #[inline]
     pub(crate) fn fetch(&self) {
         if let Some(ranges) = &self.ranges {
@@ -179,7 +179,7 @@ impl<T: Tuple> Rule<T> {
         }
     }
 
-    /// Bytes that it holds beside itself.
+    /// The bytes that it holds beside itself.
     pub(crate) fn heap(&self) -> usize {
         self.ranges.as_ref().map_or(0, |ranges| size_of::<Ranges<T>>() + size_of_val(&*ranges.of))
     }

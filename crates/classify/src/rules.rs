@@ -1,9 +1,9 @@
-//! [`RuleSet`]: rules under numbers that stay.
+//! [`RuleSet`]: rules with numbers that do not change.
 //!
-//! A lookup returns a rule's number. The number also decides among rules of one priority: the lower one wins.
-//! [`insert`] gives the number after the largest that there ever was, so that of equals the one inserted
-//! first wins; a number that came free is used again only where the user says so ([`insert_at`]), as that
-//! puts the new rule before those of higher numbers.
+//! A lookup returns a rule's number. The number also decides between rules of equal priority: the lower
+//! number wins. [`insert`] gives the number after the largest number ever used, so that among equals the rule
+//! inserted first wins. A free number is used again only if the user gives it ([`insert_at`]): the new rule
+//! then comes before rules of higher numbers.
 //!
 //! [`insert`]: RuleSet::insert
 //! [`insert_at`]: RuleSet::insert_at
@@ -25,7 +25,7 @@ use crate::update::RuleUpdate;
 pub struct RuleSet<T> {
     /// Rules with their numbers, in any order.
     places: HugeVec<Place<T>>,
-    /// Places without a rule.
+    /// The places without a rule.
     free: Vec<u32>,
     /// Places by number.
     index: Index,
@@ -36,52 +36,52 @@ pub struct RuleSet<T> {
     changes: Option<Changes<T>>,
 }
 
-/// Where a rule is, in lines of its own: those of 5-tuples are in one.
+/// The place of a rule, in cache lines of its own: a rule of 5-tuples takes one line.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 struct Place<T> {
     rule: Option<Rule<T>>,
-    /// Number of the rule, or of the last one that there was.
+    /// The number of the rule, or of the last rule that was here.
     number: RuleNumber,
 }
 
-/// What engines look up in: a pattern, and the rank of its rule. Several entries may be of one rule.
+/// An entry of an engine: a pattern, and the rank of its rule. Several entries may belong to one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<T> {
-    /// What it matches.
+    /// The pattern.
     pub pattern: Pattern<T>,
-    /// Its rule's rank, and in it its number and priority.
+    /// The rank of the rule, with its number and priority.
     pub rank: Rank,
 }
 
-/// A rule that came, went or is another than before.
+/// A rule that was added, removed or replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed<T> {
-    /// Its number.
+    /// The number of the rule.
     pub number: RuleNumber,
-    /// Where it was put, or was.
+    /// The place where the rule is, or was.
     place: u32,
-    /// What it was; `None` of one that came.
+    /// The rule before; `None` for a rule that was added.
     pub before: Option<Rule<T>>,
 }
 
-/// The changes since they were taken last.
+/// The changes since the last [`take_changed`](RuleSet::take_changed).
 #[derive(Clone, Debug)]
 struct Changes<T> {
-    /// Rules that changed, each as it was before its first change.
+    /// The rules that changed, each as before its first change.
     all: Vec<Changed<T>>,
     numbers: FxHashSet<u32>,
-    /// Whether a rule changed that had changed before, perhaps back.
+    /// Whether a rule changed more than once, perhaps back.
     is_again: bool,
     /// The last number when all changes were let stand.
     last: u32,
 }
 
-/// What an update reads is asked for so many updates before.
+/// Updates between a prefetch and its use.
 const AHEAD: usize = 32;
 
 impl<T: Tuple> RuleSet<T> {
-    /// No rules yet.
+    /// An empty set.
     pub fn new() -> Self {
         Self {
             places: HugeVec::new(),
@@ -94,14 +94,14 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
-    /// Adds a rule after all others: its number is one more than the largest that there ever was. O(1).
+    /// Adds a rule after all others: its number is one more than the largest number ever used. O(1).
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, RuleError> {
         let number = self.next()?;
         self.put(number, Some(&rule));
         Ok(number)
     }
 
-    /// Adds a rule under a number that none has. O(1).
+    /// Adds a rule under a number that no rule has. O(1).
     pub fn insert_at(&mut self, number: u32, rule: Rule<T>) -> Result<RuleNumber, RuleError> {
         match self.place(number) {
             Some(_) => Err(RuleError::Taken(number)),
@@ -109,7 +109,7 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
-    /// Puts a rule under a number; gives back the one that was there. O(1).
+    /// Puts a rule under a number, and returns the rule that had the number. O(1).
     pub fn set(&mut self, number: u32, rule: Rule<T>) -> Result<(RuleNumber, Option<Rule<T>>), RuleError> {
         let number = checked(number)?;
         let before = self.rule(number.get()).cloned();
@@ -117,14 +117,14 @@ impl<T: Tuple> RuleSet<T> {
         Ok((number, before))
     }
 
-    /// Takes a rule out; `None` where there is none of that number. O(1).
+    /// Removes a rule; `None` if no rule has the number. O(1).
     pub fn remove(&mut self, number: u32) -> Option<Rule<T>> {
         let before = self.rule(number)?.clone();
         self.put(RuleNumber::new(number)?, None);
         Some(before)
     }
 
-    /// Makes a change; whether it changed anything.
+    /// Makes a change. Returns whether the set is different.
     pub fn apply(&mut self, update: &RuleUpdate<T>) -> Result<bool, RuleError> {
         match update {
             RuleUpdate::Insert(rule) => self.next().map(|number| self.put(number, Some(rule))),
@@ -135,8 +135,8 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
-    /// Makes changes in order, up to one that can't be made; how many changed anything. Faster than one by
-    /// one: what many of them read is on its way at once.
+    /// Makes changes in order, up to a change that fails. Returns the number of changes that made a
+    /// difference. It is faster than single changes, because it prefetches for many changes at once.
     pub fn apply_all<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u RuleUpdate<T>>,
@@ -173,14 +173,14 @@ impl<T: Tuple> RuleSet<T> {
         (changed, Ok(()))
     }
 
-    /// Asks for where the place of a change's rule is to be found.
+    /// Prefetches the index entry of the rule of a change.
     fn fetch_index(&self, update: &RuleUpdate<T>) {
         if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update {
             self.index.fetch(hash(*number));
         }
     }
 
-    /// Asks for what the rule that a change finds holds beside itself.
+    /// Prefetches the memory that the rule of a change holds beside itself.
     fn fetch_held(&self, update: &RuleUpdate<T>) {
         if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update
             && let Some(rule) = self.rule(*number)
@@ -189,7 +189,7 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
-    /// Asks for all that a change will read after so many others.
+    /// Prefetches the memory that a change will read after a number of other changes.
     fn fetch(&self, update: &RuleUpdate<T>, after: usize) {
         if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
             rule.fetch();
@@ -203,7 +203,7 @@ impl<T: Tuple> RuleSet<T> {
         there.or_else(next).into_iter().for_each(|place| prefetch_all(&self.places[place]));
     }
 
-    /// Rules with the numbers 1, 2, 3 and so on in the order of these. O(n log n).
+    /// The rules in their order, with the numbers 1, 2, 3 and so on. O(n log n).
     #[must_use]
     pub fn renumbered(&self) -> Self {
         self.sorted().into_iter().map(|(_, rule)| rule.clone()).collect()
@@ -214,7 +214,7 @@ impl<T: Tuple> RuleSet<T> {
         RuleNumber::new(self.last.saturating_add(1)).ok_or(RuleError::Spent { limit: RuleNumber::MOST })
     }
 
-    /// Puts a rule or none under a number; whether that is another than before.
+    /// Puts a rule or none under a number. Returns whether the set is different.
     fn put(&mut self, number: RuleNumber, rule: Option<&Rule<T>>) -> bool {
         let found = self.index.look(hash(number.get()), |_, _| true);
         let there = found.map(|(_, place)| place as usize);
@@ -277,7 +277,7 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
-    /// Where the rule of a number is.
+    /// The place of the rule of a number.
     #[inline]
     fn place(&self, number: u32) -> Option<usize> {
         // No two numbers have one hash.
@@ -295,7 +295,7 @@ impl<T: Tuple> RuleSet<T> {
         self.at(self.place(number)?)
     }
 
-    /// What a rule is that changed; `None` of one that went. Sooner than by its number.
+    /// The rule after a change; `None` for a rule that was removed. It is faster than a lookup of the number.
     #[inline]
     pub fn now(&self, changed: &Changed<T>) -> Option<&Rule<T>> {
         match self.places.get(changed.place as usize) {
@@ -304,27 +304,27 @@ impl<T: Tuple> RuleSet<T> {
         }
     }
 
-    /// The action of the rule that a lookup returned; `None` of 0.
+    /// The action of the rule that a lookup returned; `None` for 0.
     pub fn action(&self, result: u32) -> Option<u32> {
         self.rule(result).map(Rule::action)
     }
 
-    /// How many rules.
+    /// The number of rules.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// How many entries: the patterns of all rules.
+    /// The number of entries: the patterns of all rules.
     pub const fn entries_len(&self) -> u64 {
         self.patterns
     }
 
-    /// The largest number that was ever given: no lookup returns a larger one.
+    /// The largest number ever given: no lookup returns a larger number.
     pub const fn last_number(&self) -> u32 {
         self.last
     }
@@ -341,12 +341,13 @@ impl<T: Tuple> RuleSet<T> {
         rules
     }
 
-    /// What engines look up in, in any order.
+    /// The entries of all rules, in any order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<T>> {
         self.iter().flat_map(|(number, rule)| Entry::of(number, rule))
     }
 
-    /// What engines look up in, best first, those of one rule in the order of its patterns. O(n log n).
+    /// The entries of all rules, best first; the entries of one rule are in the order of its patterns. O(n
+    /// log n).
     pub fn ranked(&self) -> Vec<Entry<T>> {
         let mut rules: Vec<_> =
             self.iter().map(|(number, rule)| (Rank::new(rule.priority(), number), number, rule)).collect();
@@ -354,21 +355,21 @@ impl<T: Tuple> RuleSet<T> {
         rules.into_iter().flat_map(|(_, number, rule)| Entry::of(number, rule)).collect()
     }
 
-    /// Collects what changes from now on, for [`take_changed`](Self::take_changed).
+    /// Collects changes from now on, for [`take_changed`](Self::take_changed).
     pub fn track(&mut self) {
         let (all, numbers) = (Vec::new(), FxHashSet::default());
         self.changes = Some(Changes { all, numbers, is_again: false, last: self.last });
     }
 
-    /// The rules that are others than when this was called last (or since [`track`](Self::track)), each once.
-    /// What they are now is in the set.
+    /// The rules that changed since the last call (or since [`track`](Self::track)), each once. The set has
+    /// them as they are now.
     pub fn take_changed(&mut self) -> Vec<Changed<T>> {
         let mut all = Vec::new();
         self.append_changed(&mut all);
         all
     }
 
-    /// Appends what [`take_changed`](Self::take_changed) gives.
+    /// Appends the changes that [`take_changed`](Self::take_changed) returns.
     pub(crate) fn append_changed(&mut self, all: &mut Vec<Changed<T>>) {
         // Nobody else looks at them meanwhile.
         let Some(mut changes) = self.changes.take() else { return };
@@ -398,14 +399,14 @@ impl<T: Tuple> RuleSet<T> {
         self.changes = changes;
     }
 
-    /// Bytes that it holds.
+    /// The size in bytes.
     pub fn memory_usage(&self) -> u64 {
         let places = self.places.capacity() * size_of::<Place<T>>() + self.free.capacity() * 4;
         (places + self.index.memory_usage() + self.heap) as u64
     }
 }
 
-/// A rule's number, if it can be one.
+/// The number of a rule, if it is valid.
 fn checked(number: u32) -> Result<RuleNumber, RuleError> {
     let limit = RuleNumber::MOST;
     RuleNumber::new(number).ok_or(RuleError::Number { found: number, limit })

@@ -1,5 +1,5 @@
-//! [`Seeded`]: hashes what users choose for the control planes, so that chosen ones don't collide: folded
-//! products with a seed.
+//! [`Seeded`]: a hash of values that users choose, for the control planes, so that chosen values don't
+//! collide: folded products with a seed.
 
 use std::hash::{BuildHasher, Hasher};
 

@@ -1,5 +1,6 @@
-//! [`Spans`]: what a rule wants of each 16 bits of a tuple, where all of these are ranges. Prefixes of
-//! addresses and ranges of ports are: of a prefix one is exact, or all, or begins with some bits.
+//! [`Spans`]: the condition of a rule on each 16 bits of a tuple, if all of these are ranges. Prefixes of
+//! addresses and ranges of ports are such ranges: each 16 bits of a prefix are exact, or any, or begin with
+//! some bits.
 
 use crate::expand::FieldRange;
 use crate::pattern::Pattern;

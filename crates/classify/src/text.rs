@@ -1,4 +1,4 @@
-//! Rules in words: `src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3`.
+//! Rules as text: `src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,20 +9,20 @@ use crate::pattern::Pattern;
 use crate::rule::Rule;
 use crate::tuple::{FieldMatch, Kind, Tuple, TupleError, decimal, protocol_number};
 
-/// Text that is no rule.
+/// Text that is not a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleTextError {
-    /// Text that says nothing, as a line that was cut would.
+    /// Text without a field, a priority or an action, as in a line that was cut off.
     #[error("nothing is said: a rule of all packets is written priority=0")]
     Empty,
-    /// Something in it is no field, or no value of one.
+    /// A word that is not a field, or not a value of its field.
     #[error(transparent)]
     Tuple(#[from] TupleError),
-    /// Its ranges can't be.
+    /// Ranges that a rule can't have.
     #[error(transparent)]
     Rule(#[from] RuleError),
-    /// A priority or an action that is no decimal number of 32 bits without leading zeros.
+    /// A priority or an action that is not a decimal number of 32 bits without leading zeros.
     #[error("{0:?} is no {1}")]
     Number(String, &'static str),
 }
@@ -30,7 +30,7 @@ pub enum RuleTextError {
 impl<T: Tuple> FromStr for Rule<T> {
     type Err = RuleTextError;
 
-    /// Reads fields in any order, as `V`, `V/LENGTH`, `V/MASK`, `FROM-TO` or `*`; those that are not given
+    /// Reads fields in any order, as `V`, `V/LENGTH`, `V/MASK`, `FROM-TO` or `*`. A field that is not given
     /// may be anything. A priority or an action that is not given is 0.
     fn from_str(text: &str) -> Result<Self, RuleTextError> {
         let mut parts = Parts::<T>::default();
@@ -59,7 +59,7 @@ fn whole(number: &str, what: &'static str) -> Result<u32, RuleTextError> {
     parsed.ok_or_else(|| RuleTextError::Number(number.to_owned(), what))
 }
 
-/// A rule as its words come; readers of other formats add theirs.
+/// The parts of a rule, as text is read. Readers of other formats add theirs.
 #[derive(Debug)]
 pub(crate) struct Parts<T> {
     pattern: Pattern<T>,
@@ -77,7 +77,7 @@ impl<T: Tuple> Default for Parts<T> {
 }
 
 impl<T: Tuple> Parts<T> {
-    /// Adds what is wanted of a field, by its name.
+    /// Adds the condition on a field, by its name.
     pub(crate) fn field(&mut self, name: &str, value: &str) -> Result<(), RuleTextError> {
         let field = T::field_of(name).ok_or_else(|| crate::tuple::no_field::<T>(name))?;
         let wanted = field.parse_match(value).map_err(TupleError::from)?;

@@ -7,11 +7,11 @@ use crate::rule::Rule;
 /// A change of one rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RuleUpdate<T> {
-    /// A rule comes after all others, with the next number.
+    /// Adds a rule after all others, with the next number.
     Insert(Rule<T>),
-    /// The rule of this number is this one from now on, whether there was one or not.
+    /// Puts a rule under a number, and replaces the rule that had it, if any.
     Set(u32, Rule<T>),
-    /// There is no rule of this number any more. One that isn't there is no error.
+    /// Removes the rule of a number. It is no error if there is none.
     Remove(u32),
 }
 

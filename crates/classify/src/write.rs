@@ -19,27 +19,27 @@ use crate::rules::RuleSet;
 use crate::tuple::{Field, FieldMatch, Kind, Tuple};
 use crate::update::RuleUpdate;
 
-/// Why something could not be written.
+/// The reason why a write failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The operating system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A rule that a filter of ClassBench can't say.
-    #[error("rule {number} is no filter of ClassBench: its {field} is {wanted}")]
+    /// A rule that a filter of ClassBench can't express.
+    #[error("rule {number} can't be a filter of ClassBench: its {field} is {wanted}")]
     NotAFilter {
-        /// Its number.
+        /// The number of the rule.
         number: RuleNumber,
         /// The field.
         field: &'static str,
-        /// What it wants of it.
+        /// The condition on the field.
         wanted: String,
     },
 }
 
-/// Writes a set in the plain form, by number; numbers are written where they aren't consecutive from 1 on, so
-/// that it reads back the same. `out` is written in small pieces: hand over a buffered one.
+/// Writes a set in the plain form, by number. It writes numbers that aren't consecutive from 1 on, so that a
+/// reader gets the same set. Writes are small: give it a buffered `out`.
 pub fn write_rules<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<(), WriteError> {
     for (next, (number, rule)) in (1..).zip(rules.sorted()) {
         // Reading goes on from the largest number.
@@ -51,9 +51,9 @@ pub fn write_rules<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<
     Ok(())
 }
 
-/// Writes a set of 5-tuples as filters of ClassBench, best first, as there the first wins. Priorities,
-/// actions and numbers are lost. Refused where a filter can't say it: ports under a mask that is no prefix,
-/// and addresses under one.
+/// Writes a set of 5-tuples as filters of ClassBench, best first, as the first filter that matches wins.
+/// Priorities, actions and numbers are lost. An error if a filter can't express a rule: an address or ports
+/// under a mask that is not a prefix.
 pub fn write_classbench<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut ranked = rules.sorted();
     ranked.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.priority()));
@@ -79,7 +79,7 @@ fn filter<T: Tuple>(number: RuleNumber, rule: &Rule<T>) -> Result<Vec<String>, W
     fields.map(|field| column(rule, field).ok_or_else(|| refused(field))).collect()
 }
 
-/// A field as a filter has it; `None` where it can't.
+/// A field as a column of a filter; `None` if a filter can't express it.
 fn column<T: Tuple>(rule: &Rule<T>, field: &Field) -> Option<String> {
     let range = |from: u128, to: u128| format!("{from} : {to}");
     match (field.kind, rule.field(field)) {
@@ -97,12 +97,12 @@ fn column<T: Tuple>(rule: &Rule<T>, field: &Field) -> Option<String> {
     }
 }
 
-/// Writes a trace, a tuple in words on each line.
+/// Writes a trace, a tuple as text on each line.
 pub fn write_trace<T: Tuple>(tuples: &[T], out: &mut dyn Write) -> io::Result<()> {
     tuples.iter().try_for_each(|tuple| writeln!(out, "{tuple}"))
 }
 
-/// Writes updates, a line each.
+/// Writes updates, one on each line.
 pub fn write_updates<T: Tuple>(updates: &[RuleUpdate<T>], out: &mut dyn Write) -> io::Result<()> {
     updates.iter().try_for_each(|update| match update {
         RuleUpdate::Insert(rule) => writeln!(out, "A {rule}"),

@@ -1,9 +1,9 @@
-//! What an update costs GALE: accesses to the memory of the device that has its table (GAMT, section 5.3 and
-//! Figure 14).
+//! The cost of an update in GALE: accesses to the memory of the device that has its table (GAMT, section 5.3
+//! and Figure 14).
 //!
 //! GALE keeps no copy of the table on the host. The device has for each entry the length of the prefix that
 //! it is of, and an update is a kernel with a thread for each entry in the range of its prefix. One access is
-//! one element that a thread loads or writes, whatever the hardware makes of neighbours. What is counted:
+//! one element that a thread loads or writes, even if the hardware joins neighbours. The accesses are:
 //!
 //! | update | loads | writes |
 //! |---|---|---|
@@ -35,7 +35,7 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// What it costs to bring a table up to date after one change: `engine` is as before it, `rib` as after
+    /// The accesses that bring a table up to date after one change: `engine` is as before it, `rib` as after
     /// it, and `prefix` what was inserted, replaced or removed. O(entries covered).
     ///
     /// GALE makes changes one by one; several are the sum of each after the other, with an

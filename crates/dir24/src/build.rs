@@ -40,7 +40,7 @@ pub(super) const LEN24: SectionId = SectionId(0);
 /// The lengths of the entries of chunks.
 pub(super) const LEN8: SectionId = SectionId(1);
 
-/// Why the form's images can be written to.
+/// The reason why the form's images can be written to.
 pub(super) const OWN: &str = "an image that was built is in memory";
 
 impl Engine<V4> for Dir24 {

@@ -4,14 +4,14 @@
 //! The layout is that of Gupta, Lin and McKeown ("Routing lookups in hardware at memory access speeds",
 //! INFOCOM 1998), which PacketShader (SIGCOMM 2010) put on a GPU, DPDK has as `rte_fib`, and GALE (Zhao et
 //! al., "Exploiting graphics processors for high-performance IP lookup in software routers", INFOCOM 2011)
-//! made updatable by a length beside each entry. A lookup is one read for nearly every key and never more
-//! than two; the price is memory, at least 16 MB however few routes there are, so that the read is rarely of
+//! made updatable with a length beside each entry. A lookup is one read for nearly every key and never more
+//! than two. The price is memory: at least 16 MB even for few routes, so that the read rarely hits
 //! a near cache.
 //!
-//! Choose it as what other engines are compared with, or where memory and caches are there to be filled: on
+//! Choose it as the baseline of comparisons, or if memory and caches are plentiful. On
 //! the real table with 62 next hops `wirespeed-fold` takes a quarter of the memory and is faster for random
-//! keys, while for keys drawn by prefix this one was the faster in batches, as long as most of its 16 MB
-//! could stay in the last cache.
+//! keys. For keys drawn by prefix, this engine was faster in batches, as long as most of its 16 MB
+//! could stay in the last-level cache.
 //!
 //! [`Dir24`] is the control plane, [`Dir24Table`] looks up, and [`accesses`] counts what an update costs GALE
 //! on its device.

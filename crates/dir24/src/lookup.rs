@@ -37,9 +37,9 @@ use super::prefetch::prefetch;
 const BLOCK: usize = 16;
 /// Keys that lead on, after which they are seen to.
 const PENDING: usize = 64;
-/// How far ahead of its read, in keys, an entry is asked for.
+/// The distance in keys from the prefetch of an entry to its read.
 const AHEAD: usize = 128;
-/// How far ahead keys are asked for themselves.
+/// The distance in keys from the prefetch of a key to its read.
 const KEYS_AHEAD: usize = 512;
 
 impl Lookup<V4> for Dir24Table {

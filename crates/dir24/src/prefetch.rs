@@ -1,6 +1,6 @@
 //! [`prefetch`], which is all that a batch needs beyond safe code: the only unsafe code of this crate.
 
-/// Asks for what will be read soon, wherever that is, into the second cache and not the first, which measured
+/// Prefetches memory that will be read soon, into the second-level cache and not the first, which measured
 /// far better (the numbers are in `lookup.rs`).
 #[inline]
 pub(super) fn prefetch<T>(at: *const T) {

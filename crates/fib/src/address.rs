@@ -43,7 +43,7 @@ impl Family {
         }
     }
 
-    /// The family in names of kernels: `v4` or `v6`.
+    /// The family's name in kernel names: `v4` or `v6`.
     pub const fn short_name(self) -> &'static str {
         match self {
             Self::V4 => "v4",
@@ -61,7 +61,8 @@ impl Display for Family {
     }
 }
 
-/// An address of either family: an unsigned integer of [`BITS`](Self::BITS) bits, ordered as written.
+/// An address of one of the two families: an unsigned integer of [`BITS`](Self::BITS) bits, ordered as
+/// written.
 pub trait Address:
     Copy
     + Ord
@@ -100,22 +101,22 @@ pub trait Address:
     /// Octet `index`, 0 the most significant. Panics when `index >= OCTETS`.
     fn octet(self, index: usize) -> u8;
 
-    /// The first two octets as a number: where an engine's first level of 16 bits begins.
+    /// The first two octets as a number: the index into an engine's first level of 16 bits.
     fn first_16(self) -> u16;
 
-    /// The `count` bits from bit `from` on, as a number: what a step of a multi-bit trie reads. `count` is
-    /// from 1 to 32, and they all lie inside.
+    /// The `count` bits from bit `from` on, as a number, for a step of a multi-bit trie. `count` is from 1 to
+    /// 32, and all bits lie inside the address.
     fn bits(self, from: u8, count: u8) -> u32;
 
     /// The address with octet `index` replaced. Panics when `index >= OCTETS`.
     #[must_use]
     fn with_octet(self, index: usize, octet: u8) -> Self;
 
-    /// The first `len` bits kept, the others zero. `len` may be 0 and at most [`BITS`](Self::BITS).
+    /// Keeps the first `len` bits and clears the others. `len` is from 0 to [`BITS`](Self::BITS).
     #[must_use]
     fn keep(self, len: u8) -> Self;
 
-    /// The first `len` bits kept, the others one: the last address of the prefix of that length.
+    /// Keeps the first `len` bits and sets the others: the last address of the prefix of that length.
     #[must_use]
     fn fill(self, len: u8) -> Self;
 
@@ -137,7 +138,7 @@ pub trait Address:
     /// The address in the standard library's type.
     fn to_ip(self) -> IpAddr;
 
-    /// Takes a standard-library address; `None` when it is of the other family.
+    /// Converts a standard-library address. `None` if it has the other family.
     fn from_ip(address: IpAddr) -> Option<Self>;
 }
 
@@ -163,7 +164,7 @@ macro_rules! address {
 
             #[inline]
             fn octet(self, index: usize) -> u8 {
-                // A shift, where indexing the bytes would go through memory.
+                // A shift is used because indexing the bytes would go through memory.
                 assert!(index < Self::OCTETS);
                 (self.0 >> (8 * (Self::OCTETS - 1 - index))) as u8
             }
@@ -176,7 +177,7 @@ macro_rules! address {
             #[inline]
             fn bits(self, from: u8, count: u8) -> u32 {
                 debug_assert!((1..=32).contains(&count) && from + count <= Self::BITS);
-                // What is shifted out in front is what came before.
+                // The left shift drops the bits before `from`.
                 ((self.0 << from) >> (Self::BITS - count)) as u32
             }
 

@@ -1,4 +1,4 @@
-//! Addresses as a [`Domain`]: [`V4`] and [`V6`] stand for it, a [`Rib`] is its model.
+//! Addresses as a [`Domain`]: the types [`V4`] and [`V6`] are the domains, and a [`Rib`] is their model.
 
 use std::ops::Range;
 
@@ -38,8 +38,8 @@ macro_rules! domain {
 domain!(V4);
 domain!(V6);
 
-/// Engines are told of a prefix that changed again and again once, and in order, which finds more of the
-/// caches warm.
+/// Engines get a prefix that changed several times only once. They get prefixes in order, which uses the
+/// caches better.
 impl<A: Address> Model<A> for Rib<A> {
     fn source(&self) -> &Self {
         self

@@ -1,4 +1,4 @@
-//! [`Fib`]: what a source of routes holds, both families and the next hops they share.
+//! [`Fib`]: the routes of a source, of both families, and their next hops.
 
 use ipnet::IpNet;
 
@@ -14,7 +14,7 @@ pub struct Fib {
     pub v4: Rib<V4>,
     /// IPv6 routes.
     pub v6: Rib<V6>,
-    /// What the next-hop indexes of both stand for.
+    /// The texts of the next-hop indexes of both families.
     pub next_hops: NextHops,
 }
 
@@ -32,7 +32,7 @@ impl Fib {
         self.v4.is_empty() && self.v6.is_empty()
     }
 
-    /// Applies an update of either family; whether the table is another one after it.
+    /// Applies an update of either family. Returns whether the table changed.
     pub fn apply(&mut self, update: &AnyUpdate) -> bool {
         match update {
             AnyUpdate::V4(update) => self.v4.apply(update),
@@ -51,7 +51,7 @@ pub enum AnyUpdate {
 }
 
 impl AnyUpdate {
-    /// The prefix is reached through the next hop.
+    /// Makes an announcement of a prefix with a next hop.
     pub fn announce(prefix: impl Into<IpNet>, next_hop: NextHop) -> Self {
         match prefix.into() {
             IpNet::V4(prefix) => Self::V4(Update::announce(prefix, next_hop)),
@@ -59,7 +59,7 @@ impl AnyUpdate {
         }
     }
 
-    /// The prefix is no longer in the table.
+    /// Makes a withdrawal of a prefix.
     pub fn withdraw(prefix: impl Into<IpNet>) -> Self {
         match prefix.into() {
             IpNet::V4(prefix) => Self::V4(Update::withdraw(prefix)),
@@ -76,19 +76,18 @@ impl AnyUpdate {
     }
 }
 
-/// An address type that has its part in a [`Fib`]: what code for either family takes the part of its own
-/// from.
+/// An address type with its part of a [`Fib`], for code that works for both families.
 pub trait InFib: Address {
     /// The routes of this family.
     fn rib(fib: &Fib) -> &Rib<Self>;
 
-    /// The routes of this family, and the next hops, taken out.
+    /// Takes the routes of this family, and the next hops.
     fn into_rib(fib: Fib) -> (Rib<Self>, NextHops);
 
-    /// The update, where it is of this family.
+    /// The update, if it has this family.
     fn update(update: &AnyUpdate) -> Option<Update<Self>>;
 
-    /// The update as one of either family.
+    /// Converts an update of this family.
     fn any(update: Update<Self>) -> AnyUpdate;
 }
 

@@ -1,17 +1,17 @@
-//! What every IP engine of Wirespeed shares: addresses and prefixes, next hops, the routing table ([`Rib`])
-//! and its changes, its statistics, readers and writers, synthetic tables and traces.
+//! The common base of Wirespeed's IP engines: addresses and prefixes, next hops, the routing table ([`Rib`])
+//! and its changes, statistics, readers and writers, synthetic tables and traces.
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `text` | readers and writers of text and JSON ([`read`], [`write`](mod@write)), and what a table looks like, in numbers ([`stats`]) |
-//! | `mrt` | MRT, read and written; `text` with it |
-//! | `compression` | compressed files, by magic number; `gzip`, `bzip2` and `zstd` alone; `text` with them |
+//! | `text` | readers and writers of text and JSON ([`read`], [`write`](mod@write)), and statistics of tables ([`stats`]) |
+//! | `mrt` | reading and writing MRT; includes `text` |
+//! | `compression` | compressed files, recognised by magic number. `gzip`, `bzip2` and `zstd` are also features of their own; all include `text` |
 //! | `capture` | traces from captures, pcap and pcapng ([`trace::capture`]) |
 //! | `synth` | synthetic tables and updates ([`synth`]), and generated traces ([`trace::keys`]) |
 //! | `parallel` | batches on the threads of a pool ([`Lookup::par_lookup_batch`]) |
 //!
-//! All are on by default. A file in a format that the build leaves out is recognised all the same, and
-//! refused by an error that names the feature.
+//! All are on by default. A file in a format that the build leaves out is still recognised, and refused by an
+//! error that names the feature.
 
 pub mod address;
 

@@ -1,21 +1,21 @@
-//! Next hops: an index into the user's own table, and the interner that remembers what each index stands for.
+//! Next hops: indexes into the user's own table, and the texts that the indexes stand for.
 
 use std::fmt;
 
 use bytemuck::{Pod, Zeroable};
 use rustc_hash::FxHashMap;
 
-/// A next hop: what a lookup returns. An index from 1 in the order in which next hops first appeared;
-/// 0 is [`NONE`](Self::NONE), no route.
+/// A next hop: the result of a lookup. Indexes start at 1, in the order in which next hops first appeared; 0
+/// is [`NONE`](Self::NONE), no route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Pod, Zeroable)]
 #[repr(transparent)]
 pub struct NextHop(pub u32);
 
 impl NextHop {
-    /// No route. A route may also carry it: it then makes a hole in what covers it.
+    /// No route. A route with this next hop makes a hole in the prefix that covers it.
     pub const NONE: Self = Self(0);
 
-    /// Whether this is a next hop at all.
+    /// Whether there is a next hop.
     #[inline]
     pub const fn is_some(self) -> bool {
         self.0 != 0
@@ -28,11 +28,11 @@ impl fmt::Display for NextHop {
     }
 }
 
-/// The user's next hops by index: an address, a number, a word, or a group of these, as its text in the
-/// source.
+/// The user's next hops by index. A next hop is an address, a number, a word or a group of these, kept as the
+/// source's text.
 #[derive(Clone, Debug, Default)]
 pub struct NextHops {
-    // A text is held twice; there are thousands of next hops where there are millions of routes.
+    // Each text is stored twice: there are thousands of next hops for millions of routes.
     texts: Vec<Box<str>>,
     index: FxHashMap<Box<str>, NextHop>,
 }
@@ -43,7 +43,7 @@ impl NextHops {
         Self::default()
     }
 
-    /// The index of a next hop, a new one at its first appearance. O(length).
+    /// The index of a next hop. A new next hop gets a new index. O(length).
     pub fn intern(&mut self, text: &str) -> Result<NextHop, TooManyNextHops> {
         if let Some(&known) = self.index.get(text) {
             return Ok(known);
@@ -54,22 +54,22 @@ impl NextHops {
         Ok(new)
     }
 
-    /// The index of a next hop that has appeared.
+    /// The index of a next hop. `None` if it was never interned.
     pub fn find(&self, text: &str) -> Option<NextHop> {
         self.index.get(text).copied()
     }
 
-    /// What an index stands for; `None` for [`NextHop::NONE`] and for an index that was never given out.
+    /// The text of an index. `None` for [`NextHop::NONE`] and for an index that was never given out.
     pub fn text(&self, next_hop: NextHop) -> Option<&str> {
         let index = usize::try_from(next_hop.0).ok()?.checked_sub(1)?;
         self.texts.get(index).map(|text| &**text)
     }
 
-    /// The texts as bytes, to be kept beside an image: each with its length before it, 4 bytes little-endian.
+    /// The texts as bytes, for storing beside an image: each text after its length, 4 bytes little-endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for text in &self.texts {
-            // A text is part of a line or of a JSON value, and far below 4 GB.
+            // A text is part of a line or of a JSON value, so its length is far below 4 GB.
             let len = u32::try_from(text.len()).unwrap_or(u32::MAX);
             bytes.extend(len.to_le_bytes());
             bytes.extend(text.as_bytes());
@@ -77,7 +77,7 @@ impl NextHops {
         bytes
     }
 
-    /// Takes the bytes of [`to_bytes`](Self::to_bytes); `None` for other bytes.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes). `None` for other bytes.
     pub fn from_bytes(mut bytes: &[u8]) -> Option<Self> {
         let mut hops = Self::new();
         while !bytes.is_empty() {
@@ -93,17 +93,17 @@ impl NextHops {
         Some(hops)
     }
 
-    /// How many there are; also the largest index given out.
+    /// The number of next hops, which is also the largest index.
     pub fn len(&self) -> usize {
         self.texts.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no next hops.
     pub fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// Every index with what it stands for, in order.
+    /// Every index with its text, in order.
     pub fn iter(&self) -> impl Iterator<Item = (NextHop, &str)> {
         (1..).map(NextHop).zip(self.texts.iter().map(|text| &**text))
     }

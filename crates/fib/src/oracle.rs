@@ -1,4 +1,4 @@
-//! Lookups so simple that they are obviously right, to hold every engine against.
+//! Lookups that are so simple that they are obviously right. Every engine is compared with them.
 
 use crate::address::Address;
 use crate::next_hop::NextHop;
@@ -13,12 +13,13 @@ pub fn scan<A: Address>(routes: &[(Prefix<A>, NextHop)], address: A) -> NextHop 
         .map_or(NextHop::NONE, |&(_, next_hop)| next_hop)
 }
 
-/// The whole address space as ranges of one next hop: for each its first address, ascending, the first at
-/// [`Address::MIN`]; neighbours may be alike. Takes routes in table order (as a [`Rib`](crate::Rib) walks),
-/// needs no trie and no lookup, and so is independent of both. O(routes).
+/// The whole address space as ranges of one next hop: the first address of each range, ascending from
+/// [`Address::MIN`]. Neighbours may have equal next hops. Takes routes in table order (as a
+/// [`Rib`](crate::Rib) iterates) and uses neither a trie nor a lookup, so it is independent of both.
+/// O(routes).
 pub fn ranges<A: Address>(routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>) -> Vec<(A, NextHop)> {
     let mut ranges = vec![(A::MIN, NextHop::NONE)];
-    // The prefixes that cover where the walk is, innermost last.
+    // The prefixes that cover the current address, innermost last.
     let mut open: Vec<(Prefix<A>, NextHop)> = Vec::new();
     let mut set = |first: A, next_hop: NextHop| match ranges.last_mut() {
         Some(last) if last.0 == first => last.1 = next_hop,
@@ -44,7 +45,7 @@ pub fn ranges<A: Address>(routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>
     ranges
 }
 
-/// The addresses at which an engine is most likely to be wrong: the ends of each prefix and their neighbours.
+/// The addresses at which an engine is most likely wrong: the ends of each prefix and their neighbours.
 pub fn boundaries<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
     let mut addresses = vec![A::MIN, A::MAX];
     for prefix in prefixes {

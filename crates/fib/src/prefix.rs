@@ -1,4 +1,4 @@
-//! A prefix: an address with its host bits zero, and a length. `ipnet` types convert at the edges.
+//! Prefixes: an address with zero host bits, and a length. `ipnet` types convert to and from them.
 
 use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
@@ -8,8 +8,8 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use crate::address::{Address, Family, V4, V6};
 use crate::next_hop::NextHop;
 
-/// A prefix of family `A`. Ordered by address, then by length, so that a prefix comes right before all that
-/// it covers.
+/// A prefix of family `A`. Prefixes are ordered by address, then by length, so that a prefix comes right
+/// before all prefixes that it covers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Prefix<A> {
     address: A,
@@ -20,7 +20,7 @@ impl<A: Address> Prefix<A> {
     /// The prefix of length 0, which covers the whole address space.
     pub const DEFAULT: Self = Self { address: A::MIN, len: 0 };
 
-    /// A prefix, refused when the length is over the family's or a bit past it is set.
+    /// Makes a prefix. Fails if the length is over the family's or a host bit is set.
     pub fn new(address: A, len: u8) -> Result<Self, PrefixError> {
         if len > A::BITS {
             return Err(PrefixError::TooLong { len: u32::from(len), family: A::FAMILY });
@@ -31,7 +31,7 @@ impl<A: Address> Prefix<A> {
         Ok(Self { address, len })
     }
 
-    /// The prefix of that length around an address. Panics when `len` is over the family's.
+    /// The prefix of length `len` that contains an address. Panics if `len` is over the family's.
     #[inline]
     pub fn around(address: A, len: u8) -> Self {
         assert!(len <= A::BITS, "a prefix length of {len} is over {}", A::BITS);
@@ -55,14 +55,14 @@ impl<A: Address> Prefix<A> {
         self.address.fill(self.len)
     }
 
-    /// The octets at an index that it covers, or the one on the way to it. Panics as [`Address::octet`].
+    /// The values of octet `index` in the addresses that the prefix covers. Panics like [`Address::octet`].
     #[inline]
     pub fn octets(self, index: usize) -> std::ops::RangeInclusive<u8> {
         self.address.octet(index)..=self.last().octet(index)
     }
 
-    /// Whether a longer route decides what this prefix covers of it, there and beneath, whatever becomes of
-    /// this one: `best` is the length and next hop of the longest that was found.
+    /// Whether a longer route hides this prefix, so that its own route does not matter. `best` is the length
+    /// and next hop of the longest route found.
     #[inline]
     pub fn is_hidden_by(self, best: Option<(u8, NextHop)>) -> bool {
         best.is_some_and(|(len, _)| len > self.len)
@@ -116,7 +116,7 @@ impl<A: Address> Debug for Prefix<A> {
 impl<A: Address> FromStr for Prefix<A> {
     type Err = PrefixError;
 
-    /// `address/length`; a bare address is a prefix of full length.
+    /// Parses `address/length`. A bare address is a prefix of full length.
     fn from_str(text: &str) -> Result<Self, PrefixError> {
         let (address, len) = match text.split_once('/') {
             Some((address, len)) => (address, Some(len)),
@@ -140,7 +140,7 @@ impl<A: Address> FromStr for Prefix<A> {
     }
 }
 
-/// Why something is no prefix.
+/// The reason why a text is not a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum PrefixError {
@@ -150,9 +150,9 @@ pub enum PrefixError {
     /// The address is of the other family.
     #[error("an {found} address where {wanted} is wanted")]
     WrongFamily {
-        /// The family that was there.
+        /// The family of the address.
         found: Family,
-        /// The family that was asked for.
+        /// The wanted family.
         wanted: Family,
     },
     /// The part after the slash is not a number.
@@ -161,9 +161,9 @@ pub enum PrefixError {
     /// The length is over the family's.
     #[error("a prefix length of {len} is over {}, the longest for {family}", family.bits())]
     TooLong {
-        /// The length that was there.
+        /// The length in the text.
         len: u32,
-        /// The family it was to be of.
+        /// The family of the address.
         family: Family,
     },
     /// A bit past the length is set.
@@ -174,7 +174,7 @@ pub enum PrefixError {
 macro_rules! ipnet {
     ($address:ty, $net:ty) => {
         impl From<$net> for Prefix<$address> {
-            /// `ipnet` allows host bits; they are dropped.
+            /// Clears host bits, which `ipnet` allows.
             fn from(net: $net) -> Self {
                 Self::around(net.network().into(), net.prefix_len())
             }

@@ -1,8 +1,8 @@
-//! [`Stats`]: what a routing table looks like, in numbers.
+//! [`Stats`]: statistics of a routing table.
 //!
-//! One walk in table order with the covering prefixes on a stack: the depth of the stack is the nesting of a
-//! prefix, and a prefix on an empty stack adds its addresses to the covered share. All of a table's structure
-//! that matters to the engines (how long, how nested, how much) comes from that walk.
+//! One walk in table order, with the covering prefixes on a stack: the depth of the stack is the nesting of a
+//! prefix, and a prefix on an empty stack adds its addresses to the covered share. This walk yields all
+//! structure that matters to engines: lengths, nesting and amounts.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 
-/// How many next hops [`Stats::top_next_hops`] lists.
+/// The number of next hops in [`Stats::top_next_hops`].
 const TOP: usize = 10;
 
 /// Statistics of a routing table of one family.
@@ -38,7 +38,7 @@ pub struct Stats {
     pub top_next_hops: Vec<(u32, usize)>,
     /// Prefixes that another prefix covers.
     pub covered_prefixes: usize,
-    /// Number of prefixes by how many others cover each, from 0.
+    /// Number of prefixes by the number of other prefixes that cover each, from 0.
     pub by_nesting: Vec<usize>,
     /// Addresses that some prefix contains.
     pub covered_addresses: AddressCount,
@@ -70,7 +70,7 @@ impl AddressCount {
         count / 2f64.powi(i32::from(bits))
     }
 
-    /// Adds the addresses of a prefix with so many host bits.
+    /// Adds the addresses of a prefix with this number of host bits.
     fn add(&mut self, host_bits: u8) {
         match 1u128.checked_shl(u32::from(host_bits)).and_then(|n| self.low.checked_add(n)) {
             Some(sum) => self.low = sum,
@@ -89,7 +89,7 @@ impl fmt::Display for AddressCount {
 }
 
 impl Serialize for AddressCount {
-    /// Writes a string: JSON's numbers end at 2^53 for most readers.
+    /// Writes a string, because numbers of JSON are exact only up to 2^53 for most readers.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
@@ -148,7 +148,7 @@ impl Stats {
 }
 
 impl fmt::Display for Stats {
-    /// A few lines for people, no newline at the end.
+    /// Writes a few lines of text, without a newline at the end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
@@ -189,7 +189,7 @@ impl fmt::Display for Stats {
     }
 }
 
-/// A share as a percentage with two digits, or with as many as a small one needs, up to six.
+/// A share as a percentage with two digits, or with up to six if it is small.
 struct Percent(f64);
 
 impl fmt::Display for Percent {

@@ -1,43 +1,43 @@
-//! A change to a routing table.
+//! Changes of a routing table.
 
 use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
-/// One change, as a routing protocol says it.
+/// A change, as a routing protocol announces it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Update<A: Address> {
-    /// The prefix is reached through the next hop, whatever it had before. Without a next hop it keeps the
-    /// one it has, or takes index 1 where it has none.
+    /// The prefix gets the next hop, and loses the one it had. Without a next hop it keeps its next hop, or
+    /// gets index 1 if it has none.
     Announce {
-        /// What is announced.
+        /// The announced prefix.
         prefix: Prefix<A>,
-        /// Where to.
+        /// The next hop.
         next_hop: Option<NextHop>,
     },
     /// The prefix is no longer in the table.
     Withdraw {
-        /// What is withdrawn.
+        /// The withdrawn prefix.
         prefix: Prefix<A>,
     },
 }
 
-/// What takes one change of a table back.
+/// A record that takes one change of a table back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undo<A: Address> {
     /// The prefix that changed.
     pub prefix: Prefix<A>,
-    /// The next hop that it had; `None` where it was not there.
+    /// The prefix's next hop before the change; `None` if it had none.
     pub before: Option<NextHop>,
 }
 
 impl<A: Address> Update<A> {
-    /// The prefix is reached through the next hop.
+    /// Makes an announcement of a prefix with a next hop.
     pub fn announce(prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Self {
         Self::Announce { prefix: prefix.into(), next_hop: Some(next_hop) }
     }
 
-    /// The prefix is no longer in the table.
+    /// Makes a withdrawal of a prefix.
     pub fn withdraw(prefix: impl Into<Prefix<A>>) -> Self {
         Self::Withdraw { prefix: prefix.into() }
     }

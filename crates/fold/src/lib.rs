@@ -1,12 +1,12 @@
 //! FOLD: SAIL's splitting by levels (Yang et al., SIGCOMM 2014, section 3), with equal chunks folded into
 //! one, for IPv4 and IPv6.
 //!
-//! SAIL_L gives every /16 with longer prefixes a chunk of its own. Many are alike: a network announces its
-//! space in the same pieces to the same next hop again and again, and to a forwarding table only next hops
-//! differ. Here a chunk is stored once however many places it belongs to, as the nodes of a folded trie are
-//! (Rétvári et al., "Compressing IP forwarding tables", SIGCOMM 2013), and levels are cut where chunks fold
-//! best. What has no longer prefixes is a chunk of one next hop, so that a lookup is the same few reads for
-//! every key, with no branch.
+//! SAIL_L gives every /16 with longer prefixes a chunk of its own. Many chunks are equal: a network announces
+//! its space in the same pieces to the same next hop again and again, and in a forwarding table only next
+//! hops differ. FOLD stores equal chunks once, like the nodes of a folded trie (Rétvári et al., "Compressing
+//! IP forwarding tables", SIGCOMM 2013), and levels are cut where chunks fold best. A slot without longer
+//! prefixes has a chunk of one next hop, so that a lookup is the same few reads for every key, with no
+//! branch.
 //!
 //! [`FoldV4`] and [`FoldV6`] are the control planes, [`FoldTableV4`] and [`FoldTableV6`] look up. [`FoldHot`]
 //! and [`FoldHotTable`] are IPv4 for a GPU: cut at bit 16, so that a first level of 128 KB fits the shared

@@ -95,19 +95,19 @@ pub struct GamtTable<A, P> {
 /// A level as lookups see it.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
-    /// Where its units are.
+    /// The column of its units.
     pub(crate) units: Column,
     /// The first bit that it reads.
     pub from: u8,
-    /// How many bits it reads.
+    /// The number of bits that it reads.
     pub stride: u8,
-    /// Number of its units.
+    /// The number of its units.
     pub len: u64,
-    /// How its units are written.
+    /// The code of its units.
     pub code: Code,
 }
 
-/// How the units of a level are written.
+/// The code of a level's units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// The paper's units: inf above a jump of 8 bits.
@@ -341,7 +341,7 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         }
     }
 
-    /// What a leaf may hold at most. No level has one that another couldn't.
+    /// The largest number that a leaf may hold, the same for all levels.
     fn widest_leaf(&self, results: u64) -> u64 {
         if P::SEPARATE { self.slots - 1 } else { results.min(self.widest) }
     }

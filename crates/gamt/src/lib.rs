@@ -2,16 +2,17 @@
 //! Engine for GPU-based Software Routers", ANCS 2013), with the update machinery of its control plane, and
 //! its mirror on the CPU, MAMT.
 //!
-//! A leaf-pushed trie of a few levels. Each unit of a node is one integer: a leaf, or where in the next level
-//! its child begins. A lookup takes some bits of the address in each level, adds them to where it is, and
-//! reads a unit, until that is a leaf. How many bits each level takes is chosen for the routes ([`strides`]).
+//! A leaf-pushed trie of a few levels. Each unit of a node is one integer: a leaf, or the position in the
+//! next level where its child begins. In each level a lookup takes some bits of the address, adds them to its
+//! position, and reads a unit, until the unit is a leaf. The number of bits of each level is chosen for the
+//! routes ([`strides`]).
 //!
-//! | engine | a leaf holds | so that |
+//! | engine | a leaf holds | effect |
 //! |---|---|---|
 //! | [`GamtT`], `gamt` | a next hop (the paper's GAMT_T) | a lookup ends with it |
 //! | [`GamtS`], `gamt-s` | the slot of its prefix in a separate table of next hops (GAMT_S) | a prefix changes its next hop by one word |
 //!
-//! | section | what of the paper |
+//! | module | part of the paper |
 //! |---|---|
 //! | `layout` | 3.1: rules 1 to 3, wider units past their limits; narrower ones of ours |
 //! | `lookup`, `simd` | 3.1: Algorithm 1, as MAMT: batches that go level by level, on any number of cores by [`Lookup::par_lookup_batch`](wirespeed_fib::Lookup::par_lookup_batch) |

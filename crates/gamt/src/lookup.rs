@@ -108,7 +108,7 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         self.next_hop(to)
     }
 
-    /// What a leaf comes to.
+    /// The next hop of a leaf.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // a leaf holds 32 bits at most
     fn next_hop(&self, leaf: u64) -> NextHop {

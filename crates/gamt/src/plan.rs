@@ -15,22 +15,22 @@ const MOST_UNITS: u64 = 1 << 32;
 /// Bits of a level past the longest prefix.
 const PAST: u8 = 8;
 
-/// What a table will be like.
+/// The plan of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) levels: Vec<PlannedLevel>,
 }
 
-/// What a level will be like.
+/// The plan of a level.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlannedLevel {
     /// The first bit that it reads.
     pub(crate) from: u8,
-    /// How many bits it reads.
+    /// The number of bits that it reads.
     pub(crate) stride: u8,
     /// Nodes that there is room for.
     pub(crate) nodes: u32,
-    /// How its units are written.
+    /// The code of its units.
     pub(crate) code: Code,
 }
 
@@ -91,7 +91,8 @@ impl Plan {
     }
 }
 
-/// What strides are chosen by: in a table that would be over its cap otherwise, memory before time.
+/// The objective of the choice of strides. For a table that would otherwise be over its cap, memory comes
+/// before time.
 fn objective(options: &BuildOptions) -> Objective {
     match options.memory_cap.filter(|_| options.tight) {
         // Not all of it is for levels, and these are counted before they have their room.

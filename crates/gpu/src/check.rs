@@ -1,12 +1,12 @@
-//! [`check`]: whether kernels run on a GPU.
+//! [`check`]: tests whether kernels run on a GPU.
 
 use bytemuck::bytes_of;
 
 use crate::driver::{Cuda, Driver, Shape, writers};
 use crate::error::GpuError;
 
-/// Opens a GPU by its number, loads a module and runs a kernel that changes one word. What fails is why the
-/// GPU isn't usable.
+/// Opens a GPU by its number, loads a module and runs a kernel that changes one word. An error is the reason
+/// why the GPU is not usable.
 pub fn check(device: usize) -> Result<(), GpuError> {
     run(&mut Cuda::open(device)?)
 }

@@ -1,5 +1,5 @@
-//! [`Copies`]: a table on GPUs, whatever its keys are: a replica on each, whether they are in step with the
-//! live table, and what measuring gave.
+//! [`Copies`]: a table on GPUs, for keys of any kind: a replica on each GPU, whether the replicas are in step
+//! with the live table, and the measurements.
 
 use std::time::Duration;
 
@@ -20,8 +20,8 @@ pub struct Copies {
 }
 
 impl Copies {
-    /// Brings a table to all GPUs, and has each measured; the first one's counts. `None` says that there is
-    /// nothing to measure with.
+    /// Copies a table to all GPUs, and calls a measurement on each; the result of the first GPU counts.
+    /// `None` says that there is nothing to measure with.
     pub(crate) fn upload<T: OnDevice>(
         fleet: &Fleet,
         table: &T,
@@ -48,49 +48,48 @@ impl Copies {
         &self.table
     }
 
-    /// What the ways of moving data give, as measured at the start.
+    /// The measurements of transfers, made at the start.
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
     }
 
-    /// Why nothing can be looked up in it, if so.
+    /// The error that took the copies out of use, if they are.
     pub fn is_out(&self) -> Option<GpuError> {
         self.staleness.is_out(&self.fleet)
     }
 
-    /// Fails where nothing can be looked up in it.
+    /// Fails if the copies are out of use.
     pub(crate) fn check(&self) -> Result<(), GpuError> {
         self.is_out().map_or(Ok(()), Err)
     }
 
-    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way
+    /// The expected time of a batch of `keys` keys: the time of a batch alone, and of the keys under way
     /// before it.
     pub fn estimate(&self, keys: usize) -> Duration {
         self.calibration.estimate(keys, self.fleet.least_load())
     }
 
-    /// What to ask for to get a slot for so many keys of so many bytes in all.
+    /// The number of keys to ask a slot for, so that it holds `count` keys of `bytes` bytes in all.
     #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn slot_keys(&self, count: usize, bytes: usize) -> usize {
         let each = |gpu: &Gpu| gpu.options().slot_keys(count, bytes);
         self.fleet.gpus().iter().map(each).max().unwrap_or(0)
     }
 
-    /// Has lookups take keys of so many bytes only, from the next change on.
+    /// Makes lookups refuse keys of fewer bytes, from the next change on.
     pub(crate) fn require(&self, key_bytes: usize) {
         self.staleness.note(self.table.require(key_bytes).map(|()| 0));
     }
 
-    /// Passes a change on. One that fails takes the copies out of use.
+    /// Applies a patch. A failure takes the copies out of use.
     pub(crate) fn patch(&self, patch: &Patch) {
-        // A table that missed a change takes no other.
+        // A table that missed a change takes no further change.
         if !self.staleness.is_stale() {
             self.staleness.note(self.table.patch(patch));
         }
     }
 
-    /// Puts another table in place of this one, and the copies in use again where that succeeds; whether it
-    /// did.
+    /// Replaces the table. Success puts the copies in use again. Returns whether it succeeded.
     pub(crate) fn replace<T: OnDevice>(&self, table: &T) -> bool {
         let replaced = self.table.replace(table.image(), |sections| table.programs(sections));
         let is_replaced = replaced.is_ok();

@@ -1,5 +1,5 @@
-//! CPU or GPU, batch by batch: PacketShader's opportunistic offloading, by measured cost and a bound on
-//! latency.
+//! The choice of CPU or GPU for each batch: PacketShader's opportunistic offloading, by measured cost and a
+//! bound on latency.
 //!
 //! ```text
 //! cpu(n)   n keys × what a key costs on this CPU, kept up to date by every batch that goes there
@@ -11,16 +11,16 @@
 //! neither, or no bound         the sooner           the sooner
 //! ```
 //!
-//! So at low load nothing goes to the GPU that the CPU does in time, and without a bound a batch goes where
-//! it is back first. Load is the share of its threads' time that a CPU spends on lookups, over windows of a
-//! millisecond. A decision reads a clock and a few shared numbers: well under a microsecond.
+//! So at low load a batch stays on the CPU if that is in time, and without a bound a batch goes where it is
+//! answered first. Load is the share of its threads' time that a CPU spends on lookups, in windows of a
+//! millisecond. A decision reads a clock and a few shared numbers, which takes well under a microsecond.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::GpuError;
 
-/// Where a batch is looked up.
+/// The device that looks a batch up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// The engine on this CPU.
@@ -29,46 +29,46 @@ pub enum Place {
     Gpu,
 }
 
-/// What decides.
+/// The policy for a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Policy {
-    /// How long a batch may take; without it as short as can be.
+    /// The most time that a batch may take. Without it a batch goes where it is answered first.
     pub latency_bound: Option<Duration>,
 }
 
-/// Share of the time from which on the CPU counts as loaded.
+/// The load from which on the CPU counts as busy.
 const HIGH_LOAD: f64 = 0.7;
 /// Nanoseconds of a window.
 const WINDOW: u64 = 1_000_000;
-/// A new figure counts as one part in so many; the rest is the old one.
+/// The weight of a new measurement is one part in this many; the rest is the old value.
 const MEMORY: u64 = 8;
-/// Picoseconds in a nanosecond: what a key costs is kept in these.
+/// Picoseconds in a nanosecond: costs of a key are stored in picoseconds.
 const PICO: u64 = 1000;
 
-/// What lookups cost and how busy the CPU is with them, as seen by all threads.
+/// The cost of lookups on the CPU and the CPU's load, measured by all threads.
 #[derive(Debug)]
 pub struct Meter {
     started: Instant,
-    /// Picoseconds a key.
+    /// Picoseconds for each key.
     cpu_per_key: AtomicU64,
     /// Start of the window, in nanoseconds from the start.
     window: AtomicU64,
-    /// Nanoseconds spent on lookups within it, by all threads.
+    /// Nanoseconds that all threads spent on lookups in the window.
     busy: AtomicU64,
     /// The last whole window's load, in millionths of all threads' time.
     load: AtomicU64,
-    /// Threads that look up.
+    /// The number of threads that look up.
     threads: u64,
 }
 
 impl Meter {
-    /// A meter for so many threads that look up, where a key costs so long on one of them.
+    /// Makes a meter for a number of threads, from the cost of a key on one thread.
     pub fn new(threads: usize, cpu_per_key: Duration) -> Self {
         let per_key = AtomicU64::new(nanos(cpu_per_key).saturating_mul(PICO).max(1));
         Self::with(threads, per_key)
     }
 
-    /// A meter for so many threads, where a batch of so many keys took so long.
+    /// Makes a meter for a number of threads, from the time that a batch of `keys` keys took.
     pub fn measured(threads: usize, keys: usize, time: Duration) -> Self {
         Self::with(threads, AtomicU64::new(per_key(keys, time)))
     }
@@ -79,25 +79,25 @@ impl Meter {
         Self { started: Instant::now(), cpu_per_key, window: zero(), busy: zero(), load: zero(), threads }
     }
 
-    /// What so many keys cost on the CPU.
+    /// The expected cost of `keys` keys on the CPU.
     pub fn cpu(&self, keys: usize) -> Duration {
         let picos = self.cpu_per_key.load(Ordering::Relaxed).saturating_mul(keys as u64);
         Duration::from_nanos(picos / PICO)
     }
 
-    /// The share of all threads' time that went into lookups on the CPU lately, 0 to 1.
+    /// The share of all threads' time that lookups on the CPU took recently, 0 to 1.
     #[allow(clippy::cast_precision_loss)] // a share
     pub fn load(&self) -> f64 {
         self.roll(nanos(self.started.elapsed()));
         self.load.load(Ordering::Relaxed) as f64 / 1e6
     }
 
-    /// A batch went to the CPU.
+    /// Notes a batch that the CPU looked up.
     pub fn done(&self, keys: usize, time: Duration) {
         if keys > 0 {
             let old = self.cpu_per_key.load(Ordering::Relaxed);
             let new = (old * (MEMORY - 1) + per_key(keys, time)) / MEMORY;
-            // Of two threads at once one is forgotten, which doesn't matter.
+            // If two threads store at once one value is lost, which does not matter.
             self.cpu_per_key.store(new.max(1), Ordering::Relaxed);
         }
         self.busy.fetch_add(nanos(time), Ordering::Relaxed);
@@ -121,7 +121,7 @@ impl Meter {
 }
 
 impl Policy {
-    /// Where a batch goes that would take so long on either.
+    /// The device for a batch with these expected times.
     pub fn place(&self, cpu: Duration, gpu: Duration, load: f64) -> Place {
         let sooner = if cpu <= gpu { Place::Cpu } else { Place::Gpu };
         let Some(bound) = self.latency_bound else { return sooner };
@@ -134,16 +134,16 @@ impl Policy {
     }
 }
 
-/// Where batches may go.
+/// Devices that batches may go to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Use {
     /// A GPU, always.
     Always,
-    /// The place where they are done soonest, or as a bound on latency has it.
+    /// The device that answers soonest, or as the latency bound demands.
     ByLoad(Policy),
 }
 
-/// How many keys were looked up where.
+/// Numbers of keys that each device looked up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Keys that the CPU looked up.
@@ -152,8 +152,8 @@ pub struct Counts {
     pub gpu: u64,
 }
 
-/// Decides for each batch, and keeps the accounts. What a GPU can't answer is the CPU's, with one warning for
-/// all.
+/// Chooses the device of each batch, and keeps the counts. Batches that a GPU can't answer go to the CPU,
+/// with one warning for all.
 #[derive(Debug)]
 pub(crate) struct Dispatcher {
     by: Use,
@@ -167,14 +167,14 @@ impl Dispatcher {
         Self { by, meter, has_warned: AtomicBool::new(false), counts: Default::default() }
     }
 
-    /// How many keys went where since the start.
+    /// Numbers of keys that each device looked up since the start.
     pub(crate) fn counts(&self) -> Counts {
         let [cpu, gpu] = [0, 1].map(|place| self.counts[place].load(Ordering::Relaxed));
         Counts { cpu, gpu }
     }
 
-    /// The place for a batch of so many keys, if a GPU takes as long as estimated; `None` if there is no GPU
-    /// to take it.
+    /// The device for a batch of `keys` keys. `gpu` gives the expected time on a GPU; `None` if no GPU can
+    /// take the batch.
     pub(crate) fn place(&self, keys: usize, gpu: Option<impl FnOnce() -> Duration>) -> Place {
         let Some(gpu) = gpu.filter(|_| keys > 0) else { return Place::Cpu };
         match self.by {
@@ -183,7 +183,7 @@ impl Dispatcher {
         }
     }
 
-    /// Has the CPU look up a batch.
+    /// Looks a batch up on the CPU.
     pub(crate) fn on_cpu(&self, keys: usize, cpu: impl FnOnce()) {
         let began = Instant::now();
         cpu();

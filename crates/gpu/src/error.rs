@@ -1,8 +1,8 @@
-//! [`GpuError`]: why a GPU isn't used, each reason with what to do about it.
+//! [`GpuError`]: the reason why a GPU can't be used, with advice.
 
 use wirespeed_image::device::Unsupported;
 
-/// Why something couldn't be done on a GPU.
+/// The reason why a call to a GPU failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GpuError {
@@ -11,18 +11,18 @@ pub enum GpuError {
         "no NVIDIA driver: libcuda can't be opened; install the driver, or give the container access to it"
     )]
     NoDriver,
-    /// The driver is there and can't be started.
+    /// The driver exists but can't be started.
     #[error("the NVIDIA driver can't be started: {0}")]
     DriverFailed(String),
     /// The driver sees no GPU.
     #[error("the NVIDIA driver sees no GPU; is one plugged in, and is CUDA_VISIBLE_DEVICES set to hide it?")]
     NoDevice,
-    /// There is no device of that number.
+    /// There is no device with this number.
     #[error("no GPU {asked}: there are {there}, numbered from 0")]
     NoSuchDevice {
-        /// The number asked for.
+        /// The given number.
         asked: usize,
-        /// How many there are.
+        /// The number of devices.
         there: usize,
     },
     /// The driver is older than the kernels' PTX.
@@ -45,7 +45,7 @@ pub enum GpuError {
         name: String,
         /// Its compute capability.
         found: (u32, u32),
-        /// The least that will do.
+        /// The least compute capability that the kernels need.
         needed: (u32, u32),
     },
     /// The driver refused a module.
@@ -55,72 +55,72 @@ pub enum GpuError {
         module: String,
         /// The driver's error.
         why: String,
-        /// What its compiler said.
+        /// The log of the driver's compiler.
         log: String,
     },
-    /// There is no such kernel in the build.
+    /// The build has no such kernel.
     #[error("no kernel {0} in this build")]
     NoKernel(String),
-    /// The device's memory doesn't hold it.
+    /// The device has not enough free memory.
     #[error("out of GPU memory: {needed} bytes are needed, {free} are free")]
     OutOfMemory {
-        /// Bytes asked for.
+        /// Bytes needed.
         needed: u64,
-        /// Bytes that were free.
+        /// Bytes free.
         free: u64,
     },
-    /// More than the caller's own cap.
+    /// The memory is over the caller's cap.
     #[error("over the cap on GPU memory: {needed} bytes are needed, the cap of {cap} leaves {left}")]
     OverCap {
-        /// Bytes asked for.
+        /// Bytes needed.
         needed: u64,
         /// Bytes that the cap leaves.
         left: u64,
         /// The cap.
         cap: u64,
     },
-    /// Pinned memory can't be had.
-    #[error("{needed} bytes of pinned memory can't be had: {why}")]
+    /// Pinned memory can't be allocated.
+    #[error("{needed} bytes of pinned memory can't be allocated: {why}")]
     Pinned {
-        /// Bytes asked for.
+        /// Bytes needed.
         needed: u64,
         /// The driver's error.
         why: String,
     },
-    /// The device is lost, or its context is: nothing more can be done with it in this process.
+    /// The device or its context is lost: it can't be used any more in this process.
     #[error("the GPU is lost: {0}")]
     Lost(String),
     /// The device didn't answer in time.
     #[error("the GPU didn't answer within {0} ms")]
     TimedOut(u64),
-    /// More keys than the slot holds.
-    #[error("a batch of {asked} keys, the slots hold {most}")]
+    /// A batch has more keys than the slot holds.
+    #[error("a batch of {asked} keys is too large: the slots hold {most}")]
     TooManyKeys {
-        /// Keys asked for.
+        /// Keys of the batch.
         asked: usize,
-        /// Keys that the slot holds, or the largest one.
+        /// Keys that the slot, or the largest slot, holds.
         most: usize,
     },
-    /// Keys or results wider than slots were made for.
-    #[error("{what} of {asked} bytes, the slots are made for {most}")]
+    /// Keys or results are wider than the slots allow.
+    #[error("{what} of {asked} bytes are too wide: the slots are made for {most}")]
     TooWide {
         /// Keys or results.
         what: &'static str,
-        /// Bytes of one.
+        /// Bytes of a key or result.
         asked: usize,
-        /// Bytes that there is room for.
+        /// The most bytes of a key or result.
         most: usize,
     },
-    /// The table lies on another GPU than the batch.
-    #[error("the table lies on another GPU than the batch")]
+    /// The table is on another GPU than the batch.
+    #[error("the table is on another GPU than the batch")]
     OtherDevice,
-    /// A patch that doesn't fit the table.
+    /// A patch does not fit the table.
     #[error("the patch doesn't fit the table: {0}")]
     Patch(#[from] wirespeed_image::PatchError),
     /// No kernel looks up in tables of this kind.
     #[error("no kernel looks up in tables of {0}")]
     Unsupported(String),
-    /// Keys don't tell enough of what the table has come to depend on since they were packed.
+    /// Keys were packed before the table began to depend on more of their bits.
     #[error("keys of {asked} bytes, the table needs {least} by now")]
     NarrowKeys {
         /// Bytes of the keys.
@@ -128,14 +128,14 @@ pub enum GpuError {
         /// Bytes that they need.
         least: usize,
     },
-    /// Numbers have outgrown the width that was asked for, between packing and looking up. Asked for anew,
-    /// they are wider.
-    #[error("results of {bytes} bytes don't hold the table's numbers any more")]
+    /// Results have become too narrow for the table's numbers between packing and looking up. A repeated
+    /// batch gets wider results.
+    #[error("results of {bytes} bytes are too narrow for the table's numbers by now")]
     NarrowResults {
         /// Bytes of a result.
         bytes: usize,
     },
-    /// A call that the driver refused for another reason.
+    /// The driver refused a call for another reason.
     #[error("the NVIDIA driver: {call}: {why}")]
     Call {
         /// The call.
@@ -152,7 +152,7 @@ impl From<Unsupported> for GpuError {
 }
 
 impl GpuError {
-    /// Whether the device is of no more use in this process.
+    /// Whether the device can't be used any more in this process.
     pub const fn is_fatal(&self) -> bool {
         matches!(self, Self::Lost(_) | Self::TimedOut(_))
     }

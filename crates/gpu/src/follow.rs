@@ -1,4 +1,4 @@
-//! [`Staleness`]: whether a table on GPUs missed a change of the live one that it follows.
+//! [`Staleness`]: whether a table on GPUs missed a change of the live table that it follows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::error::GpuError;
 use crate::runtime::Fleet;
 
-/// Whether a change couldn't be made, so that the table is of an older state than the live one; and why.
+/// Whether a change failed, so that the table is older than the live table; and the error.
 #[derive(Debug, Default)]
 pub(crate) struct Staleness {
     is_stale: AtomicBool,
@@ -19,7 +19,7 @@ impl Staleness {
         self.is_stale.load(Ordering::Acquire)
     }
 
-    /// A change was made, or not.
+    /// Notes the result of a change.
     pub(crate) fn note(&self, changed: Result<u64, GpuError>) {
         if let Err(error) = changed {
             *self.why.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
@@ -27,7 +27,7 @@ impl Staleness {
         }
     }
 
-    /// A whole table took its place, or not.
+    /// Notes the result of a replacement by a whole table.
     pub(crate) fn replaced(&self, replaced: Result<u64, GpuError>) {
         if replaced.is_ok() {
             self.is_stale.store(false, Ordering::Release);
@@ -35,7 +35,7 @@ impl Staleness {
         self.note(replaced);
     }
 
-    /// Why nothing can be looked up in a table on these GPUs, if so.
+    /// The error that prevents lookups in a table on these GPUs, if there is one.
     pub(crate) fn is_out(&self, fleet: &Fleet) -> Option<GpuError> {
         if self.is_stale() {
             return self.why.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -10,9 +10,9 @@
 //! driver   memory, streams, events, launches, graphs of one device
 //! ```
 //!
-//! The features `names` and `rules`, both on by default, are for tables of these.
+//! The features `names` and `rules`, both on by default, are for tables of names and rules.
 //!
-//! No engine is named here. Each says of its own tables which kernels look up in them, and with which
+//! This crate names no engine. Each engine says which kernels look up in its tables, and with which
 //! arguments: [`wirespeed_image::device`].
 
 mod check;

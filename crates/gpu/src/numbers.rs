@@ -1,8 +1,8 @@
-//! Numbers as kernels write them: results of 1, 2 or 4 bytes, little-endian. One home for names and tuples.
+//! Results of kernels: numbers of 1, 2 or 4 bytes, little-endian. Names and tuples share this code.
 
 use bytemuck::cast_slice_mut;
 
-/// Reads results of so many bytes each. Panics where there are not as many as `to` has places.
+/// Reads results of `bytes` bytes each. Panics if the number of results is not the length of `to`.
 pub fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) {
     assert_eq!(results.len(), bytes * to.len(), "a result for each key");
     match bytes {

@@ -1,6 +1,6 @@
-//! [`Offload`] and [`Pipeline`]: lookups that go to the CPU or to GPUs, and never fail for a GPU's sake. Once
-//! for addresses, names and tuples: what is a key, and how keys are sent and results taken, a [`RemoteTable`]
-//! knows.
+//! [`Offload`] and [`Pipeline`]: lookups on the CPU or on GPUs. They never fail because of a GPU. The code
+//! serves addresses, names and tuples: a [`RemoteTable`] knows its keys, how to send them and how to take
+//! results.
 //!
 //! ```text
 //! keys ─ place ─┬─ GPU: parts ─ pack ─► slots ─► results ─ take ─┬─► found
@@ -22,68 +22,70 @@ use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use};
 use crate::error::GpuError;
 use crate::runtime::{Done, Fleet, Ticket};
 
-/// A table on GPUs, and the keys that it takes. Clones are the same table.
+/// A table on GPUs, for keys of a domain. Clones share the table.
 pub trait RemoteTable: Clone + Send + Sync + 'static {
-    /// What it is a table of.
+    /// The domain of the table.
     type Domain: Domain;
 
-    /// What is known of the keys to come when a table is brought to GPUs: it decides how they travel, and
-    /// what is measured.
+    /// A hint about future keys, given when a table is copied to GPUs. It decides the form of keys and the
+    /// measurements.
     type KeyHint<'k>: Copy;
 
-    /// Parts that a large batch is cut into, so that keys of one travel while another's results come back.
+    /// The number of parts of a large batch, so that one part's keys travel while another part's results come
+    /// back.
     const PARTS: usize;
 
-    /// Brings a table to all GPUs. Finds the fastest launches and measures the ways of moving data: about a
+    /// Copies a table to all GPUs. Finds the fastest launches and measures transfers, which takes about a
     /// second.
     fn upload<T: OnDevice>(fleet: &Fleet, table: &T, hint: Self::KeyHint<'_>) -> Result<Self, GpuError>;
 
-    /// The table on them.
+    /// The copies on the GPUs.
     fn copies(&self) -> &Copies;
 
-    /// Where the part of a large batch ends that starts there: after a key at least, and in a slot if one key
-    /// fits any.
+    /// The end of the part of a large batch that starts at `start`: at least one key, and small enough for a
+    /// slot if one key fits any.
     fn end_of_part(&self, keys: KeysOf<'_, Self>, start: usize) -> usize;
 
-    /// Lookups may depend on so many first bits of a key from the next change on.
+    /// Says that lookups may depend on this number of leading bits of a key, from the next change on.
     fn reach(&self, bits: u8) {
         let _ = bits;
     }
 
-    /// The table takes a patch.
+    /// Applies a patch.
     fn patch(&self, patch: &Patch) {
         self.copies().patch(patch);
     }
 
-    /// Another table takes its place.
+    /// Replaces the table.
     fn replace<T: OnDevice>(&self, table: &T) {
         self.copies().replace(table);
     }
 
-    /// What keeps it in step with a live table: for [`Live::follow`](wirespeed_table::Live::follow).
+    /// The follower that keeps the copies in step with a live table: for
+    /// [`Live::follow`](wirespeed_table::Live::follow).
     fn follower(&self) -> RemoteFollower<Self> {
         RemoteFollower(self.clone())
     }
 }
 
-/// Keys as a table on GPUs takes them, borrowed.
+/// The keys of a table on GPUs, borrowed.
 pub type KeysOf<'k, T> = <<T as RemoteTable>::Domain as Domain>::Keys<'k>;
 
-/// A table on GPUs that gives results of some type.
+/// A table on GPUs with results of a type.
 pub trait Answers<R>: RemoteTable {
-    /// Packs and sends keys, at most as many as a slot holds; waits for a slot.
+    /// Packs and sends keys, at most as many as a slot holds. Waits for a slot.
     fn send(&self, keys: KeysOf<'_, Self>) -> Result<Ticket, GpuError>;
 
-    /// Packs and sends keys like [`send`](Self::send); `None` where no slot is free. A caller with batches
-    /// under way then takes the results of one, which frees a slot.
+    /// Packs and sends keys like [`send`](Self::send). `None` if no slot is free; a caller with batches under
+    /// way then takes the results of one, which frees a slot.
     fn try_send(&self, keys: KeysOf<'_, Self>) -> Result<Option<Ticket>, GpuError>;
 
-    /// The results of keys that were sent.
+    /// Takes the results of keys that were sent.
     fn results(&self, done: Done, keys: KeysOf<'_, Self>, found: &mut [R]) -> Result<(), GpuError>;
 }
 
-/// Passes a live table's changes on to its copy on GPUs. A change that fails takes the copy out of use, until
-/// a whole table takes its place again.
+/// Passes a live table's changes to its copies on GPUs. A change that fails takes the copies out of use,
+/// until a whole table replaces them.
 pub struct RemoteFollower<R>(R);
 
 impl<R> fmt::Debug for RemoteFollower<R> {
@@ -106,8 +108,8 @@ impl<R: RemoteTable, T: OnDevice> Follower<T> for RemoteFollower<R> {
     }
 }
 
-/// Looks up all keys in parts, several under way at once. On an error some of the results are written and
-/// some not.
+/// Looks up all keys in parts, several under way at once. After an error some results are written and some
+/// are not.
 ///
 /// Panics when the lengths differ.
 pub(crate) fn look_up<R, T: Answers<R>>(
@@ -131,7 +133,7 @@ pub(crate) fn look_up<R, T: Answers<R>>(
             if let Some(ticket) = table.try_send(keys.part(part.clone()))? {
                 break ticket;
             }
-            // Whoever holds slots must not wait for more: all could.
+            // A caller that holds slots must not wait for more, because all callers could wait then.
             match under_way.pop_front() {
                 Some(oldest) => finish(oldest)?,
                 None => break table.send(keys.part(part.clone()))?,
@@ -143,15 +145,15 @@ pub(crate) fn look_up<R, T: Answers<R>>(
     under_way.into_iter().try_for_each(finish)
 }
 
-/// A table on GPUs beside the same table on the CPU. Whoever looks up brings the CPU's way along; what a GPU
-/// can't answer is answered by that, with one warning for all.
+/// A table on GPUs beside the same table on the CPU. Each call passes its lookup on the CPU, which answers
+/// the batches that a GPU can't answer, with one warning for all.
 pub struct Offload<T> {
     remote: T,
     dispatcher: Dispatcher,
 }
 
 impl<T: RemoteTable> Offload<T> {
-    /// The table on GPUs, when to use it, and what lookups cost on the CPU.
+    /// Joins a table on GPUs with the policy and the cost of lookups on the CPU.
     pub fn new(remote: T, by: Use, meter: Meter) -> Self {
         Self { remote, dispatcher: Dispatcher::new(by, meter) }
     }
@@ -161,12 +163,12 @@ impl<T: RemoteTable> Offload<T> {
         &self.remote
     }
 
-    /// How many keys went where since the start.
+    /// Numbers of keys that each device looked up since the start.
     pub fn counts(&self) -> Counts {
         self.dispatcher.counts()
     }
 
-    /// Looks up each key into the same place of `found`; `cpu` does it where the CPU is to.
+    /// Looks each key up, and writes its result to the same index of `found`. `cpu` looks up on the CPU.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch<'k, R>(
@@ -181,7 +183,7 @@ impl<T: RemoteTable> Offload<T> {
         self.answer(found, |remote, found| look_up(remote, keys, found), |found| cpu(keys, found));
     }
 
-    /// Looks up keys that are not in the table's form yet: each place gets them in its own way.
+    /// Looks up keys that are not in the table's form: each device gets a function of its own.
     pub fn answer<R>(
         &self,
         found: &mut [R],
@@ -198,18 +200,18 @@ impl<T: RemoteTable> Offload<T> {
         self.dispatcher.on_cpu(keys, || cpu(found));
     }
 
-    /// Where a batch of so many keys goes now.
+    /// The device for a batch of `keys` keys now.
     pub fn place(&self, keys: usize) -> Place {
         let is_there = self.remote.copies().is_out().is_none();
         self.dispatcher.place(keys, is_there.then_some(|| self.remote.copies().estimate(keys)))
     }
 }
 
-/// Batches of one thread, several under way at once: first in, first out.
+/// A queue of batches of one thread, several under way at once: first in, first out.
 ///
-/// A batch that goes to the CPU is answered when its turn to be taken comes. Any number of pipelines share
-/// the slots of a device without standing in each other's way for good: one that gets no slot empties its own
-/// first.
+/// A batch for the CPU is looked up when its results are taken. Any number of pipelines can share the slots
+/// of a device without blocking each other: a pipeline that gets no slot first takes the results of its own
+/// batches.
 pub struct Pipeline<'o, 'k, T: Answers<R>, R> {
     offload: &'o Offload<T>,
     under_way: VecDeque<Sent<KeysOf<'k, T>, R>>,
@@ -221,25 +223,26 @@ struct Sent<K, R> {
 }
 
 enum State<R> {
-    /// Waits for the CPU, until its turn comes.
+    /// The CPU will look the batch up when its turn comes.
     Waiting,
     OnGpu(Ticket),
-    /// Taken before its turn, for its slot.
+    /// The results were taken early, to free the slot.
     Found(Vec<R>),
 }
 
 impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
-    /// A pipeline with nothing under way.
+    /// Makes a pipeline with no batch under way.
     pub const fn new(offload: &'o Offload<T>) -> Self {
         Self { offload, under_way: VecDeque::new() }
     }
 
-    /// Batches under way.
+    /// The number of batches under way.
     pub fn under_way(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Whether [`next`](Self::next) would not wait: the oldest batch has come back, or is the CPU's.
+    /// Whether [`next`](Self::next) returns without waiting: the oldest batch has come back, or is one for
+    /// the CPU.
     pub fn is_ready(&self) -> bool {
         self.under_way.front().is_some_and(|sent| match &sent.state {
             State::OnGpu(ticket) => ticket.is_done(),
@@ -247,7 +250,7 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
         })
     }
 
-    /// Sends keys; waits for a slot where all are taken.
+    /// Sends keys. Waits for a slot if none is free.
     pub fn submit(&mut self, keys: KeysOf<'k, T>) {
         let state = match self.offload.place(keys.len()) {
             Place::Cpu => State::Waiting,
@@ -270,7 +273,7 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
             }
             let oldest = self.under_way.iter_mut().find(|sent| matches!(sent.state, State::OnGpu(_)));
             let Some(sent) = oldest else { return remote.send(keys) };
-            // Out of its slot, and kept until its turn comes; what went wrong with it is for the CPU then.
+            // The batch leaves its slot and is kept until its turn. After an error the CPU looks it up then.
             if let State::OnGpu(ticket) = std::mem::replace(&mut sent.state, State::Waiting) {
                 let mut found = vec![R::default(); sent.keys.len()];
                 match remote.results(ticket.wait(), sent.keys, &mut found) {
@@ -281,10 +284,10 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
         }
     }
 
-    /// Waits for the oldest batch and writes its results to the start of `found`; its keys, or `None` when
-    /// nothing is under way.
+    /// Waits for the oldest batch and writes its results to the start of `found`. Returns its keys, or `None`
+    /// if no batch is under way.
     ///
-    /// Panics where `found` is shorter than the batch.
+    /// Panics if `found` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
     pub fn next(
         &mut self,

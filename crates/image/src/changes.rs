@@ -1,28 +1,28 @@
-//! [`Changes`]: what an update makes different in a table.
+//! [`Changes`]: the writes of an update to a table.
 
 use crate::patch::{Patch, PatchBuilder};
 use crate::section::SectionId;
 use crate::shared::{Placed, SharedPool};
 
-/// Bytes of an element of the sections that hold several narrow elements in one.
+/// Bytes of an element in sections whose elements hold several narrow elements.
 pub const WORD: usize = 8;
 
-/// Collects the writes of a patch; while a table is built, when nobody asks, it drops them.
+/// Collects the writes of a patch, or drops them while a table is built.
 #[derive(Debug)]
 pub struct Changes(Option<PatchBuilder>);
 
 impl Changes {
-    /// Not wanted.
+    /// Drops all writes.
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Wanted.
+    /// Collects all writes.
     pub fn collected() -> Self {
         Self(Some(PatchBuilder::new()))
     }
 
-    /// An element has a new value.
+    /// Writes a new value of an element.
     #[inline]
     pub fn set(&mut self, section: SectionId, index: u64, value: u64) {
         if let Some(patch) = &mut self.0 {
@@ -30,7 +30,7 @@ impl Changes {
         }
     }
 
-    /// A content was placed: what a fresh piece has different from before is written.
+    /// Writes the changed elements of a piece that is [`Fresh`](Placed::Fresh).
     #[inline]
     pub fn chunk(&mut self, section: SectionId, placed: Placed, pool: &SharedPool<u8>) {
         let (Some(patch), Placed::Fresh(piece)) = (&mut self.0, placed) else { return };
@@ -43,7 +43,7 @@ impl Changes {
         }
     }
 
-    /// A range of bytes within a section of words was written.
+    /// Writes a range of bytes of a section of words.
     pub fn bytes(&mut self, section: SectionId, all: &[u8], range: std::ops::Range<usize>) {
         let Some(patch) = &mut self.0 else { return };
         for at in range.start / WORD..range.end.div_ceil(WORD) {

@@ -1,24 +1,24 @@
-//! [`prefetch`] and its kin, for all who know what they will read.
+//! [`prefetch`] and similar functions, for code that knows what it will read.
 
-/// Asks for an element that will be read soon. One that isn't there is let pass.
+/// Prefetches an element that will be read soon. An index past the end is allowed.
 #[inline(always)]
 pub fn prefetch<T>(elements: &[T], at: usize) {
     prefetch_at(elements.as_ptr().wrapping_add(at).cast());
 }
 
-/// Asks for all lines of an element that will be read soon.
+/// Prefetches all cache lines of an element that will be read soon.
 #[inline(always)]
 pub fn prefetch_all<T>(element: &T) {
     const LINE: usize = 64;
     let start = std::ptr::from_ref(element).cast::<u8>();
     (0..size_of::<T>()).step_by(LINE).for_each(|at| prefetch_at(start.wrapping_add(at)));
     if align_of::<T>() < LINE {
-        // It may end in a line that no step leads to.
+        // The element may end in a line that no step reaches.
         prefetch_at(start.wrapping_add(size_of::<T>().saturating_sub(1)));
     }
 }
 
-/// Asks for the line of an address, whatever is there.
+/// Prefetches the line of an address. Any address is allowed.
 #[inline(always)]
 pub fn prefetch_at(address: *const u8) {
     #[cfg(target_arch = "x86_64")]

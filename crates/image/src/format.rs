@@ -54,18 +54,18 @@ pub(crate) struct SectionEntry {
 
 const _: () = assert!(size_of::<Header>() == 128 && size_of::<SectionEntry>() == 48);
 
-/// Where the first section may start.
+/// The lowest offset of the first section.
 pub(crate) fn data_start(sections: usize) -> u64 {
     (size_of::<Header>() + sections * size_of::<SectionEntry>()).next_multiple_of(64) as u64
 }
 
-/// Bytes from the start of a section to the first place where the next may start; `None` past 2^64.
+/// Bytes from the start of a section to the lowest offset of the next one. `None` past 2^64.
 pub(crate) fn extent(width: u64, len: u64) -> Option<u64> {
     len.checked_mul(width)?.checked_add(ALIGN)?.checked_next_multiple_of(ALIGN)
 }
 
-/// A name as stored: ASCII letters, digits and `-_.`, zero-padded. Panics on any other, which is a mistake in
-/// an engine.
+/// A name as stored: ASCII letters, digits and `-_.`, zero-padded. Panics on any other name, which is an
+/// error in an engine.
 pub(crate) fn pack_name(name: &str) -> [u8; NAME] {
     assert!(is_name(name), "{name:?} is no name of 1 to {NAME} of a-z A-Z 0-9 - _ .");
     let mut packed = [0; NAME];
@@ -85,7 +85,7 @@ fn is_name(name: &str) -> bool {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
-/// The checksum of a whole image, whatever its checksum field holds.
+/// The checksum of a whole image. The content of the checksum field does not matter.
 pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     let at = std::mem::offset_of!(Header, checksum);
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
@@ -95,7 +95,7 @@ pub(crate) fn checksum(bytes: &[u8]) -> u64 {
     hash.digest()
 }
 
-/// Header and directory of the bytes of an image, all of it checked but the content of the sections.
+/// Header and directory of an image, checked except for the content of the sections.
 pub(crate) fn parse(bytes: &[u8]) -> Result<(Header, Vec<SectionEntry>), ImageError> {
     let malformed = |what: String| Err(ImageError::Malformed(what));
     let found = bytes.len() as u64;
@@ -138,7 +138,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<(Header, Vec<SectionEntry>), ImageEr
         if !matches!(entry.width, 1 | 2 | 4 | 8) {
             return malformed(format!("section {i} has elements of {} bytes", entry.width));
         }
-        // Nothing is gained by gaps: every image is packed alike, so the offset is implied and only checked.
+        // Gaps would gain nothing: all images are packed alike, so the offset is implied and only checked.
         let end = extent(u64::from(entry.width), entry.len).and_then(|bytes| free.checked_add(bytes));
         match end {
             Some(end) if end <= found && entry.offset == free => free = end,

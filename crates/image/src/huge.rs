@@ -1,26 +1,26 @@
 //! [`HugeVec`]: a vector in huge pages, for the large arrays that a control plane keeps beside its images.
 //!
-//! An update touches a dozen random lines of such arrays. In small pages each costs a TLB miss beside its
-//! cache miss, and a walk of page tables that are themselves too large for the cache.
+//! An update touches a dozen random lines of such arrays. With small pages each line costs a TLB miss beside
+//! its cache miss, and a walk of page tables that are themselves too large for the cache.
 
 use std::ops::{Deref, DerefMut};
 
-/// A vector that asks for huge pages once it fills some. Growing copies it, so that it stays in them: moving
-/// pages, as `realloc` does for large pieces, splits them.
+/// A vector that asks for huge pages when it is large enough to fill some. Growing copies the elements, so
+/// that they stay in huge pages: moving pages, as `realloc` does for large blocks, would split them.
 #[derive(Debug)]
 pub struct HugeVec<T>(Vec<T>);
 
-/// Size of a huge page on the systems that matter here.
+/// Size of a huge page on x86-64 and most other systems.
 #[cfg(target_os = "linux")]
 const HUGE_PAGE: usize = 2 << 20;
 
 impl<T> HugeVec<T> {
-    /// No elements.
+    /// Makes an empty vector.
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// No elements, and room for so many.
+    /// Makes an empty vector with this capacity.
     pub fn with_capacity(capacity: usize) -> Self {
         let vector = Vec::with_capacity(capacity);
         prefer_huge_pages(&vector);
@@ -34,7 +34,7 @@ impl<T> HugeVec<T> {
         self.0.push(element);
     }
 
-    /// Makes room for so many more; for twice as many as there are, where it has to grow.
+    /// Reserves capacity for `more` elements. If the vector grows, its capacity at least doubles.
     #[inline]
     pub fn reserve(&mut self, more: usize) {
         if self.0.capacity() - self.0.len() < more {
@@ -42,7 +42,7 @@ impl<T> HugeVec<T> {
         }
     }
 
-    /// Makes room for so many more and none beside, where it has to grow.
+    /// Reserves capacity for exactly `more` elements if the vector grows.
     pub fn reserve_exact(&mut self, more: usize) {
         let wanted = self.0.len().saturating_add(more);
         if self.0.capacity() < wanted {
@@ -50,14 +50,14 @@ impl<T> HugeVec<T> {
         }
     }
 
-    /// Has the system give the memory of the whole capacity: a page's first use takes it thousands of cycles.
-    /// It takes more if the memory of a virtual machine is itself given on first use (half a gigabyte a
+    /// Makes the system allocate the memory of the whole capacity: the first use of a page takes thousands of
+    /// cycles, and more in a virtual machine whose own memory is allocated on first use (half a gigabyte a
     /// second was measured).
     pub fn populate(&self) {
         populate(&self.0);
     }
 
-    /// How many there is room for.
+    /// The capacity in elements.
     pub const fn capacity(&self) -> usize {
         self.0.capacity()
     }
@@ -75,14 +75,14 @@ impl<T> HugeVec<T> {
 }
 
 impl<T: Copy> HugeVec<T> {
-    /// So many times the same element.
+    /// Makes a vector of `len` equal elements.
     pub fn filled(element: T, len: usize) -> Self {
         let mut vector = Self::new();
         vector.resize(len, element);
         vector
     }
 
-    /// Makes it as long as this, with such elements at the end.
+    /// Changes the length, and appends copies of `element` if the vector gets longer.
     pub fn resize(&mut self, len: usize, element: T) {
         self.reserve(len.saturating_sub(self.0.len()));
         self.0.resize(len, element);
@@ -126,8 +126,8 @@ impl<T> DerefMut for HugeVec<T> {
     }
 }
 
-/// Asks for huge pages where a vector has room for whole ones. Where there are none it works all the same,
-/// only slower.
+/// Asks for huge pages if the vector's capacity fills some. Without huge pages the vector works, too, only
+/// slower.
 fn prefer_huge_pages<T>(vector: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
@@ -147,12 +147,12 @@ fn prefer_huge_pages<T>(vector: &Vec<T>) {
     let _ = vector;
 }
 
-/// Has the pages made of a vector's capacity that it doesn't use yet. If the system can't (Linux before
-/// 5.14), they are made on first use.
+/// Allocates the pages of a vector's unused capacity. If the system can't (Linux before 5.14), pages are
+/// allocated on first use.
 fn populate<T>(vector: &Vec<T>) {
     #[cfg(target_os = "linux")]
     {
-        /// Bytes of the largest page that a system has.
+        /// Bytes of the largest page size of any system.
         const PAGE: usize = 1 << 16;
         let used = vector.len() * size_of::<T>();
         let start = vector.as_ptr().cast::<u8>().wrapping_add(used);

@@ -1,8 +1,7 @@
 //! [`Image`]: named flat sections of integers in one piece of memory.
 //!
-//! Here is what a table's engine reads, and how a patch is written. How an image is made is in `builder`, how
-//! it goes to a file and comes back in `file`, and what rides along without being looked up in, in
-//! `attached`.
+//! This file has the parts that engines read, and the writing of patches. `builder` makes images, `file`
+//! writes and reads them, and `attached` has the parts that lookups don't use.
 
 mod attached;
 mod builder;
@@ -21,48 +20,47 @@ use crate::patch::{Patch, Write};
 use crate::section::SectionId;
 use crate::storage::Storage;
 
-/// A compiled table. Memory is that of its sections and under a kilobyte; a clone is a full copy.
+/// A compiled table. Its memory is the sections and under a kilobyte more. A clone is a full copy.
 #[derive(Debug)]
 pub struct Image {
-    // Holds the file byte for byte, but for the counts and the checksum, which are filled in when it is
-    // written.
+    // Holds the file byte for byte, except for the counts and the checksum, which are filled in on writing.
     storage: Storage,
     header: Header,
     directory: Vec<SectionEntry>,
 }
 
-/// Where a section lies in an image, found once: the short way to single elements. It holds for every image
-/// with the same sections, so for a table as long as it lives.
+/// The offset of a section in an image: the fast way to single elements. It is valid for every image with the
+/// same sections, so for as long as its table lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Column {
     start: usize,
 }
 
-/// What one section takes.
+/// The memory of a section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionUsage {
-    /// Its name.
+    /// The section's name.
     pub name: String,
     /// Bytes of an element.
     pub width: u32,
     /// Number of elements, head room included.
     pub len: u64,
-    /// Bytes in all.
+    /// Bytes of the whole section.
     pub bytes: u64,
 }
 
 impl Image {
-    /// Whether bytes start as an image file does.
+    /// Whether bytes start like an image file.
     pub fn is_start(bytes: &[u8]) -> bool {
         bytes.starts_with(&MAGIC)
     }
 
-    /// The engine kind that it was compiled for.
+    /// The kind of image, by which engines know it.
     pub fn kind(&self) -> &str {
         unpack_name(&self.header.kind).unwrap_or_default()
     }
 
-    /// The version of that engine's layout.
+    /// The version of the engine's layout.
     pub fn layout(&self) -> u32 {
         self.header.layout
     }
@@ -77,7 +75,7 @@ impl Image {
         self.header.results
     }
 
-    /// States the counts of the table.
+    /// Sets the counts of the table.
     pub fn set_counts(&mut self, entries: u64, results: u64) {
         self.header.entries = entries;
         self.header.results = results;
@@ -88,18 +86,18 @@ impl Image {
         self.directory.len()
     }
 
-    /// The section of a name.
+    /// The section with a name.
     pub fn find(&self, name: &str) -> Option<SectionId> {
         let at = self.directory.iter().position(|entry| unpack_name(&entry.name) == Some(name))?;
         u16::try_from(at).ok().map(SectionId)
     }
 
-    /// Bytes of an element of a section, or `None` where there is no such section.
+    /// Bytes of an element of a section. `None` if there is no such section.
     pub fn width(&self, id: SectionId) -> Option<u32> {
         self.directory.get(usize::from(id.0)).map(|entry| entry.width)
     }
 
-    /// The elements of a section. Panics where there is no such section or its elements are of another width:
+    /// The elements of a section. Panics if there is no such section, or if its elements have another width:
     /// a [`Table`](crate::Table) checks both once when it takes an image.
     #[inline]
     pub fn section<T: Element>(&self, id: SectionId) -> &[T] {
@@ -107,35 +105,35 @@ impl Image {
         bytemuck::cast_slice(&self.storage.bytes()[range(entry)])
     }
 
-    /// Where a section lies. Panics where there is no such section.
+    /// The offset of a section. Panics if there is no such section.
     pub fn column(&self, id: SectionId) -> Column {
         Column { start: range(&self.directory[usize::from(id.0)]).start }
     }
 
-    /// An element of type `T` of a column, counted in elements of that type whatever the section is made of.
-    /// Panics past the end of the image.
+    /// Reads an element of type `T` of a column. `index` counts elements of type `T`, whatever the width of
+    /// the section's elements. Panics past the end of the image.
     #[inline]
     pub fn at<T: Element>(&self, column: Column, index: usize) -> T {
         let from = column.start + index * size_of::<T>();
         bytemuck::pod_read_unaligned(&self.storage.bytes()[from..from + size_of::<T>()])
     }
 
-    /// The bytes of a section and the at least 64 bytes of padding after it, which a vector load that starts
-    /// at the last element may read. Panics where there is no such section.
+    /// The bytes of a section with at least 64 bytes of padding, so that a vector load may start at the last
+    /// element. Panics if there is no such section.
     #[inline]
     pub fn padded(&self, id: SectionId) -> &[u8] {
         let range = range(&self.directory[usize::from(id.0)]);
         &self.storage.bytes()[range.start..range.end + 64]
     }
 
-    /// The elements of a section for writing, while the image is compiled. Panics as
+    /// The elements of a section for writing, while the image is compiled. Panics like
     /// [`section`](Self::section).
     pub fn section_mut<T: Element>(&mut self, id: SectionId) -> Result<&mut [T], ImageError> {
         let range = range(self.entry::<T>(id));
         Ok(bytemuck::cast_slice_mut(&mut self.storage.bytes_mut()?[range]))
     }
 
-    /// Memory by section.
+    /// The memory of each section.
     pub fn memory_usage(&self) -> Vec<SectionUsage> {
         self.directory
             .iter()
@@ -148,24 +146,24 @@ impl Image {
             .collect()
     }
 
-    /// Bytes in all, header and alignment included; also the length of the file.
+    /// Bytes of the image, header and alignment included. It is also the length of the file.
     pub fn bytes(&self) -> u64 {
         self.header.length
     }
 
-    /// Writes the values of a patch, after checking that each has its place; O(writes).
+    /// Writes the values of a patch, after checking every location. O(writes).
     pub fn apply(&mut self, patch: &Patch) -> Result<(), PatchError> {
         self.check(patch)?;
         self.write_patch(patch);
         Ok(())
     }
 
-    /// Whether each write of a patch has its place here.
+    /// Checks that every write of a patch has a location here.
     pub fn check(&self, patch: &Patch) -> Result<(), PatchError> {
         for writes in patch.sections() {
             let section = writes[0].section();
             let entry = self.directory.get(usize::from(section.0)).ok_or(PatchError::Section(section))?;
-            // They ascend.
+            // Writes ascend, so the last has the largest index.
             if let Some(last) = writes.last().filter(|last| last.index() >= entry.len) {
                 return Err(PatchError::Index { section, index: last.index(), len: entry.len });
             }
@@ -179,9 +177,9 @@ impl Image {
         Ok(())
     }
 
-    /// Writes the values of a patch that was checked. Panics where a write has no place.
+    /// Writes the values of a patch that was checked. Panics if a write has no location.
     pub(crate) fn write_patch(&mut self, patch: &Patch) {
-        // Only a mapped file needs memory here, for the copy that makes it our own.
+        // Only a mapped file needs memory here: it is copied first.
         let bytes = self.storage.bytes_mut().expect("memory for the copy of a mapped image");
         for writes in patch.sections() {
             let entry = &self.directory[usize::from(writes[0].section().0)];
@@ -207,7 +205,7 @@ impl Image {
 }
 
 impl Clone for Image {
-    /// Panics when there is no memory for the copy.
+    /// Panics if there is no memory for the copy.
     fn clone(&self) -> Self {
         let mut storage = zeroed(self.header.length).expect("memory for the copy of an image");
         storage.bytes_mut().expect("zeroed storage is our own").copy_from_slice(self.storage.bytes());
@@ -222,9 +220,9 @@ fn range(entry: &SectionEntry) -> std::ops::Range<usize> {
     start..start + entry.len as usize * entry.width as usize
 }
 
-/// Writes values to elements of `WIDTH` bytes, with those to come on their way.
+/// Writes values to elements of `WIDTH` bytes, and prefetches the elements of later writes.
 fn write_elements<const WIDTH: usize>(elements: &mut [u8], writes: &[Write]) {
-    /// A write takes a nanosecond or two, and a line a hundred to come.
+    /// A write takes a nanosecond or two, fetching a line a hundred.
     const AHEAD: usize = 128;
     let (elements, _) = elements.as_chunks_mut::<WIDTH>();
     writes.iter().take(AHEAD).for_each(|write| prefetch(elements, write.index_in_memory()));

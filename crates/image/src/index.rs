@@ -1,31 +1,31 @@
-//! [`Index`]: which of a control plane's things a hash leads to.
+//! [`Index`]: ids of a control plane's objects, found by hash.
 //!
 //! ```text
 //! slots  u64 × 2^bits, at most three quarters taken, or less     hash 32 | id 32; all ones: free
 //! ```
 //!
-//! Open addressing from the hash's first bits on; what is taken out is closed up, so that nothing is left
-//! behind. That the hash is stored spares most looks at the things themselves, and all of them when it grows;
-//! that a slot's place is known from the hash alone lets who has many to find fetch the slots of all at once.
-//! With `hashbrown`'s table, which does neither, 0.7 M names a second were taken out of a live table of 3.6 M
-//! (and rebuilding the index took 30 % of filling it), with this one 1.0 to 1.3 M.
+//! Open addressing, starting at the hash's first bits. A removal moves later slots up, so that no markers
+//! stay behind. Stored hashes spare most comparisons of the objects themselves, and all of them when the
+//! index grows. A slot's position depends on the hash alone, so slots of many lookups can be prefetched
+//! together. `hashbrown`'s table does neither: with it 0.7 M names a second were removed from a live table of
+//! 3.6 M (and rebuilding the index took 30 % of filling it), with this index 1.0 to 1.3 M.
 
 use std::ops::ControlFlow;
 
 use crate::fetch::prefetch;
 use crate::huge::HugeVec;
 
-/// Ids by hash. Several may have one hash; the hash and the id of a thing must not both be all ones.
+/// Ids by hash. Several ids may have one hash. The hash and the id of an object must not both be all ones.
 #[derive(Clone, Debug)]
 pub struct Index {
     slots: HugeVec<u64>,
     bits: u32,
     len: usize,
-    /// Quarters of the slots that are taken at most.
+    /// The most quarters of the slots that may be taken.
     quarters: usize,
 }
 
-/// Where an id is in an index, or could go: until the index changes.
+/// The position of an id in an index, or a free position. Valid until the index changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct At(usize);
 
@@ -33,40 +33,41 @@ const FREE: u64 = u64::MAX;
 const FEWEST_BITS: u32 = 4;
 
 impl Index {
-    /// An index of nothing.
+    /// Makes an empty index.
     pub fn new() -> Self {
         Self { slots: HugeVec::filled(FREE, 1 << FEWEST_BITS), bits: FEWEST_BITS, len: 0, quarters: 3 }
     }
 
-    /// An index of nothing, of which a quarter is taken at most: what is looked for is almost always in the
+    /// Makes an empty index with at most a quarter of its slots taken: an id is then almost always in the
     /// first slot, or nowhere.
     pub fn sparse() -> Self {
         Self { quarters: 1, ..Self::new() }
     }
 
-    /// How many.
+    /// The number of ids.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is nothing.
+    /// Whether the index is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// The id of this hash that is it.
+    /// The id with this hash for which `is_it` is true.
     #[inline]
     pub fn find(&self, hash: u32, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         self.look(hash, |_, id| is_it(id)).ok().map(|(_, id)| id)
     }
 
-    /// The id of this hash that is it, and its place; or a place for one of this hash.
+    /// The id with this hash for which `is_it` is true, and its position; otherwise a free position for this
+    /// hash.
     #[inline]
     pub fn look(&self, hash: u32, is_it: impl FnMut(At, u32) -> bool) -> Result<(At, u32), At> {
         self.look_from(self.home(hash), hash, is_it)
     }
 
-    /// The next id of this hash that is it, and its place, after something of this hash; or a place for one.
+    /// The next such id after an id of this hash, and its position; otherwise a free position.
     #[inline]
     pub fn look_after(
         &self,
@@ -85,7 +86,7 @@ impl Index {
         mut is_it: impl FnMut(At, u32) -> bool,
     ) -> Result<(At, u32), At> {
         let found = self.probe(from, |at, slot| match split(slot) {
-            // First: the first half of a free slot is a hash, too.
+            // This is tested first, because the first half of a free slot is a valid hash, too.
             _ if slot == FREE => ControlFlow::Break(Err(At(at))),
             (other, id) if other == hash && is_it(At(at), id) => ControlFlow::Break(Ok((At(at), id))),
             _ => ControlFlow::Continue(()),
@@ -93,13 +94,13 @@ impl Index {
         found.expect("a quarter is free")
     }
 
-    /// Asks for the slot that [`find`](Self::find) will look at first.
+    /// Prefetches the slot that [`find`](Self::find) tests first.
     #[inline]
     pub fn fetch(&self, hash: u32) {
         prefetch(&self.slots, self.home(hash));
     }
 
-    /// Makes room for so many more.
+    /// Reserves capacity for `more` ids.
     pub fn reserve(&mut self, more: usize) {
         let bits = ((self.len + more) * 4).div_ceil(self.quarters).next_power_of_two().ilog2();
         if bits > self.bits {
@@ -107,7 +108,7 @@ impl Index {
         }
     }
 
-    /// Adds an id that isn't there.
+    /// Adds an id that is not in the index.
     pub fn insert(&mut self, hash: u32, id: u32) {
         if self.is_full() {
             self.grow(self.bits + 1);
@@ -116,7 +117,7 @@ impl Index {
         self.put(At(at), hash, id);
     }
 
-    /// Adds an id where [`look`](Self::look) said that it could go.
+    /// Adds an id at a free position that [`look`](Self::look) returned.
     #[inline]
     pub fn insert_at(&mut self, at: At, hash: u32, id: u32) {
         match self.is_full() {
@@ -137,26 +138,26 @@ impl Index {
         self.slots[at] = joined(hash, id);
     }
 
-    /// Puts another id in place of the one that is there.
+    /// Replaces the id at a position.
     #[inline]
     pub fn replace_at(&mut self, At(at): At, by: u32) {
         debug_assert_ne!(self.slots[at], FREE, "the index did not change");
         self.slots[at] = joined(split(self.slots[at]).0, by);
     }
 
-    /// All, hash and id, in any order.
+    /// All hashes and ids, in any order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
         self.slots.iter().filter(|&&slot| slot != FREE).map(|&slot| split(slot))
     }
 
-    /// Takes an id out that is there.
+    /// Removes an id that is in the index.
     pub fn remove(&mut self, hash: u32, id: u32) {
         if let Some(at) = self.at_of(hash, joined(hash, id)) {
             self.remove_at(At(at));
         }
     }
 
-    /// Takes out what is there.
+    /// Removes the id at a position.
     #[inline]
     pub fn remove_at(&mut self, At(mut hole): At) {
         debug_assert_ne!(self.slots[hole], FREE, "the index did not change");
@@ -169,7 +170,7 @@ impl Index {
             if slot == FREE {
                 break;
             }
-            // What would come before its home stays.
+            // A slot stays if moving it would put it before its home.
             let from_home = at.wrapping_sub(self.home(split(slot).0)) & mask;
             if from_home >= at.wrapping_sub(hole) & mask {
                 self.slots[hole] = slot;
@@ -189,7 +190,7 @@ impl Index {
         (u64::from(hash) << self.bits >> 32) as usize
     }
 
-    /// Where the first slot of this content is, from a hash's home on.
+    /// The first slot with this content, starting at the hash's home.
     fn at_of(&self, hash: u32, content: u64) -> Option<usize> {
         self.probe(self.home(hash), |at, slot| match slot {
             slot if slot == content => ControlFlow::Break(Some(at)),
@@ -212,7 +213,7 @@ impl Index {
         None
     }
 
-    /// Takes so many bits of the hash for a place, more than now.
+    /// Grows to positions of `bits` bits of the hash.
     fn grow(&mut self, bits: u32) {
         let slots = std::mem::replace(&mut self.slots, HugeVec::filled(FREE, 1 << bits));
         self.bits = bits;
@@ -234,7 +235,7 @@ const fn joined(hash: u32, id: u32) -> u64 {
     (hash as u64) << 32 | id as u64
 }
 
-/// Hash and id.
+/// Splits a slot into hash and id.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // the two halves
 const fn split(slot: u64) -> (u32, u32) {

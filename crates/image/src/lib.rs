@@ -1,8 +1,8 @@
 //! Compiled lookup tables.
 //!
-//! An [`Image`] is a handful of named flat sections of plain integers under a versioned header. The CPU looks
-//! up in the very bytes that a file holds and that a GPU is sent. An engine's data plane is a [`Table`]: an
-//! image of a kind it knows, checked once, read in place.
+//! An [`Image`] is a few named flat sections of plain integers under a versioned header. The CPU looks up in
+//! the same bytes that a file holds and that a GPU gets. The data plane of an engine is a [`Table`]: an image
+//! of the engine's kind, checked once and read in place.
 //!
 //! ```text
 //! ImageBuilder ──► Image ──► write ──► file ──► open (copied) or map (in place) ──► Image ──► Table::from_image
@@ -10,12 +10,12 @@
 //!   PatchBuilder ──► Patch: each location at most once, with its final value ──► every copy, in the same order
 //! ```
 //!
-//! [`live`] keeps two copies of a table so that readers never wait while patches are applied. [`device`] is
-//! what an engine says of looking up on a GPU: which kernels, with which arguments.
+//! [`live`] keeps two copies of a table, so that readers never wait while patches are applied. With
+//! [`device`] an engine says which kernels look up on a GPU, with which arguments.
 //!
-//! `unsafe` stands in four places: [`Image::map`], whose caller promises that nobody writes to the mapped
-//! file, the pointer to an image's bytes that spares lookups the way through the map that owns them, the
-//! advice about pages of [`HugeVec`], and [`prefetch`].
+//! `unsafe` is used in four places: [`Image::map`], whose caller promises that nobody writes to the mapped
+//! file; the pointer to an image's bytes, which saves lookups the indirection through the map; the advice
+//! about pages of [`HugeVec`]; and [`prefetch`].
 
 mod changes;
 pub mod device;

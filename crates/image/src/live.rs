@@ -1,43 +1,43 @@
-//! A table that is read while it changes.
+//! Live tables: readers look up while the writer changes the table.
 //!
-//! Two copies. Readers look up in one; the writer patches the other, turns the readers over to it, and brings
-//! the first one up to date before it is written to again, once the last straggler has left it (the
-//! left-right scheme, through the crate of that name). Entering takes a reader a few uncontended atomic
-//! operations, whatever the writer does, and for as long as it holds its guard it sees one state. The writer
-//! waits for stragglers; a reader should hold a guard for a batch, not for good. One change is made beside a
-//! guard; the next waits until it is gone. A thread that holds a guard and makes both waits for itself, which
-//! is for ever. A call that changes nothing, or fails, waits for nobody.
+//! There are two copies. Readers look up in one copy. The writer patches the other copy, and then makes
+//! readers enter that copy. Before the next change it waits until no reader is in the first copy, and brings
+//! that copy up to date. This is the left-right scheme, from the crate of that name. Entering costs a few
+//! uncontended atomic operations, and never waits for the writer. A reader sees one state while it holds its
+//! guard. The writer waits for guards, so hold a guard for a batch only. While a guard is held one more
+//! change can be made; the next change waits for the guard. A thread that holds a guard and makes both
+//! changes waits for itself for ever. A call that changes nothing, or fails, does not wait.
 //!
-//! Some things are no part of the table, but readers need them of the same state, such as the names of its
-//! results. These lie [beside](Beside) each copy and change with it.
+//! Some data is not part of the table, but readers need it in the same state, such as the names of results.
+//! Such data lies [beside](Beside) each copy and changes with it.
 //!
-//! Memory: two copies of the table and the last patch; while a table is replaced, four.
+//! Memory: two copies of the table and the last patch. While a table is replaced, four copies.
 //!
 //! # When an update fails
 //!
-//! **A call that fails did not happen.** This is the one promise of every live table here: of routes, names
-//! and rules, in their crates and in the façade, whatever the call is named (`apply`, `insert`, `set`,
-//! `remove`, `withdraw`) and whatever the reason is (a value that can't be, an engine that can't hold the
-//! table, a cap on memory). After an `Err`
+//! **A call that fails did not happen.** All live tables promise this: tables of routes, names and rules, in
+//! their crates and in the façade, for each call that changes a table (`apply`, `insert`, `set`, `remove`,
+//! `withdraw`), for every reason (an invalid value, a table that is too large for its engine, a memory cap).
+//! After an `Err`
 //!
-//! - what the table is of (its routes, names or rules, their number, the last number given to a rule) is what
-//!   it was before the call: all updates of the call were taken back, those before the one that failed, too;
-//! - readers, guards, what lies [beside](Beside) the table, and [followers](Follower) such as copies on GPUs
-//!   were told nothing;
-//! - so readers and what the table is of agree, after every call, and a table is never behind;
-//! - the next call is as if the one that failed had not been made. Repeated, that one fails again for as long
-//!   as its cause stands; one that takes something out takes effect where what is left can be built.
+//! - the model (routes, names or rules, their number, the last rule number) is as it was before the call: all
+//!   updates of the call were taken back, also those before the one that failed;
+//! - readers, guards, data [beside](Beside) the table, and [followers](Follower) such as copies on GPUs saw
+//!   nothing of the call;
+//! - so readers and the model agree after every call, and no table is ever stale;
+//! - the next call behaves as if the failed call had not been made. A repeated call fails again while its
+//!   reason stays. A removal succeeds if the rest can be built.
 //!
-//! What a failure may cost is time. Updates first go to the engine, which patches the table in place. A table
-//! that has outgrown itself is built anew from all there is: this is what fails past a cap or a limit. The
-//! engine is spent by then. So a refused call costs a build, and so does the next call that succeeds; after
-//! that there is an engine again, and updates cost what they always do. A build with the usual head room may
-//! be over a cap. Then it is tried with hardly any, before the call is refused. So a table that is close to a
-//! cap can still lose entries, and is built more often. There is no promise in that: a table that was patched
-//! until it was full may be fuller than one that is built anew can be, above all where engines hash. Then a
-//! call that takes out a little is refused, too, with the same error, until one takes out more.
+//! A failure may cost time. Updates first go to the engine, which patches the table. A table that has
+//! outgrown its sections is rebuilt from the model, and this rebuild fails over a cap or a limit. The engine
+//! is lost then, so a refused call costs a build, and the next call that succeeds costs one, too. After that
+//! updates cost as little as before. If a rebuild with the usual head room is over a cap, a rebuild with
+//! almost no head room is tried before the call is refused. So a table near its cap can still lose entries,
+//! but is rebuilt more often. This is no promise: a table that was patched until it was full may be fuller
+//! than any rebuilt table can be, above all with engines that hash. Then a removal of few entries is refused
+//! with the same error, until a call removes more.
 //!
-//! Memory that was allocated on the way may be kept for later calls.
+//! Memory that was allocated by a failed call may be kept for later calls.
 //!
 //! The alternative, `arc-swap` with a fresh copy for each change, entered in 4.3 ns instead of 6.5 and made
 //! 670 changes a second instead of 610,000 (a table of a megabyte, one reader on another core, Zen 4).
@@ -52,7 +52,7 @@ use crate::error::PatchError;
 use crate::patch::Patch;
 use crate::table::{Checked, Table};
 
-/// The changing end.
+/// The writer of a live table.
 #[derive(Debug)]
 pub struct Writer<T: Table, B: Beside = ()> {
     handle: Handle<T, B>,
@@ -60,103 +60,103 @@ pub struct Writer<T: Table, B: Beside = ()> {
     followers: Vec<Box<dyn Follower<T>>>,
 }
 
-/// What turns readers over. A lock only in form: there is one writer, and readers hold the handle just to
-/// keep the copies alive.
+/// The handle that publishes changes. Its lock is never contended: there is one writer, and readers hold the
+/// handle only to keep the copies alive.
 type Handle<T, B> = Arc<Mutex<WriteHandle<State<T, B>, Change<T, B>>>>;
 
-/// What belongs to a state of a table, and is not looked up in: it changes with the table, and readers see
-/// both of one state.
+/// Data that belongs to a state of a table and is not looked up in. It changes with the table, and readers
+/// see both in the same state.
 pub trait Beside: Clone + Debug + Send + Sync + 'static {
-    /// What is done to it when the table changes.
+    /// A change of the data, made when the table changes.
     type Change: Debug + Send;
 
-    /// Does it.
+    /// Applies a change.
     fn apply(&mut self, change: &Self::Change);
 }
 
-/// Nothing.
+/// No data beside the table.
 impl Beside for () {
     type Change = ();
 
     fn apply(&mut self, (): &()) {}
 }
 
-/// A state: the table, and what is beside it. The table is last, so that a reference to a state becomes one
-/// to the state of a trait object.
+/// A state: the table, and the data beside it. The table is last, so that a reference to a state can become a
+/// reference to the state of a trait object.
 #[derive(Clone, Debug)]
 pub struct State<T: ?Sized, B> {
-    /// What belongs to the table.
+    /// The data beside the table.
     pub beside: B,
     /// The table.
     pub table: T,
 }
 
-/// A copy of the table elsewhere, such as on a GPU, that is told of every change in the order in which they
-/// are made.
+/// A copy of the table elsewhere, such as on a GPU. It is told of every change, in order.
 ///
-/// What it can't do, it has to cope with itself: the change is made in any case.
+/// A follower must handle its own failures: the change is made in any case.
 pub trait Follower<T: Table>: Debug + Send {
-    /// Says that lookups may depend on so many first bits of a key from the next change on, and not on fewer.
+    /// Says that from the next change on lookups may depend on this number of leading bits of a key, and
+    /// never on fewer.
     fn reach(&mut self, bits: u8) {
         let _ = bits;
     }
 
-    /// The table takes a patch, one that was checked against it.
+    /// Applies a patch that was checked against the table.
     fn patch(&mut self, patch: &Patch);
 
-    /// Another table takes its place.
+    /// Replaces the table.
     fn replace(&mut self, table: &T);
 }
 
-/// A reading end: cheap to clone, one for each thread. It outlives the writer.
+/// The reader of a live table: cheap to clone, one for each thread. It may outlive the writer.
 #[derive(Debug)]
 pub struct Reader<T: Table, B: Beside = ()> {
     reader: ReadHandle<State<T, B>>,
     handle: Handle<T, B>,
 }
 
-/// What a set of updates came to.
+/// The result of a set of updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Applied {
-    /// Updates that changed what the table is of.
+    /// The number of updates that changed the model.
     pub changes: usize,
     /// Elements written to each copy of the table.
     pub writes: usize,
-    /// Whether the table was built anew.
+    /// Whether the table was rebuilt.
     pub rebuilt: bool,
 }
 
 impl<T: Table> Writer<T> {
-    /// Puts a table live; takes a copy.
+    /// Makes a table live. Takes a copy of it.
     pub fn new(table: T) -> Self {
         Self::with(table, ())
     }
 
-    /// Applies a patch: readers that enter from now on see all of it. Waits for the readers that entered
-    /// before the change before this one. A patch that doesn't fit is refused, and nothing changes.
+    /// Applies a patch. Readers that enter from now on see all of it. Waits for readers that entered before
+    /// the previous change. A patch that doesn't fit is refused, and nothing changes.
     pub fn patch(&mut self, patch: Patch) -> Result<(), PatchError> {
         self.patch_with(patch, ())
     }
 
-    /// Puts another table in place of this one, as [`patch`](Self::patch) does a change.
+    /// Replaces the table. Otherwise like [`patch`](Self::patch).
     pub fn replace(&mut self, table: T) {
         self.replace_with(table, ());
     }
 }
 
 impl<T: Table, B: Beside> Writer<T, B> {
-    /// Puts a table live with what belongs to it; takes a copy of both.
+    /// Makes a table live with the data beside it. Takes a copy of both.
     pub fn with(table: T, beside: B) -> Self {
         let (mut handle, reader) = left_right::new_from_empty(State { table, beside });
-        // The first two publications have rules of their own in that crate; get past them while they are
-        // free.
+        // The first two publications follow special rules in that crate. They are made here, where they cost
+        // nothing.
         handle.publish();
         handle.publish();
         Self { handle: Arc::new(Mutex::new(handle)), reader, followers: Vec::new() }
     }
 
-    /// Tells a follower of every change from now on. It is made of the table as it is now: nothing changes
-    /// between, as this borrows the writer.
+    /// Adds a follower, which is told of every change from now on. It is made from the current table; this
+    /// call borrows the writer, so no change comes between.
     pub fn follow<F: Follower<T> + 'static, E>(
         &mut self,
         make: impl FnOnce(&T) -> Result<F, E>,
@@ -166,19 +166,20 @@ impl<T: Table, B: Beside> Writer<T, B> {
         Ok(())
     }
 
-    /// A reader of this table.
+    /// Makes a reader of this table.
     pub fn reader(&self) -> Reader<T, B> {
         Reader { reader: self.reader.clone(), handle: Arc::clone(&self.handle) }
     }
 
-    /// Tells followers that from the next change on lookups may depend on so many first bits of a key.
+    /// Tells followers that from the next change on lookups may depend on this number of leading bits of a
+    /// key.
     pub fn reach(&mut self, bits: u8) {
         self.followers.iter_mut().for_each(|follower| follower.reach(bits));
     }
 
-    /// Applies a patch, and a change of what is beside the table: readers that enter from now on see all of
-    /// it. Waits for the readers that entered before the change before this one. A patch that doesn't fit is
-    /// refused, and nothing changes.
+    /// Applies a patch, and a change of the data beside the table. Readers that enter from now on see all of
+    /// both. Waits for readers that entered before the previous change. A patch that doesn't fit is refused,
+    /// and nothing changes.
     pub fn patch_with(&mut self, patch: Patch, beside: B::Change) -> Result<(), PatchError> {
         self.current().check(&patch)?;
         self.followers.iter_mut().for_each(|follower| follower.patch(&patch));
@@ -186,13 +187,13 @@ impl<T: Table, B: Beside> Writer<T, B> {
         Ok(())
     }
 
-    /// Puts another table in place of this one, as [`patch_with`](Self::patch_with) does a change.
+    /// Replaces the table and changes the data beside it. Otherwise like [`patch_with`](Self::patch_with).
     pub fn replace_with(&mut self, table: T, beside: B::Change) {
         self.followers.iter_mut().for_each(|follower| follower.replace(&table));
         self.change(What::Replace { second: table.clone(), first: Some(table) }, beside);
     }
 
-    /// The table as it is now.
+    /// The current table.
     pub fn current(&self) -> Guard<'_, T> {
         enter(&self.reader)
     }
@@ -208,13 +209,13 @@ impl<T: Table, B: Beside> Writer<T, B> {
 }
 
 impl<T: Table, B: Beside> Reader<T, B> {
-    /// The table for as long as the guard lives. Wait-free.
+    /// Enters the current state of the table, until the guard is dropped. Wait-free.
     #[inline]
     pub fn enter(&self) -> Guard<'_, T> {
         enter(&self.reader)
     }
 
-    /// The table and what belongs to it, for as long as the guard lives. Wait-free.
+    /// Enters the current state of the table and the data beside it, until the guard is dropped. Wait-free.
     #[inline]
     pub fn enter_state(&self) -> Guard<'_, State<T, B>> {
         enter_state(&self.reader)
@@ -227,12 +228,12 @@ impl<T: Table, B: Beside> Clone for Reader<T, B> {
     }
 }
 
-/// One state of a table, for as long as it lives.
+/// One state of a table, until the guard is dropped.
 #[derive(Debug)]
 pub struct Guard<'a, T: ?Sized>(ReadGuard<'a, T>);
 
 impl<'a, T: ?Sized> Guard<'a, T> {
-    /// Shows the state as something else, such as a trait object that hides the engine.
+    /// Borrows the state in another form, such as a trait object that hides the engine.
     #[inline]
     pub fn map<U: ?Sized>(guard: Self, view: impl for<'t> FnOnce(&'t T) -> &'t U) -> Guard<'a, U> {
         Guard(ReadGuard::map(guard.0, view))
@@ -260,18 +261,18 @@ fn enter_state<T: Table, B: Beside>(reader: &ReadHandle<State<T, B>>) -> Guard<'
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Nothing is left half done by a panic: a change is checked before it is made.
+    // A panic leaves no change half done: a change is checked before it is made.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is done to one copy and then to the other.
+/// A change, applied to one copy and then to the other.
 #[derive(Debug)]
 struct Change<T, B: Beside> {
     what: What<T>,
     beside: B::Change,
 }
 
-/// What is done to the table.
+/// A change of the table.
 #[derive(Debug)]
 enum What<T> {
     Patch(Patch),

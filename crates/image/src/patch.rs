@@ -1,17 +1,17 @@
 //! [`Patch`]: an update to an image as a set of writes.
 //!
-//! What GAMT calls a write-bubble table (section 3.4), for every engine: locations are unique, grouped by
-//! section and ascending, and each carries the value that it has after the whole update. Order within a patch
-//! therefore does not matter, and applying one twice changes nothing.
+//! A patch is GAMT's write-bubble table (section 3.4), for every engine: locations are unique, grouped by
+//! section and ascending, and each carries its value after the whole update. So order within a patch does not
+//! matter, and applying a patch twice changes nothing.
 
 use crate::section::SectionId;
 
 /// One write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// Section above, index in the low [`INDEX_BITS`]: comparing locations is comparing integers.
+    /// Section in the high bits, index in the low [`INDEX_BITS`], so that locations compare as integers.
     location: u64,
-    /// The value; as wide as the section's elements.
+    /// The value, as wide as the section's elements.
     pub value: u64,
 }
 
@@ -25,7 +25,7 @@ impl Write {
         SectionId((self.location >> INDEX_BITS) as u16)
     }
 
-    /// The element.
+    /// The index of the element.
     #[inline]
     pub fn index(&self) -> u64 {
         self.location & ((1 << INDEX_BITS) - 1)
@@ -69,7 +69,7 @@ impl Patch {
         })
     }
 
-    /// The table's counts after the update, where they are stated: entries and largest result.
+    /// The table's counts after the update, if they are stated: entries and largest result.
     pub fn counts(&self) -> Option<(u64, u64)> {
         self.counts
     }
@@ -79,8 +79,7 @@ impl Patch {
         self.writes.is_empty()
     }
 
-    /// Makes one patch of this and the one after it: of a location that both write, the later value stays.
-    /// O(n log n).
+    /// Joins this patch and a later one. For a location that both write, the later value stays. O(n log n).
     #[must_use]
     pub fn then(self, next: Self) -> Self {
         let mut builder = PatchBuilder { writes: self.writes };
@@ -96,24 +95,25 @@ pub struct PatchBuilder {
 }
 
 impl PatchBuilder {
-    /// No writes yet.
+    /// Makes an empty builder.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// No writes yet, and room for so many.
+    /// Makes an empty builder with this capacity.
     pub fn with_capacity(writes: usize) -> Self {
         Self { writes: Vec::with_capacity(writes) }
     }
 
-    /// Sets a location; of several values for one location the last stays. Panics from index 2^48 on.
+    /// Sets a location. If a location is set several times, the last value stays. Panics if the index is 2^48
+    /// or more.
     #[inline]
     pub fn set(&mut self, section: SectionId, index: u64, value: u64) {
         assert!(index < 1 << INDEX_BITS, "index {index} of a patch is over 48 bits");
         self.writes.push(Write { location: u64::from(section.0) << INDEX_BITS | index, value });
     }
 
-    /// Number of writes so far, repeated locations counted again.
+    /// Number of writes so far. Repeated locations count each time.
     pub fn len(&self) -> usize {
         self.writes.len()
     }
@@ -123,10 +123,11 @@ impl PatchBuilder {
         self.writes.is_empty()
     }
 
-    /// The patch: O(n log n), O(n) for writes that came in order. `counts` are the table's after it.
+    /// Makes the patch. O(n log n), or O(n) if writes came in order. `counts` are the table's counts after
+    /// it.
     pub fn finish(mut self, counts: Option<(u64, u64)>) -> Patch {
         if !self.writes.is_sorted_by(|a, b| a.location < b.location) {
-            // Stable, so that the last write to a location is the last of its run.
+            // The sort is stable, so the last write to a location is the last of its run.
             self.writes.sort_by_key(|write| write.location);
             self.writes.dedup_by(|later, kept| {
                 let same = later.location == kept.location;

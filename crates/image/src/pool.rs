@@ -1,7 +1,7 @@
-//! [`Pool`]: which of a section's equally long pieces are in use.
+//! [`Pool`]: keeps track of which equally long pieces of a section are in use.
 
-/// Hands out the pieces of a section that an engine fills and frees as its table changes, freed ones first.
-/// Piece 0 is never handed out: engines keep it for what leads nowhere.
+/// Hands out the pieces of a section that an engine fills and frees as its table changes, freed pieces first.
+/// Piece 0 is never handed out: engines keep it for elements that lead nowhere.
 #[derive(Clone, Debug)]
 pub struct Pool {
     /// Pieces from here on have never been used.
@@ -11,12 +11,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// A pool of `capacity` pieces, the one that is never handed out included.
+    /// Makes a pool of `capacity` pieces, piece 0 included.
     pub fn new(capacity: u32) -> Self {
         Self { fresh: 1, capacity, free: Vec::new() }
     }
 
-    /// A piece that is not in use, `None` when there is no more. Its content is what its last user left.
+    /// Takes a free piece. `None` if there are none. The piece holds what its last user wrote.
     pub fn take(&mut self) -> Option<u32> {
         self.free.pop().or_else(|| {
             (self.fresh < self.capacity).then(|| {
@@ -26,13 +26,13 @@ impl Pool {
         })
     }
 
-    /// Takes back a piece, which the next [`take`](Self::take) may hand out.
+    /// Gives back a piece. The next [`take`](Self::take) may hand it out.
     pub fn give_back(&mut self, piece: u32) {
         debug_assert!(0 < piece && piece < self.fresh, "piece {piece} was not handed out");
         self.free.push(piece);
     }
 
-    /// Sets the number of pieces that there is room for. Panics where pieces above it were handed out.
+    /// Sets the number of pieces. Panics if higher pieces were handed out.
     pub fn set_capacity(&mut self, capacity: u32) {
         assert!(self.fresh <= capacity.max(1), "{} pieces are in use, room for {capacity}", self.fresh);
         self.capacity = capacity;

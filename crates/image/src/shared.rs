@@ -1,7 +1,7 @@
-//! [`SharedPool`]: equally long pieces of a section, of which equal ones are stored once.
+//! [`SharedPool`]: equally long pieces of a section; equal pieces are stored once.
 //!
-//! The control plane's side of folding: it knows what each piece holds and how many links lead to it, and
-//! says which piece a content is in. What changes there is for the engine to write to the table.
+//! The control plane of folding. It knows the content of each piece and the number of links to it, and finds
+//! the piece of a content. The engine writes the changes to the table.
 
 use bytemuck::Pod;
 use hashbrown::HashTable;
@@ -9,36 +9,36 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::pool::Pool;
 
-/// Pieces of `len` elements each, found by their content. Memory: the content of every piece, and about 20
-/// bytes more each.
+/// Pieces of `len` elements each, found by content. Memory: the content of every piece, and about 20 bytes
+/// for each.
 #[derive(Clone, Debug)]
 pub struct SharedPool<T> {
     len: usize,
     pool: Pool,
-    /// What each piece holds, in order of their numbers.
+    /// The content of each piece, in order of the pieces' numbers.
     contents: Vec<T>,
-    /// Links to each piece.
+    /// The number of links to each piece.
     links: Vec<u32>,
-    /// The hash of what each piece holds.
+    /// The hash of each piece's content.
     hashes: Vec<u64>,
     by_content: HashTable<u32>,
-    /// What the piece that was filled last held before.
+    /// The old content of the piece that was filled last.
     previous: Vec<T>,
-    /// Keeps whoever chooses the contents from choosing their hashes.
+    /// A secret seed: someone who chooses the contents must not be able to choose their hashes.
     seed: u64,
 }
 
-/// Where a content is.
+/// The piece of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
-    /// A piece that was there before.
+    /// A piece that had this content before.
     Shared(u32),
-    /// A piece that now has to be written; [`SharedPool::previous`] is what it held.
+    /// A piece that must be written now. [`SharedPool::previous`] is its old content.
     Fresh(u32),
 }
 
 impl Placed {
-    /// The piece.
+    /// The number of the piece.
     pub const fn piece(self) -> u32 {
         match self {
             Self::Shared(piece) | Self::Fresh(piece) => piece,
@@ -47,8 +47,8 @@ impl Placed {
 }
 
 impl<T: Pod + Eq> SharedPool<T> {
-    /// No pieces yet, of `len` elements each, with room for `capacity`; piece 0, which is never handed out,
-    /// is one of these.
+    /// Makes an empty pool with capacity for `capacity` pieces of `len` elements each. Piece 0, which is
+    /// never handed out, is one of them.
     pub fn new(len: usize, capacity: u32) -> Self {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         Self {
@@ -63,8 +63,8 @@ impl<T: Pod + Eq> SharedPool<T> {
         }
     }
 
-    /// Links once more to the piece of a content. `None` when it needs a piece and there is none left.
-    /// O(length) expected.
+    /// Adds a link to the piece of a content. `None` if this needs a new piece and none is free. O(length)
+    /// expected.
     pub fn link(&mut self, content: &[T]) -> Option<Placed> {
         debug_assert_eq!(content.len(), self.len);
         let hash = self.hash(content);
@@ -78,7 +78,7 @@ impl<T: Pod + Eq> SharedPool<T> {
         Some(Placed::Fresh(piece))
     }
 
-    /// Takes one link from a piece; whether that was the last, with which the piece is free.
+    /// Removes a link from a piece. Returns whether it was the last link, which frees the piece.
     pub fn unlink(&mut self, piece: u32) -> bool {
         let links = &mut self.links[piece as usize];
         debug_assert!(*links > 0, "piece {piece} has no link");
@@ -91,9 +91,9 @@ impl<T: Pod + Eq> SharedPool<T> {
         true
     }
 
-    /// Moves one link from a piece to the piece of another content. Where nothing else links to the piece and
-    /// the content is new, that is the same piece with its content changed. `None` as [`link`](Self::link),
-    /// and then nothing was done.
+    /// Moves a link from a piece to the piece of another content. If the piece has no other link and the
+    /// content is new, the piece stays and gets the new content. `None` like [`link`](Self::link); then
+    /// nothing has changed.
     pub fn relink(&mut self, piece: u32, content: &[T]) -> Option<Placed> {
         let hash = self.hash(content);
         let same = |&piece: &u32| self.content(piece) == content;
@@ -113,26 +113,27 @@ impl<T: Pod + Eq> SharedPool<T> {
         Some(Placed::Fresh(fresh))
     }
 
-    /// Links once more to a piece that is in use. O(1).
+    /// Adds a link to a piece that is in use. O(1).
     pub fn add_link(&mut self, piece: u32) {
         debug_assert!(self.links[piece as usize] > 0, "piece {piece} is not in use");
         self.links[piece as usize] += 1;
     }
 
-    /// Moves one link from a piece to another that is in use; whether the first one is free with that. O(1).
+    /// Moves a link from a piece to another piece that is in use. Returns whether this frees the first piece.
+    /// O(1).
     pub fn move_link(&mut self, from: u32, to: u32) -> bool {
         self.add_link(to);
         self.unlink(from)
     }
 
-    /// What a piece holds.
+    /// The content of a piece.
     #[inline]
     pub fn content(&self, piece: u32) -> &[T] {
         &self.contents[piece as usize * self.len..][..self.len]
     }
 
-    /// The old content of the piece that was the last to be [`Fresh`](Placed::Fresh): zero if it was never
-    /// used.
+    /// The old content of the piece that was last [`Fresh`](Placed::Fresh). All zero if the piece was never
+    /// used before.
     #[inline]
     pub fn previous(&self) -> &[T] {
         &self.previous
@@ -148,13 +149,13 @@ impl<T: Pod + Eq> SharedPool<T> {
         self.pool.in_use()
     }
 
-    /// The content of every piece up to the highest ever used, piece 0 and those not in use included, in
+    /// The content of every piece up to the highest that was ever used, free pieces and piece 0 included, in
     /// order.
     pub fn contents(&self) -> &[T] {
         &self.contents
     }
 
-    /// Sets the number of pieces that there is room for. Panics where pieces above it were used.
+    /// Sets the number of pieces. Panics if higher pieces were used.
     pub fn set_capacity(&mut self, capacity: u32) {
         self.pool.set_capacity(capacity);
     }
@@ -170,7 +171,7 @@ impl<T: Pod + Eq> SharedPool<T> {
         xxh3_64_with_seed(bytemuck::cast_slice(content), self.seed)
     }
 
-    /// Puts a content into a piece of one link.
+    /// Writes a content into a piece with one link.
     fn store(&mut self, piece: u32, content: &[T], hash: u64) {
         let at = piece as usize;
         if at == self.links.len() {
@@ -187,7 +188,7 @@ impl<T: Pod + Eq> SharedPool<T> {
         self.by_content.insert_unique(hash, piece, |&piece| hashes[piece as usize]);
     }
 
-    /// Takes a piece out of the index.
+    /// Removes a piece from the index by content.
     fn forget(&mut self, piece: u32) {
         let hash = self.hashes[piece as usize];
         if let Ok(entry) = self.by_content.find_entry(hash, |&known| known == piece) {

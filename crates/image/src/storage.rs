@@ -1,4 +1,4 @@
-//! The memory under an image: anonymous pages, huge where the system gives them, or a mapped file.
+//! The memory of an image: anonymous pages, huge if the system gives them, or a mapped file.
 
 use std::fs::File;
 use std::ops::Range;
@@ -6,21 +6,21 @@ use std::ptr::NonNull;
 
 use memmap2::{Mmap, MmapMut, MmapOptions};
 
-/// Size of a huge page on the systems that matter here; elsewhere only an alignment.
+/// Size of a huge page on x86-64 and most other systems. On others it is only an alignment.
 const HUGE_PAGE: usize = 2 << 20;
 
 #[derive(Debug)]
 pub(crate) struct Storage {
     memory: Memory,
-    /// The bytes in that memory, found once: what every lookup starts from.
+    /// The bytes in that memory, found once. Every lookup starts from this pointer.
     bytes: NonNull<[u8]>,
 }
 
 #[derive(Debug)]
 enum Memory {
-    /// Zeroed pages of our own. The bytes start at a multiple of [`HUGE_PAGE`] when they fill one, and the
-    /// map reaches to a multiple of it, so that all of a table can lie in huge pages: a lookup touches random
-    /// lines, and with small pages most of its cost would be TLB misses.
+    /// Zeroed anonymous pages. If the bytes fill a huge page they start at a multiple of [`HUGE_PAGE`], and
+    /// the map reaches to a multiple of it, so that the whole table can lie in huge pages: a lookup touches
+    /// random lines, and with small pages most of its time would go into TLB misses.
     Owned { map: MmapMut, bytes: Range<usize> },
     /// A file, read in place.
     Mapped(Mmap),
@@ -35,7 +35,7 @@ unsafe impl Send for Storage {}
 unsafe impl Sync for Storage {}
 
 impl Storage {
-    /// `len` zero bytes.
+    /// Allocates `len` zero bytes.
     pub(crate) fn zeroed(len: usize) -> std::io::Result<Self> {
         let huge = len >= HUGE_PAGE / 2;
         let room = if huge { len.next_multiple_of(HUGE_PAGE) + HUGE_PAGE } else { len.max(1) };
@@ -43,19 +43,19 @@ impl Storage {
         let start = if huge { map.as_ptr().align_offset(HUGE_PAGE) } else { 0 };
         #[cfg(target_os = "linux")]
         if huge {
-            // Where huge pages are off or used up the table works all the same, only slower.
+            // Without huge pages the table works, too, only slower.
             let _ = map.advise(memmap2::Advice::HugePage);
         }
         Ok(Self::of(Memory::Owned { map, bytes: start..start + len }))
     }
 
-    /// The whole of a file, in place.
+    /// Maps a whole file.
     ///
     /// # Safety
     /// Nobody may write to or shorten the file while the storage lives.
     #[allow(unsafe_code)]
     pub(crate) unsafe fn map(file: &File) -> std::io::Result<Self> {
-        // SAFETY: that the file stays as it is, is what our caller promises.
+        // SAFETY: the caller promises that the file does not change.
         unsafe { MmapOptions::new().populate().map(file) }.map(|map| Self::of(Memory::Mapped(map)))
     }
 
@@ -77,7 +77,7 @@ impl Storage {
         }
     }
 
-    /// The bytes for writing; a mapped file is copied first.
+    /// The bytes for writing. A mapped file is copied first.
     pub(crate) fn bytes_mut(&mut self) -> std::io::Result<&mut [u8]> {
         if let Memory::Mapped(map) = &self.memory {
             let mut own = Self::zeroed(map.len())?;

@@ -1,53 +1,52 @@
-//! [`Table`]: an image that an engine has checked and can look up in; a [`Step`] of a lookup; and what says
-//! that one is [`Outgrown`].
+//! [`Table`]: an image that an engine has checked and can look up in; [`Step`]: a step of a lookup; and
+//! [`Outgrown`]: the error of a table that must be rebuilt.
 
 use crate::error::{ImageError, PatchError};
 use crate::image::Image;
 use crate::patch::{Patch, Write};
 use crate::section::SectionId;
 
-/// Shows that what is about to be written was checked. Only this crate can make one, so that nobody else gets
-/// to write to a table, on whose elements an engine's unsafe code may rely.
+/// Proof that a write was checked. Only this crate can make one, so that no other code writes to a table: an
+/// engine's unsafe code may rely on the elements.
 #[derive(Debug)]
 pub struct Checked(pub(crate) ());
 
-/// An engine's data plane: an image of its kind whose every index leads where a lookup may go.
+/// The data plane of an engine: an image of its kind in which a lookup can follow every index.
 ///
-/// That invariant has one home, [`admits`](Self::admits): [`from_image`](Self::from_image) holds every
-/// element against it, [`apply`](Self::apply) every write.
+/// [`admits`](Self::admits) alone defines this invariant: [`from_image`](Self::from_image) checks every
+/// element with it, [`apply`](Self::apply) every write.
 pub trait Table: Clone + Send + Sync + Sized + 'static {
     /// The kind of image that it reads.
     const KIND: &'static str;
     /// The version of that kind's layout.
     const LAYOUT: u32;
 
-    /// Takes an image after checking its sections and all their elements. O(size).
+    /// Takes an image after checking its sections and all elements. O(size).
     fn from_image(image: Image) -> Result<Self, ImageError>;
 
     /// The image.
     fn image(&self) -> &Image;
 
-    /// The image, for a patch that was checked.
+    /// The image, for writing a checked patch.
     fn image_mut(&mut self, _: Checked) -> &mut Image;
 
-    /// Whether an element of a section may have this value in a table whose largest result is `results`.
+    /// Whether an element of a section may have this value, in a table whose largest result is `results`.
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool;
 
-    /// [`admits`](Self::admits) of one element, for a section whose elements are of several kinds by their
-    /// place: then this is the home of the invariant.
+    /// Like [`admits`](Self::admits), for a section whose elements have different meanings by index. Then
+    /// this function defines the invariant.
     fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
         let _ = index;
         self.admits(section, value, results)
     }
 
-    /// Whether every value does for every element of a section, so that nothing that is written there need be
-    /// looked at.
+    /// Whether every value is valid for every element of a section, so that writes to it need no check.
     fn admits_any(&self, section: SectionId) -> bool {
         let _ = section;
         false
     }
 
-    /// Whether a patch leaves the table one. O(writes).
+    /// Checks that the table stays valid after a patch. O(writes).
     fn check(&self, patch: &Patch) -> Result<(), PatchError> {
         self.image().check(patch)?;
         let results = patch.counts().map_or(self.image().results(), |(_, results)| results);
@@ -59,7 +58,7 @@ pub trait Table: Clone + Send + Sync + Sized + 'static {
         }
     }
 
-    /// Applies a patch, after checking all of it. O(writes).
+    /// Checks a patch and applies it. O(writes).
     fn apply(&mut self, patch: &Patch) -> Result<(), PatchError> {
         self.check(patch)?;
         self.image_mut(Checked(())).write_patch(patch);
@@ -86,13 +85,13 @@ pub struct Step {
     pub section: &'static str,
     /// Index of the element.
     pub index: u64,
-    /// What it holds.
+    /// The element's value.
     pub value: u64,
-    /// What that says.
+    /// The meaning of the value, as text.
     pub meaning: String,
 }
 
-/// A table can't take an update in place and must be built anew, beside the live one.
+/// A table can't take an update in place and must be rebuilt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the table has outgrown its {0}")]
 pub struct Outgrown(pub &'static str);

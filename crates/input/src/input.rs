@@ -1,23 +1,22 @@
-//! [`Input`]: bytes and lines as the readers take them, decompressed on the way, with the name and the place
-//! at hand for messages.
+//! [`Input`]: bytes and lines for readers, decompressed, with the name and position for messages.
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::source::OpenError;
 
-/// Size of the window on the decompressed bytes; also the longest line that is read.
+/// Size of the window on the decompressed bytes. It limits the length of a line.
 ///
-/// Small where it is fuzzed, for speed and to have its edges met.
+/// The window is small for fuzzing, for speed and so that its edges are tested.
 const WINDOW: usize = if cfg!(fuzzing) { 16 << 10 } else { 256 << 10 };
-/// Size of the reads from the file.
+/// Bytes of a read from the file.
 const CHUNK: usize = 64 << 10;
 
-/// How a file is compressed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// Not at all.
+    /// Not compressed.
     None,
     /// gzip (RFC 1952), any number of members.
     Gzip,
@@ -28,7 +27,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// Its usual name, empty for none. The cargo feature that reads it has the same name.
+    /// The usual name, empty for none. It is also the name of the cargo feature.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "",
@@ -38,18 +37,18 @@ impl Compression {
         }
     }
 
-    /// Tells it from the first bytes of a file.
+    /// Recognises the compression by the first bytes of a file.
     fn recognise(start: &[u8]) -> Self {
         match start {
             [0x1f, 0x8b, 8, ..] => Self::Gzip,
             [b'B', b'Z', b'h', b'1'..=b'9', ..] => Self::Bzip2,
-            // A frame, or a skippable frame before one.
+            // A frame, or a skippable frame before it.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             _ => Self::None,
         }
     }
 
-    /// What decompresses `raw`; an error where this build has nothing that does.
+    /// Makes a decoder of `raw`. Fails if this build has none.
     fn decoder<'a>(self, raw: impl BufRead + Send + 'a) -> io::Result<Box<dyn Read + Send + 'a>> {
         match self {
             Self::None => Ok(Box::new(raw)),
@@ -77,7 +76,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// An open file or stream, decompressed: buffered bytes and lines that know their place.
+/// An open file or stream, decompressed: buffered bytes and lines with their positions.
 pub struct Input<'a> {
     name: String,
     compression: Compression,
@@ -85,19 +84,19 @@ pub struct Input<'a> {
     window: Box<[u8]>,
     start: usize,
     end: usize,
-    /// The place of `window[start]` in the decompressed stream.
+    /// The offset of `window[start]` in the decompressed stream.
     offset: u64,
     lines: u64,
-    /// An error met while looking ahead, for when the bytes before it are used up.
+    /// An error found while looking ahead; it is returned when the bytes before it are used.
     waiting: Option<io::Error>,
 }
 
 /// One line of an [`Input`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// A line without its end; `\r\n` counts as one.
+    /// A line without its end. `\r\n` counts as one end of line.
     Whole(&'a [u8]),
-    /// Longer than 256 KiB; it has been passed over.
+    /// A line longer than 256 KiB, which was passed over.
     TooLong,
 }
 
@@ -105,11 +104,11 @@ impl<'a> Input<'a> {
     /// The longest line that is read.
     pub const LONGEST_LINE: usize = WINDOW - 1;
 
-    /// Reads `raw` under a name for messages, decompressed by magic number.
+    /// Reads `raw`, decompressed by magic number. `name` is for messages.
     pub fn new(raw: Box<dyn Read + Send + 'a>, name: String) -> Result<Self, OpenError> {
         let mut raw = BufReader::with_capacity(CHUNK, raw);
         let mut start = Vec::new();
-        // A pipe may give its first bytes one by one.
+        // A pipe may give its first bytes one at a time.
         if let Err(source) = (&mut raw).take(4).read_to_end(&mut start) {
             return Err(OpenError { name, source });
         }
@@ -128,23 +127,24 @@ impl<'a> Input<'a> {
         &self.name
     }
 
-    /// How the source is compressed.
+    /// The compression of the source.
     pub fn compression(&self) -> Compression {
         self.compression
     }
 
-    /// How many decompressed bytes have been used.
+    /// The number of decompressed bytes that have been used.
     pub fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// How many lines have been read with [`next_line`](Self::next_line).
+    /// The number of lines that [`next_line`](Self::next_line) has read.
     pub fn lines_read(&self) -> u64 {
         self.lines
     }
 
-    /// The next bytes, not used up: `want` of them or more (at most 256 KiB) where there are as many; and
-    /// whether the input ends after them. An error on the way waits for whoever uses up what comes before it.
+    /// Looks at the next bytes without using them: at least `want` bytes (at most 256 KiB) if there are so
+    /// many; and whether the input ends after them. An error is returned later, when the bytes before it are
+    /// used.
     pub fn look_ahead(&mut self, want: usize) -> (&[u8], bool) {
         let mut ends = false;
         while self.end - self.start < want.min(WINDOW) && self.waiting.is_none() && !ends {
@@ -156,8 +156,8 @@ impl<'a> Input<'a> {
         (&self.window[self.start..self.end], ends)
     }
 
-    /// The next line, `None` at the end. The last line need not have an end of line. After an error, whose
-    /// bytes belong to no whole line, there is nothing more to read.
+    /// Reads the next line; `None` at the end. The last line may lack an end of line. After an error nothing
+    /// more can be read; the bytes of an incomplete line are lost.
     pub fn next_line(&mut self) -> io::Result<Option<Line<'_>>> {
         let mut searched = 0;
         let len = loop {
@@ -205,7 +205,7 @@ impl<'a> Input<'a> {
         self.offset += by as u64;
     }
 
-    /// Reads more behind what is there; 0 at the end, or when the window is full.
+    /// Reads more bytes into the window. Returns 0 at the end, or if the window is full.
     fn fill(&mut self) -> io::Result<usize> {
         if let Some(error) = self.waiting.take() {
             return Err(error);

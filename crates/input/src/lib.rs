@@ -1,15 +1,15 @@
-//! Files and streams, as the readers of routes, names and rules take them.
+//! Files and streams for the readers of routes, names and rules.
 //!
 //! ```text
 //! Source ─► open ─► gzip, bzip2, zstd by magic number ─► Input: bytes and lines that know their place
 //!    └────► Again: the same from its start more than once, kept where it can't be opened twice
 //! ```
 //!
-//! The features `gzip`, `bzip2` and `zstd`, together `compression` and on by default, decompress. A
-//! compressed file that is none of the build's is refused by an error that names the feature.
+//! The features `gzip`, `bzip2` and `zstd`, together `compression` and on by default, decompress. A file with
+//! a compression that the build leaves out is refused by an error that names the feature.
 //!
-//! The readers say what is in the files and what is wrong with it. Opening a file fails with an [`OpenError`]
-//! alone.
+//! The readers report the content of files and its errors. This crate only opens files, and fails with an
+//! [`OpenError`].
 //!
 //! ```
 //! use wirespeed_input::{Input, Line};

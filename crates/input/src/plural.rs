@@ -1,8 +1,8 @@
-//! [`plural`]: nouns in the number that a count asks for, so that no message says "1 records".
+//! [`plural`]: nouns in singular or plural by their count, so that no message says "1 records".
 
 use std::borrow::Cow;
 
-/// An English noun beside a count: as it is where the count is 1, otherwise in the plural.
+/// An English noun beside a count: unchanged for 1, otherwise in the plural.
 ///
 /// ```
 /// use wirespeed_input::plural;

@@ -1,7 +1,7 @@
-//! [`Replay`]: a stream that can be read again from its start, for input that can't be opened twice.
+//! [`Replay`]: a stream that can be read again from its start, for inputs that can't be opened twice.
 //!
-//! What is read is kept, compressed as it comes, in memory up to [`IN_MEMORY`] and in an unnamed temporary
-//! file past that. Nothing is read ahead: a second reading gets what was kept and then goes on with the
+//! The bytes that were read are kept in compressed form: in memory up to [`IN_MEMORY`], then in an unnamed
+//! temporary file. Nothing is read ahead: a second reading gets the kept bytes and then continues with the
 //! stream.
 
 use std::fmt;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tempfile::{SpooledTempFile, spooled_tempfile};
 
-/// Bytes kept in memory.
+/// The most bytes kept in memory.
 const IN_MEMORY: usize = 64 << 20;
 
 pub(crate) struct Replay<'a>(Arc<Mutex<Shared<'a>>>);
@@ -33,7 +33,7 @@ impl<'a> Replay<'a> {
         Reading { shared: Arc::clone(&self.0), at: 0 }
     }
 
-    /// There will be no further reading from the start.
+    /// Stops keeping bytes: there will be no further reading from the start.
     pub(crate) fn stop_keeping(&self) {
         lock(&self.0).keep = false;
     }

@@ -1,4 +1,4 @@
-//! Where bytes come from: a path or standard input.
+//! Sources of bytes: a path or standard input.
 //!
 //! ```text
 //! file / stdin ─► Replay (where it can't be opened twice) ─► gz / bz2 / zstd by magic number ─► Input: lines, bytes
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use crate::input::Input;
 use crate::replay::Replay;
 
-/// Where to read from.
+/// A source to read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A file.
@@ -23,7 +23,7 @@ pub enum Source {
 }
 
 impl Source {
-    /// A command line argument: `-` is standard input, all else a path.
+    /// Makes a source of a command-line argument: `-` is standard input, any other argument is a path.
     pub fn from_arg(arg: impl AsRef<OsStr>) -> Self {
         match arg.as_ref() {
             dash if dash == "-" => Self::Stdin,
@@ -31,7 +31,7 @@ impl Source {
         }
     }
 
-    /// Opens it, for reading once.
+    /// Opens the source for reading once.
     fn open_raw(&self) -> Result<Box<dyn Read + Send>, OpenError> {
         match self {
             Self::Stdin => Ok(Box::new(io::stdin())),
@@ -42,7 +42,7 @@ impl Source {
         }
     }
 
-    /// Whether it can be opened again and gives the same bytes.
+    /// Whether the source can be opened again and gives the same bytes.
     fn is_reopenable(&self) -> bool {
         match self {
             Self::Stdin => false,
@@ -66,13 +66,13 @@ impl From<PathBuf> for Source {
     }
 }
 
-/// A source that can't be opened. Displays as one line that names it.
+/// A source can't be opened. The message is one line and names the source.
 #[derive(Debug, thiserror::Error)]
 #[error("{name}: {source}")]
 pub struct OpenError {
     /// The source.
     pub name: String,
-    /// What the operating system or the decoder said.
+    /// The error of the operating system or of the decoder.
     pub source: io::Error,
 }
 
@@ -81,8 +81,8 @@ pub fn open(source: &Source) -> Result<Input<'static>, OpenError> {
     Input::new(source.open_raw()?, source.to_string())
 }
 
-/// A source that can be read from the start more than once. What can't be opened twice is kept as it is read,
-/// in memory up to 64 MiB and in a temporary file past that.
+/// A source that can be read from its start several times. If it can't be opened twice, its bytes are kept in
+/// memory up to 64 MiB, then in a temporary file.
 #[derive(Debug)]
 pub struct Again<'a>(Kept<'a>);
 
@@ -93,7 +93,7 @@ enum Kept<'a> {
 }
 
 impl<'a> Again<'a> {
-    /// A source, which is opened here where that can be done but once.
+    /// Makes it of a source. A source that can be opened only once is opened here.
     pub fn new(source: &'a Source) -> Result<Self, OpenError> {
         match source.is_reopenable() {
             true => Ok(Self(Kept::File(source))),
@@ -101,12 +101,12 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// A stream of bytes; `name` is for messages.
+    /// Makes it of a stream of bytes. `name` is for messages.
     pub fn from_reader(reader: impl Read + Send + 'a, name: String) -> Self {
         Self(Kept::Once(Replay::new(Box::new(reader)), name))
     }
 
-    /// The input from its start.
+    /// Opens the input at its start.
     pub fn open(&self) -> Result<Input<'a>, OpenError> {
         match &self.0 {
             Kept::File(source) => open(source),
@@ -114,7 +114,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// Says that it won't be opened again, so that nothing need be kept for that.
+    /// Says that this is the last reading, so that no more bytes are kept.
     pub fn last_time(&self) {
         if let Kept::Once(replay, _) = &self.0 {
             replay.stop_keeping();

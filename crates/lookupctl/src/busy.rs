@@ -1,4 +1,4 @@
-//! A sign of life on stderr for what takes over a second and has nothing to count.
+//! A sign of life on stderr for work that takes over a second and has no progress bar.
 
 use std::io::IsTerminal;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -9,19 +9,19 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output::TICK;
 
-/// How long something may take without a word.
+/// The time that work may take without a sign of life.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A line on stderr that says what is being done, from the second on that it takes; gone when this is
-/// dropped. None where stderr is no terminal.
+/// A line on stderr that names the current work, shown after a second and removed when this is dropped. There
+/// is no line if stderr is not a terminal.
 pub(crate) struct Busy {
-    /// What is being done now.
+    /// The channel to the line's thread, for the current work.
     now: Option<Sender<String>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Busy {
-    /// Something is being done.
+    /// Starts a line with the current work.
     pub(crate) fn with(what: impl Into<String>) -> Self {
         if !std::io::stderr().is_terminal() {
             return Self { now: None, thread: None };
@@ -49,8 +49,8 @@ impl Busy {
         Self { now: Some(now), thread: Some(thread) }
     }
 
-    /// Says what is being done like [`with`](Self::with), where output goes to a file or a pipe: on a
-    /// terminal it is its own sign of life.
+    /// Starts a line like [`with`](Self::with) if output goes to a file or a pipe. On a terminal the output
+    /// itself is a sign of life.
     pub(crate) fn unless_seen(what: impl Into<String>, to_file: bool) -> Self {
         match to_file || !std::io::stdout().is_terminal() {
             true => Self::with(what),
@@ -58,7 +58,7 @@ impl Busy {
         }
     }
 
-    /// Something else is being done.
+    /// Changes the current work.
     pub(crate) fn now(&self, what: impl Into<String>) {
         if let Some(now) = &self.now {
             let _ = now.send(what.into());

@@ -1,4 +1,4 @@
-//! `--device`: where lookups run, and the GPUs for it.
+//! `--device`: the device that looks up, and its GPUs.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use wirespeed::gpu::driver::devices;
 use wirespeed::gpu::ip::open_all;
 use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 
-/// Where lookups run.
+/// The device that looks up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Device {
-    /// GPUs where a batch is back sooner from there, else this machine's cores
+    /// The GPUs or the cores, whichever answer a batch sooner
     Auto,
     /// This machine's cores
     Cpu,
     /// This machine's GPUs
     Gpu,
-    /// What `auto` is, without a word where there is no GPU: nobody asked.
+    /// Like `auto`, but silent if there is no GPU, because the user gave no device.
     #[value(skip)]
     IfAny,
 }
 
-/// The device of lookups that run on one of the two.
+/// The device of lookups that run on one device only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum On {
     /// The engines on this machine's cores
     Cpu,
-    /// Their kernels on its GPUs
+    /// The engines' kernels on this machine's GPUs
     Gpu,
 }
 
 impl On {
-    /// Starts the GPUs if they are to look up; an error if none is usable.
+    /// Starts the GPUs if they look up. Fails if no GPU is usable.
     pub(crate) fn open(self, options: &GpuOptions) -> Result<Option<Fleet>> {
         match self {
             Self::Cpu => Ok(None),
@@ -42,10 +42,10 @@ impl On {
         }
     }
 
-    /// Starts the GPUs for `lookup`, which can't explain what a GPU reads.
+    /// Starts the GPUs for `lookup`. Refuses `--explain` on GPUs.
     pub(crate) fn open_for_lookup(self, options: &GpuOptions, explain: bool) -> Result<Option<Fleet>> {
         if explain && self == Self::Gpu {
-            bail!("--explain tells the steps of a lookup on the CPU: --device cpu");
+            bail!("--explain shows the steps of a lookup on the CPU only: use --device cpu");
         }
         self.open(options)
     }
@@ -69,7 +69,8 @@ impl Device {
         }
     }
 
-    /// Whether there is a GPU to try, before anything is read. An error where only that would do.
+    /// Whether there is a GPU to try, before any input is read. Fails if the device is `gpu` and there is
+    /// none.
     pub(crate) fn has_gpu(self) -> Result<bool> {
         match self {
             Self::Cpu => Ok(false),
@@ -82,7 +83,8 @@ impl Device {
         self.unless_missing(open_all(options))
     }
 
-    /// What came of a GPU. Without it, an error if only that would do; if the CPU will, says so and goes on.
+    /// Takes the result of a call to a GPU. An error is an error for `gpu`; for other devices it is a
+    /// message, and the CPU goes on.
     pub(crate) fn unless_missing<T>(self, got: Result<T, GpuError>) -> Result<Option<T>> {
         match got {
             Ok(got) => Ok(Some(got)),
@@ -95,7 +97,7 @@ impl Device {
         }
     }
 
-    /// When GPUs are used.
+    /// The policy by which batches go to GPUs.
     pub(crate) fn by(self, latency_bound: Option<Duration>) -> Use {
         match self {
             Self::Gpu => Use::Always,

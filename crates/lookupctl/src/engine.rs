@@ -1,14 +1,13 @@
-//! `--engine`: its values, and the engine that it comes to for a table. The engines themselves are listed in
-//! [`wirespeed::engine`].
+//! `--engine`: its values, and the choice of an engine for a table. [`wirespeed::engine`] lists the engines.
 
 use anyhow::{Result, bail};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use wirespeed::engine::{AUTO, Addresses, EngineName, Engines, choose, of_domain};
 use wirespeed_fib::{Rib, Strides, V4, V6};
 
-/// The engines that are of use, where several are wanted by one word.
+/// The value for all engines except those of papers.
 const ALL: &str = "all";
-/// All engines, those of papers among them.
+/// The value for all engines.
 const EVERY: &str = "every";
 
 const ONE: &[(&str, &str)] = &[(AUTO, "the one that suits the table best")];
@@ -18,14 +17,14 @@ const SEVERAL: &[(&str, &str)] =
 /// An engine as the user names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The one that suits the table best.
+    /// The engine that suits the table best.
     Auto,
     /// The engine of this name.
     Named(EngineName),
 }
 
 impl Choice {
-    /// The engine for a table, where a GPU may look up in it or not.
+    /// The engine for a table.
     pub(crate) fn resolve<D: Engines>(self, source: &D::Source, has_gpu: bool) -> Result<EngineName> {
         let name = match self {
             Self::Auto => AUTO,
@@ -34,7 +33,7 @@ impl Choice {
         Ok(choose::<D>(name, source, has_gpu)?)
     }
 
-    /// The engine for a table of addresses. An error where strides are asked for and it has its own.
+    /// The engine for a table of addresses. Fails if strides are given and the engine has fixed levels.
     pub(crate) fn resolve_with<A: Addresses>(
         self,
         rib: &Rib<A>,
@@ -44,32 +43,32 @@ impl Choice {
         let engine = self.resolve::<A>(rib, has_gpu)?;
         if *strides != Strides::Fastest && !matches!(engine, EngineName::Gamt | EngineName::GamtS) {
             let (t, s) = (EngineName::Gamt, EngineName::GamtS);
-            bail!("--strides is for --engine {t} and {s}: the levels of {engine} are its own");
+            bail!("--strides is for --engine {t} and {s}: {engine} has fixed levels");
         }
         Ok(engine)
     }
 }
 
 impl From<&str> for Choice {
-    /// A name that was among those to choose from.
+    /// Converts a name that was checked against the list.
     fn from(name: &str) -> Self {
         EngineName::of(name).map_or(Self::Auto, Self::Named)
     }
 }
 
-/// The engines of a table, to be held against the oracle or measured.
+/// The engines of a table that are verified or measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
-    /// The engines that are of use.
+    /// All engines except those of papers.
     All,
-    /// All that there are.
+    /// All engines.
     Every,
-    /// One.
+    /// One engine.
     One(Choice),
 }
 
 impl Selection {
-    /// The engines for a table; those of papers last.
+    /// The engines for a table. Those of papers come last.
     pub(crate) fn engines<D: Engines>(self, source: &D::Source) -> Result<Vec<EngineName>> {
         match self {
             Self::All => Ok(of_domain::<D>().filter(|engine| !engine.standing().is_paper()).collect()),
@@ -78,7 +77,7 @@ impl Selection {
         }
     }
 
-    /// Refuses strides for engines that have their own.
+    /// Refuses strides for engines with fixed levels.
     pub(crate) fn check_strides<A: Addresses>(self, rib: &Rib<A>, strides: &Strides) -> Result<()> {
         match self {
             Self::All | Self::Every => Ok(()),
@@ -88,7 +87,7 @@ impl Selection {
 }
 
 impl From<&str> for Selection {
-    /// A name or a word that was among those to choose from.
+    /// Converts a name or a word that was checked against the list.
     fn from(name: &str) -> Self {
         match name {
             ALL => Self::All,
@@ -98,12 +97,12 @@ impl From<&str> for Selection {
     }
 }
 
-/// `--engine NAME` for addresses of either family.
+/// `--engine NAME` for addresses of both families.
 pub(crate) fn choice() -> impl TypedValueParser<Value = Choice> {
     parser(ONE, of_addresses()).map(|name| name.as_str().into())
 }
 
-/// `--engine NAME` for addresses, where `all` and `every` are some.
+/// `--engine NAME` for addresses, with `all` and `every`.
 pub(crate) fn selection() -> impl TypedValueParser<Value = Selection> {
     parser(SEVERAL, of_addresses()).map(|name| name.as_str().into())
 }
@@ -113,7 +112,7 @@ pub(crate) fn choice_of<D: Engines>() -> impl TypedValueParser<Value = Choice> {
     parser(ONE, of_domain::<D>()).map(|name| name.as_str().into())
 }
 
-/// `--engine NAME` for another domain, where `all` and `every` are some.
+/// `--engine NAME` for another domain, with `all` and `every`.
 pub(crate) fn selection_of<D: Engines>() -> impl TypedValueParser<Value = Selection> {
     parser(SEVERAL, of_domain::<D>()).map(|name| name.as_str().into())
 }
@@ -124,7 +123,7 @@ fn of_addresses() -> impl Iterator<Item = EngineName> {
     EngineName::ALL.iter().copied().filter(is_of_either)
 }
 
-/// Words, and engines with their standing.
+/// A parser of words, and of engines with their standing.
 fn parser(
     words: &[(&'static str, &'static str)],
     engines: impl Iterator<Item = EngineName>,

@@ -3,7 +3,7 @@
 use wirespeed_fib::{Family, Fib};
 use wirespeed_input::plural;
 
-/// `4` or `6`, as on the command line.
+/// Parses `4` or `6` of the command line.
 pub(crate) fn parse(text: &str) -> Result<Family, String> {
     match text {
         "4" => Ok(Family::V4),
@@ -12,7 +12,7 @@ pub(crate) fn parse(text: &str) -> Result<Family, String> {
     }
 }
 
-/// `4` or `6`, as in JSON.
+/// The number of the family in JSON.
 pub(crate) fn number_of(family: Family) -> u8 {
     match family {
         Family::V4 => 4,
@@ -20,8 +20,8 @@ pub(crate) fn number_of(family: Family) -> u8 {
     }
 }
 
-/// The family to work on: the one asked for, else the one that has routes, else IPv4; says so where it had to
-/// choose.
+/// The family to work on: the given one, otherwise the one that has routes, otherwise IPv4. Prints a
+/// message if the table has both families and none is given.
 pub(crate) fn choose(wanted: Option<Family>, fib: &Fib) -> Family {
     match (wanted, fib.v4.is_empty(), fib.v6.is_empty()) {
         (Some(family), ..) => family,

@@ -1,6 +1,6 @@
-//! Ctrl-C while something is measured: the measurement ends, and what there is of it is told.
+//! Ctrl-C during a measurement: the measurement ends, and its results so far are printed.
 //!
-//! Before that and after it Ctrl-C ends the process as it ends any other. A second one always does.
+//! Before and after a measurement Ctrl-C ends the process as usual. A second Ctrl-C always ends it.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static MEASURING: AtomicBool = AtomicBool::new(false);
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The exit status of what Ctrl-C has ended, as shells have it: 128 and the signal's number.
+/// The exit status after Ctrl-C: 128 and the signal's number, as in shells.
 pub(crate) const STATUS: u8 = 130;
 
-/// A measurement that may be interrupted, as long as this lives.
+/// A measurement that Ctrl-C ends early. It lasts until this is dropped.
 pub(crate) struct Measuring(());
 
 impl Measuring {
-    /// Makes Ctrl-C ask to end it from here on.
+    /// Makes Ctrl-C end the measurement from now on.
     pub(crate) fn begin() -> Self {
         static HANDLER: Once = Once::new();
         // Without a handler Ctrl-C ends the process, as before.
@@ -31,7 +31,7 @@ impl Drop for Measuring {
     }
 }
 
-/// Ctrl-C came before there was anything to tell: before this.
+/// Ctrl-C came before there was a result. The text names the stage.
 #[derive(Debug)]
 pub(crate) struct Interrupted(pub(crate) &'static str);
 
@@ -43,7 +43,7 @@ impl std::fmt::Display for Interrupted {
 
 impl std::error::Error for Interrupted {}
 
-/// Whether Ctrl-C has ended a measurement.
+/// Whether Ctrl-C ended a measurement.
 #[inline]
 pub(crate) fn is_interrupted() -> bool {
     INTERRUPTED.load(Ordering::Relaxed)

@@ -1,11 +1,11 @@
 //! The command line of Wirespeed: `lookupctl VERB`.
 //!
-//! Results go to stdout, talk and progress bars to stderr. It ends with 0 when all is well, 1 on a mismatch
-//! or where an address matches nothing, 2 on a wrong command line or bad input. One file per verb, in
-//! `verbs`; what they share lies beside it.
+//! Results go to stdout, messages and progress bars to stderr. The exit status is 0 for success, 1 for a
+//! mismatch or an address without a match, 2 for a wrong command line or bad input. Each verb has one file in
+//! `verbs`; shared code lies beside it.
 
-/// Prints like std's macro. A stderr that nobody reads any more is no failure: std's panics there. Defined
-/// before the modules, so that it is theirs.
+/// Prints like std's macro, but ignores a closed stderr, where std's macro panics. It is defined before the
+/// modules, so that they use it.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
@@ -48,14 +48,14 @@ use clap::{CommandFactory, Parser};
 
 use arguments::Arguments;
 
-/// How a verb ended that ran to its end.
+/// The result of a verb that ran to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// All is well.
+    /// Success.
     Done,
     /// An engine is wrong, or an address matches nothing.
     Differs,
-    /// Ctrl-C ended it before its time; what there was of it is told.
+    /// Ctrl-C ended the verb early. The results so far are printed.
     Interrupted,
 }
 
@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
                 eprintln!("lookupctl: {line}");
                 return ExitCode::from(2);
             }
-            // Help is for `| head`, too: a pipe that closes early is no failure.
+            // Help may go to `| head`: a pipe that closes early is no failure.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
         }
@@ -88,12 +88,12 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Whether whoever read our output has had enough of it.
+/// Whether the reader of the output closed the pipe.
 fn is_closed_pipe(error: &anyhow::Error) -> bool {
     error.chain().filter_map(io_error).any(|io| io.kind() == ErrorKind::BrokenPipe)
 }
 
-/// What the operating system said, be it as it is or as the writers of tables pass it on.
+/// The error of the operating system, directly or inside an error of a table's writer.
 fn io_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e std::io::Error> {
     use wirespeed::names::write::WriteError as NamesError;
     use wirespeed_classify::write::WriteError as RulesError;
@@ -110,7 +110,7 @@ fn io_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e std:
     cause.downcast_ref()
 }
 
-/// An error and its causes, without those that only repeat it.
+/// An error and its causes in one line, without causes that only repeat it.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {

@@ -1,4 +1,4 @@
-//! What is asked for on standard input, a line each, and answered as it comes.
+//! Lines of standard input, each answered as it comes.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -6,16 +6,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::number::counted_u64;
 
-/// Lines that are told with their numbers where bad ones are passed over; the rest are counted.
+/// The number of bad lines that are reported singly; the others are counted.
 const TOLD: u64 = 20;
 
-/// A line that can't be answered, and why. The lines after it can.
+/// The reason why a line can't be answered. Later lines can.
 #[derive(Debug)]
 pub(crate) struct BadLine(pub(crate) anyhow::Error);
 
-/// Gives each line of standard input that says something, cut at `longest` bytes: one that is longer needn't
-/// be read to its end. After `answer`, `pause` is called where nothing more is there to read. An error is
-/// told with the line's number.
+/// Gives each line of standard input that is not empty, cut at `longest` bytes. After `answer`, `pause` is
+/// called if no more input is buffered. An error names the line's number.
 pub(crate) fn each<S>(
     session: &mut S,
     longest: u64,
@@ -25,8 +24,8 @@ pub(crate) fn each<S>(
     each_good(session, longest, false, |session, line| Ok(Ok(answer(session, line)?)), pause)
 }
 
-/// [`each`], where a line may be a bad one. The first of them ends it; with `lenient` each is told by its
-/// number and passed over, and at the end an error says how many there were.
+/// Gives each line like [`each`], but lines may be bad. The first bad line ends the input. With `lenient` bad
+/// lines are reported by number and passed over, and at the end an error gives their count.
 pub(crate) fn each_good<S>(
     session: &mut S,
     longest: u64,
@@ -57,7 +56,7 @@ pub(crate) fn each_good<S>(
             }
         }
         if line.last() != Some(&b'\n') {
-            // What is past the longest is no line of its own.
+            // The rest of a line that was cut is skipped.
             input.skip_until(b'\n')?;
         }
         if !input.buffer().contains(&b'\n') {

@@ -1,4 +1,4 @@
-//! Tables that engines made, as `info` and `build` tell of them.
+//! Tables that engines compiled, as `info` and `build` report them.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -15,7 +15,7 @@ use crate::number::{Bytes, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 
-/// The entries of a table: how many there are, and what one of them is called.
+/// The number of entries of a table, and the noun for an entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entries {
     pub(crate) count: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Entries {
 /// Bytes for each entry.
 #[derive(Clone, Debug, Serialize)]
 struct Each {
-    /// They, by their key in JSON, such as `bytes_per_prefix`.
+    /// The bytes by their key in JSON, such as `bytes_per_prefix`.
     #[serde(flatten)]
     by_key: BTreeMap<String, f64>,
     #[serde(skip)]
@@ -47,30 +47,30 @@ impl Display for Each {
     }
 }
 
-/// What else there is to tell of a table of some domain.
+/// Further facts about a table of a domain.
 pub(crate) trait More: Serialize {
-    /// Words that go with the bytes of an entry.
+    /// Text after the bytes of an entry.
     fn beside_bytes(&self) -> String {
         String::new()
     }
 
-    /// A line after that of the shape.
+    /// A line after the shape.
     fn line(&self) -> Option<String> {
         None
     }
 }
 
-/// Nothing more.
+/// No further facts.
 #[derive(Debug, Serialize)]
 pub(crate) struct NoMore {}
 
 impl More for NoMore {}
 
-/// One engine's table, or why there is none.
+/// The table of one engine, or the reason why there is none.
 #[derive(Debug, Serialize)]
 pub(crate) struct EngineReport<X> {
     engine: &'static str,
-    /// Whether it is one to pick, and for what.
+    /// The engine's standing.
     standing: String,
     #[serde(flatten)]
     built: Built<X>,
@@ -80,14 +80,14 @@ pub(crate) struct EngineReport<X> {
 #[serde(untagged)]
 enum Built<X> {
     Table {
-        /// Seconds of the build; nothing of an image, which needs none.
+        /// Seconds of the build. `None` for an image, which is not built.
         #[serde(skip_serializing_if = "Option::is_none")]
         build_seconds: Option<f64>,
         bytes: u64,
         #[serde(flatten)]
         each: Each,
         control_plane_bytes: u64,
-        /// The shape of the table, where that depends on the entries.
+        /// The shape of the table, if it depends on the entries.
         #[serde(skip_serializing_if = "Option::is_none")]
         shape: Option<String>,
         #[serde(flatten)]
@@ -100,7 +100,7 @@ enum Built<X> {
 }
 
 impl<X: More> EngineReport<X> {
-    /// What an engine made, or why it could not.
+    /// The result of an engine's build.
     pub(crate) fn of<D: Served>(
         engine: EngineName,
         built: Result<Compiled<D>, BuildError>,
@@ -119,8 +119,8 @@ impl<X: More> EngineReport<X> {
         }
     }
 
-    /// A table; and the seconds of its build with the bytes that its engine holds for updates, if it was
-    /// built here.
+    /// The report of a table. `built` gives the seconds of the build and the bytes that the engine holds
+    /// for updates.
     pub(crate) fn of_table<D: Served>(
         engine: EngineName,
         table: &dyn AnyTable<D>,
@@ -145,7 +145,7 @@ impl<X: More> EngineReport<X> {
         Self { engine: engine.as_str(), standing: engine.standing().to_string(), built }
     }
 
-    /// Tells it in a line, and the sections and what else there is to tell of its table in some more.
+    /// Prints a line, and further lines for the sections and facts of the table.
     pub(crate) fn print(&self, with_sections: bool, output: &mut Output) -> Result<()> {
         let Self { engine, built, .. } = self;
         let (bytes, each, shape, more, sections) = match built {
@@ -167,7 +167,7 @@ impl<X: More> EngineReport<X> {
 }
 
 impl<X> Built<X> {
-    /// The cost of building, and of keeping the table up to date.
+    /// The cost of the build and of keeping the table up to date.
     fn cost(&self) -> String {
         match self {
             Self::Table { build_seconds: Some(seconds), control_plane_bytes, .. } => format!(
@@ -179,14 +179,14 @@ impl<X> Built<X> {
     }
 }
 
-/// An image file that was written; `X` says what it is of.
+/// An image file that was written. `X` describes its entries.
 #[derive(Debug, Serialize)]
 pub(crate) struct ImageReport<X> {
     image: String,
     engine: &'static str,
     #[serde(flatten)]
     of: X,
-    /// Bytes of the file: the compiled table and what is kept beside it.
+    /// Bytes of the file: the compiled table and the attachments.
     file_bytes: u64,
     /// Bytes of the compiled table.
     bytes: u64,
@@ -197,7 +197,7 @@ pub(crate) struct ImageReport<X> {
 }
 
 impl<X: Display + Serialize> ImageReport<X> {
-    /// A compiled table, and the image with all that was written beside it.
+    /// Describes a compiled table, and the image with its attachments.
     pub(crate) fn new<D: Served>(
         path: &Path,
         compiled: &Compiled<D>,
@@ -218,7 +218,7 @@ impl<X: Display + Serialize> ImageReport<X> {
         }
     }
 
-    /// Shows it to scripts, or to people with lines between it and its sections.
+    /// Prints JSON, or text with lines between the head and the sections.
     pub(crate) fn show(&self, json: bool, between: &[String]) -> Result<()> {
         let mut output = Output::new();
         if json {

@@ -1,4 +1,4 @@
-//! `lookupctl`: everything is in the library of the same name, where tests reach it.
+//! `lookupctl`: all code is in the library of this name, so that tests can reach it.
 
 use std::process::ExitCode;
 

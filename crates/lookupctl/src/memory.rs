@@ -1,4 +1,4 @@
-//! How much memory there is to take, so that an absurd request is an error and not a killed process.
+//! The memory that is available, so that a request for too much is an error and does not kill the process.
 
 use std::fs::read_to_string;
 use std::sync::{Mutex, PoisonError};
@@ -7,21 +7,21 @@ use anyhow::{Result, bail};
 
 use crate::number::{Bytes, grouped, parse_size};
 
-/// The default cap: 80 % of the memory that the machine, or the control group of this process, has left.
-/// `None` where neither says.
+/// The default cap: 80 % of the memory that the machine or the control group of this process has left. `None`
+/// if neither is known.
 pub(crate) fn default_cap() -> Option<u64> {
     let left = [available(), group_left()].into_iter().flatten().min()?;
     Some(left / 5 * 4)
 }
 
-/// The value of `--memory-cap`, for messages of libraries that know only a number of bytes a copy.
+/// The value of `--memory-cap`, for messages of libraries that know only the bytes of one copy.
 static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
 
 struct Asked {
-    /// The text as it was written.
+    /// The text of the command line.
     text: String,
     bytes: u64,
-    /// How many copies of a table share it.
+    /// The number of copies of a table that share the cap.
     copies: u64,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn parse_cap(text: &str) -> Result<u64, String> {
     Ok(bytes)
 }
 
-/// Shares what was asked for among copies of a table.
+/// Divides the cap among copies of a table.
 pub(crate) fn share_cap(bytes: u64, copies: u64) -> u64 {
     if let Some(asked) = &mut *asked() {
         asked.copies = copies;
@@ -40,14 +40,14 @@ pub(crate) fn share_cap(bytes: u64, copies: u64) -> u64 {
     bytes / copies
 }
 
-/// A message with the cap as it was asked for: `over the cap of 512` as
-/// `over the cap of 1k, of which each of 2 copies may take 512`.
+/// Rewrites a message so that it shows the cap of the command line: `over the cap of 512` becomes `over the
+/// cap of 1k, of which each of 2 copies may take 512`.
 pub(crate) fn as_asked(message: &str) -> String {
     let asked = asked();
     let Some(Asked { text, bytes, copies }) = asked.as_ref() else { return message.to_owned() };
     let of_each = bytes / copies;
     let told = format!("over the cap of {of_each}");
-    // Not the start of another number.
+    // The number must not continue with another digit.
     let is_it = message
         .find(&told)
         .is_some_and(|at| !message[at + told.len()..].starts_with(|c: char| c.is_ascii_digit()));
@@ -65,18 +65,18 @@ fn asked() -> std::sync::MutexGuard<'static, Option<Asked>> {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses to make more things of type `T` than there is memory for.
+/// Refuses to make more elements of type `T` than fit the memory.
 pub(crate) fn check_room<T>(count: usize, what: &str) -> Result<()> {
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
     match default_cap() {
         Some(cap) if bytes > cap => {
-            bail!("{} {what} take {}, and {} are left to take", grouped(count), Bytes(bytes), Bytes(cap))
+            bail!("{} {what} take {}, only {} are left", grouped(count), Bytes(bytes), Bytes(cap))
         }
         _ => Ok(()),
     }
 }
 
-/// What the kernel says can be had without swapping.
+/// The memory that the kernel can give without swapping.
 fn available() -> Option<u64> {
     let text = read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -84,7 +84,7 @@ fn available() -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// What a container has left of its limit.
+/// The memory that a container has left of its limit.
 fn group_left() -> Option<u64> {
     let number = |path| read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let limit = number("/sys/fs/cgroup/memory.max")?;

@@ -1,4 +1,4 @@
-//! Numbers for people: `1,042,325`, `11.5 MB`, and sizes as people write them.
+//! Numbers in text: `1,042,325`, `11.5 MB`, and sizes of the command line.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     counted_u64(count as u64, noun)
 }
 
-/// [`counted`] of a count that is no length of a slice.
+/// Formats like [`counted`], for a `u64`.
 pub(crate) fn counted_u64(count: u64, noun: &str) -> String {
     format!("{} {}", Grouped(count), plural(count, noun))
 }
@@ -58,8 +58,7 @@ pub(crate) fn share(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
-/// A size in bytes as people write it: `800000`, `512M`, `4GiB`. Units are of 1024, as in other tools'
-/// limits.
+/// Parses a size in bytes: `800000`, `512M`, `4GiB`. Units are powers of 1024, as in limits of other tools.
 pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = text.split_at(digits);
@@ -75,7 +74,7 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, String> {
     number.checked_mul(1 << shift).ok_or_else(|| "that is over 2^64 bytes".to_owned())
 }
 
-/// A whole number as people write it: `4000000`, `4M`, `64k`. Units are of 1000, as in counts of things.
+/// Parses a count: `4000000`, `4M`, `64k`. Units are powers of 1000.
 pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     let (number, factor) = match text.char_indices().last() {
         Some((at, 'k' | 'K')) => (&text[..at], 1_000),
@@ -88,7 +87,7 @@ pub(crate) fn parse_count(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| "that is over 2^64".to_owned())
 }
 
-/// [`parse_count`] of something that there has to be at least one of, and that fits in memory.
+/// Parses a count like [`parse_count`] that is at least 1 and fits memory.
 pub(crate) fn parse_positive(text: &str) -> Result<usize, String> {
     match usize::try_from(parse_count(text)?) {
         Ok(0) => Err("at least 1 is needed".to_owned()),

@@ -1,4 +1,4 @@
-//! The kernels' host build in a GPU's place, for tests.
+//! The kernels' host build in place of a GPU, for tests.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,8 +9,8 @@ use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed_image::rounds;
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
-/// One device for keys of a domain, and a switch that makes it be lost; `None`, and a word on it, if there is
-/// no compiler.
+/// A device for keys of a domain, and a switch that makes it fail. `None`, with a message, if there is no
+/// compiler.
 pub(crate) fn fleet<D: Served>() -> Option<(Fleet, Arc<AtomicBool>)> {
     with(D::gpu_options())
 }

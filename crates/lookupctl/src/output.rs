@@ -1,4 +1,4 @@
-//! What goes to stdout, and the progress bar on stderr.
+//! Output on stdout, and the progress bar on stderr.
 
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::Duration;
@@ -11,23 +11,23 @@ use serde::Serialize;
 pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
 
 impl Output {
-    /// Takes stdout for this verb.
+    /// Locks stdout for this verb.
     pub(crate) fn new() -> Self {
         Self(BufWriter::with_capacity(1 << 16, std::io::stdout().lock()))
     }
 
-    /// One object on a line of its own.
+    /// Writes an object as a line of JSON.
     pub(crate) fn json(&mut self, object: &impl Serialize) -> Result<()> {
         serde_json::to_writer(&mut self.0, object).map_err(std::io::Error::from)?;
         Ok(writeln!(self.0)?)
     }
 
-    /// One line of text.
+    /// Writes a line of text.
     pub(crate) fn line(&mut self, text: impl std::fmt::Display) -> Result<()> {
         Ok(writeln!(self.0, "{text}")?)
     }
 
-    /// What is in the buffer goes out.
+    /// Flushes the buffer.
     pub(crate) fn finish(mut self) -> Result<()> {
         Ok(self.0.flush()?)
     }
@@ -43,7 +43,7 @@ impl Write for Output {
     }
 }
 
-/// A bar on stderr that counts up to `total`; none where stderr is no terminal.
+/// A bar on stderr that counts up to `total`. Hidden if stderr is not a terminal.
 pub(crate) fn progress(total: u64, what: &'static str) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -55,5 +55,5 @@ pub(crate) fn progress(total: u64, what: &'static str) -> ProgressBar {
     bar
 }
 
-/// How often a bar moves.
+/// The interval between updates of a bar.
 pub(crate) const TICK: Duration = Duration::from_millis(100);

@@ -1,11 +1,11 @@
-//! The sections of an image, as they are told about.
+//! The sections of an image, as reports show them.
 
 use serde::Serialize;
 use wirespeed_image::{Image, SectionUsage};
 
 use crate::number::{Bytes, Grouped};
 
-/// What a section of an image takes.
+/// The memory of a section.
 #[derive(Debug, Serialize)]
 pub(crate) struct Section {
     pub(crate) name: String,
@@ -29,7 +29,7 @@ pub(crate) fn sections(image: &Image) -> Vec<Section> {
 }
 
 impl std::fmt::Display for Section {
-    /// A line of a list.
+    /// Writes a line of a list.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { name, element_bytes, elements, bytes } = self;
         let elements = Grouped(*elements);

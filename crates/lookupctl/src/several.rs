@@ -1,5 +1,4 @@
-//! Several tables at once, as the FIBs of virtual routers: all in one structure, by the one engine that has
-//! it.
+//! Several tables at once, as the FIBs of virtual routers, in the one engine that holds several FIBs.
 
 use std::ffi::OsString;
 
@@ -11,16 +10,15 @@ use wirespeed_sail::Fibs;
 use crate::engine::Choice;
 use crate::source::{Loaded, ReadArguments};
 
-/// The engine of several FIBs.
+/// The engine that holds several FIBs.
 pub(crate) const ENGINE: &str = EngineName::SailM.as_str();
 
-/// Reads tables, which are FIB 0, FIB 1 and so on. What is asked of their reading is to be checked once all
-/// is read.
+/// Reads tables as FIB 0, FIB 1 and so on. The caller checks the read options when all tables are read.
 pub(crate) fn load(read: &ReadArguments, from: &[OsString]) -> Result<Vec<Loaded>> {
     from.iter().map(|from| read.load_one_of(from)).collect()
 }
 
-/// Refuses an engine that takes one FIB only.
+/// Refuses an engine that holds one FIB only.
 pub(crate) fn check_engine(engine: Choice, fibs: usize) -> Result<()> {
     match engine {
         Choice::Named(name) if name != EngineName::SailM => {
@@ -30,7 +28,7 @@ pub(crate) fn check_engine(engine: Choice, fibs: usize) -> Result<()> {
     }
 }
 
-/// The routes of a family of every table.
+/// The routes of one family of every table.
 pub(crate) fn routes<'a, A: InFib>(fibs: impl IntoIterator<Item = &'a Fib>) -> Result<Fibs<A>> {
     let mut routes = Fibs::new();
     for fib in fibs {

@@ -1,4 +1,4 @@
-//! What was passed over in a file, as it is told about.
+//! Records that were passed over in a file, as reports show them.
 
 use std::fmt::Display;
 
@@ -12,7 +12,7 @@ pub(crate) struct Skipped {
 }
 
 impl Skipped {
-    /// What was skipped for a reason, and how often.
+    /// Records that were skipped for a reason, with their count.
     pub(crate) fn new(reason: &impl Display, count: u64) -> Self {
         Self { reason: reason.to_string(), count }
     }

@@ -1,4 +1,4 @@
-//! Options that say how to read a table and how much of it to take, and the reading.
+//! Options for reading a table, and the reading.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -22,17 +22,17 @@ use crate::memory;
 use crate::number::{Grouped, counted, grouped};
 use crate::strides::StridesArgument;
 
-/// How a table is read.
+/// Options for reading a table.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct ReadArguments {
-    /// Format of the table; recognised by content where none is given
+    /// Format of the table. By default recognised by content
     #[arg(long, value_name = "FORMAT", value_parser = format_parser(Format::holds_routes))]
     format: Option<Format>,
 
-    /// Peer whose routes and updates to take from MRT or bgpdump. The default is one peer for each family: of
-    /// a table the one with most prefixes, of updates the table's, or else the one with most updates. all
-    /// mixes the updates of all peers
+    /// Peer whose routes and updates to take from MRT or bgpdump. The default is one peer for each family:
+    /// for a table the peer with most prefixes, for updates the table's peer, or the peer with most updates
+    /// if the table has none. all mixes the updates of all peers
     #[arg(long, value_name = "NUMBER|ADDRESS|AS|all")]
     peer: Option<PeerChoice>,
 
@@ -40,21 +40,21 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "NAME")]
     vrf: Option<String>,
 
-    /// Mask the host bits of prefixes (10.1.2.3/8 is then 10.0.0.0/8) and count these. By default such
-    /// prefixes are refused
+    /// Clear the host bits of prefixes (10.1.2.3/8 becomes 10.0.0.0/8) and count these prefixes. By default
+    /// they are refused
     #[arg(long)]
     mask_host_bits: bool,
 
-    /// Pass over what is wrong in a file, count it by reason and go on. By default the file is refused
+    /// Pass over wrong lines or records, count them by reason and go on. By default the file is refused
     #[arg(long)]
     lenient: bool,
 
-    /// List every peer of MRT and bgpdump, and how much each one has
+    /// List every peer of MRT and bgpdump with its counts
     #[arg(long)]
     verbose: bool,
 }
 
-/// `--format NAME`, of the formats that will do.
+/// `--format NAME`, for the formats that `will_do` allows.
 pub(crate) fn format_parser(will_do: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {
     let names = Format::ALL.into_iter().filter(move |&format| will_do(format)).map(Format::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
@@ -69,20 +69,20 @@ pub(crate) struct Loaded {
 }
 
 impl ReadArguments {
-    /// Whether bad lines are passed over.
+    /// Whether wrong lines are passed over.
     pub(crate) fn is_lenient(&self) -> bool {
         self.lenient
     }
 
-    /// Reads a table that nothing else is read beside, and says its size and the lines that were passed over.
+    /// Reads a table that is the only input. Prints its size and the lines that were passed over.
     pub(crate) fn load(&self, from: &OsStr) -> Result<Fib> {
         let loaded = self.load_one_of(from)?;
         self.check(&[&loaded.report], None)?;
         Ok(loaded.fib)
     }
 
-    /// Reads a table that other tables, or updates, are read beside: these are told to
-    /// [`check`](Self::check), too.
+    /// Reads a table among other tables or updates. The caller gives all their reports to
+    /// [`check`](Self::check).
     pub(crate) fn load_one_of(&self, from: &OsStr) -> Result<Loaded> {
         let loaded = self.load_quietly(from)?;
         eprintln!("{loaded}");
@@ -112,28 +112,28 @@ impl ReadArguments {
         }
     }
 
-    /// Refuses a choice among what none of the files that were read names.
+    /// Refuses `--peer` and `--vrf` if no input names peers or VRFs.
     pub(crate) fn check(&self, tables: &[&ReadReport], updates: Option<&ReadReport>) -> Result<()> {
         let names_peers = |report: &&ReadReport| report.format.names_peers();
         let peers_of = |mut reports: std::slice::Iter<'_, &ReadReport>| reports.any(names_peers);
         match self.peer {
             Some(PeerChoice::All) if !updates.iter().any(names_peers) => {
-                bail!("--peer all mixes the updates of all peers of MRT or bgpdump, and there are none here")
+                bail!("--peer all is for updates of MRT or bgpdump, and there are none")
             }
             Some(peer) if !peers_of(tables.iter()) && !updates.iter().any(names_peers) => {
-                bail!("--peer {peer}: nothing that was read names peers: MRT and bgpdump do")
+                bail!("--peer {peer}: no input names peers: only MRT and bgpdump do")
             }
             _ => {}
         }
         match &self.vrf {
             Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {
-                bail!("--vrf {vrf}: nothing that was read names VRFs: FRR's JSON does")
+                bail!("--vrf {vrf}: no input names VRFs: only FRR's JSON does")
             }
             _ => Ok(()),
         }
     }
 
-    /// Lists the peers where that is asked for.
+    /// Lists the peers if --verbose is given.
     pub(crate) fn tell_peers(&self, report: &ReadReport) {
         for peer in report.peers.iter().filter(|_| self.verbose) {
             let [v4, v6] = peer.prefixes.map(Grouped);
@@ -147,8 +147,8 @@ impl ReadArguments {
         }
     }
 
-    /// Reads updates of one family for the first of these tables; new next hops get the numbers after those
-    /// of the table.
+    /// Reads updates of one family for the first of these tables. New next hops are numbered after those of
+    /// the table.
     pub(crate) fn updates<A: InFib>(
         &self,
         from: &OsStr,
@@ -156,7 +156,7 @@ impl ReadArguments {
         tables: &[&ReadReport],
     ) -> Result<Vec<Update<A>>> {
         let peers_of_table = tables.first().map(|table| table.peer_by_family()).unwrap_or_default();
-        // The format asked for is the table's.
+        // The given format is the table's.
         let options = ReadOptions { peers_of_table, ..self.options() };
         let (mut own, mut others) = (Vec::new(), 0);
         let report = read_updates(&Source::from_arg(from), &options, next_hops, |update| {
@@ -192,14 +192,14 @@ impl ReadArguments {
     }
 }
 
-/// Why a file is no table: an image is one that was compiled.
+/// Explains the error of a file that is not a table. An image gets a message of its own.
 pub(crate) fn unless_image<E: std::error::Error + Send + Sync + 'static>(
     from: &OsStr,
     error: E,
 ) -> anyhow::Error {
     match is_image(from) {
         true => anyhow!(
-            "{}: an image, not a table: lookup and replay take it with --image, info tells what is in it",
+            "{}: an image, not a table: use it with lookup --image or replay --image, or see info",
             Path::new(from).display()
         ),
         false => error.into(),
@@ -227,43 +227,43 @@ impl fmt::Display for Loaded {
     }
 }
 
-/// Which family.
+/// The address family.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct FamilyArgument {
-    /// Address family, 4 or 6. The default is the one that the table has, IPv4 where it has both
+    /// Address family, 4 or 6. The default is the family of the table, or IPv4 if it has both
     #[arg(long, value_name = "4|6", value_parser = family::parse)]
     family: Option<Family>,
 }
 
 impl FamilyArgument {
-    /// The family asked for.
+    /// The given family.
     pub(crate) fn wanted(self) -> Option<Family> {
         self.family
     }
 }
 
-/// How much memory.
+/// The memory cap.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct MemoryArgument {
-    /// Most memory that a compiled table and its copies may take. The default is 80 % of what is left
+    /// The most memory that a compiled table and its copies may take. The default is 80 % of the free memory
     #[arg(long, value_name = "SIZE", value_parser = memory::parse_cap)]
     memory_cap: Option<u64>,
 }
 
 impl MemoryArgument {
-    /// What is asked of a table of which there will be so many copies.
+    /// Build options for a table with this number of copies.
     pub(crate) fn build_options(self, copies: u64) -> BuildOptions {
         BuildOptions { memory_cap: self.cap(copies), ..BuildOptions::default() }
     }
 
-    /// Most bytes of a table of which there will be so many copies.
+    /// The most bytes of a table with this number of copies.
     pub(crate) fn cap(self, copies: u64) -> Option<u64> {
         let asked = self.memory_cap.map(|cap| memory::share_cap(cap, copies));
         asked.or_else(|| memory::default_cap().map(|cap| cap / copies))
     }
 }
 
-/// What a table is to be like.
+/// Options for compiling a table.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct TableArguments {
     #[command(flatten)]
@@ -273,7 +273,7 @@ pub(crate) struct TableArguments {
 }
 
 impl TableArguments {
-    /// What is asked of a table of which there will be so many copies.
+    /// Build options for a table with this number of copies.
     pub(crate) fn build_options(&self, copies: u64) -> BuildOptions {
         BuildOptions { strides: self.strides.strides.clone(), ..self.memory.build_options(copies) }
     }

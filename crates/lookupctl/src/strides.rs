@@ -1,23 +1,23 @@
-//! `--strides`: how the levels of a multi-bit trie are asked for. The only place where they are parsed.
+//! `--strides`: the levels of a multi-bit trie, parsed here only.
 
 use clap::Args;
 use wirespeed_fib::Strides;
 use wirespeed_gamt::strides::MAX_STRIDE;
 
-/// How a multi-bit trie is cut into levels.
+/// The levels of a multi-bit trie.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct StridesArgument {
-    /// Levels of an engine that lets them be chosen (gamt, gamt-s): fastest; so many, the widest as narrow as
-    /// can be, then with the fewest transactions (levels=6, levels=6,transaction=32); or so many bits each
-    /// (16,8,8)
+    /// Levels of an engine whose levels can be chosen (gamt, gamt-s): fastest; a number of levels, where the
+    /// widest level is as narrow as possible and then memory transactions are fewest (levels=6,
+    /// levels=6,transaction=32); or the bits of each level (16,8,8)
     #[arg(long, value_name = "fastest|levels=N|BITS,…", default_value = "fastest", value_parser = parse)]
     pub(crate) strides: Strides,
 }
 
-/// Bytes of a memory transaction where none are given.
+/// The default bytes of a memory transaction.
 pub(crate) const TRANSACTION: u32 = 128;
 
-/// `fastest`, `levels=N`, `levels=N,transaction=BYTES`, or strides from the first bit on.
+/// Parses `fastest`, `levels=N`, `levels=N,transaction=BYTES`, or strides from the first bit on.
 fn parse(text: &str) -> Result<Strides, String> {
     if text == "fastest" {
         return Ok(Strides::Fastest);
@@ -43,7 +43,7 @@ fn levels(text: &str) -> Result<Strides, String> {
     }
 }
 
-/// The bytes of a memory transaction of a GPU.
+/// Parses the bytes of a GPU's memory transaction.
 pub(crate) fn parse_transaction(text: &str) -> Result<u32, String> {
     match number(text) {
         Some(bytes @ (32 | 64 | 128)) => Ok(bytes.into()),
@@ -59,11 +59,11 @@ fn given(text: &str) -> Result<Strides, String> {
     let strides = text.split(',').map(stride).collect::<Result<Vec<u8>, String>>()?;
     match strides.iter().map(|&bits| u32::from(bits)).sum::<u32>() {
         ..=128 => Ok(Strides::Given(strides)),
-        bits => Err(format!("these are {bits} bits, and no address has over 128")),
+        bits => Err(format!("these are {bits} bits, an address has at most 128")),
     }
 }
 
-/// A number without a sign, which `parse` would take.
+/// Parses a number without a sign; `parse` would accept one.
 fn number(text: &str) -> Option<u8> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

@@ -1,4 +1,4 @@
-//! Tables of any domain as verbs have them: words on those that can't be made, and lookups on GPUs alone.
+//! Tables of any domain for verbs: messages on tables that can't be built, and lookups on GPUs alone.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use wirespeed::gpu::dispatch::{Meter, Use};
 use wirespeed::gpu::offload::Offload;
 use wirespeed_table::BuildOptions;
 
-/// Compiles a table for an engine.
+/// Compiles a table with an engine.
 pub(crate) fn compile<D: Served>(
     engine: EngineName,
     source: &D::Source,
@@ -18,7 +18,7 @@ pub(crate) fn compile<D: Served>(
     D::compile(engine, source, options)?.with_context(|| cannot_build(engine))
 }
 
-/// Brings a table to GPUs, which look everything up in it.
+/// Copies a table to GPUs, which answer all lookups in it.
 pub(crate) fn on_gpus<D: Served>(
     engine: EngineName,
     table: &dyn AnyTable<D>,
@@ -29,12 +29,12 @@ pub(crate) fn on_gpus<D: Served>(
     Ok(Offload::new(remote, Use::Always, Meter::new(1, Duration::ZERO)))
 }
 
-/// Says that no GPU takes an engine's table.
+/// The message that an engine's table can't be copied to a GPU.
 pub(crate) fn cannot_upload(engine: EngineName) -> String {
-    format!("{engine} can't be brought to the GPU")
+    format!("{engine} can't be copied to the GPU")
 }
 
-/// Says that an engine refuses the table.
+/// The message that an engine can't hold the table.
 pub(crate) fn cannot_build(engine: EngineName) -> String {
     format!("{engine} can't be built")
 }

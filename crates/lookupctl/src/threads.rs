@@ -1,4 +1,4 @@
-//! How many threads, and parts of a job shared out among them.
+//! Numbers of threads, and the parts of a job shared among threads.
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +10,12 @@ pub(crate) fn parser() -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(1..=1024)
 }
 
-/// One a core that this process may use.
+/// The number of cores that this process may use.
 pub(crate) fn all_cores() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Does parts 0 to `parts` - 1 on that many threads, each with a state of its own, and returns the states.
+/// Does parts 0 to `parts` - 1 on `threads` threads, each with a state of its own, and returns the states.
 pub(crate) fn share_out<S: Send>(
     parts: usize,
     threads: usize,
@@ -36,8 +36,7 @@ pub(crate) fn share_out<S: Send>(
     on_each(threads.clamp(1, parts.max(1)), &work)
 }
 
-/// Does the same on that many threads, and returns what each comes to. Compiled once for all that comes to
-/// one type.
+/// Runs `work` on each of `threads` threads, and returns the results. Compiled once for each type of result.
 fn on_each<S: Send>(threads: usize, work: &(dyn Fn() -> S + Sync)) -> Vec<S> {
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();

@@ -1,4 +1,4 @@
-//! Traces by name: a file, or a kind that is made.
+//! Traces by name: a file, or a kind of generated trace.
 
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
@@ -13,28 +13,28 @@ use wirespeed_fib::{Address, Family, Rib, V4, V6};
 
 use crate::memory::check_room;
 
-/// Where the keys of a replay come from.
+/// The source of the keys of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Trace {
-    /// Made.
+    /// A generated trace.
     Made(TraceKind),
-    /// Read.
+    /// A trace file.
     File(OsString),
 }
 
-/// `--trace FILE|KIND`: a kind where it is the name of one. A file of that name is `./random`.
+/// `--trace FILE|KIND`: the name of a kind means the kind. For a file of that name write `./random`.
 pub(crate) fn parser() -> impl TypedValueParser<Value = Trace> {
     OsStringValueParser::new().try_map(|name| match name.to_str().map(str::parse) {
         Some(Ok(kind)) => Ok(Trace::Made(kind)),
-        // Hardly a file.
+        // A file of such a name is unlikely.
         Some(Err(error)) if name.to_string_lossy().starts_with("zipf:") => Err::<_, KindError>(error),
         _ => Ok(Trace::File(name)),
     })
 }
 
 impl Trace {
-    /// The keys, at least one: those of the file, or `count` that are made for the routes. Says what was
-    /// passed over.
+    /// The keys, at least one: those of the file, or `count` keys generated for the routes. Prints the
+    /// addresses that were passed over.
     pub(crate) fn keys<A: Address>(&self, rib: &Rib<A>, count: usize, seed: u64) -> Result<Keys<A>> {
         match self {
             Self::Made(kind) => Ok(Keys { keys: made(*kind, rib, count, seed)?, other_family: 0 }),
@@ -45,8 +45,8 @@ impl Trace {
         }
     }
 
-    /// The keys of a file whatever family they are of: IPv4 where it has any, otherwise IPv6. `None` where
-    /// they are made.
+    /// The keys of a file of unknown family: the IPv4 keys if there are any, otherwise the IPv6 keys. `None`
+    /// for a generated trace.
     pub(crate) fn of_either_family(&self) -> Result<Option<EitherKeys>> {
         let Self::File(name) = self else { return Ok(None) };
         let source = Source::from_arg(name);
@@ -65,7 +65,7 @@ impl Trace {
 #[derive(Debug)]
 pub(crate) struct Keys<A> {
     pub(crate) keys: Vec<A>,
-    /// Addresses of the other family, which were passed over.
+    /// The number of addresses of the other family, which were passed over.
     pub(crate) other_family: u64,
 }
 
@@ -84,7 +84,7 @@ impl EitherKeys {
         }
     }
 
-    /// The keys, if they are of this family.
+    /// The keys if they have this family.
     pub(crate) fn into_keys<A: Address>(self) -> Option<Keys<A>> {
         let keys: Box<dyn Any> = match self {
             Self::V4(keys) => Box::new(keys),
@@ -95,7 +95,7 @@ impl EitherKeys {
 }
 
 impl<A: Address> Keys<A> {
-    /// Says what was passed over.
+    /// Prints the records that were passed over.
     fn tell(source: &Source, trace: trace::Trace<A>) -> Self {
         if trace.other_family > 0 || trace.not_ip > 0 || trace.damage.is_some() {
             eprintln!("{source}: {trace}");
@@ -104,7 +104,7 @@ impl<A: Address> Keys<A> {
     }
 }
 
-/// Keys of a kind, made for the routes.
+/// Generates keys of a kind for the routes.
 pub(crate) fn made<A: Address>(kind: TraceKind, rib: &Rib<A>, count: usize, seed: u64) -> Result<Vec<A>> {
     check_room::<A>(count, "keys")?;
     Ok(trace::keys(rib, kind, count, seed)?)

@@ -1,10 +1,10 @@
-//! A wrong command line as one line: what is wrong, what it could be, and where help is.
+//! The message for a wrong command line, in one line: the error, the possible values, and a hint to the help.
 
 use clap::error::ErrorKind;
 use clap::{Command, Error};
 
-/// What to say of a wrong command line; `None` of what isn't an error but help that was asked for, or that
-/// stands in for a verb.
+/// The message for a wrong command line. `None` if the error is help that was asked for, or help in place of
+/// a missing verb.
 pub(crate) fn line(error: &Error, command: &Command, words: &[String]) -> Option<String> {
     match error.kind() {
         ErrorKind::DisplayHelp
@@ -17,7 +17,7 @@ pub(crate) fn line(error: &Error, command: &Command, words: &[String]) -> Option
     }
 }
 
-/// The lines of an error as one, without the usage and the offer of help at its end.
+/// Joins the lines of an error, without the usage and the hint at its end.
 fn joined(said: &str) -> String {
     let mut line = String::new();
     let is_kept = |part: &&str| {
@@ -31,7 +31,7 @@ fn joined(said: &str) -> String {
             (None, part) if is_list => (", ", part),
             (None, part) => (" ", part),
         };
-        // What has to be given comes a line each after a colon.
+        // After a colon each missing argument stands on its own line.
         is_list = is_list || line.ends_with(':');
         line.push_str(between);
         line.push_str(part);
@@ -39,7 +39,7 @@ fn joined(said: &str) -> String {
     line
 }
 
-/// The verb that words call for, as far as they are right.
+/// The verb that the words name, as far as they are valid.
 fn verb(command: &Command, words: &[String]) -> String {
     let (mut at, mut path) = (command, command.get_name().to_owned());
     for word in words {

@@ -1,5 +1,4 @@
-//! Warnings that the libraries have for whoever runs them, such as of a GPU that was lost: a line on stderr
-//! each.
+//! Warnings of the libraries for the user, such as a lost GPU: one line each on stderr.
 
 use std::fmt::{Debug, Write};
 
@@ -8,9 +7,9 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Prints warnings and errors from here on.
+/// Prints warnings and errors from now on.
 pub(crate) fn print() {
-    // Fails where there is a subscriber already, which then prints them.
+    // This fails if there is a subscriber already, which then prints them.
     let _ = tracing::subscriber::set_global_default(Printer(|warning| eprintln!("warning: {warning}")));
 }
 

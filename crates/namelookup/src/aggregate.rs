@@ -1,5 +1,4 @@
-//! [`Aggregated`]: a table of names and the smaller one that gives the same results (the paper's section
-//! 2.1).
+//! [`Aggregated`]: a table of names, and a smaller table with the same results (the paper's section 2.1).
 //!
 //! ```text
 //! full              reduced
@@ -9,25 +8,25 @@
 //! /com/a/b/c  1     /com/a/b/c  1     the nearest one is /com/a/b
 //! ```
 //!
-//! The paper's two rules: an entry may go where another is its longest proper prefix in the table and has the
-//! same result. The paper says "shortest prefix" and means the nearest, as in its example: with the shortest,
-//! `/com/a/b/c` above would go, and be wrong.
+//! The paper has two rules: an entry may be removed if its longest proper prefix in the table has the same
+//! result. The paper says "shortest prefix" and means the nearest, as its example shows: with the shortest,
+//! `/com/a/b/c` above would be removed, which would be wrong.
 //!
-//! The tables are equivalent in the *results* of lookups, not in the lengths that matched (`/com/a` matches 4
-//! bytes in the reduced table) nor in which names are entries. Whoever needs these keeps the full table.
+//! The tables have equal *results* of lookups. Match lengths differ (`/com/a` matches 4 bytes in the reduced
+//! table), and so do the entries. Keep the full table if you need these.
 //!
-//! An update changes the reduced table in what depends on the entry, in either direction: entries beneath it
-//! that were dropped come back, others go. Nothing is lost by it, as the full table is kept: after any
-//! updates the reduced one is what it would be if made anew.
+//! An update changes the entries of the reduced table that depend on it, in both directions: entries beneath
+//! it that were dropped come back, others are dropped. Nothing is lost, because the full table is kept: after
+//! any updates the reduced table is equal to one that is made from scratch.
 
 use crate::name::Name;
 use crate::table::{NameTable, NodeId};
 use crate::update::NameUpdate;
 
-/// How many changes are fetched for together.
+/// The number of changes whose data is prefetched together.
 const TOGETHER: usize = 32;
 
-/// A table of names and its reduced one, kept in step. Memory: that of both.
+/// A table of names and its reduced table, kept in step. Memory: that of both.
 #[derive(Clone, Debug, Default)]
 pub struct Aggregated {
     full: NameTable,
@@ -65,16 +64,16 @@ impl Aggregated {
         &self.reduced
     }
 
-    /// Both, to follow their changes. Whoever changes an entry of one breaks the step.
+    /// Both tables, for following their changes. Changing an entry of one alone breaks the relation.
     pub(crate) const fn both_mut(&mut self) -> [&mut NameTable; 2] {
         [&mut self.full, &mut self.reduced]
     }
 
-    /// Makes a change in both; whether it changed anything in the full one.
+    /// Makes a change in both. Returns whether it changed the full table.
     ///
-    /// O(length) expected, and where names beneath the entry get another result by it, the nodes from it down
-    /// to the next entries on each way: an entry high up that covers much, such as the root's, costs as much
-    /// as it covers directly.
+    /// O(length) expected. If names beneath the entry get another result, the nodes from it down to the next
+    /// entries on each path are visited, too: an entry that covers much, such as the root, costs as much as
+    /// it covers directly.
     pub fn apply(&mut self, update: &NameUpdate) -> bool {
         let name = update.name();
         let (before, now) = match update {
@@ -95,8 +94,8 @@ impl Aggregated {
         true
     }
 
-    /// Makes changes in order; how many changed anything in the full table. Faster than one by one, as
-    /// [`NameTable::apply_all`] is.
+    /// Makes changes in order. Returns how many changed the full table. Faster than single changes, like
+    /// [`NameTable::apply_all`].
     pub fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
         let mut updates = updates.into_iter();
         let mut group = Vec::with_capacity(TOGETHER);
@@ -122,8 +121,8 @@ impl Aggregated {
         name.parent().map_or(0, |parent| self.full.lookup(parent).result)
     }
 
-    /// What is directly beneath a name was covered by one result and is by another: entries of that one are
-    /// needed again, and those of this one no more.
+    /// Handles a change of the result that covers the names directly beneath a name: entries with the old
+    /// result are needed again, and entries with the new result are not needed any more.
     fn cover(&mut self, name: &Name, before: u32, now: u32) {
         if before == now {
             return;
@@ -146,19 +145,19 @@ impl Aggregated {
     }
 }
 
-/// What the paper's two rules come to for a table. An entry goes where both hold.
+/// The effect of the paper's two rules on a table. An entry is removed if both apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Savings {
     /// Entries of the table.
     pub entries: usize,
-    /// Rule 1: of these, those that another is a proper prefix of.
+    /// Rule 1: entries that have another entry as a proper prefix.
     pub beneath: usize,
-    /// Rule 2: of these, those with the result of the nearest such prefix. So many are saved.
+    /// Rule 2: those of them whose nearest such prefix has the same result. This number of entries is saved.
     pub saved: usize,
 }
 
 impl Savings {
-    /// The savings in a table. O(entries and what lies between them).
+    /// Counts the savings in a table. O(entries and the nodes between them).
     pub fn of(names: &NameTable) -> Self {
         let mut savings = Self::default();
         let mut stack = vec![(NodeId::ROOT, 0)];

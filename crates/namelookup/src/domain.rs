@@ -1,4 +1,4 @@
-//! Names as a [`Domain`]: [`NameDomain`] stands for it, [`NameModel`] is its model.
+//! Names as a [`Domain`]: the type [`NameDomain`] is the domain, [`NameModel`] is its model.
 
 use std::ops::Range;
 
@@ -11,17 +11,17 @@ use crate::names::Names;
 use crate::table::{NameTable, NodeId};
 use crate::update::NameUpdate;
 
-/// Head room of a table that will have updates, in hundredths, where
+/// The least head room of a table that takes updates, in hundredths, if
 /// [`BuildOptions::head_room`](crate::BuildOptions::head_room) asks for less.
 pub const HEAD_ROOM: u32 = 40;
 
-/// Nodes more that the memory is there for, in hundredths of those that there are.
+/// Additional nodes that memory is prepared for, in hundredths of the nodes in the table.
 const MORE_NODES: usize = 20;
 
 /// A table of names that takes updates while any number of readers look up.
 pub type LiveNames<E> = Live<NameDomain, E>;
 
-/// Names as keys of a table.
+/// The domain of names.
 #[derive(Clone, Copy, Debug)]
 pub enum NameDomain {}
 
@@ -55,13 +55,13 @@ impl Keys for Names<'_> {
     }
 }
 
-/// The names, and with them those that are compiled. Where these are [aggregated](Aggregated), lookups give
-/// the same results, and the lengths of the entries that were left.
+/// The names, and the compiled names. If these are [aggregated](Aggregated), results are the same, and match
+/// lengths are those of the entries that are left.
 #[derive(Clone, Debug)]
 pub enum NameModel {
     /// All names are compiled.
     Whole(NameTable),
-    /// The reduced names are compiled. Memory: that of both.
+    /// Only the reduced names are compiled. Memory: that of both tables.
     Aggregated(Aggregated),
 }
 
@@ -72,7 +72,7 @@ impl From<NameTable> for NameModel {
 }
 
 impl NameModel {
-    /// The names, with the reduced ones where these are to be compiled.
+    /// Makes the model of all names, or of reduced names.
     pub fn new(names: NameTable, is_aggregated: bool) -> Self {
         match is_aggregated {
             false => Self::Whole(names),
@@ -88,7 +88,7 @@ impl NameModel {
         }
     }
 
-    /// The names that the table holds: all, or the reduced ones.
+    /// The names that are compiled: all, or the reduced names.
     pub const fn compiled(&self) -> &NameTable {
         match self {
             Self::Whole(names) => names,
@@ -96,12 +96,12 @@ impl NameModel {
         }
     }
 
-    /// Whether these are the reduced ones.
+    /// Whether only the reduced names are compiled.
     pub const fn is_aggregated(&self) -> bool {
         matches!(self, Self::Aggregated(_))
     }
 
-    /// Does something with every table that there is.
+    /// Calls a function for each of the tables.
     fn each(&mut self, mut act: impl FnMut(&mut NameTable)) {
         match self {
             Self::Whole(names) => act(names),
@@ -131,7 +131,7 @@ impl Model<NameDomain> for NameModel {
             Self::Whole(names) => names,
             Self::Aggregated(both) => both.both_mut()[0],
         };
-        // Or the first update that brings new names would move all nodes.
+        // Without this the first update that brings new names would move all nodes.
         names.prepare(names.node_count() * MORE_NODES / 100);
         self.each(NameTable::track);
     }

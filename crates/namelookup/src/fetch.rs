@@ -1,10 +1,11 @@
-//! [`prefetch`], for all who know what they will read, and [`same()`], which reads no more than it has to.
+//! [`prefetch`], for code that knows what it will read, and [`same()`], which reads only the bytes that it
+//! must.
 
 pub(crate) use wirespeed_image::prefetch;
 
-/// Whether two short pieces of bytes are equal. The C library's `memcmp` loads whole vectors and masks what
-/// is past the end. If a piece ends with its cache line, this waits for the line after it, which nobody has
-/// asked for.
+/// Whether two short slices of bytes are equal. The C library's `memcmp` loads whole vectors and masks the
+/// bytes after the end. If a slice ends with its cache line, this waits for the next line, which was not
+/// prefetched.
 #[inline]
 pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
     let len = a.len();
@@ -12,7 +13,7 @@ pub(crate) fn same(a: &[u8], b: &[u8]) -> bool {
         return false;
     }
     match len {
-        // Whole words, and the last one over again from the end.
+        // It compares whole words, and the last word at the end, which may overlap.
         8.. => {
             let differs = |at: usize| word(a, at) ^ word(b, at);
             (0..len - 8).step_by(8).fold(differs(len - 8), |any, at| any | differs(at)) == 0

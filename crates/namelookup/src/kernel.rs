@@ -1,17 +1,17 @@
-//! Programs that bring names to shared memory, and one that doesn't.
+//! Programs that stage names in shared memory, and one that does not.
 
 use bytemuck::NoUninit;
 use wirespeed_image::device::{OnDevice, Programs, Stem};
 
-/// Bytes of shared memory for a block's names: for 512 of usual length and 1,024, for 256, for none.
+/// Bytes of shared memory for a block's names: for 512 of usual length and 1,024, for 256, and for none.
 const STAGED: [u32; 3] = [32 << 10, 14 << 10, 0];
 
-/// What fits in 32 bits of an argument.
+/// Converts a number that fits 32 bits of an argument.
 pub(crate) fn few(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// A program for each, whose argument has so many bytes for names.
+/// Makes a program for each, whose argument has this number of bytes for names.
 pub(crate) fn staged<T: OnDevice, X: NoUninit>(
     stem: Stem,
     result_bytes: u32,

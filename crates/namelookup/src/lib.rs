@@ -6,9 +6,10 @@
 //!                            └──► the nodes that changed ──Engine::patch──► Patch ──► every copy of the Table
 //! ```
 //!
-//! A [`Name`] is a sequence of components; a prefix matches a name whose first components are its own, and
-//! the longest that is in the table wins. `/com/ab` is no prefix of `/com/abc`. A lookup gives a [`Match`]:
-//! the result, an index into the user's own table with 0 for none, and how much of the name matched.
+//! A [`Name`] is a sequence of components. A prefix matches a name if the name starts with its components,
+//! and the longest prefix in the table wins. `/com/ab` is no prefix of `/com/abc`. A lookup gives a
+//! [`Match`]: the result, an index into the user's own table or 0 for no match, and the length of the matched
+//! prefix.
 
 pub mod acta;
 mod aggregate;

@@ -5,38 +5,38 @@
 //! (no bytes)         the root, written "/": the prefix of all names
 //! ```
 //!
-//! A component is one byte or more of any value but `/`. Percent-encoding is kept as it is: `/a%2Fb` and
-//! `/a%2fb` are two names, and whoever takes them for one normalises first. Names of other forms (domains,
-//! URLs, NDN packets) are made into this one.
+//! A component is one or more bytes of any value except `/`. Percent-encoding is not decoded: `/a%2Fb` and
+//! `/a%2fb` are two names. Normalise names first if these should be equal. Other forms (domains, URLs, NDN
+//! packets) are converted to this form.
 
 use std::borrow::{Borrow, Cow};
 use std::fmt;
 use std::ops::Deref;
 
-/// What ends every component but the last.
+/// The byte after every component except the last.
 pub(crate) const SLASH: u8 = b'/';
 
-/// A name that was checked; borrowed, like `str`.
+/// A valid name, borrowed, like `str`.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct Name([u8]);
 
-/// Why bytes are no name.
+/// The reason why bytes are no name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
     /// The name doesn't start with a slash.
     #[error("a name starts with a slash")]
     NoSlash,
-    /// Two slashes in a row, or one at the end.
+    /// Two slashes in a row, or a slash at the end.
     #[error("component {0} is empty")]
     EmptyComponent(usize),
-    /// Longer than a batch or a table can hold.
-    #[error("a name of {found} bytes, there may be {limit}")]
+    /// The name is longer than a batch or a table can hold.
+    #[error("a name of {found} bytes, the limit is {limit}")]
     TooLong {
-        /// Its bytes.
+        /// Bytes of the name.
         found: usize,
-        /// The most.
+        /// The limit in bytes.
         limit: usize,
     },
 }
@@ -48,8 +48,8 @@ impl Name {
     /// The most bytes of a name.
     pub const MAX_LEN: usize = (1 << 24) - 1;
 
-    /// A name of its bytes: `/` for the root, otherwise a slash before each component. A slash at the end is
-    /// let pass.
+    /// Makes a name of its bytes: `/` for the root, otherwise a slash before each component. A slash at the
+    /// end is ignored.
     pub fn new(bytes: &(impl AsRef<[u8]> + ?Sized)) -> Result<&Self, NameError> {
         let bytes = bytes.as_ref();
         if bytes.first() != Some(&SLASH) {
@@ -67,7 +67,7 @@ impl Name {
         Ok(Self::new_unchecked(bytes))
     }
 
-    /// Bytes that are known to be a name: none, or a slash before each component.
+    /// Makes a name of bytes that are known to be valid: none, or a slash before each component.
     #[allow(unsafe_code)] // a wrapper of bytes
     pub(crate) const fn new_unchecked(bytes: &[u8]) -> &Self {
         // SAFETY: `Name` is a transparent wrapper of `[u8]`, and any bytes are sound.
@@ -79,7 +79,7 @@ impl Name {
         &self.0
     }
 
-    /// Bytes.
+    /// The number of bytes.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
@@ -89,12 +89,12 @@ impl Name {
         self.0.is_empty()
     }
 
-    /// The components, from the first on.
+    /// The components in order.
     pub fn components(&self) -> Components<'_> {
         Components { rest: &self.0 }
     }
 
-    /// Whether the components of `self` are the first ones of `name`.
+    /// Whether `name` starts with the components of `self`.
     pub fn is_prefix_of(&self, name: &Self) -> bool {
         name.0.starts_with(&self.0) && name.0.get(self.len()).is_none_or(|&next| next == SLASH)
     }
@@ -126,7 +126,7 @@ impl AsRef<Name> for Name {
 }
 
 impl fmt::Display for Name {
-    /// Writes the name as text, where it isn't UTF-8 with replacement characters.
+    /// Writes the name as text, with replacement characters if it is not UTF-8.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() { f.write_str("/") } else { f.write_str(&self.0.escaped()) }
     }
@@ -148,7 +148,7 @@ impl Escaped for [u8] {
     }
 }
 
-/// A name of its own.
+/// An owned name.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct NameBuf(Vec<u8>);
 
@@ -158,7 +158,7 @@ impl NameBuf {
         Self(Vec::new())
     }
 
-    /// A name of its text; see [`Name::new`].
+    /// Makes a name of its text; see [`Name::new`].
     pub fn new(bytes: &(impl AsRef<[u8]> + ?Sized)) -> Result<Self, NameError> {
         Name::new(bytes).map(ToOwned::to_owned)
     }
@@ -177,15 +177,15 @@ impl NameBuf {
         Ok(())
     }
 
-    /// A name of its components.
+    /// Makes a name of its components.
     pub fn from_components<'c>(components: impl IntoIterator<Item = &'c [u8]>) -> Result<Self, NameError> {
         let mut name = Self::root();
         components.into_iter().try_for_each(|component| name.push(component))?;
         Ok(name)
     }
 
-    /// The name of a domain: its labels from the last on, `www.parc.com` as `/com/parc/www`. A dot at the end
-    /// is let pass; letters stay as they are.
+    /// Makes the name of a domain: its labels in reverse order, `www.parc.com` as `/com/parc/www`. A dot at
+    /// the end is ignored. Letters are not changed.
     pub fn from_domain(domain: &[u8]) -> Result<Self, NameError> {
         let domain = domain.strip_suffix(b".").unwrap_or(domain);
         Self::from_components(domain.rsplit(|&b| b == b'.'))
@@ -241,8 +241,8 @@ impl<'n> Iterator for Components<'n> {
     }
 }
 
-/// Bytes before the first slash, all where there is none. Eight at a time: a jump a word instead of one a
-/// byte.
+/// The number of bytes before the first slash, or of all bytes if there is none. It reads eight bytes at a
+/// time: one jump for each word instead of one for each byte.
 #[inline]
 fn up_to_slash(bytes: &[u8]) -> usize {
     let (words, rest) = bytes.as_chunks();
@@ -254,7 +254,7 @@ fn up_to_slash(bytes: &[u8]) -> usize {
     }
     let before = 8 * words.len();
     let last = match bytes.last_chunk() {
-        // The last eight bytes, of which the first ones were looked at.
+        // These are the last eight bytes, of which the first ones were read before.
         Some(word) if !rest.is_empty() => u64::from_le_bytes(*word) >> (8 * (8 - rest.len())),
         _ => rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)),
     };
@@ -262,8 +262,7 @@ fn up_to_slash(bytes: &[u8]) -> usize {
     if found == 0 { bytes.len() } else { before + found.trailing_zeros() as usize / 8 }
 }
 
-/// The highest bit of each byte of a word that is a slash, where none is before it; what is above the lowest
-/// may be wrong.
+/// Sets the highest bit of each byte that is a slash. Only the lowest set bit is reliable.
 #[inline]
 const fn slashes(word: u64) -> u64 {
     const ONES: u64 = u64::MAX / 0xff;

@@ -1,4 +1,4 @@
-//! [`Names`]: many names in one piece, as batches of lookups take them.
+//! [`Names`]: many names in one block of memory, for batches of lookups.
 //!
 //! ```text
 //! bytes   /com/parc/www/org/example/net        one after the other
@@ -7,57 +7,57 @@
 
 use crate::name::{Name, NameError};
 
-/// Names in one piece, borrowed.
+/// Many names in one block of memory, borrowed.
 #[derive(Clone, Copy, Debug)]
 pub struct Names<'b> {
     bytes: &'b [u8],
-    /// Where the first one starts.
+    /// The start of the first name.
     start: u32,
     ends: &'b [u32],
 }
 
 impl<'b> Names<'b> {
-    /// How many.
+    /// The number of names.
     #[inline]
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no names.
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// A name. Panics where there is none of this number.
+    /// The name at an index. Panics if there is none.
     #[inline]
     pub fn name(&self, at: usize) -> &'b Name {
         let start = if at == 0 { self.start } else { self.ends[at - 1] };
         Name::new_unchecked(&self.bytes[start as usize..self.ends[at] as usize])
     }
 
-    /// All in order.
+    /// All names in order.
     pub fn iter(&self) -> impl Iterator<Item = &'b Name> + use<'b> {
         let names = *self;
         (0..names.len()).map(move |at| names.name(at))
     }
 
-    /// The bytes of all of them, those of names around them among these; [`ends`](Self::ends) count from its
+    /// The bytes of all names. They may include neighbouring names; [`ends`](Self::ends) count from their
     /// start.
     pub const fn bytes(&self) -> &'b [u8] {
         self.bytes
     }
 
-    /// Where the first one starts in [`bytes`](Self::bytes).
+    /// The start of the first name in [`bytes`](Self::bytes).
     pub const fn start(&self) -> u32 {
         self.start
     }
 
-    /// Where each ends in [`bytes`](Self::bytes).
+    /// The end of each name in [`bytes`](Self::bytes).
     pub const fn ends(&self) -> &'b [u32] {
         self.ends
     }
 
-    /// A part of them. Panics as slices do.
+    /// The names of a range. Panics like a slice if the range is past the end.
     #[must_use]
     pub fn part(&self, range: std::ops::Range<usize>) -> Self {
         let start = if range.start == 0 { self.start } else { self.ends[range.start - 1] };
@@ -71,7 +71,7 @@ impl<'b> From<&'b NameBatch> for Names<'b> {
     }
 }
 
-/// Names in one piece, to be filled and reused.
+/// Many names in one block of memory, which can be filled and reused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NameBatch {
     bytes: Vec<u8>,
@@ -79,22 +79,21 @@ pub struct NameBatch {
 }
 
 impl NameBatch {
-    /// The most bytes of all names. A little less than what 32 bits count, as lookups go on to the slash
-    /// after the last byte, and read a few bytes at once.
+    /// The most bytes of all names. It is a little less than 32 bits allow, because lookups continue to the
+    /// slash after the last byte, and read a few bytes at once.
     pub const MAX_BYTES: usize = u32::MAX as usize - 63;
 
-    /// None.
+    /// Makes an empty batch.
     pub const fn new() -> Self {
         Self { bytes: Vec::new(), ends: Vec::new() }
     }
 
-    /// Room for so many names of so many bytes in all.
+    /// Makes an empty batch with this capacity.
     pub fn with_capacity(names: usize, bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(names) }
     }
 
-    /// Adds a name. Where all would be over [`MAX_BYTES`](Self::MAX_BYTES) that is an error, and nothing is
-    /// added.
+    /// Adds a name. Fails, and adds nothing, if all names would be over [`MAX_BYTES`](Self::MAX_BYTES).
     pub fn push(&mut self, name: &Name) -> Result<(), NameError> {
         let found = self.bytes.len() + name.len();
         let end = u32::try_from(found).ok().filter(|_| found <= Self::MAX_BYTES);
@@ -106,22 +105,22 @@ impl NameBatch {
         Ok(())
     }
 
-    /// All of them.
+    /// All names.
     pub fn names(&self) -> Names<'_> {
         Names { bytes: &self.bytes, start: 0, ends: &self.ends }
     }
 
-    /// How many.
+    /// The number of names.
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no names.
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// Takes all out, and keeps the memory.
+    /// Removes all names, and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();

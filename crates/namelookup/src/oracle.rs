@@ -1,4 +1,4 @@
-//! Lookups so simple that they are right: a sorted map, walked by component.
+//! Lookups that are so simple that they are right: a sorted map, walked by component.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::name::{Name, NameBuf};
 pub struct Oracle(pub BTreeMap<NameBuf, u32>);
 
 impl Oracle {
-    /// The longest prefix of a name that is in the table.
+    /// The longest prefix of a name in the table.
     pub fn lookup(&self, name: &Name) -> Match {
         let found = name.prefixes().find_map(|prefix| Some((prefix, *self.0.get(prefix)?)));
         found.map_or(Match::NONE, |(prefix, result)| Match::new(result, prefix.len()))

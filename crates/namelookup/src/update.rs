@@ -7,9 +7,9 @@ use crate::name::{Name, NameBuf};
 /// A change of one entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameUpdate {
-    /// The name has this result from now on; 1 or more.
+    /// Gives the name this result, 1 or more.
     Insert(NameBuf, u32),
-    /// The name is no entry any more. One that isn't there is no error.
+    /// Removes the name. A name that is not in the table is no error.
     Remove(NameBuf),
 }
 
@@ -19,7 +19,7 @@ impl NameUpdate {
         Self::Insert(name.as_ref().to_owned(), next_hop.0)
     }
 
-    /// Takes a name out.
+    /// Removes a name.
     pub fn remove(name: impl AsRef<Name>) -> Self {
         Self::Remove(name.as_ref().to_owned())
     }

@@ -13,7 +13,7 @@ use wirespeed_image::{Pool, SectionId};
 use crate::build::Rank;
 use crate::layout::{LONG, MAX_NEXT_HOP, WORD, WORDS, Word};
 
-/// Where writes go.
+/// The target of writes.
 pub(crate) trait Sink {
     /// The slot leads to a chunk of level 24.
     fn slot(&mut self, slot: u16, chunk: u32);
@@ -77,12 +77,12 @@ impl Level {
     }
 }
 
-/// What is brought up to date.
+/// The part that is brought up to date.
 #[derive(Clone, Copy)]
 pub(crate) enum Scope {
     /// Everything, as in building.
     All,
-    /// What a changed prefix has a say in.
+    /// The elements that a changed prefix can affect.
     Of(Prefix<V4>),
 }
 

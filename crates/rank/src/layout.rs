@@ -127,7 +127,7 @@ pub(crate) struct Shape {
     pub(crate) runs: usize,
 }
 
-/// How many of each there is room for: chunk 0 included, the elements after the last run not.
+/// The capacity of each section, with chunk 0 and without the elements after the last run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Capacities {
     pub(crate) level24: u32,

@@ -1,8 +1,8 @@
 //! IPv4 lookup over ranked chunks: SAIL's split at 16 and 24 bits, with each run of equal elements stored
 //! once.
 //!
-//! For tables with more next hops than a byte holds, where the width of an element is what a flat chunk
-//! costs. [`Rank`] is the control plane; [`RankTable`] looks up. [Its layout](RankTable) is the whole idea.
+//! For tables with more next hops than a byte holds: there a flat chunk costs the width of its elements.
+//! [`Rank`] is the control plane; [`RankTable`] looks up. [The layout](RankTable) explains the idea.
 //!
 //! ```
 //! use wirespeed_fib::{BuildOptions, Engine, Lookup, NextHop, Rib, V4};

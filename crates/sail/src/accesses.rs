@@ -1,4 +1,4 @@
-//! What an update costs by the paper's measure: memory accesses (section 6.3, Figure 11).
+//! The cost of an update by the paper's measure: memory accesses (section 6.3, Figure 11).
 //!
 //! An access is of 64 bits: elements of a patch that lie in the same aligned 8 bytes are written by one
 //! (section 4.2, "FIB Update"). The paper's machine has two memories, fast memory on the chip and slow memory
@@ -33,8 +33,8 @@ pub struct Accesses {
 }
 
 impl Accesses {
-    /// What it takes to write a patch to a table, whose image before it is `before`. `None` where that is not
-    /// an image of SAIL_B, SAIL_U or SAIL_L, or the patch doesn't fit it. O(writes).
+    /// The accesses that write a patch to a table whose image before the patch is `before`. `None` if that is
+    /// not an image of SAIL_B, SAIL_U or SAIL_L, or the patch doesn't fit it. O(writes).
     pub fn of(before: &Image, patch: &Patch) -> Option<Self> {
         let memory_of: fn(SectionId) -> Memory = match before.kind() {
             SailBTable::KIND => |section| Memory::of(is_on_chip::<EveryLength>(section)),
@@ -63,7 +63,7 @@ impl Accesses {
     }
 }
 
-/// Where the paper has a section.
+/// The memory in which the paper puts a section.
 #[derive(Clone, Copy)]
 enum Memory {
     OnChip,

@@ -1,4 +1,4 @@
-//! What the programs of SAIL_L and SAIL_M share: `kernels/sail.cuh`.
+//! The common part of the programs of SAIL_L and SAIL_M: `kernels/sail.cuh`.
 
 use bytemuck::{NoUninit, Pod, Zeroable};
 use wirespeed_fib::{Address, Family, V6};
@@ -53,7 +53,7 @@ pub(crate) fn programs<A: Address, T: OnDevice>(
     })
 }
 
-/// What `kernels/sail.cuh` shares with the layouts of both.
+/// The constants that `kernels/sail.cuh` shares with both layouts.
 pub(crate) fn constants() -> Vec<Constants> {
     let constants = Constants::of("sail")
         .with("SAIL_FIRST", FIRST)

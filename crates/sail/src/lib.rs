@@ -1,8 +1,8 @@
 //! SAIL, the splitting approach to IP lookup (Yang et al., SIGCOMM 2014), for IPv4 and IPv6.
 //!
-//! The idea: find the length of the longest matching prefix and its next hop apart, and prefixes of up to 24
-//! bits and longer ones apart. The variants differ in the levels that prefixes are pushed to. Each is a
-//! control plane, and has a table that looks up.
+//! The idea is two splits: find the length of the longest matching prefix first and its next hop then, and
+//! treat prefixes of up to 24 bits apart from longer prefixes. The variants differ in the levels that
+//! prefixes are pushed to. Each is a control plane with a table that looks up.
 //!
 //! | | levels | families | reads a lookup, to /24 | image, real IPv4 table | an update, on-chip + off-chip | when |
 //! |---|---|---|---|---|---|---|

@@ -1,4 +1,4 @@
-//! What a table takes of the chip by the paper's measure (sections 3.2, 4.1, 4.2, 6.2 and 7).
+//! The on-chip memory of a table by the paper's measure (sections 3.2, 4.1, 4.2, 6.2 and 7).
 //!
 //! The paper's machine finds the prefix length in fast memory on the chip, of which there are a few
 //! megabytes, and keeps next hops in slow memory off it. These are the sizes of what it has on the chip, in

@@ -1,4 +1,5 @@
-//! [`Domain`]: what keys, results and updates of a kind of table are; and [`Model`], what its user owns.
+//! [`Domain`]: the keys, results and updates of a kind of table; and [`Model`], the data that a table is
+//! built from.
 
 use std::error::Error;
 use std::fmt::Debug;
@@ -7,17 +8,17 @@ use std::ops::Range;
 use crate::error::BuildError;
 use crate::lookup::Lookup;
 
-/// Keys of a batch, borrowed.
+/// The keys of a batch, borrowed.
 pub trait Keys: Copy + Send + Sync {
-    /// How many.
+    /// The number of keys.
     fn len(&self) -> usize;
 
-    /// Whether there is none.
+    /// Whether there are no keys.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Some of them. Panics as slices do.
+    /// The keys of a range. Panics like a slice if the range is past the end.
     #[must_use]
     fn part(&self, range: Range<usize>) -> Self;
 }
@@ -32,45 +33,45 @@ impl<K: Sync> Keys for &[K] {
     }
 }
 
-/// A kind of table: what goes in, what is asked and what comes out. It is a type without values of its own
-/// where no key type can stand for it.
+/// A kind of table: its keys, updates and results. It is a type without values if no key type can stand for
+/// it.
 pub trait Domain: Sized + Send + Sync + 'static {
-    /// A key as a single lookup takes it.
+    /// The key of a single lookup.
     type Key<'k>: Copy;
-    /// Keys as a batch takes them.
+    /// The keys of a batch.
     type Keys<'k>: Keys;
-    /// What a single lookup finds.
+    /// The result of a single lookup.
     type Found: Copy + Default + PartialEq + Debug + Send + Sync + 'static;
-    /// What a batch finds for each key: an index into the user's own table of results.
+    /// The result of each key in a batch: an index into the user's own table of results.
     type Result: Copy + Default + PartialEq + Debug + Send + Sync + 'static;
 
-    /// What engines compile.
+    /// The data that engines compile.
     type Source: Debug + Send + 'static;
-    /// What the user owns: the source, or what it is derived from.
+    /// The data that the user owns: the source, or data from which the source follows.
     type Model: Model<Self>;
-    /// A change as a user says it.
+    /// A change as the user makes it.
     type Update: Debug;
-    /// A change as engines are told of it.
+    /// A change as engines get it.
     type Change: Debug + Send + 'static;
-    /// Why updates can't be applied.
+    /// The reason why updates can't be applied.
     type Error: From<BuildError> + Error + Send + Sync + 'static;
 
-    /// Keys of the shortest part of a batch that is worth handing to another thread.
+    /// The fewest keys of a batch that are worth another thread.
     const LEAST_PART: usize;
-    /// Updates that go through model and engine together: what the one has read the other finds in the cache.
+    /// The number of updates that go through model and engine together, so that the engine finds the model's
+    /// data in the cache.
     const TOGETHER: usize = usize::MAX;
-    /// Head room that a live table asks for at least, in hundredths, where
+    /// The least head room of a live table, in hundredths, if
     /// [`BuildOptions::head_room`](crate::BuildOptions::head_room) asks for less.
     const HEAD_ROOM: u32 = 0;
-    /// Head room of a live table that was outgrown, so that it isn't soon again.
+    /// The head room of a live table that was rebuilt, so that it does not outgrow its sections again soon.
     const LATER_HEAD_ROOM: u32 = 0;
 
-    /// What a table finds for each key of a batch, where its engine has no faster way.
+    /// Looks each key up singly: the way of engines that have no faster one for matches.
     fn match_each<L: Lookup<Self> + ?Sized>(table: &L, keys: Self::Keys<'_>, found: &mut [Self::Found]);
 }
 
-/// What the user owns, from which tables are built: it takes updates, knows what they changed, and can take
-/// them back.
+/// The data that tables are built from. It takes updates, knows what they changed, and can take them back.
 ///
 /// ```text
 ///          ┌─ apply, take_changed (once or more) ─┬─ settle ─┐
@@ -78,13 +79,13 @@ pub trait Domain: Sized + Send + Sync + 'static {
 ///          └─────────────────────────────────────────────────┘
 /// ```
 pub trait Model<D: Domain>: Debug + Send + Sized + 'static {
-    /// What engines compile.
+    /// The data that engines compile.
     fn source(&self) -> &D::Source;
 
-    /// Entries of the source.
+    /// The number of entries of the source.
     fn len(&self) -> usize;
 
-    /// Whether there is none.
+    /// Whether there are no entries.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -92,46 +93,46 @@ pub trait Model<D: Domain>: Debug + Send + Sized + 'static {
     /// Bytes held.
     fn memory_usage(&self) -> u64;
 
-    /// Prepares for updates: the table goes live.
+    /// Prepares for updates, when the table goes live.
     fn start(&mut self) {}
 
-    /// Whether updates can be applied in order. Whatever could be wrong with one is found here.
+    /// Checks that updates can be applied in order. Finds everything that could be wrong with them.
     fn check(&self, updates: &[&D::Update]) -> Result<(), D::Error> {
         let _ = updates;
         Ok(())
     }
 
-    /// Applies a range of many updates that were checked; those after them are next. How many changed
-    /// anything.
+    /// Applies a range of updates that were checked. Later updates follow in later calls. Returns how many
+    /// changed the model.
     fn apply(&mut self, updates: &[&D::Update], range: Range<usize>) -> usize;
 
-    /// Appends what changed since this was called last, each once.
+    /// Appends the changes since the last call, each once.
     fn take_changed(&mut self, changed: &mut Vec<D::Change>);
 
-    /// Lets all changes stand: they can't be taken back any more.
+    /// Keeps all changes: they can't be taken back any more.
     fn settle(&mut self);
 
-    /// Takes all changes back since they were settled last. `changed` lists what
+    /// Takes back all changes since the last [`settle`](Self::settle). `changed` lists the changes that
     /// [`take_changed`](Self::take_changed) gave since then.
     fn undo(&mut self, changed: &mut Vec<D::Change>) -> Undone;
 
-    /// How many first bits of a key lookups may depend on, for keys that are packed by their bits.
+    /// The number of leading bits of a key that lookups may depend on, for keys that are packed by bits.
     fn reach(&self) -> u8 {
         0
     }
 
-    /// The [`reach`](Self::reach) that changes bring.
+    /// The [`reach`](Self::reach) of changes.
     fn reach_of(changed: &[D::Change]) -> u8 {
         let _ = changed;
         0
     }
 }
 
-/// What an engine can make of changes that were taken back.
+/// The consequence for an engine of changes that were taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Undone {
-    /// Told of the same changes once more, an engine comes back to where it was.
+    /// An engine that gets the same changes again returns to its old state.
     Retold,
-    /// An engine has to be built anew.
+    /// The engine must be built again.
     Lost,
 }

@@ -8,40 +8,40 @@ use crate::lookup::Lookup;
 use crate::options::BuildOptions;
 use crate::standing::Standing;
 
-/// What compiles a table and keeps it up to date.
+/// Compiles a table and keeps it up to date.
 ///
-/// It holds only what it needs to turn changes into patches, such as where its chunks lie, never a second
-/// table: it reads the values of a patch from the source as it is after all the changes, so that each
-/// location is written once however many changes touch it.
+/// An engine holds only the data that it needs to turn changes into patches, such as the locations of its
+/// chunks, never a second table. It reads the values of a patch from the source after all changes, so that
+/// each location is written once even if many changes touch it.
 pub trait Engine<D: Domain>: Sized + Send + 'static {
     /// The name that users choose it by.
     const NAME: &'static str;
 
-    /// Whether it is one to pick.
+    /// Whether the engine is one to pick.
     const STANDING: Standing;
 
-    /// Its data plane.
+    /// The engine's data plane.
     type Table: Table + Lookup<D>;
 
-    /// Compiles a table, and makes the engine that keeps it up to date. Uses all threads of the `rayon` pool
-    /// that the caller is in.
+    /// Compiles a table, and makes the engine that keeps it up to date. Uses all threads of the caller's
+    /// `rayon` pool.
     fn build(source: &D::Source, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
 
-    /// Takes changes in. `changed` lists them since the last call, each once; `source` is what it is after
-    /// them.
+    /// Takes changes. `changed` lists the changes since the last call, each once. `source` is the source
+    /// after them.
     ///
-    /// An engine may leave all to [`patch`](Self::patch). After an error it is spent: build a new one from
-    /// the same source.
+    /// An engine may leave all work to [`patch`](Self::patch). After an error it must be dropped: build a new
+    /// engine from the same source.
     fn take(&mut self, source: &D::Source, changed: &[D::Change]) -> Result<(), Outgrown> {
         let _ = (source, changed);
         Ok(())
     }
 
-    /// The patch that takes a table from before the changes to `source`. `changed` lists all that were
-    /// [taken](Self::take) since the last patch. `table` is a copy as that patch left it: an engine that
-    /// keeps no second copy of some section reads it there.
+    /// Makes the patch that brings a table from the state before the changes to `source`. `changed` lists all
+    /// changes [taken](Self::take) since the last patch. `table` is a copy in the state after that patch: an
+    /// engine that keeps no second copy of a section reads it there.
     ///
-    /// After an error the engine is spent: build a new one from the same source.
+    /// After an error the engine must be dropped: build a new one from the same source.
     fn patch(
         &mut self,
         table: &Self::Table,
@@ -49,7 +49,7 @@ pub trait Engine<D: Domain>: Sized + Send + 'static {
         changed: &[D::Change],
     ) -> Result<Patch, Outgrown>;
 
-    /// [`take`](Self::take) and [`patch`](Self::patch) of the same changes.
+    /// Calls [`take`](Self::take) and [`patch`](Self::patch) with the same changes.
     fn update(
         &mut self,
         table: &Self::Table,

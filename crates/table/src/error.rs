@@ -1,28 +1,28 @@
-//! [`BuildError`]: why a table can't be built.
+//! [`BuildError`]: the reason why a table can't be built.
 
 use wirespeed_image::ImageError;
 
-/// Why a table can't be built.
+/// The reason why a table can't be built.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// The image can't be made: over the cap, or no memory.
+    /// The image can't be made: it is over the cap, or there is no memory.
     #[error(transparent)]
     Image(#[from] ImageError),
-    /// The engine's encoding ends below what the table needs.
+    /// The table exceeds a limit of the engine.
     #[error("{engine} holds {limit} {what}, the table has {found}")]
     Limit {
         /// The engine.
         engine: &'static str,
-        /// What there is too much of.
+        /// The things that are limited, in the plural.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         limit: u64,
-        /// How many there are.
+        /// The number in the table.
         found: u64,
     },
-    /// A multi-bit trie can't be cut by the strides that were given.
-    #[error("{engine} can't be cut by the strides that were given: {why}")]
+    /// The given strides don't suit the engine.
+    #[error("{engine} can't use the given strides: {why}")]
     Strides {
         /// The engine.
         engine: &'static str,

@@ -1,4 +1,4 @@
-//! The journey of a lookup table, once for addresses, names and rules.
+//! Lookup tables of all domains: addresses, names and rules.
 //!
 //! ```text
 //! Model ──Engine::build──► (Engine, Table)        Table: an image that looks up; copies of it live in
@@ -6,12 +6,12 @@
 //!   └──► changes ──Engine::take, Engine::patch──► Patch ──► every copy of the Table
 //! ```
 //!
-//! A [`Domain`] is a type that says what keys, results and updates are: `V4` and `V6` for addresses,
-//! `NameDomain` for names, each tuple type for rules. A [`Model`] is what the user owns, such as a routing
-//! table. An [`Engine`] compiles it and keeps it up to date, a [`Lookup`] answers, and [`Live`] keeps model,
-//! engine and readers in step.
+//! A [`Domain`] is a type that defines keys, results and updates: `V4` and `V6` for addresses, `NameDomain`
+//! for names, each tuple type for rules. A [`Model`] is the user's data, such as a routing table. An
+//! [`Engine`] compiles it and keeps it up to date, a [`Lookup`] answers, and [`Live`] keeps model, engine and
+//! readers in step.
 //!
-//! The feature `parallel`, on by default, has batches looked up on the threads of a pool
+//! The feature `parallel`, on by default, looks batches up on the threads of a pool
 //! ([`Lookup::par_lookup_batch`]).
 
 #[cfg(feature = "conformance")]

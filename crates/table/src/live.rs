@@ -10,23 +10,23 @@ use crate::engine::Engine;
 use crate::error::BuildError;
 use crate::options::BuildOptions;
 
-/// What readers get to see of a model beside the results that lookups return, such as the actions of rules:
-/// it is of one state with the table.
+/// Data of a model that readers see beside results, such as the actions of rules. It has the same state as
+/// the table.
 pub trait Companion<D: Domain>: Beside<Change: Default> {
-    /// How much of a model readers need to see, if that is a choice.
+    /// The choice of data that readers see.
     type Wanted: Copy + Debug + Send + 'static;
 
-    /// What there is of a model.
+    /// Makes the data of a model.
     fn of(model: &D::Model, wanted: Self::Wanted) -> Self;
 
-    /// Adds to a change what further changes do to it: the model is what it is after them.
+    /// Adds further changes to a change. `model` is the model after them.
     fn changed(model: &D::Model, wanted: Self::Wanted, changed: &[D::Change], change: &mut Self::Change);
 
-    /// What makes it that of another model.
+    /// Makes the change that replaces the data by that of a model.
     fn replaced(model: &D::Model, wanted: Self::Wanted) -> Self::Change;
 }
 
-/// Nothing.
+/// No data.
 impl<D: Domain> Companion<D> for () {
     type Wanted = ();
 
@@ -35,54 +35,54 @@ impl<D: Domain> Companion<D> for () {
     fn replaced(_: &D::Model, (): ()) {}
 }
 
-/// A table that takes updates while any number of readers look up. One owner; readers are independent of it.
+/// A table that takes updates while any number of readers look up. It has one owner; readers are independent.
 ///
 /// Memory: the model, what the engine holds, and two copies of the table (four while it is rebuilt).
 #[derive(Debug)]
 pub struct Live<D: Domain, E: Engine<D>, B: Companion<D> = ()> {
     model: D::Model,
-    /// `None` for a table that came compiled, and after a call that failed: the next change builds. The table
-    /// is that of the model all the same.
+    /// `None` for a table that came compiled, and after a call that failed: the next change builds one. The
+    /// table agrees with the model in any case.
     engine: Option<E>,
     writer: Writer<E::Table, B>,
-    /// How much of the model is beside the table.
+    /// The choice of data beside the table.
     wanted: B::Wanted,
     options: BuildOptions,
-    /// How many first bits of a key lookups may depend on.
+    /// The number of leading bits of a key that lookups may depend on.
     reach: u8,
-    /// What the call that is under way has changed.
+    /// The changes of the current call.
     changed: Vec<D::Change>,
     rebuilds: u64,
 }
 
-/// Changes that the memory of is kept.
+/// The most changes whose memory is kept between calls.
 const MUCH: usize = 1 << 14;
 
-/// What readers are to see next.
+/// The next state for readers.
 enum Next<E, T> {
-    /// What they see now.
+    /// The current state.
     Same,
-    /// What they see now, patched.
+    /// The current state with a patch.
     Patch(Patch),
     /// Another table, with its engine.
     Table(E, T),
 }
 
 impl<D: Domain, E: Engine<D>> Live<D, E> {
-    /// Builds the table of a model and puts it live.
+    /// Builds the table of a model, and makes it live.
     pub fn new(model: D::Model, options: BuildOptions) -> Result<Self, BuildError> {
         Self::with(model, options, ())
     }
 
-    /// Puts a table live that was compiled before from the same model, such as one from a file, at once. The
-    /// first update builds it anew: an engine does not go into an image.
+    /// Makes a compiled table of the same model live at once, such as one from a file. The first update
+    /// rebuilds it, because an image does not contain an engine.
     pub fn resume(model: D::Model, table: E::Table, options: BuildOptions) -> Self {
         Self::resume_with(model, table, options, ())
     }
 }
 
 impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
-    /// Builds a table and puts it live like [`new`](Live::new), with something beside it.
+    /// Builds a live table like [`new`](Live::new), with data beside it.
     pub fn with(mut model: D::Model, options: BuildOptions, wanted: B::Wanted) -> Result<Self, BuildError> {
         model.start();
         let asked = options.for_entries(model.len()).with_head_room(D::HEAD_ROOM);
@@ -90,7 +90,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         Ok(Self::put(model, Some(engine), table, options, wanted))
     }
 
-    /// Puts a table live like [`resume`](Live::resume), with something beside it.
+    /// Makes a table live like [`resume`](Live::resume), with data beside it.
     pub fn resume_with(
         mut model: D::Model,
         table: E::Table,
@@ -113,23 +113,23 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         Self { model, engine, writer, wanted, options, reach, changed: Vec::new(), rebuilds: 0 }
     }
 
-    /// Applies updates in order; readers that enter from now on see all of them, and none saw a part. Waits
-    /// for readers that entered before the call before this one. Many updates a call cost less than one each:
-    /// what they share is written once.
+    /// Applies updates in order. Readers that enter from now on see all of them, and no reader sees a part.
+    /// Waits for readers that entered before the previous call. One call with many updates costs less than a
+    /// call for each: shared elements are written once.
     ///
-    /// An error where an update can't be applied, or the table has to be built anew and can't be: [the call
-    /// then did not happen](wirespeed_image::live#when-an-update-fails).
+    /// Fails if an update can't be applied, or if the table needs a rebuild that fails: [the call then did
+    /// not happen](wirespeed_image::live#when-an-update-fails).
     pub fn apply<'u>(&mut self, updates: impl IntoIterator<Item = &'u D::Update>) -> Result<Applied, D::Error>
     where
         D::Update: 'u,
     {
-        // Nobody objects, so there is what was done.
+        // `is_agreed` never says no, so there is always a result.
         self.apply_if(updates, || true).map(Option::unwrap_or_default)
     }
 
-    /// [`apply`](Self::apply), with a question before readers see anything: when all is ready, and nothing
-    /// can fail any more, `is_agreed` is asked. Where it says no, the call did not happen, and there is
-    /// `None`. So two tables change both or neither, one within the question of the other.
+    /// Applies updates like [`apply`](Self::apply), and calls `is_agreed` when nothing can fail any more,
+    /// before readers see the changes. If it returns false the call did not happen, and the result is `None`.
+    /// Two tables change both or neither if one is changed in the other's `is_agreed`.
     pub fn apply_if<'u>(
         &mut self,
         updates: impl IntoIterator<Item = &'u D::Update>,
@@ -162,7 +162,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         applied
     }
 
-    /// Has the engine take in what changed. One that can't is spent.
+    /// Gives the changes to the engine. An engine that fails is dropped.
     fn take(&mut self, beside: &mut B::Change) {
         let from = self.changed.len();
         self.model.take_changed(&mut self.changed);
@@ -177,12 +177,12 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         B::changed(&self.model, self.wanted, changed, beside);
     }
 
-    /// What readers are to see after the changes. After an error the engine is spent, if it was asked.
+    /// Makes the next state for readers. After an error of the engine it is dropped.
     fn next(&mut self) -> Result<Next<E, E::Table>, BuildError> {
         if self.changed.is_empty() {
             return Ok(Next::Same);
         }
-        // A table that was emptied is built anew, and gives back its memory.
+        // A table that becomes empty is rebuilt, which gives back its memory.
         if let Some(engine) = self.engine.as_mut().filter(|_| !self.model.is_empty())
             && let Ok(patch) = engine.patch(&self.writer.current(), self.model.source(), &self.changed)
         {
@@ -192,7 +192,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         self.built_anew().map(|(engine, table)| Next::Table(engine, table))
     }
 
-    /// A table of the model, with head room unless it is that which doesn't fit.
+    /// Rebuilds the table of the model, with head room if it fits, otherwise with almost none.
     fn built_anew(&self) -> Result<(E, E::Table), BuildError> {
         let options = self.options.for_entries(self.model.len());
         match E::build(self.model.source(), &options.with_head_room(D::LATER_HEAD_ROOM)) {
@@ -203,7 +203,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         }
     }
 
-    /// Has readers see it. Nothing here can fail.
+    /// Makes the next state visible to readers. Nothing here can fail.
     fn publish(&mut self, next: Next<E, E::Table>, beside: B::Change) -> Applied {
         let mut applied = Applied::default();
         self.model.settle();
@@ -228,12 +228,12 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         applied
     }
 
-    /// Makes all what it was before the call, of which this was to come.
+    /// Takes back the changes of a call whose next state was this.
     fn take_back(&mut self, next: Next<E, E::Table>) {
         let undone = self.model.undo(&mut self.changed);
         let Next::Patch(there) = next else { return };
-        // The engine has taken the changes in. It takes them back, and what it writes there and back is one
-        // patch, after which every lookup is answered as before it.
+        // The engine has taken the changes. It takes them back, and its writes there and back form one patch,
+        // after which every lookup is answered as before.
         if let (Undone::Retold, Some(engine)) = (undone, self.engine.as_mut()) {
             let mut table = E::Table::clone(&self.writer.current());
             table.apply(&there).expect("an engine's patch fits its own table");
@@ -245,8 +245,8 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         self.engine = None;
     }
 
-    /// Tells a follower, such as a copy on a GPU, of every change from now on; it is made of the table as it
-    /// is now.
+    /// Adds a follower, such as a copy on a GPU. It is made from the current table, and is told of every
+    /// change from now on.
     pub fn follow<F: Follower<E::Table> + 'static, X>(
         &mut self,
         make: impl FnOnce(&E::Table) -> Result<F, X>,
@@ -254,8 +254,8 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         self.writer.follow(make)
     }
 
-    /// How many first bits of a key lookups may depend on, for addresses: the length of the longest prefix
-    /// that there has been.
+    /// The number of leading bits of a key that lookups may depend on, for addresses: the length of the
+    /// longest prefix that the table ever had.
     pub fn reach(&self) -> u8 {
         self.reach
     }
@@ -265,17 +265,17 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         self.writer.reader()
     }
 
-    /// What the user owns, as it is now.
+    /// The current model.
     pub fn model(&self) -> &D::Model {
         &self.model
     }
 
-    /// How often an update made the table outgrow itself.
+    /// The number of updates after which the table was rebuilt.
     pub fn rebuilds(&self) -> u64 {
         self.rebuilds
     }
 
-    /// Bytes held: both copies of the table, the engine's and the model's own.
+    /// Bytes held: both copies of the table, the engine and the model.
     pub fn memory_usage(&self) -> u64 {
         let engine = self.engine.as_ref().map_or(0, E::memory_usage);
         self.writer.memory_usage() + engine + self.model.memory_usage()

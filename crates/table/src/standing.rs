@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-/// Whether an engine is one to pick for a table of one's own, by the figures in `benches/record`.
+/// Whether a user should pick an engine, by the figures in `benches/record`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// One to pick first.
+    /// The first choice.
     Recommended,
-    /// One to pick for this.
+    /// The choice for this case.
     Niche(&'static str),
-    /// Here because this paper is: others do better in all respects.
+    /// Here because a paper describes it: other engines are better in all respects.
     Paper(&'static str),
 }
 
 impl Standing {
-    /// Whether nobody should pick it.
+    /// Whether nobody should pick the engine.
     pub const fn is_paper(self) -> bool {
         matches!(self, Self::Paper(_))
     }

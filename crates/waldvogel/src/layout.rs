@@ -70,7 +70,7 @@ pub struct WaldvogelTable<A> {
     family: PhantomData<A>,
 }
 
-/// Where the sections lie.
+/// The columns of the sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Columns {
     pub(crate) root: Column,
@@ -82,7 +82,7 @@ pub(crate) struct Columns {
     pub(crate) wide: Column,
 }
 
-/// How many there are of what.
+/// The sizes of the sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) chunks: u32,

@@ -2,11 +2,11 @@
 //! Speed IP Routing Lookups", SIGCOMM 1997), for IPv4 and for IPv6 to the full 128 bits; PacketShader looks
 //! up IPv6 this way.
 //!
-//! Prefixes of one length are found by hashing. Where a search for one length finds something, a route or the
-//! marker of longer ones, it goes on with longer lengths, else with shorter ones; a marker has the best match
-//! so far, so that no search goes back. Here every region of the first bits and every key has its own order
-//! of lengths, a rope, chosen by what is beneath it (the paper's mutating search, its sections 5.1 to 5.3),
-//! and a key of up to 48 bits can be in one slot only, so that a try reads two words at most, in vain or not.
+//! Prefixes of one length are found by hashing. If a search for one length finds a route or the marker of
+//! longer routes, it goes on with longer lengths, else with shorter lengths. A marker has the best match so
+//! far, so that no search goes back. In this engine every region of the first bits and every key has its own
+//! order of lengths, a rope, chosen for the routes beneath it (the paper's mutating search, sections 5.1 to
+//! 5.3), and a key of up to 48 bits can be in one slot only, so that each try reads at most two words.
 //!
 //! [`Waldvogel`] is the control plane, [`WaldvogelTable`] looks up.
 //!
@@ -27,8 +27,8 @@
 //!
 //! # When to choose it
 //!
-//! For tables of scattered prefixes, such as host routes all over the address space, and where memory must
-//! follow the number of routes whatever their lengths: 20 bytes a prefix for the real 246,175 IPv6 prefixes,
+//! For tables of scattered prefixes, such as host routes all over the address space, and if memory must
+//! follow the number of routes of any length: 20 bytes a prefix for the real 246,175 IPv6 prefixes,
 //! half of the capacity free, and 26 for each prefix of more than 48 bits. No table is below 2.5 MB, as slots
 //! are 2^18 at least. `wirespeed-fold` is faster on real tables.
 //!

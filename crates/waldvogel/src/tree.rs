@@ -52,20 +52,20 @@ struct Node {
 /// One try of a search for a prefix.
 #[derive(Clone, Copy)]
 pub(crate) struct Try<A> {
-    /// Whose rope it is.
+    /// The node of the rope.
     pub(crate) node: Prefix<A>,
     /// Place in the rope.
     pub(crate) at: usize,
-    /// What should be found.
+    /// The key that should be found.
     pub(crate) key: Prefix<A>,
 }
 
 /// One try on the path to a route that was put in.
 #[derive(Clone, Copy)]
 pub(crate) struct Step<A> {
-    /// Whose rope it is.
+    /// The node of the rope.
     pub(crate) node: Prefix<A>,
-    /// What is found.
+    /// The key that is found.
     pub(crate) key: Prefix<A>,
     /// Whether the key was not there before.
     pub(crate) new_key: bool,

@@ -1,4 +1,4 @@
-//! Images without what files hold beside them.
+//! Images without the attachments that files hold beside the compiled table.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! [`Builder`]: a table's routes, and how it is to be built.
+//! [`Builder`]: collects the routes and settings of a table.
 
 use std::hash::Hash;
 #[cfg(feature = "text")]
@@ -18,8 +18,8 @@ use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
 use crate::table::{Table, with_next_hops};
 
-/// Collects routes, and builds their table. Of several routes of one prefix the last stays, wherever they
-/// come from. [`build`](Self::build) tells what went wrong on the way.
+/// Collects routes, and builds their table. If a prefix is added several times, from any source, the last
+/// route stays. [`build`](Self::build) reports the first error of all calls.
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct Builder<A: Address> {
@@ -41,7 +41,7 @@ impl<A: Addresses> Builder<A> {
         self
     }
 
-    /// Adds routes that lead to values. These get their indexes in `labels`.
+    /// Adds routes with values of the caller's type. Each value gets an index in `labels`.
     pub fn labelled_routes<P: Into<Prefix<A>>, T: Eq + Hash>(
         mut self,
         labels: &Labels<T>,
@@ -67,8 +67,8 @@ impl<A: Addresses> Builder<A> {
         self
     }
 
-    /// Adds the routes of this family from what was read, such as with other
-    /// [`ReadOptions`] than [`file`](Self::file) takes. The texts of its next hops are parsed into labels.
+    /// Adds the routes of this family that were read, for example with other [`ReadOptions`] than
+    /// [`file`](Self::file) uses. The texts of next hops are parsed into labels.
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(self, fib: Fib, labels: &Labels<T>) -> Self {
         match labelled(fib, labels) {
             Ok(fib) => self.rib(A::into_rib(fib).0),
@@ -77,9 +77,9 @@ impl<A: Addresses> Builder<A> {
     }
 
     /// Adds the routes of this family from a file: plain text (`prefix next-hop`), MRT, `bgpdump -m`, pfx2as,
-    /// `ip route`, `ip -j route` and FRR's JSON, recognised by content, plain or compressed with gzip, bzip2
-    /// or zstd. MRT and each compression need their features. The texts of its next hops are parsed into
-    /// labels: a `Labels<String>` takes any.
+    /// `ip route`, `ip -j route` and FRR's JSON. The format is recognised by content, plain or compressed
+    /// with gzip, bzip2 or zstd. MRT and each compression need their features. The texts of next hops are
+    /// parsed into labels: a `Labels<String>` takes any text.
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line.
     #[cfg(feature = "text")]
@@ -100,33 +100,33 @@ impl<A: Addresses> Builder<A> {
 
     settings_methods!();
 
-    /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
-    /// more is not built, and an update that needs more fails. Routes come on top, and a rebuild takes as
-    /// much again while it lasts.
+    /// Limits the bytes that both copies of the compiled table may take together. A table that needs more is
+    /// not built, and an update that needs more fails. The routes are not counted. A rebuild temporarily
+    /// takes the same amount again.
     ///
-    /// The default is half of the machine's memory, or half of what the control group of the process may
-    /// take. The engine `auto` is chosen for the routes that there are when the table is built, and has a
-    /// second cap: 256 MiB and 2 KiB a prefix. A table that comes to need more has got routes of another
-    /// kind. Build it anew, or name an engine.
+    /// The default is half of the machine's memory, or half of the limit of the process's control group. The
+    /// engine `auto` has a second default cap, 256 MiB and 2 KiB for each prefix, because it is picked for
+    /// the routes that the table is built with. A table over this cap has got routes of another kind since.
+    /// Build it anew, or name an engine.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.settings.memory_cap = Some(bytes);
         self
     }
 
-    /// Makes room for next hops up to this index, where updates will bring more of them than the routes have
-    /// now. Without it the table grows when they come, by being built anew.
+    /// Leaves head room for next hops up to this index, if updates will bring larger ones than the routes
+    /// have now. Without it a larger next hop makes the engine rebuild the table.
     pub fn next_hops(mut self, largest: u32) -> Self {
         self.settings.results = largest;
         self
     }
 
-    /// Sets where batches are looked up: on the CPU, which is the default; on this machine's GPUs; or on
-    /// either by load. This is for batches of [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s.
-    /// Single lookups and those through a [`Guard`](crate::Guard) stay on the CPU. Updates reach both. A GPU
-    /// that fails costs no answer: the CPU gives it.
+    /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by load.
+    /// This applies to batches of [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s. Single
+    /// lookups and lookups through a [`Guard`](crate::Guard) stay on the CPU. Updates reach both. If a GPU
+    /// fails, the CPU answers.
     ///
-    /// A batch on GPUs sees one state of the table where it has 131,072 addresses at most, or fewer where
-    /// their slots hold fewer. A larger batch goes in parts, each of which sees one state.
+    /// A batch on GPUs sees one state of the table if it has at most 131,072 addresses, or fewer if the GPUs'
+    /// slots hold fewer. A larger batch goes in parts, and each part sees one state.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -146,9 +146,9 @@ impl<A: Addresses> Builder<A> {
         self
     }
 
-    /// Gives the GPUs for [`Device::Gpu`] and [`Device::Auto`], where they are up already, for example for
+    /// Gives the GPUs for [`Device::Gpu`] and [`Device::Auto`], if they are started already, for example for
     /// another table ([`Table::fleet`]), or need other options. The default is to start all GPUs with
-    /// [`GpuOptions::default`](crate::gpu::runtime::GpuOptions), for this table alone.
+    /// [`GpuOptions::default`](crate::gpu::runtime::GpuOptions), for this table only.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.settings.device.fleet = Some(fleet);
         self
@@ -156,8 +156,8 @@ impl<A: Addresses> Builder<A> {
 
     /// Builds the table.
     ///
-    /// Fails where a source could not be read, a route has no next hop, no engine has that name, the table is
-    /// more than the engine or the cap allows, or only GPUs will do and none is usable.
+    /// Fails if a source could not be read, a route has no next hop, no engine has the name, the table
+    /// exceeds a limit of the engine or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
         let Self { rib, mut settings, error } = self;
         if let Some(error) = error {
@@ -186,7 +186,7 @@ pub(crate) fn read_file(path: &Path) -> Result<Fib, Error> {
     Ok(read_fib(&Source::Path(path.to_owned()), &ReadOptions::default())?.0)
 }
 
-/// The routes with the indexes that their next hops have as labels.
+/// Replaces the indexes of the routes by the indexes that `labels` give to their next hops' texts.
 pub(crate) fn labelled<T: FromStr<Err: ToString> + Eq + Hash>(
     mut fib: Fib,
     labels: &Labels<T>,

@@ -47,7 +47,7 @@ impl<D: Served> TableCore<D> {
         Ok(Self { live, engine, cap, offload, device_note: device.note, refused: 0 })
     }
 
-    /// Puts the table of an image file live, which was compiled from this model.
+    /// Makes a live table of an image that was compiled from this model.
     pub(crate) fn resume(
         engine: EngineName,
         model: D::Model,
@@ -60,7 +60,7 @@ impl<D: Served> TableCore<D> {
         Ok(Self { live, engine, cap, offload: None, device_note: None, refused: 0 })
     }
 
-    /// Says why a table could not be built anew.
+    /// Returns the error for a table that could not be rebuilt.
     pub(crate) fn of_build(&self) -> impl Fn(BuildError) -> Error + use<D> {
         of_build::<D>(self.engine, self.cap)
     }
@@ -79,7 +79,7 @@ impl<D: Served> TableCore<D> {
         ReaderCore { inner: self.live.reader(), engine: self.engine, offload: self.offload.clone() }
     }
 
-    /// Gives the sections of the table as it is now.
+    /// Calls `give` with the current image of the table.
     pub(crate) fn with_image<R>(&self, give: impl FnOnce(&Image) -> R) -> R {
         give(self.live.reader().enter().table.image())
     }
@@ -118,16 +118,15 @@ impl<D: Served> TableCore<D> {
     }
 }
 
-/// Says why a table of this engine could not be built under a cap.
+/// Returns the error for a table of this engine that could not be built under a cap.
 fn of_build<D: Served>(engine: EngineName, cap: Cap) -> impl Fn(BuildError) -> Error + use<D> {
     move |source| Error::of_build::<D>(engine, source, cap)
 }
 
-/// The methods that every table has, of a type with a field `core`: the names of its keys and its builder
-/// go into the docs.
+/// Methods that every table has. The type has a field `core`. The docs name the keys and the builder.
 macro_rules! table_methods {
     ($keys:literal, $builder:literal) => {
-        /// The engine that it was built with.
+        /// The engine that the table was built with.
         pub fn engine(&self) -> crate::engine::EngineName {
             self.core.engine()
         }
@@ -138,8 +137,8 @@ macro_rules! table_methods {
             self.core.fleet()
         }
 
-        /// Why lookups run on the CPU though [`Device::Auto`](crate::Device::Auto) was asked for, from the
-        /// start or since a GPU failed. `None` where nothing is amiss.
+        /// The reason why lookups run on the CPU although [`Device::Auto`](crate::Device::Auto) was asked
+        /// for: no GPU was usable at the start, or a GPU failed later. `None` if there is no such reason.
         pub fn device_note(&self) -> Option<String> {
             self.core.device_note()
         }
@@ -150,12 +149,12 @@ macro_rules! table_methods {
             self.core.lookups()
         }
 
-        /// How often an update made the table be built anew.
+        /// The number of updates that made the engine rebuild the table.
         pub fn rebuilds(&self) -> u64 {
             self.core.rebuilds()
         }
 
-        /// How many calls have failed, and so changed nothing.
+        /// The number of calls that failed. A call that fails changes nothing.
         pub fn refused(&self) -> u64 {
             self.core.refused()
         }
@@ -172,7 +171,7 @@ pub(crate) struct ReaderCore<D: Served> {
 }
 
 impl<D: Served> ReaderCore<D> {
-    /// The reader of an image file, with what lies beside its table.
+    /// Opens a reader of an image file, with the data that lies beside its table.
     pub(crate) fn open(
         engine: EngineName,
         (path, image): (PathBuf, Image),
@@ -207,7 +206,7 @@ impl<D: Served> ReaderCore<D> {
         self.inner.lookup_batch(keys, results);
     }
 
-    /// Looks a batch up where it is to be looked up.
+    /// Looks a batch up on the device that the table was built for.
     #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn lookup_batch(&self, keys: D::Keys<'_>, answers: &mut [D::Answer]) {
         self.look_up(keys, answers, |keys, results| self.lookup_on_cpu(keys, results));

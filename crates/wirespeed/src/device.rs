@@ -20,33 +20,33 @@ use crate::gpu::ip::open_all;
 use crate::gpu::offload::Offload;
 use crate::gpu::runtime::{Fleet, GpuOptions};
 
-/// Where batches are looked up: [`Builder::device`](crate::Builder::device).
+/// The device that looks batches up: [`Builder::device`](crate::Builder::device).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Device {
     /// The cores of this machine.
     #[default]
     Cpu,
-    /// The GPUs of this machine, all of them; building fails where none is usable.
+    /// All GPUs of this machine. Building fails if none is usable.
     Gpu,
-    /// The GPUs where a batch is back sooner from there, or as the bound on latency has it; else the CPU.
-    /// Where no GPU is usable, or the build is without the feature `gpu`, it is always the CPU, and
+    /// GPUs or the CPU: each batch goes where it is answered sooner, or as the latency bound demands. Without
+    /// a usable GPU, or without the feature `gpu`, the CPU looks up everything, and
     /// [`Table::device_note`](crate::Table::device_note) says why.
     Auto,
 }
 
-/// What a builder knows of devices.
+/// Settings of devices that a builder collects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DeviceSettings {
     pub(crate) device: Device,
     pub(crate) latency_bound: Option<Duration>,
     pub(crate) fleet: Option<Fleet>,
-    /// Why there are no GPUs, where that is known already.
+    /// The reason why there are no GPUs, once it is known.
     pub(crate) note: Option<String>,
 }
 
 impl DeviceSettings {
-    /// Starts the GPUs, with these options, where they are wanted and not given. Without any, an error or the
-    /// CPU, as the device has it.
+    /// Starts the GPUs with these options, unless the CPU alone looks up or a fleet was given. If no GPU is
+    /// usable, [`Device::Gpu`] makes this an error, and [`Device::Auto`] falls back to the CPU.
     pub(crate) fn open(&mut self, options: &GpuOptions) -> Result<(), Error> {
         if self.device == Device::Cpu {
             self.fleet = None;
@@ -56,8 +56,8 @@ impl DeviceSettings {
         Ok(())
     }
 
-    /// Takes the result of a call to a GPU. An error stays one if only a GPU will do; else it becomes a note
-    /// and a warning.
+    /// Takes the result of a call to a GPU. An error stays an error for [`Device::Gpu`]; for other devices it
+    /// becomes a note and a warning.
     pub(crate) fn or_cpu<T>(&mut self, got: Result<T, GpuError>) -> Result<Option<T>, Error> {
         match got {
             Ok(got) => Ok(Some(got)),
@@ -71,7 +71,7 @@ impl DeviceSettings {
         }
     }
 
-    /// When GPUs are used.
+    /// The policy by which batches go to GPUs.
     pub(crate) fn by(&self) -> Use {
         match self.device {
             Device::Gpu => Use::Always,
@@ -80,9 +80,9 @@ impl DeviceSettings {
     }
 }
 
-/// Brings a live table to GPUs, which follow it from then on, and measures what lookups of these keys cost
-/// there and on the CPU, for so many threads. Lookups in the table depend on so many first bits of a key
-/// ([`AnyLive::reach`]), if keys are addresses. Takes about a second.
+/// Copies a live table to GPUs, which follow it from then on. Measures the cost of lookups of `keys` on the
+/// GPUs and on the CPU, for this number of threads. Takes about a second. For addresses, `reach` is the
+/// number of leading bits of a key that lookups depend on: [`AnyLive::reach`].
 pub fn offload<D: Served>(
     live: &mut dyn AnyLive<D>,
     fleet: &Fleet,
@@ -98,19 +98,19 @@ pub fn offload<D: Served>(
     Ok(Offload::new(remote, by, meter))
 }
 
-/// A thread a core: how many are taken to look up where nobody says.
+/// The number of cores: the default number of threads that look up.
 pub(crate) fn all_cores() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
 
-/// What a batch of so many keys costs on this CPU.
+/// Measures the cost of a batch of this many keys on this CPU.
 fn measured(threads: usize, keys: usize, mut look_up: impl FnMut()) -> Meter {
     let mut time = || {
         let began = Instant::now();
         look_up();
         began.elapsed()
     };
-    // The first brings the table into the caches, as traffic does.
+    // The first pass brings the table into the caches, as traffic does.
     let first = time();
     Meter::measured(threads, keys, time().min(first))
 }

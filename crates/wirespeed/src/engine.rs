@@ -1,5 +1,5 @@
-//! The engines by name. The list below is the only one in the project: an engine joins the façade, the
-//! command line and the benches by a line there.
+//! The engines by name. This list is the only one in the project: a line in it brings an engine into the
+//! façade, the command line and the benches.
 
 mod best;
 mod erased;
@@ -19,7 +19,7 @@ pub use erased::{AnyLive, AnyReader, AnyTable, Compiled, Entered};
 pub(crate) use served::MEASURED;
 pub use served::{Built, KeyHint, Served, Wanted};
 
-/// A table that GPUs look up in, too: every engine's table is one.
+/// A table that GPUs can look up in, too. Every engine's table is one.
 pub use wirespeed_image::device::OnDevice;
 
 #[cfg(feature = "rules")]
@@ -44,7 +44,7 @@ engines! {
     GamtS if "papers" { V4: wirespeed_gamt::GamtS<V4>, V6: wirespeed_gamt::GamtS<V6> }
     /// [`Dir24`](wirespeed_dir24::Dir24): DIR-24-8, one direct table and chunks beneath it.
     Dir24 if "papers" { V4: wirespeed_dir24::Dir24 }
-    /// [`SailM`](wirespeed_sail::SailM), the SAIL of many FIBs, with one.
+    /// [`SailM`](wirespeed_sail::SailM), the SAIL of many FIBs, here with one FIB.
     SailM if "papers" { V4: wirespeed_sail::SailM, V6: wirespeed_sail::SailM }
     /// [`SailL`](wirespeed_sail::SailL), the lookup-oriented SAIL.
     SailL if "papers" { V4: wirespeed_sail::SailL, V6: wirespeed_sail::SailL }
@@ -58,8 +58,9 @@ engines! {
     /// [`Mata`](wirespeed_namelookup::mata::Mata): MATA, four bytes a step in several arrays of prime
     /// lengths.
     Mata if "names", "papers" { NameDomain: wirespeed_namelookup::mata::Mata }
-    /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images are of MATA's
-    /// kind, with a mark of their own. On a GPU it is MATA, as names travel faster the way they are.
+    /// [`MataNw`](wirespeed_namelookup::mata::MataNw): MATA over interleaved names. Its images have MATA's
+    /// kind, and a mark that tells them apart. On a GPU it is MATA, because transfers of names are faster
+    /// without interleaving.
     MataNw if "names", "papers" { NameDomain: wirespeed_namelookup::mata::MataNw }
     /// [`Ata`](wirespeed_namelookup::ata::Ata): ATA, a byte a step in one array.
     Ata if "names", "papers" { NameDomain: wirespeed_namelookup::ata::Ata<1> }
@@ -71,7 +72,7 @@ engines! {
     /// with.
     Stt if "names", "papers" { NameDomain: wirespeed_namelookup::stt::Stt }
 
-    /// [`Quilt`](wirespeed_classify::quilt::Quilt): few merged classes, whose keys are all tried at once.
+    /// [`Quilt`](wirespeed_classify::quilt::Quilt): few merged classes, which a lookup tries all at once.
     Quilt if "rules" {
         Ipv4Tuple: wirespeed_classify::quilt::Quilt<Ipv4Tuple>,
         Ipv6Tuple: wirespeed_classify::quilt::Quilt<Ipv6Tuple>,
@@ -98,34 +99,34 @@ engines! {
     }
 }
 
-/// The name that stands for the best engine of a table.
+/// The name that picks the best engine for a table.
 pub const AUTO: &str = "auto";
 
-/// An action on an engine whose name is known at run time: a function over engine types.
+/// A function over engine types, called for an engine whose name is known at run time.
 pub trait Visitor<D: Domain>: Sized {
-    /// What it yields.
+    /// The type of the function's result.
     type Output;
 
-    /// Does it.
+    /// Calls the function.
     fn visit<E: Engine<D, Table: OnDevice>>(self) -> Self::Output;
 }
 
-/// A domain that there are engines for: [`V4`], [`V6`], [`NameDomain`] and each type of tuple.
+/// A domain with engines: [`V4`], [`V6`], [`NameDomain`] and each type of tuple.
 pub trait Engines: Domain {
-    /// What its engines are for, in an error.
+    /// The keys of its engines, as errors name them.
     const WHAT: &'static str;
 
-    /// Visits an engine; `None` where it is of another domain.
+    /// Visits an engine. `None` if the engine belongs to another domain.
     fn visit<V: Visitor<Self>>(engine: EngineName, visitor: V) -> Option<V::Output>;
 
-    /// The engine that suits a table best on the CPU: what `auto` means.
+    /// The engine that suits a table best on the CPU: the meaning of `auto`.
     fn best(source: &Self::Source) -> EngineName;
 
-    /// The engine that suits a table best where a GPU looks up in it: what `auto` means there.
+    /// The engine that suits a table best when a GPU looks up: the meaning of `auto` on GPUs.
     fn best_on_gpu(source: &Self::Source) -> EngineName;
 }
 
-/// A family of addresses, for code that is of either.
+/// A family of addresses: a bound for code that works for both.
 pub trait Addresses:
     Served<Beside = (), Remote = ip::Remote<Self>, Sample = Vec<Self>, Answer = NextHop> + InFib + Key<Self>
 {
@@ -134,7 +135,7 @@ pub trait Addresses:
 impl Addresses for V4 {}
 impl Addresses for V6 {}
 
-/// A type of tuple, for code that is of any.
+/// A type of tuple: a bound for code that works for all.
 #[cfg(feature = "rules")]
 pub trait RuleTuple:
     Served<
@@ -153,8 +154,8 @@ impl RuleTuple for Ipv6Tuple {}
 #[cfg(feature = "rules")]
 impl RuleTuple for OpenFlowTuple {}
 
-/// The engine that a user asks for: a name, or `auto`, which leaves it to [`Engines::best`], or to
-/// [`Engines::best_on_gpu`] if a GPU looks up.
+/// Finds the engine of a name. `auto` stands for [`Engines::best`], or for [`Engines::best_on_gpu`] if a GPU
+/// looks up.
 pub fn choose<D: Engines>(
     name: &str,
     source: &D::Source,
@@ -169,7 +170,7 @@ pub fn choose<D: Engines>(
     }
 }
 
-/// Visits an engine by its name in a domain, which has to be one.
+/// Visits an engine. Fails if the engine does not belong to the domain.
 pub fn visit<D: Engines, V: Visitor<D>>(engine: EngineName, visitor: V) -> Result<V::Output, UnknownEngine> {
     D::visit(engine, visitor).ok_or_else(|| UnknownEngine::of::<D>(engine.as_str()))
 }
@@ -179,15 +180,15 @@ pub fn of_domain<D: Engines>() -> impl Iterator<Item = EngineName> {
     EngineName::ALL.iter().copied().filter(|&engine| D::visit(engine, Is).is_some())
 }
 
-/// The first engine that reads images of a kind; `None` where none of the domain does.
+/// The first engine that reads images of a kind. `None` if no engine of the domain does.
 pub fn of_kind<D: Engines>(kind: &str) -> Option<EngineName> {
     of_domain::<D>().find(|&engine| reads::<D>(engine, kind))
 }
 
-/// What an image is of.
+/// The domain of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ImageOf {
-    /// Addresses, of a family.
+    /// Addresses of a family.
     Addresses(Family),
     #[cfg(feature = "names")]
     Names,
@@ -196,7 +197,7 @@ pub(crate) enum ImageOf {
 }
 
 impl ImageOf {
-    /// What it is called in errors.
+    /// The domain's name in errors.
     #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -209,7 +210,8 @@ impl ImageOf {
     }
 }
 
-/// What images of a kind are of, and the first engine that reads them; `None` where none of this build does.
+/// The domain of images of a kind, and the first engine that reads them. `None` if no engine of this build
+/// reads them.
 pub(crate) fn image_of(kind: &str) -> Option<(ImageOf, EngineName)> {
     let of = |of, engine: Option<EngineName>| engine.map(|engine| (of, engine));
     let found = of(ImageOf::Addresses(Family::V4), of_kind::<V4>(kind))
@@ -227,19 +229,19 @@ pub(crate) fn reads<D: Engines>(engine: EngineName, kind: &str) -> bool {
     D::visit(engine, Kind) == Some(kind)
 }
 
-/// A name that is no engine's of the domain.
+/// An engine name that the domain does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no engine {name:?} for {what}; there are {AUTO}, {}{}", known.join(", "), of_papers())]
 pub struct UnknownEngine {
-    /// What was asked for.
+    /// The name that was given.
     pub name: String,
-    /// What it was asked for: a family, names or rules.
+    /// The keys that an engine was wanted for: a family, names or rules.
     pub what: &'static str,
     /// The names to choose from, beside `auto`.
     pub known: Vec<&'static str>,
 }
 
-/// What an error says of engines that the build leaves out.
+/// The note of an error about engines that the build leaves out.
 fn of_papers() -> &'static str {
     if cfg!(feature = "papers") { "" } else { "; those of papers need the feature `papers`" }
 }
@@ -252,7 +254,7 @@ impl UnknownEngine {
 }
 
 impl EngineName {
-    /// The engine of a name; `None` where there is none.
+    /// The engine with this name. `None` if there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
     }
@@ -270,7 +272,7 @@ impl fmt::Display for EngineName {
     }
 }
 
-/// Nothing: whether an engine is there to be visited.
+/// A visitor that does nothing: it tells whether the domain has an engine.
 struct Is;
 
 impl<D: Domain> Visitor<D> for Is {
@@ -290,12 +292,12 @@ impl<D: Domain> Visitor<D> for Kind {
     }
 }
 
-/// Makes what there is for each engine, of its variant, the features that it needs, the domains that it is of
-/// and its type for each.
+/// Generates [`EngineName`] and the visits from the list: for each engine its variant, the features that it
+/// needs, its domains, and its type in each domain.
 macro_rules! engines {
     ($($(#[$doc:meta])* $variant:ident $(if $($feature:literal),+)? { $($domain:ident: $engine:ty),+ $(,)? })+) => {
-        /// An engine of this build. Where a name is wanted, such as
-        /// [`Builder::engine`](crate::Builder::engine), it can be given as it is.
+        /// An engine of this build. It can be given wherever a name is wanted, such as to
+        /// [`Builder::engine`](crate::Builder::engine).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum EngineName {
@@ -314,7 +316,7 @@ macro_rules! engines {
                 }
             }
 
-            /// Whether it is one to pick.
+            /// The engine's standing: whether it is one to pick.
             pub const fn standing(self) -> Standing {
                 match self {
                     $($(#[cfg(all($(feature = $feature),+))])?
@@ -337,8 +339,8 @@ macro_rules! engines {
 }
 use engines;
 
-/// Makes a domain one that there are engines for: what it is in an error, and what finds the best engine on
-/// the CPU and where a GPU looks up.
+/// Implements [`Engines`] for a domain: its name in errors, and the functions that pick the best engine on
+/// the CPU and on a GPU.
 macro_rules! engines_in {
     (
         $in:ident, $what:literal, $best:path, $best_on_gpu:path;
@@ -366,7 +368,7 @@ macro_rules! engines_in {
 }
 use engines_in;
 
-/// Expands to the visit of the engine that is of a domain, and to `None` where none is.
+/// Expands to the visit of the engine that belongs to a domain, and to `None` if no engine does.
 macro_rules! visited {
     ($in:ident $visitor:ident) => { None };
     ($in:ident $visitor:ident $domain:ident: $engine:ty $(, $others:ident: $theirs:ty)*) => {
@@ -375,7 +377,7 @@ macro_rules! visited {
 }
 use visited;
 
-/// Expands to what comes first if two domains are one, and to what comes second if they are not.
+/// Expands to the first block if the two domains are equal, and to the second block otherwise.
 macro_rules! if_same {
     (V4 V4 { $($then:tt)* } $otherwise:tt) => { $($then)* };
     (V6 V6 { $($then:tt)* } $otherwise:tt) => { $($then)* };

@@ -1,4 +1,4 @@
-//! What can go wrong with a table.
+//! Errors of tables.
 
 use std::path::{Path, PathBuf};
 
@@ -15,59 +15,60 @@ use crate::memory::Cap;
 #[cfg(feature = "names")]
 use crate::names;
 
-/// Why a table could not be built, changed, saved or opened.
+/// The reason why a table could not be built, changed, saved or opened.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The engine is none of the table's domain; the message lists those that are.
+    /// The table's domain has no such engine. The message lists its engines.
     #[error(transparent)]
     UnknownEngine(#[from] UnknownEngine),
-    /// The compiled table takes more than it may.
+    /// The compiled table takes more bytes than its cap.
     #[error(
         "the compiled {} takes {needed} bytes in its two copies, over the cap of {cap}: raise the cap or choose a smaller engine",
         table_of(what)
     )]
     MemoryCap {
-        /// What the table is of: a family, names or rules.
+        /// The content of the table: a family, names or rules.
         what: &'static str,
         /// Bytes that both copies take.
         needed: u64,
-        /// Bytes that they may take.
+        /// The cap in bytes, for both copies.
         cap: u64,
     },
-    /// The compiled table takes more than it may where no cap is stated.
+    /// The compiled table takes more bytes than the default cap.
     #[error(
-        "the compiled {} takes {needed} bytes in its two copies with the engine {engine}, over the {cap} that it may take where no \
-         cap is stated: build it anew, choose another engine (`engine`), or state a cap (`memory_cap`)",
+        "the compiled {} takes {needed} bytes in its two copies with the engine {engine}, the default cap is {cap}: build it \
+         anew, choose another engine (`engine`), or state a cap (`memory_cap`)",
         table_of(what)
     )]
     DefaultMemoryCap {
-        /// What the table is of: a family, names or rules.
+        /// The content of the table: a family, names or rules.
         what: &'static str,
         /// Its engine.
         engine: EngineName,
         /// Bytes that both copies take.
         needed: u64,
-        /// Bytes that they may take: [`Builder::memory_cap`](crate::Builder::memory_cap) says how many.
+        /// The default cap in bytes, for both copies: see
+        /// [`Builder::memory_cap`](crate::Builder::memory_cap).
         cap: u64,
     },
     /// The engine can't hold the table, or there is no memory for it.
     #[error("the {} can't be built: {source}", table_of(what))]
     Build {
-        /// What the table is of: a family, names or rules.
+        /// The content of the table: a family, names or rules.
         what: &'static str,
-        /// Why.
+        /// The reason.
         source: BuildError,
     },
-    /// A route is to lead to nothing. To take one out, withdraw it.
-    #[error("the route {prefix} is given no next hop: indexes start at 1")]
+    /// A route was added with [`NextHop::NONE`](crate::NextHop::NONE). Withdraw a route to remove it.
+    #[error("the route {prefix} has no next hop: indexes start at 1")]
     RouteWithoutNextHop {
         /// The prefix.
         prefix: String,
     },
-    /// A name is to lead to nothing. To take one out, remove it.
+    /// A name was added with [`NextHop::NONE`](crate::NextHop::NONE). Remove a name to take it out.
     #[cfg(feature = "names")]
-    #[error("the name {name} is given no result: indexes start at 1")]
+    #[error("the name {name} has no result: indexes start at 1")]
     NameWithoutResult {
         /// The name.
         name: String,
@@ -76,7 +77,7 @@ pub enum Error {
     #[cfg(feature = "names")]
     #[error(transparent)]
     ReadNames(#[from] names::read::ReadError),
-    /// A rule can't be, or not under the number that it is to have.
+    /// A rule is not valid, or can't have the number that was asked for.
     #[cfg(feature = "rules")]
     #[error(transparent)]
     Rule(#[from] classify::RuleError),
@@ -84,14 +85,14 @@ pub enum Error {
     #[cfg(feature = "rules")]
     #[error("the rules can't be updated: {source}")]
     UpdateRules {
-        /// Why.
+        /// The reason.
         source: classify::UpdateError,
     },
     /// A file of rules can't be read; the message names file and line.
     #[cfg(feature = "rules")]
     #[error(transparent)]
     ReadRules(#[from] classify::read::ReadError),
-    /// A file has rules that a packet's header fields alone can't decide.
+    /// A file has rules that header fields alone can't decide.
     #[cfg(feature = "rules")]
     #[error(
         "{}: {} can't be told from a packet's fields ({}); `assume` states what they depend on, `leave_out` builds without them \
@@ -99,14 +100,14 @@ pub enum Error {
         .report.name, counted(.report.left_out.len()), first(.report)
     )]
     RulesLeftOut {
-        /// All of them, with the reasons.
+        /// The report of the file, with all such rules and the reasons.
         report: Box<classify::read::RuleReport>,
     },
-    /// An assumption is none, or contradicts another one.
+    /// An assumption is not valid, or contradicts another one.
     #[cfg(feature = "rules")]
     #[error(transparent)]
     Assumption(#[from] classify::read::AssumptionError),
-    /// An assumption was stated after a file was read, and the file was read without it.
+    /// An assumption was stated after a file was read without it.
     #[cfg(feature = "rules")]
     #[error("{fact} is assumed after {file} was read: assume it before")]
     AssumedLate {
@@ -115,7 +116,7 @@ pub enum Error {
         /// The file.
         file: String,
     },
-    /// Lookups can't run on a GPU, and that was asked for.
+    /// A GPU was asked for, and lookups can't run on one.
     #[error("no lookups on a GPU: {0}")]
     Gpu(#[from] GpuError),
     /// A file of routes can't be read; the message names file and line.
@@ -131,15 +132,15 @@ pub enum Error {
         /// The table's family.
         wanted: Family,
     },
-    /// The text that a source has for a next hop is no label of the type that is wanted.
+    /// A next hop of a source can't be parsed as a label.
     #[error("next hop {text:?} is no label: {reason}")]
     Label {
         /// The text in the source.
         text: String,
-        /// What the parser of the label said.
+        /// The error of the label's parser.
         reason: String,
     },
-    /// Two labels that differ have one text, and can't be saved as texts.
+    /// Two different labels have the same text, so they can't be saved as text.
     #[error("two labels are written {text:?}")]
     LabelsAlike {
         /// The text.
@@ -153,7 +154,7 @@ pub enum Error {
     Image {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: ImageError,
     },
     /// No engine of this build reads the image.
@@ -164,49 +165,49 @@ pub enum Error {
         /// Its kind.
         kind: String,
     },
-    /// The image is of another kind of table than is wanted.
-    #[error("{}: the image is of a table of {found}, one of {wanted} is wanted", path.display())]
+    /// The image holds a table of another domain.
+    #[error("{}: the image holds a table of {found}, a table of {wanted} is wanted", path.display())]
     ImageOf {
         /// The file.
         path: PathBuf,
-        /// What it is of: addresses, names or rules.
+        /// The domain of the image: addresses, names or rules.
         found: &'static str,
-        /// What is wanted.
+        /// The domain that is wanted.
         wanted: &'static str,
     },
-    /// The image is of rules of another tuple.
-    #[error("{}: the image is of rules of tuple {found}, those of {wanted} are wanted", path.display())]
+    /// The image holds rules of another type of tuple.
+    #[error("{}: the image holds rules of tuple {found}, rules of tuple {wanted} are wanted", path.display())]
     ImageTuple {
         /// The file.
         path: PathBuf,
-        /// The image's.
+        /// The image's tuple.
         found: &'static str,
-        /// The classifier's.
+        /// The classifier's tuple.
         wanted: &'static str,
     },
-    /// The image is of a table of the other family.
-    #[error("{}: the image is of an {found} table, {wanted} is wanted", path.display())]
+    /// The image holds a table of the other family.
+    #[error("{}: the image holds an {found} table, an {wanted} table is wanted", path.display())]
     ImageFamily {
         /// The file.
         path: PathBuf,
-        /// The image's.
+        /// The image's family.
         found: Family,
-        /// The table's.
+        /// The table's family.
         wanted: Family,
     },
-    /// The image holds the compiled table alone. A table that takes updates needs what it was compiled from,
-    /// and so does a reader of rules, for their actions.
+    /// The image holds the compiled table alone. A table that takes updates needs the routes, names or rules
+    /// of the image, and a reader of rules needs their actions.
     #[error("{}: the image holds no {what} beside its table{}", path.display(), advice(what))]
     ImageWithout {
         /// The file.
         path: PathBuf,
-        /// What is missing: routes, names or rules.
+        /// The missing content: routes, names or rules.
         what: &'static str,
     },
 }
 
 impl Error {
-    /// Why a table with this cap could not be built or rebuilt.
+    /// Converts an error of a build or rebuild under this cap.
     pub(crate) fn of_build<D: Engines>(engine: EngineName, source: BuildError, cap: Cap) -> Self {
         let (what, both) = (D::WHAT, |bytes: u64| bytes.saturating_mul(2));
         match (source, cap) {
@@ -220,13 +221,13 @@ impl Error {
         }
     }
 
-    /// Says that a file holds the compiled table alone.
+    /// Returns the error for a file that holds the compiled table alone.
     pub(crate) fn without(path: &Path, what: &'static str) -> Self {
         Self::ImageWithout { path: path.to_owned(), what }
     }
 }
 
-/// A table in words, by what it is of.
+/// Names a table by its content.
 fn table_of(what: &str) -> String {
     match what {
         "names" | "rules" => format!("table of {what}"),
@@ -234,7 +235,7 @@ fn table_of(what: &str) -> String {
     }
 }
 
-/// What an error about an image says of what the build leaves out.
+/// The note of an error about features that the build leaves out.
 fn left_out() -> String {
     let features = [
         ("names", cfg!(feature = "names")),
@@ -250,7 +251,7 @@ fn left_out() -> String {
     }
 }
 
-/// What can be done with an image that lacks this.
+/// Advice for an image that lacks this content.
 fn advice(what: &str) -> &'static str {
     if what == "rules" { "" } else { " to update: open it with a reader" }
 }
@@ -260,7 +261,7 @@ fn counted(rules: usize) -> String {
     if rules == 1 { "a rule".to_owned() } else { format!("{rules} rules") }
 }
 
-/// The first of what was left out, and how many more there are.
+/// Lists the first rules that were left out, and counts the others.
 #[cfg(feature = "rules")]
 fn first(report: &classify::read::RuleReport) -> String {
     const SHOWN: usize = 3;

@@ -1,18 +1,18 @@
-//! Stands in for `wirespeed-gpu` where the feature `gpu` is off: its names, so that tables, builders and
-//! readers are the same in every build. Opening GPUs fails with a [`GpuError`] that names the feature. There
-//! is no value of a [`Fleet`](runtime::Fleet) or of a table on GPUs, so nothing past that ever runs.
+//! Stands in for `wirespeed-gpu` if the feature `gpu` is off. It has the same names, so that tables, builders
+//! and readers are the same in every build. Opening GPUs fails with a [`GpuError`] that names the feature.
+//! There is no value of [`Fleet`](runtime::Fleet) or of a table on GPUs, so code that needs one never runs.
 
-/// GPUs are asked for, and this build leaves them out.
+/// GPUs were asked for, and this build leaves them out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this build leaves GPUs out: they need the feature `gpu`")]
 #[non_exhaustive]
 pub struct GpuError;
 
-/// Where batches may go.
+/// Devices that batches may go to.
 pub mod dispatch {
     use std::time::Duration;
 
-    /// How many keys were looked up where.
+    /// Numbers of keys that each device looked up.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Counts {
         /// Keys that the CPU looked up.
@@ -21,28 +21,28 @@ pub mod dispatch {
         pub gpu: u64,
     }
 
-    /// What decides.
+    /// The choice of a device for each batch.
     #[derive(Clone, Copy, Debug, PartialEq, Default)]
     pub struct Policy {
-        /// How long a batch may take; without it as short as can be.
+        /// The latency bound of a batch. Without a bound a batch goes where it is answered soonest.
         pub latency_bound: Option<Duration>,
     }
 
-    /// Where batches may go.
+    /// Devices that batches may go to.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub enum Use {
         /// A GPU, always.
         Always,
-        /// The place where they are done soonest, or as a bound on latency has it.
+        /// The device that answers soonest, or as the latency bound demands.
         ByLoad(Policy),
     }
 
-    /// What lookups cost on the CPU.
+    /// The cost of lookups on the CPU.
     #[derive(Debug)]
     pub struct Meter(());
 
     impl Meter {
-        /// A meter for so many threads, where a batch of so many keys took so long.
+        /// Makes a meter for a number of threads, from the time that a batch of some keys took.
         pub fn measured(_: usize, _: usize, _: Duration) -> Self {
             Self(())
         }
@@ -56,7 +56,7 @@ pub mod runtime {
     pub enum Fleet {}
 
     impl Fleet {
-        /// Keys that the largest slot of every device holds.
+        /// The number of keys that the largest slot of every device holds.
         pub fn largest_batch(&self) -> usize {
             match *self {}
         }
@@ -65,13 +65,13 @@ pub mod runtime {
     /// Slots of one size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct SlotSize {
-        /// How many.
+        /// The number of slots.
         pub slots: usize,
-        /// Keys that each holds.
+        /// The number of keys in a slot.
         pub keys: usize,
     }
 
-    /// What a device is started with.
+    /// Options to start a device with.
     #[derive(Clone, Debug, Default)]
     pub struct GpuOptions {
         /// The slots.
@@ -80,7 +80,7 @@ pub mod runtime {
         pub key_bytes: usize,
         /// Bytes of the widest result.
         pub result_bytes: usize,
-        /// Device memory that may be taken in all.
+        /// The most bytes of device memory that may be used.
         pub memory_cap: Option<u64>,
     }
 }
@@ -101,26 +101,26 @@ pub mod offload {
 
     /// A table on GPUs, and the keys that it takes.
     pub trait RemoteTable: Clone + Send + Sync + 'static {
-        /// What it is a table of.
+        /// The domain of the table.
         type Domain: Domain;
 
-        /// What is known of the keys to come when a table is brought to GPUs.
+        /// A hint about future keys, given when a table is copied to GPUs.
         type KeyHint<'k>: Copy;
 
         /// Shows that there is no such table.
         fn never(&self) -> !;
 
-        /// Brings a table to all GPUs.
+        /// Copies a table to all GPUs.
         fn upload<T: OnDevice>(fleet: &Fleet, _: &T, _: Self::KeyHint<'_>) -> Result<Self, GpuError> {
             match *fleet {}
         }
 
-        /// The table on them.
+        /// The GPUs that hold the table.
         fn copies(&self) -> &Copies {
             self.never()
         }
 
-        /// What keeps it in step with a live table.
+        /// The follower that keeps the copies in step with a live table.
         fn follower(&self) -> RemoteFollower<Self> {
             self.never()
         }
@@ -142,7 +142,7 @@ pub mod offload {
             match *self {}
         }
 
-        /// Why it is out of use.
+        /// The error that took the copies out of use, if they are.
         pub fn is_out(&self) -> Option<GpuError> {
             match *self {}
         }
@@ -171,7 +171,7 @@ pub mod offload {
     pub struct Offload<T>(T);
 
     impl<T: RemoteTable> Offload<T> {
-        /// The table on GPUs, when to use it, and what lookups cost on the CPU.
+        /// Joins a table on GPUs with the policy and the cost of lookups on the CPU.
         pub fn new(remote: T, _: Use, _: Meter) -> Self {
             Self(remote)
         }
@@ -181,12 +181,12 @@ pub mod offload {
             &self.0
         }
 
-        /// How many keys went where since the start.
+        /// Numbers of keys that each device looked up since the start.
         pub fn counts(&self) -> Counts {
             self.0.never()
         }
 
-        /// Looks up each key into the same place of `found`.
+        /// Looks each key up, and writes its result to the same index of `found`.
         pub fn lookup_batch<'k, R>(
             &self,
             _: KeysOf<'k, T>,
@@ -216,12 +216,12 @@ pub mod offload {
     }
 
     impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
-        /// A pipeline with nothing under way.
+        /// Makes a pipeline with no batch under way.
         pub const fn new(offload: &'o Offload<T>) -> Self {
             Self { offload, keys: PhantomData }
         }
 
-        /// Batches under way.
+        /// The number of batches under way.
         pub fn under_way(&self) -> usize {
             self.offload.0.never()
         }

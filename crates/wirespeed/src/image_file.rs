@@ -1,7 +1,7 @@
-//! Image files: opened, checked, and handed to the engine that reads their kind.
+//! Image files: they are opened, checked, and handed to the engine that reads their kind.
 //!
-//! Beside the engine's sections the file may hold two attachments: the routes, and the names of their next
-//! hops. With these a lookup in an image tells as much as one in the source.
+//! The file may hold two attachments beside the engine's sections: the routes, and the texts of their next
+//! hops. With these a lookup in an image can report as much as a lookup in the source.
 //!
 //! ```text
 //! bcn16 … n32      the engine's sections
@@ -9,8 +9,8 @@
 //! next-hops        a text for each index, from 1
 //! ```
 //!
-//! Opened means copied into memory of our own. Mapping would spare the copy but asks for a promise that
-//! nobody writes to the file meanwhile, which a safe function can't give for its caller.
+//! Opening copies the file into memory. Mapping the file would save the copy, but nobody may write to a
+//! mapped file, and a safe function can't promise that for its caller.
 
 use std::path::{Path, PathBuf};
 
@@ -28,13 +28,13 @@ use crate::error::Error;
 use crate::names::image_file::NameImageFile;
 use crate::route_list::{self, RouteList};
 
-/// The attachment that [`NextHops::to_bytes`] made.
+/// The attachment that [`NextHops::to_bytes`] writes.
 const NEXT_HOPS: &str = "next-hops";
-/// The attachment that [`route_list::to_bytes`] made.
+/// The attachment that [`route_list::to_bytes`] writes.
 const ROUTES: &str = "routes";
 
-/// Writes a compiled table as a file, with its routes and the names of their next hops, if there are names. A
-/// file that is there is replaced.
+/// Writes a compiled table as a file, with its routes and the texts of their next hops, if there are any.
+/// Replaces an existing file.
 pub fn save<A: Address>(
     image: &Image,
     rib: &Rib<A>,
@@ -58,7 +58,8 @@ pub struct ImageFile {
 }
 
 impl ImageFile {
-    /// Opens an image file and finds out whose it is. The sections are checked when the engine takes it.
+    /// Opens an image file and finds its family and engine. The engine checks the sections when it takes
+    /// them.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
         Self::of(path, image)
@@ -90,18 +91,18 @@ impl ImageFile {
         self.engine
     }
 
-    /// The engine's table of it, checked, with what the file holds beside it: for [`longest_match`].
+    /// Makes the engine's table, checked, with the attachments that [`longest_match`] needs.
     pub fn into_table<A: Addresses>(self) -> Result<Box<dyn AnyTable<A>>, Error> {
         let Self { path, image, engine, .. } = self;
         A::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
     }
 
-    /// The engine's sections of it, not checked yet, without what the file holds beside them; and the file.
+    /// Takes the engine's sections, not checked yet, without attachments; and the file.
     pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
         bare(self.path, &self.image, &[NEXT_HOPS, ROUTES])
     }
 
-    /// The names of the next hops; empty if the file doesn't say.
+    /// The texts of the next hops. Empty if the file has none.
     pub fn next_hops(&self) -> Result<NextHops, Error> {
         match self.image.attachment(NEXT_HOPS) {
             None => Ok(NextHops::new()),
@@ -109,7 +110,7 @@ impl ImageFile {
         }
     }
 
-    /// The routes; `None` where the file holds the compiled table alone.
+    /// The routes. `None` if the file holds the compiled table alone.
     pub fn routes<A: Address>(&self) -> Result<Option<Rib<A>>, Error> {
         let Some(bytes) = self.image.attachment(ROUTES) else { return Ok(None) };
         let rib = RouteList(bytes).routes::<A>().ok_or_else(|| self.malformed(ROUTES))?;
@@ -125,7 +126,7 @@ impl ImageFile {
     }
 }
 
-/// Gives what the indexes of an image file stand for, of addresses, names or rules, in order from 1.
+/// Calls `give` with the text of each index of an image file of any domain, in order from 1.
 pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
     let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
     match image_of(image.kind()).map(|(of, _)| of) {
@@ -142,20 +143,20 @@ pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), E
             let labels = RuleImageFile::of(path, image)?.labels()?;
             labels.iter().try_for_each(|(_, text)| give(text))
         }
-        // What is of nothing that is known gives an error there.
+        // An image of an unknown kind gives an error here.
         Some(ImageOf::Addresses(_)) | None => {
             ImageFile::of(path, image)?.next_hops()?.iter().try_for_each(|(_, text)| give(text))
         }
     }
 }
 
-/// Bytes of an image without what is kept beside it.
+/// Bytes of an image without its attachments.
 pub fn bytes_of_table(image: &Image) -> u64 {
     let beside = [NEXT_HOPS, ROUTES].into_iter().filter_map(|name| image.attachment(name));
     image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()
 }
 
-/// The longest prefix of a table that contains an address, by the routes kept beside its image. O(lengths ×
+/// The longest prefix of a table that contains an address, found in the routes beside its image. O(lengths ×
 /// log routes).
 pub fn longest_match<A: Address>(image: &Image, address: A) -> Option<Prefix<A>> {
     RouteList(image.attachment(ROUTES)?).longest_match(address)

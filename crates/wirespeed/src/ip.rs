@@ -24,12 +24,12 @@ use crate::table::{Table, announced, with_next_hops};
 
 /// A table of both families.
 ///
-/// An address is of the family that it is written in. An IPv4-mapped address (`::ffff:192.0.2.1`, as a
-/// dual-stack socket gives it) is an IPv6 address, and matches IPv6 prefixes. To match those of IPv4, look up
+/// An address belongs to the family that it is written in. An IPv4-mapped address (`::ffff:192.0.2.1`, as a
+/// dual-stack socket gives it) is an IPv6 address and matches IPv6 prefixes. To match IPv4 prefixes, look up
 /// [`IpAddr::to_canonical`].
 ///
-/// Each family changes at once, and a call changes both or neither. Readers see its changes of IPv4 first,
-/// when those of IPv6 can't fail any more.
+/// A call changes both families or neither. Readers see the IPv4 changes first, when the IPv6 changes can't
+/// fail any more.
 #[derive(Debug)]
 pub struct IpTable {
     v4: Table<V4>,
@@ -39,13 +39,13 @@ pub struct IpTable {
 }
 
 impl IpTable {
-    /// Starts a table: its routes, and how it is to be built.
+    /// Starts a table. The builder collects the routes and the settings.
     pub fn builder() -> IpBuilder {
         IpBuilder { v4: Builder::new(), v6: Builder::new(), settings: Settings::default() }
     }
 
-    /// Makes one table of two, for example of two that were opened. Each family has an image file of its own,
-    /// saved through [`v4`](Self::v4) and [`v6`](Self::v6).
+    /// Joins two tables, for example two that were opened. Each family has its own image file, saved through
+    /// [`v4`](Self::v4) and [`v6`](Self::v6).
     pub fn new(v4: Table<V4>, v6: Table<V6>) -> Self {
         Self { v4, v6, refused: 0 }
     }
@@ -60,11 +60,11 @@ impl IpTable {
         &self.v6
     }
 
-    /// Applies updates in order like [`Table::apply`], to each table those of its family. Returns the sum.
+    /// Applies updates in order like [`Table::apply`], each to the table of its family. Returns the sum.
     ///
-    /// Fails where either table can't take its part: [the call then did not
-    /// happen](crate::image::live#when-an-update-fails), in neither table. Readers of IPv4 see its part
-    /// before readers of IPv6 see theirs; none sees a part that is taken back.
+    /// Fails if either table can't apply its updates: [the call then did not
+    /// happen](crate::image::live#when-an-update-fails), in both tables. Readers of IPv4 see the IPv4 updates
+    /// before readers of IPv6 see the IPv6 updates. No reader sees an update that is taken back.
     pub fn apply(&mut self, updates: &[AnyUpdate]) -> Result<Applied, Error> {
         let applied = self.apply_to_both(&of_family(updates), &of_family(updates));
         self.refused += u64::from(applied.is_err());
@@ -72,7 +72,7 @@ impl IpTable {
     }
 
     fn apply_to_both(&mut self, v4: &[Update<V4>], v6: &[Update<V6>]) -> Result<Applied, Error> {
-        // What is wrong with the values is found before a table is touched.
+        // Wrong values are found before a table changes.
         with_next_hops(v4.iter().filter_map(announced))?;
         let mut first = Ok(Applied::default());
         let second = self.v6.apply_if(v6, &mut || {
@@ -87,17 +87,18 @@ impl IpTable {
         })
     }
 
-    /// Puts one route in, live, in place of what its prefix had. For many routes use [`apply`](Self::apply).
+    /// Inserts a route while readers look up, and replaces the route of an equal prefix. For many routes use
+    /// [`apply`](Self::apply).
     pub fn insert(&mut self, prefix: impl Into<IpNet>, next_hop: NextHop) -> Result<Applied, Error> {
         self.apply(&[AnyUpdate::announce(prefix, next_hop)])
     }
 
-    /// Takes one route out, live. For many routes use [`apply`](Self::apply).
+    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply).
     pub fn withdraw(&mut self, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
         self.apply(&[AnyUpdate::withdraw(prefix)])
     }
 
-    /// How many calls have failed, and so changed nothing.
+    /// The number of calls that failed. A call that fails changes nothing.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -117,7 +118,7 @@ impl IpTable {
         self.v4.is_empty() && self.v6.is_empty()
     }
 
-    /// Bytes held by both.
+    /// Bytes that both tables hold.
     pub fn memory_usage(&self) -> u64 {
         self.v4.memory_usage() + self.v6.memory_usage()
     }
@@ -132,7 +133,7 @@ fn of_family<A: InFib>(updates: &[AnyUpdate]) -> Vec<Update<A>> {
     updates.iter().filter_map(A::update).collect()
 }
 
-/// Collects routes of both families, and builds their table. All else is as with [`Builder`].
+/// Collects routes of both families, and builds their table. Its methods are like those of [`Builder`].
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct IpBuilder {
@@ -156,7 +157,7 @@ impl IpBuilder {
         self
     }
 
-    /// Adds routes that lead to values. These get their indexes in `labels`.
+    /// Adds routes with values of the caller's type. Each value gets an index in `labels`.
     pub fn labelled_routes<P: Into<IpNet>, T: Eq + Hash>(
         self,
         labels: &Labels<T>,
@@ -177,7 +178,7 @@ impl IpBuilder {
         builder
     }
 
-    /// Adds the routes of what was read; see [`Builder::fib`].
+    /// Adds routes that were read; see [`Builder::fib`].
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: Fib, labels: &Labels<T>) -> Self {
         match labelled(fib, labels) {
             Ok(fib) => {
@@ -213,26 +214,26 @@ impl IpBuilder {
         self
     }
 
-    /// Makes room for next hops up to this index: [`Builder::next_hops`].
+    /// Leaves head room for next hops up to this index: [`Builder::next_hops`].
     pub fn next_hops(mut self, largest: u32) -> Self {
         self.settings.results = largest;
         self
     }
 
-    /// Sets where batches are looked up, for both families, which share the GPUs: [`Builder::device`].
+    /// Sets the device that looks batches up, for both families. They share the GPUs: [`Builder::device`].
     pub fn device(mut self, device: Device) -> Self {
         self.settings.device.device = device;
         self
     }
 
-    /// Gives the GPUs, where they are up already: [`Builder::fleet`].
+    /// Gives the GPUs that lookups use: [`Builder::fleet`].
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.settings.device.fleet = Some(fleet);
         self
     }
 
-    /// Builds both tables, with one engine or the best for each. For two engines, build the two tables apart
-    /// and put them together with [`IpTable::new`]. Fails where [`Builder::build`] does.
+    /// Builds both tables, with one engine for both or the best engine for each. For two named engines, build
+    /// two tables and join them with [`IpTable::new`]. Fails for the same reasons as [`Builder::build`].
     pub fn build(self) -> Result<IpTable, Error> {
         let Self { v4, v6, mut settings } = self;
         settings.device.open(&GpuOptions::default())?;
@@ -252,13 +253,12 @@ pub struct IpReader {
 }
 
 impl IpReader {
-    /// Makes one reader of two, for example of two images.
+    /// Joins two readers, for example of two images.
     pub fn new(v4: Reader<V4>, v6: Reader<V6>) -> Self {
         Self { v4, v6 }
     }
 
-    /// The reader of the IPv4 table: for keys that are known to be of that family, and faster than
-    /// [`IpAddr`]s.
+    /// The reader of the IPv4 table. For keys that are known to be IPv4 it is faster than [`IpAddr`]s.
     pub fn v4(&self) -> &Reader<V4> {
         &self.v4
     }
@@ -268,7 +268,7 @@ impl IpReader {
         &self.v6
     }
 
-    /// The next hop of the longest prefix that contains the address, [`NextHop::NONE`] where there is none.
+    /// The next hop of the longest prefix that contains the address, or [`NextHop::NONE`].
     #[inline]
     pub fn lookup(&self, address: IpAddr) -> NextHop {
         match address {
@@ -277,7 +277,7 @@ impl IpReader {
         }
     }
 
-    /// Looks up each address, of either family, and writes its next hop to the same place of `next_hops`, in
+    /// Looks up addresses of both families, and writes each next hop to the same index of `next_hops`. Sees
     /// one state of each family's table.
     ///
     /// Panics when the slices differ in length.
@@ -297,13 +297,13 @@ impl IpReader {
         v6.answer(&self.v6, next_hops);
     }
 
-    /// One state of each family's table, for lookups that belong together: [`Reader::enter`].
+    /// Enters one state of each family's table, for lookups that belong together: [`Reader::enter`].
     pub fn enter(&self) -> IpGuard<'_> {
         IpGuard { v4: self.v4.enter(), v6: self.v6.enter() }
     }
 }
 
-/// One state of each family's table, for as long as it lives.
+/// One state of each family's table, until the guard is dropped.
 #[derive(Debug)]
 pub struct IpGuard<'a> {
     v4: Guard<'a, V4>,
@@ -325,7 +325,8 @@ impl IpGuard<'_> {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
         let (mut v4, mut v6) = (Part::new(), Part::new());
         for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
-            // Counted here: a count behind a reference is stored and loaded again for each key.
+            // Counters are local variables: a counter behind a reference is loaded and stored again for each
+            // key.
             let (mut fours, mut sixes) = (0, 0);
             for (at, address) in (0u16..).zip(addresses) {
                 match *address {
@@ -347,7 +348,7 @@ impl IpGuard<'_> {
     }
 }
 
-/// The keys of one family in a batch, and their places: whole, as a GPU wants them.
+/// The keys of one family in a whole batch, as a GPU needs them, and their positions in the batch.
 struct OfFamily<A> {
     keys: Vec<A>,
     places: Vec<usize>,
@@ -365,7 +366,7 @@ impl<A: Addresses> OfFamily<A> {
         self.places.push(place);
     }
 
-    /// Looks them up into their places.
+    /// Looks the keys up, and writes the results to their positions.
     fn answer(&self, reader: &Reader<A>, next_hops: &mut [NextHop]) {
         let mut found = vec![NextHop::NONE; self.keys.len()];
         reader.lookup_batch(&self.keys, &mut found);
@@ -375,7 +376,7 @@ impl<A: Addresses> OfFamily<A> {
     }
 }
 
-/// The keys of one family in a block, and their places.
+/// The keys of one family in a block, and their positions in the block.
 struct Part<A> {
     keys: [A; BLOCK],
     places: [u16; BLOCK],
@@ -387,7 +388,7 @@ impl<A: Addresses> Part<A> {
         Self { keys: [A::MIN; BLOCK], places: [0; BLOCK], next_hops: [NextHop::NONE; BLOCK] }
     }
 
-    /// Looks so many keys up into their places.
+    /// Looks up the first `len` keys, and writes the results to their positions.
     fn answer(&mut self, len: usize, table: &Guard<'_, A>, next_hops: &mut [NextHop]) {
         if len == 0 {
             return;

@@ -1,27 +1,30 @@
-//! What an address can be given as: the project's own types, integers in host order, the standard library's.
+//! The types that an address can be given as: the project's own types, integers in host order, and the
+//! standard library's types.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use wirespeed_fib::{Address, NextHop, V4, V6};
 
-/// An address of family `A`, to be looked up: [`V4`], `u32` or [`Ipv4Addr`]; [`V6`], `u128` or [`Ipv6Addr`].
+/// A key of family `A`: [`V4`], `u32` or [`Ipv4Addr`]; [`V6`], `u128` or [`Ipv6Addr`].
 ///
-/// Batches of the first two are looked up where they lie: they are the same integers, in host order. The
-/// standard library's addresses are octets in network order and are copied and turned a block at a time.
+/// Batches of the first two types are looked up without a copy: they are integers in host order already. The
+/// standard library's addresses are octets in network order. They are copied and converted a block at a time.
 pub trait Key<A: Address>: Copy + sealed::Sealed {
     /// The address.
     fn address(self) -> A;
 
-    /// Looks a batch up with a function that takes addresses; a result for each key.
+    /// Looks a batch up with a function that takes addresses, a block at a time, and writes a result for each
+    /// key.
     #[doc(hidden)]
     fn each_block(keys: &[Self], next_hops: &mut [NextHop], lookup: impl FnMut(&[A], &mut [NextHop]));
 
-    /// Hands a whole batch over as addresses at once.
+    /// Converts a whole batch to addresses, and hands it to a function.
     #[doc(hidden)]
     fn all_at_once<R>(keys: &[Self], take: impl FnOnce(&[A]) -> R) -> R;
 }
 
-/// Addresses that are copied at a time: enough for a batch to be fast, few enough to stay in the first cache.
+/// The number of addresses that are copied at a time: enough for a fast batch, few enough for the first-level
+/// cache.
 pub(crate) const BLOCK: usize = 512;
 
 mod sealed {

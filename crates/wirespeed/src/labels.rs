@@ -1,15 +1,15 @@
-//! [`Labels`]: what next-hop and action indexes stand for, in the user's own type.
+//! [`Labels`]: the values that next-hop and action indexes stand for, in the user's own type.
 //!
-//! Values only join, and never move or change, so an index can be resolved at any time and on any thread:
+//! Values are only added, and never move or change, so an index can be resolved at any time and on any
+//! thread:
 //!
 //! ```text
 //! writer   intern(value) ──► value in place ──► index ──► table.insert(prefix, index) ──► published
 //! reader                                                   lookup ──► index ──► get ──► the value
 //! ```
 //!
-//! Publishing a table happens after its indexes were given out, and a reader that sees an index sees all that
-//! happened before. No lock is taken to resolve: values lie in buckets that double in size, so that none is
-//! ever moved.
+//! A table is published after its indexes were given out, so a reader that sees an index also sees its value.
+//! Resolving takes no lock: values lie in buckets that double in size, so no value ever moves.
 //!
 //! ```text
 //! bucket 0   1
@@ -30,16 +30,16 @@ use wirespeed_fib::{NextHop, NextHops, TooManyNextHops};
 use crate::error::Error;
 use crate::image_file::each_label;
 
-/// The values that prefixes lead to, by [`NextHop`] index: a route, a name, an AS number, whatever is to be
-/// known of an address. Equal values share an index. Indexes are given from 1, in the order in which values
+/// The values that prefixes lead to, by [`NextHop`] index: a route, a name, an AS number or any other value
+/// that describes an address. Equal values share an index. Indexes start at 1, in the order in which values
 /// first appear.
 ///
-/// Clones share the values. Resolving an index takes no lock and two dependent reads; interning takes a lock
+/// Clones share the values. Resolving an index takes two dependent reads and no lock. Interning takes a lock
 /// against other writers.
 ///
-/// A value stays for as long as any clone does, even when its last route is gone: an index means the same for
-/// ever. A service whose values never end (times, counters) keeps those elsewhere and labels with a key to
-/// them.
+/// A value stays as long as any clone exists, even after its last route is gone, so an index always means the
+/// same. A service with unlimited distinct values (times, counters) should keep these elsewhere, and use a
+/// key to them as the label.
 ///
 /// ```
 /// use wirespeed::{Labels, NextHop};
@@ -61,7 +61,7 @@ struct Shared<T> {
     index: Mutex<Index>,
 }
 
-/// Where values are found again. Holds no values: what it compares with lies in the buckets.
+/// Finds the index of a value. Holds no values: comparisons read them in the buckets.
 #[derive(Default)]
 struct Index {
     known: HashTable<NextHop>,
@@ -69,11 +69,11 @@ struct Index {
     last: u32,
 }
 
-/// One for each number of bits of an index.
+/// The number of buckets: one for each number of bits of an index.
 const BUCKETS: usize = u32::BITS as usize;
 
 impl<T> Labels<T> {
-    /// No values yet.
+    /// Makes an empty set of values.
     pub fn new() -> Self {
         let shared = Shared {
             buckets: [const { OnceLock::new() }; BUCKETS],
@@ -83,7 +83,7 @@ impl<T> Labels<T> {
         Self { shared: Arc::new(shared) }
     }
 
-    /// What an index stands for; `None` for [`NextHop::NONE`] and for an index that was never given out.
+    /// The value of an index. `None` for [`NextHop::NONE`] and for an index that was never given out.
     /// Wait-free.
     #[inline]
     pub fn get(&self, next_hop: NextHop) -> Option<&T> {
@@ -91,7 +91,7 @@ impl<T> Labels<T> {
         self.shared.buckets[bucket].get()?.get(at)?.get()
     }
 
-    /// How many indexes were given out; also the largest of them.
+    /// The number of indexes that were given out, which is also the largest index.
     pub fn len(&self) -> usize {
         self.index().last as usize
     }
@@ -101,13 +101,13 @@ impl<T> Labels<T> {
         self.len() == 0
     }
 
-    /// Every index that was given out before the call, with its value, in order.
+    /// Every index that was given out before the call, with its value, in order of the index.
     pub fn iter(&self) -> impl Iterator<Item = (NextHop, &T)> {
         let last = self.index().last;
         (1..=last).map(NextHop).filter_map(|next_hop| Some((next_hop, self.get(next_hop)?)))
     }
 
-    /// Puts a value in after the last, equal to another or not. The lock is the caller's.
+    /// Appends a value, even if an equal value exists. The caller holds the lock.
     fn push(&self, index: &mut Index, value: T) -> Result<NextHop, TooManyNextHops> {
         let next_hop = NextHop(index.last.checked_add(1).ok_or(TooManyNextHops)?);
         if let Some((bucket, at)) = place(next_hop) {
@@ -116,7 +116,7 @@ impl<T> Labels<T> {
                 empty.resize_with(1 << bucket, OnceLock::new);
                 empty.into()
             });
-            // Empty: it is past the last index, and only the holder of the lock fills it.
+            // The element is empty: it is past the last index, and only the holder of the lock fills it.
             let _ = bucket[at].set(value);
         }
         index.last = next_hop.0;
@@ -124,13 +124,13 @@ impl<T> Labels<T> {
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
-        // A panic in the user's Hash or Eq leaves at worst a value that is not found again.
+        // After a panic in the user's Hash or Eq a value may not be found again; nothing worse can happen.
         self.shared.index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T: Eq + Hash> Labels<T> {
-    /// The index of a value, a new one at its first appearance. O(1), amortised; new values wait for no
+    /// The index of a value. A new value gets a new index. O(1), amortised; adding a value waits for no
     /// reader.
     pub fn intern(&self, value: T) -> Result<NextHop, TooManyNextHops> {
         let mut index = self.index();
@@ -143,13 +143,14 @@ impl<T: Eq + Hash> Labels<T> {
         Ok(new)
     }
 
-    /// The index of a value that has appeared.
+    /// The index of a value. `None` if the value was never interned.
     pub fn find(&self, value: &T) -> Option<NextHop> {
         let hash = self.shared.hasher.hash_one(value);
         self.index().known.find(hash, |&known| self.get(known) == Some(value)).copied()
     }
 
-    /// Puts a value in at the next index, even where it has one: for indexes that were given out elsewhere.
+    /// Appends a value at the next index, even if the value has an index: for indexes that were given out
+    /// elsewhere.
     pub(crate) fn append(&self, value: T) -> Result<NextHop, TooManyNextHops> {
         let mut index = self.index();
         let hash = self.shared.hasher.hash_one(&value);
@@ -169,7 +170,7 @@ impl<T: Eq + Hash> Labels<T> {
 }
 
 impl<T: Display> Labels<T> {
-    /// The values as texts with the same indexes.
+    /// Converts the values to texts with the same indexes.
     pub(crate) fn to_texts(&self) -> Result<NextHops, Error> {
         let mut texts = NextHops::new();
         for (next_hop, value) in self.iter() {
@@ -186,9 +187,9 @@ impl<T: FromStr<Err: ToString> + Eq + Hash> Labels<T> {
     /// Opens the labels that were saved with a table, by
     /// [`Table::save_labelled`](crate::Table::save_labelled),
     /// [`NameTable::save_labelled`](crate::NameTable::save_labelled),
-    /// [`Classifier::save_labelled`](crate::Classifier::save_labelled) or `lookupctl build`; none where none
-    /// were saved. Two tables that share labels need those of the table that was saved last: values only
-    /// join, so they are right for both.
+    /// [`Classifier::save_labelled`](crate::Classifier::save_labelled) or `lookupctl build`. The result is
+    /// empty if the file has no labels. If two tables share labels, open the labels of the table that was
+    /// saved last: they contain the other table's labels, too.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let labels = Self::new();
         each_label(path.as_ref(), |text| Ok(labels.append(parse(text)?).map(drop)?))?;
@@ -214,14 +215,14 @@ impl<T: fmt::Debug> fmt::Debug for Labels<T> {
     }
 }
 
-/// Bucket and place in it; `None` for [`NextHop::NONE`].
+/// The bucket of an index, and the position in it. `None` for [`NextHop::NONE`].
 #[inline]
 fn place(next_hop: NextHop) -> Option<(usize, usize)> {
     let bucket = next_hop.0.checked_ilog2()?;
     Some((bucket as usize, (next_hop.0 ^ (1 << bucket)) as usize))
 }
 
-/// The label that a text stands for.
+/// Parses a label.
 pub(crate) fn parse<T: FromStr<Err: ToString>>(text: &str) -> Result<T, Error> {
     text.parse().map_err(|error: T::Err| Error::Label { text: text.to_owned(), reason: error.to_string() })
 }

@@ -1,8 +1,8 @@
 //! IP and name lookup and packet classification at the speed of the wire: the one dependency of a network
 //! service.
 //!
-//! A table maps prefixes to indexes ([`NextHop`]). [`Labels`] map an index to whatever the service wants to
-//! know of an address. One owner changes a table. Any number of readers look up meanwhile, and never wait.
+//! A table maps prefixes to indexes ([`NextHop`]). [`Labels`] map an index to a value of the service's own
+//! type. One owner changes a table. Any number of readers look up at the same time, and never wait.
 //!
 //! ```text
 //! routes, files, images ──► builder ──► Ipv4Table / Ipv6Table / IpTable      one writer: apply, insert, withdraw, save
@@ -12,8 +12,8 @@
 //!
 //! # Flow enrichment
 //!
-//! Addresses are looked up in batches, both ends of each flow, and labels are attached.
-//! `examples/flow_enrichment.rs` is a program that does so.
+//! The program looks up both ends of each flow in batches, and attaches labels. `examples/flow_enrichment.rs`
+//! is a complete program.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -60,8 +60,8 @@
 //!
 //! # A table that changes
 //!
-//! One thread takes route updates from a channel; workers look up with readers of their own.
-//! `examples/live_table.rs` is a program that does so.
+//! One thread takes route updates from a channel. Each worker looks up with its own reader.
+//! `examples/live_table.rs` is a complete program.
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -104,8 +104,8 @@
 //!
 //! # From a file, and from an image
 //!
-//! Routes are read from any of the formats that [`fib::read`] knows. A compiled table can be kept as an
-//! image. A service starts from it at once.
+//! Builders read routes from all formats of [`fib::read`]. A compiled table can be saved as an image. A
+//! service that opens an image starts at once.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -139,8 +139,8 @@
 //!
 //! # Packets
 //!
-//! Rules with masks, ranges and priorities are matched with header fields, as in firewalls and switches:
-//! [`classify`] has an access list in a proxy and an OpenFlow-like switch as examples.
+//! Rules match header fields by masks, ranges and priorities, as in firewalls and switches. [`classify`] has
+//! an access list in a proxy and an OpenFlow-like switch as examples.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -154,9 +154,10 @@
 //!
 //! # On a GPU
 //!
-//! One call of the builder takes a table to GPUs: [`Device::Gpu`] or [`Device::Auto`]. The latter sends each
-//! batch to the place that is sooner done, and goes on on the CPU if no GPU is usable. Large batches, and
-//! several under way at once ([`Reader::pipeline`]), get the most out of a GPU.
+//! One call of the builder brings a table to GPUs: [`Device::Gpu`] or [`Device::Auto`]. [`Device::Auto`]
+//! sends each batch to the CPU or to a GPU, whichever answers sooner, and stays on the CPU if no GPU is
+//! usable. Large batches, and several batches under way at once ([`Reader::pipeline`]), make the best use of
+//! a GPU.
 //!
 //! ```
 //! use std::time::Duration;
@@ -189,16 +190,17 @@
 //! | `rules` | packet classification, with files of rules: `Classifier` | yes |
 //! | `gpu` | lookups on NVIDIA GPUs; the driver is opened at run time | yes |
 //! | `parallel` | batches on every core: `par_lookup_batch` | yes |
-//! | `papers` | engines of published systems that `auto` never picks: SAIL, GAMT, DIR-24-8, ATA, MATA, STT, tuple and Bloom search | no |
-//! | `compression` | compressed files, by magic number; `gzip`, `bzip2` and `zstd` (which needs a C compiler) alone | no |
+//! | `papers` | engines of papers that `auto` never picks: SAIL, GAMT, DIR-24-8, ATA, MATA, STT, tuple and Bloom search | no |
+//! | `compression` | compressed files, recognised by magic number. `gzip`, `bzip2` and `zstd` are also features of their own; `zstd` needs a C compiler | no |
 //! | `mrt` | routes and updates in MRT, read and written | no |
 //! | `capture` | traces from pcap and pcapng | no |
 //! | `synth` | synthetic tables, updates and traces: `fib::synth` | no |
 //! | `full` | all of them | no |
 //!
-//! Features only add: what works in a build works alike in any that has more, and `auto` picks the same
-//! engine in all. What a build leaves out is refused by an error that names the feature. Without features
-//! there are IPv4 and IPv6 tables on the CPU, live and as images: 25 packages, no C compiler, no CUDA.
+//! Features only add. Code that works in one build works the same in every build with more features, and
+//! `auto` picks the same engine in all builds. A build without a feature refuses its files, engines and
+//! devices with an error that names the feature. Without features there are IPv4 and IPv6 tables on the CPU,
+//! live and as images: 25 packages, no C compiler, no CUDA.
 //!
 //! ```toml
 //! [dependencies]
@@ -208,18 +210,17 @@
 //! # What is guaranteed
 //!
 //! - A lookup gives the longest match. Every engine is tested against an oracle.
-//! - A batch sees one state of a family's table, and so does all that is looked up through one guard. Updates
-//!   that were applied together are seen together. A batch that goes to a GPU in parts sees one state in each
+//! - A batch sees one state of a family's table. Lookups through one guard see one state, too. Updates that
+//!   are applied together become visible together. A batch that goes to a GPU in parts sees one state in each
 //!   part ([`Builder::device`]).
-//! - A packet gets the rule of the highest priority, and among equals the first. The action is that of the
+//! - A packet gets the rule of the highest priority, and among equals the first. Its action comes from the
 //!   same state of the rules.
-//! - An index that a lookup returned stands for the value that it was interned for, at any time after: see
-//!   [`Labels`].
+//! - An index that a lookup returned always stands for the value that it was interned for: see [`Labels`].
 //!
 //! # What it costs
 //!
-//! A batch makes one virtual call, whatever its size: the engine is chosen at run time. A single lookup makes
-//! one, too; `examples/single_lookups.rs` measures these.
+//! Looking a batch up makes one virtual call, whatever the batch's size, because the engine is chosen at run
+//! time. A single lookup makes one, too; `examples/single_lookups.rs` measures both.
 
 mod bare;
 mod builder;
@@ -273,7 +274,7 @@ pub use wirespeed_image as image;
 #[cfg(feature = "names")]
 pub use wirespeed_namelookup as namelookup;
 
-/// What most services use, with the addresses and prefixes of the standard library and `ipnet`.
+/// Types that most services use, with the addresses and prefixes of the standard library and `ipnet`.
 pub mod prelude {
     pub use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,37 +1,38 @@
-//! How much memory tables may take where the user states nothing.
+//! Default memory caps of tables: the limits that hold if the user states none.
 //!
-//! | engine | both copies of a compiled table together |
+//! | engine | cap for both copies of a compiled table together |
 //! |---|---|
-//! | `auto` | [`BASE`] and [`EACH`] bytes a prefix, and half of the machine's memory |
+//! | `auto` | [`BASE`] and [`EACH`] bytes for each prefix, and half of the machine's memory |
 //! | given by name | half of the machine's memory |
 //!
-//! The first is some five times the memory of the engines that `auto` chooses. Only a table whose routes have
-//! become others than it was built for meets it. The second keeps a process from being killed. Neither is
-//! looked at where a cap is stated.
+//! The first cap is about five times the memory that the engines of `auto` need. Only a table whose routes
+//! have become very different since it was built reaches it. The second cap keeps the process from being
+//! killed. A stated cap replaces both.
 
 use wirespeed_fib::{BuildOptions, ByEntries};
 
-/// What a table may take whatever its number of prefixes.
+/// The bytes that a table of any number of prefixes may take.
 const BASE: u64 = 256 << 20;
-/// What it may take for each prefix beside that. `auto` keeps chunks below 768 bytes in one copy.
+/// The bytes that a table may take for each prefix, beside [`BASE`]. `auto` keeps chunks below 768 bytes in
+/// one copy.
 const EACH: u64 = 2 << 10;
 
-/// What one copy may take.
+/// The cap of one copy.
 const BY_PREFIXES: ByEntries = ByEntries { base: BASE / 2, each: EACH / 2 };
 
-/// What a table may take, and who says so.
+/// The memory cap of a table, and its origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cap {
-    /// The user: so many bytes for both copies.
+    /// A cap that the user stated, in bytes for both copies.
     Stated(u64),
-    /// Nobody, of a table whose engine was chosen for its routes.
+    /// The default cap of a table whose engine `auto` picked.
     Auto,
-    /// Nobody, of one whose engine has been given.
+    /// The default cap of a table whose engine the user named.
     Named,
 }
 
 impl Cap {
-    /// The options for one copy.
+    /// The build options for one copy.
     pub(crate) fn options(self) -> BuildOptions {
         let (cap, by_prefixes) = match self {
             Self::Stated(cap) => (Some(cap), None),
@@ -43,8 +44,8 @@ impl Cap {
     }
 }
 
-/// Half of the machine's memory, or half of the limit of this process's control group; `None` if neither is
-/// known.
+/// Half of the machine's memory, or half of the limit of this process's control group if that is less. `None`
+/// if neither is known.
 pub(crate) fn half() -> Option<u64> {
     [machine(), group()].into_iter().flatten().min().map(|bytes| bytes / 2)
 }
@@ -57,7 +58,7 @@ fn machine() -> Option<u64> {
 }
 
 fn group() -> Option<u64> {
-    // Without a limit it says "max".
+    // The file says "max" if there is no limit.
     std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok()?.trim().parse().ok()
 }
 

@@ -9,20 +9,21 @@ use crate::common::ReaderCore;
 use crate::engine::Served;
 use crate::gpu::offload;
 
-/// Batches of one thread, several under way at once, first in, first out. They keep a GPU and the bus to it
-/// busy in both directions. [`Reader::pipeline`](crate::Reader::pipeline) makes one for addresses,
-/// [`NameReader::pipeline`](crate::NameReader::pipeline) for names,
+/// A queue of batches of one thread, with several batches under way at once, first in, first out. It keeps a
+/// GPU and the bus busy in both directions. [`Reader::pipeline`](crate::Reader::pipeline) makes one for
+/// addresses, [`NameReader::pipeline`](crate::NameReader::pipeline) for names,
 /// [`RuleReader::pipeline`](crate::RuleReader::pipeline) for tuples.
 ///
-/// A batch for the CPU is looked up when it is taken. So is one that a GPU could not answer.
+/// A batch for the CPU is looked up when its results are taken, and so is a batch that a GPU could not
+/// answer.
 pub struct Pipeline<'k, D: Served> {
     reader: &'k ReaderCore<D>,
     under_way: UnderWay<'k, D>,
 }
 
-/// Batches under way, where there may be GPUs or none.
+/// The batches under way, with or without GPUs.
 enum UnderWay<'k, D: Served> {
-    /// All on the CPU.
+    /// All batches are looked up on the CPU.
     OnCpu(VecDeque<D::Keys<'k>>),
     OnEither(offload::Pipeline<'k, 'k, D::Remote, D::Result>),
 }
@@ -36,7 +37,7 @@ impl<'k, D: Served> Pipeline<'k, D> {
         Self { reader, under_way }
     }
 
-    /// Batches under way.
+    /// The number of batches under way.
     pub fn under_way(&self) -> usize {
         match &self.under_way {
             UnderWay::OnCpu(batches) => batches.len(),
@@ -44,7 +45,7 @@ impl<'k, D: Served> Pipeline<'k, D> {
         }
     }
 
-    /// Whether [`next`](Self::next) would have no device to wait for. False with nothing under way.
+    /// Whether [`next`](Self::next) returns without waiting for a device. False if no batch is under way.
     pub fn is_ready(&self) -> bool {
         match &self.under_way {
             UnderWay::OnCpu(batches) => !batches.is_empty(),
@@ -52,8 +53,8 @@ impl<'k, D: Served> Pipeline<'k, D> {
         }
     }
 
-    /// Sends a batch: addresses, [`Names`](crate::names::Names) or tuples. The CPU looks it up where no slot
-    /// of the GPUs holds it. Waits where all threads together have as many under way as the GPUs take.
+    /// Sends a batch: addresses, [`Names`](crate::names::Names) or tuples. The CPU looks it up if no GPU slot
+    /// is large enough. Waits if all threads together have as many batches under way as the GPUs take.
     pub fn submit(&mut self, keys: D::Keys<'k>) {
         match &mut self.under_way {
             UnderWay::OnCpu(batches) => batches.push_back(keys),
@@ -61,10 +62,10 @@ impl<'k, D: Served> Pipeline<'k, D> {
         }
     }
 
-    /// Waits for the oldest batch, and writes its results to the start of `results`: next hops of addresses
-    /// and names, numbers of rules. Returns its keys, or `None` when nothing is under way.
+    /// Waits for the oldest batch, and writes its results to the start of `results`: next hops for addresses
+    /// and names, rule numbers for tuples. Returns the batch's keys, or `None` if no batch is under way.
     ///
-    /// Panics where `results` is shorter than the batch.
+    /// Panics if `results` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
     pub fn next(&mut self, results: &mut [D::Answer]) -> Option<D::Keys<'k>> {
         let (results, reader) = (D::results(results), self.reader);

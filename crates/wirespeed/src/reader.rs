@@ -1,4 +1,4 @@
-//! [`Reader`] and [`Guard`]: looking up, on any number of threads.
+//! [`Reader`] and [`Guard`]: lookups on any number of threads.
 
 use std::fmt;
 use std::path::Path;
@@ -15,8 +15,8 @@ use crate::image_file::ImageFile;
 use crate::key::Key;
 use crate::pipeline::Pipeline;
 
-/// Looks up in a table. Cheap to clone: each thread takes its own. Wait-free, whatever the writer does. A
-/// reader outlives the writer, and goes on with the last state.
+/// Looks up in a table. Cheap to clone: each thread takes its own reader. Lookups never wait for the writer.
+/// A reader stays valid after the writer is gone, and then keeps the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
 #[derive(Clone)]
@@ -29,33 +29,33 @@ impl<A: Addresses> Reader<A> {
     }
 
     /// Opens an image file that [`Table::save`](crate::Table::save) or `lookupctl build` wrote, for lookups
-    /// alone. It is ready as soon as its bytes are read and checked, and is in memory once.
+    /// only. The reader is ready as soon as the file is read and checked. Memory holds one copy of the table.
     ///
-    /// Fails where the file is damaged, of the other family, or of an engine that is not in this build.
+    /// Fails if the file is damaged, of the other family, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
         Ok(Self(ReaderCore::open(file.engine(), file.into_bare()?, ())?))
     }
 
-    /// The next hop of the longest prefix that contains the address, [`NextHop::NONE`] where there is none.
+    /// The next hop of the longest prefix that contains the address, or [`NextHop::NONE`].
     #[inline]
     pub fn lookup(&self, address: impl Key<A>) -> NextHop {
         self.0.lookup(address.address())
     }
 
-    /// Looks up each address, and writes its next hop to the same place of `next_hops`, all in one state of
-    /// the table. Much faster than one by one; batches of 1,000 and more get the most out of it. Lookups run
-    /// on the device that the table was built for ([`Builder::device`](crate::Builder::device)). A large
-    /// batch goes to a GPU in parts, each of which sees one state.
+    /// Looks up addresses, and writes each next hop to the same index of `next_hops`. Sees one state of the
+    /// table. Much faster than single lookups; batches of 1,000 and more are fastest. Lookups run on the
+    /// device that the table was built for ([`Builder::device`](crate::Builder::device)). A large batch goes
+    /// to a GPU in parts, and each part sees one state.
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch<K: Key<A>>(&self, addresses: &[K], next_hops: &mut [NextHop]) {
         self.look_up(addresses, next_hops, |next_hops| self.enter().lookup_batch(addresses, next_hops));
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) on every core, all in one state of the table: parts of the batch
-    /// run on the threads of the caller's `rayon` pool. Worth it from some ten thousand addresses on. A batch
-    /// that goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
+    /// Looks up like [`lookup_batch`](Self::lookup_batch), on all cores: the threads of the caller's `rayon`
+    /// pool share the batch, in one state of the table. Useful from about 10,000 addresses on. A batch for a
+    /// GPU goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the slices differ in length.
     #[cfg(feature = "parallel")]
@@ -63,7 +63,7 @@ impl<A: Addresses> Reader<A> {
         self.look_up(addresses, next_hops, |next_hops| self.enter().par_lookup_batch(addresses, next_hops));
     }
 
-    /// Looks up on GPUs where there are some and they are to; else as the CPU does it.
+    /// Looks up on GPUs if the table is on some and the policy picks them; otherwise by `on_cpu`.
     fn look_up<K: Key<A>>(
         &self,
         addresses: &[K],
@@ -78,7 +78,8 @@ impl<A: Addresses> Reader<A> {
         offload.answer(next_hops, on_gpu, on_cpu);
     }
 
-    /// Several batches under way at once, on the device that the table was built for. This keeps a GPU busy.
+    /// Makes a pipeline: several batches under way at once, on the device that the table was built for. This
+    /// keeps a GPU busy.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -104,9 +105,9 @@ impl<A: Addresses> Reader<A> {
         Pipeline::new(&self.0)
     }
 
-    /// One state of the table, for lookups that belong together. They run on the CPU. While a guard lives the
-    /// writer can make one more change, and waits with the next: hold a guard for some batches, not for good.
-    /// A thread that holds a guard and makes both changes itself waits for ever.
+    /// Enters one state of the table, for lookups that belong together. They run on the CPU. While a guard is
+    /// held, the writer can make one more change and then waits: hold a guard for a few batches only. A
+    /// thread that holds a guard and makes two changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> Guard<'_, A> {
         Guard(self.0.enter())
@@ -118,7 +119,7 @@ impl<A: Addresses> Reader<A> {
     }
 }
 
-/// One state of a table, for as long as it lives.
+/// One state of a table, until the guard is dropped.
 pub struct Guard<'a, A: Addresses>(Entered<'a, A>);
 
 impl<A: Addresses> Guard<'_, A> {
@@ -147,7 +148,7 @@ impl<A: Addresses> Guard<'_, A> {
         });
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) of the engine's own keys.
+    /// Looks up the engine's own keys like [`lookup_batch`](Self::lookup_batch).
     #[inline]
     pub(crate) fn lookup_addresses(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         self.0.table.lookup_batch(addresses, next_hops);
@@ -169,7 +170,7 @@ impl<A: Addresses> fmt::Debug for Guard<'_, A> {
     }
 }
 
-/// Opens an image that must be of family `A`.
+/// Opens an image of family `A`. Fails if the image is of the other family.
 pub(crate) fn open_image<A: Addresses>(path: &Path) -> Result<ImageFile, Error> {
     let file = ImageFile::open(path)?;
     match file.family() {

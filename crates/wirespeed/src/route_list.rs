@@ -1,9 +1,9 @@
-//! The routes of a table as bytes, kept beside its image. A lookup answers with them beside the next hop, and
-//! a table that takes updates begins from them.
+//! The routes of a table as bytes, stored beside its image. A lookup in an image takes the matched prefix
+//! from them, and a table that takes updates starts from them.
 //!
-//! One record a prefix: its address in network order, its length, its next hop (4 bytes, little-endian). They
-//! come in table order, so that a binary search finds a prefix in the file as it is. An engine has no use for
-//! them: it was compiled to not need them.
+//! There is one record for each prefix: the address in network order, the length, and the next hop (4 bytes,
+//! little-endian). Records are sorted in table order, so a binary search finds a prefix in the file's bytes.
+//! Engines don't read them.
 
 use wirespeed_fib::{Address, NextHop, Prefix, Rib};
 
@@ -18,13 +18,13 @@ pub(crate) fn to_bytes<A: Address>(rib: &Rib<A>) -> Vec<u8> {
     bytes
 }
 
-/// The records of a table that were read from a file. In a list that [`to_bytes`] didn't make a search finds
-/// nothing, or what is there.
+/// The records of a table that were read from a file. In a damaged list a search finds nothing or an existing
+/// record.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RouteList<'a>(pub(crate) &'a [u8]);
 
 impl RouteList<'_> {
-    /// The routes; `None` where some record is none of family `A`, or comes twice.
+    /// The routes. `None` if a record is not valid for family `A`, or if a prefix comes twice.
     pub(crate) fn routes<A: Address>(self) -> Option<Rib<A>> {
         let mut records = self.0.chunks_exact(record::<A>());
         let mut rib = Rib::new();
@@ -37,7 +37,7 @@ impl RouteList<'_> {
         records.remainder().is_empty().then_some(rib)
     }
 
-    /// The longest of them that contains an address. O(lengths × log routes).
+    /// The longest prefix that contains an address. O(lengths × log routes).
     pub(crate) fn longest_match<A: Address>(self, address: A) -> Option<Prefix<A>> {
         (0..=A::BITS).rev().map(|len| Prefix::around(address, len)).find(|&prefix| self.contains(prefix))
     }

@@ -1,4 +1,4 @@
-//! [`Settings`]: how a table of any domain is to be built.
+//! [`Settings`]: the build settings of a table of any domain.
 
 use wirespeed_table::BuildOptions;
 
@@ -7,12 +7,12 @@ use crate::engine::{AUTO, EngineName, Served, choose};
 use crate::error::Error;
 use crate::memory::Cap;
 
-/// How a table is to be built.
+/// The build settings of a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) engine: String,
     pub(crate) memory_cap: Option<u64>,
-    /// Room for results up to this one.
+    /// The largest result that the table has head room for.
     pub(crate) results: u32,
     pub(crate) head_room: u32,
     pub(crate) seed: Option<u64>,
@@ -33,8 +33,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Starts GPUs that are asked for, and says which engine is to build a table of this, with which cap and
-    /// which options. `auto` is the cap of an engine that nobody named, where none is stated.
+    /// Starts the GPUs that are asked for, and returns the engine, the cap and the build options. `auto` is
+    /// the cap if neither an engine nor a cap was named.
     pub(crate) fn resolve<D: Served>(
         &mut self,
         source: &D::Source,
@@ -52,26 +52,26 @@ impl Settings {
     }
 }
 
-/// The methods that every builder has, of a type with a field `settings`.
+/// Methods that every builder has. The type has a field `settings`.
 macro_rules! settings_methods {
     () => {
-        /// Sets the engine: its name, an [`EngineName`](crate::engine::EngineName), or `auto`, which is the
-        /// default and takes the best for the table and the device.
+        /// Sets the engine: a name, an [`EngineName`](crate::engine::EngineName), or `auto`. The default is
+        /// `auto`, which picks the best engine for the table and the device.
         pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
             self.settings.engine = engine.as_ref().to_owned();
             self
         }
 
-        /// Sets what engines that hash draw their seed from, for tables that are to be equal byte for byte.
-        /// Whoever can choose entries or keys must not know it. By default it is random for each process.
+        /// Sets the seed of engines that hash, so that tables can be equal byte for byte. Keep it secret from
+        /// anyone who can choose entries or keys. By default it is random for each process.
         pub fn seed(mut self, seed: u64) -> Self {
             self.settings.seed = Some(seed);
             self
         }
 
-        /// Limits how long a batch may take, for [`Device::Auto`](crate::Device::Auto). The CPU looks up what
-        /// it can within that time while it isn't busy, GPUs the rest. Without a bound a batch goes where it
-        /// is back soonest.
+        /// Limits the time that a batch may take, for [`Device::Auto`](crate::Device::Auto). An idle CPU
+        /// looks up the batches that it can finish within the bound; GPUs look up the others. Without a bound
+        /// a batch goes where it is answered soonest.
         pub fn latency_bound(mut self, bound: std::time::Duration) -> Self {
             self.settings.device.latency_bound = Some(bound);
             self

@@ -1,4 +1,4 @@
-//! [`Table`]: a live table with its engine chosen at run time, owned by one writer.
+//! [`Table`]: a live table, owned by one writer. Its engine is chosen at run time.
 
 use std::fmt;
 use std::fmt::Display;
@@ -25,11 +25,11 @@ pub type Ipv4Reader = Reader<V4>;
 /// A reader of an IPv6 table.
 pub type Ipv6Reader = Reader<V6>;
 
-/// A table of one family: routes, and what they compile to. One owner changes it. Any number of [`Reader`]s
-/// look up meanwhile, and never wait.
+/// A table of one family: the routes, and the compiled table. One owner changes it. Any number of [`Reader`]s
+/// look up at the same time, and never wait.
 ///
-/// Memory: the routes, the compiled table twice, and what its engine keeps for updates. A rebuild takes two
-/// more copies of the compiled table while it lasts.
+/// Memory: the routes, two copies of the compiled table, and the engine's data for updates. A rebuild
+/// temporarily takes two more copies of the compiled table.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -47,7 +47,7 @@ pub struct Table<A: Addresses> {
 }
 
 impl<A: Addresses> Table<A> {
-    /// Starts a table: its routes, and how it is to be built.
+    /// Starts a table. The builder collects the routes and the settings.
     pub fn builder() -> Builder<A> {
         Builder::new()
     }
@@ -65,10 +65,10 @@ impl<A: Addresses> Table<A> {
         Ok(Self { core: TableCore::build(engine, rib, (cap, options), (), device)? })
     }
 
-    /// Opens an image file with its routes. It is ready for lookups as soon as it is read and checked. The
-    /// first update builds the compiled table anew, which takes as long as building it from the routes did.
+    /// Opens an image file with its routes. Lookups can start as soon as the file is read and checked. The
+    /// first update rebuilds the compiled table, which takes as long as a build from the routes.
     ///
-    /// Lookups run on the CPU. Fails where the file is damaged, of the other family, or of an engine that is
+    /// Lookups run on the CPU. Fails if the file is damaged, of the other family, or of an engine that is
     /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
@@ -78,17 +78,17 @@ impl<A: Addresses> Table<A> {
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
     /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
-    /// call for each. The call waits for guards that are older than the call before it.
+    /// call for each. The call waits for guards that were taken before the previous call.
     ///
-    /// Fails if a route would lead to [`NextHop::NONE`], or if the table has to be built anew and can't be:
-    /// [the call then did not happen](crate::image::live#when-an-update-fails).
+    /// Fails if a route leads to [`NextHop::NONE`], or if the table needs a rebuild that fails: [the call
+    /// then did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, Error> {
-        // Nobody objects, so there is what was done.
+        // `is_agreed` never says no, so there is always a result.
         self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
     }
 
-    /// [`apply`](Self::apply), with a question when nothing can fail any more: where the answer is no, the
-    /// call did not happen, and there is `None`.
+    /// Applies updates like [`apply`](Self::apply), and asks `is_agreed` when nothing can fail any more. If
+    /// it returns false, the call did not happen, and the result is `None`.
     pub(crate) fn apply_if(
         &mut self,
         updates: &[Update<A>],
@@ -101,12 +101,13 @@ impl<A: Addresses> Table<A> {
         })
     }
 
-    /// Puts one route in, live, in place of what its prefix had. For many routes use [`apply`](Self::apply).
+    /// Inserts a route while readers look up, and replaces the route of an equal prefix. For many routes use
+    /// [`apply`](Self::apply).
     pub fn insert(&mut self, prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Result<Applied, Error> {
         self.apply(&[Update::announce(prefix, next_hop)])
     }
 
-    /// Takes one route out, live. For many routes use [`apply`](Self::apply).
+    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply).
     pub fn withdraw(&mut self, prefix: impl Into<Prefix<A>>) -> Result<Applied, Error> {
         self.apply(&[Update::withdraw(prefix)])
     }
@@ -116,8 +117,8 @@ impl<A: Addresses> Table<A> {
         Reader(self.core.reader())
     }
 
-    /// The routes: exact and longest matches with the prefix that matched, what a prefix covers, iteration in
-    /// order.
+    /// The routes: exact and longest match with the prefix that matched, the prefixes that a prefix covers,
+    /// and iteration in order.
     pub fn routes(&self) -> &Rib<A> {
         self.core.model()
     }
@@ -134,22 +135,21 @@ impl<A: Addresses> Table<A> {
 
     table_methods!("addresses", "crate::Builder");
 
-    /// Bytes held: both copies of the compiled table, the routes, and what the engine keeps for updates. Each
-    /// GPU holds one more copy.
+    /// Bytes held: both copies of the compiled table, the routes, and the engine's data for updates. Each GPU
+    /// holds one more copy.
     pub fn memory_usage(&self) -> u64 {
         self.core.memory_usage()
     }
 
-    /// Saves the compiled table and its routes as an image file. A file that is there is replaced, whole or
+    /// Saves the compiled table and its routes as an image file. An existing file is replaced completely or
     /// not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.save_with(&NextHops::new(), path.as_ref())
     }
 
-    /// Saves the table like [`save`](Self::save), with what the indexes stand for, as text, for
-    /// [`Labels::open`].
+    /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
     ///
-    /// Fails where two labels have the same text: they could not be told apart when they are read.
+    /// Fails if two labels have the same text, because they could not be told apart when the file is read.
     pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
         self.save_with(&labels.to_texts()?, path.as_ref())
     }
@@ -159,7 +159,7 @@ impl<A: Addresses> Table<A> {
     }
 }
 
-/// The route that an update puts in.
+/// The route that an update inserts.
 pub(crate) fn announced<A: Address>(update: &Update<A>) -> Option<(Prefix<A>, NextHop)> {
     match *update {
         Update::Announce { prefix, next_hop } => Some((prefix, next_hop?)),
@@ -167,8 +167,8 @@ pub(crate) fn announced<A: Address>(update: &Update<A>) -> Option<(Prefix<A>, Ne
     }
 }
 
-/// Sees that every route has a next hop: a route without one hides the routes that cover it, and nobody means
-/// that.
+/// Checks that every route has a next hop. A route without a next hop would hide the routes that cover it,
+/// and nobody means that.
 pub(crate) fn with_next_hops<A: Address>(
     routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>,
 ) -> Result<(), Error> {

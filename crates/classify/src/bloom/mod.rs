@@ -1,5 +1,5 @@
 //! Bloom search (the paper's section 4.3, Algorithm 5): [tuple search](crate::tuple_search) where each class
-//! has a Bloom filter of two hashes, and its table is only looked up in where the filter has both bits.
+//! has a Bloom filter of two hashes, and a lookup reads its table only if the filter has both bits.
 //!
 //! Filters have 32 to 64 bits for each rule, of which two are set: one in 300 to 1,000 of the tuples that a
 //! class doesn't match gets past its filter. See [`tss`](crate::tss) for both.

@@ -1,4 +1,4 @@
-//! Tuples made of rules: at their edges, beside them, and between two of them.
+//! Tuples from rules: at their edges, beside them, and between two of them.
 
 use wirespeed_rng::Rng;
 
@@ -7,8 +7,8 @@ use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
-/// Tuples around so many of the rules, evenly over all of them, and some that are anything; the same in every
-/// run.
+/// Tuples around at most `most` rules, spread evenly over all rules, and some random tuples; the same in
+/// every run.
 pub fn around<T: Tuple>(rules: &RuleSet<T>, most: usize) -> Vec<T> {
     let mut rng = Rng::new(17);
     let sorted = rules.sorted();
@@ -32,7 +32,7 @@ fn add<T: Tuple>(tuples: &mut Vec<T>, rule: &Rule<T>, other: &Rule<T>, rng: &mut
     tuples.push(within);
     tuples.push(flipped(within, rng));
     tuples.push(flipped(within, rng));
-    // What another rule wants, wherever this one doesn't care.
+    // The fields of another rule where this rule has no condition.
     let others = other.pattern(0);
     tuples.push(filled(&super::filled(others.value(), others.mask(), &random(rng))));
     for range in rule.ranges() {
@@ -47,7 +47,7 @@ fn add<T: Tuple>(tuples: &mut Vec<T>, rule: &Rule<T>, other: &Rule<T>, rng: &mut
     }
 }
 
-/// A tuple with one of its bits the other way.
+/// A tuple with one random bit flipped.
 pub fn flipped<T: Tuple>(tuple: T, rng: &mut Rng) -> T {
     let field = &T::FIELDS[rng.index(T::FIELDS.len())];
     tuple.with(field, tuple.field(field) ^ 1 << rng.below(field.width.into()))

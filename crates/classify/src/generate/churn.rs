@@ -1,4 +1,4 @@
-//! Updates of a set: rules that come, go, come back and are others than before.
+//! Updates of a set: rules are added, removed, added again and replaced.
 
 use wirespeed_rng::Rng;
 
@@ -10,12 +10,12 @@ use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 use crate::update::RuleUpdate;
 
-/// So many updates of a set. A quarter each: a rule goes; one that went comes back; one gets the priority of
-/// another and the next action; one comes that is new, after all others, with the mask of another (now and
-/// then with what the masks of two have in common, which may be a class of its own).
+/// Updates of a set, `count` of them, a quarter each: remove a rule; add a removed rule again; give a rule
+/// the priority of another and the next action; add a new rule after all others, with the mask of another
+/// rule (now and then with the common bits of two masks, which may be a class of its own).
 ///
-/// Each says the number that it is about, so that all of them applied a second time lead to the same set.
-/// Without rules there are none.
+/// Each update has its number, so that applying all of them a second time gives the same set. Without rules
+/// there are no updates.
 pub fn churn<T: Tuple>(rules: &RuleSet<T>, count: usize, seed: u64) -> Vec<RuleUpdate<T>> {
     let known: Vec<_> =
         rules.sorted().into_iter().map(|(number, rule)| (number.get(), rule.clone())).collect();
@@ -28,9 +28,9 @@ pub fn churn<T: Tuple>(rules: &RuleSet<T>, count: usize, seed: u64) -> Vec<RuleU
 }
 
 struct World<T> {
-    /// All that there ever were, under their numbers.
+    /// All rules so far, under their numbers.
     known: Vec<(u32, Rule<T>)>,
-    /// Which of them are there.
+    /// The indices of the rules that are in the set.
     there: Vec<usize>,
     gone: Vec<usize>,
     last: u32,
@@ -84,7 +84,7 @@ impl<T: Tuple> World<T> {
         RuleUpdate::Set(self.last, rule)
     }
 
-    /// A rule that is known, there or not.
+    /// A known rule, in the set or not.
     fn any(&mut self) -> &Rule<T> {
         &self.known[self.rng.index(self.known.len())].1
     }

@@ -1,9 +1,9 @@
-//! 5-tuple sets after the manner of ClassBench: access lists, firewalls and chains, by the shares of prefix
-//! lengths, port ranges and protocols that such sets are known for. No copy of its seeds: for measurements
-//! that are to be compared, take the real ones.
+//! 5-tuple sets in the style of ClassBench: access lists, firewalls and chains, with the typical shares of
+//! prefix lengths, port ranges and protocols. They are not copies of its seeds: for measurements to compare
+//! with others, take the real sets.
 //!
-//! Addresses come from a few networks with many hosts each, so that rules overlap; the more a rule says the
-//! earlier it comes, and the first wins.
+//! Addresses come from a few networks with many hosts each, so that rules overlap. A more specific rule comes
+//! earlier, and the first rule wins.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::{Field, Tuple};
 
-/// What a set is for.
+/// The kind of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An access list: precise destinations, source ports of any number.
@@ -27,10 +27,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Acl, Self::Firewall, Self::Chain];
 
-    /// The name that the command line takes.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Acl => "acl",
@@ -69,7 +69,7 @@ impl FromStr for Kind {
     }
 }
 
-/// Hundredths.
+/// Shares in percent.
 struct Shares {
     /// Addresses of source and destination: any, a short prefix, a network, a subnet, a host.
     addresses: [[u32; 5]; 2],
@@ -79,7 +79,7 @@ struct Shares {
     proto: [u32; 4],
 }
 
-/// So many different rules of a kind; for tuples that have addresses, ports and a protocol.
+/// A set of different rules of a kind, `count` of them, for tuples with addresses, ports and a protocol.
 pub fn classbench<T: Tuple>(kind: Kind, count: usize, seed: u64) -> RuleSet<T> {
     let mut rng = Rng::new(seed);
     let shares = kind.shares();
@@ -116,7 +116,7 @@ pub fn classbench<T: Tuple>(kind: Kind, count: usize, seed: u64) -> RuleSet<T> {
     rules.into_iter().collect()
 }
 
-/// A prefix: of a known network, but for any address and short ones.
+/// A prefix: of a known network, except for any address and short prefixes.
 fn prefix(rng: &mut Rng, field: &Field, shares: &[u32; 5], networks: &[u128]) -> (u128, u128) {
     // In thirty-seconds of the address.
     let (from, to) = [(0, 0), (6, 15), (16, 20), (21, 31), (32, 32)][rng.weighted(shares)];

@@ -1,5 +1,5 @@
-//! Seeded rule sets, traces and updates: what the paper measures with, sets after the manner of ClassBench,
-//! and tuples at the edges of rules.
+//! Seeded rule sets, traces and updates: the paper's sets, sets in the style of ClassBench, and tuples at the
+//! edges of rules.
 
 mod around;
 mod churn;
@@ -18,9 +18,9 @@ use wirespeed_rng::Rng;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
-/// So many tuples, each derived from a rule at random: what the rule doesn't say is at random, too. With
-/// `burst` over 1 each comes that many times in a row on average, as packets of a flow do. Without rules they
-/// are anything.
+/// Tuples, `count` of them, each from a random rule: bits that the rule doesn't look at are random. With
+/// `burst` over 1 each tuple comes that many times in a row on average, like the packets of a flow. Without
+/// rules the tuples are random.
 pub fn tuples<T: Tuple>(rules: &RuleSet<T>, count: usize, burst: f64, seed: u64) -> Vec<T> {
     let mut rng = Rng::new(seed);
     let sorted = rules.sorted();
@@ -40,13 +40,13 @@ pub fn tuples<T: Tuple>(rules: &RuleSet<T>, count: usize, burst: f64, seed: u64)
     tuples
 }
 
-/// Any tuple.
+/// A random tuple.
 pub fn random<T: Tuple>(rng: &mut Rng) -> T {
     let words: Vec<u32> = (0..T::WORDS).map(|_| u32::try_from(rng.bits() >> 32).expect("32 bits")).collect();
     T::from_words(&words)
 }
 
-/// The bits of a value under a mask, and beside it those of another tuple.
+/// The bits of a value under a mask, and the bits of another tuple outside it.
 fn filled<T: Tuple>(value: &T, mask: &T, rest: &T) -> T {
     let mut tuple = *rest;
     for (at, word) in tuple.words_mut().iter_mut().enumerate() {

@@ -1,8 +1,8 @@
 //! [`Synthetic`]: the paper's synthetic sets (sections 6 and 7.3).
 //!
-//! N rules in C classes, F of which are full: each of the others has one rule, and these share the rest
-//! evenly. A tuple of the trace matches C_m classes: rules are made in bundles of so many, one value for all,
-//! each under the mask of another class.
+//! A set has N rules in C classes, of which F are full: each other class has one rule, and the full classes
+//! share the rest evenly. A tuple of the trace matches C_m classes: the generator makes bundles of C_m rules
+//! with one value, each under the mask of another class.
 
 use std::collections::BTreeSet;
 
@@ -14,24 +14,24 @@ use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::{Kind, Tuple};
 
-/// What a set is to be like.
+/// The shape of a set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// The paper's N.
     pub rules: usize,
     /// The paper's C.
     pub classes: usize,
-    /// The paper's F: all classes, where rules are spread evenly.
+    /// The paper's F; all classes if rules are spread evenly.
     pub full: usize,
     /// The paper's C_m.
     pub matching: usize,
 }
 
-/// A shape that no set has.
+/// A shape that no set can have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// A class without a rule, or no full one.
+    /// A class without a rule, or no full class.
     #[error(
         "{rules} rules in {classes} classes, {full} of them full: each class takes a rule, and from 1 to all are full"
     )]
@@ -43,7 +43,7 @@ pub enum ShapeError {
         /// F.
         full: usize,
     },
-    /// More classes than match.
+    /// A number of matching classes that is not possible.
     #[error("a tuple that matches {matching} of {classes} classes")]
     Matching {
         /// C_m.
@@ -56,29 +56,29 @@ pub enum ShapeError {
     Masks {
         /// C.
         classes: usize,
-        /// Masks that there are.
+        /// The number of masks.
         found: usize,
     },
 }
 
 impl Shape {
-    /// So many rules, spread evenly over so many classes, one of which matches a tuple.
+    /// A number of rules, spread evenly over a number of classes; a tuple matches one class.
     pub const fn even(rules: usize, classes: usize) -> Self {
         Self { rules, classes, full: classes, matching: 1 }
     }
 }
 
-/// A synthetic set, and what its traces are made of.
+/// A synthetic set, with the data for its traces.
 #[derive(Clone, Debug)]
 pub struct Synthetic<T: Tuple> {
-    /// The rules: their priorities are of 8 bits, as the paper's.
+    /// The rules. Their priorities have 8 bits, as in the paper.
     pub rules: RuleSet<T>,
-    /// The value of each bundle, and the bits that any of its masks has.
+    /// The value of each bundle, and the union of its masks.
     bundles: Vec<(T, T)>,
 }
 
 impl<T: Tuple> Synthetic<T> {
-    /// A set of a shape.
+    /// The set of a shape.
     pub fn new(shape: Shape, seed: u64) -> Result<Self, ShapeError> {
         let Shape { rules, classes, full, matching } = shape;
         if classes == 0 || full == 0 || full > classes || rules < classes {
@@ -123,8 +123,8 @@ impl<T: Tuple> Synthetic<T> {
         Ok(Self { rules: made.into_iter().collect(), bundles })
     }
 
-    /// So many tuples that match C_m classes each (more only by chance), derived from the rules by setting
-    /// what these don't look at.
+    /// Tuples, `count` of them, that match C_m classes each (more only by chance). Each comes from a rule,
+    /// with the bits that the bundle doesn't look at set at random.
     pub fn trace(&self, count: usize, seed: u64) -> Vec<T> {
         let mut rng = Rng::new(seed);
         let one = |_| {
@@ -135,8 +135,8 @@ impl<T: Tuple> Synthetic<T> {
     }
 }
 
-/// Masks of so many classes: combinations of fields that are wildcards, as the paper has them, and where
-/// there are too few, prefixes of the addresses among them.
+/// The masks of C classes: combinations of fields that are wildcards, as in the paper, and if these are too
+/// few, prefixes of the addresses among them.
 fn masks<T: Tuple>(rng: &mut Rng, classes: usize) -> Result<Vec<T>, ShapeError> {
     /// Bits that make two values of a class differ, but by chance.
     const LEAST: u32 = 32;

@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Over all lanes of all groups entries are best first: the first lane with `tuple & mask == value` in every
-//! word is the answer. Who searches parts of a table at once takes the lowest lane that any part found. A
-//! lane without an entry has number and priority 0, and matches nothing: its mask is 0 and its values are all
-//! ones. Were one of number 0 to match, lookups would pass it by. Priorities are not read by a lookup.
+//! word is the answer. A search of several parts of a table at once takes the lowest lane that any part
+//! found. A lane without an entry has number and priority 0, and matches nothing: its mask is 0 and its
+//! values are all ones. A lookup ignores a match with number 0. Lookups do not read priorities.
 
 use std::marker::PhantomData;
 
@@ -20,7 +20,7 @@ use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, SectionId, Table
 use crate::rank::RuleNumber;
 use crate::tuple::Tuple;
 
-/// What holds for all.
+/// The head: values for the whole table.
 pub const HEAD: SectionId = SectionId(0);
 /// Values and masks.
 pub const ENTRIES: SectionId = SectionId(1);
@@ -29,9 +29,9 @@ pub const NUMBERS: SectionId = SectionId(2);
 /// Priorities of rules.
 pub const PRIORITIES: SectionId = SectionId(3);
 
-/// Where the head holds the words of a tuple.
+/// The element of the head that holds the number of words of a tuple.
 pub const WORDS_AT: usize = 0;
-/// Where the head holds the groups in use.
+/// The element of the head that holds the number of groups in use.
 pub const GROUPS_AT: usize = 1;
 const HEAD_LEN: u64 = 2;
 
@@ -65,7 +65,7 @@ impl<T: Tuple> LinearTable<T> {
         Self { image, tuple: PhantomData }
     }
 
-    /// What lookups read.
+    /// The part of the table that lookups read.
     #[inline]
     pub(super) fn view(&self) -> View<'_> {
         let entries = self.image.section::<u32>(ENTRIES);

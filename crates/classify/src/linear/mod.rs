@@ -1,14 +1,14 @@
-//! Linear search (the paper's section 4.1, Algorithms 1 to 3): a tuple is compared with entry after entry.
+//! Linear search (the paper's section 4.1, Algorithms 1 to 3) compares a tuple with entry after entry.
 //!
-//! The paper goes through all rules and keeps the best that matches; here they lie best first, so that the
-//! first that matches is the answer and a search can stop. What makes it fast enough for a thousand rules is
-//! that 16 entries are compared at once, a word of each in a vector. For sets of more than a few thousand
-//! rules any other engine is better; for a few dozen this one is.
+//! The paper goes through all rules and keeps the best that matches. Here the best entry is first, so that
+//! the first match is the answer and the search can stop. It is fast enough for a thousand rules because a
+//! vector compares a word of 16 entries at once. For sets of more than a few thousand rules any other engine
+//! is better; for a few dozen rules this engine is better.
 //!
-//! Updates keep the order: entries lie in groups of 16 lanes that are left a little empty, so that one that
-//! comes moves those after it in its group. A group that is full shares with its neighbours, as many as it
-//! takes until they are less than full (a packed-memory array), and a table where all are is outgrown. See
-//! [`layout`] for the sections.
+//! Updates keep the order. Entries lie in groups of 16 lanes with a few free lanes, so that a new entry moves
+//! only the entries after it in its group. A full group shares its entries with its neighbours, as many as it
+//! takes until they have free lanes (a packed-memory array). If all groups are full, the table is outgrown.
+//! See [`layout`] for the sections.
 //!
 //! Measured on one core of a Zen 4 by AVX-512 (`benches/classify_speed.rs`, batches of 8,192; a shared
 //! machine, so take ratios):

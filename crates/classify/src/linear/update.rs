@@ -53,7 +53,7 @@ impl<T: Tuple> Linear<T> {
         Ok(())
     }
 
-    /// What is to be written.
+    /// The writes of the patch.
     fn writes(&mut self) -> PatchBuilder {
         let mut patch = PatchBuilder::new();
         let used = self.order.used();

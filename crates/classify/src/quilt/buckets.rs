@@ -45,7 +45,7 @@ struct Ranks([u64; LANES]);
 /// A bucket, in full.
 pub(super) type Contents<T> = Vec<(Cell<T>, Rank)>;
 
-/// Groups are asked for so many before.
+/// The number of groups between a prefetch and its use.
 const AHEAD: usize = 32;
 /// Cells that a bucket may have.
 pub(super) const MOST_CELLS: usize = MOST_GROUPS * LANES;
@@ -66,7 +66,7 @@ pub(super) const fn has_more(groups: usize) -> bool {
 }
 
 impl<T: Tuple> Buckets<T> {
-    /// None yet, with room for as much as an image can hold.
+    /// Empty, with the largest capacity of an image.
     pub(super) fn new() -> Self {
         Self {
             cells: HugeVec::new(),
@@ -252,7 +252,7 @@ impl<T: Tuple> Buckets<T> {
         }
     }
 
-    /// Asks for a cell.
+    /// Prefetches a cell.
     #[inline]
     pub(super) fn fetch_cell(&self, lane: usize) {
         // Two blocks are in a line.

@@ -1,5 +1,5 @@
-//! Which cells are scanned whatever the plan: mixed ones, which no bucket holds, and those that fix the same
-//! bits to the same value as many others do, so that no hash tells them apart.
+//! The cells that are scanned under every plan: mixed cells, which no bucket holds, and cells that fix the
+//! same bits to the same value as many others do, so that no hash tells them apart.
 
 use super::buckets::MOST_CELLS;
 use super::cell::{Cell, Form};

@@ -15,11 +15,11 @@ pub(super) struct Directories {
     dirty: Dirty,
 }
 
-/// Slots are asked for so many before.
+/// The number of slots between a prefetch and its use.
 const AHEAD: usize = 64;
 
 impl Directories {
-    /// None yet, with room for as much as an image can hold.
+    /// Empty, with the largest capacity of an image.
     pub(super) fn new() -> Self {
         Self { slots: HugeVec::new(), space: Space::new(u32::MAX >> 1), dirty: Dirty::default() }
     }
@@ -73,7 +73,7 @@ impl Directories {
         self.space.give(base, bits as usize);
     }
 
-    /// Asks for a slot.
+    /// Prefetches a slot.
     #[inline]
     pub(super) fn fetch(&self, at: usize) {
         prefetch(&self.slots, at);

@@ -1,5 +1,5 @@
-//! [`Full`]: why a table takes no more.
+//! [`Full`]: the reason why a table is full.
 
-/// What ran out.
+/// The part of the table that is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full(pub(super) &'static str);

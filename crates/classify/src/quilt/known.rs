@@ -75,7 +75,7 @@ impl<T> Shared<T> {
 }
 
 impl<T: Tuple> Known<T> {
-    /// None yet.
+    /// Empty.
     pub(super) fn new(seeded: Seeded) -> Self {
         Self { index: Index::new(), shared: Vec::new(), free: Vec::new(), pairs: Pairs::new(seeded) }
     }

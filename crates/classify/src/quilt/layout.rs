@@ -24,7 +24,7 @@
 //! cells are compared after all layers, group by group in their order, until no later one has a rank above
 //! what was found; a group that has none is passed over.
 //!
-//! A cell that isn't there may match: its rank is that of no rule. Layers from L on and groups of scanned
+//! An empty cell may match: its rank is that of no rule. Layers from L on and groups of scanned
 //! cells from G on are not read.
 
 use std::marker::PhantomData;
@@ -37,7 +37,7 @@ use super::hash::{MOST_WORDS, Seeds};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 
-/// What holds for all.
+/// The head: values for the whole table.
 pub const HEAD: SectionId = SectionId(0);
 /// Masks and directories.
 pub const LAYERS: SectionId = SectionId(1);
@@ -54,17 +54,17 @@ pub const SCAN: SectionId = SectionId(6);
 /// Ranks of scanned cells.
 pub const SCAN_RANKS: SectionId = SectionId(7);
 
-/// Where the head holds the words of a tuple.
+/// The element of the head that holds the number of words of a tuple.
 pub const WORDS_AT: usize = 0;
-/// Where the head holds the layers in use.
+/// The element of the head that holds the number of layers in use.
 pub const COUNT_AT: usize = 1;
-/// Where the head holds the factor.
+/// The element of the head that holds the factor.
 pub const FACTOR_AT: usize = 2;
-/// Where the head holds S.
+/// The element of the head that holds S.
 pub const SHIFT_AT: usize = 3;
-/// Where the head's keys begin.
+/// The first element of the keys in the head.
 pub const KEYS_AT: usize = 4;
-/// Where the head holds the groups of scanned cells in use.
+/// The element of the head that holds the number of groups of scanned cells in use.
 pub const SCAN_AT: usize = KEYS_AT + MOST_WORDS / 2;
 /// Elements of the head.
 pub const HEAD_LEN: usize = SCAN_AT + 1;
@@ -75,9 +75,9 @@ pub const LANES: usize = 4;
 pub const LAYERS_AT_ONCE: usize = 4;
 /// Groups of a bucket at most.
 pub const MOST_GROUPS: usize = 4;
-/// Where a layer's record holds the bound of ranks.
+/// The element of a layer's record that holds the bound of ranks.
 pub const REST_AT: usize = 1;
-/// Where a layer's record holds the mask.
+/// The element of a layer's record that holds the mask.
 pub const MASK_AT: usize = 2;
 
 /// Bits of a group's index.
@@ -228,7 +228,7 @@ pub struct QuiltTable<T> {
     tuple: PhantomData<fn() -> T>,
 }
 
-/// What lookups read.
+/// The part of the table that lookups read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct View<'t> {
     pub(super) head: &'t [u64],
@@ -308,7 +308,7 @@ impl<T: Tuple> QuiltTable<T> {
         self.view().count()
     }
 
-    /// What it hashes with.
+    /// The keys of its hash.
     pub fn seeds(&self) -> Seeds {
         self.view().seeds()
     }
@@ -330,7 +330,7 @@ impl<T: Tuple> QuiltTable<T> {
     }
 }
 
-/// How large an image is.
+/// The sizes of an image.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) layers: u64,

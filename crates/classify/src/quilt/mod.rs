@@ -1,33 +1,34 @@
-//! Quilt: tuple search of our own, over few merged classes whose keys are all tried at once.
+//! Quilt: a tuple search of this project. It has few merged classes and tries their keys all at once.
 //!
 //! Tuple search has a hash table for each mask, and real rule sets have hundreds of masks. TupleMerge (Daly
-//! et al., 2019) puts rules under coarser masks that many share. Quilt does that too, and is made so that a
-//! probe that finds nothing costs next to nothing:
+//! et al., 2019) puts rules under coarser masks that many share. Quilt does that too, and makes a
+//! probe that finds nothing very cheap:
 //!
 //! 1. A *layer* is a merged class: a mask, and a directory of 32-bit slots that its hash leads to. A slot
 //!    names a *bucket* and has a filter of 8 bits, 4 of which each key sets. Layers are tried for 16 tuples
-//!    at once in vectors: mask, hash, slot, filter. What gets through is a list of candidates, most of which
+//!    at once in vectors: mask, hash, slot, filter. The result is a list of candidates, most of which
 //!    hold a rule of the tuple's key.
-//! 2. A bucket is one to four groups of four cells. All of a group are compared at once: two vectors for
-//!    tuples of 4 words.
+//! 2. A bucket is one to four groups of four cells. All cells of a group are compared at once: two vectors
+//!    for tuples of 4 words.
 //! 3. A *cell* is a rule in full. Where each 16 bits of a rule are a range (prefixes and ranges of ports
 //!    are), the cell is the least number and the span of each, so that ranges need no expansion; else it is a
 //!    value and a mask. A rule with a range of addresses is a few cells: the range is cut where its upper
 //!    bits change (`regions`).
 //! 4. Cells that no hash tells apart are *scanned*: those of wide ranges, which fix no bits, or the same ones
 //!    as many others do, and those of masks that few rules share, where there would be a layer for each.
-//!    After the layers a tuple is held against 16 of them at a time, the best first. Ordinary sets have none.
+//!    After the layers a tuple is compared with 16 of them at a time, the best first. Ordinary sets have
+//!    none.
 //!
-//! Which masks are merged follows from the rules (`plan`, `tune`): the mask that can take the most rules,
-//! without many in a bucket, comes first, then that which can take the most of the others, and so on. A rule
-//! that comes goes to the most specific layer that has room in the rule's bucket, or into a new layer, or is
-//! scanned where there are many layers. Buckets hold 16 cells at most, equal cells are one, and hashing is
-//! seeded. The worst that chosen rules can do is to be scanned, all of them:
-//! `cargo bench -p wirespeed-classify --bench hostile_speed` says how fast that is.
+//! The rules decide the masks to merge (`plan`, `tune`): the mask that can take the most rules without many
+//! in a bucket comes first, then the mask that can take the most of the other rules, and so on. A new rule
+//! goes to the most specific layer with space in the rule's bucket, or into a new layer. It is scanned where
+//! there are many layers. Buckets hold 16 cells at most, equal cells are one, and hashing is seeded. In the
+//! worst case an attacker's rules are all scanned: `cargo bench -p wirespeed-classify --bench hostile_speed`
+//! measures that case.
 //!
-//! A lookup goes through layers by four, and ends where what it found beats all rules of those left. Each
-//! slot says how high the best rule of its bucket is, and a bucket below what was found is passed over. GPUs
-//! read the same image (`kernels/quilt.cuh`).
+//! A lookup goes through layers by four, and ends when its best rule beats all rules of the layers left. Each
+//! slot has the height of its bucket's best rank ([`layout`]), and a lookup skips a bucket below its best
+//! rule. GPUs read the same image (`kernels/quilt.cuh`).
 //!
 //! Measured on one core of a Zen 4 (ClassBench sets and traces, answers held against their truth, batches of
 //! 1,024; `cargo bench -p wirespeed-classify --bench quilt_speed`; a shared machine, so take ratios; the

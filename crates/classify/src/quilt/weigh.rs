@@ -6,7 +6,7 @@ use super::layout::{Slot, height};
 use super::store::Store;
 use crate::tuple::Tuple;
 
-/// What lookups read.
+/// The part of the table that lookups read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) layers: u64,

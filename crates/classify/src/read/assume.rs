@@ -1,13 +1,13 @@
-//! [`Assumptions`]: facts about packets that no tuple holds, as the user states them.
+//! [`Assumptions`]: facts about packets that are not in a tuple, as the user states them.
 //!
-//! A firewall asks for more than header fields: the state of a connection, the interface, a mark, a rate. Who
-//! knows these of the packets in question says so, `ct=new` or `in=eth0`, and rules that depend on them are
-//! read as they are for such packets.
+//! A firewall looks at more than header fields: the state of a connection, the interface, a mark, a rate. A
+//! user who knows these for the packets in question states them, `ct=new` or `in=eth0`. Rules that depend on
+//! them are then read as they are for such packets.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A fact about packets that no tuple holds.
+/// A fact about packets that is not in a tuple.
 ///
 /// ```
 /// use wirespeed_classify::read::Assumption;
@@ -24,56 +24,56 @@ pub struct Assumption {
     value: String,
 }
 
-/// What an [`Assumption`] is about.
+/// The subject of an [`Assumption`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum AssumptionKey {
-    /// The state of the packet's connection: `new`, `established`, `related`, `invalid` or `untracked`; with
-    /// `+snat` or `+dnat` behind it where its addresses are translated, else they aren't. With any state but
-    /// the last, packets come without later fragments, as connection tracking puts these together first.
+    /// The state of the packet's connection: `new`, `established`, `related`, `invalid` or `untracked`. A
+    /// `+snat` or `+dnat` after it says that the addresses are translated; otherwise they aren't. In every
+    /// state but `untracked` packets have no later fragments, because connection tracking reassembles them.
     Ct,
     /// The direction of the packet within its connection: `original` or `reply`.
     CtDirection,
-    /// The interface that the packet came in by.
+    /// The interface on which the packet came in.
     In,
-    /// The interface that the packet leaves by.
+    /// The interface on which the packet leaves.
     Out,
     /// The packet's mark, a number, as it is before the first rule.
     Mark,
-    /// The connection's mark, a number, as it is before the first rule. No rule of iptables or nft that asks
-    /// for it meets a packet that is untracked or invalid, as that has no connection.
+    /// The connection's mark, a number. A packet that is untracked or invalid has no connection: no rule of
+    /// iptables or nft with a condition on this mark matches it.
     CtMark,
-    /// The zone of connections that the packet's connection was looked up in, a number of 16 bits. Rules of
-    /// nft and flows of Open vSwitch ask for it; those of nft meet no packet that has no connection.
+    /// The zone in which the packet's connection was looked up, a number of 16 bits. Rules of nft and flows
+    /// of Open vSwitch have conditions on it; those of nft match no packet without a connection.
     CtZone,
-    /// Whether rates are `under` all limits, or `over` them. Counts of hits in lists of recent sources are
-    /// such limits.
+    /// Whether rates are `under` all limits, or `over` them. Hit counts in lists of recent sources are such
+    /// limits.
     Limit,
-    /// What the destination address is to the machine: `local`, `unicast`, `broadcast`, `multicast`,
+    /// The type of the destination address for the machine: `local`, `unicast`, `broadcast`, `multicast`,
     /// `anycast`, `blackhole`, `unreachable`, `prohibit`, `throw`, `nat`, `xresolve` or `unspec`.
     DstType,
-    /// What the source address is to the machine, by the words of [`DstType`](Self::DstType).
+    /// The type of the source address for the machine, with the values of [`DstType`](Self::DstType).
     SrcType,
-    /// What the frame's destination is: `unicast`, `broadcast` or `multicast`.
+    /// The type of the frame's destination: `unicast`, `broadcast` or `multicast`.
     PacketType,
     /// The TCP flags that are set, joined by `+`: `syn`, `syn+ack`; or `none`. They are `fin`, `syn`, `rst`,
     /// `psh`, `ack`, `urg`, `ece` and `cwr`.
     TcpFlags,
-    /// Whether the packet is a fragment other than the first, one without ports: `yes` or `no`.
+    /// Whether the packet is a fragment other than the first, which has no ports: `yes` or `no`.
     Fragment,
 }
 
-/// Text that is no assumption, or one that contradicts another.
+/// Text that is not an assumption, or an assumption that contradicts another.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AssumptionError {
     /// Text without `=`.
     #[error("{0:?} is not of the form KEY=VALUE, such as ct=new")]
     Form(String),
-    /// A key that there is not.
+    /// A key that is not known.
     #[error("nothing can be assumed of {0:?}: the keys are {all}", all = keys())]
     Key(String),
-    /// A value that the key doesn't have.
+    /// A value that the key can't have.
     #[error("{key} can't be {value:?}: it is {}", .key.values())]
     Value {
         /// The key.
@@ -86,13 +86,13 @@ pub enum AssumptionError {
     Contradiction(Assumption, Assumption),
 }
 
-/// The assumptions under which rules are read: one for each key at most.
+/// The assumptions under which rules are read: at most one for each key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Assumptions(Vec<Assumption>);
 
-/// States of connections.
+/// The states of connections.
 const STATES: [&str; 5] = ["new", "established", "related", "invalid", "untracked"];
-/// What an address is to a machine, by the names of `RTN_*`.
+/// The types of addresses, by the names of `RTN_*`.
 const ADDRESS_TYPES: [&str; 12] = [
     "local",
     "unicast",
@@ -111,7 +111,7 @@ const ADDRESS_TYPES: [&str; 12] = [
 const FLAGS: [&str; 8] = ["fin", "syn", "rst", "psh", "ack", "urg", "ece", "cwr"];
 
 impl AssumptionKey {
-    /// All of them.
+    /// All keys.
     pub const ALL: [Self; 13] = [
         Self::Ct,
         Self::CtDirection,
@@ -128,7 +128,7 @@ impl AssumptionKey {
         Self::Fragment,
     ];
 
-    /// The name that it is given by.
+    /// The name in `KEY=VALUE`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Ct => "ct",
@@ -147,7 +147,7 @@ impl AssumptionKey {
         }
     }
 
-    /// An assumption of it that many packets fit, such as `ct=new`: for messages that say how one is stated.
+    /// An assumption that many packets fit, such as `ct=new`, as an example in messages.
     pub const fn example(self) -> &'static str {
         match self {
             Self::Ct => "ct=new",
@@ -166,7 +166,7 @@ impl AssumptionKey {
         }
     }
 
-    /// What its values are, in words.
+    /// The values, as text for people.
     pub fn values(self) -> String {
         match self {
             Self::In | Self::Out => "the name of an interface".to_owned(),
@@ -192,7 +192,7 @@ impl AssumptionKey {
         }
     }
 
-    /// A value in its normal form; `None` where the key doesn't have it.
+    /// A value in its normal form; `None` if the key can't have it.
     fn normal(self, value: &str) -> Option<String> {
         match self {
             Self::In | Self::Out => is_interface(value).then(|| value.to_owned()),
@@ -215,18 +215,18 @@ impl fmt::Display for AssumptionKey {
 }
 
 impl Assumption {
-    /// An assumption of a value that the key has.
+    /// An assumption of a value that the key can have.
     pub fn new(key: AssumptionKey, value: &str) -> Result<Self, AssumptionError> {
         let wrong = || AssumptionError::Value { key, value: value.to_owned() };
         Ok(Self { key, value: key.normal(value).ok_or_else(wrong)? })
     }
 
-    /// What it is about.
+    /// The subject.
     pub const fn key(&self) -> AssumptionKey {
         self.key
     }
 
-    /// What is assumed of that, in its normal form.
+    /// The value, in its normal form.
     pub fn value(&self) -> &str {
         &self.value
     }
@@ -259,12 +259,12 @@ impl fmt::Display for Assumption {
 }
 
 impl Assumptions {
-    /// Assumptions, no two of which may contradict each other.
+    /// A list of assumptions. An error if two of them contradict each other.
     pub fn new(all: impl IntoIterator<Item = Assumption>) -> Result<Self, AssumptionError> {
         all.into_iter().try_fold(Self::default(), Self::with)
     }
 
-    /// Adds one more, which may not contradict the others.
+    /// Adds an assumption. An error if it contradicts another.
     pub fn with(mut self, assumption: Assumption) -> Result<Self, AssumptionError> {
         match self.get(assumption.key) {
             Some(before) if *before == assumption => {}
@@ -274,12 +274,12 @@ impl Assumptions {
         Ok(self)
     }
 
-    /// What is assumed of a key.
+    /// The assumption on a key.
     pub fn get(&self, key: AssumptionKey) -> Option<&Assumption> {
         self.0.iter().find(|assumption| assumption.key == key)
     }
 
-    /// All of them, in the order in which they were given.
+    /// All assumptions, in the order in which they were given.
     pub fn iter(&self) -> impl Iterator<Item = &Assumption> {
         self.0.iter()
     }
@@ -290,7 +290,7 @@ impl Assumptions {
     }
 }
 
-/// A name that Linux takes for an interface (`dev_valid_name`).
+/// Whether Linux accepts the name for an interface (`dev_valid_name`).
 fn is_interface(name: &str) -> bool {
     let is_odd = |c: char| c.is_whitespace() || matches!(c, '/' | ':' | '+' | '*' | '"');
     (1..16).contains(&name.len()) && !matches!(name, "." | "..") && !name.contains(is_odd)

@@ -1,9 +1,8 @@
 //! ClassBench filters: `@SRC/LEN DST/LEN FROM : TO FROM : TO PROTO/MASK FLAGS/MASK`.
 //!
-//! The flags (of TCP) are no part of a 5-tuple; filters that look at some are taken without them, as the
-//! lists of right answers that are in use have it, and [counted](super::RuleReport::widened). An answer that
-//! is one of these [is in doubt](super::Doubts::widened). The flags may be absent; anything else is no
-//! filter.
+//! The TCP flags are not a part of a 5-tuple. The reader ignores the flags of a filter, as the lists of right
+//! answers in use do, and [counts](super::RuleReport::widened) such filters. An answer that is such a filter
+//! [is in doubt](super::Doubts::widened). The flags may be absent. Any other line is not a filter.
 
 use wirespeed_input::Input;
 
@@ -35,7 +34,7 @@ pub(super) fn read<T: Tuple>(
             Ok(())
         });
         taken.inspect_err(|fault| {
-            // It could have been any filter, at this place.
+            // The line could be any filter, at this place.
             let before = file.rules.last_number().saturating_add(1);
             let (rule, effect) = (Rule::new(Pattern::all(), 0, 0), Effect::Any);
             let why = LeftOut { line: at, why: fault.why().to_owned(), text: text.to_owned() };
@@ -44,7 +43,7 @@ pub(super) fn read<T: Tuple>(
     })
 }
 
-/// A filter, and the flags that it looks at, where it looks at some.
+/// A filter, and the flags that it looks at, if any.
 fn filter<T: Tuple>(line: &str) -> Result<(Rule<T>, Option<&str>), Fault> {
     let bad = || Fault::bad("not a filter of ClassBench");
     let (fields, flags) = parts(line).ok_or_else(bad)?;
@@ -55,7 +54,7 @@ fn filter<T: Tuple>(line: &str) -> Result<(Rule<T>, Option<&str>), Fault> {
     Ok((all.rule().map_err(Fault::bad)?, flags))
 }
 
-/// The five fields as a tuple reads them, and the flags where their mask has some.
+/// The five fields as text for a tuple, and the flags if their mask is not empty.
 fn parts(line: &str) -> Option<([String; 5], Option<&str>)> {
     let mut words = line.strip_prefix('@')?.split_whitespace();
     let mut address = || {

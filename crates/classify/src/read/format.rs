@@ -1,4 +1,4 @@
-//! [`RuleFormat`]: how rules are written, by name, and how each way is told from the others.
+//! [`RuleFormat`]: the formats of rules, by name, and how a reader recognises them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,11 +7,11 @@ use wirespeed_input::Input;
 
 use super::report::ReadError;
 
-/// How rules are written; see [`read`](super).
+/// A format of rules; see [`read`](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RuleFormat {
-    /// A rule in words on each line.
+    /// A rule as text on each line.
     Plain,
     /// ClassBench filters.
     ClassBench,
@@ -24,7 +24,7 @@ pub enum RuleFormat {
 }
 
 impl RuleFormat {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 5] = [Self::Plain, Self::ClassBench, Self::Ovs, Self::Iptables, Self::Nft];
 
     /// The name that the command line takes.
@@ -45,7 +45,7 @@ impl fmt::Display for RuleFormat {
     }
 }
 
-/// Text that names no format.
+/// Text that is not the name of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no format of rules is called {0:?}: there are plain, classbench, ovs, iptables and nft")]
 pub struct UnknownFormat(String);
@@ -59,10 +59,11 @@ impl FromStr for RuleFormat {
     }
 }
 
-/// Bytes by which a format is recognised, at most.
+/// The most bytes in which a format is recognised.
 const LOOK_AHEAD: usize = 16 << 10;
 
-/// Tells the format by the first line that is neither blank nor a comment; a file without one is plain.
+/// Recognises the format from the first line that is neither blank nor a comment. A file without such a line
+/// is plain.
 pub(super) fn recognise(input: &mut Input<'_>) -> Result<RuleFormat, ReadError> {
     let name = input.name().to_owned();
     let (start, _) = input.look_ahead(LOOK_AHEAD);

@@ -6,21 +6,20 @@
 //!                                                                └────────► updates
 //! ```
 //!
-//! | format | what it is | order among rules |
+//! | format | content | order of rules |
 //! |---|---|---|
-//! | `plain` | a rule in words on each line, as [`Rule`] writes itself, with `number=N` where numbers are not consecutive | priority |
+//! | `plain` | a rule as text on each line, as [`Rule`] writes it, with `number=N` where numbers are not consecutive | priority |
 //! | `classbench` | filters of ClassBench | the first wins |
 //! | `ovs` | `ovs-ofctl dump-flows`, and flows without statistics | priority, 32768 where it isn't given |
 //! | `iptables` | `iptables-save` and `ip6tables-save`, one chain with all that it jumps to | the first wins, the chain's policy last |
 //! | `nft` | `nft -j list ruleset`, one chain | the first wins, the chain's policy last |
 //!
-//! A line that is no rule at all, or not understood, is an error that says its place.
-//! [`ReadOptions::lenient`] leaves it out instead, and tells its line and the reason. A rule of a firewall
-//! may also ask for what no tuple holds: the state of a connection, an interface, a rate. The user can state
-//! such facts as [`Assumptions`]; a rule that nothing is known of is [left out](RuleReport::left_out), and
-//! the [`Doubts`] of the file tell which answers it could change. Whether that is of use, the caller decides.
-//! A port may be given by the name of a service that IANA has registered, such as `ssh`. A rule with another
-//! name is left out.
+//! A line that is not a rule is an error with its line number. [`ReadOptions::lenient`] leaves it out
+//! instead, and reports its line and the reason. A rule of a firewall may also depend on facts outside a
+//! tuple: the state of a connection, an interface, a rate. The user can state such facts as [`Assumptions`].
+//! A rule that still depends on unknown facts is [left out](RuleReport::left_out), and the [`Doubts`] of the
+//! file find the answers that it could change. A port may be given by the name of a service that IANA has
+//! registered, such as `ssh`. A rule with another name is left out.
 //!
 //! ```
 //! use wirespeed_classify::Ipv4Tuple;

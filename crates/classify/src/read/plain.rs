@@ -1,4 +1,4 @@
-//! The plain form: a rule in words on each line, with `number=N` where numbers are not consecutive.
+//! The plain form: a rule as text on each line, with `number=N` where numbers are not consecutive.
 
 use wirespeed_input::Input;
 
@@ -25,7 +25,7 @@ fn take<T: Tuple>(line: &str, file: &mut RuleFile<T>) -> Result<(), Fault> {
     put.map(|_| ()).map_err(Fault::bad)
 }
 
-/// The number that a line says first, if it does, and the rest.
+/// The number at the start of a line, if there is one, and the rest of the line.
 pub(super) fn numbered(line: &str) -> Result<(Option<u32>, &str), Fault> {
     let Some(rest) = line.strip_prefix("number=") else { return Ok((None, line)) };
     let (number, rest) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));

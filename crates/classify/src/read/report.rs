@@ -1,4 +1,4 @@
-//! [`RuleReport`]: the finds of a reading, and the rules that it left out.
+//! [`RuleReport`]: the result of a reading, and the rules that it left out.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use wirespeed_input::{Input, Line, plural};
 use super::assume::{Assumption, AssumptionKey};
 use super::format::RuleFormat;
 
-/// What a reading found. Displays as a few lines for people.
+/// The result of a reading. Displays as a few lines for people.
 #[derive(Clone, Debug)]
 pub struct RuleReport {
     /// The file.
@@ -17,34 +17,33 @@ pub struct RuleReport {
     pub format: RuleFormat,
     /// Lines, or elements of JSON.
     pub records: u64,
-    /// Rules taken.
+    /// The rules that were read.
     pub rules: usize,
-    /// The patterns that these were expanded to.
+    /// The patterns that the rules were expanded to.
     pub entries: u64,
-    /// Rules of chains or tables that were not asked for.
+    /// Rules of chains or tables that the user did not choose.
     pub elsewhere: u64,
-    /// Rules of what was asked for that give no verdict and change nothing that others look at: they count or
-    /// log.
+    /// Rules without a verdict in the chosen part that change nothing for other rules: they count or log.
     pub without_verdict: u64,
-    /// Rules that were taken without a condition that no tuple holds: filters of ClassBench that look at TCP
-    /// flags. Answers that are one of these [are in doubt](super::Doubts::widened).
+    /// Rules that were read without a condition that no tuple holds: filters of ClassBench that look at TCP
+    /// flags. Answers that are such a rule [are in doubt](super::Doubts::widened).
     pub widened: u64,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,
-    /// What would have to be assumed for rules to be taken that were not.
+    /// Assumptions with which rules could be read that were left out.
     pub would_help: BTreeSet<AssumptionKey>,
-    /// What was not taken, in order.
+    /// The rules that were left out, in order.
     pub left_out: Vec<LeftOut>,
 }
 
-/// A rule that was not taken, or not for sure.
+/// A rule that was left out, or that is uncertain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Its line, or its place among the elements of JSON, from 1.
+    /// The line, or the number of the JSON element, from 1.
     pub line: u64,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// What it says.
+    /// The text of the rule.
     pub text: String,
 }
 
@@ -56,7 +55,7 @@ impl fmt::Display for LeftOut {
 
 impl fmt::Display for RuleReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// How many are shown.
+        /// The number of rules that are shown.
         const SHOWN: usize = 10;
         let Self {
             name,
@@ -102,11 +101,11 @@ impl fmt::Display for RuleReport {
     }
 }
 
-/// Why a file could not be read.
+/// The reason why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The file can't be opened, or not decompressed.
+    /// The file can't be opened or decompressed.
     #[error(transparent)]
     Open(#[from] wirespeed_input::OpenError),
     /// The operating system refused, or the compressed data is damaged.
@@ -114,56 +113,56 @@ pub enum ReadError {
     Io {
         /// The file.
         name: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Something in it is no rule.
+    /// A line that is not a rule.
     #[error("{name}:{line}: {why}: {text:?}")]
     Bad {
         /// The file.
         name: String,
-        /// The line, or the place among the elements of JSON, from 1.
+        /// The line, or the number of the JSON element, from 1.
         line: u64,
-        /// What is wrong.
+        /// The reason.
         why: String,
-        /// What it says.
+        /// The text of the line.
         text: String,
     },
-    /// What was asked for isn't there, or several things are that could be meant.
+    /// The user's choice is not in the file, or the file has several things that the user can choose.
     #[error("{name}: {why}")]
     Choice {
         /// The file.
         name: String,
-        /// What there is to choose.
+        /// The choices.
         why: String,
     },
-    /// The rules would become more than are allowed, once jumps, lists and ranges are written out.
+    /// The rules are more than allowed, after jumps, lists and ranges are written out.
     #[error("{name}: written out it makes at least {found} {what}, {limit} are allowed")]
     TooMany {
         /// The file.
         name: String,
         /// Rules or patterns.
         what: &'static str,
-        /// How many there were when that was found out.
+        /// The number when reading stopped.
         found: u64,
-        /// How many may be.
+        /// The largest number allowed.
         limit: u64,
     },
-    /// The file is of no format that is known.
+    /// A file whose format is not known.
     #[error("{name}: not recognised as rules: {start:?}")]
     UnknownFormat {
         /// The file.
         name: String,
-        /// How it starts.
+        /// The start of the file.
         start: String,
     },
 }
 
-/// What a line came to.
+/// The reason why a line gave no rule.
 pub(super) enum Fault {
-    /// A rule, and one that can't be expressed.
+    /// A rule that can't be expressed.
     LeftOut(String),
-    /// No rule.
+    /// Not a rule.
     Bad(String),
 }
 
@@ -183,7 +182,7 @@ impl Fault {
     }
 }
 
-/// The report in the making.
+/// The report while a file is read.
 #[derive(Debug)]
 pub(super) struct Reading {
     pub(super) report: RuleReport,
@@ -209,7 +208,7 @@ impl Reading {
         Self { report, lenient }
     }
 
-    /// Gives each line that is neither blank nor a comment to a parser, and takes what it came to.
+    /// Gives each line that is neither blank nor a comment to a parser, and handles its result.
     pub(super) fn each_line(
         &mut self,
         input: &mut Input<'_>,
@@ -227,8 +226,8 @@ impl Reading {
         self.each_record(input, |at, line, report| parse(at, line?, report))
     }
 
-    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1, and takes
-    /// what it came to. A line that is too long is given as the fault that it is.
+    /// Gives each line that is neither blank nor a comment to a parser, with its number from 1, and handles
+    /// the parser's result. For a line that is too long the parser gets the fault.
     pub(super) fn each_record(
         &mut self,
         input: &mut Input<'_>,
@@ -260,7 +259,7 @@ impl Reading {
         }
     }
 
-    /// Takes a fault of a record.
+    /// Handles a fault of a record.
     pub(super) fn fault(&mut self, fault: Fault, line: u64, text: &str) -> Result<(), ReadError> {
         const SHOWN: usize = 200;
         let text: String = text.chars().take(SHOWN).collect();

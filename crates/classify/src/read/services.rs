@@ -1,8 +1,8 @@
 //! Ports by the names of their services.
 //!
-//! The names, protocols and numbers are those of the registry that IANA keeps ("Service Name and Transport
-//! Protocol Port Number Registry", RFC 6335), where `/etc/services` of systems has its entries from. Each
-//! name has one number for all of its protocols. A name that isn't here may be of the machine's own.
+//! The names, protocols and numbers are from the registry of IANA ("Service Name and Transport Protocol Port
+//! Number Registry", RFC 6335), which is also the source of `/etc/services`. Each name has one number for all
+//! of its protocols. A name that is not here may belong to the machine.
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
@@ -96,7 +96,7 @@ const SERVICES: [(&str, &[u8], u16); 83] = [
     ("git", &[TCP, UDP], 9418),
 ];
 
-/// The port of a service, if it is registered for the protocol; for any where none is asked for.
+/// The port of a service, if it is registered for the protocol; without a protocol, for any.
 pub(super) fn port(name: &str, protocol: Option<u8>) -> Option<u16> {
     let (_, protocols, port) = SERVICES.iter().find(|(known, ..)| *known == name)?;
     protocol.is_none_or(|wanted| protocols.contains(&wanted)).then_some(*port)

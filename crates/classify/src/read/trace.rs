@@ -1,5 +1,5 @@
-//! Traces: tuples to look up, in order. Each line is one in words, or five decimal numbers as ClassBench
-//! writes them (source, destination, ports, protocol; numbers that come after these are passed over).
+//! Traces: tuples to look up, in order. Each line is a tuple as text, or five decimal numbers as ClassBench
+//! writes them (source, destination, ports, protocol). Numbers after these are ignored.
 
 use std::io::Read;
 
@@ -50,7 +50,7 @@ fn read<T: Tuple>(mut input: Input<'_>, options: &ReadOptions) -> Result<(Vec<T>
     Ok((tuples, reading.report))
 }
 
-/// The tuple that a line of a trace says: in words, or in columns.
+/// The tuple of a line of a trace: as fields, or as columns.
 ///
 /// ```
 /// use wirespeed_classify::Ipv4Tuple;

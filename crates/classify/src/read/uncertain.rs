@@ -1,12 +1,12 @@
-//! [`Doubts`]: what could make an answer another one.
+//! [`Doubts`]: the rules that could change an answer.
 //!
-//! A rule that depends on what no tuple holds may be in effect or not. It is not among the rules that are
-//! looked up; it is kept beside them as an [`Uncertain`] one, and an answer is in doubt where such a rule
-//! matches, ranks ahead of the answer's rule, and could give another action. The answer's action and those of
-//! its doubts are all that the packet can meet with.
+//! A rule that depends on facts outside a tuple may be in effect or not. It is not among the rules that
+//! lookups use. It is kept beside them as an [`Uncertain`] rule. An answer is in doubt if such a rule
+//! matches, ranks ahead of the answer's rule, and could give another action. The packet gets the action of
+//! the answer or of one of its doubts.
 //!
-//! A rule may also be among the rules that are looked up, and be wider than its file says, as filters of
-//! ClassBench are that look at TCP flags. An answer is in doubt if it is such a rule.
+//! A rule that lookups use may also be wider than in its file: a filter of ClassBench that looks at TCP flags
+//! is. An answer is in doubt if it is such a rule.
 
 use std::fmt::Write as _;
 
@@ -17,44 +17,45 @@ use crate::rule::Rule;
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
-/// A rule that may be in effect or not: where it lies among the rules, and why nobody can say.
+/// A rule that may be in effect or not, with its position among the rules, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Uncertain<T> {
-    /// What it could match, never less; with its priority, and the action that it could give.
+    /// A rule that matches at least every packet that the uncertain rule can match; with its priority, and
+    /// the action that it could give.
     pub rule: Rule<T>,
-    /// What it could do.
+    /// The possible effect.
     pub effect: Effect,
-    /// The number of the first rule of its priority that comes after it; its own number if it is
-    /// [wider](Effect::Wider) than said.
+    /// The number of the first rule of its priority that comes after it, or its own number if it is
+    /// [wider](Effect::Wider) than in its file.
     pub before: u32,
-    /// How many of the uncertain rules after it hang together with it, and are not reached by packets that it
-    /// matches: lines of a chain that is perhaps run through, where this one is behind no further condition.
+    /// The number of uncertain rules after it that belong to it, and that packets which it matches do not
+    /// reach: lines of a chain that packets perhaps run through, if this line has no further condition.
     pub skips: u32,
-    /// The rule in the file, and what it depends on.
+    /// The rule in the file, and the reason.
     pub why: LeftOut,
 }
 
-/// What an [`Uncertain`] rule could do.
+/// The possible effect of an [`Uncertain`] rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Could give the action of its rule.
     Action,
-    /// Could give any action, none, or hide rules behind it; the action of its rule says nothing.
+    /// Could give any action or none, or hide rules behind it. The action of its rule has no meaning.
     Any,
-    /// Gives no action, but takes packets past those uncertain rules that it skips.
+    /// Gives no action, but makes packets skip [`skips`](Uncertain::skips) uncertain rules.
     Skip,
-    /// Is one of the rules that are looked up, and matches packets that the rule of its file doesn't match.
-    /// For these a later rule would count.
+    /// Is a rule that lookups use, and matches packets that the rule in its file doesn't match. For these
+    /// packets a later rule would count.
     Wider,
 }
 
-/// The uncertain rules of a set, and the assumptions under which it was read: all that a table needs to know
-/// of the files of its rules.
+/// The uncertain rules of a set, and the assumptions under which it was read: everything that a table needs
+/// from the files of its rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doubts<T> {
     /// The rules that may be in effect or not, in the order of their files.
     pub uncertain: Vec<Uncertain<T>>,
-    /// The rules that are wider than said, from the first of all rules to the last.
+    /// The rules that are wider than in their file, from the first of all rules to the last.
     widened: Vec<Uncertain<T>>,
     /// The assumptions that decided something.
     pub assumed: Vec<Assumption>,
@@ -66,7 +67,7 @@ pub struct Doubts<T> {
 pub struct DoubtsError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong.
+    /// The reason.
     pub why: String,
 }
 
@@ -84,17 +85,17 @@ impl Effect {
 }
 
 impl<T: Tuple> Uncertain<T> {
-    /// The action that it could give; `None` where it could be any, or gives none.
+    /// The action that it could give; `None` if it could give any or gives none.
     pub fn action(&self) -> Option<u32> {
         (self.effect == Effect::Action).then(|| self.rule.action())
     }
 
-    /// Its rank among the rules: the larger comes first, and among equals it comes before the rule.
+    /// Its rank among the rules. The larger rank comes first, and among equals it comes before the rule.
     const fn rank(&self) -> Rank {
         Rank::from_bits((self.rule.priority() as u64) << 32 | !self.before as u64)
     }
 
-    /// Whether it could give another action than that of a rule, or than none.
+    /// Whether it could give another action than a rule's action, or an action if there is no rule.
     fn differs_from(&self, action: Option<u32>) -> bool {
         match self.effect {
             Effect::Action => action != Some(self.rule.action()),
@@ -105,8 +106,8 @@ impl<T: Tuple> Uncertain<T> {
 }
 
 impl<T> Doubts<T> {
-    /// The rules that were taken wider than their file says, from the first of all rules to the last. The
-    /// answer is in doubt if it is one of these: the packet may be one that the file's rule doesn't match.
+    /// The rules that are wider than in their file, from the first of all rules to the last. An answer that
+    /// is such a rule is in doubt: the rule in the file may not match the packet.
     pub fn widened(&self) -> &[Uncertain<T>] {
         &self.widened
     }
@@ -123,7 +124,7 @@ impl<T: Tuple> Doubts<T> {
         self.uncertain.is_empty() && self.widened.is_empty()
     }
 
-    /// Notes that a rule is wider than its line says.
+    /// Records that a rule is wider than its line.
     pub(super) fn widen(&mut self, number: u32, rule: Rule<T>, why: LeftOut) {
         let one = Uncertain { rule, effect: Effect::Wider, before: number, skips: 0, why };
         let at = self.widened.partition_point(|other| other.rank() >= one.rank());
@@ -137,8 +138,8 @@ impl<T: Tuple> Doubts<T> {
         }
     }
 
-    /// The rules that could make an answer another one, in order: the number of a rule, 0 of none, as a
-    /// lookup of the tuple in the rules gave it. O(n) of the uncertain rules.
+    /// The uncertain rules that could change an answer, in order. The answer is the number from a lookup of
+    /// the tuple: 0 if no rule matches. O(n) for n uncertain rules.
     pub fn of_answer(
         &self,
         rules: &RuleSet<T>,
@@ -151,8 +152,8 @@ impl<T: Tuple> Doubts<T> {
     }
 
     /// The rules of [`of_answer`](Self::of_answer), if the rank and the action of the answer's rule are
-    /// known: [`Rank::NONE`] and `None` if no rule matches. The answer's own rule is one of them, the last
-    /// one, if it is wider than said.
+    /// known: [`Rank::NONE`] and `None` if no rule matches. The last of them is the answer's own rule, if it
+    /// is wider than in its file.
     pub fn of_ranked(
         &self,
         tuple: &T,
@@ -180,7 +181,7 @@ impl<T: Tuple> Doubts<T> {
         others.chain(own)
     }
 
-    /// Adds the doubts of rules that come after others in one set: their numbers are so much larger there.
+    /// Adds the doubts of rules that come after others in one set, with their numbers shifted.
     pub fn append(&mut self, mut other: Self, shift: u32) {
         other.renumber(|number| number.saturating_add(shift));
         self.uncertain.extend(other.uncertain);
@@ -197,7 +198,7 @@ impl<T: Tuple> Doubts<T> {
         self.widened.sort_by_key(|one| std::cmp::Reverse(one.rank()));
     }
 
-    /// Gives the actions of the rules other numbers.
+    /// Replaces the actions of the rules.
     pub fn map_actions<E>(mut self, mut action: impl FnMut(u32) -> Result<u32, E>) -> Result<Self, E> {
         for one in self.uncertain.iter_mut().filter(|one| one.effect == Effect::Action) {
             one.rule = one.rule.clone().with_action(action(one.rule.action())?);
@@ -205,7 +206,7 @@ impl<T: Tuple> Doubts<T> {
         Ok(self)
     }
 
-    /// All of it as lines of text, which [`from_text`](Self::from_text) reads.
+    /// All doubts as lines of text, for [`from_text`](Self::from_text).
     ///
     /// ```text
     /// assume ct=new

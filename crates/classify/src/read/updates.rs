@@ -1,5 +1,5 @@
-//! Updates of a set: `A` and a rule in words that comes, under a number where one is given and else after all
-//! others; `W` and the number of a rule that goes.
+//! Updates of a set. `A` and a rule as text adds the rule, under a number if one is given, else after all
+//! others. `W` and a number removes the rule of that number.
 
 use std::io::Read;
 

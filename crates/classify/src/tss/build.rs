@@ -34,7 +34,7 @@ pub struct Tss<T, F> {
     pub(super) masks: HashMap<T, u32, Seeded>,
     /// Numbers of classes that went.
     pub(super) free: Vec<u32>,
-    /// How many classes there may be.
+    /// The capacity in classes.
     pub(super) classes_room: usize,
     pub(super) order: Order,
     /// Classes in use, as in the image.

@@ -1,7 +1,7 @@
 //! [`Filters`]: the Bloom filters of all classes, with counts, so that a bit goes when the last entry that
-//! has it does.
+//! has it goes.
 //!
-//! Counts are of four bits. One that reaches 15 stays, and with it its bit, until the filter is made anew; at
+//! Counts have four bits. A count that reaches 15 stays, and so does its bit, until the filter is rebuilt; at
 //! two bits set of 32 that takes a chance of one in 10^20.
 
 /// Counts of bits, and the filters that follow from them.

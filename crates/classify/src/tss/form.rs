@@ -1,4 +1,4 @@
-//! [`Form`]: what makes tuple search or Bloom search of classes in cuckoo tables.
+//! [`Form`]: the difference between tuple search and Bloom search of classes in cuckoo tables.
 
 use std::fmt::Debug;
 

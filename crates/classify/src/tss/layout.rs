@@ -39,7 +39,7 @@ use super::hash::{KEYS, Keys};
 use crate::rank::{Rank, RuleNumber};
 use crate::tuple::Tuple;
 
-/// What holds for all.
+/// The head: values for the whole table.
 pub const HEAD: SectionId = SectionId(0);
 /// Classes, the best first.
 pub const ORDER: SectionId = SectionId(1);
@@ -50,30 +50,30 @@ pub const SLOTS: SectionId = SectionId(3);
 /// Bloom filters.
 pub const FILTERS: SectionId = SectionId(4);
 
-/// Where the head holds the words of a tuple.
+/// The element of the head that holds the number of words of a tuple.
 pub const WORDS_AT: usize = 0;
-/// Where the head holds the number of classes in use.
+/// The element of the head that holds the number of classes in use.
 pub const CLASSES_AT: usize = 1;
-/// Where the head holds the u32 of a slot.
+/// The element of the head that holds the number of u32 of a slot.
 pub const STRIDE_AT: usize = 2;
-/// Where the head holds the multipliers of the three rounds.
+/// The element of the head that holds the multipliers of the three rounds.
 pub const ROUNDS_AT: usize = 3;
-/// Where the head holds the keys, two in each element.
+/// The element of the head that holds the keys, two in each element.
 pub const KEYS_AT: usize = 6;
 /// Elements of the head.
 pub const HEAD_LEN: usize = KEYS_AT + KEYS / 2;
 
 /// Elements of a class's record.
 pub const CLASS_WORDS: usize = 32;
-/// Where a record holds the first slot.
+/// The element of a record that holds the first slot.
 pub const FIRST_SLOT_AT: usize = 16;
-/// Where a record holds d, the slots of a subtable.
+/// The element of a record that holds d, the slots of a subtable.
 pub const SUBTABLE_AT: usize = 17;
-/// Where a record holds the first element of the filter.
+/// The element of a record that holds the first element of the filter.
 pub const FIRST_BITS_AT: usize = 18;
-/// Where a record holds log2 of the filter's bits.
+/// The element of a record that holds log2 of the filter's bits.
 pub const LOG_BITS_AT: usize = 19;
-/// Where a record holds the low half of the bound, and after it the high half.
+/// The element of a record that holds the low half of the bound, and after it the high half.
 pub const BOUND_AT: usize = 20;
 
 /// The shortest filter: an element.
@@ -191,7 +191,7 @@ impl<'t> View<'t> {
     }
 }
 
-/// How many there is room for of each.
+/// The capacities of the sections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     pub(super) classes: u64,
@@ -226,7 +226,7 @@ impl<T: Tuple, F: Form> TssTable<T, F> {
         usize::try_from(self.image.section::<u64>(HEAD)[CLASSES_AT]).expect("as many as there are in memory")
     }
 
-    /// What it hashes with.
+    /// The keys of its hash.
     #[inline]
     pub fn keys(&self) -> Keys {
         keys_of(self.image.section::<u64>(HEAD))

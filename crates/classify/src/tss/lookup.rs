@@ -314,7 +314,7 @@ struct Waiting {
 struct Group<T> {
     rows: Rows,
     best: [Rank; GROUP],
-    /// Which tuple a lane has.
+    /// The tuple of a lane.
     tuple: [usize; GROUP],
     /// Lanes in use.
     open: usize,

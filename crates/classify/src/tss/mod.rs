@@ -1,8 +1,9 @@
-//! Classes in cuckoo tables: what tuple search and Bloom search share (the paper's sections 4.2 and 4.3).
+//! Classes in cuckoo tables: the common part of tuple search and Bloom search (the paper's sections 4.2 and
+//! 4.3).
 //!
 //! The rules of one mask are a class. A class has a cuckoo table of three subtables, where a value lies in
-//! one of three slots that its hash says, and in Bloom search a filter that says of most tuples that they
-//! have nothing there.
+//! one of three slots that follow from its hash. In Bloom search it also has a filter, which shows for most
+//! tuples that they have nothing there.
 //!
 //! ```text
 //! order   class 7 ─► class 2 ─► class 5 ─► …        the best rule of each is no better than that of the one before
@@ -11,7 +12,7 @@
 //!            └─ three slots: value equal? ─► rank; stop where the next class has nothing better
 //! ```
 //!
-//! See [`layout`] for the sections and [`hash`] for where things lie.
+//! See [`layout`] for the sections and [`hash`] for the positions of entries.
 
 mod build;
 mod class;

@@ -60,7 +60,7 @@ pub(super) struct Plans<'v> {
 }
 
 impl<'v> Plans<'v> {
-    /// None yet.
+    /// Empty.
     pub(super) fn new(view: &'v View<'v>) -> Self {
         Self { view, made: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! [`Runs`]: which parts of a section classes have, of any length each.
+//! [`Runs`]: the parts of a section that classes have, each of any length.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -157,7 +157,7 @@ impl<T: Tuple, F: Form> Tss<T, F> {
         self.slots.find(self.slots.places(part, hash), value)
     }
 
-    /// What is to be written: section by section, ascending.
+    /// The writes of the patch: section by section, ascending.
     fn writes(&mut self) -> PatchBuilder {
         let mut patch = PatchBuilder::new();
         let order: Vec<_> = self.order.writes().collect();

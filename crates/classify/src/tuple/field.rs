@@ -1,4 +1,4 @@
-//! [`Field`]: a field of a tuple, where it lies, and how its numbers are written.
+//! [`Field`]: a field of a tuple, with its position and the text form of its numbers.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,18 +8,18 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 pub struct Field {
     /// Its name.
     pub name: &'static str,
-    /// Another name that it is read by.
+    /// Another name that readers accept.
     pub alias: &'static str,
-    /// Bits before it, from the highest of the first word on.
+    /// The bits before it, from the highest bit of the first word on.
     pub offset: u16,
-    /// Bits that it has.
+    /// The width in bits.
     pub width: u16,
-    /// How its numbers are written.
+    /// The text form of its numbers.
     pub kind: Kind,
 }
 
-/// How the numbers of a field are written. Those that are no addresses are read as decimal numbers without
-/// leading zeros and as `0x` numbers too, and Ethernet's addresses as `0x` numbers.
+/// The text form of a field's numbers. Numbers other than addresses are read as decimal numbers without
+/// leading zeros and as `0x` numbers too, MAC addresses also as `0x` numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -37,33 +37,33 @@ pub enum Kind {
     Protocol,
 }
 
-/// What a rule wants of a field.
+/// The condition of a rule on a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldMatch {
-    /// The bits of the mask are those of the value.
+    /// A value under a mask.
     Masked {
-        /// What the bits are.
+        /// The value.
         value: u128,
-        /// Which bits.
+        /// The mask.
         mask: u128,
     },
     /// A number from one to another, both included.
     Range(u128, u128),
 }
 
-/// Text that isn't what a field holds.
+/// Text that is not a value of a field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// Not of the field's form.
-    #[error("{text:?} is no value of {field}")]
+    /// Text that doesn't have the field's form.
+    #[error("{text:?} is not a value of {field}")]
     Form {
         /// The field.
         field: &'static str,
         /// The text.
         text: String,
     },
-    /// More than fits.
+    /// A number over the field's width.
     #[error("{text} is over the {width} bits of {field}")]
     Width {
         /// The field.
@@ -428,43 +428,43 @@ mod tests {
             (PORT, "16/16", "\"16\" is no mask of sport"),
             (PORT, "7/4", "\"4\" is no mask of sport"),
             (PORT, "0/", "\"\" is no mask of sport"),
-            (PORT, "1-5/0xf", "\"1-5\" is no value of sport"),
-            (PORT, "*/0xf", "\"*\" is no value of sport"),
+            (PORT, "1-5/0xf", "\"1-5\" is not a value of sport"),
+            (PORT, "*/0xf", "\"*\" is not a value of sport"),
             (proto, "0/tcp", "\"tcp\" is no mask of proto"),
             (PORT, "010", "\"010\" of sport has a leading zero"),
             (PORT, "00", "leading zero"),
             (PORT, "1-010", "leading zero"),
             (proto, "06", "leading zero"),
             (SRC, "10.0.0.0/08", "\"08\" of src has a leading zero"),
-            (SRC, "10.0.0.0/33", "\"33\" is no value of src"),
-            (SRC, "10.0.0.0/+8", "\"+8\" is no value of src"),
-            (SRC, "10.0.0.0/70000", "\"70000\" is no value of src"),
-            (SRC, "10.0.0.0/", "\"\" is no value of src"),
-            (SRC, "10.0.0.0/8/8", "\"8/8\" is no value of src"),
-            (SRC, "10.0.0.0/0xff000000", "no value of src"),
-            (SRC, "10.0.0", "no value of src"),
-            (SRC, "010.0.0.1", "no value of src"),
-            (SRC, "1", "no value of src"),
-            (SRC, "0x0a000001", "no value of src"),
-            (SRC, "1-5", "no value of src"),
-            (wide, "1", "no value of src"),
-            (dl_src, "5", "no value of dl_src"),
+            (SRC, "10.0.0.0/33", "\"33\" is not a value of src"),
+            (SRC, "10.0.0.0/+8", "\"+8\" is not a value of src"),
+            (SRC, "10.0.0.0/70000", "\"70000\" is not a value of src"),
+            (SRC, "10.0.0.0/", "\"\" is not a value of src"),
+            (SRC, "10.0.0.0/8/8", "\"8/8\" is not a value of src"),
+            (SRC, "10.0.0.0/0xff000000", "not a value of src"),
+            (SRC, "10.0.0", "not a value of src"),
+            (SRC, "010.0.0.1", "not a value of src"),
+            (SRC, "1", "not a value of src"),
+            (SRC, "0x0a000001", "not a value of src"),
+            (SRC, "1-5", "not a value of src"),
+            (wide, "1", "not a value of src"),
+            (dl_src, "5", "not a value of dl_src"),
             (dl_src, "02:00:00:00:00:01/02:00:00:00:00:00", "bits beside the mask are set"),
             (PORT, "65536", "over the 16 bits"),
             (PORT, "9-8", "ends before it starts"),
-            (PORT, "1-", "\"\" is no value of sport"),
-            (PORT, "-5", "\"\" is no value of sport"),
-            (PORT, "1-2-3", "no value of sport"),
-            (PORT, "1 - 5", "no value of sport"),
-            (PORT, " 1", "no value of sport"),
-            (PORT, "", "no value of sport"),
-            (PORT, "+1", "no value of sport"),
-            (PORT, "-1", "no value of sport"),
-            (PORT, "1e3", "no value of sport"),
-            (PORT, "0x", "no value of sport"),
-            (PORT, "0x+1", "no value of sport"),
-            (PORT, "1_000", "no value of sport"),
-            (PORT, "٣", "no value of sport"),
+            (PORT, "1-", "\"\" is not a value of sport"),
+            (PORT, "-5", "\"\" is not a value of sport"),
+            (PORT, "1-2-3", "not a value of sport"),
+            (PORT, "1 - 5", "not a value of sport"),
+            (PORT, " 1", "not a value of sport"),
+            (PORT, "", "not a value of sport"),
+            (PORT, "+1", "not a value of sport"),
+            (PORT, "-1", "not a value of sport"),
+            (PORT, "1e3", "not a value of sport"),
+            (PORT, "0x", "not a value of sport"),
+            (PORT, "0x+1", "not a value of sport"),
+            (PORT, "1_000", "not a value of sport"),
+            (PORT, "٣", "not a value of sport"),
         ] {
             let error = field.parse_match(text).expect_err(text).to_string();
             assert!(error.contains(says), "{text}: {error}");

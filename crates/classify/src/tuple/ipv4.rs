@@ -7,8 +7,8 @@ use super::{Field, Kind, Tuple, words};
 
 /// Source, destination, source port, destination port and protocol: 104 bits in 4 words.
 ///
-/// The type and the code of ICMP stand for the ports, as OpenFlow has it; of other protocols without ports,
-/// and of fragments but the first, the ports are 0.
+/// For ICMP, the type and the code take the place of the ports, as in OpenFlow. The ports are 0 for other
+/// protocols without ports, and for fragments other than the first.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Ipv4Tuple([u32; 4]);
@@ -35,7 +35,7 @@ impl Ipv4Tuple {
     /// The protocol.
     pub const PROTO: Field = FIELDS[4];
 
-    /// A tuple of its fields.
+    /// The tuple of these fields.
     pub const fn new(src: Ipv4Addr, dst: Ipv4Addr, sport: u16, dport: u16, proto: u8) -> Self {
         Self([src.to_bits(), dst.to_bits(), (sport as u32) << 16 | dport as u32, (proto as u32) << 24])
     }

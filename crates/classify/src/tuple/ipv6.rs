@@ -7,8 +7,8 @@ use super::{Field, Kind, Tuple, words};
 
 /// Source, destination, source port, destination port and protocol: 296 bits in 10 words.
 ///
-/// The protocol is that after all extension headers that can be followed: ESP, and what only the first of
-/// several fragments holds, can't be. Ports are as those of [`Ipv4Tuple`](super::Ipv4Tuple).
+/// The protocol is that of the header after all extension headers. ESP ends the search, and so does a
+/// fragment other than the first. The ports are like those of [`Ipv4Tuple`](super::Ipv4Tuple).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct Ipv6Tuple([u32; 10]);
@@ -35,7 +35,7 @@ impl Ipv6Tuple {
     /// The protocol.
     pub const PROTO: Field = FIELDS[4];
 
-    /// A tuple of its fields.
+    /// The tuple of these fields.
     pub fn new(src: Ipv6Addr, dst: Ipv6Addr, sport: u16, dport: u16, proto: u8) -> Self {
         let numbers = [src.to_bits(), dst.to_bits(), sport.into(), dport.into(), proto.into()];
         FIELDS.iter().zip(numbers).fold(Self::default(), |tuple, (field, number)| tuple.with(field, number))

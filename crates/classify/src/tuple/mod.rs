@@ -1,8 +1,8 @@
 //! Tuples: the header fields of a packet that rules look at.
 //!
-//! A tuple is a row of 32-bit words. Its fields lie in it one after the other from the highest bit of the
-//! first word on, each with its own highest bit first, so that a field's number can be read from a word by a
-//! shift, and a prefix of an address is a prefix of a word:
+//! A tuple is a row of 32-bit words. The fields lie one after another from the highest bit of the first word
+//! on, each with its highest bit first. So a shift reads a field's number from a word, and a prefix of an
+//! address is a prefix of a word:
 //!
 //! ```text
 //! Ipv4Tuple      src | dst | sport,dport | proto,0,0,0                            4 words, 13 bytes packed
@@ -11,8 +11,8 @@
 //!                | pcp,0,dl_type | tos,proto,0,0 | nw_src | nw_dst | tp_src,tp_dst    9 words, 36 bytes packed
 //! ```
 //!
-//! In memory and in images the words are little-endian, as engines and kernels read them; the packed form is
-//! the same words in network order without the padding at the end, as the fields stand on the wire.
+//! In memory and in images the words are little-endian, as engines and kernels read them. The packed form has
+//! the words in network order without the padding at the end, like the fields on the wire.
 
 mod field;
 mod frame;
@@ -41,9 +41,9 @@ pub use openflow::{OpenFlowTuple, VLAN_NONE};
 pub use text::TupleError;
 pub(crate) use text::no_field;
 
-/// The header fields of a packet, as a row of words. Also the bits of a mask over them.
+/// The header fields of a packet, as a row of words. A mask has this form, too.
 ///
-/// It is plain data: `bytemuck::cast_slice` turns tuples into their words, [`WORDS`](Self::WORDS) for each.
+/// It is plain data: `bytemuck::cast_slice` turns tuples into words, [`WORDS`](Self::WORDS) for each.
 pub trait Tuple:
     Copy
     + Eq
@@ -69,25 +69,25 @@ pub trait Tuple:
         Error = UpdateError,
     >
 {
-    /// The name that users know it by.
+    /// The name that users know.
     const NAME: &'static str;
-    /// 32-bit words that it takes.
+    /// The number of 32-bit words.
     const WORDS: usize;
-    /// Bytes that it takes packed.
+    /// The number of packed bytes.
     const PACKED: usize;
-    /// Its fields, in order of their place.
+    /// The fields, in the order of their offsets.
     const FIELDS: &'static [Field];
-    /// All bits that belong to a field; the others are zero in every tuple, and in no mask.
+    /// All bits that belong to a field. The other bits are zero in every tuple and every mask.
     const USED: Self;
 
     /// The words.
     fn words(&self) -> &[u32];
 
-    /// The words for writing.
+    /// The words, mutable.
     fn words_mut(&mut self) -> &mut [u32];
 
-    /// A tuple of as many words; bits that belong to no field are dropped. Panics where it is another number
-    /// of words.
+    /// The tuple of these words. It drops bits that belong to no field. Panics if the number of words is not
+    /// [`WORDS`](Self::WORDS).
     fn from_words(words: &[u32]) -> Self {
         let mut tuple = Self::default();
         tuple.words_mut().copy_from_slice(words);
@@ -112,14 +112,14 @@ pub trait Tuple:
         self
     }
 
-    /// Whether it is a value under a mask.
+    /// Whether the tuple under a mask is a value.
     #[inline]
     fn matches(&self, value: &Self, mask: &Self) -> bool {
         let differ = self.words().iter().zip(value.words()).zip(mask.words()).map(|((t, v), m)| t & m ^ v);
         differ.fold(0, |all, word| all | word) == 0
     }
 
-    /// How many bits are set: of a mask, how many it looks at.
+    /// The number of bits that are set; for a mask, the number of bits that it looks at.
     fn ones(&self) -> u32 {
         self.words().iter().map(|word| word.count_ones()).sum()
     }
@@ -131,7 +131,7 @@ pub trait Tuple:
         })
     }
 
-    /// Puts a number into a field, as much of it as the field has bits.
+    /// Sets the number of a field; drops bits over the field's width.
     fn set_field(&mut self, field: &Field, number: u128) {
         let mut rest = field.width;
         for (word, shift, width) in field.bits() {
@@ -170,17 +170,17 @@ pub trait Tuple:
         tuple.and(&Self::USED)
     }
 
-    /// The field of a name.
+    /// The field of a name or an alias.
     fn field_of(name: &str) -> Option<&'static Field> {
         Self::FIELDS.iter().find(|field| field.is_called(name))
     }
 
-    /// The tuple of an Ethernet frame that came in on a port; see each type for what it makes of packets that
-    /// lack some of it.
+    /// The tuple of an Ethernet frame that came in on a port. The docs of each type say how it treats packets
+    /// that lack a field.
     fn of_frame(in_port: u16, frame: &[u8]) -> Result<Self, FrameError>;
 }
 
-/// So many ones from the lowest bit on; 32 at most.
+/// A number of ones from the lowest bit on, at most 32.
 const fn low_bits(width: u16) -> u32 {
     if width < 32 { (1 << width) - 1 } else { u32::MAX }
 }

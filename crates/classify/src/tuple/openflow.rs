@@ -3,19 +3,19 @@
 use super::frame::{self, ETHERTYPE_ARP, ETHERTYPE_IPV4, FrameError};
 use super::{Field, Kind, Tuple, words};
 
-/// What `dl_vlan` is of a frame without a tag (`OFP_VLAN_NONE`).
+/// The `dl_vlan` of a frame without a tag (`OFP_VLAN_NONE`).
 pub const VLAN_NONE: u16 = 0xffff;
 
 /// The 12 fields of OpenFlow 1.0 in the order and with the widths of `ofp_match` (specification 1.0.0,
 /// section 5.2.3): with its padding the 288 bits of the paper, in 9 words.
 ///
-/// Section 3.4 of the specification says: `dl_vlan` is [`VLAN_NONE`] without a tag, and of several tags
-/// the outer one counts; of ARP `nw_proto` is the operation and the addresses are those of the request; of
-/// ICMP the ports are the type and the code; fragments but the first have ports of 0; of all that isn't IPv4
-/// or ARP what comes after `dl_type` is 0. `nw_tos` has its upper six bits. A frame with a length instead of
-/// a type has the `dl_type` of its SNAP header, or else 0x05ff. What is cut off or contradicts itself is 0,
-/// from that header on: a switch has to do something with every frame. Only one without an Ethernet header is
-/// refused.
+/// Section 3.4 of the specification sets the values. `dl_vlan` is [`VLAN_NONE`] for a frame without a tag; of
+/// several tags the outer tag counts. For ARP, `nw_proto` is the operation and the addresses are those of the
+/// sender and the target. For ICMP, the ports are the type and the code. Fragments other than the first have
+/// ports of 0. For frames that are neither IPv4 nor ARP, all fields after `dl_type` are 0. `nw_tos` has its
+/// upper six bits. A frame with a length instead of a type has the `dl_type` of its SNAP header, or else
+/// 0x05ff. A header that is cut off or contradicts itself gives 0, from that header on, because a switch must
+/// handle every frame. Only a frame without an Ethernet header is an error.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct OpenFlowTuple([u32; 9]);

@@ -1,42 +1,42 @@
-//! Tuples in words: `src=10.0.0.1 dst=192.0.2.7 sport=40000 dport=443 proto=tcp`.
+//! Tuples as text: `src=10.0.0.1 dst=192.0.2.7 sport=40000 dport=443 proto=tcp`.
 
 use std::fmt;
 
 use super::field::ValueError;
 use super::{Kind, Tuple};
 
-/// Text that is no tuple.
+/// Text that is not a tuple.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TupleError {
-    /// Text that has no field.
+    /// Text without a field.
     #[error("no field is given")]
     Empty,
     /// A word without `=`.
     #[error("{0:?} is not of the form FIELD=VALUE")]
     Word(String),
-    /// Neither words nor enough columns.
+    /// Text with neither fields nor enough columns.
     #[error(
         "{0} columns: source, destination, ports and protocol are five, or fields are given as FIELD=VALUE"
     )]
     Columns(usize),
-    /// A column behind the five that is no number.
-    #[error("{0:?} behind the five columns is no number")]
+    /// Text after the five columns that is not a number.
+    #[error("{0:?} behind the five columns is not a number")]
     Behind(String),
-    /// A field that this tuple doesn't have.
+    /// A field that the tuple doesn't have.
     #[error("a tuple of {tuple} has no field {field:?}; it has {}", .has.join(", "))]
     Field {
         /// The tuple's name.
         tuple: &'static str,
         /// The field.
         field: String,
-        /// The fields that there are.
+        /// The names of the tuple's fields.
         has: Vec<&'static str>,
     },
-    /// A field that is there twice.
+    /// A field that is given twice.
     #[error("{0} is given twice")]
     Twice(&'static str),
-    /// A value that the field doesn't have.
+    /// A value that the field can't have.
     #[error(transparent)]
     Value(#[from] ValueError),
 }
@@ -50,7 +50,7 @@ pub(super) fn write<T: Tuple>(tuple: &T, f: &mut fmt::Formatter<'_>) -> fmt::Res
     Ok(())
 }
 
-/// Reads fields in any order; those that are not given are zero. A protocol may stand alone: `tcp`.
+/// Reads fields in any order. Fields that are not given are zero. A protocol may stand alone: `tcp`.
 pub(super) fn parse<T: Tuple>(text: &str) -> Result<T, TupleError> {
     let mut tuple = T::default();
     let mut given = T::default();
@@ -73,7 +73,7 @@ fn alone<T: Tuple>(word: &str) -> Option<&'static super::Field> {
     super::protocol_number(word).map(|_| field)
 }
 
-/// There is no such field.
+/// The error for a field that the tuple doesn't have.
 pub(crate) fn no_field<T: Tuple>(name: &str) -> TupleError {
     let has = T::FIELDS.iter().map(|field| field.name).collect();
     TupleError::Field { tuple: T::NAME, field: name.to_owned(), has }

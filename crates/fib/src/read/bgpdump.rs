@@ -1,5 +1,5 @@
-//! `bgpdump -m`: one record a line, columns separated by `|`. Tables hold an entry a peer and prefix (`B`),
-//! update dumps announcements (`A`) and withdrawals (`W`).
+//! `bgpdump -m`: one record on each line, columns separated by `|`. Tables hold one entry for each peer and
+//! prefix (`B`), update dumps hold announcements (`A`) and withdrawals (`W`).
 //!
 //! ```text
 //! TABLE_DUMP2|1687212000|B|147.28.7.1|3130|1.6.165.0/24|3130 1239|IGP|147.28.7.1|0|2|3130:380|NAG||
@@ -19,7 +19,7 @@ use super::table::{AnyPrefix, Table};
 use super::text::{each_line, utf8, words};
 use super::updates::{Updates, time};
 
-/// A line, as far as it matters here.
+/// The columns of a line that are used.
 struct Record<'l> {
     is_table: bool,
     time: &'l str,
@@ -45,7 +45,8 @@ impl<'l> Record<'l> {
         let address = column()?.parse().map_err(|_| SkipReason::BadPeer)?;
         let asn = asn(column()?).ok_or(SkipReason::BadPeer)?;
         let prefix = ledger.prefix(column()?.as_bytes())?;
-        // After the AS path and the origin. Of a global and a link-local address the global one comes first.
+        // The next hop comes after the AS path and the origin. If there are a global and a link-local
+        // address, the global one comes first.
         let next_hop =
             columns.nth(2).and_then(|column| words(column).next()).ok_or(SkipReason::NextHopMissing);
         Ok(Self { is_table, time, action, address, asn, prefix, next_hop })

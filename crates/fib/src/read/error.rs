@@ -1,8 +1,7 @@
-//! What can go wrong while reading, and where: one enum for the caller, and the small ones that the parsers
-//! use.
+//! Errors of reading, with their places: one enum for the caller, and the small enums that parsers use.
 //!
-//! Readers of other things than routes have formats `F` and reasons `R` of their own; without these the types
-//! are those of routes.
+//! Readers of other domains have their own formats `F` and reasons `R`. The default types are those of
+//! routes.
 
 use std::fmt::{self, Debug, Display};
 use std::io;
@@ -13,7 +12,7 @@ use super::format::Format;
 use crate::next_hop::TooManyNextHops;
 use crate::prefix::PrefixError;
 
-/// A place in a file. Displays as what follows the file's name in a message.
+/// A place in a file. Displays as the text after the file's name in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// A line of text, from 1.
@@ -37,29 +36,29 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a line was passed over, as a [`Ledger`](super::parts::Ledger) counts it.
+/// The reason why a line was passed over, as a [`Ledger`](super::parts::Ledger) counts it.
 pub trait Reason: Copy + PartialEq + Debug + Display {
-    /// Nothing on the line.
+    /// An empty line.
     const BLANK: Self;
-    /// A line that is a comment.
+    /// A comment line.
     const COMMENT: Self;
-    /// A line longer than any that is read.
+    /// A line that is too long to be read.
     const LINE_TOO_LONG: Self;
 
-    /// Whether it is a fault of the file, which strict reading refuses, rather than something to pass over.
+    /// Whether the reason is an error in the file, which strict reading refuses.
     fn is_fault(self) -> bool;
 
-    /// Whether two are counted together: the same but for the numbers in them.
+    /// Whether two reasons are counted together: they differ in numbers only.
     fn same_kind(self, other: Self) -> bool {
         self == other
     }
 }
 
-/// Why a line, entry or record did not become a route or an update.
+/// The reason why a line, entry or record did not become a route or an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// Nothing on the line.
+    /// An empty line.
     #[error("blank")]
     Blank,
     /// A line that starts with `#`.
@@ -68,7 +67,7 @@ pub enum SkipReason {
     /// An entry of a peer that was not chosen.
     #[error("of another peer")]
     OtherPeer,
-    /// A further path of the chosen peer for the same prefix (add-path).
+    /// A second path of the chosen peer for a prefix (add-path).
     #[error("another path of the same peer")]
     OtherPath,
     /// Neither IPv4 nor IPv6 unicast.
@@ -77,33 +76,31 @@ pub enum SkipReason {
     /// A record of a kind that holds no route or update.
     #[error("a record of another kind")]
     OtherRecord,
-    /// A route of another table, or one that does not go by the destination alone.
+    /// A route of another table, or a route that does not depend on the destination only.
     #[error("of another routing table")]
     OtherTable,
-    /// A route of another VRF than the one that is read.
+    /// A route of a VRF that is not read.
     #[error("of another VRF")]
     OtherVrf,
-    /// A route that the router does not forward by.
+    /// A route that the router does not use for forwarding.
     #[error("not selected and installed")]
     NotInstalled,
-    /// Where a prefix should be there is none.
+    /// There is no valid prefix.
     #[error("{0}")]
     Prefix(#[from] PrefixError),
-    /// No next hop where one is needed.
+    /// A next hop is missing.
     #[error("next hop missing")]
     NextHopMissing,
-    /// A next hop in a list of prefixes, whose first line has none.
-    #[error("a next hop, where the lines before it have none")]
+    /// A next hop in a list of prefixes whose first line has none.
+    #[error("a next hop, but the lines before have none")]
     NextHopUnexpected,
-    /// A mask whose ones do not all come first.
-    #[error(
-        "not a netmask: its ones have to come first (a prefix is written as address/length or address/netmask)"
-    )]
+    /// A mask whose ones are not all at the start.
+    #[error("not a netmask: its ones must come first (write a prefix as address/length or address/netmask)")]
     Mask,
     /// A line whose columns are separated by commas or semicolons.
-    #[error("looks like CSV: columns are to be separated by blanks, and no heading before them")]
+    #[error("looks like CSV: separate columns by blanks, without a heading")]
     Csv,
-    /// A next hop with a blank, a `#` or a control character in it, or an overlong one.
+    /// A next hop with a blank, a `#` or a control character, or a next hop that is too long.
     #[error("not a next hop")]
     NextHop,
     /// More columns than the format has.
@@ -118,37 +115,37 @@ pub enum SkipReason {
     /// Not a number of seconds.
     #[error("not a time in seconds")]
     Time,
-    /// Not a number, or one out of range.
+    /// Not a number, or a number out of range.
     #[error("not a number in range")]
     Number,
-    /// A peer address or AS that is none.
+    /// A peer address or AS number that is not valid.
     #[error("not a peer address and AS number")]
     BadPeer,
     /// Bytes that are not UTF-8 text.
     #[error("not text")]
     NotText,
-    /// A line longer than any real one.
+    /// A line that is longer than any real line.
     #[error("an overlong line")]
     LineTooLong,
-    /// JSON of another shape than the format's.
+    /// JSON of another shape than the format has.
     #[error("not a route object")]
     Shape,
-    /// An indented line with nothing above that it continues.
+    /// An indented line that continues no route.
     #[error("a continuation of no route")]
     Continuation,
     /// A record whose content does not fit its length.
     #[error("a malformed record")]
     Record,
-    /// A record longer than any real one.
+    /// A record that is longer than any real record.
     #[error("an overlong record")]
     RecordTooLong,
-    /// A table entry that names a peer the file has not introduced.
+    /// A table entry whose peer is not in the peer table.
     #[error("a peer that is not in the peer table")]
     UnknownPeer,
 }
 
 impl SkipReason {
-    /// Whether it is a fault of the file, which strict reading refuses, rather than something to pass over.
+    /// Whether the reason is an error in the file, which strict reading refuses.
     pub fn is_fault(self) -> bool {
         !matches!(
             self,
@@ -184,45 +181,45 @@ impl Reason for SkipReason {
     }
 }
 
-/// Why a file could not be read. Displays as one line that names the file and the place.
+/// The reason why a file could not be read. Displays as one line that names the file and the place.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError<F = Format, R = SkipReason> {
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error("{name}: {source}")]
     Io {
         /// The file.
         name: String,
-        /// What it said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A line, entry or record is no good (strict reading only).
+    /// A line, entry or record is wrong (strict reading only).
     #[error("{name}{place}: {reason}{detail}")]
     Bad {
         /// The file.
         name: String,
-        /// Where in it.
+        /// The place in the file.
         place: Place,
-        /// What is wrong.
+        /// The reason.
         reason: R,
-        /// Empty, or what was there, from `: ` on.
+        /// Empty, or the wrong text, starting with `: `.
         detail: String,
     },
-    /// The file ends in the middle of something, or cannot be decoded from here on (strict reading only).
+    /// The file ends too early, or can't be decoded from here on (strict reading only).
     #[error("{name}{place}: {reason}; {records} whole {} before it{}", plural(*.records, "record"), with_routes(*.routes))]
     CutOff {
         /// The file.
         name: String,
         /// Where it ends.
         place: Place,
-        /// How it shows.
+        /// The reason.
         reason: String,
-        /// Whole lines, entries or records before it.
+        /// The number of whole lines, entries or records before the end.
         records: u64,
-        /// Routes or updates taken from them so far; none while a file with many peers is only looked over.
+        /// The number of routes or updates taken so far. 0 while the peers of a file are counted.
         routes: u64,
     },
-    /// None of the known formats.
+    /// The format is not known.
     #[error("{name}: unknown format; it starts with {start}")]
     UnknownFormat {
         /// The file.
@@ -230,72 +227,72 @@ pub enum ReadError<F = Format, R = SkipReason> {
         /// Its first bytes, escaped.
         start: String,
     },
-    /// A table where updates are wanted, or updates where a table is wanted.
+    /// The file holds a table instead of updates, or updates instead of a table.
     #[error("{name}: {format} holds no {wanted}")]
     WrongKind {
         /// The file.
         name: String,
-        /// The format it is in.
+        /// The format of the file.
         format: F,
-        /// What was to be read.
+        /// The wanted content.
         wanted: &'static str,
     },
-    /// A format that this build leaves out.
+    /// The build leaves the format out.
     #[error("{name}: {format} needs a build with the feature `{feature}`")]
     LeftOut {
         /// The file.
         name: String,
-        /// The format it is in.
+        /// The format of the file.
         format: F,
         /// The cargo feature that reads it.
         feature: &'static str,
     },
-    /// Nothing of what was to be read (strict reading only).
+    /// The file holds nothing of the wanted content (strict reading only).
     #[error("no {wanted} in {name}{}", passed_over(*.records))]
     Nothing {
         /// The file.
         name: String,
-        /// What was to be read.
+        /// The wanted content.
         wanted: &'static str,
-        /// Records that there were instead.
+        /// The number of other records.
         records: u64,
     },
-    /// The peer asked for is not there.
+    /// The file has no such peer.
     #[error("{name}: no peer {peer}; there are {known}")]
     NoSuchPeer {
         /// The file.
         name: String,
-        /// What was asked for.
+        /// The given peer.
         peer: String,
-        /// The peers that there are, or the first few.
+        /// The peers of the file, or the first few.
         known: String,
     },
-    /// Routes of several VRFs, and none of them was asked for.
+    /// The file has routes of several VRFs, and none was chosen.
     #[error("{name}: several VRFs: choose one with --vrf: {known}")]
     SeveralVrfs {
         /// The file.
         name: String,
-        /// The VRFs that there are, or the first few.
+        /// The VRFs of the file, or the first few.
         known: String,
     },
-    /// The VRF asked for is not there.
+    /// The file has no such VRF.
     #[error("{name}: no VRF {vrf}; there are {known}")]
     NoSuchVrf {
         /// The file.
         name: String,
-        /// What was asked for.
+        /// The given VRF.
         vrf: String,
-        /// The VRFs that there are, or the first few.
+        /// The VRFs of the file, or the first few.
         known: String,
     },
-    /// More distinct next hops than an index can tell apart.
+    /// There are more distinct next hops than indexes.
     #[error("{name}{place}: {source}")]
     TooManyNextHops {
         /// The file.
         name: String,
-        /// Where in it.
+        /// The place in the file.
         place: Place,
-        /// What is wrong.
+        /// The error.
         source: TooManyNextHops,
     },
 }
@@ -318,18 +315,18 @@ fn passed_over(records: u64) -> String {
     }
 }
 
-/// What a parser of one line, entry or record may answer instead of a result.
+/// The answer of a parser that has no result for a line, entry or record.
 #[derive(Debug)]
 pub enum Fault<F = Format, R = SkipReason> {
-    /// Is counted and passed over, or ends a strict reading.
+    /// The line is counted and passed over, or ends a strict reading.
     Skip(R),
-    /// Ends every reading.
+    /// There are too many next hops; this ends every reading.
     Full(TooManyNextHops),
-    /// The caller has had enough.
+    /// The caller wants no more.
     Stop,
-    /// The chosen peer is not known before the whole file has been looked over.
+    /// The chosen peer is known only after a pass over the whole file.
     NeedSurvey,
-    /// An earlier fault has ended the reading.
+    /// An earlier error has ended the reading.
     Ended(Box<ReadError<F, R>>),
 }
 
@@ -361,14 +358,14 @@ impl<F, R> From<TooManyNextHops> for Fault<F, R> {
     }
 }
 
-/// How a reading ends before the end of its input.
+/// The reason why a reading ends before its input.
 #[derive(Debug)]
 pub enum End<F = Format, R = SkipReason> {
     /// An error ended it.
     Error(ReadError<F, R>),
-    /// The caller has had enough.
+    /// The caller wants no more.
     Stop,
-    /// The chosen peer is not known before the whole file has been looked over.
+    /// The chosen peer is known only after a pass over the whole file.
     NeedSurvey,
 }
 

@@ -1,4 +1,4 @@
-//! The formats by name, and how each is told from the others by its first bytes.
+//! The formats by name, and their recognition by the first bytes of a file.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -15,22 +15,22 @@ pub enum Format {
     Plain,
     /// CAIDA's prefix, length and origin AS, separated by tabs.
     Pfx2as,
-    /// One record a line as `bgpdump -m` prints it: tables and updates.
+    /// The records of `bgpdump -m`, one on each line: tables and updates.
     Bgpdump,
-    /// What `ip route` prints.
+    /// The output of `ip route`.
     IpRoute,
-    /// What `ip -json route` prints.
+    /// The output of `ip -json route`.
     IpRouteJson,
-    /// What FRR's `show ip route json` prints.
+    /// The output of FRR's `show ip route json`.
     FrrJson,
     /// MRT (RFC 6396, 8050): tables and updates.
     Mrt,
-    /// `A prefix [next hop]` and `W prefix`, one update a line, each with an optional time before it.
+    /// `A prefix [next hop]` and `W prefix`, one update on each line, with an optional time before it.
     Updates,
 }
 
 impl Format {
-    /// All of them.
+    /// All formats.
     pub const ALL: [Self; 8] = [
         Self::Plain,
         Self::Pfx2as,
@@ -42,7 +42,7 @@ impl Format {
         Self::Updates,
     ];
 
-    /// The name that the command line takes.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -66,12 +66,12 @@ impl Format {
         matches!(self, Self::Updates | Self::Bgpdump | Self::Mrt)
     }
 
-    /// Whether a file of this format names the BGP peers that its routes are of.
+    /// Whether a file of this format names the BGP peers of its routes.
     pub const fn names_peers(self) -> bool {
         matches!(self, Self::Bgpdump | Self::Mrt)
     }
 
-    /// The cargo feature that this build would need to read and write it; `None` where it has what it takes.
+    /// The cargo feature that this build lacks for the format. `None` if it lacks none.
     pub const fn missing_feature(self) -> Option<&'static str> {
         match self {
             Self::Mrt if !cfg!(feature = "mrt") => Some("mrt"),
@@ -79,7 +79,7 @@ impl Format {
         }
     }
 
-    /// Tells the format from the first bytes of a file; `None` where they fit no format. Text without a
+    /// Recognises the format by the first bytes of a file. `None` if they fit no format. Text without a
     /// significant line is [`Plain`](Self::Plain).
     pub fn recognise(start: &[u8]) -> Option<Self> {
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
@@ -102,7 +102,7 @@ impl Format {
         }
         while let Some(line) = significant.next() {
             match Self::of_line(line.trim_ascii_start()) {
-                // `ip route` puts nothing but the prefix before the lines of a group; else it is a list of
+                // `ip route` writes a bare prefix only before the lines of a group; otherwise it is a list of
                 // prefixes.
                 Some(Self::Plain)
                     if is_one_word(line) && significant.peek().is_some_and(|next| is_member(next)) =>
@@ -116,7 +116,7 @@ impl Format {
         None
     }
 
-    /// The format that a line is in, if it fits one.
+    /// The format that a line fits, if any.
     fn of_line(line: &[u8]) -> Option<Self> {
         if line.starts_with(b"TABLE_DUMP") || line.starts_with(b"BGP4MP") {
             return line.contains(&b'|').then_some(Self::Bgpdump);
@@ -133,7 +133,7 @@ impl Format {
         if first == "default" || TYPES.contains(&first) {
             return Some(Self::IpRoute);
         }
-        // A line of CSV is for the plain reader to refuse, which says what it looks like.
+        // A line of CSV is left to the plain reader, whose error says so.
         let first = first_cell(first);
         let (address, len) = first.split_once('/').unwrap_or((first, ""));
         address.parse::<IpAddr>().ok()?;
@@ -174,7 +174,7 @@ impl FromStr for Format {
     }
 }
 
-/// Not the name of a format.
+/// A name that is no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown format {name:?}; there are {}", Format::ALL.map(Format::name).join(", "))]
 pub struct UnknownFormat {

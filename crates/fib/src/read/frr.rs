@@ -1,13 +1,13 @@
-//! What FRR's `show ip route json` and `show ipv6 route json` print: an object by prefix, each value a list
-//! of candidates. The one selected and installed is taken, with those of its next hops that are in the FIB.
+//! FRR's `show ip route json` and `show ipv6 route json`: an object whose keys are prefixes and whose values
+//! are lists of candidates. The selected and installed candidate is taken, with its next hops in the FIB.
 //!
 //! ```text
 //! {"10.0.0.0/8":[{"prefix":"10.0.0.0/8","protocol":"bgp","vrfName":"default","selected":true,"installed":true,
 //!                 "nexthops":[{"fib":true,"ip":"192.0.2.1","afi":"ipv4","interfaceName":"eth0","active":true}]}]}
 //! ```
 //!
-//! With `vrf all` it is such an object for each VRF: by the VRF's name within another object since FRR 10.1,
-//! one after the other before that, where each route's `vrfName` tells.
+//! With `vrf all` there is such an object for each VRF. Since FRR 10.1 the objects are in an outer object, by
+//! the VRF's name. Before, they follow each other, and each route has a `vrfName`.
 //!
 //! ```text
 //! {"default":{"10.0.0.0/8":[…]},"red":{"10.0.0.0/8":[…]}}                      {"10.0.0.0/8":[…]}{"10.0.0.0/8":[…]}
@@ -66,7 +66,7 @@ fn route(
     Ok(())
 }
 
-/// The next hops that are in the FIB, as text. A route to nowhere is one of a kind's name.
+/// The next hops in the FIB, as text. A route without one has the name of its kind.
 fn members(route: &Value) -> Result<Vec<String>, Fault> {
     let mut members = Vec::new();
     for next_hop in array(route, "nexthops")?.unwrap_or_default() {
@@ -82,7 +82,7 @@ fn members(route: &Value) -> Result<Vec<String>, Fault> {
     Ok(members)
 }
 
-/// The word for a next hop that drops what is sent to it.
+/// The word for a next hop that drops packets.
 fn nowhere(next_hop: &Value) -> Option<&'static str> {
     let is = |key| is_true(next_hop, key);
     match () {

@@ -1,4 +1,4 @@
-//! What `ip route` and `ip -6 route` print.
+//! The output of `ip route` and `ip -6 route`.
 //!
 //! ```text
 //! default via 192.0.2.1 dev eth0 proto dhcp metric 100
@@ -38,7 +38,7 @@ pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table
 /// The route that further lines may continue.
 enum Open {
     Route(Draft, Place),
-    /// One that is not taken; neither are the lines that continue it.
+    /// A route that is not taken; the lines that continue it are not taken, either.
     Skipped,
 }
 
@@ -48,7 +48,7 @@ struct Draft {
     route: KernelRoute,
     gateway: Option<String>,
     device: Option<String>,
-    /// Whether the words are those of a member of a group.
+    /// Whether the words belong to a member of a group.
     in_group: bool,
 }
 
@@ -82,7 +82,7 @@ fn go_on(open: &mut Option<Open>, line: &[u8]) -> Result<(), Fault> {
     taken
 }
 
-/// Puts a route whose lines are complete. A fault found only now is one of the line where it starts.
+/// Adds a complete route. An error found here is reported for the line where the route starts.
 fn close(open: Option<Open>, routes: &mut KernelTable<'_>, ledger: &mut Ledger) -> Result<(), End> {
     let Some(Open::Route(mut draft, place)) = open else { return Ok(()) };
     let put = draft.end_member().and_then(|()| match draft.route.members.is_empty() {
@@ -99,7 +99,7 @@ impl Draft {
             match word {
                 "via" => {
                     let mut gateway = value()?;
-                    // A gateway of the other family is introduced by its own.
+                    // A gateway of the other family has the family's name before it.
                     let mut family = None;
                     if matches!(gateway, "inet" | "inet6") {
                         family = Some(if gateway == "inet6" { Family::V4 } else { Family::V6 });

@@ -1,4 +1,4 @@
-//! What `ip -json route` prints: an array of objects.
+//! The output of `ip -json route`: an array of objects.
 //!
 //! ```text
 //! [{"dst":"default","gateway":"192.0.2.1","dev":"eth0","metric":100,"flags":[]},
@@ -71,7 +71,7 @@ fn add_member(route: &mut KernelRoute, value: &Value) -> Result<(), Fault> {
         route.family = Some(family_of(gateway)?);
     }
     if let Some(via) = value.get("via") {
-        // A gateway of the other family.
+        // This is a gateway of the other family.
         gateway = Some(text(via, "host")?.ok_or(SkipReason::NextHopMissing)?);
         route.family = match text(via, "family")? {
             Some("inet6") => Some(Family::V4),

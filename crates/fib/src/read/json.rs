@@ -1,7 +1,7 @@
-//! What the JSON readers share: the entries of an array or object one by one, however many there are.
+//! The common part of the JSON readers: the entries of an array or object, one after the other.
 //!
-//! Only one entry is held at a time, as a `Value`, so that a bad one can be passed over. Several arrays or
-//! objects may follow each other in a file, as from `ip -4 -j route; ip -6 -j route`.
+//! Only one entry is in memory at a time, as a `Value`, so that a bad entry can be passed over. A file may
+//! have several arrays or objects after each other, as from `ip -4 -j route; ip -6 -j route`.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,20 +17,20 @@ use wirespeed_input::Input;
 use super::error::{End, Fault, Place, SkipReason};
 use super::report::Ledger;
 
-/// The longest entry, in bytes; a route of a thousand next hops is shorter.
+/// The most bytes of an entry; a route of a thousand next hops is smaller.
 const LONGEST_ENTRY: u64 = 4 << 20;
 
-/// One entry of an array or object. A group without a key is the start of that group.
+/// An entry of an array or object. A group without a key marks the start of that group.
 pub(super) struct Entry<'e> {
-    /// The key of the object within the outermost one that it is in, if it is in one.
+    /// The key of the inner object that holds the entry, if there is one.
     pub(super) group: Option<&'e str>,
-    /// Its own key; none in an array.
+    /// The entry's own key. `None` in an array.
     pub(super) key: Option<&'e str>,
     pub(super) value: &'e Value,
 }
 
-/// Gives every entry to `take`. What `take` answers goes to the ledger. An object whose key in the outermost
-/// one `is_group` is no entry: those in it are.
+/// Gives every entry to `take`, and the answer of `take` to the ledger. An inner object whose key is a group
+/// by `is_group` is not an entry: its members are entries.
 pub(super) fn each_entry(
     input: &mut Input<'_>,
     ledger: &mut Ledger,
@@ -55,13 +55,13 @@ pub(super) fn each_entry(
     }
 }
 
-/// JSON that can't be read on from here.
+/// Ends a reading whose JSON can't be continued.
 fn broken_off(ledger: &mut Ledger, place: Place, error: serde_json::Error) -> Result<(), End> {
     if error.is_eof() {
         return ledger.cut(place, "the JSON ends too soon");
     }
     if !error.is_io() {
-        // The place is said already, and counted from the start of the file.
+        // The message has no place: the ledger adds it, counted from the start of the file.
         let message = error.to_string();
         let message = message.split(" at line ").next().unwrap_or_default();
         return ledger.cut(place, format!("bad JSON ({message})"));
@@ -73,12 +73,12 @@ fn broken_off(ledger: &mut Ledger, place: Place, error: serde_json::Error) -> Re
     ledger.broken(place, error)
 }
 
-/// How far the parser is.
+/// The position of the parser.
 #[derive(Debug, Default)]
 struct Position {
     /// Ends of line so far.
     lines: Cell<u64>,
-    /// Bytes since the last of them.
+    /// Bytes since the last end of line.
     column: Cell<u64>,
     /// Bytes since the last entry.
     entry_bytes: Cell<u64>,
@@ -90,14 +90,14 @@ impl Position {
     }
 }
 
-/// The input, byte by byte as the parser takes it.
+/// The input as bytes, as the parser takes them.
 struct Bytes<'b, 'i> {
     input: &'b mut Input<'i>,
     at: Rc<Position>,
 }
 
 impl Bytes<'_, '_> {
-    /// Passes over blanks; whether there is more after them.
+    /// Skips blanks. Returns whether there is more input.
     fn skip_blanks(&mut self) -> io::Result<bool> {
         loop {
             match self.input.fill_buf()?.first() {
@@ -142,7 +142,7 @@ struct Entries<'e, F> {
 }
 
 impl<F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Entries<'_, F> {
-    /// Takes one entry; whether to go on.
+    /// Takes an entry. Returns whether to go on.
     fn entry<E: serde::de::Error>(&mut self, entry: Entry<'_>) -> Result<(), E> {
         self.at.entry_bytes.set(0);
         self.ledger.report.records += 1;
@@ -185,7 +185,8 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
     }
 }
 
-/// Visits what has the key of a group: the entries of an object one by one. All else is an entry of that key.
+/// Visits the value of a group's key: the entries of an object one by one. Any other value is an entry with
+/// that key.
 struct Group<'g, 'e, F> {
     name: &'g str,
     entries: &'g mut Entries<'e, F>,
@@ -252,7 +253,7 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
     }
 }
 
-/// A member of an object that is to be text where it is there at all.
+/// The text of an object's member, if it exists. Fails if it is not text.
 pub(super) fn text<'v>(object: &'v Value, key: &str) -> Result<Option<&'v str>, SkipReason> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
@@ -261,12 +262,12 @@ pub(super) fn text<'v>(object: &'v Value, key: &str) -> Result<Option<&'v str>, 
     }
 }
 
-/// Whether a member of an object is there and true.
+/// Whether an object's member exists and is true.
 pub(super) fn is_true(object: &Value, key: &str) -> bool {
     object.get(key) == Some(&Value::Bool(true))
 }
 
-/// A member of an object that is to be an array where it is there at all.
+/// The array of an object's member, if it exists. Fails if it is not an array.
 pub(super) fn array<'v>(object: &'v Value, key: &str) -> Result<Option<&'v [Value]>, SkipReason> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),

@@ -1,7 +1,7 @@
-//! What `ip route` as text and as JSON have in common: a Linux route and the table that such routes make.
+//! The common part of `ip route` as text and JSON: Linux routes and the table that they make.
 //!
-//! If a prefix has several routes, the one with the lowest metric forwards, and of equals the one listed
-//! first. A `default` says nothing about its family: the gateway does, else the routes around it.
+//! If a prefix has several routes, the route with the lowest metric forwards, and among equals the first one.
+//! A `default` has no family: its gateway tells the family, or the routes around it.
 
 use std::net::IpAddr;
 
@@ -18,17 +18,17 @@ use crate::next_hop::NextHop;
 pub(super) struct KernelRoute {
     /// `None` for the default route of a family not yet known.
     pub(super) prefix: Option<AnyPrefix>,
-    /// The family, where something beside the prefix tells it.
+    /// The family, if the route tells it otherwise.
     pub(super) family: Option<Family>,
     pub(super) metric: u32,
     /// One next hop, or the members of a group.
     pub(super) members: Vec<String>,
 }
 
-/// Tables that the kernel looks up for every packet unless told otherwise, by name and number.
+/// The routing tables that the kernel uses by default, by name and number.
 const USUAL_TABLES: [&str; 6] = ["main", "local", "default", "254", "255", "253"];
 
-/// Whether routes of a table are taken.
+/// Whether the routes of a table are taken.
 pub(super) fn is_usual_table(name: &str) -> bool {
     USUAL_TABLES.contains(&name)
 }
@@ -38,7 +38,7 @@ pub(super) fn destination(word: &str, ledger: &mut Ledger) -> Result<Option<AnyP
     Ok(if word == "default" { None } else { Some(ledger.prefix(word.as_bytes())?) })
 }
 
-/// One next hop as text: the gateway, with the device where the gateway is link-local, else the device.
+/// A next hop as text: the gateway, with the device if the gateway is link-local; or the device.
 pub(super) fn member(gateway: Option<&str>, device: Option<&str>) -> Option<String> {
     match (gateway, device) {
         (Some(gateway), Some(device)) if is_link_local(gateway) => Some(format!("{gateway}%{device}")),
@@ -57,15 +57,15 @@ pub(super) fn family_of(address: &str) -> Result<Family, SkipReason> {
     address.parse().map(Family::of).map_err(|_| SkipReason::NextHop)
 }
 
-/// The table that routes make, with what decides between routes of one prefix.
+/// The table of the routes, with the data that decides between routes of one prefix.
 #[derive(Debug)]
 pub(super) struct KernelTable<'t> {
     table: &'t mut Table,
     /// Metrics other than 0.
     metrics: FxHashMap<AnyPrefix, u32>,
-    /// The family of the last route that told it.
+    /// The family of the last route with a known family.
     family: Option<Family>,
-    /// The best default route that came before any route told its family.
+    /// The best default route so far whose family is not known.
     open: Option<(NextHop, u32)>,
 }
 
@@ -99,7 +99,7 @@ impl<'t> KernelTable<'t> {
         Ok(())
     }
 
-    /// All routes have been put.
+    /// Ends the table after all routes.
     pub(super) fn finish(mut self, ledger: &mut Ledger) {
         let family = self.family.unwrap_or(Family::V4);
         self.close_open(family, ledger);

@@ -1,14 +1,14 @@
-//! Reading tables and updates from files of many formats.
+//! Readers of tables and updates in many formats.
 //!
 //! ```text
 //! Source ─► open: decompress ─► recognise the format ─► its reader ─► Fib + ReadReport
 //!                                                             └────► TimedUpdate, one by one
 //! ```
 //!
-//! All readers stream: none holds a file. By default they are strict: the first bad line, or a file that is
-//! cut off, is one error that says where. With [`ReadOptions::lenient`] bad lines are passed over and counted
-//! by reason, and of a cut-off file what is whole is taken. What is normal to pass over (comments, entries of
-//! other peers, families other than IPv4 and IPv6 unicast) is counted in both.
+//! All readers stream: none holds a file in memory. By default they are strict: the first wrong line, or a
+//! truncated file, is an error with its place. With [`ReadOptions::lenient`] wrong lines are passed over and
+//! counted by reason, and the whole part of a truncated file is taken. Lines that are always passed over
+//! (comments, entries of other peers, families other than IPv4 and IPv6 unicast) are counted in both modes.
 //!
 //! ```
 //! use wirespeed_fib::read::{self, ReadOptions};
@@ -47,11 +47,11 @@ mod vrfs;
 use std::io::Read;
 use std::ops::ControlFlow;
 
-/// What readers are made of, for those of other things than routes: lines with their places, strict and
-/// lenient reading, reports.
+/// The building blocks of readers, for other domains: lines with their places, strict and lenient reading,
+/// reports.
 ///
-/// A reader has formats `F` and reasons `R` of its own, opens a [`Ledger`] on an [`Input`], and gives each
-/// line's [`Fault`](parts::Fault) to it through [`each_line`](parts::each_line).
+/// A reader has its own formats `F` and reasons `R`. It opens a [`Ledger`] on an [`Input`], and gives the
+/// [`Fault`](parts::Fault) of each line to the ledger through [`each_line`](parts::each_line).
 ///
 /// ```
 /// use wirespeed_fib::read::parts::{Ledger, each_line, split_word};
@@ -91,44 +91,42 @@ use report::Ledger;
 use table::Table;
 use updates::Updates;
 
-/// Bytes by which a format is recognised, at most.
+/// The most bytes by which a format is recognised.
 const LOOK_AHEAD: usize = 64 << 10;
 
-/// The next hop of all prefixes of a list that has none; as the only one it has the index 1.
+/// The next hop of all prefixes in a list without next hops. Its index is 1.
 pub const MEMBER: &str = "member";
 
-/// How to read.
+/// Options for reading.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// The format; recognised by content where not given.
+    /// The format. By default recognised by content.
     pub format: Option<Format>,
-    /// Whether to pass over bad lines and the loss of a file's end, rather than refuse the file.
+    /// Whether to pass over wrong lines and a truncated end, instead of refusing the file.
     pub lenient: bool,
-    /// Whose routes to take from a file with those of many peers. By default those of one peer, for each
-    /// family: of a table the one with most prefixes, of updates the table's
-    /// ([`peers_of_table`](Self::peers_of_table)), else the one with most updates.
+    /// The peer whose routes are taken from a file with several peers. The default is one peer for each
+    /// family: for a table the peer with most prefixes; for updates the table's peer
+    /// ([`peers_of_table`](Self::peers_of_table)), or the peer with most updates if the table has none.
     pub peer: Option<PeerChoice>,
-    /// The peers that the table's routes are of, where updates are read: [`ReadReport::peer_by_family`] of
-    /// the table.
+    /// The peers of the table, for reading its updates: [`ReadReport::peer_by_family`] of the table.
     pub peers_of_table: [Option<Peer>; 2],
-    /// The VRF whose routes to take from a file with those of several (FRR). Without it such a file is
-    /// refused.
+    /// The VRF whose routes are taken from a file with several VRFs (FRR). Without it such a file is refused.
     pub vrf: Option<String>,
-    /// Whether to mask host bits of prefixes, and count them, rather than refuse the prefix. MRT has none
-    /// that count.
+    /// Whether to clear host bits of prefixes and count the prefixes, instead of refusing them. Bits after
+    /// the prefix in MRT are always ignored.
     pub mask_host_bits: bool,
 }
 
 /// Reads a table.
 ///
-/// A file with the routes of many peers is read twice, unless [`ReadOptions::peer`] makes that needless:
-/// first to find the peer with most prefixes. Standard input is kept for that, in memory up to 64 MiB and in
-/// a temporary file past that.
+/// A file with several peers is read twice, unless [`ReadOptions::peer`] makes that unnecessary: the first
+/// pass finds the peer with most prefixes. Standard input is kept for the second pass, in memory up to 64 MiB
+/// and then in a temporary file.
 pub fn read_fib(source: &Source, options: &ReadOptions) -> Result<(Fib, ReadReport), ReadError> {
     read_table(&Again::new(source)?, options)
 }
 
-/// Reads a table from a stream of bytes; `name` is for messages.
+/// Reads a table from a stream of bytes. `name` is for messages.
 pub fn read_fib_from(
     reader: impl Read + Send,
     name: &str,
@@ -137,11 +135,11 @@ pub fn read_fib_from(
     read_table(&Again::from_reader(reader, name.to_owned()), options)
 }
 
-/// Reads updates and gives each to `give`, until that breaks off. Next hops get their indexes in `next_hops`:
-/// give that of the table, if the updates are for one.
+/// Reads updates and gives each to `give`, until `give` ends the reading. Next hops get their indexes in
+/// `next_hops`: pass those of the table if the updates are for one.
 ///
-/// A file with the updates of many peers is read twice, as a table is, unless [`ReadOptions::peer`] makes
-/// that needless.
+/// A file with several peers is read twice, like a table, unless [`ReadOptions::peer`] makes that
+/// unnecessary.
 pub fn read_updates(
     source: &Source,
     options: &ReadOptions,
@@ -151,7 +149,7 @@ pub fn read_updates(
     stream_updates(&Again::new(source)?, options, next_hops, &mut give)
 }
 
-/// Reads updates from a stream of bytes; `name` is for messages.
+/// Reads updates from a stream of bytes. `name` is for messages.
 pub fn read_updates_from(
     reader: impl Read + Send,
     name: &str,
@@ -176,7 +174,7 @@ pub fn collect_updates(
     Ok((updates, report))
 }
 
-/// Reads all updates of a stream of bytes; `name` is for messages.
+/// Reads all updates of a stream of bytes. `name` is for messages.
 pub fn collect_updates_from(
     reader: impl Read + Send,
     name: &str,
@@ -212,7 +210,7 @@ fn read_table(again: &Again<'_>, options: &ReadOptions) -> Result<(Fib, ReadRepo
     finish(report, options, "routes").map(|report| (table.fib, report))
 }
 
-/// Reads a table from its start to its end once.
+/// Reads a table once from start to end.
 fn pass(
     input: &mut Input<'_>,
     ledger: &mut Ledger,
@@ -229,7 +227,7 @@ fn pass(
         Format::FrrJson => frr::read(input, ledger, table, options.vrf.as_deref()),
         #[cfg(feature = "mrt")]
         Format::Mrt => mrt::read(input, ledger, table, book),
-        // `start` has refused these.
+        // `start` has refused these formats.
         #[cfg(not(feature = "mrt"))]
         Format::Mrt => Ok(()),
         Format::Updates => Ok(()),
@@ -267,7 +265,7 @@ fn stream_updates(
     finish(report, options, "updates")
 }
 
-/// Settles the format of an input and opens its ledger.
+/// Finds the format of an input, and opens its ledger.
 fn start<'i>(
     mut input: Input<'i>,
     options: &ReadOptions,
@@ -299,7 +297,7 @@ fn recognise(
     let default = if wanted == "updates" { Format::Updates } else { Format::Plain };
     let (first, ends) = input.look_ahead(LOOK_AHEAD);
     if !first.split(|&b| b == b'\n').any(is_significant) {
-        // Nothing to go by. Whatever comes after it, an error included, is for the reader to tell.
+        // There is no line to recognise. The reader reports the rest, also an error.
         return match ends && !options.lenient {
             true => Err(ReadError::Nothing { name, wanted, records: 0 }),
             false => Ok(default),
@@ -316,7 +314,7 @@ fn is_significant(line: &[u8]) -> bool {
     !matches!(line.trim_ascii().first(), None | Some(b'#'))
 }
 
-/// The report of a reading that went well; strict reading refuses one that found nothing.
+/// Makes the report of a successful reading. Strict reading fails if it found nothing.
 fn finish(report: ReadReport, options: &ReadOptions, wanted: &'static str) -> Result<ReadReport, ReadError> {
     if report.routes == 0 && !options.lenient {
         let ReadReport { name, records, .. } = report;

@@ -1,5 +1,4 @@
-//! The header of a record of MRT, by which a file of the format is told from others: also where the build
-//! leaves the reader out.
+//! The header of MRT records, by which a file is recognised as MRT, also if the build leaves the reader out.
 
 /// Types of records, from RFC 6396 and its registry.
 pub(crate) const TABLE_DUMP: u16 = 12;
@@ -7,11 +6,11 @@ pub(crate) const TABLE_DUMP_V2: u16 = 13;
 pub(crate) const BGP4MP: u16 = 16;
 pub(crate) const BGP4MP_ET: u16 = 17;
 
-/// The longest record that is read. A RIB record of a thousand peers is a hundredth of that.
+/// The most bytes of a record. A RIB record of a thousand peers is a hundredth of that.
 pub(super) const LONGEST: u32 = 16 << 20;
 pub(super) const HEADER: usize = 12;
 
-/// Whether a file starts as MRT does: with the header of a record of a type and subtype that there are.
+/// Whether a file starts like MRT: with the header of a record of a known type and subtype.
 pub(super) fn is_header(start: &[u8]) -> bool {
     let Some(header) = start.first_chunk::<HEADER>() else { return false };
     let (_, kind, subtype, length) = split_header(header);
@@ -19,7 +18,7 @@ pub(super) fn is_header(start: &[u8]) -> bool {
         TABLE_DUMP => 1..=2,
         TABLE_DUMP_V2 => 1..=12,
         BGP4MP | BGP4MP_ET => 0..=11,
-        // The old BGP type, OSPF and IS-IS, which may stand between the others.
+        // These are the old BGP type, OSPF and IS-IS, which may come between other records.
         5 => 0..=7,
         11 | 32 | 33 | 48 | 49 => 0..=0,
         _ => return false,

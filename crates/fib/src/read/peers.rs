@@ -1,10 +1,9 @@
-//! Which peer's routes to take from a file that holds those of many.
+//! The choice of a peer in a file with the routes of several peers.
 //!
-//! By default, for each family, those of the peer with most prefixes, which is known only after the whole
-//! file has been looked over: a first pass then counts, and a second one reads. One pass is enough where the
-//! file's own peer table, or an address asked for, leaves a single peer to choose from. Updates are counted
-//! in the same way; where they are for a table that is one peer's, and have updates of it, that peer's are
-//! taken, however few.
+//! By default the peer with most prefixes is taken, for each family. It is known only after a pass over the
+//! whole file: the first pass counts, and the second one reads. One pass is enough if the file's peer table,
+//! or a given address, leaves a single peer. Updates are counted in the same way. If they are for a table of
+//! one peer, and the file has updates of that peer, these are taken, even if they are few.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,17 +15,17 @@ use super::error::{Fault, ReadError};
 use super::report::Peer;
 use crate::address::Family;
 
-/// The peer that the user wants.
+/// The peer that a user chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PeerChoice {
-    /// The one at an address.
+    /// The peer with this address.
     Address(IpAddr),
-    /// The one of an AS; of several the one with most prefixes.
+    /// The peer of this AS; if there are several, the one with most prefixes.
     As(u32),
-    /// A bare number: the place in the file's peer table, or the AS where it has no such table. Of updates
-    /// for a table whose peer is known, that peer.
+    /// A bare number: the index in the file's peer table, or the AS if the file has no such table. For
+    /// updates of a table with a known peer it means that peer.
     Number(u32),
-    /// All peers of updates, mixed. A table has one peer, found as if none was asked for.
+    /// All peers of updates, mixed. A table still has one peer, found as if no choice was made.
     All,
 }
 
@@ -45,7 +44,7 @@ impl PeerChoice {
 impl FromStr for PeerChoice {
     type Err = NoPeer;
 
-    /// An address, `AS65000`, a number, or `all`.
+    /// Parses an address, `AS65000`, a number, or `all`.
     fn from_str(text: &str) -> Result<Self, NoPeer> {
         let no_peer = || NoPeer(text.into());
         if let Ok(address) = text.parse() {
@@ -74,10 +73,10 @@ impl fmt::Display for PeerChoice {
     }
 }
 
-/// Not the name of a peer.
+/// A text that names no peer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no peer: give its address, its AS as AS65000, or its number in the file; all mixes the updates of all"
+    "{0:?} is no peer: give its address, its AS as AS65000, or its number in the file; all mixes the updates of all peers"
 )]
 pub struct NoPeer(String);
 
@@ -85,11 +84,11 @@ pub struct NoPeer(String);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PeerId(usize);
 
-/// The peers of a file, as they turn up, and the choice among them.
+/// The peers of a file in the order of appearance, and the choice among them.
 #[derive(Debug)]
 pub(super) struct PeerBook {
     choice: Option<PeerChoice>,
-    /// The peers that the table is of, for each family, by address and AS, where updates are read.
+    /// The peers of the table for each family, by address and AS, for updates.
     of_table: [Option<(IpAddr, u32)>; 2],
     peers: Vec<Peer>,
     ids: FxHashMap<(IpAddr, u32, Option<u16>), PeerId>,
@@ -98,14 +97,14 @@ pub(super) struct PeerBook {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The first pass, with the choice open as yet.
+    /// The first pass, before a peer is chosen.
     Open,
-    /// The file's peer table leaves one peer, or none.
+    /// The file's peer table leaves one peer, or no peer.
     #[cfg(feature = "mrt")]
     Single(Option<PeerId>),
-    /// The pass that counts.
+    /// The pass that counts prefixes.
     Survey,
-    /// The pass after it, with the peer for each family.
+    /// The pass after the counting, with the peer for each family.
     Known([Option<PeerId>; 2]),
 }
 
@@ -115,7 +114,7 @@ impl PeerBook {
         Self::new(choice.filter(|&choice| choice != PeerChoice::All), [None; 2])
     }
 
-    /// A book for updates. The peers of their table are these where they are known.
+    /// A book for updates. `peers_of_table` are the peers of their table, if they are known.
     pub(super) fn of_updates(choice: Option<PeerChoice>, peers_of_table: [Option<Peer>; 2]) -> Self {
         Self::new(choice, peers_of_table.map(|peer| peer.map(|peer| (peer.address, peer.asn))))
     }
@@ -124,7 +123,7 @@ impl PeerBook {
         Self { choice, of_table, peers: Vec::new(), ids: FxHashMap::default(), stage: Stage::Open }
     }
 
-    /// A peer that a line or record names.
+    /// Adds a peer that a line or record names.
     pub(super) fn meet(&mut self, address: IpAddr, asn: u32, index: Option<u16>) -> PeerId {
         let Self { peers, ids, .. } = self;
         *ids.entry((address, asn, index)).or_insert_with(|| {
@@ -133,7 +132,7 @@ impl PeerBook {
         })
     }
 
-    /// A peer table is complete: whatever routes follow are of peers met by now.
+    /// Says that the peer table is complete: all later routes belong to known peers.
     #[cfg(feature = "mrt")]
     pub(super) fn all_met(&mut self) {
         if let Stage::Open | Stage::Single(_) = self.stage {
@@ -145,7 +144,7 @@ impl PeerBook {
         }
     }
 
-    /// Whether a route of this peer is one to take. Also counts it, but in the pass after the survey.
+    /// Whether a route of this peer is taken. Also counts the route, except in the pass after the survey.
     pub(super) fn takes(&mut self, PeerId(id): PeerId, family: Family) -> Result<bool, Fault> {
         let f = family as usize;
         let takes = match self.stage {
@@ -170,27 +169,27 @@ impl PeerBook {
         self.peers[id].address
     }
 
-    /// Whether this is the pass that only counts.
+    /// Whether this pass only counts.
     pub(super) fn is_survey(&self) -> bool {
         self.stage == Stage::Survey
     }
 
-    /// Whether no pass comes after this one.
+    /// Whether this is the last pass.
     pub(super) fn is_decided(&self) -> bool {
         let needs_no_survey = matches!(self.choice, Some(PeerChoice::Address(_) | PeerChoice::All));
         needs_no_survey || matches!(self.stage, Stage::Known(_))
     }
 
-    /// A pass that only counts is about to start.
+    /// Starts the pass that only counts.
     pub(super) fn start_survey(&mut self) {
         *self = Self { stage: Stage::Survey, ..Self::new(self.choice, self.of_table) };
     }
 
-    /// The survey is over, the pass that reads is about to start.
+    /// Ends the counting, before the pass that reads.
     pub(super) fn end_survey(&mut self) {
         let chosen = [0, 1].map(|f| {
             let fitting = (0..self.peers.len()).map(PeerId).filter(|&id| self.fits(id));
-            // Of equals the one met first.
+            // Among equals the first peer wins.
             let most =
                 fitting.rev().max_by_key(|&id| (self.is_of_table(id, f), self.peers[id.0].prefixes[f]));
             most.filter(|&PeerId(id)| self.peers[id].prefixes[f] > 0)
@@ -203,7 +202,7 @@ impl PeerBook {
         self.stage = Stage::Known(chosen);
     }
 
-    /// All peers met; an error when the one asked for is not among them.
+    /// All peers of the file. Fails if the chosen peer is not among them.
     pub(super) fn close(self, name: &str) -> Result<Vec<Peer>, ReadError> {
         const SHOWN: usize = 20;
         match self.choice {
@@ -223,8 +222,7 @@ impl PeerBook {
 
     fn fits(&self, id: PeerId) -> bool {
         match self.choice {
-            // A place in the peer table of another file says nothing of this one: the peer that it stood for
-            // does.
+            // An index of another file's peer table means nothing in this file, but the peer behind it does.
             Some(PeerChoice::Number(_)) if self.of_table != [None; 2] => {
                 self.is_of_table(id, 0) || self.is_of_table(id, 1)
             }
@@ -232,7 +230,7 @@ impl PeerBook {
         }
     }
 
-    /// Whether a peer is the one that the table's routes of a family are of, and has updates of it.
+    /// Whether a peer is the table's peer of a family, and has updates of that family.
     fn is_of_table(&self, PeerId(id): PeerId, family: usize) -> bool {
         let peer = &self.peers[id];
         peer.prefixes[family] > 0 && self.of_table[family] == Some((peer.address, peer.asn))

@@ -1,5 +1,5 @@
 //! CAIDA's pfx2as: address, length and origin AS, separated by tabs. `30_10_20` are several origins, most
-//! frequent first, of which the first is taken; `a,b` is a set, kept whole.
+//! frequent first, and the first is taken. `a,b` is a set and is kept.
 
 use wirespeed_input::Input;
 

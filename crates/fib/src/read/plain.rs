@@ -1,17 +1,17 @@
-//! Plain tables: `prefix next-hop`, one route a line, `#` comments. The next hop is an address, a number or a
-//! word, kept as it is written. The format in which everything else can be written down and read back.
+//! Plain tables: `prefix next-hop`, one route on each line, `#` comments. The next hop is an address, a
+//! number or a word, kept unchanged. Every table can be written in this format and read back.
 //!
-//! A table may also be a list of prefixes without next hops, as the first line decides; each then has the
-//! next hop [`MEMBER`]. A prefix is `address/length`, or with a netmask, which may be a column of its own:
+//! A table may also be a list of prefixes without next hops. The first line decides. Each prefix then has the
+//! next hop [`MEMBER`]. A prefix is `address/length`, or has a netmask, which may be a column of its own:
 //!
 //! ```text
 //! 10.0.0.0/8 192.0.2.1                 10.0.0.0/255.0.0.0 192.0.2.1                10.0.0.0 255.0.0.0 192.0.2.1
 //! 10.0.0.0/8                           10.0.0.0/255.0.0.0                          10.0.0.0 255.0.0.0
 //! ```
 //!
-//! A second column is a netmask where the first one is an IPv4 address without a length and the second one an
-//! address whose ones come first, other than 0.0.0.0; that is one beside 0.0.0.0 alone. No router has such an
-//! address as its next hop, nor one that starts as masks do and is none (0.255.255.255, 255.0.255.0), which
+//! A second column is a netmask if the first column is an IPv4 address without a length, and the second is an
+//! address whose ones come first, other than 0.0.0.0, which is a netmask only after 0.0.0.0. No router has
+//! such an address as a next hop. An address that starts like a mask and is none (0.255.255.255, 255.0.255.0)
 //! is refused.
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -52,7 +52,7 @@ fn route(
     Ok(())
 }
 
-/// The prefix at the start of a line, and what follows it.
+/// The prefix at the start of a line, and the rest of the line.
 #[inline]
 fn destination<'l>(line: &'l [u8], ledger: &mut Ledger) -> Result<(AnyPrefix, &'l [u8]), Fault> {
     let (word, rest) = split_word(line);

@@ -1,7 +1,8 @@
-//! What a reading found beside the routes: a report for the caller, and the ledger in which readers keep it.
+//! The findings of a reading beside routes: a report for the caller, and the ledger in which readers collect
+//! it.
 //!
-//! The ledger is also where strict and lenient part ways: a reader hands it every fault, and the ledger
-//! either counts it or makes it the error that ends the reading.
+//! The ledger also decides between strict and lenient reading: a reader gives it every fault, and the ledger
+//! counts the fault or makes it the error that ends the reading.
 
 use std::fmt::{self, Display};
 use std::io;
@@ -12,65 +13,66 @@ use wirespeed_input::{Compression, Input, plural};
 use super::error::{End, Fault, Place, ReadError, Reason, SkipReason};
 use super::format::Format;
 
-/// What a reading found. Displays as a few lines for people.
+/// The report of a reading. Displays as a few lines of text.
 #[derive(Clone, Debug)]
 pub struct ReadReport<F = Format, R = SkipReason> {
     /// The file.
     pub name: String,
     /// The format, recognised or given.
     pub format: F,
-    /// How it was compressed.
+    /// The compression of the file.
     pub compression: Compression,
     /// Lines, entries or records read.
     pub records: u64,
     /// Routes, names or updates taken.
     pub routes: u64,
-    /// Taken ones for a prefix that was there already; of these only one counts.
+    /// Routes, names or updates for a prefix that was there already. Only the last one for a prefix counts.
     pub repeated: u64,
-    /// Routes or updates whose prefix had host bits set, which were masked.
+    /// Routes or updates whose host bits were cleared.
     pub masked: u64,
-    /// Whether it is a list of prefixes alone, so that all have the next hop [`MEMBER`](super::MEMBER).
+    /// Whether the file is a list of prefixes without next hops, so that all have the next hop
+    /// [`MEMBER`](super::MEMBER).
     pub is_list: bool,
-    /// What was passed over, by reason, in order of first appearance.
+    /// Lines, entries or records that were passed over, by reason, in order of first appearance.
     pub skipped: Vec<Skipped<R>>,
     /// The peers that the file names (MRT and `bgpdump`).
     pub peers: Vec<Peer>,
-    /// What was lost at the end of a file that is cut off (lenient reading only).
+    /// The lost end of a truncated file (lenient reading only).
     pub truncated: Option<Loss>,
 }
 
-/// How often something was passed over for one reason.
+/// A reason for passing over, with its count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Skipped<R = SkipReason> {
-    /// Why.
+    /// The reason.
     pub reason: R,
-    /// How often.
+    /// The number of lines, entries or records.
     pub count: u64,
-    /// Where first.
+    /// The place of the first one.
     pub first: Place,
 }
 
-/// The end of a file that is cut off or cannot be decoded.
+/// The lost end of a file that is truncated or can't be decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Where what is lost starts.
+    /// The place where the lost part starts.
     pub place: Place,
-    /// How it shows.
+    /// The reason.
     pub reason: String,
 }
 
 /// A BGP peer of the collector that wrote a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Peer {
-    /// Its number in the file's peer table, where there is one.
+    /// The peer's index in the file's peer table, if there is one.
     pub index: Option<u16>,
     /// Its address.
     pub address: IpAddr,
     /// Its AS number.
     pub asn: u32,
-    /// Prefixes of a table, or updates, that are of it (IPv4, IPv6), as far as they were looked at.
+    /// The peer's prefixes of a table, or its updates (IPv4, IPv6), as far as they were read.
     pub prefixes: [u64; 2],
-    /// Whether its routes (IPv4, IPv6) were the ones taken.
+    /// Whether the peer's routes (IPv4, IPv6) were taken.
     pub chosen: [bool; 2],
 }
 
@@ -91,12 +93,12 @@ impl<F, R: Reason> ReadReport<F, R> {
         }
     }
 
-    /// How often something was passed over for a reason.
+    /// The number of lines, entries or records that were passed over for a reason.
     pub fn skipped_for(&self, reason: R) -> u64 {
         self.skipped.iter().filter(|s| s.reason.same_kind(reason)).map(|s| s.count).sum()
     }
 
-    /// Faults of the file that lenient reading passed over.
+    /// The number of errors in the file that lenient reading passed over.
     pub fn faults(&self) -> u64 {
         self.skipped.iter().filter(|s| s.reason.is_fault()).map(|s| s.count).sum()
     }
@@ -106,8 +108,8 @@ impl<F, R: Reason> ReadReport<F, R> {
         self.peers.iter().filter(|peer| peer.chosen != [false; 2])
     }
 
-    /// The peers whose routes were taken, by family (IPv4, IPv6), for [`ReadOptions::peers_of_table`] where
-    /// updates of the table are read next. `None` where there is none, or not one alone.
+    /// The peers whose routes were taken, by family (IPv4, IPv6), for [`ReadOptions::peers_of_table`] when
+    /// updates of the table are read. `None` if there is no single peer.
     ///
     /// [`ReadOptions::peers_of_table`]: super::ReadOptions::peers_of_table
     pub fn peer_by_family(&self) -> [Option<Peer>; 2] {
@@ -146,7 +148,7 @@ impl<F: Display, R: Reason> Display for ReadReport<F, R> {
 }
 
 impl<F, R: Reason> ReadReport<F, R> {
-    /// One line on the peers that were taken.
+    /// Writes a line on the peers that were taken.
     fn write_peers(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let all = self.peers.len();
         let of_all = |taken: usize| match all {
@@ -173,23 +175,23 @@ impl fmt::Display for Peer {
     }
 }
 
-/// The report in the making.
+/// The report during a reading.
 #[derive(Debug)]
 pub struct Ledger<F = Format, R = SkipReason> {
-    /// What has been found so far.
+    /// The findings so far.
     pub report: ReadReport<F, R>,
     lenient: bool,
-    /// Whether host bits of prefixes are masked rather than a fault.
+    /// Whether host bits of prefixes are cleared instead of refused.
     pub(super) masks_host_bits: bool,
 }
 
 impl<F, R: Reason> Ledger<F, R> {
-    /// An empty one for an input.
+    /// Makes an empty ledger for an input.
     pub fn new(input: &Input<'_>, format: F, lenient: bool) -> Self {
         Self { report: ReadReport::new(input, format), lenient, masks_host_bits: false }
     }
 
-    /// Counts something to pass over in every mode.
+    /// Counts a line that both modes pass over.
     pub fn pass(&mut self, reason: R, place: Place) {
         match self.report.skipped.iter_mut().find(|s| s.reason.same_kind(reason)) {
             Some(skipped) => skipped.count += 1,
@@ -197,8 +199,7 @@ impl<F, R: Reason> Ledger<F, R> {
         }
     }
 
-    /// Takes what a parser answered instead of a result. `what` is the text that was there, or anything that
-    /// helps.
+    /// Takes a parser's fault. `what` is the wrong text, or other helpful text.
     pub fn fault(
         &mut self,
         fault: Fault<F, R>,
@@ -222,7 +223,7 @@ impl<F, R: Reason> Ledger<F, R> {
         Ok(())
     }
 
-    /// The input ends here, before it should; in lenient mode that is noted and what came before it stands.
+    /// Reports that the input ends too early. In lenient mode this is noted, and the part before it is kept.
     pub fn cut(&mut self, place: Place, reason: impl Into<String>) -> Result<(), End<F, R>> {
         let reason = reason.into();
         if self.lenient {
@@ -234,7 +235,7 @@ impl<F, R: Reason> Ledger<F, R> {
             .into())
     }
 
-    /// The input gave an error: a cut in what was compressed, or a refusal of the operating system.
+    /// Reports an error of the input: truncated compressed data, or an error of the operating system.
     pub fn broken(&mut self, place: Place, error: io::Error) -> Result<(), End<F, R>> {
         if error.raw_os_error().is_some() || self.report.compression == Compression::None {
             return Err(ReadError::Io { name: self.report.name.clone(), source: error }.into());
@@ -248,7 +249,7 @@ impl<F, R: Reason> Ledger<F, R> {
     }
 }
 
-/// What was there, for a message: short, on one line, escaped.
+/// The wrong text for a message: short, on one line, escaped.
 fn excerpt(what: &[u8]) -> String {
     const LONGEST: usize = 80;
     let what = what.trim_ascii();

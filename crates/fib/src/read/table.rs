@@ -1,4 +1,4 @@
-//! Where the table readers put what they find.
+//! The table that readers fill.
 
 use std::fmt;
 #[cfg(feature = "mrt")]
@@ -63,10 +63,10 @@ impl fmt::Display for AnyPrefix {
     }
 }
 
-/// Finds the index of a next hop, fast for those seen before.
+/// Finds the index of a next hop, fast for next hops that were seen before.
 #[derive(Debug, Default)]
 pub(super) struct HopFinder {
-    /// The last word and its index: neighbours in a table often share a next hop.
+    /// The last word and its index: neighbouring routes often share a next hop.
     last: Vec<u8>,
     last_index: NextHop,
     #[cfg(feature = "mrt")]
@@ -100,7 +100,7 @@ impl HopFinder {
     }
 }
 
-/// A table in the making.
+/// A table during a reading.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) fib: Fib,
@@ -108,7 +108,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Puts a route in, in place of what its prefix had.
+    /// Inserts a route, and replaces the route of an equal prefix.
     #[inline]
     pub(super) fn insert(&mut self, prefix: AnyPrefix, next_hop: NextHop, ledger: &mut Ledger) {
         let before = match prefix {

@@ -1,4 +1,4 @@
-//! What the text formats share: lines, words, prefixes and next hops.
+//! The common part of the text formats: lines, words, prefixes and next hops.
 
 use std::net::IpAddr;
 
@@ -10,14 +10,14 @@ use super::table::AnyPrefix;
 use crate::address::{Address, V4};
 use crate::prefix::{Prefix, PrefixError};
 
-/// The longest next hop; a group of a hundred addresses fits.
+/// The most bytes of a next hop; a group of a hundred addresses fits.
 const LONGEST_NEXT_HOP: usize = 4096;
 
-/// Words that Linux puts before a route that has no next hop to send to, each a next hop of its own here.
+/// Words that Linux writes before a route without a next hop. Each is a next hop of its own here.
 pub(crate) const TYPES: [&str; 9] =
     ["blackhole", "unreachable", "prohibit", "throw", "local", "broadcast", "multicast", "anycast", "nat"];
 
-/// Gives every line that is neither blank nor a comment to `take`, and what `take` answers to the ledger.
+/// Gives every line that is neither empty nor a comment to `take`, and the answer of `take` to the ledger.
 pub fn each_line<F, R: Reason>(
     input: &mut Input<'_>,
     ledger: &mut Ledger<F, R>,
@@ -61,7 +61,7 @@ pub(super) fn utf8(line: &[u8]) -> Result<&str, SkipReason> {
     std::str::from_utf8(line).map_err(|_| SkipReason::NotText)
 }
 
-/// The first word of a line, empty where there is none, and what follows it.
+/// The first word of a line (empty if there is none), and the rest of the line.
 #[inline]
 pub fn split_word(line: &[u8]) -> (&[u8], &[u8]) {
     let start = line.iter().position(|b| !b.is_ascii_whitespace()).unwrap_or(line.len());
@@ -75,7 +75,7 @@ pub(super) fn uncomment(line: &[u8]) -> &[u8] {
     &line[..line.iter().position(|&b| b == b'#').unwrap_or(line.len())]
 }
 
-/// A word as a next hop, if it can be one.
+/// Checks that a word can be a next hop.
 #[inline]
 pub fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
     if word.is_empty() {
@@ -88,14 +88,14 @@ pub fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
     std::str::from_utf8(word).map_err(|_| SkipReason::NextHop)
 }
 
-/// A word as a prefix of either family, with the reason when it is none; a bare address is one of full
+/// Parses a prefix of either family, with the reason if it is not valid. A bare address is a prefix of full
 /// length.
 pub(super) fn prefix_in_words(word: &[u8]) -> Result<AnyPrefix, PrefixError> {
     let text = std::str::from_utf8(word).map_err(|_| PrefixError::Address)?;
     if word.contains(&b':') { text.parse().map(AnyPrefix::V6) } else { text.parse().map(AnyPrefix::V4) }
 }
 
-/// `a.b.c.d/len` exactly as it is usually written; `None` for all else.
+/// Parses `a.b.c.d/len` in its usual form; `None` for all other text.
 #[inline]
 fn v4_prefix(word: &[u8]) -> Option<Prefix<V4>> {
     let mut address = 0;
@@ -115,7 +115,7 @@ fn v4_prefix(word: &[u8]) -> Option<Prefix<V4>> {
     Prefix::new(V4(address), u8::try_from(len).ok()?).ok()
 }
 
-/// A number of one to three digits without leading zeros, and how many digits it has.
+/// Parses a number of one to three digits without leading zeros. Returns the number and its digits.
 #[inline]
 fn decimal(text: &[u8]) -> Option<(u32, usize)> {
     let digit = |at: usize| text.get(at).map(|b| b.wrapping_sub(b'0')).filter(|&d| d < 10).map(u32::from);
@@ -131,12 +131,12 @@ fn decimal(text: &[u8]) -> Option<(u32, usize)> {
     Some((number, len))
 }
 
-/// The first cell of a line of CSV, all of a word that is no such line.
+/// The first cell of a line of CSV, or the whole word if it is no CSV.
 pub(super) fn first_cell(word: &str) -> &str {
     word.split([',', ';']).next().unwrap_or(word).trim_matches('"')
 }
 
-/// The length of a netmask; `None` where its ones do not all come first.
+/// The length of a netmask. `None` if its ones are not all at the start.
 pub(super) fn mask_len(mask: IpAddr) -> Option<u32> {
     let (bits, width) = match mask {
         IpAddr::V4(mask) => (u128::from(mask.to_bits()) << 96, 32),
@@ -146,11 +146,11 @@ pub(super) fn mask_len(mask: IpAddr) -> Option<u32> {
     (bits.count_ones() == len && len <= width).then_some(len)
 }
 
-/// How a ledger takes prefixes: those with a netmask in place of a length, and those with host bits where
-/// these are to be masked.
+/// Prefixes as a ledger takes them: with a length or a netmask, and with host bits cleared if that is asked
+/// for.
 impl Ledger {
-    /// A word as a prefix of either family: `address/length`, `address/netmask`, or a bare address as one of
-    /// full length.
+    /// Parses a prefix of either family: `address/length`, `address/netmask`, or a bare address as a prefix
+    /// of full length.
     #[inline]
     pub(super) fn prefix(&mut self, word: &[u8]) -> Result<AnyPrefix, SkipReason> {
         match v4_prefix(word) {
@@ -159,7 +159,7 @@ impl Ledger {
         }
     }
 
-    /// A word as a prefix of either family, slower, with the reason when it is none.
+    /// Parses a prefix of either family, slower, with the reason if it is not valid.
     fn prefix_in_words(&mut self, word: &[u8]) -> Result<AnyPrefix, SkipReason> {
         let why = match prefix_in_words(word) {
             Ok(prefix) => return Ok(prefix),
@@ -184,7 +184,7 @@ impl Ledger {
         }
     }
 
-    /// A prefix given as an address and a length apart.
+    /// Parses a prefix of an address and a length that come apart.
     pub(super) fn prefix_of(&mut self, address: &str, len: &str) -> Result<AnyPrefix, PrefixError> {
         let address: IpAddr = address.parse().map_err(|_| PrefixError::Address)?;
         if len.is_empty() || !len.bytes().all(|b| b.is_ascii_digit()) {
@@ -193,8 +193,8 @@ impl Ledger {
         self.prefix_of_len(address, len.parse().unwrap_or(u32::MAX))
     }
 
-    /// A prefix of an address and a length, both checked; host bits are masked and counted where that is
-    /// asked for.
+    /// Makes a prefix of an address and a length, both checked. Clears and counts host bits if that is asked
+    /// for.
     pub(super) fn prefix_of_len(&mut self, address: IpAddr, len: u32) -> Result<AnyPrefix, PrefixError> {
         match AnyPrefix::from_ip(address, len) {
             Err(PrefixError::HostBits) if self.masks_host_bits => {
@@ -206,15 +206,15 @@ impl Ledger {
     }
 }
 
-/// Whether a word that is no prefix is a line of CSV: commas are in no prefix, and before a semicolon there
-/// is one.
+/// Whether a word that is not a prefix is a line of CSV: prefixes contain no comma, and a CSV line has a
+/// prefix before a semicolon.
 fn looks_like_csv(word: &str) -> bool {
     let cell = first_cell(word);
     word.contains(',') || cell.len() < word.len() && prefix_in_words(cell.as_bytes()).is_ok()
 }
 
 impl AnyPrefix {
-    /// A prefix of an address and a length, both checked.
+    /// Makes a prefix of an address and a length, both checked.
     pub(super) fn from_ip(address: IpAddr, len: u32) -> Result<Self, PrefixError> {
         fn new<A: Address>(address: A, len: u32) -> Result<Prefix<A>, PrefixError> {
             Prefix::new(address, checked_len::<A>(len)?)
@@ -225,7 +225,7 @@ impl AnyPrefix {
         }
     }
 
-    /// The prefix of that length around an address.
+    /// The prefix of this length that contains an address.
     fn around(address: IpAddr, len: u32) -> Result<Self, PrefixError> {
         fn around<A: Address>(address: A, len: u32) -> Result<Prefix<A>, PrefixError> {
             Ok(Prefix::around(address, checked_len::<A>(len)?))

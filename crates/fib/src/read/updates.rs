@@ -1,7 +1,7 @@
-//! Updates: where the readers of every format send them, and the plain format.
+//! Updates: their collection by the readers of all formats, and the plain format.
 //!
-//! Plain updates are `A prefix [next-hop]` and `W prefix`, one a line, with an optional time in seconds
-//! before them, and `#` comments. `A` without a next hop keeps the one that the prefix has.
+//! Plain updates are `A prefix [next-hop]` and `W prefix`, one on each line, with an optional time in seconds
+//! before it, and `#` comments. `A` without a next hop keeps the prefix's next hop.
 
 use std::net::IpAddr;
 use std::ops::ControlFlow;
@@ -18,16 +18,16 @@ use crate::address::Family;
 use crate::fib::AnyUpdate;
 use crate::next_hop::{NextHop, NextHops};
 
-/// An update and when it happened.
+/// An update and its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedUpdate {
-    /// The time since the epoch, where the source says it.
+    /// The time since the epoch, if the source has it.
     pub time: Option<Duration>,
-    /// What changed.
+    /// The update.
     pub update: AnyUpdate,
 }
 
-/// Takes updates from a reader and gives them on.
+/// Takes updates from a reader and gives them to the caller.
 pub(super) struct Updates<'a> {
     next_hops: &'a mut NextHops,
     finder: HopFinder,
@@ -44,7 +44,7 @@ impl<'a> Updates<'a> {
         Self { next_hops, finder: HopFinder::default(), book, give }
     }
 
-    /// Whether an update of this peer is one to take.
+    /// Whether an update of this peer is taken.
     pub(super) fn takes(&mut self, address: IpAddr, asn: u32, family: Family) -> Result<bool, Fault> {
         let peer = self.book.meet(address, asn, None);
         self.book.takes(peer, family)
@@ -118,7 +118,7 @@ fn update(line: &[u8], updates: &mut Updates<'_>, ledger: &mut Ledger) -> Result
     }
 }
 
-/// A time in seconds, with a fraction of at most nine digits that count.
+/// A time in seconds, with a fraction of up to nine significant digits.
 pub fn time(text: &str) -> Result<Duration, SkipReason> {
     let (seconds, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());

@@ -1,14 +1,14 @@
-//! Which VRF's routes to take from a file that holds those of several.
+//! The choice of a VRF in a file with the routes of several VRFs.
 //!
-//! One table is one VRF's. Where none was asked for there may be one alone that has routes: a prefix of one
-//! VRF and the same prefix of another are two routes, and neither is in place of the other.
+//! A table holds the routes of one VRF. If none was chosen, only one VRF may have routes: equal prefixes of
+//! two VRFs are two routes, and one must not replace the other.
 
 use super::error::ReadError;
 
 /// The VRF of routes that name none.
 pub(super) const DEFAULT: &str = "default";
 
-/// The VRFs of a file, as they turn up, and the one that is taken.
+/// The VRFs of a file in the order of appearance, and the chosen one.
 #[derive(Debug)]
 pub(super) struct Vrfs<'o> {
     wanted: Option<&'o str>,
@@ -26,16 +26,16 @@ impl<'o> Vrfs<'o> {
         Self { wanted, met: Vec::new() }
     }
 
-    /// A VRF that the file names, be it with routes or without.
+    /// Adds a VRF that the file names, with or without routes.
     pub(super) fn meet(&mut self, name: &str) -> usize {
-        // There are hundreds of them at most, and neighbours share theirs.
+        // There are at most hundreds of VRFs, and neighbouring routes mostly share one.
         self.met.iter().rposition(|vrf| vrf.name == name).unwrap_or_else(|| {
             self.met.push(Vrf { name: name.to_owned(), has_routes: false });
             self.met.len() - 1
         })
     }
 
-    /// Whether a route of this VRF is one to take: of the one asked for, or of the first that has any.
+    /// Whether a route of this VRF is taken: of the chosen VRF, or of the first with routes.
     pub(super) fn takes(&mut self, name: &str) -> bool {
         let at = self.meet(name);
         self.met[at].has_routes = true;
@@ -45,8 +45,7 @@ impl<'o> Vrfs<'o> {
         }
     }
 
-    /// All VRFs met: an error where the one asked for is not among them, or several have routes and none was
-    /// asked for.
+    /// Ends a file. Fails if the chosen VRF is not in it, or if several VRFs have routes and none was chosen.
     pub(super) fn close(self, file: &str) -> Result<(), ReadError> {
         let with_routes = self.met.iter().filter(|vrf| vrf.has_routes).count();
         match self.wanted {

@@ -1,4 +1,4 @@
-//! [`Cursor`]: the trie as the engines' builders see it, one octet a step with no compressed edges.
+//! [`Cursor`]: the view of the trie for engines' builders, one octet for each step, without compressed edges.
 
 use super::Rib;
 use super::leaf::{LeafId, Listed};
@@ -7,12 +7,12 @@ use super::preorder::{AT, PLACES};
 use crate::address::Address;
 use crate::next_hop::NextHop;
 
-/// A position in a table: a path of whole octets under which there are routes. It answers for the octet after
-/// it.
+/// A position in a table: a path of whole octets with routes beneath it. It answers questions about the next
+/// octet.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a, A: Address> {
     rib: &'a Rib<A>,
-    /// The node at this depth or, within a compressed edge, the one at its end; or the first leaf of a list
+    /// The node at this depth; or, within a compressed edge, the node at its end; or the first leaf of a list
     /// beneath the path.
     at: Child,
     depth: u8,
@@ -28,7 +28,7 @@ impl<'a, A: Address> Cursor<'a, A> {
         self.depth
     }
 
-    /// The path one octet further, if any route is longer than that.
+    /// The path with one more octet, if any route is longer than that path.
     #[inline]
     pub fn child(&self, octet: u8) -> Option<Self> {
         let at = match self.stand() {
@@ -52,13 +52,13 @@ impl<'a, A: Address> Cursor<'a, A> {
                     cursor.longer_in(head).map(|(octet, _)| octet).find(|&octet| u16::from(octet) >= from)?
                 }
             };
-            // Within an edge there is one octet, which may be 0: past it is anything but 0.
+            // Within an edge there is one octet, which may be 0; after it there is none.
             from = u16::from(octet) + 1;
             Some(octet)
         })
     }
 
-    /// The longest route that ends in this octet and covers `octet`: its length and next hop.
+    /// The longest route that ends in this octet and covers `octet`, as its length and next hop.
     #[inline]
     pub fn best(&self, octet: u8) -> Option<(u8, NextHop)> {
         match self.stand() {
@@ -71,8 +71,8 @@ impl<'a, A: Address> Cursor<'a, A> {
         }
     }
 
-    /// The longest route that ends in this octet within its first `bits` bits and covers those of `octet`:
-    /// its length and next hop. For strides that don't end where octets do.
+    /// The longest route that ends within the first `bits` bits of this octet and covers these bits of
+    /// `octet`, as its length and next hop. For strides that don't end at octets.
     #[inline]
     pub fn best_within(&self, octet: u8, bits: u8) -> Option<(u8, NextHop)> {
         match self.stand() {
@@ -85,7 +85,7 @@ impl<'a, A: Address> Cursor<'a, A> {
         }
     }
 
-    /// Whether any route that starts with the first `bits` bits of `octet` is longer than these.
+    /// Whether a route that starts with the first `bits` bits of `octet` is longer than these bits.
     #[inline]
     pub fn is_longer(&self, octet: u8, bits: u8) -> bool {
         let starts = |other: u8| bits == 0 || (other ^ octet) >> (8 - bits) == 0;
@@ -98,12 +98,12 @@ impl<'a, A: Address> Cursor<'a, A> {
         }
     }
 
-    /// The next hop of each of the 256 octets by the routes that end in this octet; `inherited` where there
-    /// is none. (Leaf pushing of one stride.)
+    /// Writes the next hop of each of the 256 octets, by the routes that end in this octet, or `inherited` if
+    /// there is none. (Leaf pushing of one stride.)
     #[inline]
     pub fn expand(&self, inherited: NextHop, into: &mut [NextHop; 256]) {
         into.fill(inherited);
-        // In preorder, as in a list, a longer prefix comes later and paints over.
+        // In preorder and in lists a longer prefix comes later and overwrites.
         let mut paint = |octet: u8, bits: u8, next_hop| {
             let first = usize::from(octet);
             into[first..first + (1 << (8 - bits))].fill(next_hop);
@@ -140,8 +140,7 @@ impl<'a, A: Address> Cursor<'a, A> {
         }
     }
 
-    /// The leaves beneath the path, the first of which is `head`, with their octets here. All are longer than
-    /// the path.
+    /// The leaves beneath the path, starting at `head`, with their octets here. All are longer than the path.
     #[inline]
     fn listed(&self, head: LeafId) -> impl Iterator<Item = (u8, Listed<A>)> + use<'a, A> {
         let (path, depth) = (self.rib.leaves.address(head), self.depth);
@@ -152,7 +151,7 @@ impl<'a, A: Address> Cursor<'a, A> {
             .map(move |found| (found.prefix.address().octet(usize::from(depth)), found))
     }
 
-    /// The listed routes that are longer than this octet, too.
+    /// The listed routes that are also longer than this octet.
     fn longer_in(&self, head: LeafId) -> impl Iterator<Item = (u8, LeafId)> + use<'a, A> {
         let end = 8 * (self.depth + 1);
         self.listed(head)
@@ -160,7 +159,7 @@ impl<'a, A: Address> Cursor<'a, A> {
             .map(|(octet, found)| (octet, found.id))
     }
 
-    /// The longest one that ends within the first `bits` bits here and covers those of `octet`.
+    /// The longest listed route that ends within the first `bits` bits here and covers these bits of `octet`.
     fn best_in(&self, head: LeafId, octet: u8, bits: u8) -> Option<(u8, NextHop)> {
         let covers = |(other, found): &(u8, Listed<A>)| {
             let own = found.prefix.len() - 8 * self.depth;
@@ -170,11 +169,11 @@ impl<'a, A: Address> Cursor<'a, A> {
     }
 }
 
-/// Where a cursor stands.
+/// The position of a cursor.
 enum Stand<'a, A> {
     /// A node.
     Node(&'a Node<A>),
-    /// A compressed edge, which goes on with this octet.
+    /// A compressed edge, which continues with this octet.
     Edge(u8),
     /// A list of leaves below.
     List(LeafId),

@@ -1,4 +1,4 @@
-//! Walks in table order.
+//! Iteration in table order.
 
 use super::Rib;
 use super::leaf::LeafId;
@@ -15,17 +15,16 @@ pub struct Routes<'a, A: Address> {
     stack: Vec<Frame<A>>,
 }
 
-/// How far the walk is.
+/// A step of the iteration.
 #[derive(Clone, Debug)]
 enum Frame<A> {
     /// A node.
     Node(Part),
-    /// A list, with the next leaf. Leaves that the prefix of this address and length doesn't cover are passed
-    /// over.
+    /// A list, with the next leaf. Leaves that this address and length do not cover are passed over.
     List(LeafId, A, u8),
 }
 
-/// How far the walk is in one node: the next place and the next octet to look at, and where each ends.
+/// The state in one node: the next place and the next octet, and the ends of both.
 #[derive(Clone, Debug)]
 struct Part {
     node: NodeId,
@@ -55,7 +54,7 @@ impl<'a, A: Address> Routes<'a, A> {
         Self { rib, stack: Self::top(rib, prefix).into_iter().collect() }
     }
 
-    /// The part of the trie that a prefix covers: a run of its own node, a whole node below it, or a list.
+    /// The part of the trie that a prefix covers: a run of its own node, a whole node beneath it, or a list.
     fn top(rib: &Rib<A>, prefix: Prefix<A>) -> Option<Frame<A>> {
         let (depth, bits) = split(prefix.len());
         let mut id = NodeId::ROOT;
@@ -114,7 +113,7 @@ impl<A: Address> Iterator for Routes<'_, A> {
             let found = node.place_from(frame.place).filter(|&at| at < frame.place_end);
             let child = node.child_from(frame.octet).filter(|&(octet, _)| u16::from(octet) < frame.octet_end);
             match (found, child) {
-                // What a child holds comes right after the full octet that leads to it.
+                // The routes of a child come right after the full octet that leads to it.
                 (Some(at), child) if child.is_none_or(|(octet, _)| at <= place(octet, 8)) => {
                     frame.place = at + 1;
                     let next_hop = node.get(at).expect("a found place is taken");

@@ -1,24 +1,23 @@
-//! [`Leaves`]: the few routes beneath a child that are not worth a node, as lists.
+//! [`Leaves`]: lists of the few routes beneath a child that are not worth a node.
 //!
 //! ```text
 //! node ── octet ──► 2001:db8:77::/48 ──► 2001:db8:77:5::/64 ──► 2001:db8:80::/48      at most MOST, in table order
 //! ```
 //!
-//! A node takes some 190 bytes, a leaf 25 (IPv4: 13). In a table of scattered routes nearly every route is
-//! alone beneath its octet, and lists take the place of the nodes that would hold one route each. Where a
-//! list gets longer than [`MOST`] a node takes its place, and a node that is left with [`FEW`] routes beneath
-//! it becomes a list again.
+//! A node takes about 190 bytes, a leaf 25 (IPv4: 13). In a table of scattered routes nearly every route is
+//! alone beneath its octet, and lists replace the nodes that would hold one route each. A list that grows
+//! over [`MOST`] becomes a node. A node with only [`FEW`] routes left beneath it becomes a list again.
 
 use super::node::{FIRST_LIST, split};
 use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
-/// Most routes of a list. With 8 scattered tables take less memory at worst, but a look at a list takes
-/// longer.
+/// The most routes of a list. With 8, scattered tables would take less memory at worst, but reading a list
+/// would take longer.
 pub(super) const MOST: usize = 4;
-/// Most routes of a list that takes the place of a node: fewer than [`MOST`], so that a route that flaps
-/// doesn't make both in turn.
+/// The most routes of a list that replaces a node. It is less than [`MOST`], so that a route that flaps
+/// does not convert back and forth.
 pub(super) const FEW: usize = 2;
 
 /// Index of a leaf.
@@ -38,24 +37,24 @@ impl LeafId {
     }
 }
 
-/// The leaves of all lists, in columns: an address in a row with the rest would be aligned to 16 bytes.
+/// The leaves of all lists, in columns: in rows an address would need an alignment of 16 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Leaves<A> {
     addresses: Vec<A>,
     lens: Vec<u8>,
     links: Vec<Link>,
-    /// The list of those that are free. Their next hop is zero.
+    /// The list of free leaves. Their next hop is zero.
     free: LeafId,
 }
 
-/// What a route leads to, and the next leaf of its list.
+/// The next hop of a route, and the next leaf of its list.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     next_hop: NextHop,
     next: LeafId,
 }
 
-/// A route of a list: where it is, and what it says.
+/// A route of a list: its leaf, prefix and next hop.
 #[derive(Clone, Copy)]
 pub(super) struct Listed<A> {
     pub(super) id: LeafId,
@@ -63,16 +62,16 @@ pub(super) struct Listed<A> {
     pub(super) next_hop: NextHop,
 }
 
-/// What putting a route into a list came to.
+/// The result of putting a route into a list.
 pub(super) enum Put {
-    /// The prefix was there: its next hop before.
+    /// The prefix was there, with this next hop.
     Replaced(NextHop),
-    /// The prefix wasn't there: the head of the list now, and how many routes there are.
+    /// The prefix is new: the new head of the list, and its number of routes.
     Added(LeafId, usize),
 }
 
 impl<A: Address> Leaves<A> {
-    /// None.
+    /// Makes it empty.
     pub(super) const fn new() -> Self {
         Self { addresses: Vec::new(), lens: Vec::new(), links: Vec::new(), free: LeafId::NONE }
     }
@@ -84,7 +83,7 @@ impl<A: Address> Leaves<A> {
             + self.links.capacity() * size_of::<Link>()
     }
 
-    /// The list from a leaf on.
+    /// The list that starts at a leaf.
     #[inline]
     pub(super) fn list(&self, head: LeafId) -> impl Iterator<Item = Listed<A>> + use<'_, A> {
         let mut at = head;
@@ -95,7 +94,7 @@ impl<A: Address> Leaves<A> {
         })
     }
 
-    /// The route of a leaf, and the one after it.
+    /// The route of a leaf, and the next leaf.
     #[inline]
     pub(super) fn at(&self, id: LeafId) -> Option<(Listed<A>, LeafId)> {
         let at = id.there()?.index();
@@ -115,7 +114,7 @@ impl<A: Address> Leaves<A> {
         self.list(head).find(|listed| listed.prefix == prefix).map(|listed| listed.next_hop)
     }
 
-    /// A list of one route.
+    /// Makes a list of one route.
     pub(super) fn alone(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> LeafId {
         self.make(prefix, next_hop, LeafId::NONE)
     }
@@ -147,7 +146,7 @@ impl<A: Address> Leaves<A> {
         }
     }
 
-    /// Takes a route out of a list: the next hop that it had, and the head of the list now.
+    /// Removes a route from a list. Returns its next hop, and the new head of the list.
     pub(super) fn take(&mut self, head: LeafId, prefix: Prefix<A>) -> Option<(NextHop, LeafId)> {
         let mut before = LeafId::NONE;
         let mut found = None;
@@ -170,7 +169,7 @@ impl<A: Address> Leaves<A> {
         }
     }
 
-    /// Takes a list apart: its routes, in order.
+    /// Frees a list and returns its routes, in order.
     pub(super) fn dissolve(&mut self, head: LeafId) -> Vec<(Prefix<A>, NextHop)> {
         let listed: Vec<_> = self.list(head).collect();
         listed.iter().for_each(|listed| self.release(listed.id));
@@ -211,8 +210,8 @@ impl<A: Address> Leaves<A> {
     }
 }
 
-/// Adds an element. Doubling, as `Vec` does, would leave up to half of what is held unused; large pieces of
-/// memory grow in place mostly.
+/// Adds an element. Doubling, as `Vec` does, could leave half of the memory unused; large blocks mostly grow
+/// in place.
 fn push<T>(column: &mut Vec<T>, element: T) {
     if column.len() == column.capacity() {
         column.reserve_exact((column.len() / 8).max(64));
@@ -220,8 +219,8 @@ fn push<T>(column: &mut Vec<T>, element: T) {
     column.push(element);
 }
 
-/// How many octets all routes of a list share, and none of them ends in: the depth of the node that can take
-/// its place.
+/// The number of octets that all routes of a list share and in which none ends: the depth of the node that
+/// can replace the list.
 pub(super) fn shared_depth<A: Address>(routes: &[(Prefix<A>, NextHop)]) -> u8 {
     let (first, last) = (routes[0].0.address(), routes[routes.len() - 1].0.address());
     let ends = routes.iter().map(|(prefix, _)| split(prefix.len()).0).min().unwrap_or(0);

@@ -1,13 +1,13 @@
-//! [`Rib`]: the table that the user owns, from which every engine is built.
+//! [`Rib`]: the routing table that the user owns. Every engine builds from it.
 //!
-//! A path-compressed trie of one octet a step. A node holds the prefixes that end in its octet as a bit set
-//! in preorder with packed values (`preorder.rs` has the picture), so that a table of a million IPv4 prefixes
-//! takes three steps at most, exact and longest matches are a few words of bit arithmetic each, a walk comes
-//! in table order, and what a prefix covers is one run. Octet steps are also the steps of the engines'
-//! levels, which build from a [`Cursor`] without searching.
+//! The Rib is a path-compressed trie with one octet for each step. A node holds the prefixes that end in its
+//! octet as a bit set in preorder, with packed values (`preorder.rs` has the picture). So a table of a
+//! million IPv4 prefixes takes three steps at most, exact and longest matches are a few words of bit
+//! arithmetic, iteration is in table order, and the prefixes that a prefix covers are one run. Octet steps
+//! are also the steps of the engines' levels, which build from a [`Cursor`] without searching.
 //!
-//! A prefix with few others near it is a leaf of a list in place of a node of its own (`leaf.rs`), so that a
-//! table of scattered routes takes some 35 bytes a prefix, too.
+//! A prefix with few others near it is a leaf of a list instead of a node (`leaf.rs`), so a table of
+//! scattered routes takes only about 35 bytes a prefix, too.
 
 mod cursor;
 mod iter;
@@ -25,8 +25,8 @@ use crate::update::{Undo, Update};
 use leaf::{FEW, LeafId, Leaves, MOST, Put, shared_depth};
 use node::{Child, ChildId, Node, NodeId, split};
 
-/// A routing table: prefixes of one family with their next hops, one each. All operations take time by the
-/// number of octets of a prefix, whatever the size of the table, and the size of their result.
+/// A routing table: prefixes of one family with one next hop each. The time of an operation depends on the
+/// octets of a prefix and the size of the result, not on the size of the table.
 #[derive(Clone, Debug)]
 pub struct Rib<A: Address> {
     nodes: Vec<Node<A>>,
@@ -34,7 +34,7 @@ pub struct Rib<A: Address> {
     leaves: Leaves<A>,
     by_length: Vec<usize>,
     len: usize,
-    /// What takes back the updates of the call of a live table that is under way, the last one at the end.
+    /// The log that takes back the updates of a live table's current call, the last update at the end.
     noted: Vec<Undo<A>>,
 }
 
@@ -78,7 +78,7 @@ impl<A: Address> Rib<A> {
         nodes + self.nodes.iter().map(Node::heap_bytes).sum::<usize>() + self.leaves.memory_usage()
     }
 
-    /// Puts a route in; the next hop that the prefix had before, if it was there.
+    /// Inserts a route. Returns the prefix's old next hop, if there was one.
     pub fn insert(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<NextHop> {
         let before = self.put(prefix, next_hop);
         if before.is_none() {
@@ -88,10 +88,10 @@ impl<A: Address> Rib<A> {
         before
     }
 
-    /// Takes a route out; the next hop that it had, if it was there.
+    /// Removes a route. Returns its next hop, if it was there.
     pub fn remove(&mut self, prefix: Prefix<A>) -> Option<NextHop> {
         let (depth, _) = split(prefix.len());
-        // The root and at most one node an octet.
+        // The path holds the root and at most one node for each octet.
         let mut path = [NodeId::ROOT; 17];
         let mut last = 0;
         let removed = loop {
@@ -123,12 +123,12 @@ impl<A: Address> Rib<A> {
         Some(removed)
     }
 
-    /// Applies an update; whether the table is another one after it.
+    /// Applies an update. Returns whether the table changed.
     pub fn apply(&mut self, update: &Update<A>) -> bool {
         self.exchange(update).is_some()
     }
 
-    /// Applies an update. Returns what takes it back, or `None` if nothing changed.
+    /// Applies an update. Returns a value that takes it back, or `None` if nothing changed.
     #[inline]
     pub fn exchange(&mut self, update: &Update<A>) -> Option<Undo<A>> {
         let prefix = update.prefix();
@@ -146,7 +146,7 @@ impl<A: Address> Rib<A> {
         Some(Undo { prefix, before })
     }
 
-    /// Takes a change back. Of several changes the last one goes first.
+    /// Takes a change back. Take the last of several changes back first.
     pub fn undo(&mut self, Undo { prefix, before }: Undo<A>) {
         match before {
             Some(next_hop) => self.insert(prefix, next_hop),
@@ -154,7 +154,7 @@ impl<A: Address> Rib<A> {
         };
     }
 
-    /// Applies updates in order, and notes what takes them back; how many changed anything.
+    /// Applies updates in order, and logs how to take them back. Returns how many changed the table.
     pub(crate) fn apply_noted(&mut self, updates: &[&Update<A>]) -> usize {
         let before = self.noted.len();
         let mut noted = std::mem::take(&mut self.noted);
@@ -163,17 +163,17 @@ impl<A: Address> Rib<A> {
         self.noted.len() - before
     }
 
-    /// The prefixes that were noted, in the order of their changes.
+    /// The prefixes in the log, in the order of their changes.
     pub(crate) fn noted(&self) -> impl Iterator<Item = Prefix<A>> {
         self.noted.iter().map(|undo| undo.prefix)
     }
 
-    /// Lets all stand that was noted.
+    /// Empties the log: the changes stay.
     pub(crate) fn forget(&mut self) {
         self.noted.clear();
     }
 
-    /// Takes back all that was noted.
+    /// Takes back all changes in the log.
     pub(crate) fn undo_noted(&mut self) {
         while let Some(undo) = self.noted.pop() {
             self.undo(undo);
@@ -221,8 +221,8 @@ impl<A: Address> Rib<A> {
         best.map(|(node, at, next_hop)| (node.prefix_at(at), next_hop))
     }
 
-    /// The longest prefix that covers `prefix` and is not itself, with its next hop: what decides about its
-    /// addresses when it is gone.
+    /// The longest other prefix that covers `prefix`, with its next hop: the route of the prefix's addresses
+    /// without the prefix.
     pub fn cover(&self, prefix: Prefix<A>) -> Option<(Prefix<A>, NextHop)> {
         let (depth, bits) = split(prefix.parent()?.len());
         let mut best = None;
@@ -262,12 +262,12 @@ impl<A: Address> Rib<A> {
         Routes::all(self)
     }
 
-    /// The routes that `prefix` covers, itself included where it is there, in order.
+    /// The routes that `prefix` covers, in order, its own route included.
     pub fn covered(&self, prefix: Prefix<A>) -> Routes<'_, A> {
         Routes::covered(self, prefix)
     }
 
-    /// The routes that cover `prefix`, shortest first, itself included where it is there.
+    /// The routes that cover `prefix`, shortest first, its own route included.
     pub fn covering(&self, prefix: Prefix<A>) -> impl Iterator<Item = (Prefix<A>, NextHop)> + '_ {
         (0..=prefix.len()).filter_map(move |len| {
             let covering = Prefix::around(prefix.address(), len);
@@ -282,7 +282,7 @@ impl<A: Address> Rib<A> {
         most.max(self.leaves.max_next_hop())
     }
 
-    /// A cursor at the first octet, from which engines build.
+    /// A cursor at the first octet, for engines that build.
     pub fn cursor(&self) -> Cursor<'_, A> {
         Cursor::root(self)
     }
@@ -291,15 +291,14 @@ impl<A: Address> Rib<A> {
         &self.nodes[id.index()]
     }
 
-    /// Whether `child` leads to the node of `address` at `depth`: it is not deeper, and they share all its
-    /// octets.
+    /// Whether `child` leads to the node of `address` at `depth`: it is not deeper, and its octets are equal.
     #[inline]
     fn is_on_path(&self, child: NodeId, address: A, depth: u8) -> bool {
         let child = &self.nodes[child.index()];
         child.depth <= depth && address.keep(8 * child.depth) == child.base
     }
 
-    /// Puts a route in; the next hop that the prefix had before, if it was there.
+    /// Inserts a route. Returns the prefix's old next hop, if there was one.
     fn put(&mut self, prefix: Prefix<A>, next_hop: NextHop) -> Option<NextHop> {
         let (depth, _) = split(prefix.len());
         let address = prefix.address();
@@ -334,7 +333,7 @@ impl<A: Address> Rib<A> {
                 id = child;
                 continue;
             }
-            // The path leaves the compressed edge: a node where it does, above the child.
+            // The path leaves the compressed edge, so a new node is put there, above the child.
             let mut fork = Node::new(address, shared);
             fork.set_child(fork.octet_of(child_base), Some(child.into()));
             let fork = self.add(fork);
@@ -353,7 +352,7 @@ impl<A: Address> Rib<A> {
         for (prefix, next_hop) in own {
             node.insert(node.place_of(prefix), next_hop);
         }
-        // In order, those of one octet are next to each other.
+        // In order, routes of one octet are next to each other.
         let octet = |prefix: Prefix<A>| prefix.address().octet(usize::from(depth));
         for routes in longer.chunk_by(|a, b| octet(a.0) == octet(b.0)) {
             node.set_child(octet(routes[0].0), Some(self.leaves.of(routes).into()));
@@ -374,8 +373,8 @@ impl<A: Address> Rib<A> {
         }
     }
 
-    /// Takes out the nodes at the end of `path` that are no longer needed: one with few routes beneath it,
-    /// and one that only leads on to a single child.
+    /// Removes the nodes at the end of `path` that are not needed any more: a node with few routes beneath
+    /// it, and a node that only leads to a single child.
     fn prune(&mut self, path: &[NodeId]) {
         for pair in path.windows(2).rev() {
             let (parent, id) = (pair[0], pair[1]);
@@ -398,7 +397,7 @@ impl<A: Address> Rib<A> {
         }
     }
 
-    /// The routes beneath a node, in order, where they are few enough for a list.
+    /// The routes beneath a node, in order, if they are few enough for a list.
     fn few_routes(&self, id: NodeId) -> Option<Vec<(Prefix<A>, NextHop)>> {
         let node = self.node(id);
         if node.prefixes() + node.children().len() > FEW {

@@ -1,4 +1,4 @@
-//! One node of the trie: the prefixes that end in one octet, and the nodes that go on after it.
+//! A node of the trie: the prefixes that end in one octet, and the nodes after it.
 
 use super::leaf::LeafId;
 use super::preorder::{AT, PATH, Ranked, first_from, has, last_common, last_common_below, place, run};
@@ -10,14 +10,14 @@ use crate::prefix::Prefix;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NodeId(u32);
 
-/// What an octet leads to: from [`FIRST_LIST`] on a list of leaves, else a node.
+/// The child of an octet: from [`FIRST_LIST`] on a list of leaves, below that a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChildId(u32);
 
-/// Children from here on are lists.
+/// Children from this number on are lists.
 pub(super) const FIRST_LIST: u32 = 1 << 31;
 
-/// What a child is.
+/// The kind of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Child {
     Node(NodeId),
@@ -51,7 +51,7 @@ impl NodeId {
     /// The node of the first octet, which is always there.
     pub(super) const ROOT: Self = Self(0);
 
-    /// Panics past 2^31 nodes, which would take over 300 GB.
+    /// Makes an id. Panics from 2^31 nodes on, which would take over 300 GB.
     pub(super) fn new(index: usize) -> Self {
         let id = u32::try_from(index).ok().filter(|&id| id < FIRST_LIST);
         Self(id.expect("a table has under 2^31 nodes"))
@@ -62,14 +62,14 @@ impl NodeId {
     }
 }
 
-/// The prefixes of `8 * depth + 1` to `8 * depth + 8` bits under `base` (the root holds the default route
-/// too), in preorder, and children by octet. Values and children are packed: the n-th set bit owns the n-th
-/// entry.
+/// The prefixes of `8 * depth + 1` to `8 * depth + 8` bits under `base` (the root also holds the default
+/// route), in preorder, and children by octet. Values and children are packed: the n-th set bit belongs to
+/// the n-th entry.
 #[derive(Clone, Debug)]
 pub(super) struct Node<A> {
     /// The first `depth` octets, the others zero.
     pub(super) base: A,
-    /// Octets above the one this node is about.
+    /// The number of octets above the node's octet.
     pub(super) depth: u8,
     prefixes: Ranked<8>,
     children: Ranked<4>,
@@ -77,7 +77,7 @@ pub(super) struct Node<A> {
     child_ids: Vec<ChildId>,
 }
 
-/// Where a prefix goes: the depth of its node and its bits there.
+/// The place of a prefix: the depth of its node, and its bits there.
 #[inline]
 pub(super) fn split(len: u8) -> (u8, u8) {
     match len {
@@ -98,13 +98,13 @@ impl<A: Address> Node<A> {
         }
     }
 
-    /// The octet of `address` that this node is about.
+    /// The node's octet of `address`.
     #[inline]
     pub(super) fn octet_of(&self, address: A) -> u8 {
         address.octet(usize::from(self.depth))
     }
 
-    /// The place here of a prefix that belongs here.
+    /// The place in this node of a prefix that belongs to it.
     #[inline]
     pub(super) fn place_of(&self, prefix: Prefix<A>) -> u16 {
         place(self.octet_of(prefix.address()), split(prefix.len()).1)
@@ -122,7 +122,7 @@ impl<A: Address> Node<A> {
         has(&self.prefixes, at).then(|| self.next_hops[self.prefixes.rank(at)])
     }
 
-    /// Sets a place; what it held before.
+    /// Sets a place. Returns its old value.
     pub(super) fn insert(&mut self, at: u16, next_hop: NextHop) -> Option<NextHop> {
         let index = self.prefixes.rank(at);
         if has(&self.prefixes, at) {
@@ -133,7 +133,7 @@ impl<A: Address> Node<A> {
         None
     }
 
-    /// Empties a place; what it held.
+    /// Empties a place. Returns its old value.
     pub(super) fn remove(&mut self, at: u16) -> Option<NextHop> {
         if !has(&self.prefixes, at) {
             return None;
@@ -152,7 +152,7 @@ impl<A: Address> Node<A> {
     /// The longest prefix here of at most `bits` bits that covers the first `bits` bits of the octet.
     #[inline]
     pub(super) fn best_within(&self, octet: u8, bits: u8) -> Option<(u16, NextHop)> {
-        // On the path of the octet whose other bits are zero every longer place comes after this one.
+        // On the path of the octet with zeros after these bits, every longer place comes after this one.
         let to = place(octet, bits) + 1;
         let at = last_common_below(&self.prefixes, &PATH[usize::from(octet)], to)?;
         Some((at, self.next_hops[self.prefixes.rank(at)]))

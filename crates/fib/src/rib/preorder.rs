@@ -1,4 +1,4 @@
-//! Where a prefix stands inside a node: its place in a preorder walk of a binary trie of height 8.
+//! The place of a prefix in a node: its number in a preorder walk of a binary trie of height 8.
 //!
 //! A node holds the prefixes of one octet, of 0 to 8 bits: 511 places. Numbered in preorder (a node, all
 //! below its 0 branch, all below its 1 branch) three things come for free:
@@ -9,7 +9,7 @@
 //!   00* 2  01* 129   …                  longest match for an octet = highest place among the 9 on its path
 //! ```
 //!
-//! The more usual numbering by levels (heap order, as in Tree Bitmap) gives none of the first two.
+//! The more usual numbering by levels (heap order, as in Tree Bitmap) has neither of the first two.
 
 /// Places in a node.
 pub(super) const PLACES: u16 = 511;
@@ -21,8 +21,8 @@ pub(super) type PlaceSet = [u64; 8];
 #[inline]
 pub(super) const fn place(octet: u8, bits: u8) -> u16 {
     debug_assert!(bits <= 8);
-    // Each 1 branch taken at depth i skips the 2^(9-i) - 1 places of the 0 branch beside it, and each step
-    // down is one place.
+    // Each 1 branch at depth i skips the 2^(9-i) - 1 places of the 0 branch beside it, and each step down is
+    // one place.
     let value = (octet as u16) >> (8 - bits);
     bits as u16 + (value << (9 - bits)) - count_ones(value)
 }
@@ -38,7 +38,7 @@ const fn count_ones(value: u16) -> u16 {
     value.count_ones() as u16
 }
 
-/// The first octet and the number of bits of the prefix at a place: [`place`] undone.
+/// The first octet and the number of bits of the prefix at a place: the inverse of [`place`].
 pub(super) static AT: [(u8, u8); PLACES as usize] = {
     let mut at = [(0, 0); PLACES as usize];
     let mut bits = 0;
@@ -72,8 +72,8 @@ pub(super) static PATH: [PlaceSet; 256] = {
     path
 };
 
-/// Bits with the number of those set before each word beside them: a rank is then one count of bits, which on
-/// a CPU that may lack an instruction for it is a dozen others.
+/// Bits, with the number of set bits before each word: a rank then needs one bit count, which takes a dozen
+/// instructions on a CPU without an instruction for it.
 #[derive(Clone, Debug)]
 pub(super) struct Ranked<const N: usize> {
     words: [u64; N],
@@ -81,7 +81,7 @@ pub(super) struct Ranked<const N: usize> {
 }
 
 impl<const N: usize> Ranked<N> {
-    /// None set.
+    /// No bit set.
     pub(super) const EMPTY: Self = Self { words: [0; N], before: [0; N] };
 
     /// Number of set bits below bit `at`.

@@ -12,8 +12,8 @@ use crate::prefix::Prefix;
 #[derive(Clone, Copy)]
 enum Task<A> {
     Draw(Node<A>),
-    /// The right half of its parent over again what has been drawn from `from` on; `bit` is what tells them
-    /// apart.
+    /// A right half that repeats its parent's left half, which was drawn from `from` on. `bit` is the bit in
+    /// which they differ.
     Copy {
         bit: u128,
         from: usize,
@@ -31,13 +31,13 @@ struct Node<A> {
     above: Above,
 }
 
-/// The rows of a shape by (depth, class, cover, kind), with every gap filled by its nearest neighbour.
+/// The rows of a shape by (depth, class, cover, kind), with gaps filled by the nearest row.
 pub(super) struct Cascade {
     own: Vec<u16>,
     splits: Vec<Split>,
     /// Lengths of prefixes with weights, by kind of run.
     runs: Vec<Vec<(u8, u32)>>,
-    /// The longest length that holds a good part of the table: subtrees are full when they are full to here.
+    /// The longest length with many prefixes of the table: subtrees are full when they are full down to it.
     full_len: u8,
     bits: u8,
     region_bits: u8,
@@ -67,15 +67,15 @@ impl Cascade {
         }
     }
 
-    /// Most prefixes that a subtree at `depth` can hold.
+    /// The most prefixes that a subtree at `depth` can hold.
     pub(super) fn room(&self, depth: u8) -> u64 {
         let to = if depth <= self.full_len { self.full_len } else { self.bits };
         let twice = 1u128.checked_shl(u32::from(to - depth) + 1);
         twice.and_then(|twice| u64::try_from(twice - 1).ok()).unwrap_or(u64::MAX)
     }
 
-    /// Most prefixes that a subtree at `depth` holds as a rule: a full block, its aggregate, and an eighth
-    /// over. The splits on the way down to a full block would blur it otherwise.
+    /// The most prefixes that a subtree at `depth` usually holds: a full block, its aggregate, and an eighth
+    /// more. Otherwise the splits on the way down would blur full blocks.
     fn usual_room(&self, depth: u8) -> u64 {
         match 1u64.checked_shl(u32::from(self.full_len.saturating_sub(depth))) {
             Some(full) if depth <= self.full_len => full.saturating_add((full / 8).max(1)),
@@ -83,9 +83,9 @@ impl Cascade {
         }
     }
 
-    /// Draws `n` prefixes below a region, in table order. `dense` is how many times more there are than in
-    /// the table that was measured, 1 or more: far from the bottom a node looks up its choices as one with so
-    /// many fewer.
+    /// Draws `n` prefixes below a region, in table order. `dense` is the factor by which there are more
+    /// prefixes than in the measured table, 1 or more: far from the bottom a node looks up its choices as if
+    /// it had fewer prefixes by that factor.
     pub(super) fn draw<A: Address>(
         &self,
         rng: &mut Rng,
@@ -116,7 +116,7 @@ impl Cascade {
         }
     }
 
-    /// Draws one node; its halves are left in `tasks`, the left one on top.
+    /// Draws one node. Leaves its halves in `tasks`, the left one on top.
     #[inline]
     fn step<A: Address>(
         &self,
@@ -170,7 +170,7 @@ impl Cascade {
         }
     }
 
-    /// Draws whether the `n` prefixes below a node are one run, and if they are, the run.
+    /// Draws whether the `n` prefixes below a node are one run, and if so the run.
     #[inline]
     fn run<A: Address>(
         &self,
@@ -204,7 +204,7 @@ impl Cascade {
         true
     }
 
-    /// Draws whether a node over `n` prefixes is one itself; it has to be where they don't fit below.
+    /// Draws whether a node over `n` prefixes is a prefix itself. It must be one if they don't fit below.
     #[inline]
     fn own(&self, rng: &mut Rng, depth: u8, n: u64, dense: f64, above: Above) -> bool {
         let Above { covered, kind, .. } = above;
@@ -231,7 +231,7 @@ fn at(Place { depth, class, covered, kind }: Place) -> usize {
         + usize::from(kind)
 }
 
-/// The entry of a place; past the last depth, of the last.
+/// The entry of a place. Past the last depth, the entry of the last depth.
 #[inline]
 fn of<T>(table: &[T], place: Place) -> &T {
     let a_depth = CLASSES * 2 * KINDS;
@@ -239,8 +239,8 @@ fn of<T>(table: &[T], place: Place) -> &T {
     &table[index.min(table.len() - a_depth + index % a_depth)]
 }
 
-/// How many of `n` go left, by the weights of the bins. A bin that `n` doesn't have, which only a borrowed
-/// row can lead to, is as good as half.
+/// The number of the `n` prefixes that go left, by the weights of the bins. A bin that `n` doesn't have,
+/// which can come only from a borrowed row, counts as half.
 #[inline]
 fn draw_left(weights: &[u16; BINS], rng: &mut Rng, n: u64) -> u64 {
     if n == 1 {
@@ -268,7 +268,7 @@ fn draw_left(weights: &[u16; BINS], rng: &mut Rng, n: u64) -> u64 {
 }
 
 /// A table over every (depth, class, cover, kind), down to the last depth that has rows. A gap takes the row
-/// for all kinds; where that is missing too, the nearest one of these, of the same depth and cover first.
+/// for all kinds; if that is missing, too, the nearest such row, of the same depth and cover first.
 fn fill<T: Copy>(rows: &[Row<T>], none: T) -> Vec<T> {
     let depths = rows.iter().map(|row| row.place.depth).max().unwrap_or(0) + 1;
     let mut known: Vec<Option<T>> = vec![None; usize::from(depths) * CLASSES * 2 * KINDS];
@@ -276,8 +276,8 @@ fn fill<T: Copy>(rows: &[Row<T>], none: T) -> Vec<T> {
         known[at(row.place)] = Some(row.value);
     }
     let classes = || 0u8..CLASSES.try_into().unwrap_or(u8::MAX);
-    // By depth and cover: the rows for all kinds by class, each gap filled from the nearest class; none if
-    // there is no row. Two classes away the parity is the same.
+    // By depth and cover: the rows for all kinds by class, with gaps filled from the nearest class. `None` if
+    // there is no row. The class two steps away has the same parity.
     let by_class = |depth: u8, covered: bool| -> Option<Vec<T>> {
         let common = |class| known[at(Place { depth, class, covered, kind: ANY_KIND })];
         let nearest = |class: u8| {

@@ -4,14 +4,15 @@ use super::{Shape, SynthError, TableSpec, table_of};
 use crate::fib::Fib;
 use crate::next_hop::{NextHops, TooManyNextHops};
 
-/// Documentation addresses (RFC 5737) before names turn into numbers: 254 in each of three blocks.
+/// Documentation addresses (RFC 5737) for names of next hops: 254 in each of three blocks. Further names are
+/// numbers.
 const BLOCKS: [&str; 3] = ["192.0.2", "198.51.100", "203.0.113"];
 
 /// The first private AS number of 32 bits (RFC 6996), the name of the first next hop of a large table.
 const FIRST_AS: u64 = 4_200_000_000;
 
-/// A synthetic table of either or both families. Next hops are named by [`next_hop_texts`], as many as the
-/// larger of the two specifications asks for. `None` leaves a family empty.
+/// A synthetic table of one or both families. Next hops are named by [`next_hop_texts`], as many as the
+/// larger specification asks for. `None` leaves a family empty.
 pub fn fib(v4: Option<&TableSpec>, v6: Option<&TableSpec>) -> Result<Fib, SynthError> {
     let specs = [v4, v6];
     let count = specs.iter().flatten().map(|spec| spec.next_hops).max().unwrap_or(0);
@@ -22,8 +23,8 @@ pub fn fib(v4: Option<&TableSpec>, v6: Option<&TableSpec>) -> Result<Fib, SynthE
     })
 }
 
-/// Names for so many next hops: documentation addresses from 192.0.2.1 for up to 762 of them, else private AS
-/// numbers from 4200000000, which past the private range's end go on counting. O(count).
+/// Names for `count` next hops: documentation addresses from 192.0.2.1 on for up to 762 next hops, otherwise
+/// private AS numbers from 4200000000 on, which continue after the end of the private range. O(count).
 pub fn next_hop_texts(count: u32) -> Result<NextHops, TooManyNextHops> {
     let mut names = NextHops::new();
     for index in 0..u64::from(count) {

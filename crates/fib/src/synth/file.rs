@@ -1,4 +1,5 @@
-//! A [`Shape`] as a file: an [`Image`] whose sections are its lists. `shapes/` has those of two real tables.
+//! A [`Shape`] as a file: an [`Image`] whose sections are its lists. `shapes/` has the shapes of two real
+//! tables.
 //!
 //! ```text
 //! kind      shape-v4 or shape-v6         entries   prefixes of the table that was measured
@@ -16,8 +17,9 @@
 //! popularity     u32        fresh next hops by octave of rank
 //! ```
 //!
-//! Weights are on a logarithmic scale, six steps an octave, which is half the size of plain ones. (A linear
-//! scale of as few steps was tried: what it makes of the rare splits doubles the number of full blocks.)
+//! Weights are on a logarithmic scale with six steps an octave, which takes half the size of plain weights.
+//! (A linear scale with as few steps was tried: it doubles the number of full blocks, because it distorts
+//! rare splits.)
 
 use wirespeed_image::{Element, Image, ImageError};
 
@@ -25,7 +27,7 @@ use super::hops::HopShape;
 use super::shape::{BINS, CLASSES, KINDS, Place, Row, Shape, Split, run_kind};
 use crate::address::Family;
 
-/// The IPv4 table of May 2026: 1,042,325 prefixes of one peer. These sums are all that is kept of it.
+/// The IPv4 table of May 2026: 1,042,325 prefixes of one peer. Only these sums of it are kept.
 static TODAY_V4: &[u8] = include_bytes!("shapes/v4.bin");
 
 /// The IPv6 table of May 2026: 246,175 prefixes of one peer.
@@ -34,7 +36,7 @@ static TODAY_V6: &[u8] = include_bytes!("shapes/v6.bin");
 /// The version of these sections.
 const LAYOUT: u32 = 1;
 
-/// What is added to the kind of a node that is covered.
+/// The number that is added to the kind of a covered node.
 const COVERED: u8 = 16;
 
 /// The shape of today's full table of a family.
@@ -95,7 +97,7 @@ fn list<'a, T: Element>(image: &'a Image, name: &str) -> Result<&'a [T], ImageEr
     }
 }
 
-/// The elements of a section by so many.
+/// The elements of a section in rows of `N`.
 fn rows<'a, T: Element, const N: usize>(image: &'a Image, name: &str) -> Result<&'a [[T; N]], ImageError> {
     match list(image, name)?.as_chunks() {
         (rows, []) => Ok(rows),
@@ -149,7 +151,7 @@ fn runs(image: &Image, family: Family) -> Result<Vec<(u16, u8, u32)>, ImageError
     rows(image, "runs")?.iter().map(run).collect()
 }
 
-/// The weight of each number: 0, then a sixth of an octave a step.
+/// The weight of each number: 0, then steps of a sixth of an octave.
 static WEIGHTS: [u16; 64] = {
     let mut weights = [0u16; 64];
     let mut number = 63;
@@ -174,7 +176,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A shape as [`read`] takes it, but for the low bits of its weights.
+    /// Writes a shape for [`read`]. Low bits of its weights are lost.
     pub(in super::super) fn write(shape: &Shape) -> Vec<u8> {
         let regions: Vec<u32> = shape.regions.iter().flat_map(|&(bits, prefixes)| [bits, prefixes]).collect();
         let own: Vec<u16> = shape.own.iter().map(|row| row.value).collect();

@@ -1,10 +1,9 @@
-//! [`HopShape`]: which next hop a prefix has, given those around it.
+//! [`HopShape`]: the next hops of prefixes, by the next hops around them.
 //!
-//! Whoever holds a block announces much of it the same way: a prefix tends to have the next hop of the prefix
-//! that covers it, or of the sibling before it, or of one a little earlier. The shape counts these four
-//! outcomes (cover, previous, recent, any) by what is there to take after; "any" is drawn by popularity, in
-//! octaves of rank. Holders beyond the number of next hops asked for share them evenly, as many origins share
-//! few exits.
+//! The holder of a block announces much of it alike: a prefix tends to have the next hop of the prefix that
+//! covers it, of the sibling before it, or of a prefix shortly before. The shape counts these four outcomes
+//! (cover, previous, recent, any) by situation. "Any" is drawn by popularity, in octaves of rank. If there
+//! are more holders than next hops, holders share the next hops evenly, as many origins share few exits.
 
 use std::collections::VecDeque;
 
@@ -16,11 +15,11 @@ use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 
 /// Situations: covered or not, three states of the previous sibling, next to it or not, as long or not, and
-/// how long its siblings before it have been of one next hop (none, up to 3, more). Some holders announce all
-/// one way and others all another, and the streak is what tells them apart.
+/// the number of siblings before it with one next hop (none, up to 3, more). Some holders announce all
+/// prefixes alike and others all differently; this number tells them apart.
 pub(super) const SITUATIONS: usize = 2 * 3 * 2 * 2 * 3;
 
-/// Routes that count as recent.
+/// The number of routes that count as recent.
 const WINDOW: usize = 16;
 
 /// Cover, previous, recent, any.
@@ -30,9 +29,9 @@ pub(super) const OUTCOMES: usize = 4;
 #[derive(Clone, Debug)]
 pub(super) struct HopShape {
     pub(super) outcomes: [[u32; OUTCOMES]; SITUATIONS],
-    /// Distinct next hops of the table that was measured.
+    /// The number of distinct next hops of the measured table.
     pub(super) holders: u32,
-    /// How often a next hop of rank 1, 2-3, 4-7 and so on was drawn afresh.
+    /// The number of times that a next hop of rank 1, 2-3, 4-7 and so on was drawn as "any".
     pub(super) popularity: Vec<u32>,
 }
 
@@ -71,7 +70,7 @@ impl HopShape {
         shape
     }
 
-    /// Gives each prefix, in table order, one of `next_hops` next hops, from 1. O(prefixes).
+    /// Gives each prefix, in table order, one of `next_hops` next hops, numbered from 1. O(prefixes).
     pub(super) fn draw<A: Address>(
         &self,
         rng: &mut Rng,
@@ -93,7 +92,8 @@ impl HopShape {
                     _ => None,
                 };
                 let next_hop = next_hop.unwrap_or_else(|| {
-                    // Any but those that are an outcome of their own; where there are few, whatever comes.
+                    // Any next hop except those with an outcome of their own; if there are few next hops,
+                    // any.
                     let is_other = |hop: &NextHop| !is_near(*hop) && !walk.recent.contains(hop);
                     let first = any.draw(rng);
                     let tries = std::iter::once(first).chain((0..4).map(|_| any.draw(rng)));
@@ -106,7 +106,7 @@ impl HopShape {
     }
 }
 
-/// What a next hop can take after.
+/// The next hops near a prefix.
 struct Near {
     cover: Option<NextHop>,
     previous: Option<NextHop>,
@@ -134,7 +134,7 @@ impl Near {
     }
 }
 
-/// The walk in table order that both measuring and drawing do.
+/// The walk in table order, for measuring and for drawing.
 struct Walk<A: Address> {
     /// The covering prefixes, each with its next hop and the last route right below it.
     stack: Vec<Open<A>>,
@@ -154,7 +154,7 @@ struct Open<A: Address> {
 struct Last<A: Address> {
     prefix: Prefix<A>,
     next_hop: NextHop,
-    /// How many right before it had the same next hop.
+    /// The number of siblings right before it with this next hop.
     streak: u32,
 }
 
@@ -182,7 +182,7 @@ impl<A: Address> Walk<A> {
         }
     }
 
-    /// One of the recent next hops that `is_near` doesn't hold for, the more likely the more often it came.
+    /// One of the recent next hops for which `is_near` is false, in proportion to its frequency.
     fn draw_recent(&self, rng: &mut Rng, is_near: impl Fn(NextHop) -> bool) -> Option<NextHop> {
         let others = || self.recent.iter().copied().filter(|&hop| !is_near(hop));
         others().nth(rng.index(others().count()))
@@ -203,7 +203,7 @@ impl<A: Address> Walk<A> {
 /// Next hops by rank, in octaves.
 struct Popularity {
     weights: Vec<u32>,
-    /// One past the last rank, from 0, of each octave.
+    /// The end of each octave: one past its last rank, ranks from 0.
     ends: Vec<u32>,
     /// The next hop of each rank.
     hops: Vec<u32>,
@@ -212,7 +212,7 @@ struct Popularity {
 impl Popularity {
     fn new(shape: &HopShape, rng: &mut Rng, next_hops: u32) -> Self {
         let holders = shape.holders.max(next_hops).max(1);
-        // Rank by rank, round after round over all next hops in an order of its own, so that all are in use.
+        // Ranks get all next hops in rounds, each round in its own order, so that all are used.
         let mut hops: Vec<u32> = (0..holders).map(|rank| rank % next_hops.max(1) + 1).collect();
         for round in hops.chunks_mut(next_hops.max(1) as usize) {
             rng.shuffle(round);

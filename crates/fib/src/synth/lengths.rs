@@ -1,5 +1,5 @@
-//! Prefix lengths in exact numbers: how many of each length a table of a given size has, and the last
-//! adjustment that makes a drawn table have just that many.
+//! Exact numbers of prefix lengths: the number of each length for a table size, and the adjustment that gives
+//! a drawn table these numbers.
 
 use rustc_hash::FxHashSet;
 
@@ -7,8 +7,8 @@ use super::rng::Rng;
 use crate::address::Address;
 use crate::prefix::Prefix;
 
-/// `total` shared out in the ratio of `weights`, by largest remainder. `None` where all weights are 0 and
-/// `total` isn't. O(weights log weights).
+/// Divides `total` in the ratio of `weights`, by largest remainder. `None` if all weights are 0 and `total`
+/// is not. O(weights log weights).
 pub(super) fn apportion(total: usize, weights: &[u32]) -> Option<Vec<usize>> {
     let sum: u128 = weights.iter().map(|&w| u128::from(w)).sum();
     if sum == 0 {
@@ -30,15 +30,15 @@ pub(super) fn apportion(total: usize, weights: &[u32]) -> Option<Vec<usize>> {
     Some(shares)
 }
 
-/// Makes a sorted table have exactly `wanted` prefixes of each length, with as few changes as that takes:
-/// prefixes of a length there are too many of are drawn by lot and given the nearest length that is short, at
-/// their own place or close by. Sorted again at the end. `wanted` has to fit into the address space.
+/// Gives a sorted table exactly `wanted` prefixes of each length, with as few changes as possible: prefixes
+/// of a length with too many are drawn at random and get the nearest length with too few, at their own place
+/// or near it. The result is sorted. `wanted` must fit the address space.
 pub(super) fn fit<A: Address>(rng: &mut Rng, table: &mut Vec<Prefix<A>>, wanted: &[usize]) {
     let mut have = vec![0usize; wanted.len()];
     for prefix in table.iter() {
         have[usize::from(prefix.len())] += 1;
     }
-    // By lot, by length: of those still to come, as many as are still to go.
+    // Draws at random for each length: among the remaining prefixes, the number that must go.
     let mut excess: Vec<usize> = have.iter().zip(wanted).map(|(h, w)| h.saturating_sub(*w)).collect();
     let mut left = have.clone();
     let mut moved: Vec<Prefix<A>> = Vec::new();
@@ -66,13 +66,13 @@ pub(super) fn fit<A: Address>(rng: &mut Rng, table: &mut Vec<Prefix<A>>, wanted:
             added.insert(place(rng, anchor, len, free));
         }
     }
-    // A set's order is no order to depend on; sorting makes the result one.
+    // A set has no fixed order, so the result is sorted.
     table.extend(added);
     table.sort();
 }
 
-/// A free prefix of length `len`: around or inside the anchor if there is one, else ever farther from it, at
-/// last the first free one of all.
+/// A free prefix of length `len`: around or inside the anchor if there is one, otherwise farther and farther
+/// from it, and at last the first free one.
 fn place<A: Address>(
     rng: &mut Rng,
     anchor: Prefix<A>,

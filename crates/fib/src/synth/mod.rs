@@ -1,8 +1,8 @@
-//! Synthetic routing tables and update streams that behave like real ones: seeded, the same on every
-//! platform.
+//! Synthetic routing tables and update streams that behave like real ones. They depend on a seed only, and
+//! are equal on every platform.
 //!
-//! A table is drawn in three steps: `cascade` places as many prefixes as are asked for by a [`Shape`],
-//! `lengths` makes the number of each length exact, `hops` gives next hops that go with their surroundings.
+//! A table is drawn in three steps: `cascade` places the prefixes by a [`Shape`], `lengths` makes the number
+//! of each length exact, `hops` gives next hops that fit their surroundings.
 //!
 //! ```
 //! use wirespeed_fib::synth::{self, TableSpec};
@@ -36,13 +36,13 @@ use crate::rib::Rib;
 use cascade::Cascade;
 use rng::Rng;
 
-/// What table to make. Equal specifications give equal tables, always and everywhere.
+/// The specification of a table. Equal specifications give equal tables on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TableSpec {
     /// Number of prefixes, exactly.
     pub prefixes: usize,
-    /// Next hops to draw from, with indexes from 1; at least 1 unless there are no prefixes. A table much
-    /// larger than this uses all of them.
+    /// The number of next hops, with indexes from 1; at least 1 unless there are no prefixes. A table with
+    /// many more prefixes than next hops uses all next hops.
     pub next_hops: u32,
     /// The seed.
     pub seed: u64,
@@ -59,44 +59,44 @@ impl TableSpec {
     }
 }
 
-/// Why a table can't be made.
+/// The reason why a table can't be generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SynthError {
-    /// A table of that size needs more prefixes of a length than exist, by the prefix lengths of the shape.
+    /// A table of this size needs more prefixes of a length than exist.
     #[error("{prefixes} {family} prefixes need {wanted} of length {len}, and there are {exist}")]
     TooManyPrefixes {
-        /// The number asked for.
+        /// The given number.
         prefixes: usize,
         /// The family.
         family: Family,
-        /// The length there are too few of.
+        /// The length with too few prefixes.
         len: u8,
-        /// How many of that length it takes.
+        /// The number that the table needs.
         wanted: usize,
-        /// How many there are.
+        /// The number that exists.
         exist: u128,
     },
-    /// Prefixes without a next hop to give them.
+    /// There are prefixes, but no next hops.
     #[error("{prefixes} prefixes need at least 1 next hop, not 0")]
     NoNextHops {
-        /// The number of prefixes asked for.
+        /// The given number of prefixes.
         prefixes: usize,
     },
-    /// More next hops than can be named.
-    #[error("{count} next hops are more than can be named")]
+    /// There are more next hops than names.
+    #[error("{count} next hops are more than there are names")]
     NextHopNames {
-        /// The number asked for.
+        /// The given number.
         count: u32,
     },
     /// The shape was measured on an empty table.
-    #[error("a shape of 0 prefixes can't be drawn {prefixes} prefixes from")]
+    #[error("a shape of an empty table can't give {prefixes} prefixes")]
     EmptyShape {
-        /// The number of prefixes asked for.
+        /// The given number of prefixes.
         prefixes: usize,
     },
-    /// The shape is of the other family.
-    #[error("a shape of {shape} prefixes where {wanted} is wanted")]
+    /// The shape has the other family.
+    #[error("a shape of {shape} prefixes, {wanted} is wanted")]
     WrongFamily {
         /// The family of the shape.
         shape: Family,
@@ -110,10 +110,10 @@ pub fn table<A: Address>(spec: &TableSpec) -> Result<Rib<A>, SynthError> {
     table_of(&Shape::today(A::FAMILY), spec)
 }
 
-/// A table that looks like the one a shape was measured on. O(prefixes * bits).
+/// Generates a table like the one that a shape was measured on. O(prefixes * bits).
 ///
-/// Lengths are in exact proportion. A smaller table consists of whole blocks of a full one and is as dense
-/// where it has prefixes at all; a larger one is denser.
+/// Lengths are in exact proportion. A smaller table consists of whole blocks of a full table and is as dense
+/// where it has prefixes. A larger table is denser.
 pub fn table_of<A: Address>(shape: &Shape, spec: &TableSpec) -> Result<Rib<A>, SynthError> {
     let routes = routes(shape, spec)?;
     Ok(routes.into_iter().collect())
@@ -141,7 +141,7 @@ fn routes<A: Address>(shape: &Shape, spec: &TableSpec) -> Result<Vec<(Prefix<A>,
     Ok(prefixes.into_iter().zip(next_hops).collect())
 }
 
-/// About `count` prefixes in table order, by region.
+/// Draws about `count` prefixes in table order, by region.
 #[allow(clippy::cast_precision_loss)] // counts of prefixes
 fn place<A: Address>(rng: &mut Rng, shape: &Shape, count: usize) -> Vec<Prefix<A>> {
     let cascade = Cascade::new(shape);
@@ -162,8 +162,8 @@ fn place<A: Address>(rng: &mut Rng, shape: &Shape, count: usize) -> Vec<Prefix<A
     table
 }
 
-/// `count` prefixes of a table as whole blocks of `bits` bits drawn by lot, with a fair part of what is
-/// shorter.
+/// Takes `count` prefixes of a table: random whole blocks of `bits` bits, and a fair share of the shorter
+/// prefixes.
 fn thin<A: Address>(rng: &mut Rng, table: &[Prefix<A>], count: usize, bits: u8) -> Vec<Prefix<A>> {
     let mut blocks: Vec<&[Prefix<A>]> = table
         .chunk_by(|a, b| {

@@ -1,17 +1,17 @@
-//! Powers of real numbers that come out the same on every platform.
+//! Powers of real numbers that are equal on every platform.
 //!
-//! `f64::powf` is the platform's own and differs in the last digit, which would shift every table of a Zipf
-//! trace. These use only IEEE additions, products and quotients, which are exact by the standard; good to
-//! about 1e-14.
+//! `f64::powf` is the platform's own and differs in the last digit, which would change every Zipf trace.
+//! These functions use only IEEE additions, products and quotients, which the standard defines exactly. Their
+//! error is about 1e-14.
 
 use std::f64::consts::LN_2;
 
-/// `base` to the power of `exponent`, for a base of 1 or more. Outside the range of `f64` it saturates.
+/// `base` to the power of `exponent`, for a base of at least 1. Saturates outside the range of `f64`.
 pub(crate) fn power(base: f64, exponent: f64) -> f64 {
     exp(exponent * ln(base))
 }
 
-/// The natural logarithm of a finite number of 1 or more.
+/// The natural logarithm of a finite number of at least 1.
 fn ln(x: f64) -> f64 {
     // x = m * 2^e with m in 1..2, then 2 atanh((m-1)/(m+1)) as a series.
     let bits = x.to_bits();
@@ -37,7 +37,7 @@ fn exp(x: f64) -> f64 {
         term *= r / f64::from(n);
         sum += term;
     }
-    // Exact: multiplies by a power of two, one step at a time.
+    // This is exact: it multiplies by a power of two, one step at a time.
     let factor = if twos < 0.0 { 0.5 } else { 2.0 };
     let mut left = twos.abs();
     while left > 0.0 {

@@ -1,9 +1,9 @@
-//! [`Shape`]: how the prefixes of a table lie, as numbers small enough to keep beside the code.
+//! [`Shape`]: the structure of a table's prefixes, in numbers small enough to ship with the code.
 //!
-//! The idea: walk the binary trie of a table from the top, and at each node write down what it does by *how
-//! many prefixes lie below it*: whether the node itself is a prefix, and what part of the others lies in its
-//! left half. `cascade` walks the other way: it starts from a number of prefixes and draws the same choices,
-//! so that dense blocks come out as dense, runs of siblings as long, and nests as deep as they were.
+//! The idea: walk the binary trie of a table from the top. At each node write down, by *the number of
+//! prefixes below it*, whether the node itself is a prefix, and what part of the others lies in its left
+//! half. `cascade` does the reverse: it starts with a number of prefixes and draws the same choices, so that
+//! dense blocks become as dense, runs of siblings as long, and nests as deep as they were.
 //!
 //! ```text
 //!            n = 40, not covered              by (depth, about 40, covered or not, kind of sibling):
@@ -13,13 +13,13 @@
 //!                                               the halves are copies           probability, where k = n-k
 //! ```
 //!
-//! How many prefixes a large part of the address space holds is history, not chance: for the first 8 bits of
-//! IPv4 and 16 of IPv6 the shape lists the counts themselves ([`Shape::regions`]).
+//! The number of prefixes in a large part of the address space follows from history, not from chance: for the
+//! first 8 bits of IPv4 and 16 of IPv6 the shape lists these numbers ([`Shape::regions`]).
 //!
-//! What each part is for, by what the full IPv4 table was without it: 42 % of the prefixes right after one as
-//! long instead of the real 56 % without kinds, copies and runs (53 % with them); twice as many blocks full
-//! to the brim with sizes classed by octave only or splits by eighths. Tried and dropped: letting a lone
-//! prefix take after the one before it, which changed nothing.
+//! The purpose of each part, by its effect on the full IPv4 table: without kinds, copies and runs, 42 % of
+//! the prefixes came right after one of equal length instead of the real 56 % (with them: 53 %). With sizes
+//! classed by octave only, or splits by eighths, there were twice as many completely full blocks. Letting a
+//! lone prefix follow the one before it changed nothing and was dropped.
 
 use std::collections::BTreeMap;
 
@@ -29,38 +29,39 @@ use crate::next_hop::NextHop;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 
-/// What a split does with the prefixes of a node: none left, all left, half, or one of the [`MAGNITUDES`]
-/// with the smaller part on the left, then on the right.
+/// The number of outcomes of a split: none left, all left, half, or one of the [`MAGNITUDES`] with the
+/// smaller part on the left, then on the right.
 pub(super) const BINS: usize = 3 + 2 * MAGNITUDES;
 
-/// Ranges of the smaller part of `n`, closest together near nothing and near half: from n/4 down by halves,
-/// and from n/4 up ever nearer to half. Blocks that are full or hold one thing are exact, and eighths would
-/// blur them.
+/// The number of ranges for the smaller part of `n`, closest together near nothing and near half: from n/4
+/// down by halves, and from n/4 up closer and closer to half. Full blocks and blocks of one prefix are exact;
+/// eighths would blur them.
 pub(super) const MAGNITUDES: usize = 8;
 
 /// Size classes of a number of prefixes by [`class_of`].
 pub(super) const CLASSES: usize = 119;
 
-/// The smallest number of observations worth a row of its own; rarer ones borrow their neighbour's.
+/// The fewest observations for a row of its own. Rarer ones borrow a neighbour's row.
 const WORTH_A_ROW: u32 = 24;
 
-/// The smallest number of observations worth a row for all kinds.
+/// The fewest observations for a row for all kinds.
 const WORTH_A_COMMON_ROW: u32 = 4;
 
-/// The number for a probability of 1.
+/// The number that means a probability of 1.
 pub(super) const SURE: u16 = 4095;
 
-/// How far, of [`SURE`], a row for a kind of node has to be from the row for all kinds to be kept.
+/// The least distance, in units of [`SURE`], between the row of a kind and the row for all kinds, for the
+/// former to be kept.
 const WORTH_A_KIND: u32 = 160;
 
-/// Kinds of nodes by [`kind`], and the one for all of them.
+/// The number of kinds of nodes by [`kind`], with the one for all kinds.
 pub(super) const KINDS: usize = 11;
 
-/// The rows for nodes of whatever kind.
+/// The kind of rows for all kinds of nodes.
 pub(super) const ANY_KIND: u8 = 10;
 
-/// What a node is to its sibling: alone, left or right of one; whether they share their prefixes evenly; for
-/// the right one whether the left is a prefix itself. Siblings are alike, which makes runs.
+/// The relation of a node to its sibling: alone, left or right; whether both share the prefixes evenly; for a
+/// right node whether the left one is a prefix itself. Siblings are alike, which makes runs.
 #[inline]
 pub(super) fn kind(sibling: Sibling, even: bool) -> u8 {
     let even = u8::from(even);
@@ -79,7 +80,7 @@ pub(super) fn kind(sibling: Sibling, even: bool) -> u8 {
 pub(super) enum Sibling {
     /// No prefix lies in the other half.
     Alone {
-        /// How many zero bits the node's prefix ends in; numbers are given out round.
+        /// The number of zero bits at the end of the node's prefix: round numbers are assigned first.
         zeros: u8,
     },
     /// There is a right sibling.
@@ -107,12 +108,12 @@ impl Sibling {
 
 /// The structure of a table of one family: lengths, density by region, nesting, runs, and next hops.
 ///
-/// [`Shape::ipv4`] and [`Shape::ipv6`] are today's full tables; [`Shape::of`] measures any other, of which
-/// [`super::table_of`] then draws look-alikes of any size.
+/// [`Shape::ipv4`] and [`Shape::ipv6`] are today's full tables. [`Shape::of`] measures any other table.
+/// [`super::table_of`] then generates similar tables of any size.
 #[derive(Clone, Debug)]
 pub struct Shape {
     pub(super) family: Family,
-    /// Number of prefixes of each length; the ratios count.
+    /// Number of prefixes of each length. Only ratios matter.
     pub(super) by_length: Vec<u32>,
     /// Bits of a region.
     pub(super) region_bits: u8,
@@ -126,7 +127,7 @@ pub struct Shape {
     pub(super) hops: HopShape,
 }
 
-/// Nodes that are drawn alike.
+/// Nodes that are drawn by the same row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     /// Length of the node's prefix.
@@ -135,28 +136,28 @@ pub(super) struct Place {
     pub(super) class: u8,
     /// Whether a prefix covers it.
     pub(super) covered: bool,
-    /// What it is to its sibling.
+    /// Its relation to its sibling.
     pub(super) kind: u8,
 }
 
-/// What a node draws.
+/// The values that a node draws from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row<T> {
     pub(super) place: Place,
     pub(super) value: T,
 }
 
-/// How the prefixes below a node are split. Its place counts the node's own prefix as cover, and not in the
+/// The split of the prefixes below a node. Its place counts the node's own prefix as cover, and not in the
 /// class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Split {
-    /// The probability, of [`SURE`], that all of it is one run of prefixes of one length: from the start of
-    /// the node on, and up to its end.
+    /// The probabilities, in units of [`SURE`], that all prefixes are one run of one length: from the start
+    /// of the node on, and up to its end.
     pub(super) runs: [u16; 2],
-    /// Weights of the bins for what is no run.
+    /// Weights of the bins, for prefixes that are not one run.
     pub(super) bins: [u16; BINS],
-    /// The probability, of [`SURE`], that of two halves with equally many prefixes the right is the left one
-    /// over again.
+    /// The probability, in units of [`SURE`], that of two halves with equally many prefixes the right one
+    /// repeats the left one.
     pub(super) copy: u16,
 }
 
@@ -245,8 +246,9 @@ fn saturate(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The size class of a number: each up to 16 its own, then six an octave: a power of two, one more (a full
-/// block, without and with its aggregate), and in either half of the octave the other even and odd ones.
+/// The size class of a number. Each number up to 16 has its own class. Above that there are six classes an
+/// octave: a power of two, a power of two plus one (a full block, without and with its aggregate), and the
+/// other even and odd numbers in either half of the octave.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // under CLASSES
 pub(super) fn class_of(n: u64) -> u8 {
@@ -264,8 +266,8 @@ pub(super) fn class_of(n: u64) -> u8 {
 /// Orders of runs.
 pub(super) const ORDERS: u16 = 32;
 
-/// The runs that are drawn alike: below nodes of a depth, covered or not, of up to so many prefixes as a
-/// power of two.
+/// The class of runs that are drawn alike: below nodes of a depth, covered or not, of a number of prefixes up
+/// to a power of two.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // under 64
 pub(super) fn run_kind(depth: u8, n: u64, covered: bool) -> u16 {
@@ -289,7 +291,7 @@ fn magnitude_of(smaller: u64, n: u64) -> usize {
     (0..MAGNITUDES - 1).find(|&m| smallest(m, n) <= smaller && smaller < past(m, n)).unwrap_or(MAGNITUDES - 1)
 }
 
-/// The smallest part of `n` of a magnitude.
+/// The smallest part of `n` in a magnitude.
 #[inline]
 pub(super) fn smallest(magnitude: usize, n: u64) -> u64 {
     match magnitude {
@@ -302,7 +304,7 @@ pub(super) fn smallest(magnitude: usize, n: u64) -> u64 {
     }
 }
 
-/// One past the largest part of `n` of a magnitude.
+/// One past the largest part of `n` in a magnitude.
 #[inline]
 pub(super) fn past(magnitude: usize, n: u64) -> u64 {
     match magnitude {
@@ -312,7 +314,7 @@ pub(super) fn past(magnitude: usize, n: u64) -> u64 {
     }
 }
 
-/// Whether the prefixes of two halves at `depth` lie alike.
+/// Whether the prefixes of two halves at `depth` are equal but for the half.
 fn is_copy<A: Address>(depth: u8, left: &[Prefix<A>], right: &[Prefix<A>]) -> bool {
     let low = |p: &Prefix<A>| (p.address().to_u128() & !A::MAX.keep(depth).to_u128(), p.len());
     left.len() == right.len() && left.iter().map(low).eq(right.iter().map(low))
@@ -344,7 +346,7 @@ fn run_of<A: Address>(depth: u8, prefixes: &[Prefix<A>]) -> Option<bool> {
     (prefixes.len() > 1 && (at_start || at_end) && prefixes.windows(2).all(step)).then_some(!at_start)
 }
 
-/// What a node has from those above it.
+/// The properties of a node that depend on the nodes above it.
 #[derive(Clone, Copy)]
 pub(super) struct Above {
     pub(super) covered: bool,
@@ -360,14 +362,14 @@ impl Above {
 
 #[derive(Default)]
 struct Tally {
-    /// Nodes, of these prefixes themselves.
+    /// Nodes, and how many of them are prefixes.
     own: BTreeMap<Place, Share>,
     splits: BTreeMap<Place, Splits>,
     /// Runs by [`run_kind`] and length of their prefixes.
     runs: BTreeMap<(u16, u8), u32>,
 }
 
-/// Runs at the start and the end; splits of the others by bin; even ones, of these copies.
+/// Runs at the start and the end; the other splits by bin; even splits, and how many of them are copies.
 #[derive(Clone, Copy, Default)]
 struct Splits {
     runs: [u32; 2],
@@ -417,13 +419,13 @@ impl Tally {
     }
 }
 
-/// Observations that add up.
+/// Observations that can be added.
 trait Seen: Clone + Default {
     type Value: Copy;
     fn count(&self) -> u32;
     fn add(&mut self, other: &Self);
     fn value(&self) -> Self::Value;
-    /// How far apart two values are, of [`SURE`].
+    /// The distance of two values, in units of [`SURE`].
     fn apart(a: Self::Value, b: Self::Value) -> u32;
 }
 
@@ -476,7 +478,8 @@ impl Seen for Splits {
     }
 }
 
-/// The rows of places seen often enough: for each kind that differs, and one for all other kinds together.
+/// The rows of places with enough observations: one for each kind that differs, and one for all other kinds
+/// together.
 fn rows<S: Seen>(seen: &BTreeMap<Place, S>) -> Vec<Row<S::Value>> {
     let mut kinds: BTreeMap<Place, Vec<(Place, &S)>> = BTreeMap::new();
     for (&place, one) in seen {
@@ -504,7 +507,7 @@ fn rows<S: Seen>(seen: &BTreeMap<Place, S>) -> Vec<Row<S::Value>> {
     rows
 }
 
-/// `part / whole` of [`SURE`], rounded; 0 of nothing.
+/// `part / whole` in units of [`SURE`], rounded; 0 if `whole` is 0.
 fn scale(part: u32, whole: u32) -> u16 {
     let whole = u64::from(whole.max(1));
     u16::try_from((u64::from(part) * u64::from(SURE) + whole / 2) / whole).unwrap_or(SURE)

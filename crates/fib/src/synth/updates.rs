@@ -1,13 +1,12 @@
 //! [`Updates`]: an endless stream of updates to a table.
 //!
 //! Real update streams hit few prefixes often: over 24 hours of May 2026 an eighth of the IPv4 table changed
-//! at all, and 1,000 prefixes got 28 % of all updates. The stream draws from a *hot set*, its members ranked,
-//! the rank by a power law, and keeps in mind which of them are withdrawn, so that each update is what a
-//! router could get then: a withdrawal of a prefix that is there, a return of one that is gone, a new prefix
-//! that was not there.
+//! at all, and 1,000 prefixes got 28 % of all updates. The stream draws from a ranked *hot set*, by a power
+//! law over ranks. It remembers which prefixes are withdrawn, so that each update is possible at its time: a
+//! withdrawal of a present prefix, a return of a withdrawn one, a new prefix that was never there.
 //!
-//! Defaults are from that trace (IPv4 1,393,421, IPv6 1,238,235 updates): 48 % say nothing new, 46-48 %
-//! change the next hop, 2.1-2.8 % withdraw, as many bring back, 0.3-0.4 % announce a new prefix.
+//! Defaults come from that trace (IPv4 1,393,421, IPv6 1,238,235 updates): 48 % repeat the table's route,
+//! 46-48 % change the next hop, 2.1-2.8 % withdraw, as many return, 0.3-0.4 % announce a new prefix.
 
 use std::time::Duration;
 
@@ -20,27 +19,27 @@ use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::update::Update;
 
-/// What updates to make. The shares are relative to one another.
+/// The specification of updates. Shares are relative to each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UpdateSpec {
-    /// Share of announcements that say what the table says.
+    /// Share of announcements that repeat the table's route.
     pub duplicates: f64,
     /// Share of announcements of a present prefix with another next hop.
     pub changes: f64,
     /// Share of withdrawals.
     pub withdrawals: f64,
-    /// Share of announcements of prefixes withdrawn earlier, half of them with the next hop they had.
+    /// Share of announcements of withdrawn prefixes, half of them with their old next hop.
     pub returns: f64,
-    /// Share of announcements of prefixes that were never there.
+    /// Share of announcements of new prefixes.
     pub new_prefixes: f64,
-    /// Share of the table that flaps at all, 0 to 1; at least one prefix.
+    /// Share of the table's prefixes that flap, 0 to 1; at least one prefix.
     pub hot: f64,
-    /// How unequally the hot prefixes flap: the n-th most active is drawn in proportion to n^-skew, 0 for
+    /// Skew of the activity of hot prefixes: the n-th most active is drawn in proportion to n^-skew. 0 draws
     /// evenly.
     pub skew: f64,
     /// Updates a second; timestamps count from 0. Arrivals are evenly spaced.
     pub rate: f64,
-    /// Next hops to draw from, indexes from 1.
+    /// Number of next hops, with indexes from 1.
     pub next_hops: u32,
     /// The seed.
     pub seed: u64,
@@ -79,7 +78,7 @@ impl UpdateSpec {
     }
 }
 
-/// An update and when it comes, counted from the start of the stream.
+/// An update and its time since the start of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed<A: Address> {
     /// Time since the start.
@@ -88,21 +87,21 @@ pub struct Timed<A: Address> {
     pub update: Update<A>,
 }
 
-/// An endless stream of updates, each valid against the table that all before it have left; take as many as
-/// wanted. A table of 0 prefixes gets only new ones until it has some. A step is O(log hot set).
+/// An endless stream of updates, each valid for the table after all earlier ones. A table of 0 prefixes first
+/// gets only new prefixes. A step is O(log hot set).
 #[derive(Clone, Debug)]
 pub struct Updates<A: Address> {
     spec: UpdateSpec,
     weights: [u32; 5],
     rng: Rng,
-    /// Prefixes that flap, most active first, with the next hop they have or had.
+    /// Prefixes that flap, most active first, with their current or last next hop.
     hot: Vec<Member<A>>,
-    /// Indexes into `hot` of those that are gone.
+    /// Indexes into `hot` of withdrawn prefixes.
     gone: Vec<usize>,
-    /// What a new prefix must not be.
+    /// Prefixes that a new prefix must differ from.
     taken: Rib<A>,
     added: FxHashSet<Prefix<A>>,
-    /// Sums of the weights of `hot` up to each.
+    /// Running sums of the weights of `hot`.
     sums: Vec<f64>,
     made: u64,
 }
@@ -115,7 +114,7 @@ struct Member<A: Address> {
 }
 
 impl<A: Address> Updates<A> {
-    /// A stream for a table, which it copies. O(prefixes).
+    /// Makes a stream for a table, which is copied. O(prefixes).
     pub fn new(table: &Rib<A>, spec: &UpdateSpec) -> Self {
         let mut rng = Rng::stream(spec.seed, 11);
         let mut hot: Vec<Member<A>> = table
@@ -150,7 +149,7 @@ impl<A: Address> Updates<A> {
         self.sums.push(self.sums.last().unwrap_or(&0.0) + super::power::power(rank, -self.spec.skew));
     }
 
-    /// A member by activity, present ones only; a few tries, as few are gone at any time.
+    /// Draws a present member by activity. A few tries are enough, because few are withdrawn at any time.
     fn present(&mut self) -> Option<usize> {
         let total = *self.sums.last()?;
         for _ in 0..64 {
@@ -176,7 +175,7 @@ impl<A: Address> Updates<A> {
         Update::Announce { prefix: member.prefix, next_hop: Some(next_hop) }
     }
 
-    /// A prefix that was never there, near one that is, as networks grow.
+    /// Makes a new prefix near a present one, as networks grow.
     fn new_prefix(&mut self) -> Option<Prefix<A>> {
         let near = match self.hot.len() {
             0 => Prefix::around(A::MIN, A::BITS / 2),
@@ -232,7 +231,7 @@ impl<A: Address> Updates<A> {
 impl<A: Address> Iterator for Updates<A> {
     type Item = Timed<A>;
 
-    /// Ends only where nothing of the mix is possible: a mix without new prefixes on an empty table, say.
+    /// Ends only if no update of the mix is possible, such as a mix without new prefixes on an empty table.
     #[allow(clippy::cast_precision_loss)] // a count of updates
     fn next(&mut self) -> Option<Timed<A>> {
         let update = (0..1000).find_map(|_| self.draw())?;

@@ -1,10 +1,10 @@
-//! Traces from captures, pcap and pcapng: the destination of each packet.
+//! Traces from captures, pcap and pcapng: the destination address of each packet.
 //!
-//! A capture is parsed from a window that slides over the source, so it may be of any length; a block may be
-//! of up to 16 MiB, as much as any tool writes. Micro- and nanoseconds, either byte order, several interfaces
-//! and sections. pcap records come from the `pcap-file` crate, unchecked: it takes a snapshot shorter than
-//! the packet for an error. pcapng blocks are framed here: the crate wants option lists to end as most, but
-//! not all tools end them, and the destinations of packets need no options.
+//! A capture is parsed in a window that slides over the source, so it may have any length. A block may have
+//! up to 16 MiB, the most that any tool writes. Timestamps in micro- and nanoseconds, both byte orders,
+//! several interfaces and sections are supported. pcap records come from the `pcap-file` crate, without its
+//! check, which refuses a snapshot that is shorter than the packet. pcapng blocks are parsed here: the crate
+//! demands an end of option lists that some tools don't write, and destinations need no options.
 
 use std::io::{self, Read};
 
@@ -19,8 +19,8 @@ use crate::address::Address;
 /// The longest record or block.
 const LONGEST: usize = 16 << 20;
 
-/// Reads the destinations of a capture. One that is cut off or broken after its header gives what is whole
-/// before that, and says so in [`Trace::damage`].
+/// Reads the destinations of a capture. If the capture is truncated or broken after its header, the part
+/// before that is taken, and [`Trace::damage`] says so.
 pub fn from_capture<A: Address>(source: impl Read, name: &str) -> Result<Trace<A>, TraceError> {
     let mut window = Window::new(source);
     let mut trace = Trace::default();
@@ -44,7 +44,7 @@ pub fn from_capture<A: Address>(source: impl Read, name: &str) -> Result<Trace<A
     trace.checked(name)
 }
 
-/// Why reading stops.
+/// The reason why reading stops.
 enum Fault {
     Io(io::Error),
     Bad(String),
@@ -85,14 +85,14 @@ fn pcapng<A: Address>(window: &mut Window<impl Read>, trace: &mut Trace<A>) -> R
     Ok(())
 }
 
-/// What holds from one section header to the next.
+/// The properties of a section, set by its header.
 struct Section {
     big_endian: bool,
     links: Vec<Link>,
 }
 
 impl Section {
-    /// Takes the block at the start of `bytes`; its length.
+    /// Takes the block at the start of `bytes`. Returns its length.
     fn block<A: Address>(&mut self, bytes: &[u8], trace: &mut Trace<A>) -> Result<(usize, ()), PcapError> {
         let head = bytes.get(..12).ok_or(PcapError::IncompleteBuffer)?;
         if head[..4] == SECTION.to_be_bytes() {
@@ -136,7 +136,7 @@ impl Section {
         Ok(())
     }
 
-    /// The data from `start` on, of the length that stands at `len_at`.
+    /// The data from `start` on. Its length is stored at `len_at`.
     fn data<'a>(&self, body: &'a [u8], len_at: usize, start: usize) -> Result<&'a [u8], PcapError> {
         let len = usize::try_from(self.u32(body, len_at)?).map_err(|_| SHORT)?;
         body.get(start..).and_then(|data| data.get(..len)).ok_or(SHORT)
@@ -174,8 +174,8 @@ impl<R: Read> Window<R> {
         &self.buffer[self.start..self.end]
     }
 
-    /// Parses one item, with as much of the source as it takes; `None` at the end. `parse` returns the length
-    /// of the item.
+    /// Parses one item, and reads as much of the source as it needs. `None` at the end. `parse` returns the
+    /// length of the item.
     fn parse<T>(
         &mut self,
         mut parse: impl FnMut(&[u8]) -> Result<(usize, T), PcapError>,
@@ -205,7 +205,7 @@ impl<R: Read> Window<R> {
         }
     }
 
-    /// Reads more; how much, 0 at the end.
+    /// Reads more bytes. Returns their number, 0 at the end.
     fn fill(&mut self) -> io::Result<usize> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.end, self.start) = (self.end - self.start, 0);

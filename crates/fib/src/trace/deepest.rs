@@ -1,17 +1,17 @@
-//! The worst case: addresses that take a lookup as far as it can go.
+//! The worst case: addresses whose lookups take the most steps.
 
 use crate::address::Address;
 use crate::prefix::Prefix;
 use crate::rib::Rib;
 
-/// Addresses whose lookup is longest, one or two for each of the worst prefixes, in table order; none of an
-/// empty table. O(prefixes).
+/// Addresses with the longest lookups, one or two for each of the worst prefixes, in table order. Empty for
+/// an empty table. O(prefixes).
 ///
-/// Worst means, in this order: a longest match that takes most octets of the address, so that a multi-bit
-/// trie goes down all its levels, and is covered by most others, so that one that looks for the longest first
-/// or shorter ones on the way has most to try. There are as many as the worst few: all prefixes of the
-/// deepest whole octet, most nested first, but at least 4096 where the table has them, of one less octet
-/// then, and at most a million.
+/// The worst prefixes are those whose longest match needs most octets of the address, so that a multi-bit
+/// trie goes down all its levels; and among them those that most other prefixes cover, so that an engine that
+/// tries several lengths has most to try. Taken are all prefixes of the deepest octet, most nested first. If
+/// these are fewer than 4,096, prefixes of one octet less follow up to that number. There are at most a
+/// million.
 pub fn deepest<A: Address>(table: &Rib<A>) -> Vec<A> {
     let mut by_depth: Vec<Worst<A>> = Vec::with_capacity(table.len());
     let mut stack: Vec<Prefix<A>> = Vec::new();
@@ -37,7 +37,7 @@ pub fn deepest<A: Address>(table: &Rib<A>) -> Vec<A> {
     addresses.sort();
     addresses.dedup();
     if addresses.is_empty() {
-        // Every end lies under a longer prefix that was left out; that one's lookup is longer still.
+        // Every end lies under a longer prefix that was left out, whose lookup is even longer.
         addresses.extend(by_depth.first().map(|worst| worst.prefix.address()));
     }
     addresses

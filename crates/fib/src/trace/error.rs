@@ -1,10 +1,10 @@
-//! What can be wrong with a trace.
+//! Errors of traces.
 
 use std::io;
 
 use crate::address::Family;
 
-/// Why a trace can't be read. Every message names the file, and where in it.
+/// The reason why a trace can't be read. Every message names the file, and the place in it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
@@ -13,10 +13,10 @@ pub enum TraceError {
     Io {
         /// The name of the source.
         name: String,
-        /// What it said.
+        /// The error of the source.
         source: io::Error,
     },
-    /// A line that is no address.
+    /// A line is not an address.
     #[error("{name}:{line}: {text:?} is not an address")]
     NotAnAddress {
         /// The name of the source.
@@ -26,7 +26,7 @@ pub enum TraceError {
         /// The start of the line's first column.
         text: String,
     },
-    /// Packed addresses that end within one.
+    /// Packed addresses end within an address.
     #[error(
         "{name}: {bytes} bytes are not a whole number of {family} addresses of {each} bytes: {over} are left over"
     )]
@@ -42,40 +42,40 @@ pub enum TraceError {
         /// Bytes after the last whole address.
         over: u64,
     },
-    /// A capture that is broken before its first packet.
+    /// A capture is broken before its first packet.
     #[error("{name}: {offset} bytes in, not a capture: {reason}")]
     BadCapture {
         /// The name of the source.
         name: String,
-        /// Bytes before the fault.
+        /// The offset of the error in bytes.
         offset: u64,
-        /// What is wrong there.
+        /// The error.
         reason: String,
     },
-    /// A capture, which this build leaves out.
+    /// The trace is a capture, and this build leaves captures out.
     #[error("{name}: a capture needs a build with the feature `capture`")]
     LeftOut {
         /// The name of the source.
         name: String,
     },
-    /// Addresses, but none of the family that is wanted.
+    /// The trace has addresses of the other family only.
     #[error("trace {name} holds {found} addresses, the table is {wanted}")]
     WrongFamily {
         /// The name of the source.
         name: String,
-        /// What it holds.
+        /// The family of the trace.
         found: Family,
-        /// What is wanted.
+        /// The wanted family.
         wanted: Family,
     },
-    /// No address at all.
+    /// The trace has no address.
     #[error("trace {name} holds no {wanted} address{}", .why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
     Empty {
         /// The name of the source.
         name: String,
-        /// What is wanted.
+        /// The wanted family.
         wanted: Family,
-        /// What is there instead.
+        /// A description of the other content.
         why: Option<String>,
     },
 }

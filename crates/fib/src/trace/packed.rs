@@ -1,5 +1,5 @@
-//! Traces as packed addresses in network order, 4 or 16 bytes each, nothing else (`.bin`). The family is not
-//! in the file: the reader's caller knows it.
+//! Traces as packed addresses in network order, 4 or 16 bytes each, nothing else (`.bin`). The file does not
+//! state the family: the caller must know it.
 
 use std::io::{self, Read, Write};
 
@@ -10,8 +10,8 @@ use crate::address::Address;
 /// Addresses of a buffer: a multiple of both sizes.
 const BUFFER: usize = 1 << 16;
 
-/// Reads packed addresses of family `A`. A cut-off one at the end is an error, as it means another family or
-/// file.
+/// Reads packed addresses of family `A`. An incomplete address at the end is an error, because it means
+/// another family or file.
 pub fn from_packed<A: Address>(mut source: impl Read, name: &str) -> Result<Trace<A>, TraceError> {
     let mut trace = Trace::default();
     let mut buffer = vec![0; BUFFER];

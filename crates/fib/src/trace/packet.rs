@@ -1,9 +1,9 @@
-//! The destination of a captured packet, by link type. Looks at no more than it needs, so a short snapshot
-//! will do.
+//! The destination of a captured packet, by link type. It reads no more than it needs, so short snapshots are
+//! enough.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// How the packets of an interface start.
+/// The link header of an interface's packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     /// Ethernet II, 802.1Q and 802.1ad tags.
@@ -14,16 +14,16 @@ pub(super) enum Link {
     Cooked,
     /// Linux cooked version 2, 20 bytes.
     Cooked2,
-    /// BSD loopback: a family of 4 bytes in the order of the capturing host.
+    /// BSD loopback: 4 bytes with the family, in the byte order of the capturing host.
     Null,
     /// A type that this reader doesn't know.
     Other,
 }
 
 impl Link {
-    /// The link type of a number, from the registry of tcpdump.org.
+    /// The link type of a number in the registry of tcpdump.org.
     pub(super) fn of(number: u32) -> Self {
-        // The upper half may tell the length of a frame check sequence.
+        // The upper half may hold the length of a frame check sequence.
         match number & 0xffff {
             1 => Self::Ethernet,
             12 | 14 | 101 | 228 | 229 => Self::Raw,
@@ -34,7 +34,7 @@ impl Link {
         }
     }
 
-    /// The destination of the packet's outermost IP header, or `None` where there is none or it is cut off.
+    /// The destination in the packet's outermost IP header. `None` if there is none or it is truncated.
     pub(super) fn destination(self, packet: &[u8]) -> Option<IpAddr> {
         match self {
             Self::Ethernet => typed(packet.get(12..)?),
@@ -45,14 +45,14 @@ impl Link {
                 [0x81, 0x00] => typed(packet.get(22..)?),
                 _ => None,
             },
-            // The family numbers of IPv6 differ between systems; the version field does not.
+            // The numbers of IPv6 as a family differ between systems, but the version field does not.
             Self::Null => ip(packet.get(4..)?),
             Self::Other => None,
         }
     }
 }
 
-/// What follows an EtherType, through any number of VLAN tags.
+/// The packet after an EtherType and any number of VLAN tags.
 fn typed(mut rest: &[u8]) -> Option<IpAddr> {
     loop {
         match rest.first_chunk()? {

@@ -1,4 +1,4 @@
-//! [`Trace`]: keys from a file of whatever format, with an account of what was passed over.
+//! [`Trace`]: keys from a file of any format, and counts of the addresses and packets that were passed over.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use super::error::TraceError;
 use super::{packed, text};
 use crate::address::{Address, Family};
 
-/// Keys as read, with what wasn't.
+/// The keys of a trace, with counts of what was passed over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trace<A> {
@@ -19,7 +19,7 @@ pub struct Trace<A> {
     pub other_family: u64,
     /// Packets without an IP destination, or cut off before it.
     pub not_ip: u64,
-    /// Where the source is cut off or broken and what is wrong there; all before it was read.
+    /// The place of an error in the source and the error. Everything before it was read.
     pub damage: Option<String>,
 }
 
@@ -30,7 +30,7 @@ impl<A> Default for Trace<A> {
 }
 
 impl<A: Address> fmt::Display for Trace<A> {
-    /// One line: how many keys, and what was passed over.
+    /// Writes a line: the number of keys, and the counts of what was passed over.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} addresses", self.keys.len(), A::FAMILY)?;
         if self.other_family > 0 {
@@ -44,7 +44,7 @@ impl<A: Address> fmt::Display for Trace<A> {
 }
 
 impl<A: Address> Trace<A> {
-    /// Takes an address, or counts it.
+    /// Takes an address, or counts it if it has the other family.
     pub(super) fn take(&mut self, address: std::net::IpAddr) {
         match A::from_ip(address) {
             Some(key) => self.keys.push(key),
@@ -52,7 +52,7 @@ impl<A: Address> Trace<A> {
         }
     }
 
-    /// The trace, if it has any key.
+    /// The trace. Fails if it has no key.
     pub(super) fn checked(self, name: &str) -> Result<Self, TraceError> {
         let (name, wanted) = (name.to_owned(), A::FAMILY);
         match self {
@@ -74,18 +74,18 @@ impl<A: Address> Trace<A> {
 /// The formats of traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// An address a line; see [`text::from_text`](super::from_text).
+    /// One address on each line; see [`text::from_text`](super::from_text).
     Text,
     /// Packed addresses in network order; see [`from_packed`](super::from_packed).
     Packed,
-    /// A capture, pcap or pcapng; the feature `capture` reads it.
+    /// A capture, pcap or pcapng. Needs the feature `capture`.
     Capture,
 }
 
 impl Format {
-    /// The format of what starts with `head`, a few dozen bytes or all there is, by content: captures by
-    /// magic number, text if it is all printable. What is neither is packed addresses, but so may text be:
-    /// packed addresses that happen to be printable need to be called so.
+    /// Recognises the format by `head`, the first few dozen bytes: captures by magic number, text if all
+    /// bytes are printable. All other content is packed addresses. Packed addresses that happen to be
+    /// printable must be named by the caller.
     pub fn of(head: &[u8]) -> Self {
         let printable = |&byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x20..=0x7e | 0x80..);
         if is_capture(head) {
@@ -106,10 +106,10 @@ pub fn is_capture(head: &[u8]) -> bool {
     })
 }
 
-/// The type of the block that a capture in pcapng starts with.
+/// The type of the first block of a pcapng capture.
 pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 
-/// `head` without a character cut off at its end.
+/// `head` without an incomplete character at its end.
 fn whole_chars(head: &[u8]) -> &[u8] {
     match std::str::from_utf8(head) {
         Err(error) if error.error_len().is_none() => &head[..error.valid_up_to()],
@@ -117,8 +117,8 @@ fn whole_chars(head: &[u8]) -> &[u8] {
     }
 }
 
-/// Reads a trace; `format` is recognised by content when it isn't given. `name` is for messages. The source
-/// is uncompressed.
+/// Reads a trace. By default `format` is recognised by content. `name` is for messages. The source must be
+/// uncompressed.
 pub fn from_reader<A: Address>(
     mut source: impl Read,
     name: &str,

@@ -1,6 +1,6 @@
-//! Traces as text: an address a line.
+//! Traces as text: one address on each line.
 //!
-//! Columns after the first (a weight, a count) are ignored, as are empty lines and what follows a `#`.
+//! Columns after the first (a weight, a count), empty lines and text after `#` are ignored.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
@@ -9,13 +9,14 @@ use super::error::TraceError;
 use super::read::Trace;
 use crate::address::Address;
 
-/// The longest text of an address; a longer first column is none, whatever it says.
+/// The longest text of an address. A longer first column is not an address.
 const LONGEST: usize = 45;
 
-/// Most bytes of a line that are looked at, so that a file without line ends takes no memory.
+/// The most bytes of a line that are read, so that a file without line ends takes no memory.
 const LINE: u64 = 4096;
 
-/// Reads an address a line. Addresses of the other family are counted; a line that is no address is an error.
+/// Reads one address on each line. Addresses of the other family are counted. A line that is not an address
+/// is an error.
 pub fn from_text<A: Address>(source: impl Read, name: &str) -> Result<Trace<A>, TraceError> {
     let mut source = BufReader::with_capacity(1 << 16, source);
     let mut trace = Trace::default();
@@ -44,14 +45,14 @@ pub fn from_text<A: Address>(source: impl Read, name: &str) -> Result<Trace<A>, 
     trace.checked(name)
 }
 
-/// What stands before the first blank, separator or comment.
+/// The text before the first blank, separator or comment.
 fn first_column(line: &[u8]) -> &[u8] {
     let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b';' | b'#');
     let line = line.trim_ascii_start();
     &line[..line.iter().position(is_end).unwrap_or(line.len())]
 }
 
-/// Writes an address a line.
+/// Writes one address on each line.
 pub fn write_text<A: Address>(keys: &[A], target: impl Write) -> io::Result<()> {
     let mut target = io::BufWriter::with_capacity(1 << 16, target);
     for key in keys {

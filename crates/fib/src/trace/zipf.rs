@@ -1,25 +1,25 @@
 //! [`Zipf`]: ranks drawn by Zipf's law, exactly.
 //!
-//! Rejection-inversion (Hörmann and Derflinger, 1996) needs no table, but several powers a draw. A table of
-//! sums, here 8 bytes a prefix, costs one binary search, is exact for any skew, 0 and 1 included, and finite
-//! by construction; a first guess by the top bits keeps the search to a few steps where the weight is.
+//! Rejection-inversion (Hörmann and Derflinger, 1996) needs no table, but several powers for each draw. A
+//! table of sums, here 8 bytes a prefix, costs one binary search, is exact for any skew, 0 and 1 included,
+//! and always finishes. A first guess by the top bits keeps the search to a few steps for frequent ranks.
 
 use crate::synth::power::power;
 use crate::synth::rng::Rng;
 
-/// A law over ranks: rank r, from 1, in proportion to r^-skew.
+/// Zipf's law over ranks: rank r, from 1, in proportion to r^-skew.
 #[derive(Clone, Debug)]
 pub struct Zipf {
-    /// The sum of the weights of ranks up to each.
+    /// Running sums of the weights of ranks.
     sums: Vec<f64>,
-    /// The first index that can be meant, for each part of `GUESSES` of the whole sum.
+    /// The lowest possible index for each part of the whole sum, in `GUESSES` parts.
     guess: Vec<usize>,
 }
 
 const GUESSES: usize = 1 << 12;
 
 impl Zipf {
-    /// The law over `count` ranks, at least 1. O(count).
+    /// Makes the law over `count` ranks, at least 1. O(count).
     #[allow(clippy::cast_precision_loss)] // ranks and parts are far below 2^53
     pub fn new(count: usize, skew: f64) -> Self {
         let mut sum = 0.0;
@@ -35,7 +35,7 @@ impl Zipf {
         Self { sums, guess }
     }
 
-    /// An index, 0 for rank 1. O(log count) and less.
+    /// Draws an index, 0 for rank 1. O(log count) or less.
     #[inline]
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)] // 0..GUESSES
     pub fn draw(&self, rng: &mut Rng) -> usize {

@@ -1,4 +1,4 @@
-//! The JSON formats: one entry a line.
+//! The JSON formats: one entry on each line.
 
 use std::io::Write;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{Member, Routes, Way, WriteError, destination, is_foreign};
 use crate::read::table::AnyPrefix;
 
-/// Writes what `ip -json route` writes.
+/// Writes routes like `ip -json route`.
 pub(super) fn ip_route(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut start = "[";
     routes.each(|prefix, next_hop| {
@@ -53,7 +53,7 @@ fn add(entry: &mut Value, member: &Member<'_>, prefix: AnyPrefix) {
     }
 }
 
-/// Writes what FRR's `show ip route json` writes.
+/// Writes routes like FRR's `show ip route json`.
 pub(super) fn frr(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     let format = routes.format;
     let mut start = "{";

@@ -1,7 +1,7 @@
-//! Writing tables and updates in the formats that [`read`](crate::read) reads.
+//! Writers of tables and updates in the formats that [`read`](crate::read) reads.
 //!
-//! Whatever a table holds can be written as [`Format::Plain`] and reads back the same. The other formats can
-//! hold less (pfx2as only AS numbers, MRT only addresses); a next hop that a format can't hold is an error.
+//! Every table can be written as [`Format::Plain`] and reads back equal. The other formats hold less (pfx2as
+//! only AS numbers, MRT only addresses). A next hop that a format can't hold is an error.
 
 mod json;
 #[cfg(feature = "mrt")]
@@ -17,14 +17,14 @@ use crate::read::table::AnyPrefix;
 use crate::read::text::{TYPES, next_hop};
 use crate::read::{Format, TimedUpdate};
 
-/// Why something could not be written.
+/// The reason why a table or update could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The format has no place for such a next hop, or needs one where there is none.
+    /// The format can't hold such a next hop, or needs one and there is none.
     #[error("{format} can't hold {prefix} with the next hop {next_hop:?}")]
     NextHop {
         /// The format.
@@ -41,18 +41,18 @@ pub enum WriteError {
         prefix: String,
         /// Its next hop.
         next_hop: NextHop,
-        /// How many are known.
+        /// The number of known next hops.
         known: usize,
     },
-    /// Not a format of tables, or not one of updates.
+    /// The format is not one of tables, or not one of updates.
     #[error("{format} holds no {wanted}")]
     WrongKind {
         /// The format.
         format: Format,
-        /// What was to be written.
+        /// The content to write.
         wanted: &'static str,
     },
-    /// A format that this build leaves out.
+    /// The build leaves the format out.
     #[error("{format} needs a build with the feature `{feature}`")]
     LeftOut {
         /// The format.
@@ -62,7 +62,7 @@ pub enum WriteError {
     },
 }
 
-/// Writes a table, IPv4 first, in order. `out` is written in small pieces: hand over a buffered one.
+/// Writes a table, IPv4 first, in order. `out` gets small pieces: pass a buffered writer.
 pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut routes = Routes { fib, format };
     match format {
@@ -80,7 +80,7 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
     }
 }
 
-/// Writes updates in order. `out` is written in small pieces: hand over a buffered one.
+/// Writes updates in order. `out` gets small pieces: pass a buffered writer.
 pub fn write_updates<'u>(
     updates: impl IntoIterator<Item = &'u TimedUpdate>,
     next_hops: &NextHops,
@@ -123,7 +123,7 @@ fn refuse(format: Format, prefix: AnyPrefix, next_hop: &str) -> WriteError {
     WriteError::NextHop { format, prefix: prefix.to_string(), next_hop: next_hop.to_owned() }
 }
 
-/// The text of a next hop, which must be one that can be read back: a user's own need not be.
+/// The text of a next hop. Fails if it can't be read back; texts of a user's own table may be anything.
 fn text_of(hop: NextHop, prefix: AnyPrefix, hops: &NextHops, format: Format) -> Result<&str, WriteError> {
     let text = hops.text(hop).ok_or_else(|| WriteError::UnknownNextHop {
         prefix: prefix.to_string(),
@@ -133,7 +133,7 @@ fn text_of(hop: NextHop, prefix: AnyPrefix, hops: &NextHops, format: Format) -> 
     next_hop(text.as_bytes()).map_err(|_| refuse(format, prefix, text))
 }
 
-/// What a next hop's text stands for in a kernel's table.
+/// A next hop's text as a kernel's route.
 #[derive(Debug, PartialEq, Eq)]
 enum Way<'t> {
     /// A word such as `blackhole`.
@@ -142,7 +142,7 @@ enum Way<'t> {
     Members(Vec<Member<'t>>),
 }
 
-/// One way out: an address, a device, or both.
+/// A next hop of the kernel: an address, a device, or both.
 #[derive(Debug, PartialEq, Eq)]
 struct Member<'t> {
     gateway: Option<IpAddr>,
@@ -170,11 +170,11 @@ impl<'t> Member<'t> {
             Some((address, device)) => (address, Some(device)),
             None => (text, None),
         };
-        // An address in another spelling than its own would read back in its own.
+        // An address in an unusual spelling would read back in the usual one.
         let gateway = address.parse().ok().filter(|gateway: &IpAddr| gateway.to_string() == address);
         match (gateway, device) {
             (Some(gateway), None) => Self { gateway: Some(gateway), device: None },
-            // Elsewhere a device after an address would be lost when read back.
+            // In other cases a device after an address would be lost on reading back.
             (Some(IpAddr::V6(gateway)), device) if gateway.is_unicast_link_local() => {
                 Self { gateway: Some(gateway.into()), device }
             }
@@ -188,7 +188,7 @@ fn is_foreign(address: IpAddr, prefix: AnyPrefix) -> bool {
     address.is_ipv4() != matches!(prefix, AnyPrefix::V4(_))
 }
 
-/// How a prefix is written as a destination: `default` where what follows tells the family.
+/// A prefix as a destination: `default` if the next hops tell its family.
 fn destination(prefix: AnyPrefix, way: &Way<'_>) -> String {
     match prefix {
         AnyPrefix::V4(prefix) if prefix.len() == 0 && way.has_gateway() => "default".to_owned(),

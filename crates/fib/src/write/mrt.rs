@@ -1,7 +1,8 @@
-//! MRT: tables as TABLE_DUMP_V2 with one peer of AS 0, updates as BGP4MP_ET messages from it.
+//! MRT writers: tables as TABLE_DUMP_V2 with one peer of AS 0, updates as BGP4MP_ET messages of that peer.
 //!
-//! The encoder of `bgpkit-parser` keeps a whole table in a hash map and writes MP_REACH_NLRI in tables in its
-//! long form, which RFC 6396 (4.3.4) does not allow; a route needs three attributes, so here they are.
+//! The encoder of `bgpkit-parser` keeps a whole table in a hash map and writes the long form of MP_REACH_NLRI
+//! in tables, which RFC 6396 (4.3.4) does not allow. A route needs only three attributes, so they are written
+//! here.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -21,7 +22,7 @@ const RIB_IPV6_UNICAST: u16 = 4;
 const MESSAGE_AS4: u16 = 4;
 const UNICAST: u8 = 1;
 
-/// Attributes, each with its flags: well-known ones are transitive, the multiprotocol ones optional with a
+/// Attributes with their flags: well-known ones are transitive; multiprotocol ones are optional, with a
 /// length of two octets.
 const ORIGIN_IGP: [u8; 4] = [0x40, 1, 1, 0];
 const EMPTY_AS_PATH: [u8; 3] = [0x40, 2, 0];
@@ -30,7 +31,7 @@ const MP_REACH_NLRI: [u8; 2] = [0x90, 14];
 const MP_UNREACH_NLRI: [u8; 2] = [0x90, 15];
 
 pub(super) fn table(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
-    // Collector 0.0.0.0, a view without a name, one peer with a 4-octet AS: 0.0.0.0 of AS 0.
+    // The collector is 0.0.0.0, the view has no name, and the one peer is 0.0.0.0 of AS 0, with a 4-octet AS.
     let mut peers = vec![0; 6];
     peers.extend([0, 1, 2]);
     peers.extend([0; 12]);
@@ -42,7 +43,7 @@ pub(super) fn table(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), 
         body.clear();
         body.extend(sequence.to_be_bytes());
         nlri(&mut body, prefix);
-        // One entry, of peer 0 at time 0.
+        // There is one entry, of peer 0 at time 0.
         body.extend([0, 1, 0, 0, 0, 0, 0, 0]);
         let attributes = [&ORIGIN_IGP[..], &EMPTY_AS_PATH, &table_next_hop(prefix, address)].concat();
         put_u16(&mut body, attributes.len());
@@ -89,7 +90,7 @@ pub(super) fn update(update: &TimedUpdate, hops: &NextHops, out: &mut dyn Write)
 
     let time = update.time.unwrap_or_default();
     let mut body = time.subsec_micros().to_be_bytes().to_vec();
-    // Peer AS, own AS, interface, family and the two addresses, all zero but the family.
+    // Peer AS, own AS, interface, family and both addresses are zero, except the family.
     body.extend([0; 10]);
     body.extend([0, 1]);
     body.extend([0; 8]);
@@ -107,7 +108,7 @@ fn record(out: &mut dyn Write, time: u32, kind: u16, subtype: u16, body: &[u8]) 
     out.write_all(body)
 }
 
-/// The attribute that says where to, in a table: MP_REACH_NLRI has nothing but the next hop there.
+/// The attribute with the next hop in a table: there MP_REACH_NLRI holds only the next hop.
 fn table_next_hop(prefix: AnyPrefix, address: IpAddr) -> Vec<u8> {
     let mut attribute = Vec::new();
     match address {
@@ -132,7 +133,7 @@ fn put_u16(into: &mut Vec<u8>, number: usize) {
     into.extend(u16::try_from(number).expect("the parts of a one-prefix message are short").to_be_bytes());
 }
 
-/// An address with its length before it.
+/// An address after its length.
 fn sized(address: IpAddr) -> Vec<u8> {
     match address {
         IpAddr::V4(address) => [&[4][..], &address.octets()].concat(),
@@ -153,7 +154,7 @@ fn address(prefix: AnyPrefix, next_hop: &str) -> Result<IpAddr, WriteError> {
     next_hop.parse().map_err(|_| refuse(Format::Mrt, prefix, next_hop))
 }
 
-/// A length in bits and as many octets as that takes.
+/// A length in bits and the octets for it.
 fn nlri(into: &mut Vec<u8>, prefix: AnyPrefix) {
     fn put<A: Address>(into: &mut Vec<u8>, prefix: Prefix<A>) {
         into.push(prefix.len());

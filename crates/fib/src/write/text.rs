@@ -1,4 +1,4 @@
-//! The formats of one line a route or update.
+//! The formats with one line for each route or update.
 
 use std::fmt;
 use std::io::Write;
@@ -30,7 +30,7 @@ pub(super) fn pfx2as(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(),
     })
 }
 
-/// Writes a dump as one peer of AS 0 would have it.
+/// Writes a dump of one peer of AS 0.
 pub(super) fn bgpdump(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     routes.each(|prefix, next_hop| {
         check_column(prefix, next_hop)?;
@@ -58,7 +58,7 @@ pub(super) fn ip_route(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(
     routes.each(|prefix, next_hop| {
         let way = Way::of(next_hop);
         let dst = destination(prefix, &way);
-        // As `ip -6 route` ends its lines; it also tells the family of a default route.
+        // `ip -6 route` ends its lines like this; it also tells the family of a default route.
         let pref = if matches!(prefix, AnyPrefix::V6(_)) { " pref medium" } else { "" };
         match &way {
             Way::Type(kind) => writeln!(out, "{kind} {dst}{pref}")?,
@@ -103,7 +103,7 @@ impl fmt::Display for InRoute<'_> {
     }
 }
 
-/// An update taken apart: its prefix, and what is announced, `None` for a withdrawal.
+/// The parts of an update: its prefix, and the announced next hop, or `None` for a withdrawal.
 pub(super) fn parts(update: &AnyUpdate) -> (AnyPrefix, Option<Option<NextHop>>) {
     match *update {
         AnyUpdate::V4(Update::Announce { prefix, next_hop }) => (AnyPrefix::V4(prefix), Some(next_hop)),
@@ -147,7 +147,7 @@ pub(super) fn bgpdump_update(
     Ok(())
 }
 
-/// A time in seconds with as many digits as it needs.
+/// A time in seconds, with as many digits as it needs.
 struct Seconds(Duration);
 
 impl fmt::Display for Seconds {

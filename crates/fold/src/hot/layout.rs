@@ -79,7 +79,7 @@ impl Split for At16 {
     const SLOT_SECTIONS: [&'static str; 2] = ["c16", "b16"];
 }
 
-/// What there is to be room for.
+/// The capacities of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Bytes of an element of a chunk.

@@ -12,7 +12,7 @@ use super::layout::{C18, N24, Room, SHORT, SLOT_BITS, SLOTS, allocate, mark};
 use super::long::Long;
 use super::walk::every_16;
 
-/// Where everything is.
+/// The positions of all parts.
 #[derive(Clone, Debug)]
 pub(super) struct Form {
     /// Bytes of an element of a chunk.
@@ -20,7 +20,7 @@ pub(super) struct Form {
     /// The chunk of each slot; 0 before it has one.
     short_of: Vec<u32>,
     short: SharedPool<u8>,
-    /// What is beneath slots that have prefixes longer than 24 bits.
+    /// The chunks beneath slots with prefixes longer than 24 bits.
     pub(super) long: Long,
 }
 

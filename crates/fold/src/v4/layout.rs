@@ -50,7 +50,7 @@ const W: SectionId = SectionId(5);
 /// Elements of n24 stay below this, so that a vector's 32-bit signed indexes reach them all.
 pub(crate) const MAX_ELEMENTS: u64 = 1 << 29;
 
-/// What there is to be room for.
+/// The capacities of a table.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Room {
     /// Bytes of an element of a chunk.
@@ -211,8 +211,8 @@ impl Table for FoldTableV4 {
     }
 }
 
-/// How a family of tables splits addresses: by so many bits into slots, at bit 24 into elements of the slot's
-/// chunk. The first five sections are those of FOLD, each in its place.
+/// The split of addresses in a family of tables: the first bits choose a slot, the bits up to 24 an element
+/// of the slot's chunk. The first five sections are those of FOLD, each in its place.
 pub(crate) trait Split {
     /// Bits that choose a slot.
     const SLOT_BITS: u32;

@@ -66,8 +66,8 @@ impl Engine<V6> for FoldV6 {
     }
 }
 
-/// The shape that was asked for, or the fastest one, unless the table is so scattered that another takes less
-/// where it matters.
+/// The shape of the options, or the fastest shape, unless the table is so scattered that [`SMALLEST`] takes
+/// less memory for the steps whose chunks aren't shared.
 fn shape_for(rib: &Rib<V6>, strides: &Strides) -> Result<&'static [u8], BuildError> {
     if let Strides::Given(given) = strides {
         return SHAPES
@@ -92,7 +92,7 @@ pub fn most_bytes(rib: &Rib<V6>, strides: &Strides) -> u64 {
     bytes_of(shape, &places(rib, shape))
 }
 
-/// What the steps of a shape take whose chunks aren't shared.
+/// The bytes of the steps of a shape whose chunks aren't shared.
 fn upper_bytes(rib: &Rib<V6>, shape: &'static [u8]) -> u64 {
     let upper = shape.iter().scan(0, |from, stride| {
         let before = *from;
@@ -103,7 +103,7 @@ fn upper_bytes(rib: &Rib<V6>, shape: &'static [u8]) -> u64 {
     bytes_of(&shape[..steps], &places(rib, &shape[..steps]))
 }
 
-/// What so many chunks of each step take.
+/// The bytes of a number of chunks of each step.
 fn bytes_of(shape: &[u8], chunks: &[u64]) -> u64 {
     let bytes = |&stride: &u8| chunk_bytes(stride, Width::Two) as u64;
     shape.iter().map(bytes).zip(chunks).map(|(bytes, chunks)| bytes * chunks).sum()

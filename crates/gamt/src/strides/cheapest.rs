@@ -17,21 +17,21 @@
 
 use super::{Costs, MAX_STRIDE, NARROW, Profile, narrow_unit};
 
-/// What [`cheapest`] is to make least.
+/// The cost that [`cheapest`] minimises.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// What reads cost.
+    /// The cost of reads.
     pub costs: Costs,
-    /// Nanoseconds of a lookup's share of a step, what it reads being at hand.
+    /// A lookup's share of a step in nanoseconds, without the cost of its reads.
     pub step: f64,
     /// Keys that take a step together.
     pub together: u16,
     /// The part of lookups, from 0 to 1, whose addresses are drawn from prefixes; the others are uniformly
     /// random.
     pub prefix_traffic: f64,
-    /// What a megabyte (2^20 bytes) of levels is worth in nanoseconds a lookup.
+    /// The price of a megabyte (2^20 bytes) of levels in nanoseconds a lookup.
     pub price: f64,
-    /// Most bytes of all levels. Where no choice keeps to it, the one with the fewest bytes is taken.
+    /// The most bytes of all levels. If no choice keeps to it, the choice with the fewest bytes is taken.
     pub cap: u64,
 }
 

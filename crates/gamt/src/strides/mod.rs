@@ -1,4 +1,4 @@
-//! Where a multi-bit trie is cut into levels: the choice of strides, before anything is built.
+//! The choice of strides: the depths at which a multi-bit trie is cut into levels, before it is built.
 //!
 //! A level that starts at depth `k` and takes `s` bits has `nodes(k)` tables of `2^s` units, where `nodes(k)`
 //! counts the paths of `k` bits with a longer prefix beneath. All that a choice depends on is therefore in a
@@ -58,23 +58,24 @@ const NARROW: u64 = 1 << 24;
 /// Units of head room in every level past the first, at least, and one node.
 const LEAST_ROOM: u64 = 1 << 12;
 
-/// How wide units are.
+/// The width of units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Units {
-    /// The paper's: 4 bytes, where no level has over 2^24 units and no leaf over 24 bits; otherwise 8.
+    /// The paper's width: 4 bytes if no level has over 2^24 units and no leaf over 24 bits, otherwise 8.
     Paper,
-    /// The narrowest that each level allows.
+    /// The narrowest width that each level allows.
     Narrow,
 }
 
 impl Units {
-    /// What goes with strides that were asked for: narrow where they are left to us, otherwise the paper's.
+    /// The width for the strides of the options: narrow if the engine chooses the strides, otherwise the
+    /// paper's.
     pub fn of(asked: &Strides) -> Self {
         if asked.is_open() { Self::Narrow } else { Self::Paper }
     }
 
     /// Bytes of a unit of each level, before the capacity of levels is known. `largest_leaf` is the largest
-    /// next hop, or whatever leaves hold.
+    /// next hop, or the largest slot if leaves hold slots.
     pub fn bytes(self, profile: &Profile, strides: &[u8], largest_leaf: u32) -> Vec<u32> {
         let paper = paper_unit(profile, strides, largest_leaf);
         let of_level = |(start, stride): (u8, u8)| match self {
@@ -112,7 +113,7 @@ pub(crate) fn room(nodes: u64, stride: u8) -> u64 {
     nodes.saturating_add(nodes / 8 + 1 + (LEAST_ROOM >> stride))
 }
 
-/// The strides that a user asked for, on this table. Fails where they are given and don't fit it.
+/// The strides of the options for this table. An error if they are given and don't fit the table.
 pub fn choose(
     profile: &Profile,
     asked: &Strides,

@@ -1,13 +1,14 @@
-//! Tuples as they lie in a batch: the form of `kernels/tuples.cuh`, and results as numbers of rules.
+//! The layout of tuples in a batch: the form of `kernels/tuples.cuh`, and results as rule numbers.
 //!
 //! ```text
 //! first part    groups of 32 tuples: word 0 of each, word 1 of each, … every whole word; the last group filled up with zeros
 //! second part   what is left of each, a byte, where tuples aren't of whole words
 //! ```
 //!
-//! Structures of arrays, as the paper has them (GSwitch, Algorithm 3), so that the threads of a warp read
-//! words that follow each other; by groups, so that a tuple is written while it is in the cache, and the
-//! first so many of a batch are a batch too. A tuple takes as many bytes on the bus as it has: 13, 37 or 36.
+//! Tuples are structures of arrays, as in the paper (GSwitch, Algorithm 3), so that the threads of a warp
+//! read consecutive words. They are divided into groups, so that a tuple is written while it is in the cache,
+//! and the first tuples of a batch form a batch, too. On the bus a tuple takes only its own bytes: 13, 37 or
+//! 36.
 
 use bytemuck::cast_slice;
 use wirespeed_classify::Tuple;
@@ -23,7 +24,7 @@ const WORD: usize = size_of::<u32>();
 /// Bytes of a row: one word of each tuple of a group.
 const ROW: usize = GROUP * WORD;
 
-/// What kernels call such tuples; `None` where there are no kernels for tuples of so many words and bytes.
+/// The kernels' name for such tuples. `None` if no kernel takes tuples of this size.
 pub const fn kind<T: Tuple>() -> Option<&'static str> {
     match (T::WORDS, T::PACKED) {
         (4, 13) => Some("t4"),
@@ -33,28 +34,28 @@ pub const fn kind<T: Tuple>() -> Option<&'static str> {
     }
 }
 
-/// Words that go whole.
+/// Words that are sent whole.
 const fn whole<T: Tuple>() -> usize {
     T::PACKED / WORD
 }
 
-/// Whether a byte of one more word goes, too.
+/// Whether one byte of a further word is sent.
 const fn has_tail<T: Tuple>() -> bool {
     !T::PACKED.is_multiple_of(WORD)
 }
 
-/// Where the second part of so many tuples starts.
+/// The offset of the second part of `count` tuples.
 const fn second_of<T: Tuple>(count: usize) -> usize {
     count.div_ceil(GROUP) * whole::<T>() * ROW
 }
 
-/// Bytes that so many tuples take.
+/// Bytes of `count` tuples.
 pub const fn bytes_of<T: Tuple>(count: usize) -> usize {
     second_of::<T>(count) + if has_tail::<T>() { count } else { 0 }
 }
 
-/// Writes tuples to the start of `to`, to be answered by numbers of so many bytes; `None` where there is no
-/// room for them, or no kernel.
+/// Writes tuples to the start of `to`, for results of `result_bytes` bytes. `None` if they don't fit, or if
+/// there is no kernel.
 pub fn pack<T: Tuple>(tuples: &[T], result_bytes: usize, to: &mut [u8]) -> Option<Form> {
     let kind = kind::<T>()?;
     let (second, bytes) = (second_of::<T>(tuples.len()), bytes_of::<T>(tuples.len()));
@@ -87,9 +88,9 @@ fn write_group<T: Tuple>(tuples: &[T; GROUP], to: &mut [u8]) {
     }
 }
 
-/// Reads numbers of so many bytes; [`GpuError::NarrowResults`] where one was larger than these hold.
+/// Reads rule numbers of `bytes` bytes each. [`GpuError::NarrowResults`] if a number was too large for them.
 ///
-/// Panics where there are not as many as `to` has places.
+/// Panics if the number of results is not the length of `to`.
 pub fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) -> Result<(), GpuError> {
     numbers::unpack(results, bytes, to);
     let largest = to.iter().copied().max().unwrap_or(0);

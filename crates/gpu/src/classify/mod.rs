@@ -13,5 +13,5 @@ pub use remote::Remote;
 
 /// A table of rules on GPUs beside the same table on the CPU.
 pub type Offload<T> = crate::offload::Offload<Remote<T>>;
-/// Batches of tuples of one thread, several under way at once; what is found is numbers of rules.
+/// A queue of batches of tuples of one thread, several under way at once. Results are rule numbers.
 pub type Pipeline<'k, T> = crate::offload::Pipeline<'k, 'k, Remote<T>, u32>;

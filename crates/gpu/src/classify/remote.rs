@@ -5,9 +5,9 @@
 //! tuples ──pack──► batch of the least loaded GPU ──► numbers of rules ──unpack──► as asked for
 //! ```
 //!
-//! Numbers come back in as few bytes as hold the table's largest. Before a larger one comes in batches are
-//! told to ask for more; one that is late for that comes back as [`GpuError::NarrowResults`] and is sent
-//! again.
+//! Results have as few bytes as the table's largest number needs. Before a larger number is added, later
+//! batches ask for wider results. A batch that was sent too early comes back as [`GpuError::NarrowResults`]
+//! and is sent again.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::error::GpuError;
 use crate::offload::{Answers, RemoteTable, look_up};
 use crate::runtime::{Batch, Done, Fleet, Form, Ticket};
 
-/// The shortest part that is worth it.
+/// The fewest tuples of a part.
 const LEAST_PART: usize = 1 << 14;
 
 /// A table of rules on GPUs. Clones are the same table.
@@ -35,7 +35,7 @@ pub struct Remote<T> {
 
 struct Inner {
     copies: Copies,
-    /// No number on the GPUs is larger.
+    /// The largest number in the tables on the GPUs, or more.
     largest: AtomicU64,
 }
 
@@ -46,20 +46,20 @@ impl<T> Clone for Remote<T> {
 }
 
 impl<T: Tuple> Remote<T> {
-    /// The number of each tuple's rule into the same place of `numbers`, in parts where there are many. On an
-    /// error some are written and some not.
+    /// Writes the number of each tuple's rule to the same index of `numbers`. Large batches go in parts.
+    /// After an error some numbers are written and some are not.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) -> Result<(), GpuError> {
         look_up(self, tuples, numbers)
     }
 
-    /// What to ask for to get a slot for so many tuples.
+    /// The number of keys to ask a slot for, so that it holds `count` tuples.
     fn slot_keys(&self, count: usize) -> usize {
         self.inner.copies.slot_keys(count, bytes_of::<T>(count))
     }
 
-    /// Packs and sends tuples, at most as many as a slot holds; waits for a slot.
+    /// Packs and sends tuples, at most as many as a slot holds. Waits for a slot.
     pub fn submit(&self, tuples: &[T]) -> Result<Ticket, GpuError> {
         self.inner.copies.check()?;
         let mut batch = self.inner.copies.fleet().batch(self.slot_keys(tuples.len()))?;
@@ -67,8 +67,8 @@ impl<T: Tuple> Remote<T> {
         Ok(batch.submit_form(self.inner.copies.table(), form))
     }
 
-    /// Packs and sends tuples like [`submit`](Self::submit); `None` where no slot is free. A caller with
-    /// batches under way then takes the results of one, which frees a slot.
+    /// Packs and sends tuples like [`submit`](Self::submit). `None` if no slot is free; a caller with batches
+    /// under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, tuples: &[T]) -> Result<Option<Ticket>, GpuError> {
         self.inner.copies.check()?;
         let Some(mut batch) = self.inner.copies.fleet().try_batch(self.slot_keys(tuples.len()))? else {
@@ -85,7 +85,7 @@ impl<T: Tuple> Remote<T> {
     }
 }
 
-/// How many tuples of a sample there is room for: all, a half, a quarter and so on.
+/// The number of a sample's tuples that fit: all, a half, a quarter and so on.
 fn most_in<T: Tuple>(bytes: usize, sample: &[T]) -> usize {
     let halves = std::iter::successors(Some(sample.len()), |&count| (count > 1).then_some(count / 2));
     halves.into_iter().find(|&count| bytes_of::<T>(count) <= bytes).unwrap_or(0)
@@ -94,8 +94,8 @@ fn most_in<T: Tuple>(bytes: usize, sample: &[T]) -> usize {
 impl<T: Tuple> RemoteTable for Remote<T> {
     type Domain = T;
 
-    /// Tuples like those that will be looked up: launches and ways are measured with them, on each GPU.
-    /// Without any tuples nothing is measured.
+    /// Tuples like those of future lookups: launches and transfers are measured with them on each GPU.
+    /// Without tuples nothing is measured.
     type KeyHint<'k> = &'k [T];
 
     const PARTS: usize = 8;
@@ -167,8 +167,8 @@ impl<T: Tuple> Answers<u32> for Remote<T> {
                 Err(GpuError::NarrowResults { .. }) => {}
                 other => return other,
             }
-            // In the same slot: who has others under way must not wait for one. Wider in any case, so that
-            // this ends.
+            // The batch is sent again in its slot, because a caller with other batches under way must not
+            // wait for a slot. Results get wider each time, so this ends.
             let bytes = 2 * done.result_bytes();
             let mut batch = done.into_batch()?;
             let replica = self.inner.copies.table().beside(&batch).ok_or(GpuError::OtherDevice)?;

@@ -1,12 +1,12 @@
-//! What runs kernels: the layer beneath which there is CUDA, or the host build of the same kernels.
+//! Drivers run kernels: CUDA, or the host build of the same kernels.
 //!
-//! A [`Driver`] is one device as the owner of its context sees it: memory, streams, events, launches, graphs.
-//! Nothing here knows of tables or keys. [`Cuda`] is a GPU. Tests have another, that runs the kernels on the
-//! CPU in another process (the `wirespeed-kernels-host` crate), so that all above this line is tested on
-//! machines without a GPU.
+//! A [`Driver`] is one device with its memory, streams, events, launches and graphs. It knows neither tables
+//! nor keys. [`Cuda`] is a GPU. Tests use another driver, which runs the kernels on the CPU in another
+//! process (the `wirespeed-kernels-host` crate). So all code above drivers is tested on machines without a
+//! GPU.
 //!
-//! Work goes to streams; each does its own in order, and [`Driver::record`] and [`Driver::wait`] order one
-//! against another.
+//! Work goes to streams. Each stream does its work in order. [`Driver::record`] and [`Driver::wait`] order
+//! the work of different streams.
 
 mod cuda;
 pub mod writers;
@@ -26,19 +26,19 @@ pub struct Stream(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Event(pub u64);
 
-/// Work that was recorded once and is launched whole.
+/// Work that was recorded once and is launched as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Graph(pub u64);
 
-/// Memory of this process that the device can read and write, at full speed of the bus. At fixed places until
-/// it is given back or its driver ends, whichever comes first.
+/// Memory of this process that the device can read and write at the full speed of the bus. It stays at its
+/// address until it is given back or its driver ends.
 #[derive(Clone, Copy, Debug)]
 pub struct Pinned {
-    /// Where it is for this process.
+    /// The address for this process.
     pub host: *mut u8,
-    /// Where it is for kernels.
+    /// The address for kernels.
     pub device: DevicePtr,
-    /// Bytes.
+    /// The number of bytes.
     pub len: usize,
 }
 
@@ -49,90 +49,90 @@ unsafe impl Send for Pinned {}
 #[allow(unsafe_code)]
 unsafe impl Sync for Pinned {}
 
-/// How many threads a launch has.
+/// The number of threads of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// Blocks.
+    /// The number of blocks.
     pub blocks: u32,
-    /// Threads of a block.
+    /// The number of threads of a block.
     pub threads: u32,
     /// Bytes of shared memory of a block.
     pub shared: u32,
 }
 
-/// What a device is.
+/// The properties of a device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Properties {
-    /// Its name.
+    /// The device's name.
     pub name: String,
     /// Compute capability, such as (9, 0).
     pub capability: (u32, u32),
     /// Bytes of memory.
     pub memory: u64,
-    /// Multiprocessors.
+    /// The number of multiprocessors.
     pub multiprocessors: u32,
-    /// Most bytes of shared memory that a block can have.
+    /// The most bytes of shared memory that a block can use.
     pub shared_per_block: u32,
     /// Bytes of L2.
     pub l2: u64,
-    /// Where it is on the PCI bus, as `0000:3b:00.0`.
+    /// The address on the PCI bus, such as `0000:3b:00.0`.
     pub bus: String,
 }
 
-/// One device. All calls come from one thread at a time; those that give work to a stream return before it is
-/// done.
+/// One device. All calls come from one thread at a time. Calls that give work to a stream return before the
+/// work is done.
 ///
-/// An error that means that the device is lost ([`GpuError::Lost`]) is for good: every later call fails too.
+/// After an error that says that the device is lost ([`GpuError::Lost`]) every later call fails, too.
 #[allow(unsafe_code)] // addresses and streams are the caller's to keep straight; each such method says what it counts on
 pub trait Driver: Send {
-    /// What it is.
+    /// The properties of the device.
     fn properties(&self) -> &Properties;
 
-    /// Bytes of device memory that nobody has taken.
+    /// Bytes of free device memory.
     fn free_memory(&mut self) -> Result<u64>;
 
-    /// Takes device memory in one piece for blocks of so many bytes, each aligned to 256 bytes.
-    /// [`GpuError::OutOfMemory`] has both sizes.
+    /// Allocates device memory in one piece for blocks of these sizes, each aligned to 256 bytes.
+    /// [`GpuError::OutOfMemory`] states the needed and the free bytes.
     fn alloc(&mut self, blocks: &[usize]) -> Result<Vec<DevicePtr>>;
 
-    /// Gives back what one [`alloc`](Self::alloc) gave: all of its blocks.
+    /// Frees all blocks of one [`alloc`](Self::alloc).
     ///
     /// # Safety
     /// No work that uses them is under way.
     unsafe fn free(&mut self, blocks: &[DevicePtr]);
 
-    /// Takes pinned memory, readable by the CPU at full speed, zeroed.
+    /// Allocates pinned memory, zeroed, which the CPU can read at full speed.
     fn alloc_pinned(&mut self, bytes: usize) -> Result<Pinned>;
 
-    /// Gives pinned memory back.
+    /// Frees pinned memory.
     ///
     /// # Safety
-    /// Nobody uses it any more, here or there.
+    /// Neither this process nor the device uses it any more.
     unsafe fn free_pinned(&mut self, memory: Pinned);
 
-    /// A new stream.
+    /// Makes a stream.
     fn stream(&mut self) -> Result<Stream>;
 
-    /// A new event; `timed` ones can be asked for the time between them.
+    /// Makes an event. The time between two `timed` events can be measured.
     fn event(&mut self, timed: bool) -> Result<Event>;
 
     /// Copies to the device.
     ///
     /// # Safety
-    /// `from` is good for `bytes` and stays so, unchanged, until the copy is done; so is `to` on the device.
-    /// Memory that isn't pinned makes this wait until it is read.
+    /// `from` is valid for `bytes` bytes and stays unchanged until the copy is done; so does `to` on the
+    /// device. A copy of memory that is not pinned waits until the memory has been read.
     unsafe fn copy_in(&mut self, stream: Stream, to: DevicePtr, from: *const u8, bytes: usize) -> Result<()>;
 
     /// Copies from the device.
     ///
     /// # Safety
-    /// As [`copy_in`](Self::copy_in), the other way.
+    /// Like [`copy_in`](Self::copy_in), in the other direction.
     unsafe fn copy_out(&mut self, stream: Stream, to: *mut u8, from: DevicePtr, bytes: usize) -> Result<()>;
 
-    /// Copies from one place on the device to another.
+    /// Copies within the device.
     ///
     /// # Safety
-    /// Both are good for `bytes` until the copy is done.
+    /// Both are valid for `bytes` bytes until the copy is done.
     unsafe fn copy_within(
         &mut self,
         stream: Stream,
@@ -141,11 +141,12 @@ pub trait Driver: Send {
         bytes: usize,
     ) -> Result<()>;
 
-    /// Launches a kernel with its two arguments, plain structs as the kernel's source has them. They are
-    /// copied.
+    /// Launches a kernel with its two arguments, plain structs in the layout of the kernel's source. The
+    /// arguments are copied.
     ///
     /// # Safety
-    /// The arguments are what the kernel takes, and all that they point to stays good until it is done.
+    /// The arguments are of the types that the kernel takes, and the memory that they point to stays valid
+    /// until the kernel is done.
     unsafe fn launch(
         &mut self,
         stream: Stream,
@@ -154,36 +155,36 @@ pub trait Driver: Send {
         arguments: [&[u8]; 2],
     ) -> Result<()>;
 
-    /// How many blocks of so many threads with so much shared memory a multiprocessor holds at once; 0 where
-    /// one is too many.
+    /// The number of blocks with this many threads and bytes of shared memory that a multiprocessor runs at
+    /// once. 0 if a single block is too large.
     fn blocks_per_multiprocessor(&mut self, kernel: &Kernel, threads: u32, shared: u32) -> Result<u32>;
 
-    /// Sets an event to the end of what the stream has to do by now.
+    /// Sets an event to the end of the stream's work so far.
     fn record(&mut self, event: Event, stream: Stream) -> Result<()>;
 
-    /// Lets the stream's further work wait for an event as it was last recorded. One never recorded is not
-    /// waited for.
+    /// Makes the stream's further work wait for the last recording of an event. An event that was never
+    /// recorded is not waited for.
     fn wait(&mut self, stream: Stream, event: Event) -> Result<()>;
 
-    /// Whether an event has come. An event never recorded has.
+    /// Whether the work before an event is done. True for an event that was never recorded.
     fn is_done(&mut self, event: Event) -> Result<bool>;
 
-    /// Milliseconds from one timed event to another; both have come.
+    /// Milliseconds between two timed events whose work is done.
     fn elapsed_ms(&mut self, from: Event, to: Event) -> Result<f32>;
 
-    /// Waits until a stream has done all its work.
+    /// Waits until all work of a stream is done.
     fn synchronize(&mut self, stream: Stream) -> Result<()>;
 
-    /// Begins to record the stream's work instead of doing it.
+    /// Starts to record the stream's work instead of doing it.
     fn begin_capture(&mut self, stream: Stream) -> Result<()>;
 
-    /// Ends that, and makes a graph of what was recorded: copies and launches with the arguments they had.
+    /// Ends the recording, and makes a graph of the copies and launches with their arguments.
     fn end_capture(&mut self, stream: Stream) -> Result<Graph>;
 
-    /// Does a graph's work on a stream.
+    /// Does the work of a graph on a stream.
     ///
     /// # Safety
-    /// As for each call that it was recorded from.
+    /// Like each recorded call.
     unsafe fn replay(&mut self, graph: Graph, stream: Stream) -> Result<()>;
 
     /// Drops a graph.

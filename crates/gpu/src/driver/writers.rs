@@ -1,4 +1,4 @@
-//! The kernels of `kernels/table.cu`, which write to any table: what the runtime runs of its own.
+//! The kernels of `kernels/table.cu`, which write to any table: the runtime's own kernels.
 
 use wirespeed_image::device::Kernel;
 

@@ -1,8 +1,8 @@
-//! Addresses as keys of a batch, and results as next hops.
+//! Addresses as keys of a batch, and next hops as results.
 //!
-//! A table with no prefix longer than 24 bits tells the same of an address whatever its last octet: its keys
-//! may be of 3 bytes, and a quarter of what crosses the bus stays behind. The kinds of keys of a family
-//! ([`KeyBytes`]) are those that kernels are built for; [`KeyBytes::for_bits`] chooses.
+//! If no prefix of a table is longer than 24 bits, the last octet of an address does not matter. Then keys
+//! can have 3 bytes, which saves a quarter of the bytes on the bus. Kernels are built for the kinds of keys
+//! in [`KeyBytes`]; [`KeyBytes::for_bits`] chooses one.
 
 use wirespeed_fib::{Address, Family, NextHop};
 
@@ -27,13 +27,13 @@ impl KeyBytes {
         }
     }
 
-    /// The narrowest that holds so many first bits.
+    /// The narrowest kind that holds this number of leading bits.
     pub fn for_bits(family: Family, bits: u8) -> Self {
         let holds = |kind: &&Self| 8 * kind.0 >= bits;
         *Self::kinds(family).iter().rev().find(holds).unwrap_or(&Self::whole(family))
     }
 
-    /// The kind of so many bytes, or the whole address where there is none.
+    /// The kind with this number of bytes, or the whole address if there is none.
     pub fn of(family: Family, bytes: usize) -> Self {
         let kinds = Self::kinds(family).iter();
         kinds.copied().find(|kind| kind.count() == bytes).unwrap_or(Self::whole(family))
@@ -46,15 +46,14 @@ impl KeyBytes {
 }
 
 /// Writes addresses as keys of a kind into the planes of a batch ([`Planes`](crate::runtime::Planes)). Panics
-/// where these are not as long as the keys.
+/// if the planes don't have the length of the keys.
 pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], second: &mut [u8]) {
     match kind.count() {
         3 => {
             fill(first, addresses, |address| address.first_16().to_le_bytes());
             fill(second, addresses, |address| [address.octet(2)]);
         }
-        // Of the number's 16 bytes, the least significant first, those of the first 64 bits are the last
-        // eight.
+        // The number has 16 bytes, least significant first, so its first 64 bits are the last eight bytes.
         6 => {
             fill(first, addresses, |address| {
                 let [.., a, b, c, d] = address.to_u128().to_le_bytes();
@@ -81,7 +80,7 @@ fn fill<A: Address, const N: usize>(plane: &mut [u8], addresses: &[A], bytes: im
     }
 }
 
-/// Reads results of so many bytes each. Panics where there are not as many as next hops.
+/// Reads results of `bytes` bytes each. Panics if the number of results is not the number of next hops.
 pub fn unpack(results: &[u8], bytes: usize, next_hops: &mut [NextHop]) {
     assert_eq!(results.len(), bytes * next_hops.len(), "a result for each key");
     match bytes {

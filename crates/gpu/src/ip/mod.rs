@@ -5,7 +5,7 @@
 //! remote     a table on GPUs that follows a live one
 //! ```
 //!
-//! Which kernel looks up in a table, and with which argument, says the table's engine
+//! The table's engine says which kernel looks up, and with which argument
 //! ([`OnDevice`](wirespeed_image::device::OnDevice)).
 
 mod keys;
@@ -18,5 +18,5 @@ pub use remote::Remote;
 
 /// A table of addresses on GPUs beside the same table on the CPU.
 pub type Offload<A> = crate::offload::Offload<Remote<A>>;
-/// Batches of addresses of one thread, several under way at once.
+/// A queue of batches of addresses of one thread, several under way at once.
 pub type Pipeline<'k, A> = crate::offload::Pipeline<'k, 'k, Remote<A>, wirespeed_fib::NextHop>;

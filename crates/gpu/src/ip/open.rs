@@ -4,7 +4,7 @@ use crate::driver::{Cuda, devices};
 use crate::error::GpuError;
 use crate::runtime::{Fleet, Gpu, GpuOptions};
 
-/// Starts every GPU that the kernels run on. The error of the first where there is none.
+/// Starts every usable GPU. If there is none, fails with the error of the first.
 pub fn open_all(options: &GpuOptions) -> Result<Fleet, GpuError> {
     let mut gpus = Vec::new();
     let mut why = GpuError::NoDevice;

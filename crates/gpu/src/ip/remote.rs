@@ -5,10 +5,10 @@
 //! addresses ──pack──► batch of the least loaded GPU ──► results ──unpack──► next hops
 //! ```
 //!
-//! Keys are of as few bytes as the longest prefix allows ([`KeyBytes`]). Before a longer prefix comes in, the
-//! table is told to take wider keys only, in the same order as patches: a batch of narrow keys that is late
-//! for that comes back as [`GpuError::NarrowKeys`] and is packed anew from the addresses, so none is looked
-//! up by keys that don't tell enough.
+//! Keys have as few bytes as the longest prefix allows ([`KeyBytes`]). Before a longer prefix is added, the
+//! table is told to refuse narrower keys, in the same order as patches. A batch of narrow keys that was sent
+//! too early comes back as [`GpuError::NarrowKeys`] and is packed again from the addresses. So no lookup uses
+//! keys that are too narrow.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::error::GpuError;
 use crate::offload::{Answers, RemoteTable, look_up};
 use crate::runtime::{Batch, Done, Fleet, FleetBatch, Ticket};
 
-/// The shortest part that is worth it.
+/// The fewest addresses of a part.
 const LEAST_PART: usize = 1 << 17;
 
 /// A table on GPUs. Clones are the same table.
@@ -34,7 +34,7 @@ pub struct Remote<A> {
 
 struct Inner {
     copies: Copies,
-    /// The bits of a key that a lookup may depend on.
+    /// The number of leading bits of a key that a lookup may depend on.
     bits: AtomicU8,
 }
 
@@ -45,27 +45,27 @@ impl<A> Clone for Remote<A> {
 }
 
 impl<A: Address> Remote<A> {
-    /// The keys that it takes now.
+    /// The kind of keys that the table takes now.
     pub fn key_bytes(&self) -> KeyBytes {
         KeyBytes::for_bits(A::FAMILY, self.inner.bits.load(Ordering::Acquire))
     }
 
-    /// Looks up each address into the same place of `next_hops`, in parts where there are many. On an error
-    /// some of `next_hops` are written and some not.
+    /// Looks up addresses, and writes each next hop to the same index of `next_hops`. Large batches go in
+    /// parts. After an error some next hops are written and some are not.
     ///
     /// Panics when the slices differ in length.
     pub fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) -> Result<(), GpuError> {
         look_up(self, addresses, next_hops)
     }
 
-    /// Packs and sends keys, at most as many as a slot holds; waits for a slot.
+    /// Packs and sends keys, at most as many as a slot holds. Waits for a slot.
     pub fn submit(&self, addresses: &[A]) -> Result<Ticket, GpuError> {
         self.inner.copies.check()?;
         Ok(self.submit_on(self.inner.copies.fleet().batch(addresses.len())?, addresses))
     }
 
-    /// Packs and sends keys like [`submit`](Self::submit); `None` where no slot is free. A caller with
-    /// batches under way then takes the results of one, which frees a slot.
+    /// Packs and sends keys like [`submit`](Self::submit). `None` if no slot is free; a caller with batches
+    /// under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, addresses: &[A]) -> Result<Option<Ticket>, GpuError> {
         self.inner.copies.check()?;
         Ok(self
@@ -81,7 +81,7 @@ impl<A: Address> Remote<A> {
         batch.submit(self.inner.copies.table(), kind.count(), addresses.len())
     }
 
-    /// Takes the results of keys that were sent; sends them again where their kind had become too narrow.
+    /// Takes the results of keys that were sent. Sends them again if their kind has become too narrow.
     pub fn take(&self, mut done: Done, addresses: &[A], next_hops: &mut [NextHop]) -> Result<(), GpuError> {
         loop {
             match done.results() {
@@ -92,7 +92,8 @@ impl<A: Address> Remote<A> {
                 Err(GpuError::NarrowKeys { .. }) => {}
                 Err(error) => return Err(error.clone()),
             }
-            // In the same slot: who has others under way must not wait for one.
+            // The batch is sent again in its slot, because a caller with other batches under way must not
+            // wait for a slot.
             let mut batch = done.into_batch()?;
             let replica = self.inner.copies.table().beside(&batch).ok_or(GpuError::OtherDevice)?;
             let kind = self.fill(&mut batch, addresses);
@@ -111,7 +112,7 @@ impl<A: Address> Remote<A> {
 impl<A: Address> RemoteTable for Remote<A> {
     type Domain = A;
 
-    /// How many first bits of an address lookups in the table depend on.
+    /// The number of leading bits of an address that lookups in the table depend on.
     type KeyHint<'k> = u8;
 
     const PARTS: usize = 4;

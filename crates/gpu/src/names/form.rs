@@ -1,4 +1,4 @@
-//! Names as they lie in a batch: the forms of `kernels/names.cuh`, and results as numbers and matches.
+//! The layout of names in a batch: the forms of `kernels/names.cuh`, and results as numbers and matches.
 //!
 //! ```text
 //! packed   start u32, 32 ends u16 │ start, 32 ends │ … (to 16 bytes)   bytes of all names (to 16 bytes)   2.125 bytes a name
@@ -6,14 +6,15 @@
 //! rows     first row u32 of each group, and the end … (to 16 bytes)   row: u32 × 32, and so on
 //! ```
 //!
-//! *Packed* crosses the bus fastest: names as they are, the start of each group of 32, and the end of each
-//! name from there. Groups of 64 KiB and more don't fit that; such batches go with an end each, which also is
-//! the paper's plain layout (MATA). *Rows* is the paper's other one (MATA-NW, section 4.3): each name is cut
-//! into input numbers as the table reads them, and the numbers of 32 names are interleaved, so that the
-//! threads of a warp read theirs in one piece; shorter names are filled up with zeros.
+//! *Packed* is the fastest form on the bus: the unchanged names, the start of each group of 32, and the end
+//! of each name relative to it. It does not suit groups of 64 KiB and more. Such batches use one end of 4
+//! bytes for each name, which is also the paper's plain layout (MATA). *Rows* is the paper's other layout
+//! (MATA-NW, section 4.3): each name is cut into the input numbers of the table, and the numbers of 32 names
+//! are interleaved, so that the threads of a warp read consecutive memory. Shorter names are filled with
+//! zeros.
 //!
-//! All are written straight into a batch's pinned memory, at the speed of a copy but for rows. The first so
-//! many names of a batch are a batch too, in the same memory.
+//! All forms are written directly into a batch's pinned memory, packed names and ends at the speed of a copy.
+//! The first names of a batch form a batch, too, in the same memory.
 
 use bytemuck::{cast_slice, cast_slice_mut};
 use wirespeed_namelookup::{Match, Name, Names};
@@ -22,15 +23,15 @@ use crate::runtime::Form;
 
 /// Names of a group.
 pub const GROUP: usize = 32;
-/// Where the second part and the end of the last may start.
+/// Alignment of the second part and of the end.
 const ALIGN: usize = 16;
-/// Bytes of a group's places in the packed form.
+/// Bytes of a group's ends in the packed form.
 const PACKED_GROUP: usize = size_of::<u32>() + GROUP * size_of::<u16>();
 /// Bytes of a row.
 const ROW: usize = GROUP * size_of::<u32>();
 /// The most bytes of an input number.
 const MOST_STRIDE: usize = size_of::<u32>();
-/// What ends a component.
+/// The end of a component.
 const SLASH: u8 = b'/';
 
 /// Names with short ends.
@@ -40,17 +41,17 @@ pub const ENDS: &str = "ends";
 /// Interleaved input numbers.
 pub const ROWS: &str = "rows";
 
-/// What is wanted of each name.
+/// The result wanted for each name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Wanted {
-    /// The result, as wide as the table's are.
+    /// The table's result, in the table's width.
     Results,
-    /// A [`Match`]: the result and how much of the name matched.
+    /// A [`Match`]: the result and the length that matched.
     Matches,
 }
 
 impl Wanted {
-    /// What the kernels are called that find this of names that lie as [`PACKED`], [`ENDS`] or [`ROWS`].
+    /// The name of the kernels that give this result for names in the form [`PACKED`], [`ENDS`] or [`ROWS`].
     pub fn kind(self, lie: &'static str) -> &'static str {
         match (self, lie) {
             (Self::Results, lie) => lie,
@@ -60,7 +61,7 @@ impl Wanted {
         }
     }
 
-    /// A form of this, of names that lie so.
+    /// A form for this result and these names.
     fn form(self, lie: &'static str, count: usize, second: usize, bytes: usize) -> Form {
         let form = Form::parts(self.kind(lie), count, second, bytes);
         match self {
@@ -70,13 +71,13 @@ impl Wanted {
     }
 }
 
-/// Bytes that names take at most, packed or with an end each.
+/// The most bytes that names take, packed or with one end for each.
 pub fn bytes_of(names: Names<'_>) -> usize {
     let places = names.len() * size_of::<u32>() + PACKED_GROUP;
     places.next_multiple_of(ALIGN) + text(names).len().next_multiple_of(ALIGN)
 }
 
-/// Bytes that names take as rows. O(bytes).
+/// Bytes of names as rows. O(bytes).
 pub fn row_bytes_of(names: Names<'_>, stride: usize) -> usize {
     let groups = names.len().div_ceil(GROUP);
     let numbers =
@@ -88,8 +89,8 @@ pub fn row_bytes_of(names: Names<'_>, stride: usize) -> usize {
     ((groups + 1) * size_of::<u32>()).next_multiple_of(ALIGN) + (0..groups).map(rows).sum::<usize>() * ROW
 }
 
-/// Writes names to the start of `to`, packed where that is possible, else with an end each; `None` where
-/// there is no room for them.
+/// Writes names to the start of `to`, packed if possible, otherwise with one end for each. `None` if they
+/// don't fit.
 pub fn pack(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
     let second = (names.len().div_ceil(GROUP) * PACKED_GROUP).next_multiple_of(ALIGN);
     let places = to.get_mut(..second)?;
@@ -100,7 +101,7 @@ pub fn pack(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
     Some(wanted.form(PACKED, names.len(), second, bytes))
 }
 
-/// Writes names with an end each; `None` where there is no room for them.
+/// Writes names with one end for each. `None` if they don't fit.
 pub fn pack_ends(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
     let second = (names.len() * size_of::<u32>()).next_multiple_of(ALIGN);
     let places = to.get_mut(..second)?;
@@ -112,8 +113,8 @@ pub fn pack_ends(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form
     Some(wanted.form(ENDS, names.len(), second, bytes))
 }
 
-/// Writes names as input numbers of up to `stride` bytes, 1 to 4, which are to be the table's, interleaved by
-/// groups; `None` where there is no room for them.
+/// Writes names as input numbers of up to `stride` bytes, 1 to 4, interleaved by groups. `stride` must be the
+/// table's. `None` if they don't fit.
 pub fn pack_rows(names: Names<'_>, stride: usize, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
     assert!((1..=MOST_STRIDE).contains(&stride), "a stride of {stride} bytes");
     let groups = names.len().div_ceil(GROUP);
@@ -137,7 +138,7 @@ fn text(names: Names<'_>) -> &[u8] {
     &names.bytes()[names.start() as usize..end as usize]
 }
 
-/// Copies the names behind their places and fills the last 16 bytes up; where it ends.
+/// Copies the names after their ends and fills the last 16 bytes. Returns the end.
 fn copy_text(names: Names<'_>, second: usize, to: &mut [u8]) -> Option<usize> {
     let text = text(names);
     let end = second + text.len().next_multiple_of(ALIGN);
@@ -147,7 +148,7 @@ fn copy_text(names: Names<'_>, second: usize, to: &mut [u8]) -> Option<usize> {
     Some(end)
 }
 
-/// Writes the places of the packed form; whether they all fit it.
+/// Writes the ends of the packed form. Returns whether all fit.
 fn write_short_ends(names: Names<'_>, places: &mut [u8]) -> bool {
     let mut start = names.start();
     for (to, ends) in places.chunks_exact_mut(PACKED_GROUP).zip(names.ends().chunks(GROUP)) {
@@ -171,19 +172,19 @@ fn write_short_ends(names: Names<'_>, places: &mut [u8]) -> bool {
     true
 }
 
-/// An end from the start of its group on, which is below 64 KiB.
+/// An end relative to the start of its group, below 64 KiB.
 #[allow(clippy::cast_possible_truncation)] // seen to by the caller for the last of the group, the largest
 fn short_end(end: u32, start: u32) -> u16 {
     (end - start) as u16
 }
 
-/// Writes a group's names side by side; how many rows they take.
+/// Writes a group's names side by side. Returns the number of rows.
 fn write_rows(names: Names<'_>, stride: usize, rows: &mut [[u8; ROW]]) -> Option<usize> {
     let mut used = 0;
     for (lane, name) in names.iter().enumerate() {
         let Some(text) = name.as_bytes().get(1..) else { continue };
         let (mut at, mut row) = (0, 0);
-        // The slash at the end is at the text's length.
+        // The final slash is at the text's length.
         while at <= text.len() {
             let (number, bytes) = input_number(&text[at..], stride);
             let to = rows.get_mut(row)?;
@@ -199,8 +200,8 @@ fn write_rows(names: Names<'_>, stride: usize, rows: &mut [[u8; ROW]]) -> Option
     Some(used)
 }
 
-/// The first input number of a text that is to end with a slash, and how many bytes it takes: up to `stride`,
-/// a slash only as the last.
+/// The first input number of a text that ends with a slash, and its bytes: up to `stride`, with a slash only
+/// at the end.
 #[inline]
 fn input_number(text: &[u8], stride: usize) -> (u32, usize) {
     let word = match text.first_chunk::<MOST_STRIDE>() {
@@ -213,13 +214,13 @@ fn input_number(text: &[u8], stride: usize) -> (u32, usize) {
     };
     let word = u32::from_le_bytes(word);
     let other = word ^ u32::from_le_bytes([SLASH; MOST_STRIDE]);
-    // The lowest bit that is set is that of the first byte that is zero.
+    // The lowest set bit belongs to the first zero byte.
     let zeros = other.wrapping_sub(0x0101_0101) & !other & 0x8080_8080;
     let bytes = (zeros.trailing_zeros() as usize / 8 + 1).min(stride);
     (word & (u32::MAX >> (8 * (MOST_STRIDE - bytes))), bytes)
 }
 
-/// Reads results with lengths. Panics where there are not as many as `to` has places.
+/// Reads results with lengths. Panics if the number of results is not the length of `to`.
 pub fn unpack_matches(results: &[u8], to: &mut [Match]) {
     cast_slice_mut(to).copy_from_slice(results);
 }

@@ -16,6 +16,6 @@ pub use remote::{Found, Remote, take, take_matches};
 
 /// A table of names on GPUs beside the same table on the CPU.
 pub type Offload = crate::offload::Offload<Remote>;
-/// Batches of names of one thread, several under way at once; what is found is results (`u32`) or
-/// [`Match`](wirespeed_namelookup::Match)es.
+/// A queue of batches of names of one thread, several under way at once. Results are `u32` or
+/// [`Match`](wirespeed_namelookup::Match).
 pub type Pipeline<'k, R = u32> = crate::offload::Pipeline<'k, 'k, Remote, R>;

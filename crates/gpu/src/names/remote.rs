@@ -5,8 +5,8 @@
 //! names ──pack──► batch of the least loaded GPU ──► results or matches ──unpack──► as asked for
 //! ```
 //!
-//! Names go in the packed form, those of a batch with groups of 64 KiB and more with an end each. A batch
-//! takes a slot by its bytes: names that are longer than slots were made for
+//! Names are sent in packed form; batches with groups of 64 KiB and more with one end for each name. A batch
+//! needs a slot by its bytes: names that are longer than slots are made for
 //! ([`GpuOptions::key_bytes`](crate::runtime::GpuOptions::key_bytes)) go in more batches.
 
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use crate::numbers::unpack;
 use crate::offload::{Answers, RemoteTable, look_up};
 use crate::runtime::{Batch, Done, Fleet, Form, Ticket};
 
-/// The shortest part that is worth it.
+/// The fewest names of a part.
 const LEAST_PART: usize = 1 << 14;
 
 /// A table of names on GPUs. Clones are the same table.
@@ -31,27 +31,27 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// The result of each name into the same place of `results`, in parts where there are many. On an error
-    /// some are written and some not.
+    /// Writes the result of each name to the same index of `results`. Large batches go in parts. After an
+    /// error some results are written and some are not.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]) -> Result<(), GpuError> {
         look_up(self, names, results)
     }
 
-    /// The result of each name and the length that matched, into the same place of `matches`.
+    /// Writes the result and the matched length of each name to the same index of `matches`.
     ///
     /// Panics when the lengths differ.
     pub fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) -> Result<(), GpuError> {
         look_up(self, names, matches)
     }
 
-    /// What to ask for to get a slot for these names.
+    /// The number of keys to ask a slot for, so that it holds these names.
     fn slot_keys(&self, names: Names<'_>) -> usize {
         self.copies.slot_keys(names.len(), bytes_of(names))
     }
 
-    /// Packs and sends names, at most as many as a slot holds; waits for a slot.
+    /// Packs and sends names, at most as many as a slot holds. Waits for a slot.
     pub fn submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Ticket, GpuError> {
         self.copies.check()?;
         let mut batch = self.copies.fleet().batch(self.slot_keys(names))?;
@@ -59,8 +59,8 @@ impl Remote {
         Ok(batch.submit_form(self.copies.table(), form))
     }
 
-    /// Packs and sends names like [`submit`](Self::submit); `None` where no slot is free. A caller with
-    /// batches under way then takes the results of one, which frees a slot.
+    /// Packs and sends names like [`submit`](Self::submit). `None` if no slot is free; a caller with batches
+    /// under way then takes the results of one, which frees a slot.
     pub fn try_submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Option<Ticket>, GpuError> {
         self.copies.check()?;
         let Some(mut batch) = self.copies.fleet().try_batch(self.slot_keys(names))? else { return Ok(None) };
@@ -72,8 +72,8 @@ impl Remote {
 impl RemoteTable for Remote {
     type Domain = NameDomain;
 
-    /// Names like those that will be looked up: launches and ways are measured with them, on each GPU.
-    /// Without any names nothing is measured.
+    /// Names like those of future lookups: launches and transfers are measured with them on each GPU. Without
+    /// names nothing is measured.
     type KeyHint<'k> = Names<'k>;
 
     const PARTS: usize = 8;
@@ -106,12 +106,12 @@ impl RemoteTable for Remote {
     }
 }
 
-/// What may be found of a name.
+/// A type of result for a name.
 pub trait Found: Sized {
-    /// What to ask for.
+    /// The wanted result.
     const WANTED: Wanted;
 
-    /// Takes the results of names that were sent for it.
+    /// Takes the results of names that were sent for this result.
     fn take(done: &Done, found: &mut [Self]) -> Result<(), GpuError>;
 }
 
@@ -145,13 +145,15 @@ impl<R: Found> Answers<R> for Remote {
     }
 }
 
-/// The results of names that were sent for [`Wanted::Results`]. Panics where there are not as many as places.
+/// Takes the results of names that were sent for [`Wanted::Results`]. Panics if the number of results is not
+/// the length of `results`.
 pub fn take(done: &Done, results: &mut [u32]) -> Result<(), GpuError> {
     unpack(done.results().map_err(Clone::clone)?, done.result_bytes(), results);
     Ok(())
 }
 
-/// The matches of names that were sent for [`Wanted::Matches`]. Panics where there are not as many as places.
+/// Takes the matches of names that were sent for [`Wanted::Matches`]. Panics if the number of matches is not
+/// the length of `matches`.
 pub fn take_matches(done: &Done, matches: &mut [Match]) -> Result<(), GpuError> {
     unpack_matches(done.results().map_err(Clone::clone)?, matches);
     Ok(())
@@ -162,7 +164,7 @@ fn packed(names: Names<'_>, wanted: Wanted, batch: &mut Batch) -> Result<Form, G
     pack(names, wanted, batch.keys_mut()).ok_or(too_many)
 }
 
-/// Packs as many names of a sample as there is room for, the sample over again where it is short of it.
+/// Packs as many names of a sample as fit, up to `most`. Repeats the sample if it is shorter.
 fn pack_some(sample: Names<'_>, most: usize, batch: &mut Batch) -> Option<Form> {
     let count = most.min(sample.len());
     let halves = std::iter::successors(Some(count), |&count| (count > 1).then_some(count / 2));
@@ -172,7 +174,7 @@ fn pack_some(sample: Names<'_>, most: usize, batch: &mut Batch) -> Option<Form> 
     pack(sample.part(0..count), Wanted::Results, batch.keys_mut())
 }
 
-/// So many names of a sample; `None` where it hasn't as many, or there is no room.
+/// Packs `count` names of a sample. `None` if the sample is shorter, or if they don't fit.
 fn pack_exactly(sample: Names<'_>, count: usize, batch: &mut Batch) -> Option<Form> {
     let there = count <= sample.len();
     there.then(|| pack(sample.part(0..count), Wanted::Results, batch.keys_mut())).flatten()

@@ -1,4 +1,5 @@
-//! [`Batch`], [`Ticket`] and [`Done`]: a slot lent to a submitter, under way, and back with its results.
+//! [`Batch`], [`Ticket`] and [`Done`]: a slot that is lent to a submitter, a slot under way, and a slot back
+//! with its results.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,27 +15,27 @@ use super::table::TableHandle;
 use crate::error::GpuError;
 use wirespeed_image::device::Kind;
 
-/// Pinned memory for the keys of one batch, to be filled in place. Dropped without being submitted, it goes
-/// back to the pool.
+/// Pinned memory for the keys of one batch, to fill in place. If it is dropped without being submitted, it
+/// returns to the pool.
 pub struct Batch {
     lent: Lent,
 }
 
-/// A batch under way. Dropping it drops the results, once the device is done.
+/// A batch under way. Dropping it drops the results when the device is done.
 #[must_use = "a ticket that is dropped drops the results"]
 pub struct Ticket {
-    // Before the core, so that the slot is back before the owner may end.
+    // The field comes before the core, so that the slot is back before the owner may end.
     reply: Option<Arc<Reply>>,
     core: Arc<Core>,
 }
 
-/// A batch that has come back: its results, or why there are none; its keys either way. Dropping it gives the
-/// slot back.
+/// A batch that has come back, with its results or an error, and with its keys in both cases. Dropping it
+/// frees the slot.
 pub struct Done {
     lent: Lent,
 }
 
-/// A slot out of the pool, which goes back there when it is dropped.
+/// A slot from the pool. Dropping it returns it to the pool.
 struct Lent {
     slot: Option<Box<Slot>>,
     core: Arc<Core>,
@@ -45,28 +46,28 @@ impl Batch {
         Self { lent: Lent { slot: Some(slot), core } }
     }
 
-    /// The slot itself, for the owner.
+    /// Takes the slot out, for the owner.
     pub(super) fn into_slot(mut self) -> Box<Slot> {
         self.lent.slot.take().expect("a batch has its slot until it is sent")
     }
 
-    /// Keys that it holds.
+    /// The number of keys that the batch holds.
     pub fn capacity(&self) -> usize {
         self.lent.slot().capacity
     }
 
-    /// Whether it is of the same device as a table.
+    /// Whether the batch belongs to the device of a table.
     pub fn is_beside(&self, table: &TableHandle) -> bool {
         table.is_of(&self.lent.core)
     }
 
-    /// All its bytes. What an earlier batch left is there still.
+    /// All bytes of the batch. They still hold an earlier batch's content.
     pub fn keys_mut(&mut self) -> &mut [u8] {
         self.lent.slot_mut().keys_mut()
     }
 
-    /// The planes of so many keys; the second is empty where they lie in one. Panics where there is no room
-    /// for them.
+    /// The planes of `count` keys. The second is empty if the keys have one plane. Panics if the keys don't
+    /// fit.
     pub fn planes_mut(&mut self, key_bytes: usize, count: usize) -> (&mut [u8], &mut [u8]) {
         let planes = Planes::of(key_bytes);
         let (first, second) = planes.widths();
@@ -76,24 +77,23 @@ impl Batch {
         (&mut head[..first * count], &mut tail[..second * count])
     }
 
-    /// Sends it: so many keys of so many bytes, lying as [`Planes`] says. Never waits for the device.
-    /// Whatever is wrong with it is in the ticket.
+    /// Sends the batch: `count` keys of `key_bytes` bytes, in the layout of [`Planes`]. Never waits for the
+    /// device. Errors are in the ticket.
     pub fn submit(self, table: &TableHandle, key_bytes: usize, count: usize) -> Ticket {
         self.send(table, key_bytes, count, None)
     }
 
-    /// [`submit`](Self::submit), moving the data that way.
+    /// Sends the batch like [`submit`](Self::submit), by this transfer.
     pub fn submit_by(self, way: Way, table: &TableHandle, key_bytes: usize, count: usize) -> Ticket {
         self.send(table, key_bytes, count, Some(way))
     }
 
-    /// Sends keys of any length that lie in this form. Never waits for the device. Whatever is wrong with it
-    /// is in the ticket.
+    /// Sends keys of any length in this form. Never waits for the device. Errors are in the ticket.
     pub fn submit_form(self, table: &TableHandle, form: Form) -> Ticket {
         self.send_form(table, Ok(form), None)
     }
 
-    /// [`submit_form`](Self::submit_form), moving the data that way.
+    /// Sends keys like [`submit_form`](Self::submit_form), by this transfer.
     pub fn submit_form_by(self, way: Way, table: &TableHandle, form: Form) -> Ticket {
         self.send_form(table, Ok(form), Some(way))
     }
@@ -136,7 +136,7 @@ impl Batch {
     }
 }
 
-/// What was asked for, held against what there is room for.
+/// Checks a request against the sizes of the slot.
 fn request(
     core: &Arc<Core>,
     slot: &Slot,
@@ -166,13 +166,13 @@ fn request(
 }
 
 impl Ticket {
-    /// Whether it has come back.
+    /// Whether the batch has come back.
     pub fn is_done(&self) -> bool {
         self.reply.as_ref().is_some_and(|reply| reply.is_there())
     }
 
-    /// Waits until it has come back: polls for as long as [`GpuOptions::spin`](super::GpuOptions::spin), then
-    /// sleeps. It ends, if only with [`GpuError::TimedOut`].
+    /// Waits until the batch has come back: polls for [`GpuOptions::spin`](super::GpuOptions::spin), then
+    /// sleeps. It always ends, if necessary with [`GpuError::TimedOut`].
     pub fn wait(mut self) -> Done {
         let spin = self.core.shared.options.spin;
         loop {
@@ -183,7 +183,7 @@ impl Ticket {
         }
     }
 
-    /// The results, if they have come back; the ticket again if not.
+    /// The results, if the batch has come back; otherwise the ticket.
     pub fn try_wait(mut self) -> Result<Done, Self> {
         match self.reply.as_ref().and_then(|reply| reply.try_take()) {
             Some(slot) => Ok(self.done(slot)),
@@ -191,7 +191,7 @@ impl Ticket {
         }
     }
 
-    /// Waits no longer than until then.
+    /// Waits until the deadline at most.
     pub fn wait_until(mut self, deadline: Instant) -> Result<Done, Self> {
         let spin = self.core.shared.options.spin;
         match self.reply.as_ref().and_then(|reply| reply.take(spin, Some(deadline))) {
@@ -220,8 +220,8 @@ impl Done {
         self.lent.slot().request.form.count()
     }
 
-    /// The results, as many as keys, each of [`result_bytes`](Self::result_bytes), little-endian; or why
-    /// there are none.
+    /// The results, one for each key, of [`result_bytes`](Self::result_bytes) bytes each, little-endian; or
+    /// the error.
     pub fn results(&self) -> Result<&[u8], &GpuError> {
         let slot = self.lent.slot();
         match &slot.outcome.error {
@@ -230,7 +230,7 @@ impl Done {
         }
     }
 
-    /// The keys as they were submitted, and what lay after them.
+    /// The submitted keys, and the bytes after them.
     pub fn keys(&self) -> &[u8] {
         self.lent.slot().keys()
     }
@@ -240,13 +240,13 @@ impl Done {
         self.lent.slot().outcome.result_bytes
     }
 
-    /// Which state of the table it saw ([`TableHandle::version`]).
+    /// The version of the table's state that the batch saw ([`TableHandle::version`]).
     pub fn version(&self) -> u64 {
         self.lent.slot().outcome.version
     }
 
-    /// The slot for the next batch, past the pool. Its keys are still there. After an error the pool decides
-    /// whether it is lent again.
+    /// Reuses the slot for the next batch, without the pool. The keys are still there. After an error the
+    /// pool decides whether the slot is lent again.
     pub fn into_batch(mut self) -> super::Result<Batch> {
         if let Some(lost) = self.lent.core.shared.lost.get() {
             return Err(lost.clone());

@@ -1,4 +1,4 @@
-//! [`Calibration`]: what each way of moving data gives, by batch size.
+//! [`Calibration`]: the measured time and rate of each transfer, by batch size.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,41 +12,40 @@ use super::gpu::Gpu;
 use super::options::Way;
 use super::table::TableHandle;
 
-/// Sizes that are measured: 2^8, 2^10, … 2^22 keys, as far as slots hold them.
+/// The measured sizes: 2^8, 2^10, … 2^22 keys, as far as slots hold them.
 const SIZES: [u32; 8] = [8, 10, 12, 14, 16, 18, 20, 22];
-/// Batches under way when a rate is measured, at most.
+/// The most batches under way while a rate is measured.
 const STREAMED: usize = 8;
-/// Batches of a way and size that are measured one at a time, at most.
+/// The most single batches that are measured for a transfer and size.
 const LONE: usize = 15;
 
-/// What was measured on a device.
+/// The measurements of a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
     /// The device.
     pub device: String,
-    /// Bytes of the keys that it was measured with. For others it is by bytes that [`best`](Self::best)
-    /// chooses.
+    /// Bytes of the measured keys. For other keys [`best`](Self::best) chooses by the bytes of a batch.
     pub key_bytes: usize,
-    /// Each way and size that there was time for.
+    /// The measurements of each transfer and size that there was time for.
     pub measured: Vec<Measured>,
 }
 
-/// One way at one size.
+/// The measurement of one transfer at one size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
-    /// The way.
+    /// The transfer.
     pub way: Way,
     /// Keys of a batch.
     pub count: usize,
-    /// Microseconds from submitting a batch to having its results when nothing else is under way: the median.
+    /// Median microseconds from submitting a single batch to having its results, with nothing else under way.
     pub lone_us: f64,
     /// Keys a second with as many batches under way as there are slots, up to eight.
     pub rate: f64,
 }
 
 impl Calibration {
-    /// The best way for a batch with so many bytes of keys: the soonest done if it is alone, the highest rate
-    /// if others are under way.
+    /// The best transfer for a batch with keys of `bytes` bytes in all: the fastest for a single batch, or
+    /// the highest rate if others are under way.
     pub fn best(&self, bytes: usize, is_busy: bool) -> Way {
         let log = |count: usize| count.max(1).ilog2();
         let wanted = log(bytes / self.key_bytes.max(1));
@@ -58,7 +57,7 @@ impl Calibration {
             .map_or(Way::Copies, |measured| measured.way)
     }
 
-    /// How long a batch of so many keys is expected to take: as long as one alone, and what is under way
+    /// The expected time of a batch of `keys` keys: the time of a single batch, and of the keys under way
     /// before it.
     #[allow(clippy::cast_precision_loss)] // an estimate
     pub fn estimate(&self, keys: usize, before: u64) -> Duration {
@@ -67,7 +66,7 @@ impl Calibration {
         Duration::try_from_secs_f64((self.lone_us(keys) + waits) / 1e6).unwrap_or(Duration::MAX)
     }
 
-    /// Microseconds of a lone batch by the best way, between the sizes that were measured.
+    /// Microseconds of a single batch by the best transfer, interpolated between the measured sizes.
     #[allow(clippy::cast_precision_loss)] // an estimate
     fn lone_us(&self, keys: usize) -> f64 {
         let best = |size: usize| {
@@ -84,7 +83,7 @@ impl Calibration {
             }
             (Some(size), _) if size < keys => best(size) * keys as f64 / size as f64,
             (Some(size), _) | (None, Some(size)) => best(size),
-            // Nothing was measured: as if it took for ever.
+            // Nothing was measured, so the time counts as infinite.
             (None, None) => 1e12,
         }
     }
@@ -123,7 +122,7 @@ impl std::fmt::Display for Calibration {
     }
 }
 
-/// Fills memory with random bytes, always the same for a seed that isn't 0.
+/// Fills memory with random bytes, which depend on the seed only. The seed must not be 0.
 pub(super) fn fill(bytes: &mut [u8], seed: u64) {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     for word in bytes.chunks_mut(8) {
@@ -165,7 +164,7 @@ pub(super) fn run(
         let share = left / u32::try_from(cells.len() - at).expect("few cells");
         if filled.is_none_or(|(of, _)| of != size) {
             let forms = bench.batches.iter_mut().map(|batch| fill(batch, 1 << size));
-            // All are of the same keys.
+            // All use the same keys.
             filled = forms.last().flatten().map(|form| (size, form));
         }
         let Some((_, form)) = filled else { break };
@@ -192,7 +191,7 @@ impl Bench<'_> {
     }
 
     fn lone(&mut self, way: Way, form: Form, share: Duration) -> Result<f64> {
-        // First by every slot as often as a graph needs to be recorded.
+        // First each slot is used as often as recording a graph takes.
         for _ in 0..2 {
             let tickets: Vec<_> = std::mem::take(&mut self.batches)
                 .into_iter()

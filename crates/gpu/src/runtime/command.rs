@@ -1,4 +1,4 @@
-//! [`Command`]: what the owner is asked to do. Their order in the channel is the order of a table's states.
+//! [`Command`]: requests to the owner. Their order in the channel is the order of a table's states.
 
 use crossbeam_channel::Sender;
 
@@ -15,23 +15,23 @@ pub(super) type Answer<T> = Sender<Result<T>>;
 
 pub(super) enum Command {
     Submit(Box<Slot>),
-    /// Device memory for a copy of a table.
+    /// Allocates device memory for a copy of a table.
     Alloc(Vec<usize>, Answer<Copy>),
-    /// Gives it back, once nothing uses it any more.
+    /// Frees a copy when nothing uses it any more.
     Free(u64),
-    /// A piece of an upload.
+    /// Uploads a piece of a table.
     Upload {
         copy: u64,
         to: DevicePtr,
         staging: Staging,
         bytes: usize,
     },
-    /// Answers when all uploads before it are done.
+    /// Answers when all earlier uploads are done.
     Uploaded(Answer<()>),
-    /// Makes a copy a table, or another table's next state.
+    /// Makes a copy a table, or the next state of a table.
     Install(Box<Install>),
     Drop(u64),
-    /// Requires so many bytes at least of a table's keys from here on.
+    /// Requires at least this number of bytes of a table's keys from now on.
     Require {
         table: u64,
         key_bytes: usize,
@@ -42,7 +42,7 @@ pub(super) enum Command {
         version: u64,
         one_by_one: bool,
     },
-    /// Answers when all patches before it are done.
+    /// Answers when all earlier patches are done.
     Settled(Answer<()>),
     LookUp(Box<OnDevice>),
     Tune {
@@ -51,7 +51,7 @@ pub(super) enum Command {
         form: Form,
         answer: Answer<Tuning>,
     },
-    /// Shapes found by an earlier run.
+    /// Sets launches that an earlier run found.
     Tuned(Vec<Tuned>),
     Calibrated(Box<Calibration>),
 }
@@ -63,14 +63,14 @@ pub(super) struct Copy {
     pub(super) blocks: Vec<DevicePtr>,
 }
 
-/// Pinned memory that a piece of a table goes through. Its holder has it to himself, as with a slot.
+/// Pinned memory through which a piece of a table is uploaded. Only its holder uses it, as with a slot.
 pub(super) struct Staging {
     pub(super) memory: Pinned,
     pub(super) event: Event,
 }
 
 impl Staging {
-    /// Copies bytes to its start. Panics where there are more than it holds.
+    /// Copies bytes to its start. Panics if there are too many.
     pub(super) fn fill(&mut self, bytes: &[u8]) {
         assert!(bytes.len() <= self.memory.len, "a piece is no longer than the staging memory");
         #[allow(unsafe_code)] // pinned memory as a slice
@@ -88,7 +88,7 @@ pub(super) struct Install {
     pub(super) version: u64,
 }
 
-/// A lookup of keys that are on the device already.
+/// A lookup of keys that are on the device.
 pub(super) struct OnDevice {
     pub(super) table: u64,
     pub(super) stream: Stream,

@@ -1,9 +1,9 @@
-//! [`Flag`]: the word of a slot's pinned memory in which a kernel says that its batch is done.
+//! [`Flag`]: a word in a slot's pinned memory in which a kernel says that its batch is done.
 //!
-//! An event comes after the grid's end, a flush of all that it wrote and a write of its own: 1 to 2 µs behind
-//! the last result, of some 12 that a lone small batch takes in all. A kernel of one block says it itself
-//! (`announce_end` of `kernels/batch.cuh`): behind its last result a barrier, a fence for the whole system,
-//! and then the mark that it was given.
+//! An event comes after the end of the grid, a flush of all its writes and a write of the event itself: 1 to
+//! 2 µs after the last result, out of some 12 µs that a single small batch takes in all. A kernel of one
+//! block can say itself that it is done (`announce_end` of `kernels/batch.cuh`): after its last result it
+//! executes a barrier and a fence for the whole system, and then writes the mark that it was given.
 //!
 //! ```text
 //! kernel   … last result │ barrier │ fence │ mark │ end          [event]
@@ -12,40 +12,40 @@
 //!
 //! The mark says that
 //!
-//! - all results are in pinned memory: whoever sees it sees them;
-//! - keys and table are read no more, as what was read is in the results: the slot may be filled anew, and a
-//!   patch needn't wait.
+//! - all results are in pinned memory, and a reader who sees the mark sees them;
+//! - keys and table are not read any more, because the results depend on all reads: the slot may be filled
+//!   again, and a patch need not wait.
 //!
-//! It doesn't say that the grid has ended. Where that matters an event does:
+//! It does not say that the grid has ended. If that matters an event is used:
 //!
-//! - the slot's next batch is in the same stream, behind the end;
-//! - a copy of a table is given back when an event behind the end has come (`CopyState::ending`), and a
-//!   slot's memory at the very last, after all copies.
+//! - the slot's next batch is in the same stream, after the end;
+//! - a copy of a table is freed when an event after the end has come (`CopyState::ending`), and a slot's
+//!   memory at the very end, after all copies.
 //!
-//! Nothing depends on a mark's coming: the event is recorded as for any batch, and asked now and then. So
-//! errors, a lost device, one that doesn't answer and a kernel that announces nothing end as they do without
-//! a flag. Copies have none, as their results are still on the way when the kernel ends, and neither have
-//! graphs, whose launches have the same mark for ever.
+//! Nothing depends on the mark: the event is recorded as for any batch, and checked now and then. So errors,
+//! a lost device, a device that does not answer, and a kernel without a mark end as they do without a flag.
+//! Transfers by copies have no mark, because their results are still under way when the kernel ends. Graphs
+//! have none, because every launch of a graph would have the same mark.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::driver::{DevicePtr, Pinned};
 
-/// A word, and the mark that is to come there.
+/// A word, and the mark that is expected there.
 #[derive(Debug)]
 pub(super) struct Flag {
     word: Pinned,
     /// The mark of the last batch that had one.
     mark: u32,
-    /// Whether that is the present one.
+    /// Whether the current batch has this mark.
     is_awaited: bool,
 }
 
 impl Flag {
-    /// Bytes from one end of a cache line to the other: polling leaves the results' lines alone.
+    /// Bytes of a cache line: polling must not touch the lines of the results.
     const LINE: usize = 64;
 
-    /// Bytes of pinned memory for so many bytes of something else and a flag.
+    /// Bytes of pinned memory for `bytes` bytes of other data and a flag.
     pub(super) const fn room_after(bytes: usize) -> usize {
         Self::place_after(bytes) + Self::LINE
     }
@@ -54,7 +54,7 @@ impl Flag {
         bytes.next_multiple_of(Self::LINE)
     }
 
-    /// The flag behind so many bytes of pinned memory, which was taken with room for it.
+    /// The flag after `bytes` bytes of pinned memory that has space for it.
     pub(super) fn after(bytes: usize, memory: &Pinned) -> Self {
         let at = Self::place_after(bytes);
         assert!(memory.len >= at + Self::LINE, "there is room for the flag");
@@ -66,16 +66,16 @@ impl Flag {
         Self { word, mark: 0, is_awaited: false }
     }
 
-    /// The place and the mark of the next batch. The mark differs from that of the batch before, which may
-    /// still be there. A late one can't come, as a stream's kernels put theirs in order and this batch's
-    /// kernel is behind the end of all before.
+    /// The address and the mark of the next batch. The mark differs from the previous batch's, which may
+    /// still be there. An old mark can't arrive late: a stream's kernels run in order, and this batch's
+    /// kernel starts after the end of all earlier ones.
     pub(super) fn next(&mut self) -> (DevicePtr, u32) {
         self.mark = self.mark.wrapping_add(1);
         self.is_awaited = true;
         (self.word.device, self.mark)
     }
 
-    /// The next batch has no mark.
+    /// Says that the next batch has no mark.
     pub(super) fn lower(&mut self) {
         self.is_awaited = false;
     }
@@ -84,7 +84,7 @@ impl Flag {
         self.is_awaited
     }
 
-    /// Whether the batch has put its mark there. What it wrote before can be read from now on.
+    /// Whether the batch has written its mark. Its results can be read from then on.
     pub(super) fn has_come(&self) -> bool {
         self.is_awaited && self.load() == self.mark
     }

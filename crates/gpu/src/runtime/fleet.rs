@@ -1,4 +1,4 @@
-//! [`Fleet`]: several GPUs, each with a replica of every table.
+//! [`Fleet`]: several GPUs with a replica of every table on each.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -13,22 +13,22 @@ use super::{Result, locked};
 use crate::error::GpuError;
 use wirespeed_image::device::{Programs, Sections};
 
-/// How long a batch waits for the least loaded device before it looks at all of them again.
+/// The time that a batch waits for the least loaded device before all devices are considered again.
 const PATIENCE: Duration = Duration::from_millis(1);
 
-/// Devices that share the work: a batch goes to the one with the fewest keys under way. One that is lost is
+/// Devices that share the work: a batch goes to the device with the fewest keys under way. Lost devices are
 /// left out.
 #[derive(Clone, Debug)]
 pub struct Fleet {
     gpus: Arc<[Gpu]>,
 }
 
-/// A table with a replica on each device, all of which see the same changes in the same order. Versions are
-/// those of [`TableHandle`], the same on all.
+/// A table with a replica on each device. All replicas get the same changes in the same order, and have the
+/// same versions, those of [`TableHandle`].
 #[derive(Clone, Debug)]
 pub struct FleetTable {
     replicas: Arc<[TableHandle]>,
-    /// Held while a change goes to all.
+    /// Held while a change goes to all devices.
     order: Arc<Mutex<()>>,
 }
 
@@ -40,7 +40,7 @@ pub struct FleetBatch {
 }
 
 impl Fleet {
-    /// A fleet of these devices, one at least.
+    /// Makes a fleet of at least one device.
     pub fn new(gpus: Vec<Gpu>) -> Result<Self> {
         if gpus.is_empty() { Err(GpuError::NoDevice) } else { Ok(Self { gpus: gpus.into() }) }
     }
@@ -50,17 +50,17 @@ impl Fleet {
         &self.gpus
     }
 
-    /// Keys under way on the device with the fewest.
+    /// The fewest keys under way on any device.
     pub fn least_load(&self) -> u64 {
         self.gpus.iter().map(Gpu::load).min().unwrap_or(0)
     }
 
-    /// Keys that the largest slot of every device holds.
+    /// The number of keys that the largest slot of every device holds.
     pub fn largest_batch(&self) -> usize {
         self.gpus.iter().map(Gpu::largest_batch).min().unwrap_or(0)
     }
 
-    /// Brings an image to all devices ([`Gpu::upload`]).
+    /// Copies an image to all devices ([`Gpu::upload`]).
     pub fn upload(
         &self,
         image: &Image,
@@ -72,8 +72,8 @@ impl Fleet {
         Ok(FleetTable { replicas: replicas?.into(), order: Arc::default() })
     }
 
-    /// A batch for so many keys, of the device with the fewest keys under way that has a slot free. Waits for
-    /// one.
+    /// A batch for `keys` keys, on the device with the fewest keys under way that has a free slot. Waits for
+    /// a slot.
     pub fn batch(&self, keys: usize) -> Result<FleetBatch> {
         loop {
             if let Some(batch) = self.try_batch(keys)? {
@@ -87,10 +87,10 @@ impl Fleet {
         }
     }
 
-    /// A batch like [`batch`](Self::batch) gives; `None` where no slot is free.
+    /// A batch like that of [`batch`](Self::batch). `None` if no slot is free.
     pub fn try_batch(&self, keys: usize) -> Result<Option<FleetBatch>> {
         for device in self.by_load()? {
-            // A device that is lost just now is left out the next time.
+            // A device that is lost at this moment is left out the next time.
             if let Some(batch) = self.unless_lost(device, self.gpus[device].try_batch(keys))? {
                 return Ok(Some(FleetBatch { device, batch }));
             }
@@ -98,8 +98,8 @@ impl Fleet {
         Ok(None)
     }
 
-    /// The devices that are not lost, those with the fewest keys under way first. The error of the first
-    /// where all are lost.
+    /// The devices that are not lost, those with the fewest keys under way first. Fails with the first
+    /// device's error if all are lost.
     fn by_load(&self) -> Result<Vec<usize>> {
         let mut alive: Vec<_> = self
             .gpus
@@ -129,7 +129,7 @@ impl FleetTable {
         &self.replicas
     }
 
-    /// The replica beside a batch; `None` where that is of another fleet.
+    /// The replica on the device of a batch. `None` if the batch is of another fleet.
     pub fn beside(&self, batch: &Batch) -> Option<&TableHandle> {
         self.replicas.iter().find(|replica| batch.is_beside(replica))
     }
@@ -140,14 +140,14 @@ impl FleetTable {
         merged(self.replicas.iter().map(|replica| replica.patch(patch)))
     }
 
-    /// Refuses keys of fewer bytes on all devices from here on ([`TableHandle::require`]).
+    /// Refuses keys of fewer bytes on all devices from now on ([`TableHandle::require`]).
     pub fn require(&self, key_bytes: usize) -> Result<()> {
         let _in_order = locked(&self.order);
         merged(self.replicas.iter().map(|replica| replica.require(key_bytes).map(|()| 0))).map(drop)
     }
 
-    /// Replaces the table on all devices at once ([`TableHandle::replace`]). Where one of them has no memory
-    /// for it, that is the error, and the others have the new table.
+    /// Replaces the table on all devices ([`TableHandle::replace`]). If a device has no memory for it the
+    /// call fails, and the other devices have the new table.
     pub fn replace(&self, image: &Image, make: impl Fn(Sections<'_>) -> Programs + Sync) -> Result<u64> {
         let _in_order = locked(&self.order);
         let make = &make;
@@ -156,12 +156,12 @@ impl FleetTable {
 }
 
 impl FleetBatch {
-    /// Which device it is of.
+    /// The index of the batch's device.
     pub const fn device(&self) -> usize {
         self.device
     }
 
-    /// The batch itself, to be filled.
+    /// The batch, for filling.
     pub const fn batch(&mut self) -> &mut Batch {
         &mut self.batch
     }
@@ -177,7 +177,7 @@ impl FleetBatch {
     }
 }
 
-/// Does the same with all at once: uploads go to each device through its own bus.
+/// Calls `each` for all devices at once: uploads use each device's own bus.
 fn on_all<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let each = &each;
     std::thread::scope(|scope| {
@@ -187,7 +187,7 @@ fn on_all<T: Sync, R: Send>(all: &[T], each: impl Fn(&T) -> R + Sync) -> Vec<R> 
     })
 }
 
-/// The version that a change made: devices that are lost don't count while there is another.
+/// The version that a change made. Lost devices don't count if another device is left.
 fn merged(results: impl Iterator<Item = Result<u64>>) -> Result<u64> {
     let mut best = Err(GpuError::NoDevice);
     for result in results {

@@ -1,4 +1,4 @@
-//! [`Form`]: how the keys of one batch lie, and which kernels take them so.
+//! [`Form`]: the layout of a batch's keys, and the kernels for it.
 //!
 //! ```text
 //! keys of so many bytes   k k k k …             (to 16 bytes)  l l l l …        Planes
@@ -6,13 +6,12 @@
 //!                         first part                           second part
 //! ```
 //!
-//! Here both are so many bytes with a second part at some place among them: what they mean is the kernel's
-//! affair.
+//! For this module both are bytes with a second part at an offset. Only the kernel knows their meaning.
 
 use super::planes::Planes;
 use wirespeed_image::device::Kind;
 
-/// How a batch's keys lie.
+/// The layout of a batch's keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Form {
     kind: Kind,
@@ -23,7 +22,8 @@ pub struct Form {
 }
 
 impl Form {
-    /// So many keys of so many bytes, as [`Planes`] lays them. `None` past what memory there can be.
+    /// The form of `count` keys of `key_bytes` bytes, in the layout of [`Planes`]. `None` if the size
+    /// overflows.
     pub fn keys(key_bytes: usize, count: usize) -> Option<Self> {
         let planes = Planes::of(key_bytes);
         let bytes = planes.bytes(count)?;
@@ -31,21 +31,20 @@ impl Form {
         Some(Self { kind, count, second, bytes, result_bytes: None })
     }
 
-    /// So many keys in so many bytes, of which the second part starts at `second`, a multiple of 16; for the
-    /// kernels that take this kind of keys. What the first part says of places in the second must hold:
-    /// kernels follow it.
+    /// The form of `count` keys in `bytes` bytes, whose second part starts at `second`, a multiple of 16, for
+    /// kernels of this kind. The offsets in the first part must be right: kernels follow them.
     pub const fn parts(kind: &'static str, count: usize, second: usize, bytes: usize) -> Self {
         Self { kind: Kind::Named(kind), count, second: Some(second), bytes, result_bytes: None }
     }
 
-    /// The form with results of so many bytes, whatever the table's are: for kernels that tell more of a key.
+    /// Sets the bytes of a result, for kernels whose results differ from the table's.
     #[must_use]
     pub const fn with_results_of(mut self, bytes: usize) -> Self {
         self.result_bytes = Some(bytes);
         self
     }
 
-    /// What kernels call keys that lie so.
+    /// The name that kernels have for this layout.
     pub const fn kind(self) -> Kind {
         self.kind
     }
@@ -55,23 +54,22 @@ impl Form {
         self.count
     }
 
-    /// Where the second part starts, if there is one.
+    /// The offset of the second part, if there is one.
     pub const fn second(self) -> Option<usize> {
         self.second
     }
 
-    /// Bytes from the start of the first part to the end of the last.
+    /// Bytes from the start of the first part to the end of the last part.
     pub const fn bytes(self) -> usize {
         self.bytes
     }
 
-    /// Bytes of a result where these aren't the table's.
+    /// Bytes of a result, if they differ from the table's.
     pub const fn result_bytes(self) -> Option<usize> {
         self.result_bytes
     }
 
-    /// The first so many of the keys, in the same memory. Keys of any length lie so that this needs nothing
-    /// else.
+    /// The form of the first `count` keys, in the same memory. Layouts of keys of any length allow this.
     #[must_use]
     pub(super) fn first(self, count: usize) -> Self {
         let count = count.min(self.count);
@@ -81,8 +79,8 @@ impl Form {
         }
     }
 
-    /// Rounds the bytes up, to `most` at most, so that batches of about the same size have the same number:
-    /// what follows the keys travels with them.
+    /// Rounds the bytes up, to at most `most`, so that batches of similar sizes have equal bytes. The bytes
+    /// after the keys are transferred, too.
     #[must_use]
     pub(super) fn rounded(self, most: usize) -> Self {
         match self.kind {
@@ -95,8 +93,8 @@ impl Form {
     }
 }
 
-/// Sizes between one power of two and the next, at least half as many, that batches are taken for when they
-/// are recorded.
+/// The steps in a power of two to which bytes of recorded batches are rounded. Half of the steps lie between
+/// one power of two and the next.
 const STEPS: usize = 16;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`Gpu`]: the handle of a device that is up.
+//! [`Gpu`]: the handle of a started device.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,25 +24,25 @@ use crate::driver::{DevicePtr, Driver, Properties, Stream};
 use crate::error::GpuError;
 use wirespeed_image::device::{Kind, Programs, Sections};
 
-/// Commands that may wait for the owner; who sends one more waits.
+/// The most commands that wait for the owner. Sending one more waits.
 const COMMANDS: usize = 1024;
 
-/// A device in use. Clones are the same device.
+/// A device in use. Clones share the device.
 #[derive(Clone)]
 pub struct Gpu {
     core: Arc<Core>,
 }
 
-/// Where a lookup of keys on the device was put into a stream.
+/// The result of putting a lookup of keys on the device into a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Enqueued {
     /// Bytes of a result.
     pub result_bytes: usize,
-    /// Which state of the table it sees ([`TableHandle::version`]).
+    /// The version of the table's state that it sees ([`TableHandle::version`]).
     pub version: u64,
 }
 
-/// What every handle of a device shares. The owner ends when it is dropped.
+/// The part that all handles of a device share. The owner ends when it is dropped.
 pub(super) struct Core {
     commands: Option<Sender<Command>>,
     pub(super) shared: Arc<Shared>,
@@ -50,12 +50,12 @@ pub(super) struct Core {
     ended: Receiver<()>,
 }
 
-/// What the owner shares with the handles.
+/// The part that the owner shares with the handles.
 pub(super) struct Shared {
     pub(super) options: GpuOptions,
     pub(super) properties: Properties,
     pub(super) pool: Pool,
-    /// Why the device is of no more use.
+    /// The reason why the device can't be used any more.
     pub(super) lost: OnceLock<GpuError>,
     pub(super) load: Load,
     pub(super) account: Account,
@@ -64,12 +64,12 @@ pub(super) struct Shared {
     ids: AtomicU64,
 }
 
-/// Keys under way.
+/// The number of keys under way.
 #[derive(Debug, Default)]
 pub(super) struct Load(AtomicU64);
 
 impl Gpu {
-    /// Takes a device: starts its owner, and takes memory for all slots.
+    /// Starts a device's owner, and allocates the memory of all slots.
     pub fn start(driver: Box<dyn Driver>, mut options: GpuOptions) -> Result<Self> {
         options.slots.retain(|size| size.slots > 0 && size.keys > 0);
         options.slots.sort_by_key(|size| size.keys);
@@ -93,7 +93,7 @@ impl Gpu {
         let thread = std::thread::Builder::new()
             .name(name)
             .spawn(move || {
-                // Sent, or dropped by a panic: either ends the wait.
+                // It is sent, or dropped by a panic; both end the wait.
                 let _end: Sender<()> = end;
                 match Owner::new(driver, orders, of_owner, staging) {
                     Ok(owner) => {
@@ -109,37 +109,37 @@ impl Gpu {
         Ok(Self { core: Arc::new(core) })
     }
 
-    /// What it is.
+    /// The properties of the device.
     pub fn properties(&self) -> &Properties {
         &self.core.shared.properties
     }
 
-    /// What it was started with.
+    /// The options that it was started with.
     pub fn options(&self) -> &GpuOptions {
         &self.core.shared.options
     }
 
-    /// What memory it has given.
+    /// The memory that it uses.
     pub fn usage(&self) -> Usage {
         self.core.shared.account.usage()
     }
 
-    /// Keys under way.
+    /// The number of keys under way.
     pub fn load(&self) -> u64 {
         self.core.shared.load.now()
     }
 
-    /// Why it is of no more use; `None` while it is.
+    /// The reason why it can't be used any more. `None` while it can.
     pub fn lost(&self) -> Option<&GpuError> {
         self.core.shared.lost.get()
     }
 
-    /// Keys that the largest slot holds.
+    /// The number of keys that the largest slot holds.
     pub fn largest_batch(&self) -> usize {
         self.core.shared.pool.largest()
     }
 
-    /// A batch for so many keys. Waits for a slot. A caller that keeps all of them himself waits for good; a
+    /// A batch for `keys` keys. Waits for a slot. A caller that holds all slots itself waits for ever; a
     /// [`Submitter`](super::Submitter) waits for one of its own batches instead.
     pub fn batch(&self, keys: usize) -> Result<Batch> {
         loop {
@@ -149,35 +149,35 @@ impl Gpu {
         }
     }
 
-    /// A batch, where there is a slot free.
+    /// A batch, if a slot is free.
     pub fn try_batch(&self, keys: usize) -> Result<Option<Batch>> {
         let slot = self.core.shared.pool.try_take(keys)?;
         Ok(slot.map(|slot| Batch::new(Arc::clone(&self.core), slot)))
     }
 
-    /// A batch, where a slot gets free by then.
+    /// A batch, if a slot becomes free before the deadline.
     pub fn batch_until(&self, keys: usize, deadline: Instant) -> Result<Option<Batch>> {
         let slot = self.core.shared.pool.take(keys, Some(deadline))?;
         Ok(slot.map(|slot| Batch::new(Arc::clone(&self.core), slot)))
     }
 
-    /// Brings an image to the device as it is, but for [`GpuOptions::leave_out`]; `make` says what looks up
-    /// in it there. Returns when it is there. O(bytes).
+    /// Copies an image to the device, without the sections in [`GpuOptions::leave_out`]. `make` gives the
+    /// programs that look up in it. Returns when the copy is done. O(bytes).
     ///
-    /// The image is to be one that its engine has checked, as what a kernel follows is not checked again.
+    /// The image must have been checked by its engine, because kernels follow its elements without a check.
     pub fn upload(&self, image: &Image, make: impl FnOnce(Sections<'_>) -> Programs) -> Result<TableHandle> {
         TableHandle::upload(&self.core, image, make)
     }
 
-    /// Looks up keys that are on the device already: puts the lookup into the caller's stream and returns.
-    /// The owner sees to it that it sees one state of the table, as a batch does. `low` is the second plane
-    /// of keys that have one ([`Planes`](super::Planes)).
+    /// Looks up keys that are on the device: puts the lookup into the caller's stream and returns. The lookup
+    /// sees one state of the table, like a batch. `low` is the second plane of keys that have one
+    /// ([`Planes`](super::Planes)).
     ///
     /// # Safety
-    /// Until the stream is done with it, `keys` and `low` are good for so many keys of so many bytes,
-    /// `results` for as many results as wide as [`TableHandle::result_bytes`], and nobody writes to the
-    /// former or uses the latter but in the order of the stream. All are on this device, of the driver's
-    /// context, each aligned to its elements; the stream is the driver's or of its context.
+    /// Until the stream is done with the lookup, `keys` and `low` are valid for `count` keys of `key_bytes`
+    /// bytes, and `results` for as many results of [`TableHandle::result_bytes`]. Nobody writes to the keys
+    /// or uses the results, except in the order of the stream. All are on this device, in the driver's
+    /// context, each aligned to its elements. The stream is the driver's or belongs to its context.
     #[allow(unsafe_code)] // as its contract says
     #[allow(clippy::too_many_arguments)] // the arguments of a kernel
     pub unsafe fn lookup_on(
@@ -203,12 +203,13 @@ impl Gpu {
         })
     }
 
-    /// Looks up keys of any length that are on the device already. Their parts lie at `keys` and `second` as
-    /// `form` has them; its places and bytes don't count.
+    /// Looks up keys of any length that are on the device. Their parts are at `keys` and `second`, in the
+    /// layout of `form`; the form's offset and bytes are ignored.
     ///
     /// # Safety
-    /// As [`lookup_on`](Self::lookup_on). Both parts are as the kernels of this kind take them, each aligned
-    /// to 16 bytes and good to the next multiple of 16; results are as wide as the form says, where it does.
+    /// Like [`lookup_on`](Self::lookup_on). Both parts are in the layout that kernels of this kind take, each
+    /// aligned to 16 bytes and valid to the next multiple of 16. Results have the form's width, if it states
+    /// one.
     #[allow(unsafe_code)] // as its contract says
     pub unsafe fn lookup_form_on(
         &self,
@@ -230,9 +231,9 @@ impl Gpu {
         })
     }
 
-    /// Measures each way of moving data by batch size, in half a second at most, with all slots of the
-    /// largest size. [`Transfer::Auto`](super::Transfer::Auto) chooses by the result from then on. Keys are
-    /// random bytes. Others' batches disturb it.
+    /// Measures each transfer by batch size, for half a second at most, with all slots of the largest size.
+    /// [`Transfer::Auto`](super::Transfer::Auto) chooses by the result from then on. Keys are random bytes.
+    /// Batches of other threads disturb the measurement.
     pub fn calibrate(&self, table: &TableHandle, key_bytes: usize) -> Result<Calibration> {
         let seed = Cell::new(0);
         let fill = |batch: &mut Batch, count: usize| {
@@ -244,8 +245,8 @@ impl Gpu {
         calibrate::run(self, table, fill, Duration::from_millis(500))
     }
 
-    /// Measures like [`calibrate`](Self::calibrate), with keys of any length: `fill` puts the first so many
-    /// of a sample into a batch and says their form; `None` where there is no room for so many.
+    /// Measures like [`calibrate`](Self::calibrate), with keys of any length: `fill` writes the first keys of
+    /// a sample into a batch and returns their form, or `None` if they don't fit.
     pub fn calibrate_with(
         &self,
         table: &TableHandle,
@@ -254,20 +255,20 @@ impl Gpu {
         calibrate::run(self, table, fill, Duration::from_millis(500))
     }
 
-    /// What was measured last.
+    /// The last measurement.
     pub fn calibration(&self) -> Option<Calibration> {
         locked(&self.core.shared.calibration).clone()
     }
 
-    /// Chooses from an earlier measurement.
+    /// Uses an earlier measurement for choosing.
     pub fn set_calibration(&self, calibration: Calibration) -> Result<()> {
         *locked(&self.core.shared.calibration) = Some(calibration.clone());
         self.core.order(Command::Calibrated(Box::new(calibration)))
     }
 
-    /// Measures, by batch size, the best number of blocks and of threads for each of the table's programs,
-    /// and the fastest program, and uses the result. Keys are random bytes on the device. All other work
-    /// waits meanwhile, well under a second.
+    /// Measures by batch size the best numbers of blocks and threads for each of the table's programs, and
+    /// the fastest program, and uses the result. Keys are random bytes on the device. All other work waits,
+    /// well under a second.
     pub fn tune(&self, table: &TableHandle, key_bytes: usize) -> Result<Tuning> {
         let most = self.options().key_bytes;
         if key_bytes > most {
@@ -279,8 +280,8 @@ impl Gpu {
         })
     }
 
-    /// Measures like [`tune`](Self::tune), with keys of any length: `fill` puts as many of a sample as there
-    /// is room for into a batch and says their form.
+    /// Measures like [`tune`](Self::tune), with keys of any length: `fill` writes as many keys of a sample as
+    /// fit into a batch and returns their form.
     pub fn tune_with(
         &self,
         table: &TableHandle,
@@ -296,7 +297,7 @@ impl Gpu {
         self.core.ask(|answer| Command::Tune { slot, table, form, answer })
     }
 
-    /// Uses what an earlier run found, on a device of this name; anything else is passed over.
+    /// Uses the result of an earlier run on a device of this name. Other results are ignored.
     pub fn set_tuned(&self, tuning: &Tuning) -> Result<()> {
         let tuned: Vec<Tuned> =
             if tuning.device == self.properties().name { tuning.tuned.clone() } else { Vec::new() };
@@ -312,7 +313,7 @@ impl std::fmt::Debug for Gpu {
 }
 
 impl Core {
-    /// Sends a command; gives it back where there is no owner any more.
+    /// Sends a command. Returns it if there is no owner any more.
     #[allow(clippy::result_large_err)] // the error is the command itself
     pub(super) fn send(&self, command: Command) -> std::result::Result<(), Command> {
         match &self.commands {
@@ -340,9 +341,9 @@ impl Core {
 impl Drop for Core {
     fn drop(&mut self) {
         self.commands = None;
-        // The owner sees that nobody is left, and ends when the device has done what it was given, or has not
-        // within the timeout. Only a call of the driver that never returns could take longer: then the thread
-        // is left to itself.
+        // The owner sees that no handle is left. It ends when the device has done its work, or has not done
+        // it within the timeout. Only a call of the driver that never returns could take longer; then the
+        // thread is abandoned.
         let patience = self.shared.options.timeout * 2 + Duration::from_secs(1);
         let is_stuck =
             matches!(self.ended.recv_timeout(patience), Err(crossbeam_channel::RecvTimeoutError::Timeout));
@@ -359,7 +360,7 @@ impl Shared {
         self.ids.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The device is of no more use. Of several reasons the first counts.
+    /// Says that the device can't be used any more. The first reason counts.
     pub(super) fn lose(&self, why: GpuError) {
         if self.lost.set(why.clone()).is_ok() {
             tracing::error!(device = self.properties.name, "{why}");
@@ -367,8 +368,8 @@ impl Shared {
         self.pool.close(why);
     }
 
-    /// Why nobody answers: the owner has ended, or it is about to say so, and what asked it counts as lost
-    /// from now on.
+    /// The reason why there is no answer. If the owner has ended, or is about to say why, the device counts
+    /// as lost from now on.
     pub(super) fn why_lost(&self) -> GpuError {
         if self.lost.get().is_none() {
             self.lose(GpuError::Lost("its owner thread has ended".into()));

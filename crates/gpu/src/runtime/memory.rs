@@ -1,38 +1,38 @@
-//! [`Usage`]: what memory a device has given, and the cap on it.
+//! [`Usage`]: the memory that a device uses, and the cap on it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Result;
 use crate::error::GpuError;
 
-/// What is taken, in bytes.
+/// The memory in use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Usage {
-    /// Device memory of tables: both copies while one is replaced.
+    /// Device memory of tables. While a table is replaced both copies count.
     pub tables: u64,
     /// Device memory of slots.
     pub slots: u64,
-    /// Pinned memory of this process: slots, and what tables and patches go through.
+    /// Pinned memory of this process: slots, and buffers for tables and patches.
     pub pinned: u64,
-    /// The cap on device memory, where there is one.
+    /// The cap on device memory, if there is one.
     pub cap: Option<u64>,
 }
 
 impl Usage {
-    /// Device memory in all.
+    /// All device memory in use.
     pub const fn device(&self) -> u64 {
         self.tables + self.slots
     }
 }
 
-/// What a piece of device memory is for.
+/// The purpose of a block of device memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     Table,
     Slot,
 }
 
-/// The account. The owner writes it, everybody reads it.
+/// The account of memory. The owner writes it, all threads read it.
 #[derive(Debug, Default)]
 pub(super) struct Account {
     tables: AtomicU64,
@@ -55,7 +55,7 @@ impl Account {
         }
     }
 
-    /// Whether so much more is under the cap.
+    /// Checks that `needed` more bytes are under the cap.
     pub(super) fn check(&self, needed: u64) -> Result<()> {
         let Some(cap) = self.cap else { return Ok(()) };
         let left = cap.saturating_sub(self.usage().device());

@@ -12,17 +12,18 @@
 //!                                                 ◄──────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! A slot is a value that moves: from the pool to whoever fills it, through the channel to the owner, back
-//! with its ticket. Its holder has its memory to himself; nothing else keeps the submitter's writes, the
-//! device's and the reader's apart, and nothing else is needed.
+//! A slot is a value that moves: from the pool to the thread that fills it, through the channel to the owner,
+//! and back with its ticket. Only its holder accesses its memory. This alone separates the accesses of the
+//! submitter, the device and the reader.
 //!
 //! The order of commands is the order of states. A patch between two batches in the channel is between them
-//! on the device: its kernel waits for the kernels of all batches before it, those of all after it wait for
-//! it; copies wait for nothing. So each batch sees one state of its table, and [`Done::version`] says which.
+//! on the device: its kernel waits for the kernels of all earlier batches, and the kernels of all later
+//! batches wait for it; copies wait for nothing. So each batch sees one state of its table, and
+//! [`Done::version`] tells which state.
 //!
-//! Handles keep the owner alive: it ends, and gives everything back, when the last [`Gpu`], [`TableHandle`],
-//! [`Batch`], [`Ticket`] and [`Done`] of it is gone. When the device is lost or doesn't answer, every ticket
-//! ends with that error and has its keys still, so that somebody else can answer them.
+//! Handles keep the owner alive: it ends, and frees everything, when the last [`Gpu`], [`TableHandle`],
+//! [`Batch`], [`Ticket`] and [`Done`] of it is gone. If the device is lost or does not answer, every ticket
+//! ends with that error and still has its keys, so that another device can answer them.
 
 mod batch;
 mod calibrate;
@@ -59,8 +60,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 type Result<T> = std::result::Result<T, crate::error::GpuError>;
 
-/// What a mutex guards. Nothing is left half done under any lock here, so a panic elsewhere makes no value a
-/// bad one.
+/// Locks a mutex. No lock is held while a value is inconsistent, so a panic of another thread leaves every
+/// value valid.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

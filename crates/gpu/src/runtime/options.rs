@@ -1,27 +1,29 @@
-//! [`GpuOptions`]: what a device is started with.
+//! [`GpuOptions`]: the options of a device.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// How a batch's keys get to the kernel and its results back.
+/// A transfer: how a batch's keys get to the kernel and its results back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Way {
-    /// Copied to device memory, looked up, copied back: each a command of the slot's stream. Best for large
-    /// batches, as copies of several slots go both ways at once at the full rate of the bus.
+    /// Keys are copied to device memory, looked up, and results are copied back: three commands in the slot's
+    /// stream. Best for large batches, because copies of several slots use both directions of the bus at its
+    /// full rate.
     Copies,
-    /// The kernel itself reads keys from pinned memory and writes results there: one command. Best for small
+    /// The kernel reads keys from pinned memory and writes results there: one command. Best for small
     /// batches.
     Mapped,
-    /// The commands of `Copies`, recorded once and replayed as one. For batches of few different sizes.
+    /// The commands of `Copies`, recorded once and replayed as one command. For batches of few different
+    /// sizes.
     Graphs,
 }
 
 impl Way {
-    /// All ways.
+    /// All transfers.
     pub const ALL: [Self; 3] = [Self::Copies, Self::Mapped, Self::Graphs];
 
-    /// Its name.
+    /// The transfer's name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Copies => "copies",
@@ -31,57 +33,58 @@ impl Way {
     }
 }
 
-/// Which way batches take.
+/// The choice of transfers for batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Transfer {
-    /// The best for the size of the batch and for all else that is under way, as measured
-    /// ([`Gpu::calibrate`](super::Gpu::calibrate)). Before it is measured: mapped up to 256 K keys, copies
+    /// The best transfer for the batch's size and the load, as measured
+    /// ([`Gpu::calibrate`](super::Gpu::calibrate)). Without a measurement: mapped up to 256 K keys, copies
     /// above.
     #[default]
     Auto,
-    /// Always the same.
+    /// Always this transfer.
     Always(Way),
 }
 
 /// Slots of one size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotSize {
-    /// How many.
+    /// The number of slots.
     pub slots: usize,
-    /// Keys that each holds.
+    /// The number of keys in a slot.
     pub keys: usize,
 }
 
-/// What a device is started with.
+/// The options of a device.
 #[derive(Clone, Debug)]
 pub struct GpuOptions {
-    /// The slots: how many batches can be under way at once, and how large they can be. A batch gets the
-    /// smallest free one that holds it. Pinned and device memory: `keys × (key_bytes + result_bytes)` each.
+    /// The slots: the number of batches that can be under way at once, and their sizes. A batch gets the
+    /// smallest free slot that holds it. Each slot takes `keys × (key_bytes + result_bytes)` of pinned and of
+    /// device memory.
     pub slots: Vec<SlotSize>,
-    /// Bytes of the widest key; where keys are of any length, as many as most take on average.
+    /// Bytes of the widest key. For keys of any length, the bytes that most keys have at most on average.
     pub key_bytes: usize,
     /// Bytes of the widest result.
     pub result_bytes: usize,
-    /// Device memory that may be taken in all: tables and slots.
+    /// The most bytes of device memory for tables and slots.
     pub memory_cap: Option<u64>,
-    /// Which way batches take.
+    /// The choice of transfers.
     pub transfer: Transfer,
-    /// How long the owner, and whoever waits for a ticket, poll before they sleep. Polling takes a core and
-    /// saves the microseconds of waking up.
+    /// The time that the owner, and a thread that waits for a ticket, poll before they sleep. Polling
+    /// occupies a core and saves the microseconds of waking up.
     pub spin: Duration,
-    /// How long the device may take without finishing anything that was given to it before it counts as lost.
+    /// The time without any progress after which a device with work counts as lost.
     pub timeout: Duration,
-    /// Bytes of one of the two pieces of pinned memory that tables are uploaded through.
+    /// Bytes of each of the two blocks of pinned memory for uploads of tables.
     pub staging_bytes: usize,
-    /// Writes of a patch that go in one launch.
+    /// The most writes of a patch in one launch.
     pub patch_writes: usize,
-    /// Sections that belong to a table without being looked up in: attachments. They stay behind.
+    /// Sections that belong to a table and are not looked up in: attachments. They are not uploaded.
     pub leave_out: Vec<String>,
 }
 
 impl GpuOptions {
-    /// How many keys of [`key_bytes`](Self::key_bytes) a slot must be made for to hold so many keys of so
-    /// many bytes in all: what to ask for a batch of keys of any length.
+    /// The number of keys of [`key_bytes`](Self::key_bytes) that a slot must have to hold `count` keys of
+    /// `bytes` bytes in all. Ask for this number for a batch of keys of any length.
     pub fn slot_keys(&self, count: usize, bytes: usize) -> usize {
         count.max(bytes.div_ceil(self.key_bytes.max(1)))
     }

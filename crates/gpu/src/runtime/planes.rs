@@ -1,13 +1,13 @@
-//! [`Planes`]: how the bytes of a batch's keys lie, as `kernels/batch.cuh` reads them.
+//! [`Planes`]: the layout of a batch's keys in bytes, as `kernels/batch.cuh` reads them.
 
-/// Keys of so many bytes, in one plane or two.
+/// Keys of a number of bytes, in one or two planes.
 ///
 /// ```text
 /// 6 bytes:  k0 k0 k0 k0 │ k1 k1 k1 k1 │ …   (to 16 bytes)  k0 k0 │ k1 k1 │ …
 ///           first plane                                    second plane, at `low(count)`
 /// ```
 ///
-/// Keys of 3 and 6 bytes are split so that each plane is of integers; all others lie in one plane.
+/// Keys of 3 and 6 bytes are split so that each plane consists of integers. All other keys lie in one plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Planes {
     first: usize,
@@ -15,7 +15,7 @@ pub struct Planes {
 }
 
 impl Planes {
-    /// The planes of keys of so many bytes.
+    /// The planes of keys of this number of bytes.
     pub const fn of(key_bytes: usize) -> Self {
         match key_bytes {
             3 => Self { first: 2, second: 1 },
@@ -34,16 +34,16 @@ impl Planes {
         (self.first, self.second)
     }
 
-    /// Where the second plane of so many keys starts: after the first, at 16 bytes. `None` where there is
-    /// none.
+    /// The offset of the second plane of `count` keys: after the first, at a multiple of 16 bytes. `None` if
+    /// there is no second plane.
     pub const fn low(self, count: usize) -> Option<usize> {
         if self.second == 0 { None } else { Some((self.first * count).next_multiple_of(16)) }
     }
 
-    /// Bytes of so many keys from the start of the first plane to the end of the last. `None` past what
-    /// memory there can be.
+    /// Bytes of `count` keys from the start of the first plane to the end of the last. `None` if the number
+    /// overflows.
     pub const fn bytes(self, count: usize) -> Option<usize> {
-        // Whatever passes this is far from where the sums below could overflow.
+        // A count that passes this check is far from an overflow of the sums below.
         match count.checked_mul(4 * (self.first + self.second) + 32) {
             None => None,
             Some(_) => match self.low(count) {

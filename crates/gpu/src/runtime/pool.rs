@@ -1,4 +1,4 @@
-//! [`Pool`]: the slots that nobody has. Taking one when there is none waits: that is the back pressure.
+//! [`Pool`]: the free slots. Taking a slot waits if none is free: this is the back pressure.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,13 +10,13 @@ use crate::error::GpuError;
 pub(super) struct Pool {
     inner: Mutex<Inner>,
     returned: Condvar,
-    /// Keys in a slot of each size, ascending.
+    /// The number of keys in a slot of each size, ascending.
     sizes: Vec<usize>,
 }
 
 #[derive(Default)]
 struct Inner {
-    /// Slots by size; the last returned first, whose memory is the warmest.
+    /// Free slots by size. The last returned slot is taken first, because its memory is in the caches.
     #[allow(clippy::vec_box)] // slots move between threads as one pointer
     free: Vec<Vec<Box<Slot>>>,
     waiting: usize,
@@ -24,18 +24,18 @@ struct Inner {
 }
 
 impl Pool {
-    /// A pool without slots, for sizes of so many keys, ascending.
+    /// Makes a pool without slots, for slots of these numbers of keys, ascending.
     pub(super) fn new(sizes: Vec<usize>) -> Self {
         let free = sizes.iter().map(|_| Vec::new()).collect();
         Self { inner: Mutex::new(Inner { free, ..Inner::default() }), returned: Condvar::new(), sizes }
     }
 
-    /// A slot for so many keys, the smallest that there is; `None` when all that hold them are lent.
+    /// The smallest free slot for `keys` keys. `None` if all that are large enough are lent.
     pub(super) fn try_take(&self, keys: usize) -> Result<Option<Box<Slot>>> {
         locked(&self.inner).take(self.first_fit(keys)?)
     }
 
-    /// Waits for a slot for so many keys; `None` when the deadline comes first.
+    /// Waits for a slot for `keys` keys. `None` if the deadline comes first.
     pub(super) fn take(&self, keys: usize, deadline: Option<Instant>) -> Result<Option<Box<Slot>>> {
         let first = self.first_fit(keys)?;
         let mut inner = locked(&self.inner);
@@ -63,24 +63,24 @@ impl Pool {
         let wake = inner.waiting > 0;
         drop(inner);
         if wake {
-            // Those that wait may want other sizes.
+            // Waiting threads may want other sizes.
             if self.sizes.len() == 1 { self.returned.notify_one() } else { self.returned.notify_all() }
         }
     }
 
-    /// Lends no more: whoever waits or comes gets the error.
+    /// Lends no more slots: waiting and later calls get the error.
     pub(super) fn close(&self, why: GpuError) {
         locked(&self.inner).closed.get_or_insert(why);
         self.returned.notify_all();
     }
 
-    /// All slots that are here.
+    /// Takes all free slots.
     #[allow(clippy::vec_box)]
     pub(super) fn drain(&self) -> Vec<Box<Slot>> {
         locked(&self.inner).free.iter_mut().flat_map(std::mem::take).collect()
     }
 
-    /// Keys that the largest slot holds.
+    /// The number of keys that the largest slot holds.
     pub(super) fn largest(&self) -> usize {
         self.sizes.last().copied().unwrap_or(0)
     }

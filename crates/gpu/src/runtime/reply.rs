@@ -1,4 +1,4 @@
-//! [`Reply`]: where a slot waits for whoever holds its ticket.
+//! [`Reply`]: the place where a slot waits for the holder of its ticket.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -10,7 +10,7 @@ use super::slot::Slot;
 /// A slot's way back from the owner. It belongs to the slot and serves one batch after another.
 #[derive(Default)]
 pub(super) struct Reply {
-    /// Whether the state is `Came`: polled without taking the lock.
+    /// Whether the state is `Came`. It is polled without the lock.
     is_there: AtomicBool,
     state: Mutex<State>,
     came: Condvar,
@@ -20,7 +20,7 @@ pub(super) struct Reply {
 enum State {
     #[default]
     UnderWay,
-    /// Comes later, and somebody sleeps until then.
+    /// The slot comes later, and a thread sleeps until then.
     Awaited,
     Came(Box<Slot>),
     /// The ticket was dropped.
@@ -28,7 +28,7 @@ enum State {
 }
 
 impl Reply {
-    /// Hands over a slot that is done; gives it back where nobody wants it.
+    /// Hands over a slot that is done. Returns it if the ticket was dropped.
     pub(super) fn complete(&self, slot: Box<Slot>) -> Option<Box<Slot>> {
         let mut state = locked(&self.state);
         let was = std::mem::take(&mut *state);
@@ -49,7 +49,7 @@ impl Reply {
         self.is_there.load(Ordering::Acquire)
     }
 
-    /// The slot if it is there.
+    /// Takes the slot if it is there.
     pub(super) fn try_take(&self) -> Option<Box<Slot>> {
         if !self.is_there() {
             return None;
@@ -57,7 +57,7 @@ impl Reply {
         self.taken(&mut locked(&self.state))
     }
 
-    /// Waits for the slot, polling for a while at first; `None` when the deadline comes first.
+    /// Waits for the slot, polling for a while at first. `None` if the deadline comes first.
     pub(super) fn take(&self, spin: Duration, deadline: Option<Instant>) -> Option<Box<Slot>> {
         let began = Instant::now();
         while began.elapsed() < spin {
@@ -67,8 +67,7 @@ impl Reply {
             if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
                 return None;
             }
-            // Asking for the time is pause enough; the instruction of that name may cost a virtual machine an
-            // exit.
+            // Reading the clock is pause enough; the pause instruction may cost a virtual machine an exit.
         }
         let mut state = locked(&self.state);
         loop {
@@ -88,7 +87,7 @@ impl Reply {
         }
     }
 
-    /// Says that nobody will take the slot; gives it back where it has come.
+    /// Says that nobody will take the slot. Returns the slot if it has come.
     pub(super) fn abandon(&self) -> Option<Box<Slot>> {
         let mut state = locked(&self.state);
         let slot = self.taken(&mut state);

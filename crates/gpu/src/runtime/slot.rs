@@ -1,4 +1,4 @@
-//! [`Slot`]: all that one batch needs on its way: a stream, events, pinned memory and device memory.
+//! [`Slot`]: the resources of one batch: a stream, events, pinned memory and device memory.
 
 use std::sync::Arc;
 
@@ -10,40 +10,40 @@ use super::reply::Reply;
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
 use crate::error::GpuError;
 
-/// A slot. Whoever has it has its memory to himself: the pool, the submitter, the owner while the device
-/// works on it, or the reader of its results.
+/// A slot. Only its holder accesses its memory: the pool, the submitter, the owner while the device works on
+/// it, or the reader of its results.
 pub(super) struct Slot {
-    /// Which of the pool's sizes it is of.
+    /// The index of its size in the pool.
     pub(super) size: usize,
-    /// Keys of the widest kind that it holds.
+    /// The number of keys of the widest kind that it holds.
     pub(super) capacity: usize,
     pub(super) stream: Stream,
     /// The end of all of the batch's work.
     pub(super) done: Event,
-    /// The end of its kernel: results may be still on their way.
+    /// The end of its kernel. Results may still be under way.
     pub(super) looked_up: Event,
     pub(super) keys: Pinned,
     pub(super) results: Pinned,
-    /// Behind the results, in the same memory; the owner's.
+    /// The flag, after the results in the same memory. Only the owner uses it.
     pub(super) flag: Flag,
     pub(super) device_keys: DevicePtr,
     pub(super) device_results: DevicePtr,
     pub(super) reply: Arc<Reply>,
     pub(super) request: Request,
     pub(super) outcome: Outcome,
-    /// Work recorded for this slot's buffers; the owner's.
+    /// Work recorded for this slot's buffers. Only the owner uses it.
     pub(super) graphs: Graphs,
-    /// The last patch that the stream was made to wait for; the owner's.
+    /// The last patch that the stream was made to wait for. Only the owner uses it.
     pub(super) waited_for: u64,
 }
 
-/// What a submitter asks for.
+/// A submitter's request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub(super) table: u64,
-    /// How the keys lie in pinned memory.
+    /// The layout of the keys in pinned memory.
     pub(super) form: Form,
-    /// Which way, where the submitter says.
+    /// The transfer, if the submitter chose one.
     pub(super) way: Option<Way>,
 }
 
@@ -51,7 +51,7 @@ impl Request {
     pub(super) const NONE: Self = Self { table: u64::MAX, form: Form::parts("none", 0, 0, 0), way: None };
 }
 
-/// What came of it.
+/// The outcome of the request.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) error: Option<GpuError>,

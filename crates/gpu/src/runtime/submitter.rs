@@ -1,4 +1,4 @@
-//! [`Submitter`]: batches that come back in the order in which they were sent.
+//! [`Submitter`]: batches that come back in the order of submission.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use super::gpu::Gpu;
 use super::options::Way;
 use super::table::TableHandle;
 
-/// One thread's batches, first in, first out.
+/// A queue of one thread's batches, first in, first out.
 ///
-/// It never waits for a slot while it has one under way that it could wait for instead; so any number of
-/// submitters share any number of slots without standing in each other's way for good.
+/// A submitter with a batch under way waits for that batch, and not for a slot. So any number of submitters
+/// can share any number of slots without blocking each other.
 #[derive(Debug)]
 pub struct Submitter {
     gpu: Gpu,
@@ -20,12 +20,12 @@ pub struct Submitter {
 }
 
 impl Submitter {
-    /// A submitter with nothing under way.
+    /// Makes a submitter with no batch under way.
     pub fn new(gpu: &Gpu) -> Self {
         Self { gpu: gpu.clone(), under_way: VecDeque::new() }
     }
 
-    /// A batch for so many keys. While there is none, what comes back goes to `done`, in order.
+    /// A batch for `keys` keys. While no slot is free, batches that come back are given to `done`, in order.
     pub fn batch(&mut self, keys: usize, mut done: impl FnMut(Done)) -> Result<Batch> {
         loop {
             if let Some(batch) = self.gpu.try_batch(keys)? {
@@ -43,13 +43,13 @@ impl Submitter {
         self.under_way.push_back(batch.submit(table, key_bytes, count));
     }
 
-    /// Sends a batch, moving the data that way.
+    /// Sends a batch by this transfer.
     pub fn submit_by(&mut self, way: Way, batch: Batch, table: &TableHandle, key_bytes: usize, count: usize) {
         self.under_way.push_back(batch.submit_by(way, table, key_bytes, count));
     }
 
-    /// Sends keys of any length that lie in this form ([`Batch::submit_form`]), moving the data that way, or
-    /// as the device chooses.
+    /// Sends keys of any length in this form ([`Batch::submit_form`]), by this transfer, or by the device's
+    /// choice.
     pub fn submit_form(&mut self, way: Option<Way>, batch: Batch, table: &TableHandle, form: Form) {
         self.under_way.push_back(match way {
             Some(way) => batch.submit_form_by(way, table, form),
@@ -57,18 +57,18 @@ impl Submitter {
         });
     }
 
-    /// Batches under way.
+    /// The number of batches under way.
     pub fn under_way(&self) -> usize {
         self.under_way.len()
     }
 
-    /// Waits for the oldest batch; `None` when nothing is under way.
+    /// Waits for the oldest batch. `None` if no batch is under way.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
     pub fn next(&mut self) -> Option<Done> {
         self.under_way.pop_front().map(Ticket::wait)
     }
 
-    /// The oldest batch if it has come back.
+    /// The oldest batch, if it has come back.
     pub fn try_next(&mut self) -> Option<Done> {
         let ticket = self.under_way.pop_front()?;
         match ticket.try_wait() {

@@ -1,4 +1,4 @@
-//! [`TableHandle`]: a table on a device, as its users see it.
+//! [`TableHandle`]: the handle of a table on a device.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -13,12 +13,12 @@ use crate::driver::DevicePtr;
 use crate::error::GpuError;
 use wirespeed_image::device::{Program, Programs, Sections};
 
-/// A table on a device. Clones are the same table; its memory is given back when the last is gone and no
-/// batch uses it.
+/// A table on a device. Clones share the table. Its memory is freed when the last clone is gone and no batch
+/// uses it.
 ///
-/// Each patch and each replacement makes the next version, from 0 on. They take effect in the order in which
-/// they were called, between batches: those submitted before see the state before, those after the state
-/// after.
+/// Each patch and each replacement makes the next version, starting at 0. They take effect in the order of
+/// the calls, between batches: batches that were submitted earlier see the state before, later batches see
+/// the state after.
 #[derive(Clone)]
 pub struct TableHandle {
     inner: Arc<Inner>,
@@ -54,7 +54,7 @@ impl TableHandle {
         Ok(Self { inner: Arc::new(inner) })
     }
 
-    /// The last version that a change was made to.
+    /// The last version that was made.
     pub fn version(&self) -> u64 {
         self.inner.version.load(Ordering::Acquire)
     }
@@ -64,16 +64,16 @@ impl TableHandle {
         usize::try_from(self.inner.result_bytes.load(Ordering::Acquire)).expect("1, 2 or 4")
     }
 
-    /// Applies a patch between batches, and returns the version that it makes; it doesn't wait for the
-    /// device. Patches that come while others wait go to the device together. O(writes).
+    /// Applies a patch between batches, and returns its version. Does not wait for the device. Patches that
+    /// come while others wait are sent together. O(writes).
     ///
-    /// It is to be one that the table's engine has checked ([`Table::check`](wirespeed_image::Table::check));
-    /// here only its places are.
+    /// The table's engine must have checked the patch ([`Table::check`](wirespeed_image::Table::check)). Only
+    /// its locations are checked here.
     pub fn patch(&self, patch: &Patch) -> Result<u64> {
         self.write(patch, false)
     }
 
-    /// Applies a patch by a launch for each write: GALE's way (GAMT, section 5), for comparison.
+    /// Applies a patch by one launch for each write: the method of GALE (GAMT, section 5), for comparison.
     pub fn patch_one_by_one(&self, patch: &Patch) -> Result<u64> {
         self.write(patch, true)
     }
@@ -87,22 +87,22 @@ impl TableHandle {
         Ok(version)
     }
 
-    /// Requires so many bytes at least of keys from here on, in the order of patches and batches: what has
-    /// fewer comes back with [`GpuError::NarrowKeys`](crate::GpuError::NarrowKeys).
+    /// Requires at least `key_bytes` bytes of keys from now on, in the order of patches and batches. Batches
+    /// with narrower keys come back with [`GpuError::NarrowKeys`](crate::GpuError::NarrowKeys).
     pub fn require(&self, key_bytes: usize) -> Result<()> {
         let _in_order = locked(&self.inner.places);
         self.inner.core.order(Command::Require { table: self.inner.id, key_bytes })
     }
 
-    /// Waits until the device has applied all patches that were made before.
+    /// Waits until the device has applied all earlier patches.
     pub fn settle(&self) -> Result<()> {
         self.inner.core.ask(Command::Settled)
     }
 
-    /// Puts another image in the table's place, and returns the version that it makes: the scheme of GAMT's
-    /// two copies. Lookups go on in the old one while the new one is uploaded on a stream of its own; then,
-    /// between two batches, they change over, and the old one's memory is given back when its last batch is
-    /// done. So both take memory for a while. Patches wait until it is there.
+    /// Replaces the table's image, and returns the version: the scheme of GAMT's two copies. Lookups continue
+    /// in the old image while the new one is uploaded on another stream. Then, between two batches, they
+    /// change to the new image, and the old one's memory is freed when its last batch is done. So both take
+    /// memory for a while. Patches wait until the new image is there.
     pub fn replace(&self, image: &Image, make: impl FnOnce(Sections<'_>) -> Programs) -> Result<u64> {
         let mut places = locked(&self.inner.places);
         let uploaded = Uploaded::new(&self.inner.core, image, make)?;
@@ -131,15 +131,15 @@ impl std::fmt::Debug for TableHandle {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Where there is no owner any more there is no table either.
+        // Without an owner there is no table, either.
         drop(self.core.send(Command::Drop(self.id)));
     }
 }
 
-/// An image on the device that isn't a table yet. Dropped, its memory is given back.
+/// An image on the device that is not a table yet. Dropping it frees its memory.
 struct Uploaded {
     core: Arc<Core>,
-    /// Taken out when it becomes a table.
+    /// Taken when it becomes a table.
     copy: Option<u64>,
     places: Places,
     programs: Vec<Program>,
@@ -160,7 +160,7 @@ impl Uploaded {
             places: Places::new(image, at.clone()),
             programs: Vec::new(),
         };
-        // Before the bytes travel: a table that no kernel knows is soon told.
+        // This comes before the upload, so that a table without a kernel fails quickly.
         uploaded.programs = make(Sections(&at))?;
         uploaded.check_programs()?;
         for (&id, &block) in stays.iter().zip(&blocks) {
@@ -184,7 +184,7 @@ impl Uploaded {
         Ok(())
     }
 
-    /// Sends a section in pieces, each through pinned memory that an earlier piece has left.
+    /// Sends a section in pieces, each through pinned memory of an earlier piece.
     fn send(&self, copy: u64, to: DevicePtr, bytes: &[u8]) -> Result<()> {
         let shared = &self.core.shared;
         let mut to = to;

@@ -1,29 +1,29 @@
-//! [`Tuning`]: how many blocks of how many threads suit a kernel, as measured.
+//! [`Tuning`]: the measured best numbers of blocks and threads of kernels.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-/// What a sweep found on a device.
+/// The result of a sweep on a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
-    /// The device's name; it holds for no other.
+    /// The device's name. The result is valid for this device only.
     pub device: String,
-    /// The best of each kernel and size.
+    /// The best launch of each kernel and size.
     pub tuned: Vec<Tuned>,
 }
 
-/// The best blocks and threads of a kernel for batches of about one size.
+/// The best blocks and threads of a kernel for batches of similar size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
     /// The kernel's module.
     pub module: String,
-    /// Its name.
+    /// The kernel's name.
     pub kernel: String,
-    /// Bytes of shared memory of a block: of a kernel that takes what it is given, each size is measured.
+    /// Bytes of shared memory of a block. For a kernel that takes any number, each number is measured.
     #[serde(default)]
     pub shared: u32,
-    /// Batches of about 2 to the power of this.
+    /// The class: batches of about 2 to the power of this.
     pub class: u32,
     /// Blocks of a launch.
     pub blocks: u32,
@@ -33,7 +33,7 @@ pub struct Tuned {
     pub ns: f64,
 }
 
-/// The class of a batch: every fourth size is one.
+/// The class of a batch: the binary logarithm of its size, rounded down and then up to an even number.
 pub(super) const fn class_of(count: usize) -> u32 {
     let log = match count.checked_ilog2() {
         Some(log) => log,
@@ -47,12 +47,12 @@ pub(super) const fn class_of(count: usize) -> u32 {
 pub(super) const SMALLEST: u32 = 8;
 
 impl Tuning {
-    /// Reads what [`save`](Self::save) wrote.
+    /// Reads a file that [`save`](Self::save) wrote.
     pub fn load(path: &Path) -> std::io::Result<Self> {
         Ok(serde_json::from_slice(&std::fs::read(path)?)?)
     }
 
-    /// Writes it as a file.
+    /// Writes the result to a file.
     pub fn save(&self, path: &Path) -> std::io::Result<()> {
         std::fs::write(path, serde_json::to_vec_pretty(self)?)
     }

@@ -1,4 +1,4 @@
-//! [`Writes`]: a patch as the kernel takes it.
+//! [`Writes`]: a patch in the form of the kernel.
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::{Image, Patch, PatchError, SectionId, SectionUsage};
@@ -6,7 +6,7 @@ use wirespeed_image::{Image, Patch, PatchError, SectionId, SectionUsage};
 use super::Result;
 use crate::driver::DevicePtr;
 
-/// `Write` of `kernels/table.cu`: where on the device, and what.
+/// `Write` of `kernels/table.cu`: an address on the device, and a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct DeviceWrite {
@@ -14,7 +14,7 @@ pub(super) struct DeviceWrite {
     pub(super) value: u64,
 }
 
-/// Where a table's sections lie, and what they are made of.
+/// The addresses and element widths of a table's sections.
 #[derive(Debug)]
 pub(super) struct Places {
     sections: Vec<SectionUsage>,
@@ -22,7 +22,7 @@ pub(super) struct Places {
 }
 
 impl Places {
-    /// The sections of an image at these addresses; a section that was left out is at address 0.
+    /// The sections of an image at these addresses. A section that was left out has address 0.
     pub(super) fn new(image: &Image, at: Vec<DevicePtr>) -> Self {
         Self { sections: image.memory_usage(), at }
     }
@@ -33,16 +33,16 @@ impl Places {
     }
 }
 
-/// The writes of one patch or of several, by the width of the element: 1, 2, 4 and 8 bytes.
+/// The writes of one or several patches, by the width of the element: 1, 2, 4 and 8 bytes.
 #[derive(Debug, Default)]
 pub(super) struct Writes {
     by_width: [Vec<DeviceWrite>; 4],
-    /// Whether a location may be there more than once: then its last value counts.
+    /// Whether a location may occur more than once. Then its last value counts.
     is_merged: bool,
 }
 
 impl Writes {
-    /// Finds each write's address, after holding it against its section. O(writes).
+    /// Finds the address of each write, after checking it against its section. O(writes).
     pub(super) fn of(patch: &Patch, places: &Places) -> Result<Self> {
         let mut writes = Self::default();
         for part in patch.writes().chunk_by(|a, b| a.section() == b.section()) {
@@ -65,7 +65,7 @@ impl Writes {
         Ok(writes)
     }
 
-    /// A later patch after this one.
+    /// Appends a later patch.
     pub(super) fn append(&mut self, later: Self) {
         for (to, more) in self.by_width.iter_mut().zip(later.by_width) {
             if to.is_empty() {
@@ -77,13 +77,13 @@ impl Writes {
         self.is_merged = true;
     }
 
-    /// Leaves each location once, with its last value. O(n log n), O(n) for few runs.
+    /// Leaves each location once, with its last value. O(n log n), or O(n) for few runs.
     pub(super) fn settle(&mut self) {
         if !std::mem::take(&mut self.is_merged) {
             return;
         }
         for writes in &mut self.by_width {
-            // Stable, so that the last write to a location is the last of its run.
+            // The sort is stable, so the last write to a location is the last of its run.
             writes.sort_by_key(|write| write.at);
             writes.dedup_by(|later, kept| {
                 let same = later.at == kept.at;
@@ -99,12 +99,12 @@ impl Writes {
         self.by_width.iter().map(Vec::len).sum()
     }
 
-    /// All writes with the bytes of their element, narrow ones first.
+    /// All writes with the bytes of their elements, narrow elements first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u64, DeviceWrite)> {
         self.by_width.iter().zip([1, 2, 4, 8]).flat_map(|(of, bytes)| of.iter().map(move |&w| (bytes, w)))
     }
 
-    /// The writes in pieces of up to `most`: for each its writes by width. All of one launch each.
+    /// The writes in pieces of up to `most` for one launch each. A piece has its writes by width.
     pub(super) fn pieces(&self, most: usize) -> impl Iterator<Item = [&[DeviceWrite]; 4]> {
         (0..self.len()).step_by(most.max(1)).map(move |first| {
             let mut skip = first;

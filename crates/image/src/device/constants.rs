@@ -1,7 +1,7 @@
-//! [`Constants`]: what a kernel's source and an engine have to agree upon.
+//! [`Constants`]: values that a kernel's source and an engine must agree upon.
 
-/// The constants of a kernel's source, each with what an engine has in its place. The sources keep theirs by
-/// namespace; a test of `wirespeed-gpu` holds those against these, each of which must be in the other.
+/// The constants of a kernel's source, with the engine's values. A test of `wirespeed-gpu` compares these
+/// constants with those of the sources, by namespace and both ways.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Constants {
     /// The namespace.
@@ -11,12 +11,12 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// An empty list for a namespace.
+    /// Makes an empty list for a namespace.
     pub const fn of(namespace: &'static str) -> Self {
         Self { namespace, values: Vec::new() }
     }
 
-    /// The list with one more at its end. Panics where the value is negative.
+    /// Adds a constant at the end. Panics if the value is negative.
     #[must_use]
     pub fn with(mut self, name: &'static str, value: impl TryInto<u64>) -> Self {
         let Ok(value) = value.try_into() else { panic!("{name} is negative") };

@@ -1,4 +1,4 @@
-//! What a device runs to look up in a table: plain data, which an engine gives and a driver takes.
+//! Programs that a device runs to look up in a table: plain data, which an engine gives and a driver takes.
 //!
 //! ```text
 //! table ──kernels────►  Stem       every kernel that there may be for such tables
@@ -6,9 +6,9 @@
 //!       ──programs───►  Program    those for this one: a stem, the argument, shared memory, bytes of a result
 //! ```
 //!
-//! An image goes to the device as it is. A program is the name of a kernel and its argument, a plain struct
-//! of the kernel's source that holds where the sections lie. What keys are is the kernel's affair: here they
-//! are bytes.
+//! An image is copied to the device without changes. A program is the name of a kernel and the kernel's
+//! argument, a plain struct of the kernel's source with the addresses of the sections. Only the kernel knows
+//! its keys: for this module keys are bytes.
 
 mod constants;
 mod error;
@@ -29,7 +29,7 @@ pub use sections::{DevicePtr, Sections};
 pub struct Program {
     /// The kernel's module and its name there without the kind of its keys ([`Kind`]).
     pub stem: Stem,
-    /// Its second argument; the first is the batch.
+    /// The kernel's second argument; the first is the batch.
     pub table: Vec<u8>,
     /// Bytes of shared memory of a block.
     pub shared: u32,
@@ -38,44 +38,45 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program whose table is that plain struct.
+    /// Makes a program with this plain struct as the argument.
     pub fn new(stem: Stem, table: &impl NoUninit, result_bytes: usize) -> Self {
         Self { stem, table: bytes_of(table).to_vec(), shared: 0, result_bytes }
     }
 
-    /// The program with so much shared memory a block.
+    /// Sets the bytes of shared memory of a block.
     #[must_use]
     pub fn with_shared(mut self, bytes: u32) -> Self {
         self.shared = bytes;
         self
     }
 
-    /// The kernel for keys of so many bytes, or of that kind.
+    /// The kernel for keys of this kind, or of this number of bytes.
     pub fn kernel(&self, kind: impl Into<Kind>) -> Kernel {
         self.stem.kernel(kind)
     }
 }
 
-/// What looks up in a table; or why nothing does.
+/// Programs that look up in a table, or the reason why there are none.
 pub type Programs = Result<Vec<Program>, Unsupported>;
 
 /// A table that kernels look up in.
 pub trait OnDevice: Table {
-    /// Every kernel that programs of such tables have, whatever a table's shape.
+    /// Every kernel that programs of such tables may use, for tables of any shape.
     fn kernels() -> Vec<Stem>;
 
     /// The constants that the kernels' sources share with the layout of such tables.
     fn constants() -> Vec<Constants>;
 
-    /// The programs that look up in this table when its sections lie there: all give the same results. The
-    /// first is for large batches; further ones may suit small ones better, as they stage nothing.
+    /// The programs that look up in this table when its sections lie at these addresses. All give equal
+    /// results. The first is for large batches. Later ones stage nothing, which may suit small batches
+    /// better.
     ///
-    /// [`Unsupported`] where no kernel knows this shape of the table.
+    /// [`Unsupported`] if no kernel knows this shape of the table.
     fn programs(&self, sections: Sections<'_>) -> Programs;
 
-    /// A program with one of [`kernels`](Self::kernels), whose table is that plain struct; [`Unsupported`]
-    /// for any other stem. Engines make theirs by this alone, so that none asks for a kernel that it doesn't
-    /// list.
+    /// Makes a program of one of [`kernels`](Self::kernels), with this plain struct as the argument.
+    /// [`Unsupported`] for any other stem. Engines make all programs by this function, so that no engine asks
+    /// for a kernel that it does not list.
     fn program(stem: Stem, table: &impl NoUninit, result_bytes: usize) -> Result<Program, Unsupported> {
         match Self::kernels().contains(&stem) {
             true => Ok(Program::new(stem, table, result_bytes)),

@@ -1,22 +1,23 @@
-//! Names of kernels: [`Stem`], what an engine says of them; [`Kind`], what keys say; [`Kernel`], both.
+//! Names of kernels: [`Stem`], the part that an engine gives; [`Kind`], the part that keys give; [`Kernel`],
+//! both.
 //!
 //! ```text
 //! fold_v4_i2_w1_k4     module fold     stem fold_v4_i2_w1     keys of 4 bytes
 //! quilt_t10            module quilt    stem quilt             tuples of 10 words
 //! ```
 //!
-//! A name is put together of parts that say what the kernel was compiled for. The kernels' sources put theirs
-//! together in the same order, and a test of `wirespeed-gpu` holds all that can be asked for against all that
-//! there are.
+//! A name is composed of parts that say what the kernel was compiled for. The kernels' sources compose names
+//! in the same order. A test of `wirespeed-gpu` compares all names that engines can ask for with all names of
+//! the sources.
 
 use std::fmt;
 
 use super::error::Unsupported;
 
-/// Most parts of a stem after its module.
+/// The most parts of a stem after its module.
 const MOST_PARTS: usize = 4;
 
-/// Bytes of what a kernel was compiled for: elements, numbers of chunks, results.
+/// Bytes of elements, chunk numbers or results that a kernel was compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Width {
     /// One byte.
@@ -31,7 +32,7 @@ impl Width {
     /// All widths, the narrowest first.
     pub const ALL: [Self; 3] = [Self::One, Self::Two, Self::Four];
 
-    /// The width of so many bytes; [`Unsupported`] for any but 1, 2 and 4.
+    /// The width of a number of bytes. [`Unsupported`] for any number except 1, 2 and 4.
     pub fn of(bytes: usize) -> Result<Self, Unsupported> {
         let of = |width: &Self| width.bytes() == bytes;
         let width = Self::ALL.into_iter().find(of);
@@ -55,7 +56,7 @@ enum Part {
     Width(char, Width),
 }
 
-/// A kernel's name but for the kind of its keys, and the module that it is in.
+/// A kernel's name without the kind of its keys, and the kernel's module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Stem {
     module: &'static str,
@@ -63,18 +64,18 @@ pub struct Stem {
 }
 
 impl Stem {
-    /// The stem of the kernels of a module, which begin with its name.
+    /// Makes the stem of a module's kernels. It begins with the module's name.
     pub const fn of(module: &'static str) -> Self {
         Self { module, parts: [None; MOST_PARTS] }
     }
 
-    /// The stem with a word at its end, such as `staged`. Panics after four parts.
+    /// Adds a word at the end, such as `staged`. Panics after four parts.
     #[must_use]
     pub const fn word(self, word: &'static str) -> Self {
         self.with(Part::Word(word))
     }
 
-    /// The stem with a letter and a width at its end, such as `w2`. Panics after four parts.
+    /// Adds a letter and a width at the end, such as `w2`. Panics after four parts.
     #[must_use]
     pub const fn width(self, letter: char, width: Width) -> Self {
         self.with(Part::Width(letter, width))
@@ -94,7 +95,7 @@ impl Stem {
         self.module
     }
 
-    /// The kernel for keys of so many bytes, or of that kind.
+    /// The kernel for keys of this kind, or of this number of bytes.
     pub fn kernel(&self, kind: impl Into<Kind>) -> Kernel {
         Kernel { module: self.module, name: format!("{self}_{}", kind.into()) }
     }
@@ -110,12 +111,12 @@ impl fmt::Display for Stem {
     }
 }
 
-/// What kernels take for keys: the end of their name.
+/// The keys of a kernel: the end of its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// Each of so many bytes (`k4`).
+    /// Keys of this number of bytes each (`k4`).
     Bytes(usize),
-    /// Keys of any length, which lie as the kernel of that name has it (`packed`).
+    /// Keys of any length, in the layout of the kernels with this name (`packed`).
     Named(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! [`Sections`]: where an image lies on a device.
+//! [`Sections`]: the addresses of an image's sections on a device.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -10,14 +10,14 @@ use crate::section::SectionId;
 pub struct DevicePtr(pub u64);
 
 impl DevicePtr {
-    /// The address so many bytes further on.
+    /// The address `bytes` bytes further on.
     #[must_use]
     pub const fn plus(self, bytes: u64) -> Self {
         Self(self.0 + bytes)
     }
 }
 
-/// Where the sections of an image lie on a device, in the image's order.
+/// The addresses of an image's sections on a device, in the image's order.
 #[derive(Clone, Copy, Debug)]
 pub struct Sections<'a>(pub &'a [DevicePtr]);
 

@@ -1,12 +1,12 @@
-//! Attachments: sections of bytes that belong to a table and are not looked up in.
+//! Attachments: sections of bytes that belong to a table and that lookups don't use.
 
 use super::{Image, ImageBuilder, range};
 use crate::error::ImageError;
 use crate::format::{SectionEntry, unpack_name};
 
 impl Image {
-    /// The image with one more section of bytes after its own: something that belongs to a table but is not
-    /// looked up in, such as the names of its results. A full copy. Panics where the name is taken.
+    /// Copies the image and adds a section of bytes after its own: data that belongs to a table but is not
+    /// looked up in, such as the names of its results. Panics if the name is taken.
     pub fn with_attachment(&self, name: &str, bytes: &[u8]) -> Result<Self, ImageError> {
         let mut image = self.copied(|_| true, |builder| builder.section::<u8>(name, bytes.len() as u64))?;
         if let Some(last) = image.directory.last() {
@@ -16,18 +16,18 @@ impl Image {
         Ok(image)
     }
 
-    /// The image without the attachments of some names, whether they are there or not. A full copy.
+    /// Copies the image without the attachments of these names, if there are any.
     pub fn without_attachments(&self, names: &[&str]) -> Result<Self, ImageError> {
         self.copied(|name| !names.contains(&name), |builder| builder)
     }
 
-    /// The bytes of an attachment; `None` where there is none of that name.
+    /// The bytes of an attachment. `None` if there is none with this name.
     pub fn attachment(&self, name: &str) -> Option<&[u8]> {
         let id = self.find(name)?;
         (self.width(id) == Some(1)).then(|| self.section::<u8>(id))
     }
 
-    /// The sections whose names are to stay, in their order, and room for more after them.
+    /// Copies the sections whose names are kept, in order. `more` adds sections after them.
     fn copied(
         &self,
         stays: impl Fn(&str) -> bool,

@@ -1,4 +1,4 @@
-//! [`ImageBuilder`]: the sections of an image to be, and their memory once all are known.
+//! [`ImageBuilder`]: collects the sections of an image, and then allocates them together.
 
 use std::io::Write as _;
 
@@ -8,7 +8,7 @@ use crate::format::{
     Header, MAGIC, MAX_SECTIONS, NAME, SectionEntry, VERSION, data_start, extent, pack_name,
 };
 
-/// Sections first, then memory: [`build`](Self::build) takes it all at once, zeroed.
+/// Collects sections; [`build`](Self::build) then allocates all of them at once, zeroed.
 #[derive(Clone, Debug)]
 pub struct ImageBuilder {
     kind: [u8; NAME],
@@ -17,12 +17,12 @@ pub struct ImageBuilder {
 }
 
 impl ImageBuilder {
-    /// An image without sections, of an engine's kind and layout version.
+    /// Starts an image without sections, with an engine's kind and layout version.
     pub fn new(kind: &str, layout: u32) -> Self {
         Self { kind: pack_name(kind), layout, directory: Vec::new() }
     }
 
-    /// Adds a section of `len` elements of type `T`; ids are given in order from 0.
+    /// Adds a section of `len` elements of type `T`. Sections get ids in order from 0.
     #[must_use]
     pub fn section<T: Element>(self, name: &str, len: u64) -> Self {
         self.section_of_width(name, size_of::<T>(), len)
@@ -41,7 +41,7 @@ impl ImageBuilder {
         self
     }
 
-    /// The image, all zero, unless it would take more than `cap` bytes.
+    /// Makes the image, all zero. Fails if it would take more than `cap` bytes.
     pub fn build(mut self, cap: Option<u64>) -> Result<Image, ImageError> {
         let cap = cap.unwrap_or(u64::MAX);
         let mut length = data_start(self.directory.len());

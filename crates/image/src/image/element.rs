@@ -1,8 +1,8 @@
-//! [`Element`]: what sections are made of.
+//! [`Element`]: the element types of sections.
 
 use bytemuck::Pod;
 
-/// An unsigned integer that a section can be made of.
+/// An unsigned integer type of a section's elements.
 pub trait Element: Pod + Ord + Into<u64> + TryFrom<u64> + Send + Sync {}
 
 impl Element for u8 {}
@@ -10,7 +10,7 @@ impl Element for u16 {}
 impl Element for u32 {}
 impl Element for u64 {}
 
-/// An element of a section that lookups read, as the integer it is: these are of 32 bits at most.
+/// Converts an element that lookups read to an integer of 32 bits. Wider values don't occur.
 #[inline]
 #[allow(clippy::cast_possible_truncation)]
 pub fn number<T: Element>(element: T) -> u32 {
@@ -18,7 +18,7 @@ pub fn number<T: Element>(element: T) -> u32 {
     wide as u32
 }
 
-/// The narrowest element that holds a value, in bytes: for
+/// The bytes of the narrowest element that holds a value, for
 /// [`ImageBuilder::section_of_width`](super::ImageBuilder::section_of_width).
 pub const fn width_for(value: u64) -> usize {
     match value {

@@ -1,5 +1,5 @@
-//! Images as files: written beside the old one and put in its place, read or mapped, and checked before
-//! anything else sees them.
+//! Images as files. A new file is written beside the old one and then renamed. Files are read or mapped, and
+//! checked before anything else uses them.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,8 +11,7 @@ use crate::format::{Header, parse};
 use crate::storage::Storage;
 
 impl Image {
-    /// Writes the image as a file, beside the old one and then in its place, so that no reader sees a part of
-    /// it.
+    /// Writes the image to a temporary file and renames it to `path`, so that no reader sees a part of it.
     pub fn save(&self, path: &Path) -> Result<(), ImageError> {
         let mut part = path.as_os_str().to_owned();
         part.push(format!(".part-{}", std::process::id()));
@@ -41,7 +40,7 @@ impl Image {
         to.write_all(&bytes[size_of::<Header>()..])
     }
 
-    /// Reads a file into memory of our own, huge pages where there are, and checks it.
+    /// Reads a file into memory, huge pages if possible, and checks it.
     pub fn open(path: &Path) -> Result<Self, ImageError> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -53,7 +52,7 @@ impl Image {
         Self::adopt(storage)
     }
 
-    /// Reads an image from bytes, by copying them, and checks it.
+    /// Copies an image from bytes, and checks it.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, ImageError> {
         parse(bytes)?;
         let mut storage = zeroed(bytes.len() as u64)?;
@@ -61,26 +60,26 @@ impl Image {
         Self::adopt(storage)
     }
 
-    /// Maps a file and checks it; nothing is copied. Lookups then go through the small pages of the file
-    /// cache: [`open`](Self::open) costs a copy once and is faster after it.
+    /// Maps a file without a copy, and checks it. Lookups then use the small pages of the file cache:
+    /// [`open`](Self::open) costs one copy, and its lookups are faster.
     ///
     /// # Safety
-    /// Nobody may write to the file or shorten it while the image lives: what was checked must stay true. A
-    /// lookup in a part that a file was shortened by ends the process (`SIGBUS`), one in a part that was
-    /// written to may read outside of the image. To put another file in its place by renaming, as
-    /// [`save`](Self::save) does, is safe: the old one stays while it is mapped. Who can't promise that
-    /// [opens](Self::open) the file, as the façade does throughout.
+    /// Nobody may write to the file or shorten it while the image lives, because the check must stay valid. A
+    /// lookup in a part that was cut off ends the process (`SIGBUS`). A lookup in a part that was written to
+    /// may read outside of the image. Renaming another file to this path, as [`save`](Self::save) does, is
+    /// safe: the old file stays while it is mapped. If you can't promise this, [open](Self::open) the file,
+    /// as the façade always does.
     #[allow(unsafe_code)]
     pub unsafe fn map(path: &Path) -> Result<Self, ImageError> {
         let mut file = File::open(path)?;
         if file.metadata()?.len() < size_of::<Header>() as u64 {
             return Self::check_short(&mut file);
         }
-        // SAFETY: our caller promises what `Storage::map` asks for.
+        // SAFETY: the caller promises what `Storage::map` asks for.
         Self::adopt(unsafe { Storage::map(&file) }?)
     }
 
-    /// The error for a file that is too short to hold a header.
+    /// Returns the error for a file that is too short for a header.
     fn check_short(file: &mut File) -> Result<Self, ImageError> {
         let mut bytes = Vec::new();
         file.take(size_of::<Header>() as u64).read_to_end(&mut bytes)?;

@@ -1,4 +1,4 @@
-//! `build`: a table compiled to an image file.
+//! `build`: compiles a table to an image file.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -20,7 +20,7 @@ use crate::number::counted;
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::tables;
 
-/// Compiles a table to an image file, which `lookup` and `replay` take with --image and start at once.
+/// Compiles a table to an image file. lookup and replay open it with --image, without compiling
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -28,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     fib: OsString,
 
-    /// File that the image goes to. One that is there is replaced, whole or not at all
+    /// Output file. An existing file is replaced completely or not at all
     #[arg(short, long, value_name = "IMG")]
     output: PathBuf,
 
@@ -55,7 +55,7 @@ Examples:
   lookupctl replay --image fib.img --trace capture.pcap
   lookupctl lookup --image fib.img 192.0.2.1
 
-An image holds the compiled table of one family, what its next hops are called, and its prefixes: lookup and replay \
+An image holds the compiled table of one family, its prefixes, and the texts of its next hops: lookup and replay \
 need nothing else.";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
@@ -80,7 +80,7 @@ fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<ImageReport<Route
     Ok(ImageReport::new(&options.output, &compiled, &image, entries, routes))
 }
 
-/// What was compiled.
+/// The routes that were compiled.
 #[derive(Debug, Serialize)]
 struct Routes {
     family: u8,

@@ -1,4 +1,4 @@
-//! `completions`: a script that teaches a shell the verbs and options.
+//! `completions`: writes a completion script for a shell.
 
 use anyhow::Result;
 use clap::{Args, CommandFactory};
@@ -24,7 +24,7 @@ Examples:
   source <(lookupctl completions bash)";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    // Into memory first: the generator panics where its writer fails, as a closed pipe does.
+    // The script is written to memory first: the generator panics if its writer fails, as a closed pipe does.
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Arguments::command(), "lookupctl", &mut script);
     let mut output = Output::new();

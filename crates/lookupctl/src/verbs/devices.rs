@@ -1,4 +1,4 @@
-//! `devices`: what GPUs there are, or why none is usable and what to do.
+//! `devices`: lists the GPUs, or says why none is usable and what to do.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ Examples:
   lookupctl devices
   lookupctl devices --json
 
-Ends with 0 where a GPU is usable, and on a machine that has no GPU or no driver for one; with 1 where there are a driver and GPUs, and \
+The exit status is 0 if a GPU is usable, or if the machine has no GPU or no driver; it is 1 if there are a driver and GPUs, and \
 none is usable.";
 
 /// A GPU and whether the kernels run on it.
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             }
         }
         Err(why) => {
-            // A machine without a GPU is a healthy one.
+            // A machine without a GPU is in order.
             is_well = matches!(why, GpuError::NoDriver | GpuError::NoDevice);
             match options.json {
                 true => output.json(&NoReport { usable: false, why_not: why.to_string() })?,

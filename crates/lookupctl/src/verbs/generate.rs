@@ -1,4 +1,4 @@
-//! `gen`: seeded synthetic tables, traces and updates of realistic shape.
+//! `gen`: generates synthetic tables, traces and updates of realistic shape from a seed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -21,8 +21,8 @@ use crate::output::Output;
 use crate::source::{FamilyArgument, ReadArguments, format_parser};
 use crate::trace;
 
-/// Makes synthetic tables, traces and updates of realistic shape; equal options make equal data, always and
-/// everywhere.
+/// Generates synthetic tables, traces and updates of realistic shape; equal options give equal data on every
+/// machine
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, subcommand_required = true)]
 pub(crate) struct Options {
@@ -44,14 +44,14 @@ Examples:
   lookupctl gen trace --fib full.txt --kind zipf:1.1 --to bin -o popular.bin
   lookupctl gen updates --fib full.txt --count 100k > updates.txt";
 
-/// A table with today's distribution of lengths, density, nesting and next hops.
+/// A table with today's distribution of lengths, density, nesting and next hops
 #[derive(Debug, Args)]
 struct FibOptions {
     /// Address family, 4 or 6
     #[arg(long, value_name = "4|6", default_value = "4", value_parser = family::parse)]
     family: Family,
 
-    /// Number of prefixes; by default as many as today's full table
+    /// Number of prefixes. The default is the size of today's full table
     #[arg(long, alias = "prefixes", value_name = "N", value_parser = parse_positive)]
     count: Option<usize>,
 
@@ -67,10 +67,10 @@ struct FibOptions {
     common: Common,
 }
 
-/// Addresses to look up in a table.
+/// Addresses to look up in a table
 #[derive(Debug, Args)]
 struct TraceOptions {
-    /// random (all over the space), prefix (a prefix at random, then an address inside), zipf:SKEW (prefixes
+    /// random (all over the address space), prefix (an address inside a random prefix), zipf:SKEW (prefixes
     /// by popularity) or deepest (the addresses that take most steps)
     #[arg(long, default_value = "prefix")]
     kind: TraceKind,
@@ -79,7 +79,7 @@ struct TraceOptions {
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
     count: usize,
 
-    /// One address a line, or 4 or 16 bytes each in network order
+    /// Format: one address on each line, or 4 or 16 bytes each in network order
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     to: TraceFormat,
 
@@ -95,14 +95,14 @@ enum TraceFormat {
     Bin,
 }
 
-/// Updates of a table, with times, mixed as in the real stream.
+/// Updates of a table, with times, mixed as in the real stream
 #[derive(Debug, Args)]
 struct UpdatesOptions {
     /// Number of updates
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
     count: usize,
 
-    /// Updates a second, for the times; by default the average of the real stream
+    /// Updates a second, for the times. The default is the average of the real stream
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     rate: Option<usize>,
 
@@ -116,10 +116,10 @@ struct UpdatesOptions {
     common: Common,
 }
 
-/// The table that a trace or updates are made for.
+/// The table that a trace or updates are generated for.
 #[derive(Debug, Args)]
 struct TableArguments {
-    /// The table; - is standard input; by default the one that gen fib makes from the same seed
+    /// The table; - is standard input. The default is the table that gen fib generates from the same seed
     #[arg(long, value_name = "FILE")]
     fib: Option<OsString>,
 
@@ -135,7 +135,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Where it goes; by default standard output
+    /// Output file. The default is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -208,7 +208,7 @@ impl UpdatesOptions {
     }
 }
 
-/// A mix of updates for a table as in the real stream, with the table's own next hops.
+/// The mix of updates for a table as in the real stream, with the table's own next hops.
 pub(crate) fn update_spec<A: InFib>(fib: &Fib, seed: u64) -> UpdateSpec {
     let next_hops = u32::try_from(fib.next_hops.len()).unwrap_or(u32::MAX).max(1);
     UpdateSpec { next_hops, seed, ..UpdateSpec::real(A::FAMILY) }
@@ -242,7 +242,7 @@ impl Common {
         self.seed
     }
 
-    /// Writes to where it goes.
+    /// Writes to the output.
     pub(crate) fn write(&self, write: impl FnMut(&mut dyn Write) -> Result<()>) -> Result<()> {
         Self::write_to(self.output.as_deref(), write)
     }

@@ -28,7 +28,7 @@ fn a_list_of_prefixes_is_a_table_of_members() {
     assert_eq!(line, "1.0.0.9  1.0.0.0/24  member\n");
     // It is the one or the other.
     folder.write("mixed", "1.0.0.0/24\n1.0.4.0/22 192.0.2.1\n");
-    folder.run("info mixed").refused(&["mixed:2: a next hop, where the lines before it have none"]);
+    folder.run("info mixed").refused(&["mixed:2: a next hop, but the lines before have none"]);
     folder.write("mixed", "1.0.0.0/24 192.0.2.1\n1.0.4.0/22\n");
     folder.run("info mixed").refused(&["mixed:2: next hop missing"]);
 }

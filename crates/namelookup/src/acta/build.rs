@@ -1,8 +1,8 @@
-//! [`Acta`]: from the names to the buckets.
+//! [`Acta`]: compiles names to buckets.
 //!
-//! Nodes with children get states, in order of their ids; components are hashed on all threads, and placed
-//! one after the other, in order of the nodes' ids too, with their buckets fetched ahead. The same names and
-//! seed make the same image, byte for byte.
+//! Nodes with children get states, in order of their ids. Components are hashed on all threads, and then
+//! placed one after the other, also in order of ids, with prefetched buckets. Equal names and seeds give
+//! equal images, byte for byte.
 
 use rayon::prelude::*;
 use wirespeed_image::{Patch, Table};
@@ -19,17 +19,17 @@ use crate::domain::NameDomain;
 use crate::fetch::prefetch;
 use crate::table::{NameTable, Node, NodeId};
 
-/// How full the buckets are after building: their bytes for entries, in hundredths.
+/// The fill of buckets after a build: bytes of entries, in hundredths of the room.
 const FILL: u64 = 84;
 /// The fewest buckets, so that small tables have head room too.
 const FEWEST: u64 = 16;
-/// How often placing is tried.
+/// The number of attempts to place all nodes.
 const ATTEMPTS: u64 = 12;
-/// The least bytes that entries take in a bucket, by classes that are placed one after the other.
+/// The least bytes of an entry in each class; classes are placed one after the other.
 const CLASSES: [usize; 2] = [ROOM / 2 + 1, 0];
 /// Nodes that are hashed at once.
 const PART: usize = 1 << 16;
-/// How many nodes ahead buckets are fetched.
+/// The distance, in nodes, of prefetches of buckets.
 const AHEAD: usize = 12;
 
 /// The control plane of ACTA.
@@ -71,7 +71,7 @@ impl Engine<NameDomain> for Acta {
                 let table = engine.table(names, options)?;
                 return Ok((engine, table));
             }
-            // Another seed first, as names may have been chosen for this one.
+            // Another seed is tried first, because someone may have chosen the names for this seed.
             buckets += buckets * attempt / 20 + attempt;
         }
         let (what, found) = ("attempts to place the names with ever more room", ATTEMPTS + 1);
@@ -89,7 +89,7 @@ impl Engine<NameDomain> for Acta {
 }
 
 impl Acta {
-    /// The state of the root and its result, as `head` has them.
+    /// The state and the result of the root, in the form of `head`.
     pub(super) fn root(&self, names: &NameTable) -> [u64; 2] {
         let state = self.states.of(NodeId::ROOT).map_or(NO_STATE, |State(state)| u64::from(state));
         [state, u64::from(names.root().result())]
@@ -98,7 +98,7 @@ impl Acta {
     fn table(&mut self, names: &NameTable, options: &BuildOptions) -> Result<ActaTable, BuildError> {
         self.states.reserve(names.id_bound() * options.head_room as usize / 100);
         let long = self.form.long.words().len();
-        // Of names that come more may be long than of those that are there.
+        // New names may be longer than the present ones.
         let least = if options.tight { 64 } else { long / 8 + 1024 };
         let capacity = long + least + long * options.head_room as usize / 50;
         self.form.long.bound(capacity);
@@ -119,7 +119,7 @@ impl Acta {
     }
 }
 
-/// Bytes of the narrowest results that hold this one.
+/// Bytes of the narrowest results that hold this result.
 pub(super) const fn bytes_of(result: u32) -> usize {
     match result {
         0..=0xff => 1,
@@ -129,7 +129,7 @@ pub(super) const fn bytes_of(result: u32) -> usize {
     }
 }
 
-/// How much there is to place.
+/// The amounts to place.
 #[derive(Clone, Copy, Debug, Default)]
 struct Census {
     entries: u64,
@@ -137,7 +137,7 @@ struct Census {
     ending: u64,
     /// Bytes of components in the buckets.
     components: u64,
-    /// Entries of which no two, and no three, fit into a bucket together, whatever else they hold.
+    /// Entries of which no two, or no three, fit into a bucket together.
     wide: u64,
     middling: u64,
 }
@@ -183,8 +183,8 @@ impl Census {
         }
     }
 
-    /// How many buckets to try. With two choices and room for one entry a bucket half of the buckets can be
-    /// filled, with room for two about 0.9 of them.
+    /// The number of buckets to try. With two choices and room for one entry in a bucket, half of the buckets
+    /// can be filled; with room for two about 0.9 of them.
     fn buckets(self, width: usize, head_room: u32) -> u64 {
         let headers = HEADER_BYTES as u64 * self.entries;
         let gives = STATE_BYTES as u64 * self.leading + width as u64 * self.ending;
@@ -197,7 +197,7 @@ impl Census {
     }
 }
 
-/// Places all nodes, the largest first: small ones fit into what these leave.
+/// Places all nodes, the largest first, so that small ones fit into the remaining room.
 fn place(names: &NameTable, form: &mut Form, states: &OfNodes) -> Result<(), Full> {
     let (seeds, count, width, ids) = (form.seeds, form.count(), form.width, names.id_bound());
     let hashed = |part: usize| {
@@ -235,7 +235,7 @@ fn place_part(
     Ok(())
 }
 
-/// What a node's transition gives.
+/// The result and the state of a node's transition.
 pub(super) fn gives(node: Node<'_>, states: &OfNodes) -> Gives {
     Gives { state: states.of(node.id()), result: node.result() }
 }

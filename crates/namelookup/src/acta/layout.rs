@@ -1,7 +1,7 @@
 //! The sections of ACTA and what their elements say.
 //!
-//! Nodes of the trie of components that have children are *states*; every node but the root is a *transition*
-//! of its parent, and lies in one of two buckets, which are the sum of the parent's state and of the
+//! Nodes of the component trie with children are *states*. Every node except the root is a *transition* of
+//! its parent, and lies in one of two buckets. Their numbers are sums of the parent's state and of the
 //! component's hash.
 //!
 //! ```text
@@ -18,10 +18,10 @@
 //! head     u64        B, w, seeds, root's state and result: see `B_AT` and so on
 //! ```
 //!
-//! A state is u32: its base below, which is less than B, its turn in the high four bits. No two states are
-//! equal, and `bucket = base + r mod B` with `r` of the component's hash; so bucket, choice, turn and
-//! component say which transition it is, and nobody has to store whose it is. Results take `w` bytes, 1 to 4,
-//! by the largest. All integers are little-endian.
+//! A state is a u32: its base, which is less than B, in the low bits, and its turn in the high four bits. No
+//! two states are equal. `bucket = base + r mod B`, with `r` from the component's hash. So bucket, choice,
+//! turn and component determine the transition, and its parent need not be stored. Results take `w` bytes, 1
+//! to 4, by the largest result. All integers are little-endian.
 
 use rayon::prelude::*;
 use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, Patch, PatchError, SectionId, Table, Write};
@@ -34,7 +34,7 @@ use crate::fetch::prefetch;
 pub const BUCKETS: SectionId = SectionId(0);
 /// The bytes of long components.
 pub const LONG: SectionId = SectionId(1);
-/// What holds for all.
+/// The parameters of the table.
 pub const HEAD: SectionId = SectionId(2);
 
 /// Elements of a bucket.
@@ -92,7 +92,7 @@ pub const NO_STATE: u64 = u64::MAX;
 /// How many writes of a patch ahead buckets are fetched.
 const AHEAD: usize = 64;
 
-/// A state: which node with children.
+/// A state: the number of a node with children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State(pub u32);
 
@@ -120,10 +120,10 @@ impl State {
 pub struct Header(pub u16);
 
 impl Header {
-    /// What is compared in a lookup: all but whether it leads and ends.
+    /// The bits that a lookup compares: all except whether the transition leads and ends.
     pub const WANTED: u16 = !(LEADS | ENDS);
 
-    /// What a component's header is in its first choice, but for whether it leads and ends.
+    /// The wanted header of a component in its first choice, without the bits for leading and ending.
     #[inline]
     pub(super) fn wanted(len: usize, turn: u16, tag: u16) -> Self {
         #[allow(clippy::cast_possible_truncation)] // at most `INLINE_MOST`
@@ -131,7 +131,7 @@ impl Header {
         Self(length | turn << TURN_SHIFT | tag << TAG_SHIFT)
     }
 
-    /// Bytes that the component takes in the payload.
+    /// Bytes of the component in the payload.
     #[inline]
     pub fn component_bytes(self) -> usize {
         if self.is_long() { LONG_BYTES } else { usize::from(self.0 & LENGTH_MASK) }
@@ -174,7 +174,7 @@ impl Header {
 #[derive(Clone, Copy, Debug)]
 pub struct Bucket<'b>(pub &'b [u8; BUCKET_BYTES]);
 
-/// An entry of a bucket: its number, header, and where its payload starts and ends.
+/// An entry of a bucket: its number, its header, and the start and end of its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
     /// Its number.
@@ -226,7 +226,7 @@ impl<'b> Bucket<'b> {
         Header(u16::from_le_bytes([self.0[at], self.0[at + 1]]))
     }
 
-    /// The entries. For a bucket that isn't valid they may start below 0: then it ends.
+    /// The entries. In a bucket that is not valid a start may fall below 0; then iteration ends.
     #[inline]
     pub fn slots(self, width: usize) -> impl Iterator<Item = Slot> + use<'b> {
         let mut end = BUCKET_BYTES;
@@ -249,22 +249,22 @@ impl<'b> Bucket<'b> {
         &self.0[slot.start..][..slot.header.component_bytes()]
     }
 
-    /// Where a long component is: its first word and its length.
+    /// The location of a long component: its first word and its length.
     pub fn long(self, slot: Slot) -> (u32, u32) {
         (self.u32_at(slot.start), self.u32_at(slot.start + 4))
     }
 
-    /// The state that a slot leads to; only where it does.
+    /// The state that a slot leads to. Only valid if it leads to one.
     #[inline]
     pub fn state(self, slot: Slot, width: usize) -> State {
         let result = if slot.header.ends() { width } else { 0 };
         State(self.u32_at(slot.end - result - STATE_BYTES))
     }
 
-    /// The result of a slot; only where it has one.
+    /// The result of a slot. Only valid if it has one.
     #[inline]
     pub fn result(self, slot: Slot, width: usize) -> u32 {
-        // From before its first byte, so that nothing past the bucket is read.
+        // It reads from before its first byte, so that nothing past the bucket is read.
         self.u32_at(slot.end.saturating_sub(4)) >> (32 - 8 * width)
     }
 
@@ -274,7 +274,7 @@ impl<'b> Bucket<'b> {
     }
 }
 
-/// What bounds the elements of a table's buckets.
+/// The bounds of the elements in a table's buckets.
 #[derive(Clone, Copy, Debug)]
 struct Limits {
     buckets: u64,
@@ -284,8 +284,8 @@ struct Limits {
 }
 
 impl Limits {
-    /// Whether a lookup may go through a bucket. What an entry holds can't be foreseen, so that hardly
-    /// anything here is a jump.
+    /// Whether a lookup may read a bucket. The content of entries can't be predicted, so the code has almost
+    /// no jumps.
     fn admit(&self, words: &[u64; BUCKET_WORDS]) -> bool {
         let bucket = Bucket::of(words);
         let (mut end, mut bad) = (BUCKET_BYTES, false);
@@ -320,7 +320,7 @@ pub struct ActaTable {
     image: Image,
 }
 
-/// What a lookup reads.
+/// The data that a lookup reads.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'t> {
     /// The buckets.
@@ -329,7 +329,7 @@ pub struct View<'t> {
     pub count: u32,
     /// The bytes of long components.
     pub long: &'t [u8],
-    /// The hash's.
+    /// The seeds of the hash.
     pub seeds: Seeds,
     /// Bytes of a result.
     pub width: usize,
@@ -370,7 +370,7 @@ impl ActaTable {
         }
     }
 
-    /// The head as a patch leaves it.
+    /// The head after a patch.
     fn head_after(&self, patch: &Patch) -> [u64; HEAD_LEN] {
         let mut head = [0; HEAD_LEN];
         head.copy_from_slice(self.image.section::<u64>(HEAD));
@@ -382,7 +382,7 @@ impl ActaTable {
         head
     }
 
-    /// The bound on the elements of buckets under a head that is valid.
+    /// The bounds for elements of buckets, from a valid head.
     fn limits(&self, head: &[u64; HEAD_LEN], results: u64) -> Limits {
         Limits {
             buckets: head[B_AT],
@@ -392,7 +392,7 @@ impl ActaTable {
         }
     }
 
-    /// A word of the first bucket that is not valid of those that a patch writes to, as they are after it.
+    /// A word of the first invalid bucket among those that a patch writes to, in the state after the patch.
     fn bad_bucket(&self, patch: &Patch, limits: &Limits) -> Option<u64> {
         let buckets = self.view().buckets;
         // `Image::check` has seen that they are in memory.
@@ -416,7 +416,7 @@ impl ActaTable {
         touched.find(is_bad).map(|writes| writes[0].value)
     }
 
-    /// A word of the first bucket that is not valid among those that a patch leaves as they are.
+    /// A word of the first invalid bucket among those that a patch does not change.
     fn bad_elsewhere(&self, patch: &Patch, limits: &Limits) -> Option<u64> {
         let buckets = self.view().buckets;
         let is_bad = |(at, bucket): &(usize, &[u64; BUCKET_WORDS])| {
@@ -432,7 +432,7 @@ impl ActaTable {
     }
 }
 
-/// Whether the head fits sections of so many elements, and a largest result.
+/// Whether the head fits sections with this many elements, and a largest result.
 fn admits_head(head: &[u64; HEAD_LEN], buckets: u64, results: u64) -> bool {
     (1..=MOST_BUCKETS).contains(&head[B_AT])
         && head[B_AT] * BUCKET_WORDS as u64 == buckets
@@ -472,7 +472,7 @@ impl Table for ActaTable {
         let table = Self::new(image);
         let limits = table.limits(&head, table.image.results());
         match table.view().buckets.par_iter().position_first(|bucket| !limits.admit(bucket)) {
-            Some(bad) => malformed(format!("bucket {bad} is none")),
+            Some(bad) => malformed(format!("bucket {bad} is not valid")),
             None => Ok(table),
         }
     }
@@ -485,15 +485,15 @@ impl Table for ActaTable {
         &mut self.image
     }
 
-    /// Whether an element may have some value in some table: in a bucket, and in the head, that depends on
-    /// the others, which [`check`](Self::check) sees to.
+    /// Whether an element may have some value in some table. In buckets and in the head validity depends on
+    /// other elements, which [`check`](Self::check) tests.
     fn admits(&self, section: SectionId, _value: u64, _results: u64) -> bool {
         section <= HEAD
     }
 
-    /// Whether a patch leaves the table one: the head, and each bucket that is touched as it is after the
-    /// patch. O(writes); where the width changes or the largest result falls, which no update does, all
-    /// buckets.
+    /// Checks that a patch leaves the table valid: the head, and each changed bucket in its state after the
+    /// patch. O(writes). If the width changes or the largest result falls, which no update does, it checks
+    /// all buckets.
     fn check(&self, patch: &Patch) -> Result<(), PatchError> {
         self.image.check(patch)?;
         if let Some(other) = patch.writes().last().filter(|write| write.section() > HEAD) {

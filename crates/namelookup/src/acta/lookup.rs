@@ -1,8 +1,9 @@
-//! Lookups: component by component from the root's state on, until nothing is found or nothing leads on.
+//! Lookups: component by component from the root's state on, until a component is not found or a transition
+//! leads to no state.
 //!
-//! A batch has many names under way, in a ring: at each turn of the ring a name probes the bucket that was
-//! fetched for it a turn ago, and fetches the next one; a name that is through makes place for the next one
-//! of the batch. Names that take many components so hold nobody up.
+//! A batch keeps many names under way, in a ring. At each turn a name probes the bucket that was fetched for
+//! it in the previous turn, and fetches the next one. A name that is finished is replaced by the next name of
+//! the batch, so names with many components hold nobody up.
 
 use wirespeed_table::{Lookup, Step};
 
@@ -19,7 +20,7 @@ use crate::found::Match;
 use crate::name::{Name, SLASH};
 use crate::names::Names;
 
-/// How many names are under way.
+/// The number of names under way.
 pub(super) const UNDER_WAY: usize = 24;
 
 impl Lookup<NameDomain> for ActaTable {
@@ -108,7 +109,7 @@ impl<'t> View<'t> {
         Some((bucket, slot))
     }
 
-    /// What the transition of a state by a component gives.
+    /// The state and result of a state's transition by a component.
     #[cold]
     fn give(&self, state: State, component: &[u8]) -> Given {
         let Some((bucket, slot)) = self.find(state, component) else { return Given::default() };
@@ -148,16 +149,16 @@ impl<'t> View<'t> {
     }
 }
 
-/// What a CPU may have instructions for.
+/// The instructions that depend on the CPU.
 pub(super) trait Probe: Copy {
-    /// The length and hash of the component that starts here, of which there is at least a byte.
+    /// The length and hash of the component that starts here. It has at least one byte.
     fn component(self, view: &View<'_>, rest: &[u8]) -> (usize, Hash);
 
     /// The entry of a bucket that has this header and this component.
     fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot>;
 }
 
-/// Instructions that every CPU has.
+/// The instructions that every CPU has.
 #[derive(Clone, Copy)]
 pub(super) struct Portable;
 
@@ -193,12 +194,12 @@ pub(super) fn component_len(rest: &[u8]) -> usize {
 /// A name under way.
 #[derive(Clone, Copy, Default)]
 struct Lane {
-    /// Where its bytes start and end, and where the component that is looked for does.
+    /// The start and end of its bytes, and of the current component.
     start: u32,
     end: u32,
     from: u32,
     to: u32,
-    /// Which name of the batch.
+    /// The index of the name in the batch.
     number: u32,
     bucket: u32,
     base: u32,
@@ -244,12 +245,13 @@ struct Ring<'b, P, A> {
     /// The next name of the batch.
     next: usize,
     answers: &'b mut [A],
-    /// Where there are names enough for one.
+    /// The memo, if there are enough names.
     memo: Option<Memo>,
 }
 
 impl<P: Probe, A: Answer> Ring<'_, P, A> {
-    /// Puts the next name under way; whether there is one. Names without components are answered at once.
+    /// Puts the next name under way. Returns whether there is one. Names without components are answered at
+    /// once.
     #[inline(always)]
     fn enter(&mut self, lane: &mut Lane) -> bool {
         let ends = self.names.ends();
@@ -272,8 +274,8 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
         false
     }
 
-    /// Looks for the first component of a name, or for the second where the first is known; whether anything
-    /// is to be looked for.
+    /// Looks for the first component of a name, or for the second if the first is known. Returns whether a
+    /// lookup is necessary.
     #[inline(always)]
     fn start(&mut self, lane: &mut Lane) -> bool {
         let first = lane.start + 1;
@@ -308,7 +310,7 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
         false
     }
 
-    /// Looks for the component that starts at `from` in a state: fetches its bucket.
+    /// Looks for the component that starts at `from` in a state: prefetches its bucket.
     #[inline(always)]
     fn ask(&mut self, lane: &mut Lane, from: u32, state: State) {
         let rest = &self.names.bytes()[from as usize..lane.end as usize];
@@ -330,7 +332,7 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
         prefetch(self.view.buckets, lane.bucket as usize);
     }
 
-    /// Probes the bucket that was fetched; whether the name goes on.
+    /// Probes the prefetched bucket. Returns whether the name continues.
     #[inline(always)]
     fn turn(&mut self, lane: &mut Lane) -> bool {
         let bucket = self.view.bucket(lane.bucket);
@@ -354,7 +356,7 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
     }
 }
 
-/// A lookup that says what it reads.
+/// A lookup that records its reads.
 struct Explained<'t> {
     view: View<'t>,
     steps: Vec<Step>,

@@ -1,21 +1,21 @@
 //! A memo of first components, for one batch.
 //!
-//! Many names share few first components (the top-level domains, or the roots of a name space),
-//! and what the root's transition by one of them gives is the same all over a batch. So short ones that were
-//! probed once are looked up in a small array, by their bytes as one word, without a hash, a probe or a wait.
-//! It is exact: the word is the component.
+//! Many names share few first components (the top-level domains, or the roots of a name space), and the
+//! root's transitions are the same during a batch. So short first components that were probed once are looked
+//! up in a small array, by their bytes as one word, without a hash, a probe or a wait. The memo is exact: the
+//! word is the component.
 
 use crate::name::SLASH;
 
-/// Places of a memo.
+/// Elements of a memo.
 const PLACES: usize = 256;
-/// Fewer names are looked up without.
+/// The fewest names for which a memo is used.
 pub(super) const FEWEST: usize = 64;
 /// Spreads words over the places.
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
 const ONES: u64 = u64::MAX / 0xff;
 
-/// A first component of 1 to 7 bytes, as a word: its bytes, and a slash behind them, which no component has.
+/// A first component of 1 to 7 bytes, as a word: its bytes, followed by a slash, which no component has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Short {
     word: u64,
@@ -23,7 +23,7 @@ pub(super) struct Short {
 }
 
 impl Short {
-    /// The component that these bytes start with, where it is short and a slash follows within eight bytes.
+    /// The first component of these bytes, if it is short and a slash follows within eight bytes.
     #[inline(always)]
     pub(super) fn of(rest: &[u8]) -> Option<Self> {
         let word = u64::from_le_bytes(*rest.first_chunk()?);
@@ -41,13 +41,13 @@ impl Short {
     }
 }
 
-/// What the root's transition by a component gives.
+/// The state and result of the root's transition by a component.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Given {
-    /// Where it leads, where it does.
+    /// The state that it leads to, if it leads to one.
     pub(super) state: u32,
     pub(super) leads: bool,
-    /// The result, 0 where it is no entry.
+    /// The result, or 0 if it is no entry.
     pub(super) result: u32,
 }
 
@@ -59,14 +59,14 @@ impl Memo {
         Self([(0, Given { state: 0, leads: false, result: 0 }); PLACES])
     }
 
-    /// What is known of a component.
+    /// The known transition of a component.
     #[inline(always)]
     pub(super) fn get(&self, short: Short) -> Option<Given> {
         let (word, given) = self.0[short.place()];
         (word == short.word).then_some(given)
     }
 
-    /// Remembers what was found out, in place of what was there.
+    /// Stores a transition, in place of the old one.
     #[inline(always)]
     pub(super) fn set(&mut self, short: Short, given: Given) {
         self.0[short.place()] = (short.word, given);

@@ -1,13 +1,13 @@
-//! ACTA, the aligned component transition array: the engine of our own.
+//! ACTA, the aligned component transition array: our own engine.
 //!
-//! The paper's aligned transition array (MATA, section 4) takes characters, or a few at a time, and checks a
-//! transition by the input that is stored with it. Here the input is a whole component: state plus hash of
-//! the component is the place, and the stored component verifies it, so that nothing is ever matched by a
-//! hash alone. See [`layout`] for the sections.
+//! The paper's aligned transition array (MATA, section 4) takes one or a few characters as input, and checks
+//! a transition by its stored input. In ACTA the input is a whole component: the state plus a hash of the
+//! component give the place, and the stored component verifies it, so no match depends on a hash alone. See
+//! [`layout`] for the sections.
 //!
-//! Measured on one core of a Zen 4 (3,646,918 real domain names, each query one of them with a random path
-//! behind it, 46 bytes on average; `benches/acta_speed.rs`; a shared machine, so take ratios), with results
-//! of 3 bytes and of one:
+//! Measured on one core of a Zen 4 with results of 3 bytes and of one byte (3,646,918 real domain names; each
+//! query is one of them with a random path after it, 46 bytes on average; `benches/acta_speed.rs`; a shared
+//! machine, so compare ratios only):
 //!
 //! | | line numbers as results | 62 results |
 //! |---|---|---|
@@ -16,9 +16,8 @@
 //! | lookups in batches | 19.4 to 19.8 M/s | 20.6 M/s |
 //! | removals, insertions of a live table, 4,096 a call | 2.1 to 2.4, 2.0 to 2.4 M/s | 2.1 to 2.4, 2.0 to 2.4 M/s |
 //!
-//! These insertions bring names back that just went, each of which finds the room that it left. Names that
-//! were never there find both their buckets full more often the fuller the table is, and others have to move
-//! for them:
+//! These insertions bring back names that were just removed, so each finds the room that it left. New names
+//! find both their buckets full more often the fuller the table is, and then other entries must move:
 //!
 //! | fill of a live table | 76 to 82 % | 70 to 75 % | 65 to 70 % | 56 to 60 % |
 //! |---|---|---|---|---|

@@ -1,9 +1,9 @@
-//! [`Form`]: the buckets as the control plane has them, where entries are put in, taken out and moved.
+//! [`Form`]: the buckets of the control plane, in which entries are put, removed and moved.
 //!
-//! An entry may lie in either of two buckets; where both are full, room is made by moving entries to their
-//! other bucket (as in cuckoo hashing with buckets; here entries are of different sizes; see `room.rs`). An
-//! entry's other bucket follows from its component and the one that it lies in, so that nothing beside the
-//! buckets has to be kept of it but how many entries each bit of a bucket's filter stands for.
+//! An entry may lie in either of two buckets. If both are full, other entries move to their other bucket (as
+//! in cuckoo hashing with buckets, but with entries of different sizes; see `room.rs`). An entry's other
+//! bucket follows from its component and its current bucket, so only one thing is kept beside the buckets:
+//! how many entries each bit of a bucket's filter stands for.
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_image::HugeVec;
@@ -28,17 +28,17 @@ pub(super) const ROOM: usize = BUCKET_BYTES - HEADER_BYTES;
 /// Fewer buckets are in the cache: 256 KiB.
 const CACHED: usize = 1 << 12;
 
-/// A filter's bit stands for so many entries or more once it did: how many is no longer known.
+/// The count from which on the number of entries behind a filter's bit is not known any more.
 const MANY: u64 = 15;
 
-/// A bit of what is taken of a bucket: it was touched.
+/// A bit of the used bytes of a bucket: the bucket was touched.
 const TOUCHED: u8 = 1 << 7;
 
-/// There is no room for an entry.
+/// An entry has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Full;
 
-/// A component as input of a state: where it may lie and what its header is.
+/// A component as input of a state: its possible buckets, and its header.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     pub(super) hash: Hash,
@@ -54,7 +54,7 @@ impl Key {
         Self { hash, buckets: choices, wanted: Header::wanted(len, state.turn(), hash.tag()) }
     }
 
-    /// Bytes of the payload of a transition that gives this.
+    /// Bytes of the payload of a transition with this result and state.
     pub(super) fn payload_bytes(&self, gives: Gives, width: usize) -> usize {
         Header(self.wanted.0 | gives.flags()).payload_bytes(width)
     }
@@ -64,11 +64,11 @@ impl Key {
     }
 }
 
-/// What a transition gives.
+/// The result and state of a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Gives {
     pub(super) state: Option<State>,
-    /// 0 where it is no entry.
+    /// 0 if it is no entry.
     pub(super) result: u32,
 }
 
@@ -78,7 +78,7 @@ impl Gives {
     }
 }
 
-/// An entry on its way.
+/// An entry that moves.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     /// The header that it has in the first choice.
@@ -87,20 +87,20 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// The entry of a slot, for another place.
+    /// The entry of a slot, for moving.
     pub(super) fn of(bucket: Bucket<'_>, slot: Slot) -> Self {
         let mut payload = Payload::new();
         payload.push(bucket.payload(slot));
         Self { header: Header(slot.header.0 & !SECOND), payload }
     }
 
-    /// Bytes that it takes in a bucket.
+    /// Its bytes in a bucket.
     pub(super) const fn size(&self) -> usize {
         HEADER_BYTES + self.payload.len()
     }
 }
 
-/// An entry that lies in no bucket, and those in which it may.
+/// An entry that is in no bucket, and its possible buckets.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Homeless {
     pub(super) entry: Entry,
@@ -108,12 +108,12 @@ pub(super) struct Homeless {
     pub(super) buckets: [u32; 2],
 }
 
-/// The buckets that were touched, as they were before.
+/// The touched buckets in their old state.
 #[derive(Debug, Default)]
 struct Touched {
     before: Vec<Line>,
-    /// Which bucket each is: the bucket above, its place in `before` below, so that they are sorted as
-    /// integers.
+    /// The number of each bucket in the high half and its index in `before` in the low half, so that they
+    /// sort as integers.
     places: Vec<u64>,
 }
 
@@ -136,9 +136,9 @@ impl Touched {
 #[derive(Debug)]
 pub(super) struct Form {
     buckets: HugeVec<Line>,
-    /// Bytes of each bucket that are taken, its head's apart; and [`TOUCHED`].
+    /// Used bytes of each bucket without its head, and [`TOUCHED`].
     taken: HugeVec<u8>,
-    /// How many entries each bit of each bucket's filter stands for, four bits each.
+    /// The number of entries that each bit of each bucket's filter stands for, four bits each.
     pub(super) away: HugeVec<u64>,
     pub(super) long: Long,
     pub(super) seeds: Seeds,
@@ -185,7 +185,7 @@ impl Form {
         &self.buckets
     }
 
-    /// Asks for what an update of a transition reads first.
+    /// Prefetches the first data that an update of a transition reads.
     #[inline]
     pub(super) fn fetch(&self, key: &Key) {
         self.fetch_bucket(key.buckets[0]);
@@ -198,8 +198,8 @@ impl Form {
         prefetch(&self.taken, at as usize);
     }
 
-    /// Asks for the second bucket if the first one, which is there by now, says that it is needed: to find
-    /// the transition, or to put it in, `size` bytes large.
+    /// Prefetches the second bucket if the first one, which has arrived by now, shows that it is needed: for
+    /// finding the transition, or for inserting it with `size` bytes.
     #[inline]
     pub(super) fn fetch_second(&self, key: &Key, is_sought: bool, size: usize) {
         let [first, second] = key.buckets.map(|at| at as usize);
@@ -207,23 +207,22 @@ impl Form {
         if is_away || self.taken(key.buckets[0]) + size > ROOM {
             prefetch(&self.buckets, second);
             prefetch(&self.taken, second);
-            // Only what goes to its second choice, or leaves it, is counted.
+            // Only entries in their second choice are counted.
             prefetch(&self.away, first);
         }
     }
 
-    /// Remembers from now on what it touches.
+    /// Tracks touched buckets from now on.
     pub(super) fn track(&mut self) {
         self.touched = Some(Touched::default());
     }
 
-    /// How many buckets were touched since they were last seen.
+    /// The number of buckets touched since they were last seen.
     pub(super) fn touched(&self) -> usize {
         self.touched.as_ref().map_or(0, |touched| touched.places.len())
     }
 
-    /// Calls `see` with the buckets that were touched since the last call, in order, with their words before
-    /// and now.
+    /// Calls `see` with the buckets touched since the last call, in order, with their old and new words.
     pub(super) fn each_touched(&mut self, mut see: impl FnMut(u32, &Line, &Line)) {
         let Some(touched) = &mut self.touched else { return };
         touched.places.sort_unstable();
@@ -249,7 +248,7 @@ impl Form {
             + self.long.memory_usage()
     }
 
-    /// Where a component lies.
+    /// The bucket and slot of a component.
     pub(super) fn find(&self, key: &Key, component: &[u8]) -> Option<(u32, Slot)> {
         let first = key.buckets[0];
         if let Some(slot) = self.find_in(first, key.header(0), component) {
@@ -262,27 +261,28 @@ impl Form {
         self.find_in(second, key.header(1), component).map(|slot| (second, slot))
     }
 
-    /// Puts a transition in that isn't there.
+    /// Inserts a new transition.
     pub(super) fn insert(&mut self, key: &Key, component: &[u8], gives: Gives) -> Result<(), Full> {
         let homeless = self.homeless(key, component, gives)?;
         self.house(homeless)
     }
 
-    /// Puts a transition in that isn't there; where its buckets are full it waits for
+    /// Inserts a new transition. If its buckets are full it waits for
     /// [`settle_waiting`](Self::settle_waiting).
     #[inline]
     pub(super) fn insert_or_wait(&mut self, key: &Key, component: &[u8], gives: Gives) -> Result<(), Full> {
         let homeless = self.homeless(key, component, gives)?;
         match self.fitting(&homeless) {
             Some(choice) => self.settle(&homeless, choice),
-            // Nothing is to be fetched, and what waits longest fits worst: it is mostly the largest.
+            // Small tables need no prefetch, and the entry that waited longest would fit worst, because it is
+            // mostly the largest.
             None if self.buckets.len() < CACHED => self.house(homeless)?,
             None => self.waiting.push(homeless),
         }
         Ok(())
     }
 
-    /// A transition as an entry that lies in no bucket yet.
+    /// Makes an entry of a transition, in no bucket yet.
     #[inline]
     fn homeless(&mut self, key: &Key, component: &[u8], gives: Gives) -> Result<Homeless, Full> {
         let mut payload = Payload::new();
@@ -314,7 +314,7 @@ impl Form {
         self.cut(at, slot);
     }
 
-    /// Gives a transition something else of the same shape; whether it is that.
+    /// Gives a transition another result and state of the same shape. Returns whether the shape is the same.
     pub(super) fn replace(&mut self, at: u32, slot: Slot, gives: Gives) -> bool {
         if slot.header.0 & (LEADS | ENDS) != gives.flags() {
             return false;
@@ -348,7 +348,7 @@ impl Form {
         self.long.component(word, len)
     }
 
-    /// Which of its buckets has room for an entry as it is.
+    /// The index of its bucket that has room for an entry without any move.
     #[inline]
     pub(super) fn fitting(&self, homeless: &Homeless) -> Option<usize> {
         let size = homeless.entry.size();
@@ -386,7 +386,7 @@ impl Form {
         self.push(homeless.buckets[choice], &homeless.entry, choice);
     }
 
-    /// An entry whose first choice is this bucket lies in its second.
+    /// Counts an entry whose first choice is this bucket and which is in its second.
     pub(super) fn leave(&mut self, at: u32, hash: Hash) {
         let counts = &mut self.away[at as usize];
         let shift = 4 * hash.filter();
@@ -400,7 +400,7 @@ impl Form {
         }
     }
 
-    /// An entry whose first choice is this bucket no longer lies in its second.
+    /// Uncounts an entry whose first choice is this bucket and which left its second.
     pub(super) fn come_back(&mut self, at: u32, hash: Hash) {
         let counts = &mut self.away[at as usize];
         let shift = 4 * hash.filter();

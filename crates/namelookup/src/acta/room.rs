@@ -1,4 +1,4 @@
-//! Room for an entry both of whose buckets are full.
+//! Makes room for an entry whose two buckets are full.
 //!
 //! ```text
 //! insert        a bucket has room ─────────────────────────► there
@@ -8,42 +8,42 @@
 //!                  a few entries later: these move, and it goes in; where they can't any more, search, else force
 //! ```
 //!
-//! A breadth-first search finds the shortest way to room. What it reads, one bucket after the other, nobody
-//! has asked for: of the names that are new to a table that is three quarters full every other one finds its
-//! two buckets full, and a search took 0.7 µs. But mostly the first step would do, or two or three entries
-//! that move at once for a large one; that much can be planned ahead.
+//! A breadth-first search finds the shortest path to room. It reads one bucket after the other without
+//! prefetches. In a table that is three quarters full, every second new name finds its two buckets full, and
+//! a search took 0.7 µs. But mostly the first step is enough, or two or three entries that move at once for a
+//! large one. This much can be planned ahead.
 
 use super::hash::{BLOCK, Hash, base, bucket};
 use super::layout::{BUCKET_BYTES, Bucket, MOST_ENTRIES, SECOND, Slot};
 use super::place::{Entry, Form, Full, Homeless, ROOM};
 use crate::fetch::prefetch;
 
-/// The most buckets that a search looks at.
+/// The most buckets that a search reads.
 const SEARCH: usize = 400;
 
-/// The most times that entries are thrown out for a large one.
+/// The most evictions for a large entry.
 const EVICTIONS: u32 = 127;
 
-/// Which choice they are thrown out of, by bits: those of pi.
+/// The choice that each eviction uses, by bits: those of pi.
 const EITHER: u128 = 0x243f_6a88_85a3_08d3_1319_8a2e_0370_7344;
 
-/// How many entries that wait ahead of their turn is planned what moves for them.
+/// The number of waiting entries for which moves are planned ahead.
 const AHEAD: usize = 8;
 
 /// The most entries that a plan moves.
 const MOVES: u32 = 4;
 
-/// What is to move for an entry that waits. It is a hint: what happens before its turn may have made it void.
+/// The moves planned for a waiting entry. A plan is a hint: earlier changes may have made it void.
 #[derive(Clone, Copy, Default)]
 struct Plan {
-    /// Which of its two buckets.
+    /// The index of the bucket among its two.
     choice: usize,
-    /// The slots, a bit each; none where nothing was found.
+    /// The slots, one bit each. None if nothing was found.
     slots: u16,
 }
 
 impl Form {
-    /// Puts an entry in, and moves others where it has to.
+    /// Puts an entry in, and moves others if necessary.
     #[inline]
     pub(super) fn house(&mut self, homeless: Homeless) -> Result<(), Full> {
         match self.room_for(&homeless) {
@@ -53,7 +53,7 @@ impl Form {
         Ok(())
     }
 
-    /// Puts those in that wait.
+    /// Puts the waiting entries in.
     pub(super) fn settle_waiting(&mut self) -> Result<(), Full> {
         let mut waiting = std::mem::take(&mut self.waiting);
         let mut plans = [Plan::default(); AHEAD];
@@ -72,8 +72,8 @@ impl Form {
         Ok(())
     }
 
-    /// What could move to where there is room: one entry, or a few that make room together. Asks for where
-    /// they would go.
+    /// Plans moves that make room: one entry, or a few that make room together. Prefetches their
+    /// destinations.
     fn plan(&self, homeless: &Homeless) -> Plan {
         let wanted = homeless.entry.size();
         let (mut plan, mut fewest) = (Plan::default(), MOVES + 1);
@@ -102,7 +102,7 @@ impl Form {
         plan
     }
 
-    /// Moves what was planned to, and puts the entry in.
+    /// Makes the planned moves, and puts the entry in.
     fn carry_out(&mut self, homeless: &Homeless, Plan { choice, slots }: Plan) -> Result<(), Full> {
         let (at, size) = (homeless.buckets[choice], homeless.entry.size());
         // The last one first, so that the others keep their numbers.
@@ -116,7 +116,7 @@ impl Form {
         self.house(*homeless)
     }
 
-    /// Moves an entry to its other bucket, where there is room.
+    /// Moves an entry to its other bucket if that has room.
     fn move_out(&mut self, at: u32, number: usize) {
         let line = *self.line(at);
         let bucket = Bucket::of(&line.0);
@@ -127,14 +127,14 @@ impl Form {
         }
     }
 
-    /// Which of its two buckets has room for an entry, or has it once others have moved.
+    /// The index of its bucket that has room for an entry, now or after moves.
     #[inline]
     fn room_for(&mut self, homeless: &Homeless) -> Option<usize> {
         self.fitting(homeless).or_else(|| self.search(Search::new(homeless.buckets, homeless.entry.size())))
     }
 
-    /// Puts a large entry in, for which several small ones have to go, and these wherever they find room.
-    /// What is left when that takes too long is lost: whoever is told so builds anew.
+    /// Puts a large entry in, for which several small ones must leave and find room elsewhere. If that takes
+    /// too long the remaining ones are lost: after the error the table must be rebuilt.
     #[cold]
     fn force(&mut self, homeless: Homeless) -> Result<(), Full> {
         let mut all = vec![homeless];
@@ -175,7 +175,7 @@ impl Form {
         Homeless { entry, hash, buckets: [at, other] }
     }
 
-    /// Moves entries along the shortest way that makes room in one of two buckets; in which one.
+    /// Moves entries along the shortest path that makes room in one of two buckets. Returns which one.
     fn search(&mut self, mut search: Search) -> Option<usize> {
         let mut next = 0;
         while let Some(&Step { at, size: wanted, .. }) = search.steps.get(next) {
@@ -206,8 +206,8 @@ impl Form {
         None
     }
 
-    /// Moves the entry of a slot to a bucket that has room, then the one that led there into its place, and
-    /// so on.
+    /// Moves the entry of a slot to a bucket that has room, then moves the previous entry of the path into
+    /// its place, and so on.
     fn shift(&mut self, search: &Search, mut step: usize, mut slot: Slot, mut to: u32) {
         loop {
             let Step { at, from, .. } = search.steps[step];
@@ -260,11 +260,11 @@ impl Form {
     }
 }
 
-/// A bucket on the way to room.
+/// A bucket on a path to room.
 #[derive(Clone, Copy)]
 struct Step {
     at: u32,
-    /// Bytes for which it is to have room.
+    /// Bytes of room that are needed in it.
     size: usize,
     /// The step before, and the entry of its bucket that would come here.
     from: Option<(usize, Slot)>,

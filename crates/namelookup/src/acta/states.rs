@@ -1,4 +1,4 @@
-//! What is known of nodes: whether they lie in buckets, and their states.
+//! Data about nodes: whether they are in buckets, and their states.
 
 use wirespeed_image::HugeVec;
 
@@ -6,10 +6,10 @@ use super::layout::{State, TURNS};
 use crate::fetch::prefetch;
 use crate::table::{NameTable, NodeId};
 
-/// What is known of nodes by their ids: which lie in buckets, and the states of those with children.
+/// Data about nodes by id: which are in buckets, and the states of nodes with children.
 ///
-/// Two bits a node say whether it does, and has one: most have none, and what says so of all of them is
-/// small.
+/// Two bits of a node say whether it is in a bucket and whether it has a state. Most nodes have no state, and
+/// the bits of all nodes are small.
 #[derive(Debug, Default)]
 pub(super) struct OfNodes {
     bits: HugeVec<u64>,
@@ -114,9 +114,9 @@ impl OfNodes {
 #[derive(Debug)]
 pub(super) struct States {
     buckets: u32,
-    /// How far two states of one turn that follow each other are apart.
+    /// The distance between two consecutive states of one turn.
     stride: u32,
-    /// States from here on have never been used.
+    /// States from this one on were never used.
     fresh: u64,
     free: Vec<State>,
 }

@@ -1,9 +1,9 @@
-//! Updates: the buckets that the changed nodes lie in, and those that entries are moved to for room.
+//! Updates: changes of the buckets of changed nodes, and of the buckets to which entries move.
 //!
-//! States come first, as a node that came needs its parent's; then what went is cut out, so that a name that
-//! comes back at once is not found as the one that went; then what came or gives something else is put in.
-//! States of nodes that have no children any more are free only after that. A patch has those words of a
-//! touched bucket that differ.
+//! States are assigned first, because a new node needs its parent's state. Then removed nodes are cut out, so
+//! that a name that returns at once is not found as the removed one. Then new and changed nodes are put in.
+//! Only after that states of nodes without children become free. A patch holds the words of touched buckets
+//! that differ.
 
 use wirespeed_image::{Patch, PatchBuilder};
 use wirespeed_table::Outgrown;

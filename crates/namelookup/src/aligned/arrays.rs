@@ -1,11 +1,12 @@
-//! [`Arrays`]: what the control plane knows of slots and states beyond the image.
+//! [`Arrays`]: the control plane's data about slots and states, beside the image.
 //!
-//! The transitions of a state are a ring, so that it can be moved, and each state knows the slot of the
-//! transition that leads to it, so that this one can be set. 16 bytes a slot, 12 a base, and the result.
+//! The transitions of a state form a ring, so that the state can be moved. Each state knows the slot of the
+//! transition that leads to it, so that this transition can be set. Memory: 16 bytes a slot, 12 a base, and
+//! the result.
 //!
-//! How large the state of a slot is says a byte of its own: who looks for a place that small states are to
-//! leave looks at many slots of which all but a few are somewhere else in memory, and would read each one's
-//! cell and those of its fellows otherwise.
+//! A byte for each slot gives the size of the slot's state. A search for a place that small states can leave
+//! tests many slots, almost all in different cache lines. Without this byte it would read the cell of each
+//! slot, and of the other slots of its state.
 
 use wirespeed_image::HugeVec;
 

@@ -1,9 +1,9 @@
 //! [`Aligned`]: the control plane of aligned transition arrays, and the compilation of a table.
 //!
-//! States with many transitions are placed first, those with a single one last, in the order of the machine:
-//! a name's tail then lies in slots beside each other. Arrays are added as states no longer fit, of three
-//! prime lengths in turn; a state that no length keeps apart, or that finds no place among all slots that
-//! there are to be, is halved.
+//! States with many transitions are placed first, those with a single one last, in the order of the machine,
+//! so that the end of a name lies in consecutive slots. Arrays are added when states don't fit any more, with
+//! three prime lengths in turn. A state that no length keeps apart, or that finds no place within the limit
+//! of slots, is halved.
 
 use std::marker::PhantomData;
 

@@ -1,4 +1,4 @@
-//! [`Form`]: what makes an ATA or a MATA of aligned transition arrays.
+//! [`Form`]: the parameters that make aligned transition arrays an ATA or a MATA.
 
 use std::fmt::Debug;
 

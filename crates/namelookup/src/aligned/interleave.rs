@@ -9,8 +9,8 @@
 //! group 1  row 4   …                              groups start at given rows
 //! ```
 //!
-//! A 0 may also be four zero bytes of a name; such a step doesn't end with a slash, so that going on with it
-//! past a name's end finds nothing more.
+//! A 0 may also be four zero bytes of a name. Such a step doesn't end with a slash, so a lookup that
+//! continues with it past a name's end finds nothing.
 
 use super::form::Form;
 use super::layout::AlignedTable;
@@ -32,9 +32,9 @@ pub struct Interleaved {
     names: usize,
 }
 
-/// Interleaves names by four bytes a number. O(bytes).
+/// Interleaves names with four bytes in each number. O(bytes).
 ///
-/// Panics from 2^32 rows on, which a batch's bytes can't fill.
+/// Panics from 2^32 rows on, which the bytes of a batch can't reach.
 pub fn interleave(names: Names<'_>) -> Interleaved {
     let mut to = Interleaved::default();
     to.fill(names);
@@ -42,7 +42,7 @@ pub fn interleave(names: Names<'_>) -> Interleaved {
 }
 
 impl Interleaved {
-    /// Interleaves names instead of those that it has, and keeps the memory.
+    /// Replaces the interleaved names, and keeps the memory.
     pub fn fill(&mut self, names: Names<'_>) {
         self.rows.clear();
         self.groups.clear();
@@ -65,7 +65,7 @@ impl Interleaved {
         }
     }
 
-    /// How many names.
+    /// The number of names.
     pub const fn len(&self) -> usize {
         self.names
     }
@@ -87,9 +87,9 @@ impl Interleaved {
 }
 
 impl<F: Form> AlignedTable<F> {
-    /// The matches of names that are interleaved by this table's stride, four bytes.
+    /// Looks up names that are interleaved with this table's stride, four bytes.
     ///
-    /// Panics when the lengths differ, or the stride is another.
+    /// Panics when the lengths differ, or when the stride is different.
     pub fn match_interleaved(&self, names: &Interleaved, matches: &mut [Match]) {
         assert_eq!(names.len(), matches.len(), "a match for each name");
         assert_eq!(F::STRIDE, Stride::FOUR, "names are interleaved by four bytes");

@@ -11,16 +11,14 @@
 //! state        base in the low BASE_BITS, below L of its array; the array above. State 0 is never used.
 //! ```
 //!
-//! The transition of a state by input number y is in slot first + (base + y) mod L, where it is there and its
-//! input is y. With the reciprocal r no division is needed: y - (y·r >> 32)·L is y mod L or L more.
+//! The transition of a state by input number y is in slot first + (base + y) mod L, if the slot's input is y.
+//! With the reciprocal r no division is needed: y - (y·r >> 32)·L is y mod L, or L more. Inputs are those of
+//! [`fsm`](crate::fsm). Input number 0 never accepts, because it doesn't end with a slash.
 //!
-//! Inputs are as [`fsm`](crate::fsm) has them. One with 0 as number never accepts, as it doesn't end with a
-//! slash.
-//!
-//! A state of a *halved* array takes a number in two steps: there by y & 0xffff; the state that this leads
-//! to, wherever it lies, by y >> 16. The second link counts. The states with so many transitions that no
-//! length keeps them apart are of this kind: the paper's remedy, more primes, ends where a state has more
-//! than about the root of 2L transitions, and `/com` has 100,000 times.
+//! A state of a *halved* array reads a number in two steps: first y & 0xffff; then, in the state that this
+//! leads to, in any array, y >> 16. The second link counts. States with too many transitions for any length
+//! are of this kind. The paper's solution, more primes, fails when a state has more than about the square
+//! root of 2L transitions; `/com` has 100,000.
 
 use std::marker::PhantomData;
 

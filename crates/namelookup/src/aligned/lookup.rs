@@ -1,9 +1,8 @@
-//! Lookups in aligned transition arrays, alone and with many names in flight.
+//! Lookups in aligned transition arrays, single and with many names under way.
 //!
-//! A batch keeps 32 names under way, each with the slot that it waits for prefetched. They are visited in
-//! turn: the slot is read, the next step's slot found and asked for. A name that is done makes room for the
-//! next one at once, so that long names hold up none. The results are read at the end of a block, once for
-//! each name.
+//! A batch keeps 32 names under way, each with its next slot prefetched. They are visited in turn: the slot
+//! is read, and the next slot is computed and prefetched. A finished name is replaced by the next one at
+//! once, so long names hold nobody up. Results are read at the end of a block, once for each name.
 
 use wirespeed_image::{Image, Table, number};
 use wirespeed_table::{Load, Lookup, Step};

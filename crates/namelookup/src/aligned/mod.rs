@@ -1,5 +1,5 @@
-//! Aligned transition arrays (sections 2.2 to 2.5), with what ATA and MATA have in common, which is nearly
-//! all: an ATA is a MATA of one array. [`Form`] says what differs.
+//! Aligned transition arrays (sections 2.2 to 2.5): the common part of ATA and MATA. An ATA is a MATA with
+//! one array. [`Form`] describes the differences.
 //!
 //! ```text
 //! state = (array, base)         a state's transition by input y lies in slot (base + y) mod L of its array, L the array's length
@@ -9,8 +9,8 @@
 //!             └────────┴────────┴────────┴────────┴────────┘
 //! ```
 //!
-//! No two states of an array have the same base, so (base + y) mod L and y tell the state: what a slot's
-//! input verifies is exact.
+//! No two states of an array have the same base, so (base + y) mod L and y determine the state, and the check
+//! of a slot's input is exact.
 
 mod arrays;
 mod build;

@@ -1,12 +1,12 @@
-//! [`Space`]: which slots and bases are taken, and the placement of a state (sections 2.2 and 2.4).
+//! [`Space`]: the used slots and bases, and the placement of states (sections 2.2 and 2.4).
 //!
-//! The paper takes the lowest vacant slot, less the state's smallest input, as its base, and then the next
-//! vacant one until all its transitions find theirs vacant. It goes so here, too. But the search starts at
-//! the end of the last one, and tries a bounded number of slots in each array. The slots that it passes over
-//! are left to states with fewer transitions, which come later. Most states have a single transition, and fit
-//! anywhere.
+//! The paper takes the lowest vacant slot minus the state's smallest input as its base, and then tries the
+//! next vacant slots until all its transitions find vacant slots. This implementation does the same, but the
+//! search starts at the end of the last one, and tries a bounded number of slots in each array. Slots that it
+//! passes over are left to states with fewer transitions, which come later. Most states have a single
+//! transition, and fit anywhere.
 //!
-//! A bit a slot and a bit a base.
+//! The space takes one bit for each slot and one for each base.
 
 use std::marker::PhantomData;
 

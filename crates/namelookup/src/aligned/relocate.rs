@@ -1,7 +1,7 @@
-//! Finding other places for states that are in each other's way (section 2.5.2).
+//! Moves states that are in each other's way (section 2.5.2).
 //!
-//! A state that gets a transition whose slot another state has is placed anew, or that other one is:
-//! whichever has fewer transitions, at the first of these that there is:
+//! If a state gets a transition whose slot belongs to another state, one of the two states is moved: the one
+//! with fewer transitions, to the first possible place of these:
 //!
 //! 1. a base where all its slots are vacant, in an array where that is to be expected;
 //! 2. a base where only small states are in the way, mostly those with a single transition, which fit

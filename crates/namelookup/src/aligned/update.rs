@@ -1,14 +1,14 @@
 //! Updates of aligned transition arrays (section 2.5) as patches.
 //!
 //! A name is walked from the root by the steps of the machine, in the control plane's own slots. An insertion
-//! adds the transitions that aren't there, each in the slot that its state has for it; where another state's
-//! transition is in that slot, the one of both with fewer transitions is placed anew (the paper always moves
-//! the state that gets the transition; `/com` would take 100,000 writes), and the transition that leads to it
-//! is set to its new state; see `relocate.rs`. A deletion takes the last transition, and goes up from it
-//! while a state has lost its only one and no entry ends there. Slots and bases are vacant at once.
+//! adds the missing transitions, each in the slot that its state has for it. If another state's transition is
+//! in that slot, the state with fewer transitions of the two is moved, and the transition that leads to it is
+//! set to its new state; see `relocate.rs`. (The paper always moves the state that gets the transition;
+//! `/com` would take 100,000 writes.) A deletion removes the last transition, and goes up while a state has
+//! lost its only transition and no entry ends there. Slots and bases become vacant at once.
 //!
-//! First all that went is taken out, then what came is put in: a name may have gone and come again as another
-//! node.
+//! All removed names are taken out first, then new names are put in: a name may have been removed and
+//! inserted again as another node.
 
 use wirespeed_image::{Patch, PatchBuilder};
 use wirespeed_table::Outgrown;

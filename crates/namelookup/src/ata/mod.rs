@@ -2,7 +2,7 @@
 //! and [`Ata<3>`] two or three.
 //!
 //! The array is at least as long as there are input numbers, so that two transitions of a state never meet:
-//! 128 MB for three bytes a step. It ends where it ends, and what would lie past it lies at its start.
+//! 128 MB for three bytes a step. Indexes past its end wrap around to its start.
 
 use wirespeed_table::Standing;
 
@@ -22,7 +22,7 @@ impl<const D: u8> Form for AtaForm<D> {
     const MANY_ARRAYS: bool = false;
 }
 
-/// Builds, and keeps up to date, an ATA.
+/// Builds an ATA and keeps it up to date.
 pub type Ata<const D: u8 = 1> = Aligned<AtaForm<D>>;
 /// An ATA, ready for lookups.
 pub type AtaTable<const D: u8 = 1> = AlignedTable<AtaForm<D>>;

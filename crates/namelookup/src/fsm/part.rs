@@ -6,34 +6,34 @@ use super::text::{Stride, chunk};
 use super::{ACCEPTING, LEAF, number};
 use crate::table::{Node, NodeId};
 
-/// States and transitions, with numbers of their own.
+/// States and transitions, numbered within the part.
 #[derive(Debug, Default)]
 pub(super) struct Part {
-    /// Where the transitions of each state start.
+    /// The first transition of each state.
     pub(super) first: Vec<u32>,
     pub(super) inputs: Vec<u32>,
     pub(super) targets: Vec<u32>,
     pub(super) results: Vec<u32>,
-    /// The state that each node's children start in.
+    /// The first state of each node's children.
     pub(super) nodes: Vec<(NodeId, u32)>,
     /// Transitions that lead to a node's state.
     pub(super) open: Vec<(u32, NodeId)>,
 }
 
-/// A child, and what is needed of it to find its place among the others.
+/// A child, with the data that sorting needs.
 #[derive(Clone, Copy)]
 struct Child<'t> {
-    /// Its first eight bytes, so that they compare as it does.
+    /// Its first eight bytes, as a number that sorts like the bytes.
     key: u64,
     component: &'t [u8],
     node: Node<'t>,
 }
 
-/// Children with the same bytes so far, and what leads to their state.
+/// Children that share the bytes so far, and the transition to their state.
 struct Group {
     from: usize,
     to: usize,
-    /// Bytes so far.
+    /// The number of shared bytes.
     at: usize,
     incoming: Option<u32>,
 }
@@ -49,7 +49,7 @@ impl<'t> Child<'t> {
 }
 
 impl Part {
-    /// Adds the states of a node's children. Groups wait on a stack of our own, as components may be
+    /// Adds the states of a node's children. Groups wait on an explicit stack, because components may be
     /// thousands of steps long.
     pub(super) fn expand(&mut self, node: Node<'_>, stride: Stride) {
         let children = sorted(node);
@@ -89,9 +89,9 @@ impl Part {
     }
 }
 
-/// A node's children in the order of their bytes: those with the same first steps lie together.
+/// A node's children in order of their bytes, so that children with the same first steps are consecutive.
 fn sorted(node: Node<'_>) -> Vec<Child<'_>> {
-    /// The fewest children whose sorting is worth all threads.
+    /// The fewest children that are sorted on all threads.
     const MANY: usize = 1 << 14;
     let mut children: Vec<_> = node.children().map(Child::of).collect();
     let order = |a: &Child<'_>, b: &Child<'_>| a.key.cmp(&b.key).then_with(|| a.component.cmp(b.component));

@@ -1,13 +1,13 @@
-//! A name as the machine reads it: without its first slash and with one at the end, up to `d` bytes a step, a
-//! slash only as the last (section 2.3; footnote 7).
+//! The text of a name for the machine: without its first slash and with a slash at the end, in steps of up to
+//! `d` bytes, with a slash only at the end of a step (section 2.3; footnote 7).
 //!
 //! ```text
 //! /com/parc/www  ──►  com/parc/www/  ──►  com/ parc / www/                        d = 4
 //! a step's bytes, little-endian, zeros after them, are its input number: 0x2f6d6f63 0x63726170 0x2f 0x2f777777
 //! ```
 //!
-//! Two steps of other bytes have other numbers: a step of fewer than `d` bytes ends with a slash, which
-//! stands nowhere else.
+//! Different bytes give different numbers: a step of fewer than `d` bytes ends with a slash, which occurs
+//! nowhere else.
 
 use crate::name::{Name, SLASH};
 use crate::table::Node;
@@ -22,17 +22,17 @@ impl Stride {
     /// Four bytes a step.
     pub const FOUR: Self = Self(4);
 
-    /// A stride of 1 to 4 bytes.
+    /// Makes a stride of 1 to 4 bytes.
     pub const fn new(bytes: u8) -> Option<Self> {
         if matches!(bytes, 1..=4) { Some(Self(bytes)) } else { None }
     }
 
-    /// Its bytes.
+    /// The number of bytes.
     pub const fn bytes(self) -> usize {
         self.0 as usize
     }
 
-    /// How many input numbers there are.
+    /// The number of input numbers.
     pub const fn inputs(self) -> u64 {
         1 << (8 * self.0)
     }
@@ -43,7 +43,7 @@ impl Stride {
 pub struct Chunk {
     /// Its bytes as a number.
     pub input: u32,
-    /// How long the name is up to its end, where a component ends with it.
+    /// The length of the name up to the step's end, if a component ends there.
     pub end: usize,
 }
 
@@ -59,8 +59,8 @@ pub fn chunks(name: &Name, stride: Stride) -> impl Iterator<Item = Chunk> {
     })
 }
 
-/// The step at a place of a text, which a slash follows, and the place of the next step: past the text if
-/// there is none.
+/// The step at a position of a text that a slash follows, and the position of the next step, which is past
+/// the text if there is none.
 #[inline]
 pub(crate) fn chunk(text: &[u8], at: usize, stride: Stride) -> (u32, usize) {
     let rest = &text[at..];
@@ -77,25 +77,25 @@ pub(crate) fn chunk(text: &[u8], at: usize, stride: Stride) -> (u32, usize) {
     (input, at + len as usize)
 }
 
-/// What of four bytes belongs to the first step, and how many bytes that is.
+/// The bytes of four that belong to the first step, and their number.
 #[inline]
 pub(crate) const fn cut(raw: u32, stride: Stride) -> (u32, u32) {
     const ONES: u32 = 0x0101_0101;
     let other = raw ^ (ONES * SLASH as u32);
-    // The lowest bit that is set here is that of the first slash.
+    // The lowest set bit belongs to the first slash.
     let slashes = other.wrapping_sub(ONES) & !other & (ONES << 7);
     let first = slashes.trailing_zeros() / 8 + 1;
     let len = if first < stride.0 as u32 { first } else { stride.0 as u32 };
     (raw & (u32::MAX >> (32 - 8 * len)), len)
 }
 
-/// How many bytes a step's number has.
+/// The number of bytes in a step's number.
 #[inline]
 pub(crate) const fn bytes_of(input: u32, stride: Stride) -> u32 {
     cut(input, stride).1
 }
 
-/// Adds the text of a node's name, its last slash included.
+/// Appends the text of a node's name, with its last slash.
 pub(crate) fn write_text(node: Node<'_>, text: &mut Vec<u8>) {
     let up = || std::iter::successors(Some(node), Node::parent).filter(|node| node.parent().is_some());
     let len: usize = up().map(|node| node.component().len() + 1).sum();

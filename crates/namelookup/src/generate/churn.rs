@@ -1,8 +1,8 @@
 //! [`Churn`]: an endless stream of updates to a table of names.
 //!
-//! There is no recorded stream of a forwarder of names. So the mix is the user's, each update is one that a
-//! forwarder could get then (a removal of a name that is there, a return of one that is gone, a name that was
-//! never there), and which names change is drawn evenly.
+//! There is no recorded update stream of a name forwarder. So the user gives the mix. Each update is possible
+//! at its time (a removal of a present name, a return of a removed one, a name that was never there), and
+//! names are drawn evenly.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use crate::read::TimedUpdate;
 use crate::table::NameTable;
 use crate::update::NameUpdate;
 
-/// What updates to make. The shares are relative to one another; where what one asks for can't be, another is
-/// drawn.
+/// The specification of updates. Shares are relative to each other. If an update of a kind is not possible,
+/// one of another kind is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChurnSpec {
-    /// Share of insertions of made names that were never there.
+    /// Share of insertions of new generated names.
     pub insertions: f64,
     /// Share of removals.
     pub removals: f64,
-    /// Share of names that get another result; the same again where there is only one.
+    /// Share of changes of results. With a single result the result stays.
     pub changes: f64,
     /// Share of insertions of names that were removed.
     pub returns: f64,
-    /// Results to draw from, from 1; at least 1.
+    /// Number of results, numbered from 1; at least 1.
     pub results: u32,
     /// Updates a second, evenly spaced from 0; `None` for updates without a time.
     pub rate: Option<f64>,
@@ -39,13 +39,13 @@ pub struct ChurnSpec {
 }
 
 impl Default for ChurnSpec {
-    /// Makes as many names come as go, and as many change.
+    /// Equal shares of insertions, removals, returns and changes.
     fn default() -> Self {
         Self { insertions: 1.0, removals: 2.0, changes: 2.0, returns: 1.0, results: 1, rate: None, seed: 1 }
     }
 }
 
-/// An endless stream of updates, each valid against the table that all before it have left. O(1) a step.
+/// An endless stream of updates, each valid for the table after all earlier ones. O(1) a step.
 ///
 /// ```
 /// use wirespeed_namelookup::generate::{Churn, ChurnSpec, TableSpec, table};
@@ -62,10 +62,10 @@ pub struct Churn {
     spec: ChurnSpec,
     rng: Rng,
     made: Domains,
-    /// All names that there were, with their last results.
+    /// All names that ever existed, with their last results.
     names: NameBatch,
     results: Vec<u32>,
-    /// Hashes of all of them, to know a new one; that one is taken for known in 2^64 does no harm.
+    /// The hashes of all names, which tell new names. A wrong answer, once in 2^64, does no harm.
     known: FxHashSet<u64>,
     present: Vec<u32>,
     gone: Vec<u32>,
@@ -73,7 +73,7 @@ pub struct Churn {
 }
 
 impl Churn {
-    /// A stream for a table, whose names it copies. O(bytes of the table).
+    /// Makes a stream for a table, whose names are copied. O(bytes of the table).
     pub fn new(table: &NameTable, spec: &ChurnSpec) -> Result<Self, GenerateError> {
         let mut churn = Self {
             spec: *spec,
@@ -99,7 +99,7 @@ impl Churn {
         Ok(churn)
     }
 
-    /// Draws by other shares and results from now on; times go on as they were to.
+    /// Uses other shares and results from now on. Times continue.
     pub const fn turn_to(&mut self, spec: &ChurnSpec) {
         let ChurnSpec { rate, seed, .. } = self.spec;
         self.spec = ChurnSpec { rate, seed, ..*spec };
@@ -119,7 +119,7 @@ impl Churn {
         (0..64).map(|_| self.any_result()).find(|&result| result != than).unwrap_or(than)
     }
 
-    /// A name that was never there. `None` once no more names can be held.
+    /// A new name. `None` if no more names can be held.
     fn new_name(&mut self) -> Option<NameUpdate> {
         let at = u32::try_from(self.results.len()).ok()?;
         let name = loop {
@@ -184,7 +184,7 @@ impl Churn {
 impl Iterator for Churn {
     type Item = TimedUpdate;
 
-    /// Ends only where nothing of the mix is possible: removals alone, once all names are gone.
+    /// Ends only if no update of the mix is possible: removals alone, after all names are removed.
     #[allow(clippy::cast_precision_loss)] // a count of updates
     fn next(&mut self) -> Option<TimedUpdate> {
         let update = (0..1000).find_map(|_| self.draw())?;

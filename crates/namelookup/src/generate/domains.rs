@@ -1,17 +1,18 @@
-//! [`Domains`]: made domains that are shaped like real ones.
+//! [`Domains`]: generated domains in the shape of real ones.
 //!
-//! Measured on 3.6 million real domains and drawn from: shares of top-level domains, numbers of labels,
-//! lengths of labels by depth, pairs of characters. What made tables of names differ most from real ones
-//! where it is left out is how names share their parents: of the domains that have hosts beneath them 83 %
-//! have one, and the largest 20,000. So a name of three labels or more
+//! Names are drawn by shares that were measured on 3.6 million real domains: top-level domains, numbers of
+//! labels, lengths of labels by depth, pairs of characters. Shared parents matter most for tables of names:
+//! of the domains with hosts beneath them 83 % have one host, and the largest has 20,000. So a name of three
+//! labels or more
 //!
 //! - in 16 % of cases gets a parent of its own;
-//! - otherwise one out of a pool: in 10 % a new one, which joins it, else one by how many names it has
-//!   (Simon, "On a class of skew distribution functions", 1955), which gives the measured 83 % and the long
-//!   tail. A pool starts with some parents, without which the first one would get a third of all names.
+//! - otherwise gets a parent from a pool: in 10 % of cases a new one, which joins the pool, otherwise one in
+//!   proportion to its names (Simon, "On a class of skew distribution functions", 1955). This gives the
+//!   measured 83 % and the long tail. A pool starts with some parents; without them the first one would get a
+//!   third of all names.
 //!
-//! A fifth of the new parents are names of the table themselves, and half of those under a country are `com`,
-//! `co` and the like.
+//! A fifth of the new parents are names of the table themselves. Half of the new parents under a country are
+//! `com`, `co` and the like.
 
 use wirespeed_fib::synth::rng::Rng;
 
@@ -19,7 +20,7 @@ use super::label::{Labels, Shares};
 use super::shape::{DEEP_LENGTHS, DOMAIN_LENGTHS, HOST_LENGTHS, HOSTS, LABELS, REGISTRIES, TOP_LEVEL};
 use crate::name::{Name, SLASH};
 
-/// The most labels of a made name.
+/// The most labels of a generated name.
 const MOST_LABELS: usize = LABELS.len() + 1;
 
 /// Share of names below a parent of their own.
@@ -33,7 +34,7 @@ const REGISTRY: f64 = 0.35;
 /// Parents that the pool of each depth starts with.
 const FIRST_PARENTS: usize = 64;
 
-/// An endless stream of made names, as the reversed domains that they are. Now and then one comes again.
+/// An endless stream of generated names, as reversed domains. Some names repeat.
 ///
 /// ```
 /// use wirespeed_namelookup::generate::Domains;
@@ -62,7 +63,7 @@ pub struct Domains {
 #[derive(Clone, Debug, Default)]
 struct Pool {
     text: Vec<u8>,
-    /// Where each parent ends.
+    /// The end of each parent.
     ends: Vec<usize>,
     /// The parent of each name so far.
     drawn: Vec<u32>,
@@ -77,7 +78,7 @@ impl Pool {
         &self.text[start..self.ends[at]]
     }
 
-    /// Takes a parent in, and counts a name for it.
+    /// Adds a parent, and counts a name for it.
     fn add(&mut self, parent: &[u8]) {
         if let Ok(at) = u32::try_from(self.ends.len()) {
             self.text.extend_from_slice(parent);
@@ -88,9 +89,9 @@ impl Pool {
 }
 
 impl Domains {
-    /// The stream of a seed.
+    /// Makes the stream of a seed.
     pub fn new(seed: u64) -> Self {
-        // What isn't a host by its usual name is one in the rest of 100,000.
+        // Other hosts share the rest of the 100,000.
         let named: u32 = HOSTS.iter().map(|&(_, share)| share).sum();
         let hosts = HOSTS.iter().map(|&(_, share)| share).chain([100_000 - named]);
         let mut domains = Self {
@@ -124,7 +125,7 @@ impl Domains {
         Name::new_unchecked(&self.name)
     }
 
-    /// Makes `name` a parent of so many labels.
+    /// Makes `name` a parent of this number of labels.
     fn draw_parent(&mut self, labels: usize) {
         if labels == 1 {
             self.name.clear();
@@ -151,7 +152,7 @@ impl Domains {
         self.pools[labels - 1].add(&self.name);
     }
 
-    /// Makes `name` a parent of so many labels that may be none yet.
+    /// Makes `name` a new parent of this number of labels.
     fn new_parent(&mut self, labels: usize) {
         let named = self.rng.chance(NAMED_PARENT);
         let last = &self.pools[labels - 1].last;
@@ -170,7 +171,7 @@ impl Domains {
         }
     }
 
-    /// Adds the label of this number, from 1.
+    /// Adds the label of this number, counted from 1.
     fn add_label(&mut self, number: usize) {
         self.name.push(SLASH);
         if number == 3

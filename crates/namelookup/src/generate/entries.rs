@@ -1,12 +1,12 @@
-//! The entries of a table without a name of its own for each.
+//! The entries of a table, without an owned name for each.
 
 use crate::name::{Name, SLASH};
 use crate::table::{NameTable, NodeId};
 
-/// Gives every entry with its result, a name before those beneath it. O(bytes of all names).
+/// Calls `give` with every entry and its result, a name before the names beneath it. O(bytes of all names).
 pub(super) fn each_entry(names: &NameTable, mut give: impl FnMut(&Name, u32)) {
     let mut text = Vec::new();
-    // A node, and how long its parent's name is.
+    // A node, and the length of its parent's name.
     let mut stack = vec![(NodeId::ROOT, 0)];
     while let Some((id, parent)) = stack.pop() {
         let node = names.node(id);

@@ -1,17 +1,17 @@
-//! Made labels: their lengths by share, each character by the one before it.
+//! Generated labels: lengths by share, each character by the previous one.
 
 use wirespeed_fib::synth::rng::Rng;
 
 use super::shape::{CHARACTERS, FOLLOWERS};
 
-/// An index by weight, in one draw: for each of 2^16 draws the index.
+/// An index drawn by weight: a table with an index for each of 2^16 draws.
 #[derive(Clone, Debug)]
 pub(super) struct Shares(Vec<u8>);
 
 impl Shares {
     const DRAWS: u64 = 1 << 16;
 
-    /// Takes at most 256 weights, not all 0.
+    /// Makes it of at most 256 weights, not all 0.
     pub(super) fn new(weights: impl IntoIterator<Item = u32>) -> Self {
         let weights: Vec<u64> = weights.into_iter().map(u64::from).collect();
         let total: u64 = weights.iter().sum();
@@ -33,7 +33,7 @@ impl Shares {
 /// Draws labels.
 #[derive(Clone, Debug)]
 pub(super) struct Labels {
-    /// What follows each character, by a byte; the last row is for the start.
+    /// The next character after each character, by a random byte. The last row is for the start.
     next: Vec<[u8; 256]>,
 }
 
@@ -51,7 +51,7 @@ impl Labels {
         Self { next: FOLLOWERS.iter().map(row).collect() }
     }
 
-    /// Adds a label of so many characters, without a hyphen at its end.
+    /// Appends a label of `len` characters, without a hyphen at its end.
     #[inline]
     pub(super) fn append(&self, rng: &mut Rng, len: usize, out: &mut Vec<u8>) {
         let (mut at, mut bits, mut left) = (Self::START, 0, 0);

@@ -1,4 +1,5 @@
-//! Made tables, traces and updates of names: seeded, the same on every platform.
+//! Generated tables, traces and updates of names. They depend on a seed only, and are equal on every
+//! platform.
 //!
 //! ```text
 //! Domains ──────────────────► table, extend ───► NameFib ───► Tracer ───► NameBatch
@@ -37,26 +38,26 @@ pub use trace::{Load, TraceSpec, Tracer, UnknownLoad, trace};
 
 use crate::name::NameError;
 
-/// Why something can't be made.
+/// The reason why data can't be generated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// Names of an empty table are asked for.
+    /// The table is empty.
     #[error("a trace needs a table with names, and this one is empty")]
     NoNames,
-    /// All names together are longer than one piece may be.
+    /// All names together are longer than a batch may be.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// More results than can be told apart.
+    /// There are more results than numbers.
     #[error(transparent)]
     Results(#[from] wirespeed_fib::TooManyNextHops),
-    /// A resolver with a result that is no address.
+    /// The resolver has a result that is not an address.
     #[error("the resolver has {text:?} where an address should be")]
     NoAddress {
-        /// What it has.
+        /// The text of the result.
         text: String,
     },
-    /// Addresses that stand in for a resolver's are drawn from a FIB's prefixes.
+    /// The FIB is empty: addresses of a stand-in resolver are drawn from its prefixes.
     #[error("addresses are drawn from a FIB's prefixes, and this one is empty")]
     NoPrefixes,
 }

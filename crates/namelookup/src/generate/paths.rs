@@ -1,4 +1,4 @@
-//! [`Paths`]: what comes after a name of a table in a trace.
+//! [`Paths`]: the paths after a table's names in a trace.
 
 use wirespeed_fib::synth::rng::Rng;
 
@@ -6,7 +6,7 @@ use super::label::{Labels, Shares};
 use crate::name::SLASH;
 use crate::names::NameBatch;
 
-/// Where the paths of a trace come from (MATA paper, 5.4).
+/// The source of a trace's paths (MATA paper, 5.4).
 ///
 /// ```
 /// use wirespeed_namelookup::generate::Paths;
@@ -21,17 +21,17 @@ use crate::names::NameBatch;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub enum Paths {
-    /// None: names as they are in the table.
+    /// No paths: names as in the table.
     #[default]
     None,
-    /// Any of these.
+    /// Random paths of these.
     Of(NameBatch),
-    /// Made ones.
+    /// Generated paths.
     Made(MadePaths),
 }
 
 impl Paths {
-    /// Made ones, with as many components as those of real URLs, as long as these.
+    /// Generated paths, with numbers of components and lengths as in real URLs.
     pub fn made() -> Self {
         Self::Made(MadePaths {
             depths: Shares::new(DEPTHS),
@@ -66,7 +66,7 @@ impl std::fmt::Display for Paths {
     }
 }
 
-/// Made paths.
+/// Generated paths.
 #[derive(Clone, Debug)]
 pub struct MadePaths {
     depths: Shares,
@@ -74,10 +74,10 @@ pub struct MadePaths {
     labels: Labels,
 }
 
-/// Paths by number of components, from 1, in 1,000: those of 300,000 real URLs.
+/// Shares of paths by number of components, from 1, in 1,000: those of 300,000 real URLs.
 const DEPTHS: [u32; 10] = [405, 310, 117, 72, 45, 27, 12, 6, 2, 1];
 
-/// Their components by length, from 1, in 1,000.
+/// Shares of their components by length, from 1, in 1,000.
 const LENGTHS: [u32; 64] = [
     26, 70, 70, 119, 80, 88, 68, 65, 72, 46, 34, 32, 21, 24, 17, 15, 12, 13, 10, 5, 4, 6, 3, 4, 4, 3, 3, 3,
     6, 3, 2, 15, 2, 5, 1, 16, 1, 1, 1, 2, 1, 1, 1, 5, 2, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0,

@@ -1,4 +1,4 @@
-//! A table's results by the addresses of its domains and an IP FIB (MATA paper, 5.3).
+//! Results of names by an IP FIB: each domain's address gives a next hop (MATA paper, 5.3).
 //!
 //! ```text
 //! /com/parc/www ──Resolver──► 13.1.64.95 ──longest prefix match in the FIB──► next hop 7 ──► /com/parc/www 7
@@ -17,7 +17,7 @@ use crate::name::Name;
 use crate::read::{Labels, NameFib};
 use crate::table::NameTable;
 
-/// What knows the addresses of names. Displays as what it is, so that a stand-in is never taken for DNS.
+/// A source of addresses for names. Displays its kind, so that a stand-in is not mistaken for DNS.
 #[derive(Clone, Debug)]
 pub struct Resolver(Kind);
 
@@ -28,8 +28,8 @@ enum Kind {
 }
 
 impl Resolver {
-    /// A file of names and their addresses, `www.parc.com 13.1.64.95`, as
-    /// [`read_table`](crate::read::read_table) reads it in any form of names.
+    /// A file of names with their addresses, `www.parc.com 13.1.64.95`, as read by
+    /// [`read_table`](crate::read::read_table) in any form of names.
     pub fn of_table(fib: NameFib) -> Result<Self, GenerateError> {
         let address = |label: crate::read::Label<'_>| {
             let text = label.to_string();
@@ -42,9 +42,9 @@ impl Resolver {
         Ok(Self(Kind::File { names: fib.names, addresses }))
     }
 
-    /// Addresses drawn by a seed in place of real ones: for each domain a prefix of the FIB, each as likely
-    /// as any, IPv4 where there is one, and an address in it. All names of a domain have the same, one in ten
-    /// its own. O(prefixes).
+    /// Random addresses instead of real ones: for each domain a random prefix of the FIB (IPv4 if there is
+    /// any), and an address in it. All names of a domain share the address, except for one in ten.
+    /// O(prefixes).
     pub fn stand_in(fib: &Fib, seed: u64) -> Result<Self, GenerateError> {
         fn prefixes<A: Address>(rib: &Rib<A>) -> Vec<Prefix<A>> {
             rib.iter().map(|(prefix, _)| prefix).collect()
@@ -92,19 +92,18 @@ impl fmt::Display for Resolver {
     }
 }
 
-/// How a table's names fared.
+/// Counts of a table's names by outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Resolved {
     /// Names with a next hop.
     pub routed: usize,
-    /// Names without an address, which are left out.
+    /// Names without an address, which were left out.
     pub without_address: usize,
-    /// Names with an address that has no route, which are left out.
+    /// Names whose address has no route, which were left out.
     pub without_route: usize,
 }
 
-/// The names of a table with the next hops of their addresses as results, called as the FIB's next hops are.
-/// O(names).
+/// The names of a table with the next hops of their addresses as results, named as in the FIB. O(names).
 ///
 /// ```
 /// use wirespeed_fib::read::{ReadOptions, read_fib_from};
@@ -144,7 +143,7 @@ pub fn via_fib(
     Ok((NameFib { names: table, labels }, resolved))
 }
 
-/// The next hop of an address; `NONE` for a hole too.
+/// The next hop of an address; `NONE` also for a hole.
 fn next_hop(fib: &Fib, address: IpAddr) -> NextHop {
     let found = match address {
         IpAddr::V4(address) => fib.v4.longest_match(address.into()).map(|(_, next_hop)| next_hop),

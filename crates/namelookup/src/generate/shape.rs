@@ -1,10 +1,9 @@
-//! What made names are drawn from: shares measured on 3,646,918 real domains (block lists and newly
+//! The shares from which names are generated, measured on 3,646,918 real domains (block lists and newly
 //! registered names).
 //!
-//! Shares alone: of the names themselves nothing is here but the top-level domains and words that many hosts
-//! are called.
+//! The file holds only shares. Of the real names it contains only top-level domains and frequent host words.
 
-/// Top-level domains that had 1,000 names or more, with names in 100,000.
+/// Top-level domains with 1,000 or more names, with their share in 100,000.
 pub(super) const TOP_LEVEL: [(&str, u32); 150] = [
     ("com", 34893),
     ("ru", 6005),
@@ -158,24 +157,24 @@ pub(super) const TOP_LEVEL: [(&str, u32); 150] = [
     ("lt", 38),
 ];
 
-/// Names by their number of labels, from 2 on, in 100,000; the last are all longer ones.
+/// Shares of names by number of labels, from 2 on, in 100,000. The last one counts all longer names.
 pub(super) const LABELS: [u32; 7] = [71_087, 23_892, 3_576, 1_157, 178, 67, 43];
 
-/// Lengths of the second label, from 1 to 63, in 100,000.
+/// Shares of the second label's lengths, from 1 to 63, in 100,000.
 pub(super) const DOMAIN_LENGTHS: [u32; 63] = [
     8, 2658, 2778, 2842, 5319, 6418, 8885, 8679, 7420, 7936, 6518, 6328, 5740, 4228, 10223, 3735, 2333, 1830,
     1411, 1125, 841, 638, 472, 362, 273, 193, 139, 106, 75, 56, 44, 72, 32, 51, 22, 22, 16, 16, 15, 26, 10,
     8, 10, 6, 5, 5, 4, 3, 3, 2, 2, 2, 2, 4, 2, 40, 1, 1, 1, 1, 0, 1, 2,
 ];
 
-/// Lengths of the third, from 1 to 63, in 100,000.
+/// Shares of the third label's lengths, from 1 to 63, in 100,000.
 pub(super) const HOST_LENGTHS: [u32; 63] = [
     2597, 4496, 6436, 7775, 9197, 7676, 6264, 8281, 6161, 5507, 3869, 3734, 3530, 3360, 3095, 2701, 2053,
     1648, 1495, 1231, 978, 818, 697, 727, 573, 454, 1188, 363, 337, 428, 187, 209, 241, 125, 192, 719, 90,
     67, 72, 76, 30, 30, 27, 24, 27, 15, 14, 14, 22, 16, 12, 9, 10, 8, 16, 9, 11, 31, 5, 4, 4, 8, 7,
 ];
 
-/// Lengths of all further ones, from 1 to 63, in 100,000.
+/// Shares of all further labels' lengths, from 1 to 63, in 100,000.
 pub(super) const DEEP_LENGTHS: [u32; 63] = [
     1107, 14857, 10293, 7998, 6144, 8110, 6526, 4824, 3792, 3410, 2935, 2527, 2267, 2467, 2217, 1720, 1524,
     1317, 884, 789, 1102, 600, 640, 477, 387, 331, 872, 363, 374, 3049, 234, 166, 125, 97, 125, 315, 52, 35,
@@ -186,8 +185,8 @@ pub(super) const DEEP_LENGTHS: [u32; 63] = [
 /// The characters of labels.
 pub(super) const CHARACTERS: [u8; 37] = *b"abcdefghijklmnopqrstuvwxyz0123456789-";
 
-/// How often in 256 each character follows one, in the order of `CHARACTERS`; the last row is for the first
-/// of a label.
+/// Shares, in 256, of the characters after each character, in the order of `CHARACTERS`. The last row is for
+/// a label's first character.
 pub(super) const FOLLOWERS: [[u16; 37]; 38] = [
     [
         6, 6, 15, 12, 3, 4, 9, 3, 12, 2, 5, 23, 14, 29, 3, 13, 1, 23, 19, 22, 5, 6, 3, 2, 7, 3, 0, 1, 1, 0,
@@ -343,11 +342,11 @@ pub(super) const FOLLOWERS: [[u16; 37]; 38] = [
     ],
 ];
 
-/// Words that domains are registered beneath in countries, and how often.
+/// Words beneath which domains are registered in countries, with their shares.
 pub(super) const REGISTRIES: [(&str, u32); 7] =
     [("com", 51), ("co", 44), ("org", 3), ("net", 2), ("gov", 1), ("edu", 1), ("ac", 1)];
 
-/// Words that hosts are called, in 100,000 third labels.
+/// Frequent host words, with their shares in 100,000 third labels.
 pub(super) const HOSTS: [(&str, u32); 32] = [
     ("analytics", 902),
     ("stats", 576),

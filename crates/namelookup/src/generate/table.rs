@@ -1,4 +1,4 @@
-//! Made tables, and real ones that made names are added to.
+//! Generated tables, and real tables with generated names added.
 
 use wirespeed_fib::synth::next_hop_texts;
 use wirespeed_fib::synth::rng::Rng;
@@ -9,32 +9,32 @@ use super::domains::Domains;
 use crate::name::Name;
 use crate::read::{Labels, NameFib};
 
-/// What table to make. Equal specifications give equal tables, always and everywhere.
+/// The specification of a table. Equal specifications give equal tables on every machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TableSpec {
     /// Number of names, exactly.
     pub names: usize,
-    /// Results to draw from, called by documentation addresses and then by numbers. 0 gives each name a
-    /// result of its own.
+    /// Number of results, named by documentation addresses and then by numbers. 0 gives each name a result of
+    /// its own.
     pub results: u32,
     /// The seed.
     pub seed: u64,
 }
 
-/// A table of made names that looks like one of real domains. O(names): 10 million take some ten seconds.
+/// A table of generated names in the shape of real domains. O(names): 10 million take about ten seconds.
 ///
-/// Names of a domain mostly share a result, as hosts of a site share a way to it.
+/// Names of a domain mostly share a result, as hosts of a site share a route.
 pub fn table(spec: &TableSpec) -> Result<NameFib, GenerateError> {
     let mut fib = NameFib::default();
     extend(&mut fib, spec)?;
     Ok(fib)
 }
 
-/// Adds made names to a table until it has as many as the specification says; none where it has more. No name
-/// comes twice.
+/// Adds generated names to a table until it has the number in the specification, or none if it has more. No
+/// name occurs twice.
 ///
-/// Results are those of the specification, beside those that the table has. With 0 the made names get what
-/// the others have: results of their own, numbered on, where the table is a list; else any of the table's.
+/// Results are those of the specification, in addition to the table's. With 0 results, generated names follow
+/// the table: they get results of their own if the table is a list, otherwise any of the table's results.
 ///
 /// ```
 /// use wirespeed_namelookup::generate::{TableSpec, extend};
@@ -64,7 +64,7 @@ pub fn extend(fib: &mut NameFib, spec: &TableSpec) -> Result<(), GenerateError> 
     Ok(())
 }
 
-/// What made names have as results; none for one each.
+/// The results of generated names. Empty if each gets its own.
 fn results(labels: &mut Labels, spec: &TableSpec) -> Result<Vec<u32>, GenerateError> {
     if spec.results == 0 {
         let is_list = labels.len() == labels.lines() as usize;
@@ -74,7 +74,7 @@ fn results(labels: &mut Labels, spec: &TableSpec) -> Result<Vec<u32>, GenerateEr
     texts.iter().map(|(_, text)| Ok(labels.intern(text)?)).collect()
 }
 
-/// Share of names that go the way of their domain.
+/// Share of names with the result of their domain.
 const WITH_DOMAIN: f64 = 0.8;
 
 fn pick(rng: &mut Rng, name: &Name, seed: u64, results: usize) -> usize {
@@ -84,7 +84,7 @@ fn pick(rng: &mut Rng, name: &Name, seed: u64, results: usize) -> usize {
     Rng::new(domain_hash(name, seed)).index(results)
 }
 
-/// A number that all names of a domain have, by their first two components.
+/// A number that all names of a domain share, by their first two components.
 pub(super) fn domain_hash(name: &Name, seed: u64) -> u64 {
     let end: usize = name.components().take(2).map(|component| 1 + component.len()).sum();
     xxh3_64_with_seed(&name.as_bytes()[..end], seed)

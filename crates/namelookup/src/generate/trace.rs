@@ -14,18 +14,18 @@ use crate::name::{Name, NameError, SLASH};
 use crate::names::NameBatch;
 use crate::table::NameTable;
 
-/// Which entries of a table a trace asks for. Written and read as `average`, `heavy` and `zipf:1.1`.
+/// The choice of entries for a trace. Written and read as `average`, `heavy` and `zipf:1.1`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Load {
-    /// Each as likely as any.
+    /// All entries, equally likely.
     Average,
-    /// Each of the longest tenth as likely as any, which take the most steps.
+    /// The longest tenth of the entries, equally likely: they take the most steps.
     Heavy,
-    /// Zipf's law with this skew, 0 to 20, over all entries in an order drawn by the seed.
+    /// All entries by Zipf's law with this skew, 0 to 20, in an order drawn by the seed.
     Zipf(f64),
 }
 
-/// The largest skew; past it all weight lies on the first entry anyway.
+/// The largest skew: above it all weight is on the first entry anyway.
 const MAX_SKEW: f64 = 20.0;
 
 impl fmt::Display for Load {
@@ -55,25 +55,25 @@ impl FromStr for Load {
     }
 }
 
-/// Text that names no load.
+/// A text that names no load.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no load is called {0:?}: there are average, heavy, and zipf:SKEW with a skew of 0 to 20")]
 pub struct UnknownLoad(String);
 
-/// What trace to make.
+/// The specification of a trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct TraceSpec {
-    /// Which entries.
+    /// The choice of entries.
     pub load: Load,
-    /// Share of names that no entry matches, 0 to 1: made domains. A table with an entry for the root matches
-    /// these too.
+    /// Share of names that no entry matches, 0 to 1: generated domains. If the table has an entry for the
+    /// root, it matches these, too.
     pub misses: f64,
     /// The seed.
     pub seed: u64,
 }
 
-/// So many names to look up in a table, each an entry with a path after it. The same table (made the same
-/// way), paths and specification give the same trace. O(bytes of the table and the trace).
+/// Generates `count` names to look up in a table: entries, each with a path after it. Equal tables (made in
+/// the same way), paths and specifications give equal traces. O(bytes of the table and the trace).
 pub fn trace(
     names: &NameTable,
     paths: Paths,
@@ -88,7 +88,7 @@ pub fn trace(
     Ok(batch)
 }
 
-/// An endless trace, for more names than one piece may hold.
+/// An endless trace, for more names than a batch may hold.
 ///
 /// ```
 /// use wirespeed_namelookup::generate::{Load, Paths, TraceSpec, Tracer};
@@ -114,7 +114,7 @@ pub struct Tracer<'t> {
 }
 
 impl<'t> Tracer<'t> {
-    /// A trace of a table's entries as they are now. O(bytes of the table), and as much memory again.
+    /// Makes a trace of a table's current entries. O(bytes of the table), and that much memory.
     pub fn new(names: &'t NameTable, paths: Paths, spec: &TraceSpec) -> Result<Self, GenerateError> {
         if names.is_empty() && spec.misses < 1.0 {
             return Err(GenerateError::NoNames);
@@ -153,8 +153,8 @@ impl<'t> Tracer<'t> {
         Name::new_unchecked(&self.name)
     }
 
-    /// A made domain that no entry matches; where entries match nearly all of these, one of no top level that
-    /// there is.
+    /// A generated domain that no entry matches. If entries match almost all of them, it has a top level that
+    /// does not exist.
     fn draw_miss(&mut self) {
         for _ in 0..16 {
             let name = self.made.draw();
@@ -167,7 +167,7 @@ impl<'t> Tracer<'t> {
     }
 }
 
-/// The entries that are at least so long.
+/// The entries with at least this length.
 fn entries(names: &NameTable, least: usize) -> Result<NameBatch, NameError> {
     let (mut batch, mut result) = (NameBatch::new(), Ok(()));
     each_entry(names, |name, _| {
@@ -187,7 +187,7 @@ fn longest_tenth(names: &NameTable) -> Result<NameBatch, NameError> {
         return Ok(NameBatch::new());
     }
     let (_, &mut least, _) = lengths.select_nth_unstable_by(wanted - 1, |a, b| b.cmp(a));
-    // Of those that are just as long as the last of them, the first ones.
+    // Among entries of the last one's length, the first ones are taken.
     let all = entries(names, least)?;
     let longer = all.names().iter().filter(|name| name.len() > least).count();
     let mut equal = wanted - longer;

@@ -1,6 +1,6 @@
-//! MATA-NW (section 4): MATA's table, whose batches are interleaved before they are looked up.
+//! MATA-NW (section 4): MATA's table, whose batches are interleaved before lookups.
 //!
-//! On a CPU that is a detour; it is here as what its kernel is held against.
+//! On a CPU interleaving gains nothing; this code serves as the reference for its kernel.
 
 use wirespeed_image::{Checked, Image, ImageError, Patch, PatchError, SectionId, Table};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Load, Lookup, Outgrown, Standing, Step};
@@ -13,21 +13,21 @@ use crate::name::Name;
 use crate::names::Names;
 use crate::table::{NameTable, NodeId};
 
-/// Builds, and keeps up to date, a MATA for interleaved names.
+/// Builds a MATA for interleaved names and keeps it up to date.
 #[derive(Clone, Debug)]
 pub struct MataNw(Mata);
 
-/// A MATA, ready for lookups of interleaved names. Its image is [`MataTable`]'s.
+/// A MATA, ready for lookups of interleaved names. Its image is the same as that of [`MataTable`].
 #[derive(Clone, Debug)]
 pub struct MataNwTable(MataTable);
 
 impl MataNwTable {
-    /// The table by itself.
+    /// The table without interleaving.
     pub const fn mata(&self) -> &MataTable {
         &self.0
     }
 
-    /// The matches of names that are interleaved already.
+    /// Looks up names that are interleaved already.
     ///
     /// Panics when the lengths differ.
     pub fn match_interleaved(&self, names: &Interleaved, matches: &mut [Match]) {

@@ -4,8 +4,8 @@ use wirespeed_image::device::{Constants, OnDevice, Programs, Sections, Stem};
 
 use super::{MataNwTable, MataTable};
 
-/// Has the programs of MATA's table: names go to a GPU in the packed form, which crosses the bus faster than
-/// interleaved ones (the paper's MATA-NW). The kernels that take interleaved names as rows are MATA's, too.
+/// The programs of MATA's table: names are sent to a GPU in packed form, which is faster on the bus than
+/// interleaved names (the paper's MATA-NW). The kernels for interleaved names as rows are also MATA's.
 impl OnDevice for MataNwTable {
     fn kernels() -> Vec<Stem> {
         MataTable::kernels()

@@ -9,8 +9,8 @@
 //! while as many others go (`cargo xtask record names`), and at 0.16 to 0.19 M/s the first 33,000 of them,
 //! whether to 0.7 M or to 10 M names (figure 24).
 //!
-//! Dropped: halved states in shared arrays of 262,147 slots, one each in the end (221 MB in all); moving a
-//! state of hundreds of transitions among full arrays by force (a second each).
+//! Dropped: halved states in shared arrays of 262,147 slots, which led to one array for each (221 MB in all);
+//! moving a state of hundreds of transitions among full arrays by force (a second each).
 
 mod interleaved;
 mod kernel;
@@ -36,7 +36,7 @@ impl Form for MataForm {
     const MANY_ARRAYS: bool = true;
 }
 
-/// Builds, and keeps up to date, a MATA.
+/// Builds a MATA and keeps it up to date.
 pub type Mata = Aligned<MataForm>;
 /// A MATA, ready for lookups.
 pub type MataTable = AlignedTable<MataForm>;

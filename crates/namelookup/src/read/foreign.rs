@@ -1,5 +1,5 @@
-//! What a line that is no name looks like: hosts files, CSV, filter lists. Their words would pass for domains
-//! with odd characters, and match nothing or too much.
+//! Recognises lines that are not names: hosts files, CSV, filter lists. Their words could be read as domains
+//! with odd characters, and would match nothing or too much.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use wirespeed_fib::read::parts::split_word;
 use super::format::NameFormat;
 use super::reason::NameReason;
 
-/// What a word looks like that is no domain, if it looks like anything.
+/// The kind of a word that is not a domain, if it is recognised.
 pub(super) fn foreign(word: &[u8]) -> Option<NameReason> {
     let has = |what: &[u8]| word.windows(what.len()).any(|part| part == what);
     let cosmetic = [&b"##"[..], b"#@#", b"#?#", b"#$#", b"#%#"].iter().any(|mark| has(mark));
@@ -27,9 +27,9 @@ pub(super) fn foreign(word: &[u8]) -> Option<NameReason> {
     is_address(word).then_some(NameReason::Address)
 }
 
-/// Refuses a line whose first word passes for a name of that form and is the start of something else: an
-/// address, be it of a hosts file or alone, which is no domain, and as a URL says so; and a rule for the
-/// looks of a page, which passes for a URL's fragment.
+/// Refuses a line whose first word could be read as a name but is something else: an address, of a hosts file
+/// or alone, which is not a domain, except as a URL's host; or a rule for the look of a page, which could be
+/// read as a URL's fragment.
 pub(super) fn check_line(word: &[u8], rest: &[u8], format: NameFormat) -> Result<(), NameReason> {
     if !matches!(format, NameFormat::Domains | NameFormat::Urls) {
         return Ok(());
@@ -47,7 +47,7 @@ pub(super) fn check_line(word: &[u8], rest: &[u8], format: NameFormat) -> Result
     Ok(())
 }
 
-/// Whether a word is an IP address and nothing else, with a zone or without.
+/// Whether a word is only an IP address, with or without a zone.
 pub(super) fn is_address(word: &[u8]) -> bool {
     let word = word.split(|&b| b == b'%').next().unwrap_or(word);
     std::str::from_utf8(word).is_ok_and(|word| word.parse::<IpAddr>().is_ok())

@@ -1,4 +1,4 @@
-//! [`Former`]: names of the words that stand for them.
+//! [`Former`]: converts words to names.
 
 use std::net::Ipv4Addr;
 
@@ -9,7 +9,7 @@ use super::url;
 use crate::name::{Name, SLASH};
 use crate::tlv::WireNameBuf;
 
-/// Makes names of words, millions of them in the same memory.
+/// Converts words to names, millions of them in the same memory.
 ///
 /// ```
 /// use wirespeed_namelookup::read::{Former, NameFormat};
@@ -26,7 +26,7 @@ pub struct Former {
 }
 
 impl Former {
-    /// The name of a word. O(length).
+    /// Converts a word to a name. O(length).
     pub fn form<'f>(&'f mut self, word: &'f [u8], format: NameFormat) -> Result<&'f Name, NameReason> {
         self.text.clear();
         match format {
@@ -38,7 +38,7 @@ impl Former {
         self.checked()
     }
 
-    /// The path of a URL as a name, without its host; of a word in another form all of it.
+    /// Converts the path of a URL to a name, without its host. A word in another form is converted whole.
     pub(super) fn path<'f>(&'f mut self, word: &'f [u8], format: NameFormat) -> Result<&'f Name, NameReason> {
         if format != NameFormat::Urls {
             return self.form(word, format);
@@ -67,8 +67,7 @@ fn domain(word: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     domain_labels(word, name)
 }
 
-/// Adds the components of a host in a URL, which has no slash in it: of a domain, or an IPv4 address as one
-/// component.
+/// Appends the components of a URL's host without a slash: of a domain, or an IPv4 address as one component.
 pub(super) fn host(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     if is_ipv4(host) {
         name.push(SLASH);
@@ -78,7 +77,7 @@ pub(super) fn host(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     domain_labels(host, name)
 }
 
-/// Adds the components of a domain, or of the prefix `*.example.com` or `.example.com`.
+/// Appends the components of a domain, or of the prefix `*.example.com` or `.example.com`.
 fn domain_labels(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     if matches!(host, b"*" | b".") {
         return Ok(());
@@ -95,7 +94,7 @@ fn domain_labels(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     labels(domain.as_bytes().strip_suffix(b".").unwrap_or(domain.as_bytes()), host, name)
 }
 
-/// Adds the labels of a domain in ASCII, the last one first; `host` is what it was made of.
+/// Appends the labels of an ASCII domain in reverse order. `host` is its source.
 #[inline]
 fn labels(domain: &[u8], host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     for label in domain.rsplit(|&b| b == b'.') {
@@ -111,7 +110,7 @@ fn labels(domain: &[u8], host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReas
     Ok(())
 }
 
-/// Whether a byte may be in a label: letters, digits and `-`, and `_`, which the names of services have.
+/// Whether a byte may be in a label: letters, digits, `-`, and `_`, which names of services use.
 const fn is_of_label(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }

@@ -1,4 +1,4 @@
-//! [`NameFormat`]: how names are written, by name, and how each way is told from the others.
+//! [`NameFormat`]: the forms of names in text, by name, and their recognition.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,40 +10,39 @@ use super::form::Former;
 use super::reason::NameReason;
 use crate::name::NameBuf;
 
-/// How names are written.
+/// A form of names in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NameFormat {
-    /// `/com/parc/www`, any bytes as they are. A slash at the end is let pass.
+    /// `/com/parc/www`, any bytes unchanged. A slash at the end is ignored.
     Names,
     /// `www.parc.com`, which is `/com/parc/www`.
     ///
-    /// ASCII letters are made small, as a domain is the same in either; a dot at the end is let pass. A
-    /// domain beyond ASCII is made ASCII by UTS 46, so that `MÜNCHEN.de` and `xn--mnchen-3ya.de` are one
-    /// name, `/de/xn--mnchen-3ya`; one in ASCII stays as it is. A label has letters, digits, `-` and `_`;
-    /// other characters are a fault, and so are IP addresses. `*.example.com` and `.example.com` are the
-    /// prefix `/com/example`, which matches the domain itself too; `*` and `.` are the root, and a `*`
-    /// elsewhere is a fault.
+    /// ASCII letters become lower case, because domains ignore case. A dot at the end is ignored. A domain
+    /// with other letters becomes ASCII by UTS 46, so that `MÜNCHEN.de` and `xn--mnchen-3ya.de` are one name,
+    /// `/de/xn--mnchen-3ya`. A label has letters, digits, `-` and `_`; other characters are errors, and so
+    /// are IP addresses. `*.example.com` and `.example.com` are the prefix `/com/example`, which also matches
+    /// the domain itself. `*` and `.` are the root. A `*` elsewhere is an error.
     Domains,
-    /// `http://www.example.com/a/b` or `www.example.com/a/b`, which are `/com/example/www/a/b`.
+    /// `http://www.example.com/a/b` or `www.example.com/a/b`, which become `/com/example/www/a/b`.
     ///
-    /// The host as in [`Domains`](Self::Domains), an IPv4 address as one component, and an IPv6 one in
-    /// brackets, too. User and password are dropped, and so is what comes after a `#`. A port is dropped
-    /// where it is the scheme's (without a scheme: 80 and 443), otherwise it is a component after the host,
+    /// The host has the form of [`Domains`](Self::Domains), or is an IPv4 address or a bracketed IPv6
+    /// address, which become one component. User, password and fragment are dropped. The port of the scheme
+    /// (without a scheme: 80 and 443) is dropped. Any other port becomes a component after the host,
     /// `/com/example/:8080/a`, so that the host is a prefix of all its ports. Percent-encoding is kept. A
-    /// query stays in the last component as it is but for its slashes, which become `%2F`; after a slash it
-    /// is a component of its own. A slash at the end is let pass; slashes in a row are a fault.
+    /// query stays in the last component, with its slashes changed to `%2F`; after a slash it is a component
+    /// of its own. A slash at the end is ignored. Slashes in a row are an error.
     Urls,
-    /// `ndn:/com/parc/54=%03` or `/com/parc/54=%03`, an NDN URI, which becomes canonical; see
+    /// `ndn:/com/parc/54=%03` or `/com/parc/54=%03`: an NDN URI, which is converted to canonical form; see
     /// [`tlv`](crate::tlv).
     Ndn,
 }
 
 impl NameFormat {
-    /// All of them.
+    /// All forms.
     pub const ALL: [Self; 4] = [Self::Names, Self::Domains, Self::Urls, Self::Ndn];
 
-    /// The name that the command line takes.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Names => "names",
@@ -53,7 +52,7 @@ impl NameFormat {
         }
     }
 
-    /// The name that is written this way.
+    /// Parses a name in this form.
     ///
     /// ```
     /// use wirespeed_namelookup::read::NameFormat;
@@ -67,11 +66,11 @@ impl NameFormat {
         Former::default().form(text, self).map(ToOwned::to_owned)
     }
 
-    /// How words are written that are names, by the first of them; `None` where they can be no names.
+    /// Recognises the form of words, by the first words. `None` if they can't be names.
     ///
-    /// Names start with a slash, URIs of NDN with `ndn:`; of others those are URLs of which any has a scheme,
-    /// a port or a path, and all else are domains. Words that are all prefixes of addresses are no names, as
-    /// that is a file of routes.
+    /// Names start with a slash, and NDN URIs with `ndn:`. Other words are URLs if any of them has a scheme,
+    /// a port or a path; otherwise they are domains. If all words are address prefixes they are not names,
+    /// because the file has routes.
     ///
     /// ```
     /// use wirespeed_namelookup::read::NameFormat;
@@ -101,13 +100,13 @@ impl NameFormat {
     }
 }
 
-/// Whether a word is a prefix of addresses, with its length.
+/// Whether a word is an address prefix with its length.
 fn is_route(word: &[u8]) -> bool {
     let parts = std::str::from_utf8(word).ok().and_then(|word| word.split_once('/'));
     parts.is_some_and(|(address, len)| address.parse::<IpAddr>().is_ok() && len.parse::<u8>().is_ok())
 }
 
-/// The lines at the start of a file that are neither blank nor comments, and whole.
+/// The complete lines at the start of a file that are neither empty nor comments.
 pub(super) fn significant_lines(start: &[u8], ends: bool) -> impl Iterator<Item = &[u8]> + Clone {
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     let whole = match start.iter().rposition(|&b| b == b'\n') {
@@ -123,7 +122,7 @@ impl fmt::Display for NameFormat {
     }
 }
 
-/// Text that names no format.
+/// A text that names no format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no format of names is called {0:?}: there are names, domains, urls and ndn")]
 pub struct UnknownFormat(String);

@@ -1,12 +1,12 @@
-//! [`Labels`]: what the results of a table are called.
+//! [`Labels`]: the texts of a table's results.
 
 use std::fmt;
 
 use wirespeed_fib::NextHops;
 use wirespeed_fib::read::parts::Fault;
 
-/// The user's results by number, from 1: lines of a list first, where the table is one, then words by first
-/// appearance.
+/// The user's results by number, from 1: first the lines of a list, if the table is one, then words in order
+/// of first appearance.
 ///
 /// ```
 /// use wirespeed_namelookup::read::Labels;
@@ -19,15 +19,15 @@ use wirespeed_fib::read::parts::Fault;
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
-    /// Results that are lines: 1 up to this.
+    /// Results that are lines: 1 up to this number.
     lines: u32,
-    /// The others, which are counted on from there.
+    /// The other results, numbered after the lines.
     words: NextHops,
-    /// The last word, as neighbours in a table often share a result.
+    /// The last word: neighbours in a table often share a result.
     last: (String, u32),
 }
 
-/// What a result is called.
+/// The text of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label<'l> {
     /// The line of its name, in a table without results.
@@ -47,17 +47,17 @@ impl fmt::Display for Label<'_> {
 }
 
 impl Labels {
-    /// None.
+    /// Makes an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Labels of results that are the lines of a list, up to this one.
+    /// Makes labels of results that are the lines of a list, up to this number.
     pub fn of_lines(lines: u32) -> Self {
         Self { lines, ..Self::default() }
     }
 
-    /// The result of a word, a new one at its first appearance. O(length).
+    /// The result of a word. A new word gets a new result. O(length).
     pub fn intern(&mut self, word: &str) -> Result<u32, wirespeed_fib::TooManyNextHops> {
         if let Some(result) = self.again(word.as_bytes()) {
             return Ok(result);
@@ -70,13 +70,13 @@ impl Labels {
         Ok(result)
     }
 
-    /// The result of a word that is the same as the last one: nothing of it needs checking.
+    /// The result of a word that equals the last one, without any check.
     #[inline]
     pub(super) fn again(&self, word: &[u8]) -> Option<u32> {
         (self.last.1 != 0 && self.last.0.as_bytes() == word).then_some(self.last.1)
     }
 
-    /// The result of a line. Only while there is no word.
+    /// The result of a line. Only valid while there are no words.
     pub(super) fn line<F, R>(&mut self, line: u64) -> Result<u32, Fault<F, R>> {
         let line = u32::try_from(line).map_err(|_| Fault::Full(wirespeed_fib::TooManyNextHops))?;
         debug_assert!(self.words.is_empty());
@@ -84,8 +84,8 @@ impl Labels {
         Ok(line)
     }
 
-    /// A new result that is the next line of a list. `TooManyNextHops` where there are words already, whose
-    /// results follow the last line's.
+    /// Makes a result of the next line of a list. `TooManyNextHops` if there are words, whose results follow
+    /// the last line's.
     pub fn next_line(&mut self) -> Result<u32, wirespeed_fib::TooManyNextHops> {
         if !self.words.is_empty() {
             return Err(wirespeed_fib::TooManyNextHops);
@@ -94,12 +94,12 @@ impl Labels {
         Ok(self.lines)
     }
 
-    /// The result of a word that has appeared.
+    /// The result of a word. `None` if it never appeared.
     pub fn find(&self, word: &str) -> Option<u32> {
         self.words.find(word).map(|index| self.lines + index.0)
     }
 
-    /// What a result is called; `None` for 0, and for what is none.
+    /// The text of a result. `None` for 0 and for numbers that are no results.
     pub fn label(&self, result: u32) -> Option<Label<'_>> {
         match result.checked_sub(self.lines) {
             None | Some(0) => (result != 0).then_some(Label::Line(result)),
@@ -107,7 +107,7 @@ impl Labels {
         }
     }
 
-    /// How many there are; also the largest result.
+    /// The number of results, which is also the largest.
     pub fn len(&self) -> usize {
         self.lines as usize + self.words.len()
     }
@@ -117,24 +117,24 @@ impl Labels {
         self.len() == 0
     }
 
-    /// How many are lines of a list: the results 1 up to this.
+    /// The number of results that are lines of a list.
     pub const fn lines(&self) -> u32 {
         self.lines
     }
 
-    /// All with their results, in order.
+    /// All texts with their results, in order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Label<'_>)> {
         let words = self.words.iter().map(|(index, word)| (self.lines + index.0, Label::Word(word)));
         (1..=self.lines).map(|line| (line, Label::Line(line))).chain(words)
     }
 
-    /// The labels in bytes, to be kept beside an image: the number of lines, 4 bytes little-endian, then each
-    /// word with its length before it.
+    /// The labels as bytes, for storing beside an image: the number of lines, 4 bytes little-endian, then
+    /// each word after its length.
     pub fn to_bytes(&self) -> Vec<u8> {
         [&self.lines.to_le_bytes()[..], &self.words.to_bytes()].concat()
     }
 
-    /// What [`to_bytes`](Self::to_bytes) made; `None` where it didn't make this.
+    /// Reads the bytes of [`to_bytes`](Self::to_bytes). `None` for other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (lines, words) = bytes.split_first_chunk::<4>()?;
         let (lines, words) = (u32::from_le_bytes(*lines), NextHops::from_bytes(words)?);

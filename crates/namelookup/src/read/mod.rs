@@ -1,4 +1,4 @@
-//! Reading tables of names, traces and updates from files.
+//! Readers of tables, traces and updates of names.
 //!
 //! ```text
 //! Source ─► open: decompress ─► recognise the form of the names ─► a line at a time ─► NameFib + ReadReport
@@ -6,21 +6,20 @@
 //!                                                                            └───────► TimedUpdate, one by one
 //! ```
 //!
-//! A line of a table is a name, and then its result or nothing. Results are numbered by first appearance from
-//! 1, and what they are called comes back as [`Labels`]; in a table without a second column each name is a
-//! result of its own, with the number of its line. The first line decides which of the two a table is. A
-//! trace is a name a line, whatever comes after it. Updates are `A name result` and `W name`, with an
-//! optional time in seconds before them. Lines that start with `#` are comments, and so are words that do.
+//! A line of a table is a name, and then its result or nothing. Results are numbered from 1 by first
+//! appearance, and [`Labels`] have their texts. In a table without a second column each name has its line
+//! number as result. The first line decides between the two kinds. A trace has one name on each line, with
+//! anything after it. Updates are `A name result` and `W name`, with an optional time in seconds before them.
+//! Lines that start with `#` are comments, and so is text that starts with `#`.
 //!
-//! Files of other things are refused at the line and by what they look like: hosts files, CSV, filter lists.
-//! Their words are no domains.
+//! Hosts files, CSV and filter lists are refused, with the line and the kind of file, because their words are
+//! not domains.
 //!
-//! How names are written is a [`NameFormat`], the same throughout a file and recognised by content where it
-//! isn't given.
+//! All names of a file have one [`NameFormat`]. By default it is recognised by content.
 //!
-//! Reading is strict, for routes too: the first bad line is an error that says where; with
-//! [`ReadOptions::lenient`] bad lines are passed over and counted by reason. Of two lines for a name the
-//! later one stays.
+//! Reading is strict, as for routes: the first wrong line is an error with its place. With
+//! [`ReadOptions::lenient`] wrong lines are passed over and counted by reason. If a name occurs twice the
+//! later line stays.
 //!
 //! ```
 //! use wirespeed_namelookup::Name;
@@ -64,28 +63,28 @@ use crate::name::Name;
 use crate::names::NameBatch;
 use crate::table::NameTable;
 
-/// What a reading found.
+/// The report of a reading.
 pub type ReadReport = wirespeed_fib::read::ReadReport<NameFormat, NameReason>;
-/// Why a file could not be read.
+/// The reason why a file could not be read.
 pub type ReadError = wirespeed_fib::read::ReadError<NameFormat, NameReason>;
 
 type Ledger = parts::Ledger<NameFormat, NameReason>;
 type Fault = parts::Fault<NameFormat, NameReason>;
 type End = parts::End<NameFormat, NameReason>;
 
-/// Bytes by which a format is recognised, at most.
+/// The most bytes by which a format is recognised.
 const LOOK_AHEAD: usize = 64 << 10;
 
-/// How to read.
+/// Options for reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
-    /// How names are written; recognised by content where not given.
+    /// The form of names. By default recognised by content.
     pub format: Option<NameFormat>,
-    /// Whether to pass over bad lines and the loss of a file's end, rather than refuse the file.
+    /// Whether to pass over wrong lines and a truncated end, instead of refusing the file.
     pub lenient: bool,
 }
 
-/// A table of names and what its results are called.
+/// A table of names, and the texts of its results.
 #[derive(Clone, Debug, Default)]
 pub struct NameFib {
     /// The names, with their results.
@@ -110,7 +109,7 @@ pub fn read_table(source: &Source, options: &ReadOptions) -> Result<(NameFib, Re
     table_of(open(source)?, size_of_file(source), options)
 }
 
-/// Reads a table from a stream of bytes; `name` is for messages.
+/// Reads a table from a stream of bytes. `name` is for messages.
 pub fn read_table_from(
     reader: impl Read + Send,
     name: &str,
@@ -119,8 +118,8 @@ pub fn read_table_from(
     table_of(Input::new(Box::new(reader), name.to_owned())?, None, options)
 }
 
-/// Reads a table and gives each name with its result to `give`, until that breaks off, for who has another
-/// place for them than a [`NameTable`]. A name may come more than once; the last time counts.
+/// Reads a table and gives each name with its result to `give`, until `give` ends the reading, for callers
+/// that don't use a [`NameTable`]. A name may occur several times; the last time counts.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -168,7 +167,7 @@ pub fn read_trace(source: &Source, options: &ReadOptions) -> Result<(NameBatch, 
     trace_of(open(source)?, options)
 }
 
-/// Reads a trace from a stream of bytes; `name` is for messages.
+/// Reads a trace from a stream of bytes. `name` is for messages.
 pub fn read_trace_from(
     reader: impl Read + Send,
     name: &str,
@@ -177,13 +176,13 @@ pub fn read_trace_from(
     trace_of(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
-/// Reads the paths of URLs, without their hosts and as they are in names, for traces to be made of; of names
-/// in other forms all of each. URLs without a path are passed over.
+/// Reads the paths of URLs, without hosts, in the form of names, for generating traces. Names in other forms
+/// are taken whole. URLs without a path are passed over.
 pub fn read_paths(source: &Source, options: &ReadOptions) -> Result<(NameBatch, ReadReport), ReadError> {
     paths_of(open(source)?, options)
 }
 
-/// Reads paths from a stream of bytes; `name` is for messages.
+/// Reads paths from a stream of bytes. `name` is for messages.
 pub fn read_paths_from(
     reader: impl Read + Send,
     name: &str,
@@ -192,8 +191,8 @@ pub fn read_paths_from(
     paths_of(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
-/// Reads updates and gives each to `give`, until that breaks off. Results get their numbers in `labels`,
-/// which are the table's where the updates are for one.
+/// Reads updates and gives each to `give`, until `give` ends the reading. Results get their numbers in
+/// `labels`: pass the table's labels if the updates are for one.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -217,7 +216,7 @@ pub fn read_updates(
     stream_updates(open(source)?, options, labels, give)
 }
 
-/// Reads updates from a stream of bytes; `name` is for messages.
+/// Reads updates from a stream of bytes. `name` is for messages.
 pub fn read_updates_from(
     reader: impl Read + Send,
     name: &str,
@@ -237,7 +236,7 @@ pub fn collect_updates(
     collected(|give| read_updates(source, options, labels, give))
 }
 
-/// Reads all updates of a stream of bytes; `name` is for messages.
+/// Reads all updates of a stream of bytes. `name` is for messages.
 pub fn collect_updates_from(
     reader: impl Read + Send,
     name: &str,
@@ -287,7 +286,7 @@ fn stream_entries(
     finish(end, ledger, options, Wanted::Names).map(|report| (labels, report))
 }
 
-/// The bytes of a file.
+/// The size of a file in bytes.
 fn size_of_file(source: &Source) -> Option<u64> {
     match source {
         Source::Path(path) => path.metadata().ok().filter(std::fs::Metadata::is_file).map(|data| data.len()),
@@ -295,12 +294,12 @@ fn size_of_file(source: &Source) -> Option<u64> {
     }
 }
 
-/// About as many names as a file has, by its first lines. One that has fewer costs room that is never
-/// touched.
+/// Estimates the number of names in a file by its first lines. Too large an estimate only reserves memory
+/// that is never touched.
 fn expected_names(input: &mut Input<'_>, size: Option<u64>) -> usize {
-    /// Lists of names are a third of their size when compressed, or less.
+    /// The factor by which lists of names shrink when compressed, at least.
     const COMPRESSED: u64 = 3;
-    /// The most bytes of a list of names: a larger file is rather one of something else.
+    /// The largest size of a list of names: larger files rather hold something else.
     const MOST: u64 = 1 << 26;
     let factor = if input.compression() == Compression::None { 1 } else { COMPRESSED };
     let (start, _) = input.look_ahead(LOOK_AHEAD);
@@ -334,7 +333,7 @@ fn stream_updates(
     finish(end, ledger, options, Wanted::Updates)
 }
 
-/// What is to be read.
+/// The kind of data to read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wanted {
     Names,
@@ -350,7 +349,7 @@ impl Wanted {
     }
 }
 
-/// Settles the form of an input's names and opens its ledger.
+/// Finds the form of an input's names, and opens its ledger.
 fn start<'i>(
     mut input: Input<'i>,
     options: &ReadOptions,
@@ -370,7 +369,7 @@ fn recognise(input: &mut Input<'_>, options: &ReadOptions, wanted: Wanted) -> Re
     let (first, ends) = input.look_ahead(LOOK_AHEAD);
     let lines = format::significant_lines(first, ends);
     if lines.clone().next().is_none() {
-        // Nothing to go by. Whatever comes after it, an error included, is for the reader to tell.
+        // There is no line to recognise. The reader reports the rest, also an error.
         return match ends && !options.lenient {
             true => Err(ReadError::Nothing { name, wanted: wanted.text(), records: 0 }),
             false => Ok(NameFormat::Names),
@@ -387,7 +386,7 @@ fn recognise(input: &mut Input<'_>, options: &ReadOptions, wanted: Wanted) -> Re
     })
 }
 
-/// The report of a reading that went well; strict reading refuses one that found nothing.
+/// Makes the report of a successful reading. Strict reading fails if it found nothing.
 fn finish(
     end: Result<(), End>,
     ledger: Ledger,

@@ -1,4 +1,4 @@
-//! [`NameReason`]: why a line did not become a name, an entry or an update.
+//! [`NameReason`]: the reason why a line did not become a name, an entry or an update.
 
 use wirespeed_fib::read::SkipReason;
 use wirespeed_fib::read::parts::Reason;
@@ -6,17 +6,17 @@ use wirespeed_fib::read::parts::Reason;
 use crate::name::NameError;
 use crate::tlv::UriError;
 
-/// Why a line did not become a name, an entry or an update.
+/// The reason why a line did not become a name, an entry or an update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameReason {
-    /// Nothing on the line.
+    /// An empty line.
     #[error("blank")]
     Blank,
     /// A line that starts with `#`.
     #[error("a comment")]
     Comment,
-    /// A line longer than any real one.
+    /// A line that is longer than any real line.
     #[error("an overlong line")]
     LineTooLong,
     /// Not a name.
@@ -28,45 +28,45 @@ pub enum NameReason {
     /// A domain with two dots in a row, or none at all.
     #[error("a label is empty")]
     EmptyLabel,
-    /// A domain with a character that none has: a slash, a colon, `@`, `?` or `#`.
+    /// A domain with a character of a URL or address: a slash, a colon, `@`, `?` or `#`.
     #[error("not a domain alone")]
     NotADomain,
     /// A domain with a byte in a label that is neither a letter, a digit, `-` nor `_`.
     #[error("a character that no domain has")]
     Character,
-    /// A domain beyond ASCII that is no internationalised one.
+    /// A domain with other letters than ASCII that is not a valid internationalised domain.
     #[error("not an internationalised domain (UTS 46)")]
     Idna,
-    /// A `*` elsewhere than before the first dot.
+    /// A `*` that is not the whole first label.
     #[error(
-        "a * that is not the whole first label: only *.example.com is read, which is example.com and all beneath it"
+        "a * that is not the whole first label: only *.example.com is read, for example.com and all names beneath it"
     )]
     Wildcard,
-    /// An IP address where a domain is wanted.
+    /// An IP address instead of a domain.
     #[error("an IP address, not a domain")]
     Address,
     /// An address and a name, as hosts files have them.
-    #[error("looks like a line of a hosts file: a name has to come first, and alone or with its result")]
+    #[error("looks like a line of a hosts file: a name must come first, alone or with its result")]
     HostsFile,
     /// Columns that are separated by commas or semicolons.
-    #[error("looks like CSV: columns are to be separated by blanks")]
+    #[error("looks like CSV: separate columns by blanks")]
     Csv,
     /// A rule or heading of a filter list, such as `||example.com^`.
     #[error("looks like a line of a filter list (Adblock)")]
     Filter,
-    /// An IPv6 host that is none.
+    /// An IPv6 host that is not valid.
     #[error("not an IPv6 address in brackets")]
     Ipv6,
     /// A path with two slashes in a row.
     #[error("slashes in a row")]
     RepeatedSlash,
-    /// A port that is none.
+    /// A port that is not valid.
     #[error("not a port")]
     Port,
-    /// No result in a table whose first line has one, or in an update.
+    /// A missing result in an update, or in a table whose first line has one.
     #[error("result missing")]
     ResultMissing,
-    /// A result with a `#` or a control character in it, one that isn't text, or an overlong one.
+    /// A result with a `#` or a control character, a result that is not text, or a result that is too long.
     #[error("not a result")]
     Result,
     /// More columns than the format has, or than the first line of the table.
@@ -102,7 +102,7 @@ impl Reason for NameReason {
     }
 }
 
-/// What a word is as a result of a table.
+/// Checks that a word can be a result of a table.
 pub(super) fn result_word(word: &[u8]) -> Result<&str, NameReason> {
     wirespeed_fib::read::parts::next_hop(word).map_err(|reason| match reason {
         SkipReason::NextHopMissing => NameReason::ResultMissing,

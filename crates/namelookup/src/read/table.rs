@@ -1,4 +1,4 @@
-//! The lines of a table: a name, and its result in each of them or in none.
+//! The lines of a table: a name with a result in every line, or in no line.
 
 use wirespeed_fib::read::parts::{each_line, split_word};
 
@@ -36,7 +36,7 @@ pub(super) fn read(
     })
 }
 
-/// The next word and what follows it; no word where a comment starts.
+/// The next word and the rest. The word is empty at a comment.
 #[inline]
 pub(super) fn column(line: &[u8]) -> (&[u8], &[u8]) {
     match split_word(line) {
@@ -45,7 +45,7 @@ pub(super) fn column(line: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Checks that nothing but a comment follows.
+/// Checks that only a comment follows.
 #[inline]
 pub(super) fn no_more(rest: &[u8]) -> Result<(), NameReason> {
     if column(rest).0.is_empty() { Ok(()) } else { Err(NameReason::TooManyColumns) }

@@ -20,7 +20,7 @@ pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, batch: &mut NameB
     })
 }
 
-/// Paths alone; names that have none are passed over.
+/// Reads only the paths. Names without a path are passed over.
 pub(super) fn read_paths(
     input: &mut Input<'_>,
     ledger: &mut Ledger,

@@ -13,12 +13,12 @@ use super::table::{column, no_more};
 use super::{End, Fault, Input, Ledger};
 use crate::update::NameUpdate;
 
-/// An update and when it happened.
+/// An update and its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedUpdate {
-    /// The time since the epoch, where the source says it.
+    /// The time since the epoch, if the source has it.
     pub time: Option<Duration>,
-    /// What changed.
+    /// The update.
     pub update: NameUpdate,
 }
 
@@ -64,7 +64,7 @@ fn update(
     Ok(TimedUpdate { time, update })
 }
 
-/// The time, the kind, and what follows them.
+/// The time, the kind, and the rest of the line.
 fn split_kind(line: &[u8]) -> (Option<&[u8]>, &[u8], &[u8]) {
     let (word, rest) = split_word(line);
     if !word.first().is_some_and(u8::is_ascii_digit) {

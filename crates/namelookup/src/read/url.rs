@@ -1,23 +1,23 @@
-//! URLs as names: `scheme://user@host:port/path?query#fragment`, of which only the host has to be there.
+//! URLs as names: `scheme://user@host:port/path?query#fragment`. Only the host is required.
 
 use super::foreign::{foreign, is_address};
 use super::form::host;
 use super::reason::NameReason;
 use crate::name::SLASH;
 
-/// Adds the components of a URL; see [`NameFormat::Urls`](super::NameFormat::Urls).
+/// Appends the components of a URL; see [`NameFormat::Urls`](super::NameFormat::Urls).
 pub(super) fn append(url: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     let (scheme, authority, rest) = split(url);
     authority_of(scheme, authority, name)?;
     append_rest(rest, name)
 }
 
-/// Adds the components of a URL's path alone.
+/// Appends the components of a URL's path only.
 pub(super) fn append_path(url: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     append_rest(split(url).2, name)
 }
 
-/// Scheme, authority, and all from the path on.
+/// The scheme, the authority, and the rest from the path on.
 fn split(url: &[u8]) -> (Option<&[u8]>, &[u8], &[u8]) {
     let (scheme, rest) = split_scheme(url);
     let (authority, rest) = rest.split_at(find(rest, |b| matches!(b, b'/' | b'?' | b'#')));
@@ -47,7 +47,7 @@ fn append_rest(rest: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     Ok(())
 }
 
-/// The scheme, where there is one, and what comes after it and its slashes.
+/// The scheme, if there is one, and the text after it and its slashes.
 fn split_scheme(url: &[u8]) -> (Option<&[u8]>, &[u8]) {
     let colon = find(url, |b| b == b':');
     let (scheme, rest) = url.split_at(colon);
@@ -92,7 +92,7 @@ fn authority_of(scheme: Option<&[u8]>, authority: &[u8], name: &mut Vec<u8>) -> 
     Ok(())
 }
 
-/// Whether a host is an IPv6 address in brackets, with a zone or without.
+/// Whether a host is a bracketed IPv6 address, with or without a zone.
 fn is_ipv6(host: &[u8]) -> bool {
     let inner = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or_default();
     inner.contains(&b':') && is_address(inner)
@@ -104,14 +104,14 @@ fn port_number(digits: &[u8]) -> Option<u16> {
     std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
 }
 
-/// Whether a port is the one that a scheme has anyway.
+/// Whether a port is the default of a scheme.
 fn is_usual(scheme: Option<&[u8]>, port: u16) -> bool {
     let Some(scheme) = scheme else { return matches!(port, 80 | 443) };
     let usual: &[(&str, u16)] = &[("http", 80), ("https", 443), ("ws", 80), ("wss", 443), ("ftp", 21)];
     usual.iter().any(|&(name, usual)| usual == port && scheme.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// Where the first such byte is, the end where none is.
+/// The position of the first such byte, or the end if there is none.
 fn find(text: &[u8], is_it: impl Fn(u8) -> bool) -> usize {
     text.iter().position(|&b| is_it(b)).unwrap_or(text.len())
 }

@@ -8,22 +8,21 @@ use crate::domain::NameDomain;
 use crate::fsm::{Fsm, Stride};
 use crate::table::{NameTable, NodeId};
 
-/// Builds, and keeps up to date, a state transition table.
+/// Builds a state transition table and keeps it up to date.
 ///
-/// A table that would be over the cap, or without one over 1 GiB, is refused with the bytes that it would
-/// take.
+/// A table over the cap, or over 1 GiB without a cap, is refused with the bytes that it would take.
 #[derive(Clone, Debug)]
 pub struct Stt {
     /// The links, as in the image.
     pub(super) table: Vec<u32>,
-    /// Results by state, those of leaves too.
+    /// Results by state, leaves included.
     pub(super) results: Vec<u32>,
     /// Transitions of each row.
     pub(super) counts: Vec<u16>,
-    /// The link that leads to each row; of the root's, none.
+    /// The link to each row; `None` for the root's row.
     pub(super) incoming: Vec<Option<usize>>,
     pub(super) rows: Pool,
-    /// Leaves; leaf 1 is the first state that is no row.
+    /// Leaves. Leaf 1 is the first state that has no row.
     pub(super) leaves: Pool,
     /// The root's row, 0 for none.
     pub(super) root: u32,
@@ -43,7 +42,7 @@ impl Engine<NameDomain> for Stt {
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, SttTable), BuildError> {
         let fsm = Fsm::of(names, Stride::ONE)?;
-        // Row 0 is none; an eighth is for updates.
+        // Row 0 means none; an eighth is for updates.
         let room = |used: u64, part: u64| used + if options.tight { 0 } else { used / part } + 9;
         let (rows, leaves) = (room(fsm.state_count() as u64, 8), room(fsm.census().leaves, 2));
         let most = if names.is_empty() { 0 } else { names.results() };
@@ -113,12 +112,12 @@ impl Stt {
         Some(self.leaves.take()? - 1 + self.first_leaf())
     }
 
-    /// The first state that is no row.
+    /// The first state that has no row.
     pub(super) fn first_leaf(&self) -> u32 {
         u32::try_from(self.counts.len()).expect("rows are fewer than links")
     }
 
-    /// Whether each transition leads where the machine says, and there are no others.
+    /// Whether all transitions lead where the machine's do, and there are no others.
     fn leads_as(&self, fsm: &Fsm) -> bool {
         let links = self.table.iter().filter(|&&link| link != 0).count();
         let leads = |row: usize, at: usize| {

@@ -1,5 +1,5 @@
-//! STT, the state transition table (section 2.2): 256 links a state, two-dimensional, indexed by state and
-//! byte. What the paper starts from; of use for small tables, to compare with.
+//! STT, the state transition table (section 2.2): 256 links for each state, indexed by state and byte. It is
+//! the paper's starting point, and serves for comparison with small tables.
 
 mod build;
 mod kernel;

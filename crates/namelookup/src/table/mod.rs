@@ -1,13 +1,13 @@
-//! [`NameTable`]: what the user owns: names with results, to insert, remove, iterate and look up in.
+//! [`NameTable`]: the names that the user owns, with results: insert, remove, iterate, look up.
 //!
-//! A trie of components. Nodes lie in one array, with their components where these are short, and long
-//! components in another; a node is found through an index by the hash of all components that lead to it, and
-//! knows its parent, its first child and its siblings. A line of 64 bytes a node, 11 to 21 in the index, and
-//! the component where it is over 23 bytes.
+//! A trie of components. Nodes are in one array, with their components if these are short. Long components
+//! are in another array. An index finds a node by the hash of all its name's components. A node knows its
+//! parent, its first child and its siblings. A node takes a cache line of 64 bytes, 11 to 21 bytes in the
+//! index, and the bytes of its component if it is over 23 bytes.
 //!
-//! A node's [`NodeId`] stays as long as the node is there, so that engines keep what they know of a node in
-//! arrays of their own. Where changes are tracked ([`track`](NameTable::track)), nodes that went stay
-//! readable until the engine has seen that ([`forget_gone`](NameTable::forget_gone)).
+//! A node's [`NodeId`] is valid as long as the node exists, so engines keep their data about nodes in their
+//! own arrays. While changes are tracked ([`track`](NameTable::track)), removed nodes stay readable until the
+//! engine has seen their removal ([`forget_gone`](NameTable::forget_gone)).
 
 mod node;
 #[cfg(test)]
@@ -26,34 +26,34 @@ use node::{Changed, Inner, NONE};
 pub use node::{Node, NodeId};
 use way::{Ahead, Step, Way};
 
-/// How many changed nodes ahead they are fetched.
+/// The distance, in nodes, of prefetches of changed nodes.
 const AHEAD: usize = 16;
 
 /// Names with results.
 #[derive(Clone, Debug)]
 pub struct NameTable {
     nodes: HugeVec<Inner>,
-    /// Nodes that are no more, and may be taken again.
+    /// Free nodes.
     free: Vec<u32>,
-    /// The components of all nodes that don't hold theirs, and of nodes that are no more.
+    /// The long components of all nodes, and of removed nodes.
     text: HugeVec<u8>,
     /// Bytes of `text` that belong to no node.
     garbage: usize,
     index: Index,
-    /// Keeps whoever chooses the names from choosing their hashes.
+    /// A secret seed: someone who chooses the names must not be able to choose their hashes.
     seed: u64,
     entries: usize,
     results: u32,
-    /// What changed since it was last asked for, where that is tracked.
+    /// The changes since they were last taken, if they are tracked.
     changed: Option<Changes>,
 }
 
-/// What changed.
+/// Tracked changes.
 #[derive(Clone, Debug, Default)]
 struct Changes {
-    /// The nodes, each once, by when it first changed. What they were, they know.
+    /// The changed nodes, each once, in order of first change. Nodes store their old state.
     nodes: Vec<NodeId>,
-    /// The largest result before.
+    /// The largest result before the changes.
     results: u32,
 }
 
@@ -64,7 +64,7 @@ impl Default for NameTable {
 }
 
 impl NameTable {
-    /// No names.
+    /// Makes an empty table.
     pub fn new() -> Self {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         let mut nodes = HugeVec::new();
@@ -82,38 +82,37 @@ impl NameTable {
         }
     }
 
-    /// Makes room for so many more nodes at once, which saves about a third of the time that many names take
-    /// to come in.
+    /// Reserves memory for `nodes` more nodes, which saves about a third of the time of inserting many names.
     pub fn reserve(&mut self, nodes: usize) {
         self.nodes.reserve_exact(nodes);
         self.index.reserve(nodes);
     }
 
-    /// Makes room for so many more nodes like [`reserve`](Self::reserve), and has the memory made at once: no
+    /// Reserves memory like [`reserve`](Self::reserve), and makes the system allocate it now, so that no
     /// insertion waits for it.
     pub fn prepare(&mut self, nodes: usize) {
         self.reserve(nodes);
         self.nodes.populate();
     }
 
-    /// Gives a name a result, 1 or more; the one that it had before, 0 for none. O(length) expected. Panics
-    /// on result 0.
+    /// Gives a name a result, 1 or more. Returns its old result, or 0. O(length) expected. Panics if the
+    /// result is 0.
     pub fn insert(&mut self, name: &Name, result: u32) -> u32 {
         self.insert_by(&[], name, result)
     }
 
-    /// Takes a name out; the result that it had, 0 for none. O(length) expected.
+    /// Removes a name. Returns its result, or 0. O(length) expected.
     pub fn remove(&mut self, name: &Name) -> u32 {
         self.remove_by(&[], name)
     }
 
-    /// Makes a change; whether it changed anything.
+    /// Makes a change. Returns whether the table changed.
     pub fn apply(&mut self, update: &NameUpdate) -> bool {
         self.apply_by(&[], update)
     }
 
-    /// Makes changes in order; how many changed anything. Faster than one by one, as what many of them read
-    /// is fetched at once.
+    /// Makes changes in order. Returns how many changed the table. Faster than single changes, because data
+    /// for many changes is prefetched together.
     pub fn apply_all<'u>(&mut self, updates: impl IntoIterator<Item = &'u NameUpdate>) -> usize {
         let mut ahead = Ahead::new(updates.into_iter());
         let mut changes = 0;
@@ -123,18 +122,18 @@ impl NameTable {
         changes
     }
 
-    /// Asks for a node.
+    /// Prefetches a node.
     #[inline]
     pub(crate) fn fetch_node(&self, at: NodeId) {
         prefetch(&self.nodes, at.index());
     }
 
-    /// Asks for what these changes will read.
+    /// Prefetches the data that these changes will read.
     pub(crate) fn fetch(&self, updates: &[&NameUpdate]) {
         Way::walk_all(updates, self);
     }
 
-    /// Asks for the node that will be taken for the one that comes after so many others.
+    /// Prefetches the free node that will be taken after `after` others.
     #[inline]
     fn fetch_free(&self, after: usize) {
         if let Some(&id) = self.free.len().checked_sub(after + 1).and_then(|at| self.free.get(at)) {
@@ -142,12 +141,12 @@ impl NameTable {
         }
     }
 
-    /// The result of this very name, 0 for none.
+    /// The result of exactly this name, or 0.
     pub fn result(&self, name: &Name) -> u32 {
         self.find(name).map_or(0, |at| self.inner(at).result)
     }
 
-    /// The longest prefix of a name that is in the table. O(length) expected.
+    /// The longest prefix of a name in the table. O(length) expected.
     pub fn lookup(&self, name: &Name) -> Match {
         let (mut at, mut length) = (NodeId::ROOT, 0);
         let mut found = Match { result: self.inner(at).result, length: 0 };
@@ -167,22 +166,22 @@ impl NameTable {
         self.find_by(&[], name)
     }
 
-    /// A node's child by this component.
+    /// A node's child with this component.
     pub fn child(&self, at: NodeId, component: &[u8]) -> Option<NodeId> {
         self.take(at, Step { hash: self.hash(self.inner(at).hash, component), child: NONE }, component)
     }
 
-    /// A node. Panics where the id is of none.
+    /// The node with an id. Panics if there is none.
     pub fn node(&self, at: NodeId) -> Node<'_> {
         Node { names: self, inner: self.inner(at), id: at }
     }
 
-    /// The node of the root, which is always there.
+    /// The node of the root, which always exists.
     pub fn root(&self) -> Node<'_> {
         self.node(NodeId::ROOT)
     }
 
-    /// All nodes, a node before what is beneath it, siblings in no particular order.
+    /// All nodes, a node before the nodes beneath it. Siblings are in no particular order.
     pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
         let mut stack = vec![NodeId::ROOT];
         std::iter::from_fn(move || {
@@ -192,8 +191,8 @@ impl NameTable {
         })
     }
 
-    /// The nodes whose ids have these indexes, in order; faster than [`nodes`](Self::nodes), and in parts.
-    /// Indexes from [`id_bound`](Self::id_bound) on are none.
+    /// The nodes with ids in a range, in order. Faster than [`nodes`](Self::nodes), and possible in parts.
+    /// There are no ids from [`id_bound`](Self::id_bound) on.
     pub fn nodes_of(&self, ids: std::ops::Range<usize>) -> impl Iterator<Item = Node<'_>> {
         let ids = ids.start..ids.end.min(self.nodes.len());
         ids.map(|at| self.node(NodeId::from_index(at))).filter(|node| !node.is_gone())
@@ -214,17 +213,17 @@ impl NameTable {
         self.entries == 0
     }
 
-    /// Number of nodes, the root among them.
+    /// Number of nodes, the root included.
     pub fn node_count(&self) -> usize {
         self.index.len() + 1
     }
 
-    /// All node ids are below this.
+    /// The bound of node ids: all are below it.
     pub fn id_bound(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The largest result that there has been since the table was last empty.
+    /// The largest result since the table was last empty.
     pub const fn results(&self) -> u32 {
         self.results
     }
@@ -238,15 +237,15 @@ impl NameTable {
         (nodes + index + self.text.capacity() + changed) as u64
     }
 
-    /// Remembers from now on which nodes change, for an engine that was built of the names as they are now.
+    /// Tracks changed nodes from now on, for an engine that was built from the current names.
     pub fn track(&mut self) {
         self.settle();
         self.changed = Some(Changes { nodes: Vec::new(), results: self.results });
     }
 
-    /// The nodes that changed since the last call, as [`Engine::patch`](crate::Engine::patch) takes
-    /// them: those that came, went, have another result than before, or went from no children to some or
-    /// back; each once. Those that went are to be given to [`forget_gone`](Self::forget_gone) afterwards.
+    /// The nodes that changed since the last call, for [`Engine::patch`](crate::Engine::patch): new and
+    /// removed nodes, nodes with another result, and nodes that got their first child or lost their last one;
+    /// each once. Give the removed ones to [`forget_gone`](Self::forget_gone) afterwards.
     pub fn take_changed(&mut self) -> Vec<NodeId> {
         let Some(changes) = self.changed.take() else { return Vec::new() };
         let mut news = Vec::with_capacity(changes.nodes.len());
@@ -256,7 +255,7 @@ impl NameTable {
             if node.is_other_than(before) {
                 news.push(id);
             } else if node.is_gone {
-                // It came and went, and no engine has to see it.
+                // The node was new and is removed again, so no engine has to see it.
                 names.recycle(id);
             }
         });
@@ -264,8 +263,8 @@ impl NameTable {
         news
     }
 
-    /// Appends what [`take_changed`](Self::take_changed) gives, without taking it: [`settle`](Self::settle)
-    /// or [`undo`](Self::undo) comes next.
+    /// Appends the nodes that [`take_changed`](Self::take_changed) gives, without taking them:
+    /// [`settle`](Self::settle) or [`undo`](Self::undo) follows.
     pub(crate) fn news(&mut self, news: &mut Vec<NodeId>) {
         let Some(changes) = self.changed.take() else { return };
         news.reserve(changes.nodes.len());
@@ -277,8 +276,7 @@ impl NameTable {
         self.changed = Some(changes);
     }
 
-    /// Has all changes be as they are: they can't be undone any more, and what nodes that went have held is
-    /// given back.
+    /// Keeps all changes: they can't be undone any more, and memory of removed nodes is freed.
     pub(crate) fn settle(&mut self) {
         let Some(changes) = self.changed.take() else { return };
         self.each_ahead(&changes.nodes, |names, id| {
@@ -292,12 +290,12 @@ impl NameTable {
         self.compact();
     }
 
-    /// Takes all changes back since tracking began or they were taken or settled last: the same nodes are
-    /// there, with the same ids.
+    /// Takes back all changes since tracking began, or since they were last taken or settled. The same nodes
+    /// exist again, with the same ids.
     pub(crate) fn undo(&mut self) {
-        // Nothing is noted of what is done here.
+        // Changes made here are not tracked.
         let Some(changes) = self.changed.take() else { return };
-        // What came goes. A node comes after the one above it, and so goes before that.
+        // New nodes are removed. A node is newer than its parent, and so is removed first.
         for &id in changes.nodes.iter().rev() {
             let node = &mut self.nodes[id.index()];
             if !node.changed.is_some_and(|before| before.came) {
@@ -311,7 +309,7 @@ impl NameTable {
                 self.take_out(id);
             }
         }
-        // What was there is there again, as it was.
+        // Removed nodes are restored.
         for &id in &changes.nodes {
             let node = &mut self.nodes[id.index()];
             let Some(before) = node.changed.take() else { continue };
@@ -324,7 +322,7 @@ impl NameTable {
         self.changed = Some(changes.emptied(self.results));
     }
 
-    /// Does something with nodes in order, each of them asked for some turns before.
+    /// Calls `act` for nodes in order, and prefetches each some turns before.
     fn each_ahead(&mut self, ids: &[NodeId], mut act: impl FnMut(&mut Self, NodeId)) {
         for (turn, &id) in ids.iter().enumerate() {
             if let Some(&ahead) = ids.get(turn + AHEAD) {
@@ -334,7 +332,7 @@ impl NameTable {
         }
     }
 
-    /// Gives back what nodes that went have held.
+    /// Frees the memory of removed nodes.
     pub fn forget_gone(&mut self, changed: impl IntoIterator<Item = NodeId>) {
         for id in changed {
             if self.inner(id).is_gone {
@@ -344,7 +342,7 @@ impl NameTable {
         self.compact();
     }
 
-    /// [`apply`](Self::apply) with the steps that were walked ahead.
+    /// Makes a change like [`apply`](Self::apply), with steps that were walked ahead.
     fn apply_by(&mut self, steps: &[Step], update: &NameUpdate) -> bool {
         match update {
             NameUpdate::Insert(name, result) => self.insert_by(steps, name, *result) != *result,
@@ -385,7 +383,7 @@ impl NameTable {
         Some(at)
     }
 
-    /// A step that was walked ahead, otherwise one without a hint.
+    /// A step that was walked ahead, or a step without a hint.
     #[inline]
     fn step(&self, hint: Option<&Step>, above: u32, component: &[u8]) -> Step {
         hint.copied().unwrap_or_else(|| Step { hash: self.hash(above, component), child: NONE })
@@ -408,8 +406,8 @@ impl NameTable {
         &self.nodes[at.0 as usize]
     }
 
-    /// The hash of the node beneath one of some hash: so it follows from the components alone, wherever nodes
-    /// are. Nodes with the same hash are told apart by what they are.
+    /// The hash of a node, from its parent's hash and its component. So it depends on the name alone. Nodes
+    /// with equal hashes are told apart by their content.
     #[allow(clippy::cast_possible_truncation)] // of 64 bits, 32 are as good as any
     #[inline]
     fn hash(&self, above: u32, component: &[u8]) -> u32 {
@@ -436,7 +434,7 @@ impl NameTable {
         had
     }
 
-    /// Remembers a node as it was before it changes.
+    /// Stores a node's state before it changes.
     fn note(&mut self, at: NodeId) {
         let Some(changes) = &mut self.changed else { return };
         let node = &mut self.nodes[at.0 as usize];
@@ -470,7 +468,7 @@ impl NameTable {
         id
     }
 
-    /// Makes a node the first child of the one above it, and known to the index.
+    /// Makes a node the first child of its parent, and adds it to the index.
     fn link(&mut self, id: NodeId) {
         let Inner { parent, hash, .. } = self.nodes[id.0 as usize];
         let above = &mut self.nodes[parent as usize];
@@ -484,13 +482,13 @@ impl NameTable {
         self.index.insert(hash, id.0);
     }
 
-    /// Puts a node back that went, and was not forgotten.
+    /// Restores a node that was removed and not forgotten.
     fn put_back(&mut self, id: NodeId) {
         self.nodes[id.0 as usize].is_gone = false;
         self.link(id);
     }
 
-    /// Takes a node without children out of the trie.
+    /// Removes a node without children from the trie.
     fn take_out(&mut self, at: NodeId) {
         self.note(at);
         let node = &mut self.nodes[at.0 as usize];
@@ -522,7 +520,7 @@ impl NameTable {
         self.free.push(id.0);
     }
 
-    /// Gives the text's garbage back once it is most of it.
+    /// Compacts the text when most of it is garbage.
     fn compact(&mut self) {
         if self.garbage < 1 << 16 || self.garbage < self.text.len() / 2 {
             return;
@@ -539,7 +537,7 @@ impl NameTable {
 }
 
 impl Changes {
-    /// None yet, in the memory of these.
+    /// Empties the table and keeps its memory.
     fn emptied(mut self, results: u32) -> Self {
         self.nodes.clear();
         Self { results, ..self }

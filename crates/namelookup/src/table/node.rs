@@ -1,11 +1,11 @@
-//! [`Node`]: a node of a table of names, to read.
+//! [`Node`]: a node of a table of names, read-only.
 
 use wirespeed_image::HugeVec;
 
 use super::NameTable;
 use crate::name::{Name, NameBuf};
 
-/// Which node. It stays as long as the node is there.
+/// The id of a node. It is valid as long as the node exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub(super) u32);
 
@@ -13,12 +13,12 @@ impl NodeId {
     /// The root's.
     pub const ROOT: Self = Self(0);
 
-    /// The number, for arrays of what is known of nodes; see [`NameTable::id_bound`].
+    /// The number, for arrays with data about nodes; see [`NameTable::id_bound`].
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 
-    /// The id of a number. The largest of 32 bits says that there is no node.
+    /// The id with a number. The largest number of 32 bits means no node.
     pub(crate) fn from_index(index: usize) -> Self {
         Self(u32::try_from(index).ok().filter(|&id| id != NONE).expect("fewer than 2^32 nodes"))
     }
@@ -27,10 +27,10 @@ impl NodeId {
 /// No node.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// The longest component that lies in its node.
+/// The most bytes of a component that is stored in its node.
 pub(super) const INLINE: usize = 23;
 
-/// What is kept of a node: a cache line with most components in it, so that reading it is one miss.
+/// The data of a node: a cache line that contains most components, so that reading a node is one miss.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
 pub(super) struct Inner {
@@ -44,10 +44,10 @@ pub(super) struct Inner {
     pub(super) hash: u32,
     /// Bytes of its component.
     pub(super) len: u32,
-    /// The component, or where it starts in the table's text.
+    /// The component, or its start in the table's text.
     pub(super) bytes: [u8; INLINE],
     pub(super) is_gone: bool,
-    /// What it was when changes were last asked for, where it was changed since.
+    /// The state when changes were last taken, if the node has changed since.
     pub(super) changed: Option<Changed>,
 }
 
@@ -75,7 +75,7 @@ impl Inner {
         changed: None,
     };
 
-    /// Takes a component, which goes to the end of a text where it is long.
+    /// Sets the component. A long one is appended to the text.
     pub(super) fn set_component(&mut self, component: &[u8], text: &mut HugeVec<u8>) {
         self.len = u32::try_from(component.len()).expect("a name's length");
         if self.is_long() {
@@ -86,27 +86,27 @@ impl Inner {
         }
     }
 
-    /// Its component, with the text of the table.
+    /// The component; long ones are in the text of the table.
     #[inline]
     pub(super) fn component<'t>(&'t self, text: &'t [u8]) -> &'t [u8] {
         let (bytes, from) = if self.is_long() { (text, self.text()) } else { (&self.bytes[..], 0) };
         &bytes[from..][..self.len as usize]
     }
 
-    /// Whether it is another than it was before, for an engine.
+    /// Whether it differs for an engine from its old state.
     #[inline]
     pub(super) fn is_other_than(&self, before: Changed) -> bool {
         let now = (!self.is_gone).then_some((self.result, self.children > 0));
         now != (!before.came).then_some((before.result, before.had_children))
     }
 
-    /// Whether its component lies in the table's text.
+    /// Whether its component is in the table's text.
     #[inline]
     pub(super) const fn is_long(&self) -> bool {
         self.len as usize > INLINE
     }
 
-    /// Where in the text a long component starts.
+    /// The start of a long component in the text.
     #[inline]
     pub(super) fn text(&self) -> usize {
         let (at, _) = self.bytes.split_first_chunk().expect("at least 8 bytes");
@@ -132,27 +132,27 @@ impl<'t> Node<'t> {
         self.id
     }
 
-    /// The node above; the root has none. A node that went remembers it.
+    /// The parent; `None` for the root. A removed node keeps it.
     pub fn parent(&self) -> Option<Node<'t>> {
         self.parent_id().map(|parent| self.names.node(parent))
     }
 
-    /// The id of the node above, without a look at that.
+    /// The id of the parent, without reading the parent.
     pub(crate) fn parent_id(&self) -> Option<NodeId> {
         (self.inner.parent != NONE).then_some(NodeId(self.inner.parent))
     }
 
-    /// Its component, empty for the root. A node that went remembers it until it is forgotten.
+    /// Its component, empty for the root. A removed node keeps it until it is forgotten.
     pub fn component(&self) -> &'t [u8] {
         self.inner.component(&self.names.text)
     }
 
-    /// Its result, 0 where it is no entry.
+    /// Its result, or 0 if it is no entry.
     pub const fn result(&self) -> u32 {
         self.inner.result
     }
 
-    /// Whether it is no more.
+    /// Whether it was removed.
     pub const fn is_gone(&self) -> bool {
         self.inner.is_gone
     }
@@ -178,7 +178,7 @@ impl<'t> Node<'t> {
         })
     }
 
-    /// How many components its name has. O(depth).
+    /// The number of components in its name. O(depth).
     pub fn depth(&self) -> usize {
         std::iter::successors(self.parent(), Node::parent).count()
     }

@@ -1,20 +1,20 @@
-//! [`Way`]: the way of a change through the trie, walked before its turn.
+//! [`Way`]: the path of a change through the trie, walked ahead of the change.
 //!
-//! What changes read is asked for some changes ahead, in three steps. The steps follow each other a few
-//! changes apart, so that the reads of one step have come by then, and those that it asks for come while
-//! others work:
+//! The data that changes read is prefetched some changes ahead, in three steps. The steps are a few changes
+//! apart, so that the reads of one step have arrived, and the prefetches of a step finish while other changes
+//! work:
 //!
 //! ```text
 //! changes   … n          n + 8          n + 16         n + 24
 //!             applied    siblings       nodes          slots of the index
 //! ```
 //!
-//! A node's hash follows from its name alone, so all slots of a name are asked for at once. What was found is
-//! a hint to the change: by its turn others may have made nodes come and go, so each node is checked where
-//! the change takes it. That spares it the hashes and most of the index.
+//! A node's hash depends on its name only, so all slots of a name are prefetched at once. The nodes that are
+//! found are hints for the change: other changes may have added or removed nodes before its turn, so the
+//! change checks each node. Hints save the change the hashes and most of the index.
 //!
-//! With hashes of a parent's id and a component, ways were walked level by level, 32 of them together, and
-//! what came beneath a new node was not asked for at all.
+//! Before, hashes used a parent's id and a component. Then paths were walked level by level, 32 together, and
+//! nodes beneath a new node were not prefetched at all.
 
 use std::iter::Fuse;
 
@@ -23,26 +23,26 @@ use super::node::NONE;
 use crate::fetch::prefetch;
 use crate::update::NameUpdate;
 
-/// How many components of a name are walked ahead.
+/// The number of components of a name that are walked ahead.
 const LEVELS: usize = 6;
-/// How many changes one step is ahead of the next.
+/// The distance between the steps, in changes.
 const APART: usize = 8;
-/// How many ways are there at once: those that are being walked, and the one whose turn it is.
+/// The number of paths at once: those that are being walked, and the current one.
 const WAYS: usize = 4 * APART;
 
-/// A step to a node from the one above it.
+/// A step from a node to a child.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Step {
     /// The hash of all components up to here.
     pub(super) hash: u32,
-    /// What seemed to be the node, [`NONE`] where nothing did.
+    /// The probable node, or [`NONE`].
     pub(super) child: u32,
 }
 
-/// A change and the steps that it will take.
+/// A change and its steps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way<'u> {
-    /// None yet, of a place that was not taken.
+    /// `None` for an unused element.
     update: Option<&'u NameUpdate>,
     steps: [Step; LEVELS],
     len: usize,
@@ -51,7 +51,7 @@ pub(super) struct Way<'u> {
 impl<'u> Way<'u> {
     const NONE: Self = Self { update: None, steps: [Step { hash: 0, child: NONE }; LEVELS], len: 0 };
 
-    /// The first step, for another change: asks for where the nodes may be found.
+    /// The first step, for another change: prefetches the slots of the nodes.
     #[inline]
     fn start(&mut self, update: &'u NameUpdate, names: &NameTable) {
         (self.update, self.len) = (Some(update), 0);
@@ -64,18 +64,18 @@ impl<'u> Way<'u> {
         }
     }
 
-    /// The second step: asks for the nodes. Takes the hash's word for what they are.
+    /// The second step: prefetches the nodes. Trusts the hash.
     #[inline]
     fn go(&mut self, names: &NameTable) {
         for step in &mut self.steps[..self.len] {
-            // What is beneath is not there either.
+            // Nodes beneath a missing node are missing, too.
             let Some(id) = names.index.find(step.hash, |_| true) else { break };
             prefetch(&names.nodes, id as usize);
             step.child = id;
         }
     }
 
-    /// The third step: asks for what is linked to where it ends.
+    /// The third step: prefetches the nodes linked to its end.
     #[inline]
     fn look_around(&self, names: &NameTable) {
         let Some(last) = self.steps[..self.len].iter().rev().find(|step| step.child != NONE) else { return };
@@ -97,7 +97,7 @@ impl<'u> Way<'u> {
         &self.steps[..self.len]
     }
 
-    /// Walks some ways and leaves it at that.
+    /// Walks some paths without making the changes.
     pub(super) fn walk_all(updates: &[&'u NameUpdate], names: &NameTable) {
         let mut ways = vec![Self::NONE; updates.len()];
         ways.iter_mut().zip(updates).for_each(|(way, update)| way.start(update, names));
@@ -109,11 +109,11 @@ impl<'u> Way<'u> {
 /// Changes that are walked ahead.
 pub(super) struct Ahead<'u, U> {
     updates: Fuse<U>,
-    /// Ways by the number of the change, around.
+    /// Paths by the number of the change, as a ring.
     ways: [Way<'u>; WAYS],
-    /// Changes that have a way.
+    /// The number of changes with a path.
     begun: usize,
-    /// The change that is to be begun next, where there is one.
+    /// The path of the change that starts next, if there is one.
     turn: usize,
 }
 
@@ -122,7 +122,7 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
         Self { updates: updates.fuse(), ways: [Way::NONE; WAYS], begun: 0, turn: 0 }
     }
 
-    /// The next change with the steps that were walked; `None` after the last.
+    /// The next change with its steps. `None` after the last.
     #[inline]
     pub(super) fn next(&mut self, names: &NameTable) -> Option<(&'u NameUpdate, &[Step])> {
         let now = loop {
@@ -147,7 +147,7 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
         Some((way.update?, way.steps()))
     }
 
-    /// Where the way is that is so many steps behind, where there is one.
+    /// The index of the path that is `steps` behind, if there is one.
     #[inline]
     fn place(&self, steps: usize) -> Option<usize> {
         let change = self.turn.checked_sub(steps * APART)?;

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use super::TlvError;
 use super::element::Element;
 
-/// What type a component has: 1 to 65535.
+/// The type of a component: 1 to 65535.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ComponentType(NonZeroU16);
 
@@ -37,7 +37,7 @@ impl ComponentType {
         }
     }
 
-    /// A type by number; 0 is none.
+    /// The type with a number. `None` for 0.
     pub fn new(number: u16) -> Option<Self> {
         NonZeroU16::new(number).map(Self)
     }
@@ -70,7 +70,7 @@ pub struct Component<'b> {
 }
 
 impl<'b> Component<'b> {
-    /// A component; a digest has 32 bytes.
+    /// Makes a component. A digest must have 32 bytes.
     pub fn new(kind: ComponentType, value: &'b [u8]) -> Result<Self, TlvError> {
         match kind.is_digest() && value.len() != DIGEST {
             true => Err(TlvError::Digest { offset: 0, found: value.len() }),
@@ -78,7 +78,7 @@ impl<'b> Component<'b> {
         }
     }
 
-    /// A generic one.
+    /// Makes a generic component.
     pub const fn generic(value: &'b [u8]) -> Self {
         Self { kind: ComponentType::GENERIC, value }
     }
@@ -93,7 +93,7 @@ impl<'b> Component<'b> {
         self.value
     }
 
-    /// Its value as a number, if it has the length of one (NonNegativeInteger: 1, 2, 4 or 8 bytes).
+    /// Its value as a number, if it has the length of a number (NonNegativeInteger: 1, 2, 4 or 8 bytes).
     pub fn number(&self) -> Option<u64> {
         matches!(self.value.len(), 1 | 2 | 4 | 8)
             .then(|| self.value.iter().fold(0, |number, &digit| number << 8 | u64::from(digit)))

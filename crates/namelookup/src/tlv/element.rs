@@ -7,14 +7,14 @@ use super::TlvError;
 pub(super) struct Element<'b> {
     pub(super) kind: u64,
     pub(super) value: &'b [u8],
-    /// Where it starts.
+    /// The offset of its first byte.
     pub(super) start: usize,
-    /// Where its value starts.
+    /// The offset of its value.
     pub(super) body: usize,
 }
 
 impl Element<'_> {
-    /// Where it ends.
+    /// The offset of its end.
     pub(super) const fn end(&self) -> usize {
         self.body + self.value.len()
     }
@@ -34,7 +34,7 @@ pub(super) fn element(bytes: &[u8], offset: usize) -> Result<Element<'_>, TlvErr
     }
 }
 
-/// Reads the number at `offset`, which is no further than the end; also where it ends.
+/// Reads the number at `offset`, which is not past the end. Also returns the offset after it.
 #[inline]
 fn number(bytes: &[u8], offset: usize) -> Result<(u64, usize), TlvError> {
     match bytes.get(offset) {

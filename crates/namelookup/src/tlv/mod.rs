@@ -1,4 +1,4 @@
-//! NDN names on the wire (NDN Packet Format 0.3), and as the [`Name`](crate::Name)s of this crate.
+//! NDN names on the wire (NDN Packet Format 0.3), and their conversion to [`Name`](crate::Name).
 //!
 //! ```text
 //! 05 1c                            Interest, 28 bytes
@@ -9,11 +9,12 @@
 //!       32 02 01 00                SegmentNameComponent 256      ┘  ──► /com/parc/54=%03/50=%01%00
 //! ```
 //!
-//! The Name is the canonical URI: `type=value` for a component, without `8=` for a generic one; bytes other
-//! than letters, digits and `-._~` percent-encoded with capital digits; three periods more where a value is
-//! periods alone or nothing; the digests as `sha256digest=` and `params-sha256=` with small hexadecimal
-//! digits. As all of that is one to one, two wire names are equal iff their Names are, one is a prefix of the
-//! other iff its Name is, and a typed component never matches a generic one.
+//! The name is the canonical URI: `type=value` for a component, without `8=` for a generic one. Bytes other
+//! than letters, digits and `-._~` are percent-encoded with capital digits. An empty value, or a value of
+//! periods only, gets three more periods. Digests are `sha256digest=` and `params-sha256=` with lower-case
+//! hexadecimal digits. This mapping is one to one: two wire names are equal if and only if their names are,
+//! one is a prefix of the other if and only if its name is, and a typed component never matches a generic
+//! one.
 //!
 //! ```
 //! use wirespeed_namelookup::NameTable;
@@ -47,58 +48,58 @@ pub use name::{Components, Ends, WireName, WireNameBuf};
 pub use packet::{Packet, PacketKind};
 pub use uri::UriError;
 
-/// Why bytes are no name or packet. Offsets count from the start of the bytes that were given.
+/// The reason why bytes are no name or packet. Offsets count from the start of the given bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TlvError {
     /// The bytes end within a number or a value.
-    #[error("byte {offset}: {wanted} bytes are to follow, there are {left}")]
+    #[error("byte {offset}: {wanted} bytes must follow, there are {left}")]
     Short {
-        /// Where the number or the value starts.
+        /// The offset of the number or value.
         offset: usize,
         /// Its bytes.
         wanted: u64,
-        /// Bytes that there are.
+        /// Bytes that follow.
         left: usize,
     },
-    /// A number in more bytes than it takes.
+    /// A number is longer than necessary.
     #[error("byte {offset}: {number} is not in its shortest form")]
     NotShortest {
-        /// Where it starts.
+        /// The offset of the number.
         offset: usize,
-        /// What it says.
+        /// The number.
         number: u64,
     },
-    /// Another element than the one that is to be there.
+    /// An element of a wrong type.
     #[error("byte {offset}: an element of type {found:#x}, not {wanted}")]
     Unexpected {
-        /// Where it starts.
+        /// The offset of the element.
         offset: usize,
         /// Its type.
         found: u64,
-        /// What is to be there.
+        /// The wanted element.
         wanted: &'static str,
     },
-    /// A component of type 0, or of more than 65535.
-    #[error("byte {offset}: no component has type {found}: they are 1 to 65535")]
+    /// A component of type 0, or of a type over 65535.
+    #[error("byte {offset}: no component has type {found}: types are 1 to 65535")]
     ComponentType {
-        /// Where it starts.
+        /// The offset of the component.
         offset: usize,
         /// Its type.
         found: u64,
     },
-    /// A SHA-256 digest that isn't 32 bytes.
+    /// A SHA-256 digest that does not have 32 bytes.
     #[error("byte {offset}: a digest of {found} bytes, not 32")]
     Digest {
-        /// Where its component starts.
+        /// The offset of the component.
         offset: usize,
         /// Its bytes.
         found: usize,
     },
-    /// Bytes after a name that is to be all there is.
+    /// Bytes after a name that should be the last element.
     #[error("byte {offset}: {left} bytes after the name")]
     Rest {
-        /// Where the name ends.
+        /// The offset of the name's end.
         offset: usize,
         /// Bytes after it.
         left: usize,

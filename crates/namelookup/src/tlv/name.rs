@@ -1,4 +1,4 @@
-//! [`WireName`] and [`WireNameBuf`]: names as they are on the wire, borrowed and owned.
+//! [`WireName`] and [`WireNameBuf`]: names on the wire, borrowed and owned.
 
 use super::TlvError;
 use super::component::{Component, ComponentType};
@@ -9,7 +9,7 @@ use crate::name::{Name, NameBuf, NameError, SLASH};
 /// The type of a Name.
 pub(super) const NAME: u64 = 7;
 
-/// A name on the wire, checked: its components one after the other, without the head of the Name element.
+/// A valid name on the wire: its components without the head of the Name element.
 ///
 /// ```
 /// use wirespeed_namelookup::tlv::{Component, WireName};
@@ -34,7 +34,7 @@ impl<'b> WireName<'b> {
     /// The name without components.
     pub const ROOT: Self = Self { value: &[] };
 
-    /// Reads a Name element, which is all there is. O(components).
+    /// Reads a Name element that takes all bytes. O(components).
     pub fn parse(bytes: &'b [u8]) -> Result<Self, TlvError> {
         let (name, rest) = Self::parse_first(bytes)?;
         match rest {
@@ -43,7 +43,7 @@ impl<'b> WireName<'b> {
         }
     }
 
-    /// Reads the Name element that comes first, and gives what comes after it too.
+    /// Reads the first element, a Name, and returns it with the remaining bytes.
     pub fn parse_first(bytes: &'b [u8]) -> Result<(Self, &'b [u8]), TlvError> {
         let outer = element(bytes, 0)?;
         if outer.kind != NAME {
@@ -53,12 +53,12 @@ impl<'b> WireName<'b> {
         Ok((name, &bytes[outer.end()..]))
     }
 
-    /// Reads components without the head of a Name element: the value of one.
+    /// Reads the value of a Name element: components without its head.
     pub fn from_value(value: &'b [u8]) -> Result<Self, TlvError> {
         Self::check(value, 0)
     }
 
-    /// The components from `start` to the end of `bytes`.
+    /// Checks the components from `start` to the end of `bytes`.
     pub(super) fn check(bytes: &'b [u8], start: usize) -> Result<Self, TlvError> {
         let mut at = start;
         while at < bytes.len() {
@@ -69,50 +69,51 @@ impl<'b> WireName<'b> {
         Ok(Self { value: &bytes[start..] })
     }
 
-    /// The components, from the first on.
+    /// The components in order.
     pub const fn components(&self) -> Components<'b> {
         Components { value: self.value, at: 0 }
     }
 
-    /// Where each component ends in [`as_value`](Self::as_value): what forwarders cut prefixes by.
+    /// The end of each component in [`as_value`](Self::as_value): the places where forwarders cut prefixes.
     pub const fn ends(&self) -> Ends<'b> {
         Ends(self.components())
     }
 
-    /// Its first components, so many or all.
+    /// The first `components` components, or all.
     pub fn prefix(&self, components: usize) -> Self {
         let end =
             components.checked_sub(1).map_or(0, |last| self.ends().nth(last).unwrap_or(self.value.len()));
         Self { value: &self.value[..end] }
     }
 
-    /// The prefix that a lookup of its [`Name`] matched so many bytes of ([`Match::length`](crate::Match)).
+    /// The prefix that a lookup of its [`Name`] matched, by the matched bytes
+    /// ([`Match::length`](crate::Match)).
     pub fn matched(&self, name: &Name, length: u32) -> Self {
         let matched = &name.as_bytes()[..(length as usize).min(name.len())];
         self.prefix(matched.iter().filter(|&&b| b == SLASH).count())
     }
 
-    /// The components as they are on the wire.
+    /// The components in wire format.
     pub const fn as_value(&self) -> &'b [u8] {
         self.value
     }
 
-    /// Whether it has no component.
+    /// Whether it has no components.
     pub const fn is_empty(&self) -> bool {
         self.value.is_empty()
     }
 
-    /// Writes the Name element, byte for byte what was read.
+    /// Writes the Name element, byte for byte as it was read.
     pub fn encode(&self, out: &mut Vec<u8>) {
         write_element(NAME, self.value, out);
     }
 
-    /// Makes a name of this crate: the canonical URI. At most about three times as long.
+    /// Converts it to a [`Name`]: the canonical URI, at most about three times as long.
     pub fn to_name(&self) -> Result<NameBuf, NameError> {
         self.write_name(&mut Vec::new()).map(ToOwned::to_owned)
     }
 
-    /// Makes a name of this crate in memory of the caller's, which is emptied first.
+    /// Converts it to a [`Name`] in the caller's memory, which is emptied first.
     pub fn write_name<'t>(&self, text: &'t mut Vec<u8>) -> Result<&'t Name, NameError> {
         text.clear();
         self.append_text(text);
@@ -132,7 +133,7 @@ impl<'b> WireName<'b> {
         }
     }
 
-    /// Makes a URI, `ndn:/com/parc`.
+    /// Converts it to a URI, `ndn:/com/parc`.
     pub fn to_uri(&self) -> String {
         let mut text = b"ndn:".to_vec();
         self.append_text(&mut text);
@@ -164,7 +165,7 @@ impl<'b> Iterator for Components<'b> {
     }
 }
 
-/// Where components end.
+/// The ends of components.
 #[derive(Clone, Debug)]
 pub struct Ends<'b>(Components<'b>);
 
@@ -177,7 +178,7 @@ impl Iterator for Ends<'_> {
     }
 }
 
-/// A name on the wire, of its own.
+/// An owned name on the wire.
 ///
 /// ```
 /// use wirespeed_namelookup::tlv::{ComponentType, WireNameBuf};
@@ -194,7 +195,7 @@ pub struct WireNameBuf {
 }
 
 impl WireNameBuf {
-    /// The name without components.
+    /// Makes the name without components.
     pub const fn new() -> Self {
         Self { value: Vec::new() }
     }
@@ -206,10 +207,9 @@ impl WireNameBuf {
         Ok(())
     }
 
-    /// A name of its URI, `ndn:/com/parc` or without `ndn:`. Takes what isn't canonical too: bytes that
-    /// needn't be percent-encoded and are, or should be and aren't; `8=`; `1=` and `2=` for digests; `seg=`,
-    /// `off=`, `v=`, `t=` and `seq=` with decimal numbers. A slash at the end is let pass, an authority is
-    /// ignored.
+    /// Parses a URI, `ndn:/com/parc` or without `ndn:`. Other than canonical URIs are accepted, too:
+    /// unnecessary or missing percent-encoding; `8=`; `1=` and `2=` for digests; `seq=`, `seg=`, `off=`, `v=`
+    /// and `t=` with decimal numbers. A slash at the end and an authority are ignored.
     pub fn from_uri(uri: &[u8]) -> Result<Self, UriError> {
         let path = uri::path(uri)?;
         let path = path.strip_suffix(b"/").unwrap_or(path);
@@ -223,13 +223,13 @@ impl WireNameBuf {
         Ok(name)
     }
 
-    /// The name on the wire of a name of this crate, as [`from_uri`](Self::from_uri) takes it. The other way
-    /// round gives the same name where it is canonical.
+    /// Converts a [`Name`] to the wire, like [`from_uri`](Self::from_uri). Converting back gives the same
+    /// name if it is canonical.
     pub fn from_name(name: &Name) -> Result<Self, UriError> {
         if name.is_empty() { Ok(Self::new()) } else { Self::from_uri(name.as_bytes()) }
     }
 
-    /// The name, borrowed.
+    /// The borrowed name.
     pub fn as_wire(&self) -> WireName<'_> {
         WireName { value: &self.value }
     }

@@ -4,7 +4,7 @@ use super::TlvError;
 use super::element::element;
 use super::name::{NAME, WireName};
 
-/// What a packet is.
+/// The kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum PacketKind {
     /// A request for Data.
@@ -13,8 +13,8 @@ pub enum PacketKind {
     Data,
 }
 
-/// The first packet of some bytes, as far as forwarding by name needs it. What comes after its name is not
-/// looked at.
+/// The first packet in some bytes, as far as forwarding by name needs it. The bytes after its name are not
+/// read.
 ///
 /// ```
 /// use wirespeed_namelookup::tlv::{Packet, PacketKind};
@@ -26,16 +26,16 @@ pub enum PacketKind {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'b> {
-    /// What it is.
+    /// The kind of the packet.
     pub kind: PacketKind,
-    /// Its name.
+    /// The packet's name.
     pub name: WireName<'b>,
-    /// The bytes after it.
+    /// The bytes after the packet.
     pub rest: &'b [u8],
 }
 
 impl<'b> Packet<'b> {
-    /// Reads a packet's name. Elements before it that may be ignored (of even types above 31) are.
+    /// Reads a packet's name. Skips elements before it that may be ignored (even types above 31).
     pub fn parse(bytes: &'b [u8]) -> Result<Self, TlvError> {
         const WANTED: &str = "an Interest or a Data packet";
         let outer = element(bytes, 0)?;

@@ -3,7 +3,7 @@
 use super::component::{Component, ComponentType, DIGEST};
 use crate::name::SLASH;
 
-/// Why text is no NDN URI.
+/// The reason why a text is no NDN URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum UriError {
@@ -11,21 +11,21 @@ pub enum UriError {
     #[error("an NDN name starts with a slash")]
     NoSlash,
     /// Two slashes in a row.
-    #[error("a component is empty (written ... if it is to be)")]
+    #[error("a component is empty (write ... for an empty one)")]
     EmptyComponent,
     /// One or two periods alone, which would be a relative URI.
-    #[error("a component of {0} periods is none")]
+    #[error("a component of {0} periods is not valid")]
     Periods(usize),
     /// A percent sign without two hexadecimal digits.
     #[error("a % without two hexadecimal digits")]
     Percent,
-    /// What is before `=` is neither a type from 1 to 65535 nor one of the known words.
+    /// The text before `=` is neither a type from 1 to 65535 nor a known word.
     #[error("not a type of component before =")]
     Type,
-    /// A digest that isn't 32 bytes, or 64 hexadecimal digits.
+    /// A digest that does not have 32 bytes, or 64 hexadecimal digits.
     #[error("not a digest of 32 bytes")]
     Digest,
-    /// What is after `seg=` and its like is no decimal number of 64 bits.
+    /// The text after `seg=` and similar words is not a decimal number of 64 bits.
     #[error("not a number after =")]
     Number,
 }
@@ -33,7 +33,7 @@ pub enum UriError {
 const SHA256: &str = "sha256digest";
 const PARAMETERS: &str = "params-sha256";
 
-/// Types whose values are numbers, by the word that may stand for them.
+/// Types whose values are numbers, by their words.
 const NUMBERS: [(&str, ComponentType); 5] = [
     ("seg", ComponentType::SEGMENT),
     ("off", ComponentType::BYTE_OFFSET),
@@ -80,7 +80,7 @@ fn hex(b: u8, digits: &[u8; 16]) -> [u8; 2] {
     [digits[usize::from(b >> 4)], digits[usize::from(b & 15)]]
 }
 
-/// What stands for itself (RFC 3986, 2.3).
+/// Bytes that are not percent-encoded (RFC 3986, 2.3).
 const UNRESERVED: [bool; 256] = {
     let mut table = [false; 256];
     let mut b = 0u8;
@@ -97,7 +97,7 @@ pub(super) fn path(uri: &[u8]) -> Result<&[u8], UriError> {
         None => uri,
         Some(rest) => match rest.strip_prefix(b"//") {
             None => rest,
-            // No path after an authority is the root.
+            // An authority without a path means the root.
             Some(rest) => rest.iter().position(|&b| b == SLASH).map_or(&b"/"[..], |at| &rest[at..]),
         },
     };

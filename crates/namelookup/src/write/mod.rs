@@ -1,10 +1,10 @@
-//! Writing tables, traces and updates in the plain form that [`read`](crate::read) reads.
+//! Writers of tables, traces and updates in the plain form that [`read`](crate::read) reads.
 //!
-//! What a table file gave is written so that it reads back the same: entries by result, then in order of
-//! names, so that results are interned to the same numbers again where each is in use.
+//! A table from a file is written so that it reads back equal: entries are sorted by result, then by name, so
+//! that results get the same numbers again if each is in use.
 //!
-//! A line can't hold every name: not one with a blank, a tab or an end of line in it, nor one that is longer
-//! than a line may be. Such a name is an error here, and nothing else is written for it.
+//! A line can't hold every name: names with a blank, a tab or an end of line, and names that are too long for
+//! a line, are errors here, and nothing is written for them.
 //!
 //! ```
 //! use wirespeed_namelookup::read::{ReadOptions, read_table_from};
@@ -29,28 +29,28 @@ use crate::read::{Input, Label, Labels, TimedUpdate};
 use crate::table::{NameTable, NodeId};
 use crate::update::NameUpdate;
 
-/// Why something could not be written.
+/// The reason why a name or table could not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// The operating system refused.
+    /// An error of the operating system.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// A name that no line can hold.
-    #[error("a line can't hold the name {name:?}: there is a blank or an end of line in it")]
+    /// A name that a line can't hold.
+    #[error("a line can't hold the name {name:?}: it contains a blank or an end of line")]
     Name {
         /// The name.
         name: String,
     },
-    /// A name longer than a line may be.
-    #[error("a name of {found} bytes, a line may have {limit}")]
+    /// A name that is too long for a line.
+    #[error("a name of {found} bytes, a line holds {limit}")]
     TooLong {
-        /// Its bytes.
+        /// Bytes of the name.
         found: usize,
-        /// The most that fit into a line.
+        /// The most bytes of a name in a line.
         limit: usize,
     },
-    /// A result that has no label, or one that is no word.
+    /// A result without a label, or with a label that is not a word.
     #[error("{name} has result {result}, which has no label that is a word")]
     Label {
         /// The name.
@@ -60,11 +60,11 @@ pub enum WriteError {
     },
 }
 
-/// Bytes of a line that are left for a name: a time, a kind and a result may be beside it.
+/// Bytes of a line that a name may take: a time, a kind and a result may be beside it.
 const LONGEST_NAME: usize = Input::LONGEST_LINE - 8_192;
 
-/// Writes a table, by result and name. Where the results are the lines of a list, each in use once, that is a
-/// list without results again. `out` is written in small pieces: hand over a buffered one. O(n log n).
+/// Writes a table, by result and name. If the results are the lines of a list, each used once, it writes a
+/// list without results again. `out` gets small pieces: pass a buffered writer. O(n log n).
 pub fn write_table(names: &NameTable, labels: &Labels, out: &mut dyn Write) -> Result<(), WriteError> {
     let entries = by_result(names);
     let is_list = labels.lines() > 0
@@ -80,7 +80,7 @@ pub fn write_table(names: &NameTable, labels: &Labels, out: &mut dyn Write) -> R
     Ok(())
 }
 
-/// Writes a trace, a name a line.
+/// Writes a trace, one name on each line.
 ///
 /// ```
 /// use wirespeed_namelookup::{Name, NameBatch, write::write_trace};
@@ -99,7 +99,7 @@ pub fn write_trace(names: Names<'_>, out: &mut dyn Write) -> Result<(), WriteErr
     Ok(())
 }
 
-/// Writes updates, one a line.
+/// Writes updates, one on each line.
 ///
 /// ```
 /// use wirespeed_namelookup::read::{Labels, ReadOptions, Source, TimedUpdate};
@@ -137,7 +137,7 @@ pub fn write_updates<'u>(
     Ok(())
 }
 
-/// All entries, by result and then in order of names.
+/// All entries, by result and then by name.
 fn by_result(names: &NameTable) -> Vec<(u32, NodeId)> {
     let mut entries = Vec::with_capacity(names.len());
     let mut stack = vec![NodeId::ROOT];

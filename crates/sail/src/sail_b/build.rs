@@ -36,7 +36,7 @@ pub struct Split<L> {
     levels: PhantomData<L>,
 }
 
-/// Where elements go: into an image that is compiled, or into a patch.
+/// The target of elements: an image that is compiled, or a patch.
 pub(crate) trait Sink {
     fn put(&mut self, section: SectionId, index: u64, value: u64);
 }

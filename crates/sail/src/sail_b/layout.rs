@@ -45,7 +45,7 @@ pub(crate) const MAX_CHUNKS: u64 = (1 << PIVOT) + 1;
 /// Most levels that a variant has.
 pub const MOST_LEVELS: usize = 25;
 
-/// Which levels have a bit map and a next-hop array; [`EveryLength`] and [`EverySixth`] are all there are.
+/// The levels that have a bit map and a next-hop array: [`EveryLength`] or [`EverySixth`].
 pub trait Levels: sealed::Sealed + Copy + Debug + Send + Sync + 'static {
     /// The engine's name.
     const NAME: &'static str;

@@ -24,7 +24,7 @@ pub struct SailL {
     pub(crate) results: u32,
 }
 
-/// Where elements go while a chunk is filled: into an image that is compiled, or into a patch.
+/// The target of elements while a chunk is filled: an image that is compiled, or a patch.
 pub(crate) trait Sink {
     /// The element holds a next hop.
     fn leaf(&mut self, level: usize, element: u64, next_hop: NextHop);

@@ -10,10 +10,10 @@ use wirespeed_fib::{Address, BuildError, Rib, Undo, Update};
 pub struct FibId(pub u16);
 
 impl FibId {
-    /// How many there can be.
+    /// The largest number of FIBs.
     pub const COUNT: usize = 1 << 16;
 
-    /// The index that it is.
+    /// The id as an index.
     #[inline]
     pub fn index(self) -> usize {
         self.0.into()
@@ -127,7 +127,7 @@ impl<A: Address> Fibs<A> {
     }
 }
 
-/// What several FIBs can't do.
+/// The reason why a change of FIBs failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FibsError {
@@ -138,11 +138,11 @@ pub enum FibsError {
     #[error("there is no FIB {0}")]
     NoFib(FibId),
     /// All ids are taken.
-    #[error("there may be {limit} FIBs, and this would be number {found}")]
+    #[error("the table holds at most {limit} FIBs, and this is number {found}")]
     Full {
-        /// How many there may be.
+        /// The largest number of FIBs.
         limit: usize,
-        /// How many there would be.
+        /// The number with this FIB.
         found: usize,
     },
 }
@@ -171,7 +171,7 @@ mod tests {
     fn the_last_id_is_followed_by_none() {
         let mut fibs = Fibs::<V4> { ribs: vec![Some(Rib::new()); FibId::COUNT] };
         let error = fibs.add(Rib::new()).unwrap_err();
-        assert_eq!(error.to_string(), "there may be 65536 FIBs, and this would be number 65537");
+        assert_eq!(error.to_string(), "the table holds at most 65536 FIBs, and this is number 65537");
         fibs.remove(FibId(7));
         assert_eq!(fibs.add(Rib::new()).unwrap(), FibId(7));
     }

@@ -60,7 +60,7 @@ impl<A: Address> LiveFibs<A> {
     /// saw a part. Waits for readers that entered before the call before this one. Many updates a call cost
     /// less than one each.
     ///
-    /// An error where an update is of a FIB that is not there, or the table has to be built anew and can't
+    /// An error if the FIB of an update does not exist, or if the table must be rebuilt and can't
     /// be: [the call then did not happen](wirespeed_image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[(FibId, Update<A>)]) -> Result<Applied, FibsError> {
         if let Some(&(id, _)) = updates.iter().find(|(id, _)| self.fibs.rib(*id).is_none()) {
@@ -82,8 +82,9 @@ impl<A: Address> LiveFibs<A> {
         Ok(applied?)
     }
 
-    /// Adds a FIB with its routes; lookups that enter from now on find all of them. Built anew where the
-    /// table has no slot for one more. After an error there is no such FIB, as for [`apply`](Self::apply).
+    /// Adds a FIB with its routes; lookups that enter from now on find all of them. It rebuilds the table if
+    /// the table has no slot for another FIB. After an error the FIB does not exist, as for
+    /// [`apply`](Self::apply).
     pub fn add(&mut self, rib: Rib<A>) -> Result<FibId, FibsError> {
         self.changed.clear();
         let id = self.fibs.add(rib)?;
@@ -119,7 +120,7 @@ impl<A: Address> LiveFibs<A> {
         &self.fibs
     }
 
-    /// How often a change made the table outgrow itself.
+    /// The number of rebuilds: changes for which the table had too little head room.
     pub fn rebuilds(&self) -> u64 {
         self.rebuilds
     }

@@ -153,18 +153,18 @@ impl SailM {
     }
 }
 
-/// What changes in the table as the form does; nothing while the form is made.
+/// The changes of the table that follow from changes of the form; none while the form is built.
 pub(super) struct Log {
     patch: Option<PatchBuilder>,
     table: Shape,
 }
 
-/// What there is to know of the table that a patch is for.
+/// The shape of the table that a patch is for.
 struct Shape {
     /// Levels, and the bit of elements between the first level and the last that says that lookups end there.
     levels: usize,
     leaf: u32,
-    /// Where the next hops of the arrays lie, and how many arrays there is room for.
+    /// The section of the arrays' next hops, and the capacity in arrays.
     next_hops: SectionId,
     arrays: u64,
 }

@@ -1,4 +1,4 @@
-//! [`ClassifierBuilder`]: a classifier's rules, and how it is to be built.
+//! [`ClassifierBuilder`]: collects the rules and settings of a classifier.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -19,8 +19,9 @@ use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
 
-/// Collects rules, and builds their classifier. Of rules of one priority the one that was added first wins,
-/// so the order of calls is the order of rules. [`build`](Self::build) tells what went wrong on the way.
+/// Collects rules, and builds their classifier. Among rules of equal priority the rule that was added first
+/// wins, so the order of calls is the order of rules. [`build`](Self::build) reports the first error of all
+/// calls.
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct ClassifierBuilder<T: RuleTuple> {
@@ -46,8 +47,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         }
     }
 
-    /// Adds rules whose actions are indexes of the caller's own table of actions. Numbers go on from that of
-    /// the last rule, in order.
+    /// Adds rules whose actions are indexes of the caller's own table of actions. Numbers continue after the
+    /// last rule, in order.
     pub fn rules(mut self, rules: impl IntoIterator<Item = Rule<T>>) -> Self {
         for rule in rules {
             self = self.with(rule);
@@ -55,7 +56,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         self
     }
 
-    /// Adds rules with values as their actions. These get their indexes in `labels`.
+    /// Adds rules with values of the caller's type as actions. Each value gets an index in `labels`.
     pub fn labelled_rules<V: Eq + Hash>(
         mut self,
         labels: &Labels<V>,
@@ -77,7 +78,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         }
     }
 
-    /// Adds the rules of a set. Where no rules were added before they keep their numbers; else they come
+    /// Adds the rules of a set. If the builder has no rules yet they keep their numbers. Otherwise they come
     /// after the others, in the order of their numbers.
     pub fn rule_set(mut self, rules: RuleSet<T>) -> Self {
         if self.rules.is_empty() {
@@ -87,13 +88,13 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         self.rules(rules.sorted().into_iter().map(|(_, rule)| rule.clone()))
     }
 
-    /// States a fact about all packets that will be looked up and that no tuple holds, as `KEY=VALUE`:
-    /// `ct=new` (each begins a connection), `in=eth0` (each came in by that interface). It decides rules of
-    /// files that depend on it, which could not be decided without it. The keys are those of
-    /// [`AssumptionKey`](super::read::AssumptionKey). Call it before the files that it is for.
+    /// States a fact about all packets that tuples don't hold, as `KEY=VALUE`: `ct=new` (every packet begins
+    /// a connection), `in=eth0` (every packet came in by that interface). It decides rules of files that
+    /// depend on the fact and are undecided without it. The keys are listed at
+    /// [`AssumptionKey`](super::read::AssumptionKey). Call it before the files are added.
     ///
-    /// Makes [`build`](Self::build) fail if it comes after a file, if there is no such key or value, or if
-    /// another value of the key was stated.
+    /// Makes [`build`](Self::build) fail if a file was added before, if the key or the value does not exist,
+    /// or if the key was stated with another value.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -124,9 +125,9 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         }
     }
 
-    /// Adds what was read, for example with other [`ReadOptions`] than [`file`](Self::file) takes: another
-    /// chain of a firewall, or another table of a switch. The names of its actions are parsed into labels;
-    /// where it has none, their numbers.
+    /// Adds rules that were read, for example with other [`ReadOptions`] than [`file`](Self::file) uses:
+    /// another chain of a firewall, or another table of a switch. The names of actions are parsed into
+    /// labels. If there are no names the numbers are parsed.
     pub fn read<V: FromStr<Err: ToString> + Eq + Hash>(
         self,
         (file, report): (RuleFile<T>, RuleReport),
@@ -142,22 +143,22 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         for one in doubts.uncertain.iter_mut().filter(|one| one.effect == Effect::Action) {
             match label(one.rule.action()) {
                 Ok(label) => one.rule = one.rule.clone().with_action(label),
-                // What is no label of the caller's can't be told from the others.
+                // An action that the caller's labels can't express can't be compared with the others.
                 Err(_) => one.effect = Effect::Any,
             }
         }
         self.reported(rules, doubts, report)
     }
 
-    /// Adds the rules of a file: `iptables-save`, `nft -j list ruleset`, `ovs-ofctl dump-flows`, filters of
-    /// ClassBench, or rules in words, `src=10.0.0.0/8 dport=443 proto=tcp priority=10 action=3`. The format
+    /// Adds the rules of a file: `iptables-save`, `nft -j list ruleset`, `ovs-ofctl dump-flows`, ClassBench
+    /// filters, or rules as text, `src=10.0.0.0/8 dport=443 proto=tcp priority=10 action=3`. The format
     /// ([`RuleFormat`](super::read::RuleFormat)) is recognised by content, plain or compressed with gzip,
-    /// bzip2 or zstd. Actions such as `ACCEPT`, `drop` or `output:2` are parsed into labels, and so are
-    /// numbers where the format has no names: a `Labels<String>` takes any.
+    /// bzip2 or zstd. Actions such as `ACCEPT`, `drop` or `output:2` are parsed into labels. If the format
+    /// has no names for actions the numbers are parsed: a `Labels<String>` takes any.
     ///
-    /// A line that is no rule makes [`build`](Self::build) fail, with the file and the line; so does a rule
-    /// that a packet's header fields can't decide, unless what it depends on is [assumed](Self::assume), or
-    /// [`leave_out`](Self::leave_out) allows that.
+    /// A line that is not a rule makes [`build`](Self::build) fail, with the file and the line. A rule that
+    /// header fields can't decide makes it fail, too, unless the facts that it needs are
+    /// [assumed](Self::assume), or [`leave_out`](Self::leave_out) allows it.
     pub fn file<V: FromStr<Err: ToString> + Eq + Hash>(
         self,
         path: impl AsRef<Path>,
@@ -169,8 +170,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         }
     }
 
-    /// Adds the rules of a file, all with one value, for example filters that have no actions. All else is as
-    /// with [`file`](Self::file).
+    /// Adds the rules of a file, all with one value as action, for example filters that have no actions.
+    /// Otherwise like [`file`](Self::file).
     pub fn list<V: Eq + Hash>(self, path: impl AsRef<Path>, labels: &Labels<V>, value: V) -> Self {
         let action = match labels.intern(value) {
             Ok(action) => action.0,
@@ -192,13 +193,13 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     }
 
     fn reported(mut self, rules: RuleSet<T>, mut doubts: Doubts<T>, mut report: RuleReport) -> Self {
-        // What is in doubt was left out, whoever made the report.
+        // Rules in doubt count as left out, also in reports of other callers.
         if report.left_out.is_empty() {
             report.left_out.extend(doubts.uncertain.iter().map(|one| one.why.clone()));
         }
         self.reports.push(report);
         if !self.rules.is_empty() {
-            // These rules come after the others, in order: so many of them come before each that is in doubt.
+            // These rules come after the others, in order, so the position of each doubt moves with them.
             let numbers: Vec<u32> = rules.sorted().iter().map(|(number, _)| number.get()).collect();
             doubts.renumber(|before| {
                 let ahead = numbers.partition_point(|&number| number < before);
@@ -210,15 +211,14 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         self.rule_set(rules)
     }
 
-    /// Sets whether to build without the rules of files that a packet's header fields can't decide, such as
-    /// those that ask for the owner of a socket or for the state of a connection of which nothing is
-    /// [assumed](Self::assume). By default building fails where there is one.
+    /// Sets whether to build without the rules of files that header fields can't decide, such as rules that
+    /// test the owner of a socket, or the state of a connection without an [assumption](Self::assume). By
+    /// default building fails if there is such a rule.
     ///
-    /// An answer then need not be what the firewall would do: ask for
-    /// [`verdict`](super::RuleReader::verdict)s, and not for [`find`](super::RuleReader::find) or
-    /// [`lookup`](super::RuleReader::lookup) alone. A verdict is [uncertain](super::RuleVerdict::Uncertain)
-    /// where a rule that was left out could change it. [`Classifier::doubts`] has these rules, and an image
-    /// that is saved keeps them.
+    /// The answer may then differ from the firewall's: ask for [`verdict`](super::RuleReader::verdict)s, not
+    /// only for [`find`](super::RuleReader::find) or [`lookup`](super::RuleReader::lookup). A verdict is
+    /// [uncertain](super::RuleVerdict::Uncertain) if a rule that was left out could change it.
+    /// [`Classifier::doubts`] lists these rules, and a saved image keeps them.
     pub fn leave_out(mut self, leave_out: bool) -> Self {
         self.leave_out = leave_out;
         self
@@ -226,29 +226,28 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
 
     settings_methods!();
 
-    /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
-    /// more is not built. Rules come on top, and a rebuild takes as much again while it lasts. The default is
-    /// half of the machine's memory, or half of what the control group of the process may take.
+    /// Limits the bytes that both copies of the compiled table may take together. A table that needs more is
+    /// not built. The rules are not counted. A rebuild temporarily takes the same amount again. The default
+    /// is half of the machine's memory, or half of the limit of the process's control group.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.settings.memory_cap = Some(bytes);
         self
     }
 
-    /// Leaves head room for rules to come, in hundredths of what the rules take now. Some is left by default.
-    /// The table is built anew when it is spent.
+    /// Leaves head room for future rules, in hundredths of the space that the rules take now. Some head room
+    /// is left by default. When it is used up the table is rebuilt.
     pub fn head_room(mut self, hundredths: u32) -> Self {
         self.settings.head_room = hundredths;
         self
     }
 
-    /// Sets where batches are looked up: on the CPU, which is the default; on this machine's GPUs; or on
-    /// either by load. This is for batches of [`RuleReader`](super::RuleReader)s and
-    /// [`RulePipeline`](super::RulePipeline)s. Single lookups and those through a
-    /// [`RuleGuard`](super::RuleGuard) stay on the CPU. Updates reach both. A GPU that fails costs no answer:
-    /// the CPU gives it.
+    /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by load.
+    /// This applies to batches of [`RuleReader`](super::RuleReader)s and
+    /// [`RulePipeline`](super::RulePipeline)s. Single lookups and lookups through a
+    /// [`RuleGuard`](super::RuleGuard) stay on the CPU. Updates reach both. If a GPU fails, the CPU answers.
     ///
-    /// A batch on GPUs sees one state of the rules where it has 16,384 tuples at most, or fewer where their
-    /// slots hold fewer. A larger batch goes in parts, each of which sees one state.
+    /// A batch on GPUs sees one state of the rules if it has at most 16,384 tuples, or fewer if the GPUs'
+    /// slots hold fewer. A larger batch goes in parts, and each part sees one state.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -269,10 +268,10 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         self
     }
 
-    /// Gives the GPUs, where they are up already, for example for another table ([`Classifier::fleet`]), or
-    /// need other options. The default is to start all GPUs with
-    /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this classifier
-    /// alone. Slots that were made for other keys hold as many tuples as fit.
+    /// Gives the GPUs for the classifier, if they are started already, for example for another table
+    /// ([`Classifier::fleet`]), or need other options. The default is to start all GPUs with
+    /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this classifier only. Slots that were
+    /// made for other keys hold as many tuples as fit.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.settings.device.fleet = Some(fleet);
         self
@@ -280,8 +279,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
 
     /// Builds the classifier.
     ///
-    /// Fails where a source could not be read, or not whole, no engine has that name, the rules are more than
-    /// the engine or the cap allows, or only GPUs will do and none is usable.
+    /// Fails if a source could not be read, or not completely, if no engine has the name, the rules exceed a
+    /// limit of the engine or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
     pub fn build(self) -> Result<Classifier<T>, Error> {
         if let Some(error) = self.error {
             return Err(error);
@@ -304,13 +303,13 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     }
 }
 
-/// Reads a file of rules, with what a packet's fields can't decide in the report.
+/// Reads a file of rules. The report lists the rules that header fields can't decide.
 fn open<T: RuleTuple>(path: &Path, assume: &Assumptions) -> Result<(RuleFile<T>, RuleReport), Error> {
     let options = ReadOptions { assume: assume.clone(), ..ReadOptions::default() };
     Ok(read_rules(&Source::Path(path.to_owned()), &options)?)
 }
 
-/// The index that an action of a file has as a label. Those that are known are not parsed again.
+/// The label index of an action of a file. Known actions are not parsed again.
 fn label_of<V: FromStr<Err: ToString> + Eq + Hash>(
     known: &mut HashMap<u32, u32>,
     actions: &[String],
@@ -330,7 +329,7 @@ fn label_of<V: FromStr<Err: ToString> + Eq + Hash>(
     Ok(label)
 }
 
-/// The rules under their numbers with other actions, which are asked for in order.
+/// The rules under the same numbers with other actions. `action` is called in the order of the rules.
 fn with_actions<T: RuleTuple>(
     rules: &RuleSet<T>,
     mut action: impl FnMut(u32) -> Result<u32, Error>,

@@ -1,4 +1,4 @@
-//! [`Classifier`]: a live set of rules with its engine chosen at run time, owned by one writer.
+//! [`Classifier`]: a live set of rules, owned by one writer. Its engine is chosen at run time.
 
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -22,11 +22,11 @@ use crate::error::Error;
 use crate::labels::Labels;
 use crate::memory::Cap;
 
-/// A set of rules, and what it compiles to. One owner changes it. Any number of [`RuleReader`]s look up
-/// meanwhile, and never wait.
+/// A set of rules, and the compiled table. One owner changes it. Any number of [`RuleReader`]s look up at the
+/// same time, and never wait.
 ///
-/// Memory: the rules, the compiled table and the actions twice, and what its engine keeps for updates. A
-/// rebuild takes two more copies of the compiled table while it lasts.
+/// Memory: the rules, two copies of the compiled table and of the actions, and the engine's data for updates.
+/// A rebuild temporarily takes two more copies of the compiled table.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -52,7 +52,7 @@ pub struct Classifier<T: RuleTuple> {
 }
 
 impl<T: RuleTuple> Classifier<T> {
-    /// Starts a classifier: its rules, and how it is to be built.
+    /// Starts a classifier. The builder collects the rules and the settings.
     pub fn builder() -> ClassifierBuilder<T> {
         ClassifierBuilder::new()
     }
@@ -69,11 +69,11 @@ impl<T: RuleTuple> Classifier<T> {
         Ok(Self { core, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
     }
 
-    /// Opens an image file with its rules. It is ready for lookups as soon as it is read and checked. The
-    /// first update builds the compiled table anew, which takes as long as building it from the rules did.
+    /// Opens an image file with its rules. Lookups can start as soon as the file is read and checked. The
+    /// first update rebuilds the compiled table, which takes as long as a build from the rules.
     ///
-    /// Lookups run on the CPU. Fails where the file is damaged, of something else than rules of this tuple,
-    /// or of an engine that is not in this build.
+    /// Lookups run on the CPU. Fails if the file is damaged, does not hold rules of this tuple, or is of an
+    /// engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
@@ -84,10 +84,10 @@ impl<T: RuleTuple> Classifier<T> {
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
     /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
-    /// call for each. The call waits for guards that are older than the call before it.
+    /// call for each. The call waits for guards that were taken before the previous call.
     ///
-    /// Fails if a rule can't have its number, or if the table has to be built anew and can't be: [the call
-    /// then did not happen](crate::image::live#when-an-update-fails).
+    /// Fails if a rule can't have its number, or if the table needs a rebuild that fails: [the call then did
+    /// not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
         let is_turnover = gives_again(self.rules().last_number(), updates);
         let (of_build, turnover) = (self.core.of_build(), &self.turnover);
@@ -104,8 +104,8 @@ impl<T: RuleTuple> Classifier<T> {
         })
     }
 
-    /// Puts one rule in after all others, live, and returns its number, which no other rule ever had. Of
-    /// rules of one priority the one that was there before wins. After an error no number is spent. For many
+    /// Inserts a rule after all others while readers look up, and returns its number, which no other rule
+    /// ever had. Among rules of equal priority the older rule wins. A failed call uses up no number. For many
     /// rules use [`apply`](Self::apply).
     pub fn insert(&mut self, rule: Rule<T>) -> Result<RuleNumber, Error> {
         self.apply(&[RuleUpdate::Insert(rule)])?;
@@ -113,13 +113,13 @@ impl<T: RuleTuple> Classifier<T> {
         RuleNumber::new(self.rules().last_number()).ok_or(RuleError::Spent { limit }.into())
     }
 
-    /// Puts one rule under a number, in place of the one that is there, live. For many rules use
+    /// Puts a rule under a number, in place of an existing rule, while readers look up. For many rules use
     /// [`apply`](Self::apply).
     pub fn set(&mut self, number: RuleNumber, rule: Rule<T>) -> Result<Applied, Error> {
         self.apply(&[RuleUpdate::Set(number.get(), rule)])
     }
 
-    /// Takes one rule out, live. A rule that isn't there is no error. For many rules use
+    /// Removes a rule while readers look up. A number without a rule is no error. For many rules use
     /// [`apply`](Self::apply).
     pub fn remove(&mut self, number: RuleNumber) -> Result<Applied, Error> {
         self.apply(&[RuleUpdate::Remove(number.get())])
@@ -145,51 +145,50 @@ impl<T: RuleTuple> Classifier<T> {
         self.rules().is_empty()
     }
 
-    /// How many masks the rules have: the paper's classes. O(n).
+    /// The number of different masks of the rules: the paper's classes. O(n).
     pub fn classes(&self) -> usize {
         Classes::sizes(self.rules()).len()
     }
 
-    /// Reports of the files that were read, one each: the rules that there were, and those that were [left
-    /// out](ClassifierBuilder::leave_out).
+    /// Reports of the files that were read, one for each: the rules in the file, and the rules that were
+    /// [left out](ClassifierBuilder::leave_out).
     pub fn reports(&self) -> &[RuleReport] {
         &self.reports
     }
 
     /// The rules that were left out and could match a packet, and the assumptions under which the rules were
-    /// read: of all files together, or as an image has them. Where there are such rules, ask a reader for
+    /// read: of all files together, or of the image. If there are such rules, ask a reader for
     /// [`verdict`](RuleReader::verdict)s.
     ///
-    /// Updates leave them as they are. A rule that comes by an update and ranks before one of them is certain
-    /// all the same.
+    /// Updates don't change doubts. A rule that an update adds and that ranks before a doubt is certain.
     pub fn doubts(&self) -> &Doubts<T> {
         &self.doubts
     }
 
     table_methods!("tuples", "ClassifierBuilder");
 
-    /// Bytes held: both copies of the compiled table and of the actions, the rules, and what the engine keeps
-    /// for updates. Each GPU holds one more copy of the table.
+    /// Bytes held: both copies of the compiled table and of the actions, the rules, and the engine's data for
+    /// updates. Each GPU holds one more copy of the table.
     pub fn memory_usage(&self) -> u64 {
         self.core.memory_usage()
     }
 
-    /// Saves the compiled table and its rules, with what is in [doubt](Self::doubts), as an image file. A
-    /// file that is there is replaced, whole or not at all.
+    /// Saves the compiled table, its rules and its [doubts](Self::doubts) as an image file. An existing file
+    /// is replaced completely or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.save_with(&NextHops::new(), path.as_ref())
     }
 
-    /// Saves the rules like [`save`](Self::save), with what the actions stand for, as text, for
+    /// Saves the rules like [`save`](Self::save), with the labels of their actions as text, for
     /// [`Labels::open`].
     ///
-    /// Fails where two labels have the same text: they could not be told apart when they are read.
+    /// Fails if two labels have the same text, because they could not be told apart when the file is read.
     pub fn save_labelled<V: Display>(&self, path: impl AsRef<Path>, labels: &Labels<V>) -> Result<(), Error> {
         self.save_with(&labels.to_texts()?, path.as_ref())
     }
 
     fn save_with(&self, labels: &NextHops, path: &Path) -> Result<(), Error> {
-        // Updates may have changed which lines the rules come from.
+        // After updates the lines of the source file may be wrong, so none are saved.
         let (rules, beside) = (self.rules(), (&*self.doubts, &Lines::default()));
         self.core.with_image(|image| image_file::save(image, rules, labels, beside, path)).map(drop)
     }

@@ -1,8 +1,8 @@
-//! [`RuleFacts`]: the actions of rules, and their priorities, beside a live table.
+//! [`RuleFacts`]: the actions and priorities of rules, stored beside a live table.
 //!
-//! Whether a rule that was left out could change an answer depends on which of the two comes first, so on the
-//! priority of the answer's rule in the state that was looked up in. Where no answer can be in doubt there
-//! are the actions alone.
+//! A rule that was left out could change an answer only if it ranks before the answer's rule. So the priority
+//! of the answer's rule is needed, in the state of the lookup. If no answer can be in doubt, only actions are
+//! stored.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use wirespeed_classify::read::Doubts;
 use wirespeed_classify::{Actions, ActionsChange, Changed, Companion, Rule, RuleSet, Tuple};
 use wirespeed_image::live::Beside;
 
-/// How much of rules there is beside a live table.
+/// The facts about rules that are stored beside a live table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Facts {
     /// Nothing: lookups give numbers of rules.
@@ -22,13 +22,13 @@ pub enum Facts {
 }
 
 impl Facts {
-    /// What readers have to know of rules with these doubts, beside their numbers.
+    /// The facts that readers need beside numbers, for rules with these doubts.
     pub(super) fn for_doubts<T: Tuple>(doubts: &Doubts<T>) -> Self {
         if doubts.is_empty() { Self::Actions } else { Self::Priorities }
     }
 }
 
-/// The actions of rules and their priorities, by number, as far as they are [wanted](Facts).
+/// The actions and priorities of rules by number, as far as they are [wanted](Facts).
 #[derive(Clone, Debug, Default)]
 pub struct RuleFacts {
     actions: Actions,
@@ -41,7 +41,7 @@ impl RuleFacts {
         &self.actions
     }
 
-    /// The priority of a rule; `None` if there is none of that number, or if no answer can be in doubt.
+    /// The priority of a rule. `None` if no rule has that number, or if no answer can be in doubt.
     pub(crate) fn priority(&self, number: u32) -> Option<u32> {
         self.priorities.get(&number).copied()
     }
@@ -59,12 +59,12 @@ pub struct RuleFactsChange {
     priorities: Priorities,
 }
 
-/// How priorities change.
+/// Changes of priorities.
 #[derive(Debug)]
 enum Priorities {
-    /// Priorities of some numbers, one after the other; `None` of a rule that went.
+    /// Changed priorities, in order; `None` for a rule that was removed.
     Some(Vec<(u32, Option<u32>)>),
-    /// All of them.
+    /// The priorities of all rules.
     All(HashMap<u32, u32>),
 }
 

@@ -1,4 +1,4 @@
-//! [`RuleMatch`]: what was found of a packet.
+//! [`RuleMatch`]: the result of classifying a packet.
 
 use wirespeed_classify::RuleNumber;
 use wirespeed_fib::NextHop;
@@ -8,7 +8,7 @@ use wirespeed_fib::NextHop;
 pub struct RuleMatch {
     /// The rule's number.
     pub number: RuleNumber,
-    /// The rule's action: an index that [`Labels`](crate::Labels) may resolve, [`NextHop::NONE`] where the
-    /// rule was given none.
+    /// The rule's action: an index that [`Labels`](crate::Labels) may resolve, or [`NextHop::NONE`] if the
+    /// rule has no action.
     pub action: NextHop,
 }

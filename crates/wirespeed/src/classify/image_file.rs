@@ -1,4 +1,4 @@
-//! Image files of rules: as [`crate::image_file`] has those of addresses, with attachments of their own.
+//! Image files of rules, like those of addresses in [`crate::image_file`], with other attachments.
 //!
 //! ```text
 //! head … ranks     the engine's sections
@@ -9,8 +9,8 @@
 //! lines            which lines of their file the rules come from, as `Lines::to_text` writes them
 //! ```
 //!
-//! An image of rules that are whole and without assumptions has no doubts; neither have those that were made
-//! before there were any. Where a rule is simply a line of its file there are no lines.
+//! An image of complete rules without assumptions has no doubts, nor has an image of an older version. If
+//! each rule is simply a line of its file there are no lines.
 
 use std::path::{Path, PathBuf};
 
@@ -25,19 +25,19 @@ use crate::bare::bare;
 use crate::engine::{AnyTable, EngineName, ImageOf, RuleTuple, image_of};
 use crate::error::Error;
 
-/// The attachment that says of which tuple it is.
+/// The attachment that names the tuple.
 const TUPLE: &str = "tuple";
 /// The attachment that holds the rules.
 const RULES: &str = "rules";
-/// The attachment that [`NextHops::to_bytes`] made.
+/// The attachment that [`NextHops::to_bytes`] writes.
 const LABELS: &str = "labels";
-/// The attachment that [`Doubts::to_text`] made.
+/// The attachment that [`Doubts::to_text`] writes.
 const DOUBTS: &str = "doubts";
-/// The attachment that [`Lines::to_text`] made.
+/// The attachment that [`Lines::to_text`] writes.
 const LINES: &str = "lines";
 
-/// Writes an engine's table as a file with its rules, the names of their actions, what is in doubt about
-/// them, and the lines that they come from, as far as these are known. A file that is there is replaced.
+/// Writes an engine's table as a file, with its rules, the names of their actions, the doubts, and the lines
+/// of the rules if they are known. Replaces an existing file.
 pub fn save<T: RuleTuple>(
     image: &Image,
     rules: &RuleSet<T>,
@@ -72,13 +72,13 @@ pub struct RuleImageFile {
 }
 
 impl RuleImageFile {
-    /// Opens an image file and finds out whose it is. The sections are checked when the engine takes it.
+    /// Opens an image file and finds its engine and tuple. The engine checks the sections when it takes them.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
         Self::of(path, image)
     }
 
-    /// Finds out whose an image is that was read.
+    /// Finds the engine and the tuple of an image that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
         let engine = match image_of(kind) {
@@ -103,12 +103,12 @@ impl RuleImageFile {
         self.engine
     }
 
-    /// The tuple that it is of.
+    /// The tuple of the rules.
     pub fn tuple(&self) -> TupleName {
         self.tuple
     }
 
-    /// The file, if it is of a tuple.
+    /// The file itself if its rules are of this tuple; an error otherwise.
     pub fn of_tuple<T: RuleTuple>(self) -> Result<Self, Error> {
         match self.tuple.as_str() {
             found if found != T::NAME => Err(Error::ImageTuple { path: self.path, found, wanted: T::NAME }),
@@ -116,7 +116,7 @@ impl RuleImageFile {
         }
     }
 
-    /// How many rules are compiled.
+    /// The number of compiled rules.
     pub fn len(&self) -> u64 {
         self.image.entries()
     }
@@ -126,19 +126,19 @@ impl RuleImageFile {
         self.len() == 0
     }
 
-    /// The engine's table of it, checked, without what the file holds beside it.
+    /// Makes the engine's table, checked, without attachments.
     pub fn into_table<T: RuleTuple>(self) -> Result<Box<dyn AnyTable<T>>, Error> {
         let engine = self.engine;
         let (path, image) = self.into_bare()?;
         T::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
     }
 
-    /// The engine's sections of it, not checked yet, without what the file holds beside them; and the file.
+    /// Takes the engine's sections, not checked yet, without attachments; and the file.
     pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
         bare(self.path, &self.image, &[TUPLE, RULES, LABELS, DOUBTS, LINES])
     }
 
-    /// The names of the actions; empty if the file doesn't say.
+    /// The names of the actions. Empty if the file has none.
     pub fn labels(&self) -> Result<NextHops, Error> {
         match self.image.attachment(LABELS) {
             None => Ok(NextHops::new()),
@@ -146,22 +146,22 @@ impl RuleImageFile {
         }
     }
 
-    /// The rules that were left out and could change answers, and the assumptions about packets; none if the
-    /// file says nothing of them.
+    /// The rules that were left out and could change answers, and the assumptions about packets. Empty if the
+    /// file has none.
     pub fn doubts<T: RuleTuple>(&self) -> Result<Doubts<T>, Error> {
         let Some(bytes) = self.image.attachment(DOUBTS) else { return Ok(Doubts::none()) };
         let doubts = std::str::from_utf8(bytes).ok().and_then(|text| Doubts::from_text(text).ok());
         doubts.ok_or_else(|| malformed(self.path.clone(), DOUBTS))
     }
 
-    /// The lines of their file that the rules come from; none if the file says nothing of them.
+    /// The lines of the source file that the rules come from. Empty if the file has none.
     pub fn lines(&self) -> Result<Lines, Error> {
         let Some(bytes) = self.image.attachment(LINES) else { return Ok(Lines::default()) };
         let lines = std::str::from_utf8(bytes).ok().and_then(|text| Lines::from_text(text).ok());
         lines.ok_or_else(|| malformed(self.path.clone(), LINES))
     }
 
-    /// The rules. An error where the file holds the compiled table alone.
+    /// The rules. Fails if the file holds the compiled table alone.
     pub fn rules<T: RuleTuple>(&self) -> Result<RuleSet<T>, Error> {
         let Some(words) = self.image.attachment(RULES) else {
             return Err(Error::without(&self.path, "rules"));
@@ -170,8 +170,8 @@ impl RuleImageFile {
     }
 }
 
-/// The rules that an image was made of, so many and with numbers up to its largest; `None` where the words
-/// are no such rules.
+/// The rules that an image was compiled from. `None` if the text is not valid, or does not fit the number of
+/// rules and the largest number of the image.
 fn rules<T: RuleTuple>(words: &[u8], image: &Image) -> Option<RuleSet<T>> {
     let options = ReadOptions { format: Some(RuleFormat::Plain), ..ReadOptions::default() };
     let (file, _) = read_rules_from::<T>(words, RULES, &options).ok()?;
@@ -180,7 +180,7 @@ fn rules<T: RuleTuple>(words: &[u8], image: &Image) -> Option<RuleSet<T>> {
         return None;
     }
     if rules.last_number() < last {
-        // Numbers that were given are not given again, though their rules are gone.
+        // Numbers of removed rules are not given again.
         let number = rules.set(last, Rule::new(Pattern::all(), 0, 0)).ok()?.0;
         rules.remove(RuleNumber::get(number));
     }

@@ -1,4 +1,4 @@
-//! Packet classification: which of many rules a packet's header fields match.
+//! Packet classification: finds the rule that a packet's header fields match.
 //!
 //! ```text
 //! rules, files, images ──► builder ──► Classifier      one writer: apply, insert, set, remove, save
@@ -7,16 +7,15 @@
 //! ```
 //!
 //! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields
-//! of [`OpenFlowTuple`]. A [`Rule`] says what it wants of them, by masks and ranges, and has a priority and
-//! an action. A lookup finds the best rule that matches: the highest priority, and among equals the one that
-//! was there first. It gives the rule's number, from 1, and the rule's action as it was in the same state of
-//! the rules: an index, [`NextHop`](crate::NextHop), as with addresses, and [`Labels`](crate::Labels) say
-//! what it stands for.
+//! of [`OpenFlowTuple`]. A [`Rule`] tests them by masks and ranges, and has a priority and an action. A
+//! lookup finds the best rule that matches: the highest priority, and among equals the rule that was there
+//! first. The result is the rule's number, from 1, and its action in the same state of the rules. The action
+//! is an index, [`NextHop`](crate::NextHop), as with addresses; [`Labels`](crate::Labels) map it to a value.
 //!
 //! # An access list in a proxy
 //!
-//! Connections of IPv4 and IPv6 are held against a firewall's rules; what no rule allows is denied.
-//! `examples/acl_proxy.rs` is a program that does so.
+//! The program checks connections of IPv4 and IPv6 against a firewall's rules. A connection that no rule
+//! allows is denied. `examples/acl_proxy.rs` is a complete program.
 //!
 //! ```
 //! use std::net::SocketAddr;
@@ -89,17 +88,17 @@
 //!
 //! # Rules that a packet's fields don't decide
 //!
-//! Firewalls ask for more than a tuple holds: the state of a connection, an interface, a mark. A file with
-//! such a rule is refused, with the line and the reason. What is known of all packets, `ct=new` or `in=eth0`
-//! for example, can be [assumed](ClassifierBuilder::assume), and decides such rules.
-//! [`leave_out`](ClassifierBuilder::leave_out) leaves out the others, and keeps them as
-//! [doubts](Classifier::doubts). Ask for [`verdict`](RuleReader::verdict)s then. They are
-//! [uncertain](RuleVerdict::Uncertain) where a rule that was left out could change them.
+//! Firewalls test more than a tuple holds: the state of a connection, an interface, a mark. A file with such
+//! a rule is refused, with the line and the reason. A fact that holds for all packets, for example `ct=new`
+//! or `in=eth0`, can be [assumed](ClassifierBuilder::assume), and decides such rules.
+//! [`leave_out`](ClassifierBuilder::leave_out) leaves the undecided rules out, and keeps them as
+//! [doubts](Classifier::doubts). Then ask for [`verdict`](RuleReader::verdict)s. A verdict is
+//! [uncertain](RuleVerdict::Uncertain) if a rule that was left out could change it.
 //!
 //! # An OpenFlow-like switch
 //!
-//! Frames come in on ports, a burst at a time. Flows say what becomes of them, and change while traffic runs.
-//! `examples/openflow_switch.rs` is a program that does so.
+//! Frames arrive on ports in bursts. Flows say how to handle them, and change while traffic runs.
+//! `examples/openflow_switch.rs` is a complete program.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -148,7 +147,8 @@
 //!
 //! # Images
 //!
-//! A compiled table can be kept as an image, with its rules and labels. A service starts from it at once.
+//! A compiled table can be saved as an image, with its rules and labels. A service that opens an image starts
+//! at once.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -170,17 +170,17 @@
 //!
 //! # On a GPU
 //!
-//! One call of the builder takes rules to GPUs, as with addresses and names:
-//! [`device`](ClassifierBuilder::device). Batches go to the CPU or to a GPU. Updates reach both, and the CPU
-//! answers for a GPU that fails.
+//! One call of the builder brings rules to GPUs, as with addresses and names:
+//! [`device`](ClassifierBuilder::device). Batches go to the CPU or to a GPU. Updates reach both. If a GPU
+//! fails, the CPU answers.
 //!
 //! # What it costs
 //!
-//! [`match_batch`](RuleReader::match_batch) looks every number's action up in a hash map. On one core of a
-//! Zen 4 it gave 70 to 85 % of the rate of [`lookup_batch`](RuleReader::lookup_batch), on ClassBench sets in
-//! batches of 1,024 (acl1 of 1 K: 85 instead of 109 M/s, of 100 K: 35 instead of 50). Single lookups run at 5
-//! to 15 M/s there. Updates keep the actions of both copies: 2.5 M/s at 1 K and 10 K rules, 1.3 M/s at 100 K,
-//! 2,048 a call. An image of 100 K rules opens in 83 ms.
+//! [`match_batch`](RuleReader::match_batch) looks up every number's action in a hash map. On one core of a
+//! Zen 4 it reached 70 to 85 % of the rate of [`lookup_batch`](RuleReader::lookup_batch), on ClassBench sets
+//! in batches of 1,024: 85 instead of 109 M/s for acl1 of 1 K rules, 35 instead of 50 for 100 K. Single
+//! lookups run at 5 to 15 M/s there. Updates change the actions of both copies: 2.5 M/s at 1 K and 10 K
+//! rules, 1.3 M/s at 100 K, in calls of 2,048. An image of 100 K rules opens in 83 ms.
 
 mod builder;
 mod classifier;
@@ -200,7 +200,7 @@ pub use reader::{RuleGuard, RuleReader};
 pub use tuple_name::TupleName;
 pub use verdict::RuleVerdict;
 
-/// Many batches of tuples under way at once.
+/// A queue of batches of tuples, several under way at once.
 pub type RulePipeline<'k, T> = crate::Pipeline<'k, T>;
 
 pub use wirespeed_classify::{

@@ -1,4 +1,4 @@
-//! [`RuleReader`] and [`RuleGuard`]: classifying packets, on any number of threads.
+//! [`RuleReader`] and [`RuleGuard`]: packet classification on any number of threads.
 
 use std::fmt;
 use std::path::Path;
@@ -19,8 +19,8 @@ use crate::engine::{EngineName, Entered, RuleTuple};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
 
-/// Looks up in a set of rules. Cheap to clone: each thread takes its own. Wait-free, whatever the writer
-/// does. A reader outlives the writer, and goes on with the last state.
+/// Looks up in a set of rules. Cheap to clone: each thread takes its own reader. Lookups never wait for the
+/// writer. A reader stays valid after the writer is gone, and then keeps the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the rules.
 pub struct RuleReader<T: RuleTuple> {
@@ -35,11 +35,11 @@ impl<T: RuleTuple> RuleReader<T> {
     }
 
     /// Opens an image file that [`Classifier::save`](super::Classifier::save) or `lookupctl classify build`
-    /// wrote, for lookups alone. It is ready as soon as its bytes are read and checked, and is in memory
-    /// once.
+    /// wrote, for lookups only. The reader is ready as soon as the file is read and checked. Memory holds one
+    /// copy of the table.
     ///
-    /// Fails where the file is damaged, of something else than rules of this tuple, or of an engine that is
-    /// not in this build.
+    /// Fails if the file is damaged, does not hold rules of this tuple, or is of an engine that is not in
+    /// this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules::<T>()?, file.doubts()?);
@@ -48,14 +48,14 @@ impl<T: RuleTuple> RuleReader<T> {
         Ok(Self::new(core, Arc::default(), Arc::new(doubts)))
     }
 
-    /// The number of the best rule that matches; `None` where none does.
+    /// The number of the best rule that matches. `None` if no rule matches.
     #[inline]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
         RuleNumber::new(self.core.lookup(tuple))
     }
 
-    /// The number and the action of the best rule that matches. Where rules were [left
-    /// out](super::ClassifierBuilder::leave_out), ask for a [`verdict`](Self::verdict).
+    /// The number and the action of the best rule that matches. If rules were [left
+    /// out](super::ClassifierBuilder::leave_out), ask for a [`verdict`](Self::verdict) instead.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -72,9 +72,9 @@ impl<T: RuleTuple> RuleReader<T> {
         self.enter().find(tuple)
     }
 
-    /// What the rules say, and whether a rule that was left out could change it. Ask for this if the
-    /// classifier was built with [`leave_out`](super::ClassifierBuilder::leave_out), or if an image is not
-    /// whole. O(rules left out) beside the lookup.
+    /// The answer of the rules, and whether a rule that was left out could change it. Use this if the
+    /// classifier was built with [`leave_out`](super::ClassifierBuilder::leave_out), or if an image has
+    /// doubts. Costs O(rules left out) beside the lookup.
     ///
     /// ```
     /// use wirespeed::classify::RuleVerdict;
@@ -100,9 +100,9 @@ impl<T: RuleTuple> RuleReader<T> {
         self.enter().verdict(tuple)
     }
 
-    /// The [`verdict`](Self::verdict) of each tuple, in the same place of `verdicts`, all in one state of the
-    /// rules. Where no rule was left out it is [`match_batch`](Self::match_batch), on the device that the
-    /// classifier was built for. Else the CPU looks up.
+    /// Gives a [`verdict`](Self::verdict) for each tuple, at the same index of `verdicts`, in one state of
+    /// the rules. If no rule was left out it runs like [`match_batch`](Self::match_batch), on the device that
+    /// the classifier was built for. Otherwise it runs on the CPU.
     ///
     /// Panics when the lengths differ.
     pub fn verdict_batch(&self, tuples: &[T], verdicts: &mut [RuleVerdict]) {
@@ -126,20 +126,20 @@ impl<T: RuleTuple> RuleReader<T> {
         &self.doubts
     }
 
-    /// Looks up each tuple, and writes the number of the best rule that matches to the same place of
-    /// `numbers`, 0 where none does, all in one state of the rules. Much faster than one by one; batches of
-    /// some hundred and more get the most out of it. Lookups run on the device that the classifier was built
-    /// for ([`ClassifierBuilder::device`](super::ClassifierBuilder::device)). A large batch goes to a GPU in
-    /// parts, each of which sees one state.
+    /// Looks up tuples, and writes the number of the best matching rule to the same index of `numbers`, or 0
+    /// if no rule matches. Sees one state of the rules. Much faster than single lookups; batches of a few
+    /// hundred and more are fastest. Lookups run on the device that the classifier was built for
+    /// ([`ClassifierBuilder::device`](super::ClassifierBuilder::device)). A large batch goes to a GPU in
+    /// parts, and each part sees one state.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch(&self, tuples: &[T], numbers: &mut [u32]) {
         self.core.lookup_batch(tuples, numbers);
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) on every core, all in one state of the rules: parts of the batch
-    /// run on the threads of the caller's `rayon` pool. Worth it from some thousand tuples on. A batch that
-    /// goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
+    /// Looks up like [`lookup_batch`](Self::lookup_batch), on all cores: the threads of the caller's `rayon`
+    /// pool share the batch, in one state of the rules. Useful from about 1,000 tuples on. A batch for a GPU
+    /// goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the lengths differ.
     #[cfg(feature = "parallel")]
@@ -147,11 +147,12 @@ impl<T: RuleTuple> RuleReader<T> {
         self.core.par_lookup_batch(tuples, numbers);
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) with the actions of the rules, all in one state.
+    /// Looks up like [`lookup_batch`](Self::lookup_batch), and writes the numbers with the rules' actions, in
+    /// one state.
     ///
-    /// The CPU looks a batch up again that was on a GPU while one of its rules was taken out, or any rule was
-    /// put in another one's place ([`RuleUpdate::Set`](super::RuleUpdate)): what the numbers stood for can't
-    /// be told then.
+    /// If a GPU looked a batch up, and meanwhile one of its rules was taken out or any rule was put in place
+    /// of another ([`RuleUpdate::Set`](super::RuleUpdate)), the CPU looks the batch up again, because the
+    /// actions of the numbers are not known any more.
     ///
     /// Panics when the lengths differ.
     pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
@@ -173,8 +174,8 @@ impl<T: RuleTuple> RuleReader<T> {
         );
     }
 
-    /// Makes tuples of Ethernet frames and of the ports that they came in on, and looks these up. Writes what
-    /// matches, or why there is no tuple, to the same place of `found`. All else is as with
+    /// Makes tuples of Ethernet frames and their ingress ports, and looks them up. Writes the matching rule,
+    /// or the reason why there is no tuple, to the same index of `found`. Otherwise like
     /// [`match_batch`](Self::match_batch).
     ///
     /// ```
@@ -212,8 +213,8 @@ impl<T: RuleTuple> RuleReader<T> {
         }
     }
 
-    /// Several batches under way at once, on the device that the classifier was built for. This keeps a GPU
-    /// busy.
+    /// Makes a pipeline: several batches under way at once, on the device that the classifier was built for.
+    /// This keeps a GPU busy.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -239,9 +240,9 @@ impl<T: RuleTuple> RuleReader<T> {
         Pipeline::new(&self.core)
     }
 
-    /// One state of the rules, for lookups that belong together. They run on the CPU. While a guard lives the
-    /// writer can make one more change, and waits with the next: hold a guard for some batches, not for good.
-    /// A thread that holds a guard and makes both changes itself waits for ever.
+    /// Enters one state of the rules, for lookups that belong together. They run on the CPU. While a guard is
+    /// held, the writer can make one more change and then waits: hold a guard for a few batches only. A
+    /// thread that holds a guard and makes two changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
         RuleGuard { state: self.core.enter(), doubts: &self.doubts }
@@ -253,7 +254,7 @@ impl<T: RuleTuple> RuleReader<T> {
     }
 }
 
-/// One state of a set of rules, for as long as it lives.
+/// One state of a set of rules, until the guard is dropped.
 pub struct RuleGuard<'a, T: RuleTuple> {
     state: Entered<'a, T>,
     doubts: &'a Doubts<T>,
@@ -276,12 +277,12 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
         self.judge(tuple, self.find(tuple))
     }
 
-    /// The rules that were left out and could change the answer to a packet, in the order of their files.
+    /// The rules that were left out and could change the answer for a packet, in the order of their files.
     pub fn doubts_of(&self, tuple: &T) -> impl Iterator<Item = &Uncertain<T>> {
         self.doubts_about(tuple, self.find(tuple))
     }
 
-    /// Whether an answer of this state is certain.
+    /// Says whether an answer of this state is certain.
     fn judge(&self, tuple: &T, found: Option<RuleMatch>) -> RuleVerdict {
         match self.doubts_about(tuple, found).next() {
             None => RuleVerdict::Certain(found),
@@ -289,13 +290,13 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
         }
     }
 
-    /// What could change an answer of this state.
+    /// The doubts that could change an answer of this state.
     fn doubts_about(&self, tuple: &T, found: Option<RuleMatch>) -> impl Iterator<Item = &Uncertain<T>> {
         let ranked = found.and_then(|found| {
             let priority = self.state.beside.priority(found.number.get())?;
             Some((Rank::new(priority, found.number), found.action.0))
         });
-        // An answer whose rank is not known is taken for the last of all: no doubt is lost.
+        // An answer of unknown rank counts as the last of all, so that no doubt is lost.
         let (rank, action) = ranked.map_or((Rank::NONE, None), |(rank, action)| (rank, Some(action)));
         self.doubts.of_ranked(tuple, rank, action)
     }
@@ -322,13 +323,13 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
         }
     }
 
-    /// The action of a rule; `None` where there is none of that number in this state. A number that was found
-    /// in another state may be another rule's by now.
+    /// The action of a rule. `None` if this state has no rule of that number. A number that was found in
+    /// another state may belong to another rule now.
     pub fn action(&self, number: RuleNumber) -> Option<NextHop> {
         self.state.beside.actions().action(number.get()).map(NextHop)
     }
 
-    /// Gives rules their actions; whether all of them are there.
+    /// Adds the rules' actions to their numbers. Returns whether all rules exist.
     fn resolve(&self, numbers: &[u32], matches: &mut [Option<RuleMatch>]) -> bool {
         let (actions, mut all) = (self.state.beside.actions(), true);
         for (&number, to) in numbers.iter().zip(matches) {
@@ -338,22 +339,22 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
         all
     }
 
-    /// The shape of the compiled table, in a line for people, if the engine tells one.
+    /// The shape of the compiled table as a line of text, if the engine describes it.
     pub fn shape(&self) -> Option<String> {
         self.state.table.shape()
     }
 
-    /// The steps of one lookup, for people: what is read, in order.
+    /// The steps of one lookup as text: what is read, in order.
     pub fn explain(&self, tuple: &T) -> Vec<Step> {
         self.state.table.explain(tuple)
     }
 }
 
-/// Tuples that are looked up before their actions are: enough for a batch to be fast, few enough to stay
-/// in the first cache.
+/// Tuples that are looked up before their actions: enough for a fast batch, few enough for the first-level
+/// cache.
 const BLOCK: usize = 1024;
 
-/// A number that a lookup returned, with its action.
+/// Adds the action to a number that a lookup returned.
 #[inline]
 fn matched(actions: &Actions, number: u32) -> Option<RuleMatch> {
     let number = RuleNumber::new(number)?;

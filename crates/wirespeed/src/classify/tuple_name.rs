@@ -1,4 +1,4 @@
-//! The tuples by name. The list below is the only one in the project, as that of engines is in
+//! The tuples by name. This list is the only one in the project, like the list of engines in
 //! [`engine`](crate::engine).
 
 use std::fmt;
@@ -14,17 +14,17 @@ tuples! {
     OpenFlow: wirespeed_classify::OpenFlowTuple,
 }
 
-/// An action on a tuple whose name is known at run time: a function over tuple types.
+/// A function over tuple types, called for a tuple whose name is known at run time.
 pub trait TupleVisitor {
-    /// What it yields.
+    /// The type of the function's result.
     type Output;
 
-    /// Does it.
+    /// Calls the function.
     fn visit<T: RuleTuple>(self) -> Self::Output;
 }
 
 impl TupleName {
-    /// The tuple of a name; `None` where there is none.
+    /// The tuple with this name. `None` if there is none.
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tuple| tuple.as_str() == name)
     }
@@ -42,10 +42,10 @@ impl fmt::Display for TupleName {
     }
 }
 
-/// Makes what there is for each tuple, of its variant and its type.
+/// Generates [`TupleName`] and the visit from the list of variants and types.
 macro_rules! tuples {
     ($($(#[$doc:meta])* $variant:ident: $tuple:ty,)+) => {
-        /// A kind of tuple that there are engines for.
+        /// A type of tuple that has engines.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum TupleName {

@@ -1,9 +1,9 @@
-//! [`Turnover`]: whether the rule of a number became another one while a batch was on a GPU.
+//! [`Turnover`]: tells whether a rule's number went to another rule while a batch was on a GPU.
 //!
-//! A GPU answers with numbers, and its table may be a state ahead of the one that a guard holds on the CPU. A
-//! number that is there in both is the same rule with the same action, as numbers are not given twice, unless
-//! a rule was put in another one's place meanwhile. Who does that says so before the first table has it and
-//! again after the last one has:
+//! A GPU answers with numbers, and its table may be one state ahead of the state that a guard holds on the
+//! CPU. A number in both states is the same rule with the same action, because numbers are not given twice,
+//! except if an update puts a rule in place of another. Such an update counts up before the first table has
+//! the rule, and again after the last table has it:
 //!
 //! ```text
 //! writer   begin ─► rules on GPUs ─► rules on the CPU ─► end
@@ -12,16 +12,16 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Counts beginnings and ends: odd while something is under way.
+/// Counts beginnings and ends of such updates: odd while one is under way.
 #[derive(Debug, Default)]
 pub(super) struct Turnover(AtomicU64);
 
-/// What was seen before a batch.
+/// The count that was seen before a batch.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen(u64);
 
 impl Turnover {
-    /// Does what puts rules in the place of others.
+    /// Runs a change that puts rules in place of others.
     pub(super) fn during<R>(&self, change: impl FnOnce() -> R) -> R {
         self.0.fetch_add(1, Ordering::SeqCst);
         let done = change();
@@ -33,7 +33,7 @@ impl Turnover {
         Seen(self.0.load(Ordering::SeqCst))
     }
 
-    /// Whether all rules are those that they were.
+    /// Whether no rule was replaced since `seen`.
     pub(super) fn is_none_since(&self, seen: Seen) -> bool {
         seen.0.is_multiple_of(2) && self.0.load(Ordering::SeqCst) == seen.0
     }

@@ -1,15 +1,14 @@
-//! [`RuleVerdict`]: an answer, and whether it could be another one by what was left out of the rules.
+//! [`RuleVerdict`]: an answer, and whether rules that were left out could change it.
 
 use super::found::RuleMatch;
 
-/// What the rules say of a packet, and whether they are sure of it.
+/// The answer of the rules for a packet, and whether it is certain.
 ///
-/// Rules of a file that a packet's header fields can't decide are left out of the table
-/// ([`ClassifierBuilder::leave_out`](super::ClassifierBuilder::leave_out)). An answer is uncertain where such
-/// a rule could match the packet, would come before the answer's rule, and could give another action. It is
-/// also uncertain where the answer's rule is [wider](wirespeed_classify::read::Doubts::widened) than its file
-/// says, as filters of ClassBench are that look at TCP flags. A service decides here what becomes of such a
-/// packet:
+/// Rules of a file that header fields can't decide are left out of the table
+/// ([`ClassifierBuilder::leave_out`](super::ClassifierBuilder::leave_out)). An answer is uncertain if such a
+/// rule could match the packet, would come before the answer's rule, and could give another action. An answer
+/// is also uncertain if its rule is [wider](wirespeed_classify::read::Doubts::widened) than its file says, as
+/// with ClassBench filters that test TCP flags. The service decides how to handle such a packet:
 ///
 /// ```
 /// use wirespeed::classify::RuleVerdict;
@@ -26,28 +25,28 @@ use super::found::RuleMatch;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RuleVerdict {
-    /// What the rules say. Nothing that was left out could change it.
+    /// The answer of the rules. No rule that was left out could change it.
     Certain(Option<RuleMatch>),
-    /// What the rules say as far as they could be expressed. What was left out could give another answer.
+    /// The answer of the rules in the table. A rule that was left out could change it.
     Uncertain(Option<RuleMatch>),
 }
 
 impl RuleVerdict {
-    /// The best rule among those that could be expressed, certain or not.
+    /// The best rule in the table, certain or not.
     pub const fn found(self) -> Option<RuleMatch> {
         match self {
             Self::Certain(found) | Self::Uncertain(found) => found,
         }
     }
 
-    /// Whether no rule that was left out could change it.
+    /// Whether no rule that was left out could change the answer.
     pub const fn is_certain(self) -> bool {
         matches!(self, Self::Certain(_))
     }
 }
 
 impl Default for RuleVerdict {
-    /// No match, for sure: what a new place for a verdict holds.
+    /// A certain verdict without a match: the initial value of an element for a verdict.
     fn default() -> Self {
         Self::Certain(None)
     }

@@ -1,4 +1,4 @@
-//! The engine that suits a table best: what `auto` means, and why.
+//! The engine that suits a table best: the meaning of `auto`, and the reasons.
 
 #[cfg(feature = "rules")]
 use wirespeed_classify::RuleSet;
@@ -8,20 +8,20 @@ use wirespeed_namelookup::NameTable;
 
 use super::EngineName;
 
-/// Reasons are rows in `benches/record`: on the real tables, with batches of 1,024 keys, nothing that is
-/// measured beside the one named is ahead of it for random keys and for those drawn by prefix both. Some
-/// engines are faster for one kind of traffic: `dir24` for IPv4 keys that are drawn by prefix, `gamt` and
-/// `waldvogel` for IPv6 keys most of which have no route.
+/// Picks by the rows in `benches/record`. On the real tables, in batches of 1,024 keys, no measured engine is
+/// faster than the picked one for random keys and also for keys drawn by prefix. Some engines are faster for
+/// one kind of traffic: `dir24` for IPv4 keys drawn by prefix, `gamt` and `waldvogel` for IPv6 keys most of
+/// which have no route.
 ///
-/// Tables of scattered routes, such as host routes all over the address space, get `waldvogel`. It takes a
-/// slot a route; chunks that nobody shares would take up to 22 kB each. What a table would take at most is
-/// counted on its routes, in passes that take a small part of the time to build it.
+/// Tables of scattered routes, such as host routes all over the address space, get `waldvogel`. It takes one
+/// slot for each route, whereas unshared chunks would take up to 22 kB each. The size that chunks can reach
+/// is computed from the routes, in a small part of the time that building takes.
 pub(super) fn addresses<A: Chunked>(rib: &Rib<A>) -> EngineName {
     by_strides(rib, &Strides::Fastest)
 }
 
-/// The engine of [`addresses`], but for IPv4 tables whose next hops fit a byte. For these it is FOLD with hot
-/// blocks, which keeps most of what traffic needs in a multiprocessor's own memory.
+/// Picks like [`addresses`], except for IPv4 tables whose next hops fit a byte. These get FOLD with hot
+/// blocks, which keeps most of the data that traffic needs in a multiprocessor's own memory.
 pub(super) fn addresses_on_gpu<A: Chunked>(rib: &Rib<A>) -> EngineName {
     match (A::FAMILY, by_strides(rib, &Strides::FastestOnGpu)) {
         (Family::V4, EngineName::Fold) => EngineName::FoldHot,
@@ -29,17 +29,17 @@ pub(super) fn addresses_on_gpu<A: Chunked>(rib: &Rib<A>) -> EngineName {
     }
 }
 
-/// Bytes a prefix that chunks may take at most in a table over [`SMALL`], by family. The real tables are at 6
-/// and 61 (128 by the strides for GPUs), random hosts at some 300 and 6,000.
+/// The most bytes for each prefix that chunks of a table over [`SMALL`] may take, for IPv4 and IPv6. The real
+/// tables take 6 and 61 (128 with the strides for GPUs), random hosts some 300 and 6,000.
 const MOST_EACH: [u64; 2] = [96, 768];
-/// Tables that take no more than this may take what they want.
+/// The size in bytes below which chunks are accepted however many bytes they take for each prefix.
 const SMALL: u64 = 16 << 20;
 
 fn by_strides<A: Chunked>(rib: &Rib<A>, strides: &Strides) -> EngineName {
     let most_each = MOST_EACH[usize::from(A::FAMILY == Family::V6)];
     let is_scattered = A::most_chunks(rib, strides) > (rib.len() as u64).saturating_mul(most_each).max(SMALL);
-    // As long as a byte holds a next hop FOLD's chunks fit the caches; RANK's words don't grow with what they
-    // lead to.
+    // As long as a byte holds a next hop, FOLD's chunks fit the caches. RANK's words stay as small for any
+    // number of next hops.
     match A::FAMILY {
         _ if is_scattered => EngineName::Waldvogel,
         Family::V4 if rib.max_next_hop().0 > 254 => EngineName::Rank,
@@ -47,9 +47,9 @@ fn by_strides<A: Chunked>(rib: &Rib<A>, strides: &Strides) -> EngineName {
     }
 }
 
-/// A family whose chunks can be counted before any is made.
+/// A family whose chunks can be counted before they are made.
 pub(super) trait Chunked: Address {
-    /// Bytes that chunks of a table take at most, if no two of them are equal.
+    /// The bytes that the chunks of a table take if no two of them are equal: the most that is possible.
     fn most_chunks(rib: &Rib<Self>, strides: &Strides) -> u64;
 }
 
@@ -65,16 +65,16 @@ impl Chunked for V6 {
     }
 }
 
-/// ACTA for all: it reads a cache line a component where the paper's structures read one every few bytes, and
-/// is the smallest.
+/// Picks ACTA for every table. It reads a cache line for each component, where the paper's structures read
+/// one every few bytes, and it is the smallest.
 #[cfg(feature = "names")]
 pub(super) fn names(_: &NameTable) -> EngineName {
     EngineName::Acta
 }
 
-/// Quilt for all, whatever there is of rules when it is built: a live set grows. On one core of a Zen 4
-/// (`classify_speed` of `wirespeed-classify`, batches of 8,192, M lookups/s of linear, tuple, Bloom search
-/// and quilt; a shared machine, so take ratios):
+/// Picks quilt for every set of rules, however few rules there are when the table is built: a live set grows.
+/// Rates in M lookups/s on one core of a Zen 4 (`classify_speed` of `wirespeed-classify`, batches of 8,192; a
+/// shared machine, so compare ratios only):
 ///
 /// | set | linear | tuple | Bloom | quilt |
 /// |---|---|---|---|---|
@@ -85,15 +85,15 @@ pub(super) fn names(_: &NameTable) -> EngineName {
 /// | ClassBench fw1 of 1 K | 3.6 | 1.6 | 2.7 | 31 |
 /// | ClassBench acl1 of 10 K | 1.5 | 8.0 | 12 | 37 |
 ///
-/// Ask for linear search where there will never be more than a few dozen rules.
+/// Ask for linear search if a set will never have more than a few dozen rules.
 #[cfg(feature = "rules")]
 pub(super) fn rules<T>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt
 }
 
-/// Quilt for all: G lookups/s of kernels alone on an H200
-/// (`benches/record/nvidia-h200/2026-11-23-classify-gpu.txt`), where the bus carries 4.2 of IPv4's tuples and
-/// 1.5 of OpenFlow's:
+/// Picks quilt for every set of rules. Rates of kernels alone in G lookups/s on an H200
+/// (`benches/record/nvidia-h200/2026-11-23-classify-gpu.txt`). Its bus carries 4.2 G IPv4 tuples and 1.5 G
+/// OpenFlow tuples a second:
 ///
 /// | set | Bloom search | quilt |
 /// |---|---|---|
@@ -103,8 +103,8 @@ pub(super) fn rules<T>(_: &RuleSet<T>) -> EngineName {
 /// | OpenFlow, 16,384 rules of 64 masks | 5.1 | 11.0 |
 /// | OpenFlow, 131,072 of 512 | 0.69 | 7.1 |
 ///
-/// Bloom search is as fast for up to a few thousand OpenFlow rules with up to 16 masks, and no trip is bound
-/// by either. Quilt is the faster one on the CPU too, for the lookups that don't go to a GPU.
+/// Bloom search is as fast for up to a few thousand OpenFlow rules with up to 16 masks, but there the bus is
+/// the limit for both. Quilt is also faster on the CPU, for lookups that don't go to a GPU.
 #[cfg(feature = "rules")]
 pub(super) fn rules_on_gpu<T>(_: &RuleSet<T>) -> EngineName {
     EngineName::Quilt

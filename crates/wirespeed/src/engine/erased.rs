@@ -1,6 +1,6 @@
-//! Tables without the types of their engines: the engine is chosen at run time, and a virtual call leads to
-//! it. One call a batch, or one a single lookup: it covers entering and the lookup, which the compiler sees
-//! as one.
+//! Tables without the types of their engines. The engine is chosen at run time, and one virtual call reaches
+//! it for each batch or single lookup. The call enters the table and looks up; the compiler optimises both
+//! together.
 //!
 //! | | a compiled table | a live table | its reader |
 //! |---|---|---|---|
@@ -20,12 +20,12 @@ use crate::gpu::GpuError;
 use crate::gpu::offload::RemoteTable;
 use crate::gpu::runtime::Fleet;
 
-/// The table of some engine.
+/// A table of any engine.
 pub trait AnyTable<D: Served>: Lookup<D> {
-    /// The sections that it is made of.
+    /// The image of the table.
     fn image(&self) -> &Image;
 
-    /// Brings it to GPUs.
+    /// Copies the table to GPUs.
     fn upload(&self, fleet: &Fleet, hint: KeyHint<'_, D>) -> Result<D::Remote, GpuError>;
 }
 
@@ -45,13 +45,13 @@ pub struct Compiled<D: Served> {
     pub engine: EngineName,
     /// The table.
     pub table: Box<dyn AnyTable<D>>,
-    /// Bytes that the engine holds beside it for updates.
+    /// Bytes that the engine holds beside the table for updates.
     pub control_plane: u64,
-    /// The time that it took.
+    /// The time that the build took.
     pub build_time: Duration,
 }
 
-/// A live table of some engine.
+/// A live table of any engine.
 pub trait AnyLive<D: Served>: Send {
     /// [`Live::apply_if`].
     fn apply_if(
@@ -62,7 +62,7 @@ pub trait AnyLive<D: Served>: Send {
 
     /// [`Live::apply`].
     fn apply(&mut self, updates: &[D::Update]) -> Result<Applied, D::Error> {
-        // Nobody objects, so there is what was done.
+        // `is_agreed` never says no, so there is always a result.
         self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
     }
 
@@ -81,7 +81,7 @@ pub trait AnyLive<D: Served>: Send {
     /// [`Live::memory_usage`].
     fn memory_usage(&self) -> u64;
 
-    /// Brings the table to GPUs, which follow it from now on.
+    /// Copies the table to GPUs, which follow it from now on.
     fn upload(&mut self, fleet: &Fleet, hint: KeyHint<'_, D>) -> Result<D::Remote, GpuError>;
 }
 
@@ -124,34 +124,33 @@ impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Besi
     }
 }
 
-/// A reading end of some engine's table.
+/// A reader of any engine's table.
 pub trait AnyReader<D: Served>: Send {
-    /// One state of the table, for as long as what is returned lives.
+    /// Enters one state of the table, until the returned value is dropped.
     fn enter(&self) -> Entered<'_, D>;
 
     /// Looks one key up.
     fn lookup(&self, key: D::Key<'_>) -> D::Found;
 
-    /// Looks a batch up, all in one state of the table. One call for a batch: entering the table and looking
-    /// up are compiled together.
+    /// Looks a batch up in one state of the table, by one virtual call.
     ///
     /// Panics when the lengths differ.
     fn lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]);
 
-    /// One more, for another thread.
+    /// Clones the reader, for another thread.
     fn clone_box(&self) -> Box<dyn AnyReader<D>>;
 }
 
-/// A state of some engine's table, with what lies beside that.
+/// A state of any engine's table, with the data beside it.
 type AnyState<D> = State<dyn AnyTable<D>, <D as Served>::Beside>;
 
-/// One state of some engine's table.
+/// One state of any engine's table, held by a reader.
 pub struct Entered<'a, D: Served>(Held<'a, D>);
 
 enum Held<'a, D: Served> {
-    /// The state of a table that changes: held against its writer.
+    /// A state of a live table, protected from its writer.
     Live(live::Guard<'a, AnyState<D>>),
-    /// The state of a table that doesn't change.
+    /// A state of a table that never changes.
     Fixed(&'a AnyState<D>),
 }
 
@@ -222,7 +221,7 @@ impl<D: Served> Visitor<D> for Compile<'_, D> {
     }
 }
 
-/// Takes the table of an image.
+/// Makes a table of an image.
 pub(super) struct Adopt(pub(super) Image);
 
 impl<D: Served> Visitor<D> for Adopt {

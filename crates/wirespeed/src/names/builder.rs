@@ -1,4 +1,4 @@
-//! [`NameBuilder`]: a table's names, and how it is to be built.
+//! [`NameBuilder`]: collects the names and settings of a table.
 
 use std::hash::Hash;
 use std::ops::ControlFlow;
@@ -18,8 +18,8 @@ use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
 
-/// Collects names, and builds their table. Of several results of one name the last stays, wherever they come
-/// from. [`build`](Self::build) tells what went wrong on the way.
+/// Collects names, and builds their table. If a name is added several times, from any source, the last result
+/// stays. [`build`](Self::build) reports the first error of all calls.
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
 pub struct NameBuilder {
@@ -42,7 +42,7 @@ impl NameBuilder {
         self
     }
 
-    /// Adds names with values. These get their indexes in `labels`.
+    /// Adds names with values of the caller's type. Each value gets an index in `labels`.
     pub fn labelled_names<N: AsRef<Name>, T: Eq + Hash>(
         mut self,
         labels: &Labels<T>,
@@ -77,8 +77,8 @@ impl NameBuilder {
         self
     }
 
-    /// Adds what was read, for example with other [`ReadOptions`] than [`file`](Self::file) takes. The texts
-    /// of its results are parsed into labels.
+    /// Adds names that were read, for example with other [`ReadOptions`] than [`file`](Self::file) uses. The
+    /// texts of results are parsed into labels.
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(self, fib: NameFib, labels: &Labels<T>) -> Self {
         match labelled(fib, labels) {
             Ok(names) => self.rib(names),
@@ -86,11 +86,10 @@ impl NameBuilder {
         }
     }
 
-    /// Adds the names of a file, a name and its result a line: `/com/parc 7`, `www.parc.com 192.0.2.1`,
-    /// `parc.com/a/b core`. The form ([`NameFormat`](read::NameFormat)) is recognised by content, plain or
-    /// compressed with gzip, bzip2 or zstd. The texts of the results are parsed into labels: a
-    /// `Labels<String>` takes any. In a file without a second column each name's result is the number of its
-    /// line.
+    /// Adds the names of a file with a name and its result on each line: `/com/parc 7`, `www.parc.com
+    /// 192.0.2.1`, `parc.com/a/b core`. The form ([`NameFormat`](read::NameFormat)) is recognised by content,
+    /// plain or compressed with gzip, bzip2 or zstd. The texts of results are parsed into labels: a
+    /// `Labels<String>` takes any. Without a second column the result of a name is its line number.
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line.
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
@@ -104,8 +103,8 @@ impl NameBuilder {
         }
     }
 
-    /// Adds the names of a file, all with one value, for example a list of domains or URLs to be blocked.
-    /// What else a line has is not looked at. All else is as with [`file`](Self::file).
+    /// Adds the names of a file, all with one value, for example a list of domains or URLs to block. Other
+    /// columns are ignored. Otherwise like [`file`](Self::file).
     pub fn list<T: Eq + Hash>(mut self, path: impl AsRef<Path>, labels: &Labels<T>, value: T) -> Self {
         let next_hop = match labels.intern(value) {
             Ok(next_hop) => next_hop.0,
@@ -124,28 +123,28 @@ impl NameBuilder {
 
     settings_methods!();
 
-    /// Limits the bytes that the compiled table may take, both of its copies together. A table that needs
-    /// more is not built. Names come on top, and a rebuild takes as much again while it lasts. The default is
-    /// half of the machine's memory, or half of what the control group of the process may take.
+    /// Limits the bytes that both copies of the compiled table may take together. A table that needs more is
+    /// not built. The names are not counted. A rebuild temporarily takes the same amount again. The default
+    /// is half of the machine's memory, or half of the limit of the process's control group.
     pub fn memory_cap(mut self, bytes: u64) -> Self {
         self.settings.memory_cap = Some(bytes);
         self
     }
 
-    /// Makes room for results up to this index, where updates will bring larger ones than the names have now.
-    /// Without it the table grows when they come, by being built anew.
+    /// Leaves head room for results up to this index, if updates will bring larger ones than the names have
+    /// now. Without it a larger result makes the engine rebuild the table.
     pub fn next_hops(mut self, largest: u32) -> Self {
         self.settings.results = largest;
         self
     }
 
-    /// Sets whether to compile only the names that lookups need for their results: a name goes where the
-    /// nearest one above it has the same result (MATA paper, section 2.1). The table is smaller then. Updates
-    /// take names back in that are needed again.
+    /// Sets whether to compile only the names that lookups need for their results. A name is left out if the
+    /// nearest name above it has the same result (MATA paper, section 2.1). This makes the table smaller.
+    /// Updates compile names again when results need them.
     ///
     /// Results stay the same. [`longest_match`](super::NameReader::longest_match) and
-    /// [`match_batch`](super::NameReader::match_batch) tell *which* name matched: they know only the names
-    /// that were left.
+    /// [`match_batch`](super::NameReader::match_batch) report *which* name matched: they know only the
+    /// compiled names.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -163,14 +162,13 @@ impl NameBuilder {
         self
     }
 
-    /// Sets where batches are looked up: on the CPU, which is the default; on this machine's GPUs; or on
-    /// either by load. This is for batches of [`NameReader`](super::NameReader)s and
-    /// [`NamePipeline`](super::NamePipeline)s. Single lookups and those through a
-    /// [`NameGuard`](super::NameGuard) stay on the CPU. Updates reach both. A GPU that fails costs no answer:
-    /// the CPU gives it.
+    /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by load.
+    /// This applies to batches of [`NameReader`](super::NameReader)s and
+    /// [`NamePipeline`](super::NamePipeline)s. Single lookups and lookups through a
+    /// [`NameGuard`](super::NameGuard) stay on the CPU. Updates reach both. If a GPU fails, the CPU answers.
     ///
-    /// A batch on GPUs sees one state of the table where it has 16,384 names at most, or fewer where their
-    /// slots hold fewer. A larger batch goes in parts, each of which sees one state.
+    /// A batch on GPUs sees one state of the table if it has at most 16,384 names, or fewer if the GPUs'
+    /// slots hold fewer. A larger batch goes in parts, and each part sees one state.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -191,11 +189,10 @@ impl NameBuilder {
         self
     }
 
-    /// Gives the GPUs, where they are up already, for example for another table ([`NameTable::fleet`]), or
-    /// need other options. The default is to start all GPUs with
-    /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this table alone.
-    /// Slots that were made for addresses hold fewer names, and no lengths: what asks for lengths is looked
-    /// up on the CPU there.
+    /// Gives the GPUs for the table, if they are started already, for example for another table
+    /// ([`NameTable::fleet`]), or need other options. The default is to start all GPUs with
+    /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this table only. Slots that were made
+    /// for addresses hold fewer names and no match lengths: calls that need lengths run on the CPU there.
     pub fn fleet(mut self, fleet: Fleet) -> Self {
         self.settings.device.fleet = Some(fleet);
         self
@@ -203,8 +200,8 @@ impl NameBuilder {
 
     /// Builds the table.
     ///
-    /// Fails where a source could not be read, no engine has that name, the table is more than the engine or
-    /// the cap allows, or only GPUs will do and none is usable.
+    /// Fails if a source could not be read, no engine has the name, the table exceeds a limit of the engine
+    /// or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
     pub fn build(self) -> Result<NameTable, Error> {
         if let Some(error) = self.error {
             return Err(error);
@@ -221,7 +218,7 @@ impl NameBuilder {
     }
 }
 
-/// The names with the indexes that their results have as labels.
+/// Replaces the results by the indexes that `labels` give to their texts.
 fn labelled<T: FromStr<Err: ToString> + Eq + Hash>(
     fib: NameFib,
     labels: &Labels<T>,
@@ -244,7 +241,7 @@ fn labelled<T: FromStr<Err: ToString> + Eq + Hash>(
     Ok(names)
 }
 
-/// Gives every entry with its result.
+/// Calls `give` with every name and its result.
 fn each(names: &NameRib, mut give: impl FnMut(&Name, u32)) {
     names.iter().for_each(|(name, result)| give(&name, result));
 }

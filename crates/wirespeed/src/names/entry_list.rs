@@ -1,7 +1,7 @@
-//! The names of a table as bytes, kept beside its image: what a table that takes updates begins from.
+//! The names of a table as bytes, stored beside its image. A table that takes updates starts from them.
 //!
-//! A record an entry, a name before those beneath it. Neighbours mostly share their first components, so of a
-//! name only what differs from the one before it is there.
+//! There is one record for each entry, and a name comes before the names beneath it. Neighbours mostly share
+//! their first components, so a record holds only the part of a name that differs from the previous name.
 //!
 //! ```text
 //! /com/parc 7        0  9 "/com/parc"  7         bytes shared with the name before, bytes that follow, these, the result;
@@ -12,11 +12,11 @@ use wirespeed_namelookup::{Name, NodeId};
 
 use super::NameRib;
 
-/// The records of a table. O(bytes of all names).
+/// Writes the records of a table. O(bytes of all names).
 pub(crate) fn to_bytes(names: &NameRib) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (mut text, mut previous): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
-    // A node, and how long its parent's name is.
+    // A node, and the length of its parent's name.
     let mut stack = vec![(NodeId::ROOT, 0)];
     while let Some((id, parent)) = stack.pop() {
         let node = names.node(id);
@@ -38,7 +38,7 @@ pub(crate) fn to_bytes(names: &NameRib) -> Vec<u8> {
     bytes
 }
 
-/// The table of records; `None` where [`to_bytes`] didn't make these.
+/// Reads the table of records. `None` if [`to_bytes`] did not make them.
 pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<NameRib> {
     let (mut names, mut text) = (NameRib::new(), Vec::new());
     while !bytes.is_empty() {
@@ -52,7 +52,7 @@ pub(crate) fn from_bytes(mut bytes: &[u8]) -> Option<NameRib> {
         bytes = &bytes[rest..];
         let result = u32::try_from(pull(&mut bytes)?).ok().filter(|&result| result != 0)?;
         let name = if text.is_empty() { Name::ROOT } else { Name::new(&text).ok()? };
-        // One at the root would have a slash, and one that comes twice a result before.
+        // A name at the root would have a slash, and a name that comes twice would already have a result.
         if name.len() != text.len() || names.insert(name, result) != 0 {
             return None;
         }

@@ -1,4 +1,4 @@
-//! Image files of names, like those of addresses in [`crate::image_file`], with attachments of their own.
+//! Image files of names, like those of addresses in [`crate::image_file`], with other attachments.
 //!
 //! ```text
 //! buckets … head   the engine's sections
@@ -7,8 +7,8 @@
 //! made             how it was made, in words: the engine; "aggregated" where only the reduced names are compiled
 //! ```
 //!
-//! Engines may read one kind of image, as `mata` and `mata-nw` do: `made` tells whose it is. An image without
-//! it is of the first.
+//! Several engines may read one kind of image, as `mata` and `mata-nw` do: `made` names the engine. An image
+//! without it belongs to the first of these engines.
 
 use std::path::{Path, PathBuf};
 
@@ -21,17 +21,17 @@ use crate::bare::bare;
 use crate::engine::{AnyTable, EngineName, ImageOf, Served, image_of, reads};
 use crate::error::Error;
 
-/// The attachment that [`Labels::to_bytes`] made.
+/// The attachment that [`Labels::to_bytes`] writes.
 pub(crate) const LABELS: &str = "labels";
-/// The attachment that [`entry_list::to_bytes`] made.
+/// The attachment that [`entry_list::to_bytes`] writes.
 const NAMES: &str = "names";
-/// The attachment that says how it was made.
+/// The attachment that names the engine, and says whether names are aggregated.
 const MADE: &str = "made";
 /// A word of [`MADE`]: only the reduced names are compiled.
 const AGGREGATED: &str = "aggregated";
 
-/// Writes an engine's table as a file with its names, all of them if it is aggregated, and with the names of
-/// their results. A file that is there is replaced.
+/// Writes an engine's table as a file, with all its names (also those that aggregation left out) and the
+/// texts of their results. Replaces an existing file.
 pub fn save(
     engine: EngineName,
     image: &Image,
@@ -59,13 +59,13 @@ pub struct NameImageFile {
 }
 
 impl NameImageFile {
-    /// Opens an image file and finds out whose it is. The sections are checked when the engine takes it.
+    /// Opens an image file and finds its engine. The engine checks the sections when it takes them.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
         Self::of(path, image)
     }
 
-    /// Finds out whose an image is that was read.
+    /// Finds the engine of an image that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         let (path, kind) = (path.to_owned(), image.kind());
         let engine = match image_of(kind) {
@@ -84,18 +84,18 @@ impl NameImageFile {
         &self.path
     }
 
-    /// The engine that it was made by, and that reads it.
+    /// The engine that made the image, and reads it.
     pub fn engine(&self) -> EngineName {
         self.engine
     }
 
-    /// Whether only the reduced names are compiled. Results are those of all names then, and lengths that
-    /// match are those of the names that were left.
+    /// Whether only the reduced names are compiled. Results are the same as with all names. Match lengths
+    /// refer to the reduced names.
     pub fn is_aggregated(&self) -> bool {
         self.is_aggregated
     }
 
-    /// How many names are compiled.
+    /// The number of compiled names.
     pub fn len(&self) -> u64 {
         self.image.entries()
     }
@@ -105,19 +105,19 @@ impl NameImageFile {
         self.len() == 0
     }
 
-    /// The engine's table of it, checked, without what the file holds beside it.
+    /// Makes the engine's table, checked, without attachments.
     pub fn into_table(self) -> Result<Box<dyn AnyTable<NameDomain>>, Error> {
         let engine = self.engine;
         let (path, image) = self.into_bare()?;
         NameDomain::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
     }
 
-    /// The engine's sections of it, not checked yet, without what the file holds beside them; and the file.
+    /// Takes the engine's sections, not checked yet, without attachments; and the file.
     pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
         bare(self.path, &self.image, &[LABELS, NAMES, MADE])
     }
 
-    /// The names of the results; empty if the file doesn't say.
+    /// The texts of the results. Empty if the file has none.
     pub fn labels(&self) -> Result<Labels, Error> {
         match self.image.attachment(LABELS) {
             None => Ok(Labels::new()),
@@ -125,7 +125,7 @@ impl NameImageFile {
         }
     }
 
-    /// The names, all of them if the table is aggregated; `None` if the file holds the compiled table alone.
+    /// The names, also those that aggregation left out. `None` if the file holds the compiled table alone.
     pub fn names(&self) -> Result<Option<NameRib>, Error> {
         let Some(bytes) = self.image.attachment(NAMES) else { return Ok(None) };
         let names = entry_list::from_bytes(bytes).ok_or_else(|| malformed(self.path.clone(), NAMES))?;
@@ -137,7 +137,7 @@ impl NameImageFile {
     }
 }
 
-/// The engine that made an image, and whether it is aggregated; `None` if it says what can't be.
+/// The engine that made an image, and whether it is aggregated. `None` if the attachment is not valid.
 fn made(image: &Image, engine: EngineName) -> Option<(EngineName, bool)> {
     let Some(bytes) = image.attachment(MADE) else { return Some((engine, false)) };
     let mut words = std::str::from_utf8(bytes).ok()?.split(' ');

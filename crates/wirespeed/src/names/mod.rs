@@ -7,13 +7,13 @@
 //! ```
 //!
 //! A [`Name`] is a sequence of components; `/com/ab` is no prefix of `/com/abc`. Results are indexes,
-//! [`NextHop`](crate::NextHop), as with addresses. [`Labels`](crate::Labels) say what they stand for. [`tlv`]
-//! makes names of NDN packets, and [`read`] of domains, URLs, NDN URIs, and files of these.
+//! [`NextHop`](crate::NextHop), as with addresses. [`Labels`](crate::Labels) map them to values. [`tlv`]
+//! makes names from NDN packets. [`read`] makes names from domains, URLs, NDN URIs, and files of these.
 //!
 //! # An NDN forwarder's FIB
 //!
-//! Interests go in, faces come out, while routes come and go. `examples/ndn_forwarder.rs` is a program that
-//! does so.
+//! The forwarder looks up Interests and finds faces, while routes change. `examples/ndn_forwarder.rs` is a
+//! complete program.
 //!
 //! ```
 //! use wirespeed::names::tlv::{Packet, WireNameBuf};
@@ -53,8 +53,8 @@
 //!
 //! # A filter of domains and URLs
 //!
-//! Lists are taken as they are: `*.example.com` or `example.com` for a domain and all beneath it,
-//! `example.com/ads` for a path and all beneath it. `examples/url_filter.rs` is a program that does so.
+//! Lists are used without changes: `*.example.com` or `example.com` for a domain and all names beneath it,
+//! `example.com/ads` for a path and all paths beneath it. `examples/url_filter.rs` is a complete program.
 //!
 //! ```
 //! use wirespeed::names::read::{Former, NameFormat};
@@ -90,7 +90,8 @@
 //!
 //! # Images
 //!
-//! A compiled table can be kept as an image, with its names and labels. A service starts from it at once.
+//! A compiled table can be saved as an image, with its names and labels. A service that opens an image starts
+//! at once.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -111,8 +112,8 @@
 //!
 //! # On a GPU
 //!
-//! One call of the builder takes names to GPUs, as with addresses. Batches go to the CPU or to a GPU. Updates
-//! reach both, and the CPU answers for a GPU that fails.
+//! One call of the builder brings names to GPUs, as with addresses. Batches go to the CPU or to a GPU.
+//! Updates reach both. If a GPU fails, the CPU answers.
 //!
 //! ```
 //! use wirespeed::prelude::*;
@@ -144,15 +145,15 @@ pub use builder::NameBuilder;
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
 
-/// Bytes that a GPU's slot has for a name by default: more than most take on average, their places included.
-/// Longer names go in smaller parts.
+/// The default bytes for a name in a GPU's slot: more than most names take on average, their positions
+/// included. Batches of longer names go in smaller parts.
 pub const NAME_BYTES: usize = 64;
 
-/// Many batches of names under way at once.
+/// A queue of batches of names, several under way at once.
 pub type NamePipeline<'k> = crate::Pipeline<'k, NameDomain>;
 
-/// Names with their results, as a table holds them for updates: to names what [`Rib`](crate::Rib) is to
-/// routes. Insert, remove, iterate, look up. It is not compiled, and not for readers.
+/// Names with their results: the model of a table, as [`Rib`](crate::Rib) is for routes. Insert, remove,
+/// iterate, look up. It is not compiled, and readers don't use it.
 pub use wirespeed_namelookup::NameTable as NameRib;
 pub use wirespeed_namelookup::{
     BuildError, Components, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameError,

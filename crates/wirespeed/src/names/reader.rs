@@ -1,4 +1,4 @@
-//! [`NameReader`] and [`NameGuard`]: looking names up, on any number of threads.
+//! [`NameReader`] and [`NameGuard`]: lookups of names on any number of threads.
 
 use std::fmt;
 use std::path::Path;
@@ -13,8 +13,8 @@ use crate::engine::{EngineName, Entered};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
 
-/// Looks up in a table of names. Cheap to clone: each thread takes its own. Wait-free, whatever the writer
-/// does. A reader outlives the writer, and goes on with the last state.
+/// Looks up in a table of names. Cheap to clone: each thread takes its own reader. Lookups never wait for the
+/// writer. A reader stays valid after the writer is gone, and then keeps the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
 #[derive(Clone)]
@@ -29,23 +29,24 @@ impl NameReader {
     }
 
     /// Opens an image file that [`NameTable::save`](super::NameTable::save) or `lookupctl names build` wrote,
-    /// for lookups alone. It is ready as soon as its bytes are read and checked, and is in memory once.
+    /// for lookups only. The reader is ready as soon as the file is read and checked. Memory holds one copy
+    /// of the table.
     ///
-    /// Fails where the file is damaged, of addresses, or of an engine that is not in this build.
+    /// Fails if the file is damaged, does not hold names, or is of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?;
         let (engine, is_aggregated) = (file.engine(), file.is_aggregated());
         Ok(Self::new(ReaderCore::open(engine, file.into_bare()?, ())?, is_aggregated))
     }
 
-    /// The result of the longest prefix of the name that is in the table, [`NextHop::NONE`] where none is.
+    /// The result of the longest prefix of the name in the table, or [`NextHop::NONE`].
     #[inline]
     pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
         self.core.lookup(name.as_ref()).next_hop()
     }
 
-    /// The longest prefix of the name that is in the table, with its result. An
-    /// [aggregated](Self::is_aggregated) table gives the longest of the names that were left.
+    /// The longest prefix of the name in the table, with its result. In an [aggregated](Self::is_aggregated)
+    /// table it is the longest of the names that were kept.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -61,18 +62,18 @@ impl NameReader {
         Some((found.prefix(name)?, found.next_hop()))
     }
 
-    /// Looks up each name, and writes its result to the same place of `next_hops`, all in one state of the
-    /// table. Much faster than one by one; batches of some hundred and more get the most out of it. Lookups
-    /// run on the device that the table was built for ([`NameBuilder::device`](super::NameBuilder::device)).
-    /// A large batch goes to a GPU in parts, each of which sees one state.
+    /// Looks up names, and writes each result to the same index of `next_hops`. Sees one state of the table.
+    /// Much faster than single lookups; batches of a few hundred and more are fastest. Lookups run on the
+    /// device that the table was built for ([`NameBuilder::device`](super::NameBuilder::device)). A large
+    /// batch goes to a GPU in parts, and each part sees one state.
     ///
     /// Panics when the lengths differ.
     pub fn lookup_batch<'b>(&self, names: impl Into<Names<'b>>, next_hops: &mut [NextHop]) {
         self.core.lookup_batch(names.into(), next_hops);
     }
 
-    /// Looks up each name, and writes its result and how much of it matched to the same place of `matches`.
-    /// See [`longest_match`](Self::longest_match).
+    /// Looks up names, and writes each result and the length of the match to the same index of `matches`. See
+    /// [`longest_match`](Self::longest_match).
     ///
     /// Panics when the lengths differ.
     pub fn match_batch<'b>(&self, names: impl Into<Names<'b>>, matches: &mut [Match]) {
@@ -83,9 +84,9 @@ impl NameReader {
         }
     }
 
-    /// [`lookup_batch`](Self::lookup_batch) on every core, all in one state of the table: parts of the batch
-    /// run on the threads of the caller's `rayon` pool. Worth it from some thousand names on. A batch that
-    /// goes to a GPU goes there as with [`lookup_batch`](Self::lookup_batch).
+    /// Looks up like [`lookup_batch`](Self::lookup_batch), on all cores: the threads of the caller's `rayon`
+    /// pool share the batch, in one state of the table. Useful from about 1,000 names on. A batch for a GPU
+    /// goes there as with [`lookup_batch`](Self::lookup_batch).
     ///
     /// Panics when the lengths differ.
     #[cfg(feature = "parallel")]
@@ -93,7 +94,8 @@ impl NameReader {
         self.core.par_lookup_batch(names.into(), next_hops);
     }
 
-    /// Several batches under way at once, on the device that the table was built for. This keeps a GPU busy.
+    /// Makes a pipeline: several batches under way at once, on the device that the table was built for. This
+    /// keeps a GPU busy.
     ///
     /// ```
     /// use wirespeed::prelude::*;
@@ -122,9 +124,9 @@ impl NameReader {
         Pipeline::new(&self.core)
     }
 
-    /// One state of the table, for lookups that belong together. They run on the CPU. While a guard lives the
-    /// writer can make one more change, and waits with the next: hold a guard for some batches, not for good.
-    /// A thread that holds a guard and makes both changes itself waits for ever.
+    /// Enters one state of the table, for lookups that belong together. They run on the CPU. While a guard is
+    /// held, the writer can make one more change and then waits: hold a guard for a few batches only. A
+    /// thread that holds a guard and makes two changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> NameGuard<'_> {
         NameGuard(self.core.enter())
@@ -135,14 +137,14 @@ impl NameReader {
         self.core.engine()
     }
 
-    /// Whether only the names are compiled that results need
+    /// Whether only the names that results need are compiled
     /// ([`NameBuilder::aggregate`](super::NameBuilder::aggregate)).
     pub fn is_aggregated(&self) -> bool {
         self.is_aggregated
     }
 }
 
-/// One state of a table of names, for as long as it lives.
+/// One state of a table of names, until the guard is dropped.
 pub struct NameGuard<'a>(Entered<'a, NameDomain>);
 
 impl NameGuard<'_> {

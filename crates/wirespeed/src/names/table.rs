@@ -1,4 +1,4 @@
-//! [`NameTable`]: a live table of names with its engine chosen at run time, owned by one writer.
+//! [`NameTable`]: a live table of names, owned by one writer. Its engine is chosen at run time.
 
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -18,11 +18,11 @@ use crate::error::Error;
 use crate::labels::Labels;
 use crate::memory::Cap;
 
-/// A table of names: prefixes with results, and what they compile to. One owner changes it. Any number of
-/// [`NameReader`]s look up meanwhile, and never wait.
+/// A table of names: the names with their results, and the compiled table. One owner changes it. Any number
+/// of [`NameReader`]s look up at the same time, and never wait.
 ///
-/// Memory: the names, the compiled table twice, and what its engine keeps for updates. A rebuild takes two
-/// more copies of the compiled table while it lasts.
+/// Memory: the names, two copies of the compiled table, and the engine's data for updates. A rebuild
+/// temporarily takes two more copies of the compiled table.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -41,7 +41,7 @@ pub struct NameTable {
 }
 
 impl NameTable {
-    /// Starts a table: its names, and how it is to be built.
+    /// Starts a table. The builder collects the names and the settings.
     pub fn builder() -> NameBuilder {
         NameBuilder::new()
     }
@@ -56,11 +56,11 @@ impl NameTable {
         Ok(Self { core: TableCore::build(engine, names, options, (), device)? })
     }
 
-    /// Opens an image file with its names. It is ready for lookups as soon as it is read and checked. The
-    /// first update builds the compiled table anew, which takes as long as building it from the names did.
+    /// Opens an image file with its names. Lookups can start as soon as the file is read and checked. The
+    /// first update rebuilds the compiled table, which takes as long as a build from the names.
     ///
-    /// Lookups run on the CPU. Fails where the file is damaged, of addresses, or of an engine that is not in
-    /// this build.
+    /// Lookups run on the CPU. Fails if the file is damaged, does not hold names, or is of an engine that is
+    /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?;
         let names = file.names()?.ok_or_else(|| Error::without(file.path(), "names"))?;
@@ -70,10 +70,10 @@ impl NameTable {
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
     /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
-    /// call for each. The call waits for guards that are older than the call before it.
+    /// call for each. The call waits for guards that were taken before the previous call.
     ///
-    /// Fails if a name would get no result, or if the table has to be built anew and can't be: [the call then
-    /// did not happen](crate::image::live#when-an-update-fails).
+    /// Fails if a name has no result, or if the table needs a rebuild that fails: [the call then did not
+    /// happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[NameUpdate]) -> Result<Applied, Error> {
         let of_build = self.core.of_build();
         self.core.change(|live| {
@@ -82,12 +82,13 @@ impl NameTable {
         })
     }
 
-    /// Puts one name in, live, in place of the result that it had. For many names use [`apply`](Self::apply).
+    /// Inserts a name while readers look up, and replaces the result of an equal name. For many names use
+    /// [`apply`](Self::apply).
     pub fn insert(&mut self, name: impl AsRef<Name>, next_hop: NextHop) -> Result<Applied, Error> {
         self.apply(&[NameUpdate::insert(name, next_hop)])
     }
 
-    /// Takes one name out, live. For many names use [`apply`](Self::apply).
+    /// Removes a name while readers look up. For many names use [`apply`](Self::apply).
     pub fn remove(&mut self, name: impl AsRef<Name>) -> Result<Applied, Error> {
         self.apply(&[NameUpdate::remove(name)])
     }
@@ -97,8 +98,8 @@ impl NameTable {
         NameReader::new(self.core.reader(), self.is_aggregated())
     }
 
-    /// The names with their results, all of them if the table is aggregated: exact and longest matches,
-    /// iteration, all names beneath one.
+    /// The names with their results, also those that aggregation left out: exact and longest match,
+    /// iteration, all names beneath a name.
     pub fn entries(&self) -> &NameRib {
         self.core.model().names()
     }
@@ -115,27 +116,26 @@ impl NameTable {
 
     table_methods!("names", "NameBuilder");
 
-    /// Whether only the names are compiled that results need ([`NameBuilder::aggregate`]).
+    /// Whether only the names that results need are compiled ([`NameBuilder::aggregate`]).
     pub fn is_aggregated(&self) -> bool {
         self.core.model().is_aggregated()
     }
 
-    /// Bytes held: both copies of the compiled table, the names, and what the engine keeps for updates. Each
-    /// GPU holds one more copy.
+    /// Bytes held: both copies of the compiled table, the names, and the engine's data for updates. Each GPU
+    /// holds one more copy.
     pub fn memory_usage(&self) -> u64 {
         self.core.memory_usage()
     }
 
-    /// Saves the compiled table and its names as an image file. A file that is there is replaced, whole or
+    /// Saves the compiled table and its names as an image file. An existing file is replaced completely or
     /// not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.save_with(&LabelTexts::new(), path.as_ref())
     }
 
-    /// Saves the table like [`save`](Self::save), with what the indexes stand for, as text, for
-    /// [`Labels::open`].
+    /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
     ///
-    /// Fails where two labels have the same text: they could not be told apart when they are read.
+    /// Fails if two labels have the same text, because they could not be told apart when the file is read.
     pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
         let mut texts = LabelTexts::new();
         for (next_hop, value) in labels.iter() {
@@ -155,7 +155,7 @@ impl NameTable {
     }
 }
 
-/// Sees that every name that is put in has a result.
+/// Checks that every inserted name has a result.
 fn with_results(updates: &[NameUpdate]) -> Result<(), Error> {
     for update in updates {
         if let NameUpdate::Insert(name, 0) = update {

@@ -263,7 +263,7 @@ fn images_that_are_not_of_these_rules_are_refused() {
     let error = RuleReader::<OpenFlowTuple>::open(&path).unwrap_err();
     assert_eq!(
         error.to_string().split(": ").nth(1),
-        Some("the image is of rules of tuple ipv4, those of openflow are wanted")
+        Some("the image holds rules of tuple ipv4, rules of tuple openflow are wanted")
     );
     assert!(matches!(
         Ipv4Table::open(&path),

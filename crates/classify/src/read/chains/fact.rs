@@ -1,18 +1,18 @@
-//! [`Fact`]: a condition on what no tuple holds.
+//! [`Fact`]: a condition on a fact outside tuples.
 
 use crate::read::assume::{Assumption, AssumptionKey, Assumptions};
 
-/// A condition on what no tuple holds: true or false under assumptions, else unknown.
+/// A condition on a fact outside tuples: true or false under assumptions, else unknown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::read) struct Fact {
-    /// What it is, for people: `a match of conntrack`.
+    /// The condition as text for people: `a match of conntrack`.
     pub(in crate::read) what: String,
-    /// The assumption that decides it; `None` if none can.
+    /// The assumption that decides it; `None` if no assumption can.
     pub(in crate::read) of: Option<(AssumptionKey, Wanted)>,
     pub(in crate::read) is_negated: bool,
 }
 
-/// What is wanted of an assumption's value.
+/// The condition on an assumption's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::read) enum Wanted {
     /// One of some words.
@@ -30,7 +30,7 @@ pub(in crate::read) enum Wanted {
     Flags { mask: u8, set: u8 },
 }
 
-/// What a fact comes to.
+/// The truth of a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::read) enum Truth {
     True,
@@ -39,29 +39,29 @@ pub(in crate::read) enum Truth {
 }
 
 impl Fact {
-    /// One that no assumption decides.
+    /// A fact that no assumption decides.
     pub(in crate::read) fn unknown(what: impl Into<String>) -> Self {
         Self { what: what.into(), of: None, is_negated: false }
     }
 
-    /// One that an assumption decides.
+    /// A fact that an assumption decides.
     pub(in crate::read) fn wanted(key: AssumptionKey, wanted: Wanted, what: impl Into<String>) -> Self {
         Self { what: what.into(), of: Some((key, wanted)), is_negated: false }
     }
 
-    /// One that holds where a value is one of some words.
+    /// A fact that holds if the value is one of some words.
     pub(in crate::read) fn one_of(key: AssumptionKey, words: &[&str], what: impl Into<String>) -> Self {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
         Self::wanted(key, Wanted::OneOf(words), what)
     }
 
-    /// Its opposite, where asked for.
+    /// The opposite fact, if `is_negated`.
     pub(in crate::read) fn negated_if(mut self, is_negated: bool) -> Self {
         self.is_negated ^= is_negated;
         self
     }
 
-    /// What it comes to, and the assumption that decided it.
+    /// The truth, and the assumption that decided it.
     pub(in crate::read) fn under<'a>(&self, assume: &'a Assumptions) -> (Truth, Option<&'a Assumption>) {
         let unknown = (Truth::Unknown, None);
         let Some((key, wanted)) = &self.of else { return unknown };

@@ -8,9 +8,9 @@
 //!                         rules, the first that matches wins  +  uncertain rules beside them
 //! ```
 //!
-//! A packet runs through a chain from its first line on. What a tuple holds is a [`Region`], exactly. What it
-//! doesn't hold is a [`Fact`]: true or false under assumptions, else unknown. [`flatten`] writes a chain,
-//! with all that it jumps to, out as rules.
+//! A packet runs through a chain from its first line on. Conditions on a tuple's fields are a [`Region`],
+//! exactly. A condition on other facts is a [`Fact`]: true or false under assumptions, else unknown.
+//! [`flatten`] writes a chain, with all that it jumps to, out as rules.
 
 mod fact;
 mod flatten;
@@ -56,20 +56,20 @@ pub(super) enum End {
 pub(super) struct Line<T> {
     /// Its line in the file, or its place among the elements of JSON, from 1. Several lines may be of one.
     pub(super) at: u64,
-    /// What it says.
+    /// The text of the line.
     pub(super) text: String,
     pub(super) when: When<T>,
     pub(super) then: Then,
 }
 
-/// What has to hold for a line to be in effect: a region and all facts.
+/// The condition of a line: it is in effect if the region and all facts hold.
 #[derive(Clone, Debug)]
 pub(super) struct When<T> {
     pub(super) region: Region<T>,
     pub(super) facts: Vec<Fact>,
 }
 
-/// What a line does.
+/// The effect of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Then {
     /// Decides.

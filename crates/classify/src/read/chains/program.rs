@@ -21,11 +21,11 @@ pub(super) struct Program<'a, T> {
 pub(super) struct Step<'a, T> {
     pub(super) line: &'a Line<T>,
     pub(super) then: Go<'a>,
-    /// How many rules this and all steps behind it in the chain make, roughly.
+    /// The number of rules of this step and all steps after it in the chain, roughly.
     pub(super) size: u64,
 }
 
-/// What a step does.
+/// The effect of a step.
 pub(super) enum Go<'a> {
     Verdict(&'a str),
     Jump(usize),
@@ -60,7 +60,7 @@ impl<'a, T: Tuple> Program<'a, T> {
         self.chains.len() - 1
     }
 
-    /// How many rules a chain makes from a step on, roughly.
+    /// The number of rules of a chain from a step on, roughly.
     pub(super) fn size(&self, chain: usize, from: usize) -> u64 {
         self.chains[chain].get(from).map_or(0, |step| step.size)
     }

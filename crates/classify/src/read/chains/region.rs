@@ -28,7 +28,7 @@ pub(in crate::read) struct Cell<T> {
 pub(in crate::read) struct TooMany {
     /// The parts.
     pub(in crate::read) what: &'static str,
-    /// How many may be.
+    /// The largest number allowed.
     pub(in crate::read) limit: u64,
 }
 
@@ -81,7 +81,7 @@ impl<T: Tuple> Region<T> {
         &self.cells
     }
 
-    /// How many rules it takes.
+    /// The number of rules for it.
     pub(in crate::read) fn rules_len(&self) -> u64 {
         let of = |cell: &Cell<T>| cell.lens().fold(1, u64::saturating_mul);
         self.cells.iter().map(of).fold(0, u64::saturating_add)
@@ -131,7 +131,7 @@ impl<T: Tuple> Region<T> {
         Ok(())
     }
 
-    /// The tuples that it has and another has not.
+    /// The tuples of this region that are not in another.
     pub(in crate::read) fn minus(&self, other: &Self) -> Result<Self, TooMany> {
         let mut left = self.cells.clone();
         for cell in &other.cells {
@@ -144,7 +144,7 @@ impl<T: Tuple> Region<T> {
         Ok(Self { cells: left })
     }
 
-    /// The tuples that it has not.
+    /// The tuples outside the region.
     pub(in crate::read) fn not(&self) -> Result<Self, TooMany> {
         Self::all().minus(self)
     }
@@ -175,12 +175,12 @@ impl<T: Tuple> Cell<T> {
         self.fields().all(|(field, set)| set.contains(tuple.field(field)))
     }
 
-    /// The fields that can't be anything, and what they are.
+    /// The fields with a condition, and their sets.
     pub(in crate::read) fn fields(&self) -> impl Iterator<Item = (&'static Field, &FieldSet)> {
         T::FIELDS.iter().zip(&self.sets).filter_map(|(field, set)| Some((field, set.as_deref()?)))
     }
 
-    /// How many parts each set has.
+    /// The number of parts of each set.
     fn lens(&self) -> impl Iterator<Item = u64> {
         self.sets.iter().flatten().map(|set| set.parts_len() as u64)
     }
@@ -196,7 +196,7 @@ impl<T: Tuple> Cell<T> {
         Ok(Some(both))
     }
 
-    /// Takes away what isn't in a set; whether something is left.
+    /// Removes the tuples whose field is not in a set. Returns whether tuples are left.
     fn narrow(&mut self, at: usize, set: &Arc<FieldSet>) -> Result<bool, TooMany> {
         let narrow = match &self.sets[at] {
             None => Arc::clone(set),

@@ -179,7 +179,7 @@ impl FieldSet {
         ranges.chain(masked.iter().map(|&(value, mask)| FieldMatch::Masked { value, mask }))
     }
 
-    /// How many rules it takes to want these numbers of the field.
+    /// The number of rules for these numbers of the field.
     pub(in crate::read) fn parts_len(&self) -> usize {
         match &self.parts {
             Parts::Intervals(parts) | Parts::Masked(parts) => parts.len(),
@@ -233,7 +233,7 @@ fn merged(mut parts: Vec<(u128, u128)>) -> Vec<(u128, u128)> {
     merged
 }
 
-/// What intervals have in common.
+/// The intersection of intervals.
 fn common(a: &[(u128, u128)], b: &[(u128, u128)]) -> Vec<(u128, u128)> {
     let (mut i, mut j, mut both) = (0, 0, Vec::new());
     while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
@@ -246,12 +246,12 @@ fn common(a: &[(u128, u128)], b: &[(u128, u128)]) -> Vec<(u128, u128)> {
     both
 }
 
-/// What two values under masks have in common.
+/// The intersection of two values under masks.
 fn both(a: (u128, u128), b: (u128, u128)) -> Option<(u128, u128)> {
     ((a.0 ^ b.0) & a.1 & b.1 == 0).then_some((a.0 | b.0, a.1 | b.1))
 }
 
-/// What a value under a mask has and another has not: one for each bit that only the other looks at.
+/// A value under a mask without another: a part for each bit that only the other looks at.
 fn without(from: (u128, u128), other: (u128, u128), all: u128) -> Vec<(u128, u128)> {
     if both(from, other).is_none() {
         return vec![from];

@@ -1,4 +1,4 @@
-//! BGP path attributes, of which those that say where to are looked at.
+//! BGP path attributes. Only those with next hops are read.
 //!
 //! ```text
 //! | flags 1 | code 1 | n 1, or 2 where flags & 0x10 | value n |      3 NEXT_HOP, 14 MP_REACH_NLRI, 15 MP_UNREACH_NLRI
@@ -12,7 +12,7 @@ use crate::read::error::SkipReason;
 
 const LONG: u8 = 0x10;
 
-/// The attributes that change routes. The others have to fit their lengths, no more.
+/// The attributes that change routes. For other attributes only the length is checked.
 #[derive(Default)]
 pub(super) struct Attributes<'b> {
     pub(super) next_hop: Option<IpAddr>,
@@ -39,7 +39,7 @@ impl<'b> Attributes<'b> {
     }
 }
 
-/// The next hop of a table's entry, if its attributes say one: for IPv4 NEXT_HOP, else MP_REACH_NLRI.
+/// The next hop of a table's entry, if its attributes have one: NEXT_HOP for IPv4, MP_REACH_NLRI for IPv6.
 pub(super) fn of_entry(attributes: &[u8], family: Family) -> Result<Option<IpAddr>, SkipReason> {
     let attributes = Attributes::split(attributes)?;
     let multi = attributes.reach.map_or(Ok(None), of_reach)?;
@@ -49,8 +49,8 @@ pub(super) fn of_entry(attributes: &[u8], family: Family) -> Result<Option<IpAdd
     })
 }
 
-/// The next hop of MP_REACH_NLRI in a table: there it should start with the length of the next hop (RFC 6396,
-/// 4.3.4), but often is as in a message, where a family comes first, whose first octet is 0.
+/// The next hop of MP_REACH_NLRI in a table. It should start with the length of the next hop (RFC 6396,
+/// 4.3.4), but often it has the form of a message: then a family comes first, whose first octet is 0.
 fn of_reach(mut value: Octets<'_>) -> Result<Option<IpAddr>, SkipReason> {
     if value.0.first() == Some(&0) {
         let _family = value.take(3)?;
@@ -59,7 +59,7 @@ fn of_reach(mut value: Octets<'_>) -> Result<Option<IpAddr>, SkipReason> {
     next_hop(value.take(usize::from(len))?)
 }
 
-/// An address of either family, or a global one and a link-local one, of which the global one is taken.
+/// An address of either family, or a global and a link-local address, of which the global one is taken.
 pub(super) fn next_hop(value: &[u8]) -> Result<Option<IpAddr>, SkipReason> {
     Ok(match value.len() {
         0 => None,

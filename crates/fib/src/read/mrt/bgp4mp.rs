@@ -1,5 +1,4 @@
-//! BGP4MP and BGP4MP_ET (RFC 6396, 4.4; RFC 8050): BGP messages as they came in, of which the updates are
-//! taken.
+//! BGP4MP and BGP4MP_ET (RFC 6396, 4.4; RFC 8050): received BGP messages, of which updates are taken.
 //!
 //! ```text
 //! | µs 4 (ET) | peer AS 2/4 | own AS 2/4 | interface 2 | AFI 2 | peer 4/16 | own 4/16 | BGP message |
@@ -33,13 +32,13 @@ pub(super) fn read(record: &Record<'_>, updates: &mut Updates<'_>, ledger: &mut 
         4 => (true, false),
         8 => (false, true),
         9 => (true, true),
-        // Changes of state, and what the collector itself sent.
+        // These are changes of state, and messages that the collector itself sent.
         _ => return Err(SkipReason::OtherRecord.into()),
     };
     let asn = |body: &mut Octets<'_>| if long_as { body.u32() } else { body.u16().map(u32::from) };
     let (peer_asn, _own_asn) = (asn(&mut body)?, asn(&mut body)?);
     if body.0.starts_with(&MARKER) {
-        // Old Zebras leave out the rest of the head before an OPEN message.
+        // Old Zebras omit the rest of the header before an OPEN message.
         return Err(SkipReason::OtherRecord.into());
     }
     let _interface = body.u16()?;
@@ -50,7 +49,7 @@ pub(super) fn read(record: &Record<'_>, updates: &mut Updates<'_>, ledger: &mut 
     Changes { record, time, peer, add_path, updates, ledger }.take(&Update::split(update)?)
 }
 
-/// The body of an UPDATE message; `None` for a message of another type.
+/// The body of an UPDATE message. `None` for a message of another type.
 fn message(mut body: Octets<'_>) -> Result<Option<Octets<'_>>, SkipReason> {
     const HEADER: usize = 19;
     let _marker = body.take(MARKER.len())?;
@@ -77,11 +76,11 @@ impl<'m> Update<'m> {
     }
 }
 
-/// A message's changes on their way out.
+/// A message's changes, given to the caller.
 struct Changes<'m, 'u> {
     record: &'m Record<'m>,
     time: Duration,
-    /// Its address and AS.
+    /// The address and AS of the peer.
     peer: (IpAddr, u32),
     add_path: bool,
     updates: &'m mut Updates<'u>,
@@ -108,7 +107,7 @@ impl Changes<'_, '_> {
         Ok(())
     }
 
-    /// The family at the head of a multiprotocol attribute, if its routes are taken.
+    /// The family of a multiprotocol attribute, if its routes are taken.
     fn unicast(&mut self, value: &mut Octets<'_>) -> Result<Option<Family>, SkipReason> {
         let (afi, safi) = (value.u16()?, value.u8()?);
         let family = family(afi).filter(|_| safi == UNICAST);
@@ -150,9 +149,9 @@ impl Changes<'_, '_> {
 
 /// The prefixes of a list.
 ///
-/// Collectors have written lists with path ids (RFC 7911) in records whose subtype does not say so. A list
-/// that reads as none without ids, or as one with several default routes, which nobody sends, is read with
-/// them if that works out.
+/// Collectors have written lists with path ids (RFC 7911) in records whose subtype does not say so. If a list
+/// is not valid without ids, or has several default routes, which no peer sends, it is read with ids if that
+/// is valid.
 fn prefixes(list: &[u8], family: Family, add_path: bool) -> Result<Vec<AnyPrefix>, SkipReason> {
     let plain = prefixes_as(list, family, add_path);
     let is_plausible = |prefixes: &Vec<AnyPrefix>| {

@@ -5,12 +5,12 @@
 //! | time   | type | subtype | length | body …        one record after the other, nothing before, between or after
 //! ```
 //!
-//! One record is in memory at a time, and a hostile length is refused before anything is allocated for it. Of
-//! a table's entries, dozens a record, only the attributes of the wanted one are looked at.
+//! One record is in memory at a time, and a hostile length is refused before any allocation for it. A record
+//! of a table has dozens of entries; only the attributes of the wanted entry are read.
 //!
-//! This does not go through `bgpkit-parser`, which the tests hold it against: that takes a default route in a
-//! list of prefixes for the path id of add-path (a first octet of 0), ends a record or a list silently where
-//! a part of it is malformed, and knows no generic records; strict reading could not be built on it.
+//! `bgpkit-parser` is not used; the tests compare this reader with it. It reads a default route in a list of
+//! prefixes as a path id of add-path (a first octet of 0), silently ends a record or list with a malformed
+//! part, and does not know generic records. Strict reading could not be built on it.
 
 mod attributes;
 mod bgp4mp;
@@ -40,7 +40,7 @@ struct Record<'b> {
     body: &'b [u8],
 }
 
-/// Gives every record to `take`, and what `take` answers to the ledger.
+/// Gives every record to `take`, and the answer of `take` to the ledger.
 fn each_record(
     input: &mut Input<'_>,
     ledger: &mut Ledger,
@@ -59,7 +59,7 @@ fn each_record(
         let (time, kind, subtype, length) = split_header(&header);
         if length > LONGEST {
             ledger.fault(SkipReason::RecordTooLong.into(), place, "")?;
-            // Where the next record starts, if there is one, is anybody's guess.
+            // The start of the next record can't be known.
             return ledger.cut(place, format!("a record of {length} bytes, over {LONGEST}"));
         }
         body.clear();
@@ -78,7 +78,7 @@ fn each_record(
     }
 }
 
-/// Fills `into` as far as the input goes; how far.
+/// Fills `into` as far as the input goes. Returns the number of bytes.
 fn read_full(input: &mut Input<'_>, into: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < into.len() {

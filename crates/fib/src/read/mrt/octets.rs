@@ -1,4 +1,4 @@
-//! [`Octets`]: the body of a record, taken from the front. Whatever does not fit is [`SkipReason::Record`].
+//! [`Octets`]: the body of a record, read from the front. A part that does not fit is [`SkipReason::Record`].
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -46,8 +46,8 @@ impl<'b> Octets<'b> {
         })
     }
 
-    /// A prefix as in BGP's NLRI: a length in bits and as many octets as that takes. Bits of the last octet
-    /// past the length may be anything.
+    /// A prefix as in BGP's NLRI: a length in bits and the octets for it. Bits of the last octet after the
+    /// length are ignored.
     pub(super) fn prefix(&mut self, family: Family) -> Result<AnyPrefix, SkipReason> {
         let len = self.u8()?;
         if len > family.bits() {

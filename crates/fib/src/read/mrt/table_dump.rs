@@ -1,10 +1,10 @@
-//! TABLE_DUMP (RFC 6396, 4.2), the old format: a record an entry, the peer named in each.
+//! TABLE_DUMP (RFC 6396, 4.2), the old format: one record for each entry, with its peer.
 //!
 //! ```text
 //! | view 2 | sequence 2 | prefix 4/16 | length 1 | status 1 | time 4 | peer 4/16 | AS 2 | n 2 | attributes n |
 //! ```
 //!
-//! Early collectors put several entries behind one view and sequence number, which is read as well.
+//! Early collectors wrote several entries with one view and sequence number. These are read, too.
 
 use super::Record;
 use super::attributes::of_entry;

@@ -1,4 +1,5 @@
-//! TABLE_DUMP_V2 (RFC 6396, 4.3; RFC 8050): a table of peers, then a record a prefix with an entry a peer.
+//! TABLE_DUMP_V2 (RFC 6396, 4.3; RFC 8050): a table of peers, then one record for each prefix with one entry
+//! for each peer.
 //!
 //! ```text
 //! | sequence 4 | length 1 | prefix | entries 2 | entry …         AFI-specific subtypes
@@ -6,9 +7,8 @@
 //! entry: | peer 2 | time 4 | path id 4 (add-path) | n 2 | attributes n |         comes before the length
 //! ```
 //!
-//! An entry whose attributes say no next hop (as old BIRDs write for IPv6, and for their own routes) is
-//! reached by the peer that it is of; a peer without an address is the collector itself, and its next hop
-//! `local`.
+//! An entry without a next hop (as old BIRDs write for IPv6, and for their own routes) has its peer as next
+//! hop. A peer without an address is the collector itself, with the next hop `local`.
 
 use super::Record;
 use super::attributes::of_entry;
@@ -22,7 +22,7 @@ use crate::read::table::{AnyPrefix, Table};
 const PEER_INDEX_TABLE: u16 = 1;
 const UNICAST: u8 = 1;
 
-/// How the entries of a record are laid out.
+/// The layout of a record's entries.
 #[derive(Clone, Copy)]
 struct Layout {
     prefix: AnyPrefix,
@@ -30,13 +30,13 @@ struct Layout {
     add_path: bool,
 }
 
-/// What the table of peers says, by index.
+/// The table of peers, by index.
 #[derive(Default)]
 pub(super) struct View {
     peers: Vec<Listed>,
 }
 
-/// A peer, and the record in which it was last met, so that one with several paths counts once.
+/// A peer, and the last record that named it, so that a peer with several paths counts once.
 #[derive(Clone, Copy)]
 struct Listed {
     peer: PeerId,
@@ -66,7 +66,7 @@ impl View {
         let _collector = body.u32()?;
         let name_len = body.u16()?;
         let _view_name = body.take(usize::from(name_len))?;
-        // Of a malformed table no peer is known.
+        // If the peer table is malformed, no peer is known.
         self.peers.clear();
         let mut peers = Vec::new();
         for index in 0..body.u16()? {
@@ -117,7 +117,7 @@ impl View {
     }
 }
 
-/// What comes before the entries.
+/// The part of a record before its entries.
 fn start(subtype: u16, body: &mut Octets<'_>) -> Result<Layout, SkipReason> {
     let _sequence = body.u32()?;
     let (family, add_path) = match subtype {

@@ -1,5 +1,5 @@
-//! What GPUs there are, and whether the driver is there and new enough. `unsafe` is as the head of
-//! [`cuda`](super) says.
+//! The GPUs of this machine, and checks of the driver and its version. The head of [`cuda`](super) explains
+//! `unsafe`.
 
 use std::ffi::{c_char, c_int};
 
@@ -9,16 +9,16 @@ use super::error::{call, name_of};
 use crate::driver::{Properties, Result};
 use crate::error::GpuError;
 
-/// The CUDA version of the kernels' PTX (8.2), and the first driver release that has it.
+/// The CUDA version of the kernels' PTX (8.2), and the first driver release with that version.
 const NEEDED: (u32, u32) = (12, 2);
 const NEEDED_RELEASE: u32 = 535;
 
-/// What GPUs there are.
+/// The GPUs of this machine.
 pub fn devices() -> Result<Vec<Properties>> {
     (0..count()?).map(properties_of).collect()
 }
 
-/// Opens the driver, once; how many GPUs it sees.
+/// Opens the driver, once. Returns the number of GPUs.
 pub(super) fn count() -> Result<usize> {
     // SAFETY: opening a library runs its initialisers; this is the driver's.
     if !unsafe { sys::is_culib_present() } {

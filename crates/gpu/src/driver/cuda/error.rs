@@ -1,5 +1,5 @@
-//! What the driver's calls come to: errors that leave a device of no more use, and the driver's words for
-//! each error.
+//! Results of the driver's calls: errors after which a device can't be used any more, and the driver's texts
+//! for errors.
 
 use cudarc::driver::result::DriverError;
 use cudarc::driver::sys::CUresult;
@@ -7,7 +7,7 @@ use cudarc::driver::sys::CUresult;
 use crate::driver::Result;
 use crate::error::GpuError;
 
-/// The error of a call; `Lost` where it leaves the context, or the device, of no more use.
+/// Converts the result of a call. The error is `Lost` if the context or the device can't be used any more.
 pub(super) fn call(name: &'static str, result: CUresult) -> Result<()> {
     use CUresult as Of;
     match result {
@@ -33,7 +33,7 @@ pub(super) fn call(name: &'static str, result: CUresult) -> Result<()> {
     }
 }
 
-/// The driver's name for a result, and what it says of it.
+/// The driver's name of a result, with the driver's explanation.
 pub(super) fn name_of(result: CUresult) -> String {
     let error = DriverError(result);
     let text = |text: std::result::Result<&std::ffi::CStr, DriverError>| {

@@ -1,12 +1,11 @@
 //! A GPU, through the CUDA driver.
 //!
-//! The driver is opened at run time: a machine without one gets [`GpuError::NoDriver`]. All calls go to the
-//! raw interface (`cudarc::driver::sys`): the safe one above it records an event at every use of a slice,
-//! sleeps on events and knows neither mapped memory nor the log of the PTX compiler.
+//! The driver is opened at run time: a machine without a driver gets [`GpuError::NoDriver`]. All calls use
+//! the raw interface (`cudarc::driver::sys`). The safe interface above it records an event at every use of a
+//! slice, sleeps on events, and has neither mapped memory nor the PTX compiler's log.
 //!
-//! `unsafe` here is foreign calls. Each is given handles that this driver made and has not destroyed, and
-//! places for results that live on the stack; where it is given memory of others, the method that does so is
-//! unsafe itself.
+//! `unsafe` is used for foreign calls. Each call gets handles that this driver made and has not destroyed,
+//! and places on the stack for results. A method that passes a caller's memory is unsafe itself.
 
 #![allow(unsafe_code)]
 
@@ -55,7 +54,7 @@ pub struct Cuda {
 unsafe impl Send for Cuda {}
 
 impl Cuda {
-    /// Opens a GPU by its number. Takes its primary context, which others in the process share.
+    /// Opens a GPU by its number. Uses its primary context, which other users in the process share.
     pub fn open(number: usize) -> Result<Self> {
         let there = count()?;
         if number >= there {
@@ -84,17 +83,17 @@ impl Cuda {
         })
     }
 
-    /// Makes the context current on this thread, and fails where the device is lost.
+    /// Makes the context current on this thread. Fails if the device is lost.
     fn bind(&mut self) -> Result<()> {
         if let Some(lost) = &self.lost {
             return Err(lost.clone());
         }
-        // Each time, as the thread may have had to do with another GPU in between: some 20 ns.
+        // This is done for each call, because the thread may have used another GPU in between: some 20 ns.
         // SAFETY: see the head.
         self.check("cuCtxSetCurrent", unsafe { sys::cuCtxSetCurrent(self.context) })
     }
 
-    /// The error of a call, which is remembered where it means that the device is lost.
+    /// Converts the result of a call, and remembers an error that means that the device is lost.
     fn check(&mut self, name: &'static str, result: CUresult) -> Result<()> {
         let checked = call(name, result);
         if let Err(error) = &checked
@@ -283,7 +282,7 @@ impl Driver for Cuda {
         // SAFETY: see the head.
         let result = unsafe { sys::cuFuncGetAttribute(&raw mut most, attribute, function) };
         self.check("cuFuncGetAttribute", result)?;
-        // The occupancy of blocks that a launch would refuse is not 0.
+        // The occupancy of blocks that a launch would refuse is not reported as 0.
         if threads > most.unsigned_abs() {
             return Ok(0);
         }
@@ -378,7 +377,7 @@ impl Driver for Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
-        // What fails here has failed before, and a lost device has nothing to give back.
+        // An error here has occurred before, and a lost device has nothing to give back.
         if self.bind().is_ok() {
             // SAFETY: see the head. Nothing is used after it is destroyed: the context is waited for first.
             unsafe {
@@ -406,7 +405,7 @@ impl Drop for Cuda {
     }
 }
 
-/// A number that the driver takes as a signed one and that is far below its limit.
+/// Converts a number to the signed type of the driver. It is far below the limit.
 fn int(number: u32) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
@@ -423,7 +422,7 @@ fn graph(graph: Graph) -> sys::CUgraphExec {
     ptr::with_exposed_provenance_mut(handle(graph.0))
 }
 
-/// A handle as the address that it is.
+/// Converts a handle to an address.
 fn handle(number: u64) -> usize {
     usize::try_from(number).expect("the driver is there for 64-bit machines only")
 }

@@ -1,5 +1,5 @@
-//! Modules and their kernels: each compiled and found when it is first asked for, and kept. `unsafe` is as
-//! the head of [`cuda`](super) says.
+//! Modules and their kernels. Each is compiled and found on first use, and kept. The head of [`cuda`](super)
+//! explains `unsafe`.
 
 use std::ffi::{CString, c_void};
 use std::ptr;
@@ -11,21 +11,21 @@ use super::{Cuda, int};
 use crate::driver::{Kernel, Result};
 use crate::error::GpuError;
 
-/// A block gets more shared memory than this only after asking for it.
+/// A block gets more shared memory than this only if the kernel asks for it first.
 const SHARED_UNASKED: u32 = 48 << 10;
-/// Bytes for what the PTX compiler says.
+/// Bytes for the log of the PTX compiler.
 const LOG: usize = 16 << 10;
 
 /// A kernel of a module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Function {
     function: sys::CUfunction,
-    /// Bytes of shared memory that it was allowed to have.
+    /// Bytes of shared memory that the kernel may use.
     shared: u32,
 }
 
 impl Cuda {
-    /// A kernel, allowed to have so many bytes of shared memory.
+    /// A kernel that may use `shared` bytes of shared memory.
     pub(super) fn function(&mut self, kernel: &Kernel, shared: u32) -> Result<sys::CUfunction> {
         let known = self.functions.get(kernel).copied();
         let mut function = match known {
@@ -75,7 +75,7 @@ fn load(name: &str, ptx: String) -> Result<sys::CUmodule> {
     let source = CString::new(ptx).map_err(|_| GpuError::NoKernel(name.to_owned()))?;
     let mut log = vec![0u8; LOG];
     let mut options = [Option::CU_JIT_ERROR_LOG_BUFFER, Option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
-    // Numbers are given where addresses stand.
+    // The driver takes numbers in place of addresses here.
     let mut values = [log.as_mut_ptr().cast::<c_void>(), ptr::without_provenance_mut(LOG)];
     let mut module = ptr::null_mut();
     // SAFETY: see the head; the source ends with a zero, and there are two options with a value each.

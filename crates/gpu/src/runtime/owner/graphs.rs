@@ -1,12 +1,12 @@
-//! [`Graphs`]: the work of batches that come again and again, recorded.
+//! [`Graphs`]: recorded work of batches that repeat.
 
 use crate::driver::{Driver, Graph};
 use crate::runtime::form::Form;
 
-/// How many graphs a slot keeps, and of how many batches before it remembers what they were.
+/// The number of graphs that a slot keeps, and the number of earlier batches that it remembers.
 const KEPT: usize = 8;
 
-/// What a graph was recorded from, besides the slot.
+/// The work that a graph was recorded from, besides the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recorded {
     /// [`Launch::id`](super::launch::Launch::id): the program, the table's copy and the blocks.
@@ -14,19 +14,19 @@ pub(super) struct Recorded {
     pub(super) form: Form,
 }
 
-/// The graphs of a slot, the last used last.
+/// The graphs of a slot, the last used one last.
 #[derive(Default)]
 pub(in crate::runtime) struct Graphs {
     kept: Vec<(Recorded, Graph)>,
-    /// What was done once without a graph.
+    /// Work that was done once without a graph.
     seen: Vec<Recorded>,
 }
 
-/// What to do about a batch.
+/// The plan for a batch.
 pub(super) enum Plan {
     Replay(Graph),
     Record,
-    /// Goes without a graph, as it hasn't come before: recording it would cost more than it may ever save.
+    /// Work without a graph, because it was not seen before: recording could cost more than it ever saves.
     Plain,
 }
 
@@ -48,7 +48,7 @@ impl Graphs {
         Plan::Plain
     }
 
-    /// Keeps a graph, in place of the one that was not used for the longest time where there are many.
+    /// Keeps a graph. If there are too many it replaces the graph that was not used for the longest time.
     pub(super) fn keep(&mut self, what: Recorded, graph: Graph, driver: &mut dyn Driver) {
         if self.kept.len() == KEPT {
             driver.drop_graph(self.kept.remove(0).1);

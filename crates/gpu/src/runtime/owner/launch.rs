@@ -1,11 +1,11 @@
-//! Which of a table's programs looks up a batch, in how many blocks of how many threads; and the sweep that
-//! finds out.
+//! The choice of a table's program for a batch, with numbers of blocks and threads; and the sweep that
+//! measures them.
 //!
-//! Without a sweep it is as many blocks as the device holds at once, or fewer where there is not enough to
-//! do: 256 threads a block, 1,024 where each block stages a part of the table. The sweep tries those and
-//! others, per kernel and class of size, and takes what costs least ([`cost`]). A mapped batch of few keys
-//! gets one block whatever the sweep says, which measures kernels alone: one block can say that it is done
-//! (`flag`).
+//! Without a sweep a launch has as many blocks as the device holds at once, or fewer if there is not enough
+//! work: 256 threads a block, 1,024 if each block stages a part of the table. The sweep tries these and other
+//! numbers for each kernel and class of sizes, and takes the launch with the lowest cost ([`cost`]). A mapped
+//! batch of few keys always gets one block, because one block can say that it is done (`flag`), which the
+//! sweep does not measure.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,22 +23,22 @@ use crate::runtime::slot::Slot;
 use crate::runtime::tune::{SMALLEST, Tuned, Tuning, class_of};
 use wirespeed_image::device::{Kind, Program};
 
-/// Batches of this size and larger are worth staging for, where nothing was measured.
+/// The batch size from which on staging is worthwhile, if nothing was measured.
 const LARGE: usize = 1 << 18;
-/// Threads of a block, and keys of a thread, that are tried; those that keep the device busiest first, for
-/// the time may be short.
+/// Threads of a block, and keys of a thread, that are tried. Those that use the device best come first,
+/// because the time may be short.
 const THREADS: [u32; 4] = [1024, 512, 256, 128];
 const KEYS: [usize; 4] = [1, 4, 8, 16];
-/// Mapped batches up to this are one block's.
+/// The largest mapped batch for one block.
 const FEW: u64 = 1024;
-/// Keys of a thread where nothing was measured.
+/// Keys for each thread, if nothing was measured.
 const USUAL_KEYS: usize = 4;
-/// How long a sweep may take.
+/// The most time of a sweep.
 const SWEEP: Duration = Duration::from_millis(800);
 
 /// A program that looks up one kind of keys in batches of one class of sizes.
 pub(super) struct Launch {
-    /// No other launch ever has it.
+    /// An id that no other launch ever has.
     pub(super) id: u64,
     pub(super) kernel: Kernel,
     pub(super) argument: Vec<u8>,
@@ -47,21 +47,21 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    /// The shape for a batch: no more threads than keys.
+    /// The shape for a batch: not more threads than keys.
     pub(super) fn shape_for(&self, count: u64) -> Shape {
         let enough = u32::try_from(count.div_ceil(u64::from(self.shape.threads))).unwrap_or(u32::MAX);
         Shape { blocks: self.shape.blocks.min(enough).max(1), ..self.shape }
     }
 
-    /// The shape for keys and results in pinned memory: one block where that gives a thread a few keys at
-    /// most, as it can say that it is done.
+    /// The shape for keys and results in pinned memory: one block if each thread then gets at most a few
+    /// keys, because one block can say that it is done.
     pub(super) fn mapped_shape_for(&self, count: u64) -> Shape {
         let is_small = count <= FEW.min(u64::from(self.shape.threads) * USUAL_KEYS as u64);
         Shape { blocks: if is_small { 1 } else { self.shape_for(count).blocks }, ..self.shape }
     }
 }
 
-/// A launch that a sweep tries.
+/// A launch that the sweep tries.
 struct Trial<'a> {
     slot: &'a Slot,
     program: &'a Program,
@@ -70,7 +70,7 @@ struct Trial<'a> {
     batch: &'a KernelBatch,
 }
 
-/// What was measured, and the events to measure with.
+/// The measurements, and the events for measuring.
 pub(super) struct Tuner {
     begin: Event,
     end: Event,
@@ -92,7 +92,7 @@ impl Tuner {
         }
     }
 
-    /// The best that is known of a kernel for the class, or for the nearest that is.
+    /// The best known launch of a kernel for the class, or for the nearest class.
     fn best(&self, kernel: &Kernel, shared: u32, class: u32) -> Option<&Tuned> {
         let of = self.known.get(&(kernel.module.to_owned(), kernel.name.clone(), shared))?;
         of.iter().min_by_key(|tuned| tuned.class.abs_diff(class))
@@ -100,7 +100,7 @@ impl Tuner {
 }
 
 impl Owner {
-    /// What looks up so many keys in a table.
+    /// The launch that looks up `count` keys in a table.
     pub(super) fn launch_for(&mut self, table: u64, kind: Kind, count: usize) -> Result<Arc<Launch>> {
         let class = class_of(count);
         let state = self.table(table)?;
@@ -163,20 +163,20 @@ impl Owner {
         )))
     }
 
-    /// Blocks that the device holds at once.
+    /// The number of blocks that the device holds at once.
     fn held(&mut self, kernel: &Kernel, threads: u32, shared: u32) -> Result<u32> {
         let each = self.driver.blocks_per_multiprocessor(kernel, threads, shared)?;
         Ok(each * self.shared.properties.multiprocessors.max(1))
     }
 
-    /// Measures all programs of a table on random keys, which lie in the slot. The slot's stream has nothing
-    /// to do when it returns.
+    /// Measures all programs of a table with random keys, which are in the slot. The slot's stream is idle
+    /// when it returns.
     pub(super) fn tune(&mut self, slot: &Slot, table: u64, form: Form) -> Result<Tuning> {
         let tuned = self.sweep_all(slot, table, form);
         if tuned.as_ref().is_err_and(GpuError::is_fatal) {
             return tuned;
         }
-        // An error may have come in the middle, and where the time was up there was nothing to wait for.
+        // An error may have come in the middle, and if the time was up nothing was waited for.
         self.wait_for(slot).and(tuned)
     }
 
@@ -200,8 +200,8 @@ impl Owner {
         for (program, &class) in
             programs.iter().flat_map(|program| classes.iter().map(move |class| (program, class)))
         {
-            // Each has its share of the time, so that kernels that take long with few keys leave some for
-            // many.
+            // Each program has its share of the time, so that kernels that are slow with few keys leave time
+            // for many keys.
             let now = Instant::now();
             let share = until.saturating_duration_since(now) / u32::try_from(parts).unwrap_or(u32::MAX);
             parts -= 1;
@@ -212,8 +212,8 @@ impl Owner {
         Ok(Tuning { device: self.shared.properties.name.clone(), tuned })
     }
 
-    /// The best blocks and threads of a program for so many keys, of those that there is time for; `None`
-    /// where the device holds no block.
+    /// The best blocks and threads of a program for these keys, among those that there is time for. `None` if
+    /// the device holds no block.
     fn sweep(&mut self, slot: &Slot, program: &Program, form: Form, until: Instant) -> Result<Option<Tuned>> {
         let (count, class) = (form.count(), form.count().ilog2());
         let kernel = program.kernel(form.kind());
@@ -226,7 +226,7 @@ impl Owner {
                     return Ok(best);
                 }
                 let shape = Shape { blocks, threads, shared: program.shared };
-                // As long as this it costs more than the least.
+                // A launch that takes this long costs more than the best one.
                 let to_beat = least / cost(1.0, blocks, held);
                 let trial = Trial { slot, program, kernel: &kernel, shape, batch: &batch };
                 let ns = self.timed(&trial, to_beat)?;
@@ -241,10 +241,10 @@ impl Owner {
         Ok(best)
     }
 
-    /// Nanoseconds of a launch: of one that is far from what is to be beaten, else the better of two rounds.
+    /// Nanoseconds of a launch: of one round if it is far from the best, otherwise the better of two rounds.
     fn timed(&mut self, trial: &Trial<'_>, to_beat: f64) -> Result<f64> {
-        /// Nanoseconds that a round is to take, its most launches, and what the way to the device and back is
-        /// at most.
+        /// Nanoseconds of a round, the most launches in it, and the most time of the way to the device and
+        /// back.
         const ROUND: f64 = 400e3;
         const LAUNCHES: f64 = 16.0;
         const WAY: f64 = 20e3;
@@ -260,7 +260,7 @@ impl Owner {
         Ok(best)
     }
 
-    /// Nanoseconds of one of so many launches.
+    /// Nanoseconds of one of `times` launches.
     fn launched(&mut self, trial: &Trial<'_>, times: u16) -> Result<f64> {
         let Trial { slot, program, kernel, shape, batch } = *trial;
         self.driver.record(self.tuner.begin, slot.stream)?;
@@ -279,7 +279,7 @@ impl Owner {
         Ok(f64::from(ms) * 1e6 / f64::from(times))
     }
 
-    /// Waits for all that a slot's stream has to do.
+    /// Waits for all work of a slot's stream.
     fn wait_for(&mut self, slot: &Slot) -> Result<()> {
         self.driver.record(slot.done, slot.stream)?;
         let began = Instant::now();
@@ -293,7 +293,8 @@ impl Owner {
     }
 }
 
-/// Blocks that are tried, descending: so many that a thread gets a few keys, and 1, 2, 4, … a multiprocessor.
+/// Numbers of blocks to try, descending: one that gives each thread a few keys, and 1, 2, 4, … for each
+/// multiprocessor.
 fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Vec<u32> {
     let by_keys = KEYS.iter().map(|&keys| enough(count, threads, keys));
     let by_device = std::iter::successors(Some(multiprocessors.max(1)), |blocks| blocks.checked_mul(2));
@@ -305,14 +306,14 @@ fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Ve
     all
 }
 
-/// The cost of a launch: the mean of its time, as if it ran alone, and of its time by its share of the
-/// device, as if it ran among others.
+/// The cost of a launch: the mean of its time, as if it ran alone, and of its time multiplied by its share of
+/// the device, as if it ran among others.
 fn cost(ns: f64, blocks: u32, held: u32) -> f64 {
     let share = f64::from(blocks) / f64::from(held.max(1));
     ns * f64::midpoint(1.0, share.min(1.0))
 }
 
-/// Blocks with a thread for every so many keys.
+/// The number of blocks with one thread for every `keys` keys.
 fn enough(count: usize, threads: u32, keys: usize) -> u32 {
     u32::try_from(count.div_ceil(threads as usize * keys)).unwrap_or(u32::MAX).max(1)
 }

@@ -9,9 +9,9 @@
 //! launch   which program, how many blocks and threads; the sweep
 //! ```
 //!
-//! A *flight* is work of which the device hasn't said that it is done: whatever the device uses belongs to a
-//! flight until then. The loop asks one flight at a time, in turn, and looks for commands in between, so that
-//! a small batch waits neither for a large one's end nor for many questions.
+//! A *flight* is work that the device has not reported as done. All memory that the device uses for it
+//! belongs to the flight until then. The loop checks one flight at a time, in turn, and looks for commands in
+//! between, so that a small batch waits neither for the end of a large one nor for many checks.
 
 mod graphs;
 mod launch;
@@ -43,13 +43,14 @@ use launch::Tuner;
 use patch::Patcher;
 use tables::{CopyState, TableState};
 
-/// Commands that are taken in a row before the device is asked again.
+/// Commands that are taken in a row before the device is checked again.
 const BURST: usize = 8;
-/// The pieces of pinned memory that uploads go through: one is filled while the other travels.
+/// The number of pinned blocks for uploads: one is filled while the other is transferred.
 const STAGINGS: usize = 2;
-/// How often a flag is looked at before its flight's event is asked: that takes as long as a few dozen looks.
+/// The number of looks at a flag before its flight's event is checked: checking takes as long as a few dozen
+/// looks.
 const LOOKS: u32 = 64;
-/// How long the owner sleeps at a time when the device takes long.
+/// The time that the owner sleeps between checks when the device takes long.
 const NAP: Duration = Duration::from_micros(50);
 
 pub(super) struct Owner {
@@ -57,32 +58,33 @@ pub(super) struct Owner {
     commands: Receiver<Command>,
     shared: Arc<Shared>,
     flights: Vec<Flight>,
-    /// The flight to ask next.
+    /// The flight to check next.
     cursor: usize,
-    /// When the device last finished something.
+    /// The time when the device last finished something.
     progress: Instant,
     tables: FxHashMap<u64, TableState>,
     copies: FxHashMap<u64, CopyState>,
-    /// Events that nothing uses.
+    /// Unused events.
     events: Vec<Event>,
     uploads: Stream,
-    /// Where empty staging goes; taken away when the device is lost, so that nobody waits for more.
+    /// The channel for empty staging blocks. It is removed when the device is lost, so that nobody waits for
+    /// more.
     staging: Option<Sender<Staging>>,
     patcher: Patcher,
     tuner: Tuner,
     calibration: Option<Calibration>,
 }
 
-/// Work under way, with all that the device uses for it.
+/// Work under way, with all memory that the device uses for it.
 struct Flight {
-    /// Its end.
+    /// The end of the work.
     event: Event,
-    /// The end of its reading of the table, at or before its own.
+    /// The end of its reading of the table, not after the end of the work.
     read: Event,
     began: Instant,
     /// The copy of a table that it uses.
     copy: Option<u64>,
-    /// How often its flag was looked at in vain.
+    /// The number of looks at its flag in vain.
     looks: u32,
     cargo: Cargo,
 }
@@ -90,18 +92,18 @@ struct Flight {
 enum Cargo {
     Batch(Box<Slot>),
     Piece(Staging),
-    /// A patch: its place among all, and the stage that it goes through, if it does.
+    /// A patch: its number among all patches, and the stage that it uses, if any.
     Patch(u64, Option<usize>),
-    /// Nothing but its event, which somebody waits for.
+    /// An event that somebody waits for.
     Fence(Answer<()>),
-    /// Nothing: the end of grids that have said before that they were done.
+    /// The end of grids that said before that they were done.
     End,
-    /// A lookup in a caller's own stream, which may take as long as it likes.
+    /// A lookup in a caller's own stream, which may take any time.
     Foreign,
 }
 
 impl Flight {
-    /// The flag by which it may be done before its event has come.
+    /// The flag that may say that it is done, before its event does.
     fn flag(&self) -> Option<&Flag> {
         match &self.cargo {
             Cargo::Batch(slot) if slot.flag.is_awaited() => Some(&slot.flag),
@@ -109,19 +111,19 @@ impl Flight {
         }
     }
 
-    /// Whether its event is to be asked this time.
+    /// Whether to check its event this time.
     fn is_to_be_asked(&mut self, spin: Duration) -> bool {
         if self.flag().is_none() {
             return true;
         }
         self.looks += 1;
-        // After that time the owner sleeps between looks, which are few then.
+        // After that time the owner sleeps between looks, so there are few looks.
         self.looks.is_multiple_of(LOOKS) || self.began.elapsed() > spin
     }
 }
 
 impl Owner {
-    /// Takes what every device needs: memory and streams for slots and staging.
+    /// Allocates the memory and streams of slots and staging.
     pub(super) fn new(
         mut driver: Box<dyn Driver>,
         commands: Receiver<Command>,
@@ -156,10 +158,10 @@ impl Owner {
         Ok(owner)
     }
 
-    /// Serves until nobody is left.
+    /// Serves commands until no handle is left.
     pub(super) fn run(mut self) {
         while catch_unwind(AssertUnwindSafe(|| self.serve())).is_err() {
-            // What panicked isn't tried again: from now on everything is answered with this.
+            // After a panic nothing is tried again: every command gets this error from now on.
             self.fail(&GpuError::Lost("its owner thread panicked".into()));
         }
         self.shut_down();
@@ -185,9 +187,9 @@ impl Owner {
             if self.poll() {
                 busy = Instant::now();
             } else if busy.elapsed() < spin {
-                // And again at once: the pause instruction may cost a virtual machine an exit.
+                // The loop continues at once: the pause instruction may cost a virtual machine an exit.
             } else if !self.commands.is_empty() {
-                // Somebody has something to do after all.
+                // There is a command after all.
             } else if self.flights.is_empty() {
                 match self.commands.recv() {
                     Ok(command) => self.obey(command),
@@ -245,7 +247,7 @@ impl Owner {
         }
     }
 
-    /// Asks one flight whether it is done, and ends it if so.
+    /// Checks one flight, and ends it if it is done.
     fn poll(&mut self) -> bool {
         if self.flights.is_empty() {
             return false;
@@ -283,7 +285,7 @@ impl Owner {
         }
     }
 
-    /// Ends a flight and hands out what it carried.
+    /// Ends a flight and hands out its content.
     fn land(&mut self, at: usize) {
         let flight = self.flights.remove(at);
         self.progress = Instant::now();
@@ -302,7 +304,7 @@ impl Owner {
         }
     }
 
-    /// Gives a slot to whoever waits for it.
+    /// Gives a slot to the thread that waits for it.
     fn hand_out(&self, slot: Box<Slot>) {
         self.shared.load.done(slot.request.form.count());
         let reply = Arc::clone(&slot.reply);
@@ -317,7 +319,7 @@ impl Owner {
         }
     }
 
-    /// Waits until a condition holds, ending flights meanwhile.
+    /// Waits until a condition is met, and ends flights meanwhile.
     fn wait_until(&mut self, is_met: impl Fn(&Self) -> bool) -> Result<()> {
         while !is_met(self) {
             if !self.poll() {
@@ -328,7 +330,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Answers when the stream has done all that it has by now.
+    /// Answers when all current work of the stream is done.
     fn fence(&mut self, stream: Stream, answer: Answer<()>) {
         let recorded = self.alive().and_then(|()| {
             let event = self.spare_event()?;
@@ -351,7 +353,7 @@ impl Owner {
         }
     }
 
-    /// Sends an answer; an error that means that the device is lost ends everything else, too.
+    /// Sends an answer. If it is an error that means that the device is lost, all other work ends, too.
     fn answer<T>(&mut self, answer: &Answer<T>, with: Result<T>) {
         if let Err(error) = &with {
             self.note(error);
@@ -369,7 +371,7 @@ impl Owner {
         self.shared.lost.get().map_or(Ok(()), |lost| Err(lost.clone()))
     }
 
-    /// The device is of no more use: all that is under way ends with that, and all that comes.
+    /// Ends all current and later work with the error: the device can't be used any more.
     fn fail(&mut self, why: &GpuError) {
         let why = if why.is_fatal() { why.clone() } else { GpuError::Lost(why.to_string()) };
         self.shared.lose(why.clone());
@@ -381,32 +383,32 @@ impl Owner {
                     self.hand_out(slot);
                 }
                 Cargo::Fence(answer) => drop(answer.send(Err(why.clone()))),
-                // Memory that the device may use yet is the driver's to give back.
+                // The driver frees memory that the device may still use.
                 Cargo::Piece(_) | Cargo::Patch(..) | Cargo::End | Cargo::Foreign => {}
             }
         }
     }
 
-    /// Nobody is left. Waits for the device, and gives everything back.
+    /// Waits for the device, and frees everything, when no handle is left.
     fn shut_down(mut self) {
         let began = Instant::now();
-        // At once, as there may be ends to wait for behind what was announced.
+        // This is done at once, because announced batches may have ends to wait for.
         self.copies.values_mut().for_each(CopyState::doom);
         self.free_doomed();
         while !self.flights.is_empty() && self.alive().is_ok() {
             if !self.poll() {
                 std::thread::sleep(NAP);
             }
-            // A caller's own stream gets no longer than the device does.
+            // A caller's own stream gets no more time than the device.
             if began.elapsed() > self.shared.options.timeout * 2 {
                 self.fail(&timed_out(self.shared.options.timeout));
             }
         }
         match self.shared.lost.get() {
             None => self.give_back(),
-            // The device may still use memory of this process, which so must stay for good.
+            // The device may still use memory of this process, so this memory must stay for ever.
             Some(GpuError::TimedOut(_)) => std::mem::forget(self.driver),
-            // It does nothing any more; the driver's end gives all back.
+            // The device does nothing any more; the end of the driver frees everything.
             Some(_) => {}
         }
     }
@@ -449,7 +451,7 @@ impl Owner {
         let options = &self.shared.options;
         let none = GpuError::TooManyKeys { asked: capacity, most: 1 << 32 };
         let bytes = |each: usize| capacity.checked_mul(each).filter(|&b| b < 1 << 40).ok_or(none.clone());
-        // A second plane starts at 16 bytes.
+        // A second plane starts at a multiple of 16 bytes.
         let keys = bytes(options.key_bytes)? + 16;
         let results = bytes(options.result_bytes)?;
         let blocks = self.alloc(Purpose::Slot, &[keys, results])?;

@@ -1,4 +1,4 @@
-//! Patches between batches.
+//! The order of patches and batches on the device.
 //!
 //! ```text
 //! slot 0    keys in ─► kernel ┐                       keys in ──────────┬► kernel
@@ -6,13 +6,13 @@
 //! patches   ────────────────────┴► patch kernel ─► [patched] ───────────┘
 //! ```
 //!
-//! The patch kernel reads its writes from pinned memory. Copied in before it, they would stand behind the
-//! keys of later batches, all of which go through the one engine that copies that way, while these batches'
-//! kernels wait for them: with copies, and four patches under way at most, an H200 lost 6 % of its rate at
-//! 1,000,000 updates a second.
+//! The patch kernel reads its writes from pinned memory. If they were copied to the device, the copy would
+//! stand behind the keys of later batches, because all use the one engine for that direction, and these
+//! batches' kernels would wait for the patch: with copies, and four patches under way at most, an H200 lost 6
+//! % of its rate at 1,000,000 updates a second.
 //!
-//! All patches go through one stream, in order; so to have waited for one is to have waited for all before
-//! it. Patches that come while nobody looks up between them are merged, and go in one launch.
+//! All patches go through one stream, in order, so waiting for one patch waits for all earlier ones. Patches
+//! without a lookup between them are merged, and go in one launch.
 
 use bytemuck::{Pod, Zeroable, bytes_of};
 
@@ -24,9 +24,9 @@ use crate::runtime::Result;
 use crate::runtime::gpu::Shared;
 use crate::runtime::writes::{DeviceWrite, Writes};
 
-/// Patches that can be on their way to the device at once.
+/// The most patches that can be under way to the device.
 const STAGES: usize = 32;
-/// Launches whose writes are gathered before they go, at most.
+/// The most launches whose writes are gathered before they are sent.
 const GATHERED: usize = 4;
 const THREADS: u32 = 256;
 
@@ -45,14 +45,14 @@ struct KernelWidths {
     of: [u64; 3],
 }
 
-/// The stream of patches and what they go through.
+/// The stream of patches, and its stages.
 pub(super) struct Patcher {
     pub(super) stream: Stream,
     stages: Vec<Stage>,
-    /// Patches started and done, all tables': each has the next number from 1 on.
+    /// Numbers of the last started and the last done patch, over all tables, from 1.
     started: u64,
     done: u64,
-    /// Tables with patches that wait.
+    /// Tables with waiting patches.
     waiting: Vec<u64>,
 }
 
@@ -75,7 +75,7 @@ impl Patcher {
         Ok(Self { stream, stages, started: 0, done: 0, waiting: Vec::new() })
     }
 
-    /// A patch is done, and with it all before it.
+    /// Notes that a patch is done, and with it all earlier patches.
     pub(super) fn landed(&mut self, place: u64, stage: Option<usize>, event: Event, spare: &mut Vec<Event>) {
         self.done = self.done.max(place);
         match stage {
@@ -112,7 +112,7 @@ impl Owner {
                 self.patcher.waiting.push(table);
             }
         }
-        // What is the same place again and again is little once it is settled.
+        // Writes that repeat the same places are few once they are merged.
         let is_much = state.pending.as_mut().is_some_and(|pending| {
             pending.len() > most && {
                 pending.settle();
@@ -125,14 +125,14 @@ impl Owner {
         }
     }
 
-    /// Sends all patches that wait.
+    /// Sends all waiting patches.
     pub(super) fn flush_all(&mut self) {
         while let Some(table) = self.patcher.waiting.pop() {
             let _ = self.flush(table);
         }
     }
 
-    /// Sends a table's patches, if any wait.
+    /// Sends a table's waiting patches.
     pub(super) fn flush(&mut self, table: u64) -> Result<()> {
         let Some(mut writes) = self.tables.get_mut(&table).and_then(|state| state.pending.take()) else {
             return Ok(());
@@ -144,7 +144,8 @@ impl Owner {
         self.alive()
     }
 
-    /// A table that lacks a part of a patch is one that answers wrongly: nobody may use it any more.
+    /// Handles the result of a patch. A table that lacks a part of a patch would answer wrongly, so nobody
+    /// may use it any more.
     fn note_patch(&mut self, sent: Result<()>) {
         if let Err(error) = sent {
             match error.is_fatal() {
@@ -211,15 +212,15 @@ impl Owner {
         self.take_off(event, event, Some(copy), Cargo::Patch(place, stage));
     }
 
-    /// The ends of all reading of a copy that is under way.
+    /// The events at which reading of a copy ends, of all work under way.
     fn readers(&self, copy: u64) -> Vec<Event> {
         let reads = |cargo: &Cargo| matches!(cargo, Cargo::Batch(_) | Cargo::Foreign);
         let flights = self.flights.iter().filter(|flight| flight.copy == Some(copy) && reads(&flight.cargo));
         flights.map(|flight| flight.read).collect()
     }
 
-    /// Lets a stream's further work wait for a table's last patch, unless that is done or the stream has
-    /// waited for it.
+    /// Makes a stream's further work wait for a table's last patch, unless the patch is done or the stream
+    /// has waited for it.
     pub(super) fn after_patch(
         &mut self,
         table: u64,
@@ -251,7 +252,7 @@ impl Owner {
     }
 }
 
-/// Puts the writes of a launch into a stage's pinned memory.
+/// Writes the writes of a launch into a stage's pinned memory.
 fn fill(stage: &mut Stage, piece: &[&[DeviceWrite]; 4]) {
     let room = stage.pinned.len / size_of::<DeviceWrite>();
     assert!(piece.iter().map(|of| of.len()).sum::<usize>() <= room, "a piece is no longer than a stage");

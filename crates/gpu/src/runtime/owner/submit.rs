@@ -1,4 +1,4 @@
-//! A batch onto its stream.
+//! The submission of a batch to its stream.
 //!
 //! ```text
 //! Copies   keys in ─► (patch) ─► kernel ─► [looked up] ─► results out ─► [done]
@@ -6,7 +6,7 @@
 //! Graphs              (patch) ─► keys in, kernel, results out as one ─► [done]
 //! ```
 //!
-//! `(patch)` waits for the table's last patch, where that is still under way.
+//! `(patch)` waits for the table's last patch, if it is still under way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -33,10 +33,10 @@ pub(super) struct KernelBatch {
     low: DevicePtr,
     results: DevicePtr,
     count: u64,
-    /// Where a grid of one block puts the mark when it is done; null for nowhere.
+    /// The address at which a grid of one block writes the mark when it is done. Null for none.
     done: DevicePtr,
     mark: u32,
-    /// 0 until it is launched where the batch says nothing of it.
+    /// 0 until the launch if the batch does not state it.
     result_bytes: u32,
 }
 
@@ -57,7 +57,7 @@ impl KernelBatch {
         Self { keys, low, results, count: count as u64, done: DevicePtr(0), mark: 0, result_bytes }
     }
 
-    /// Takes the width of the table's results where the batch has none of its own.
+    /// Sets the width of the table's results if the batch states none.
     fn or_results_of(mut self, bytes: usize) -> Self {
         if self.result_bytes == 0 {
             self.result_bytes = few(bytes);
@@ -66,7 +66,7 @@ impl KernelBatch {
     }
 }
 
-/// Bytes of a result: at most 8.
+/// Bytes of a result, at most 8.
 fn few(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(0)
 }
@@ -74,7 +74,7 @@ fn few(bytes: usize) -> u32 {
 #[allow(unsafe_code)] // copies and launches
 impl Owner {
     pub(super) fn submit(&mut self, mut slot: Box<Slot>) {
-        // A panic must not take the slot with it: somebody waits for that.
+        // A panic must not lose the slot, because a thread waits for it.
         let sent = catch_unwind(AssertUnwindSafe(|| self.alive().and_then(|()| self.enqueue(&mut slot))))
             .unwrap_or_else(|_| Err(GpuError::Lost("its owner thread panicked".into())));
         let error = match sent {
@@ -84,20 +84,20 @@ impl Owner {
             }
             Err(error) => error,
         };
-        // What was sent before the error may be under way still, and use the slot.
+        // Work that was sent before the error may still be under way, and use the slot.
         if !error.is_fatal()
             && let Err(worse) = self.driver.synchronize(slot.stream)
         {
             self.fail(&worse);
         }
-        // First, so that whoever learns of a loss by this finds nothing that still looks whole.
+        // This is first, so that a thread that learns of a loss finds no part that looks usable.
         self.note(&error);
         slot.outcome = Outcome::failed(error);
         self.hand_out(slot);
     }
 
-    /// Gives a batch to its stream. Says which copy of the table it reads, and whether `looked_up` tells when
-    /// it has.
+    /// Submits a batch to its stream. Returns the copy of the table that it reads, and whether `looked_up`
+    /// tells when it has.
     fn enqueue(&mut self, slot: &mut Slot) -> Result<(u64, bool)> {
         let Request { table, form, .. } = slot.request;
         self.check_keys(table, form.kind())?;
@@ -137,7 +137,7 @@ impl Owner {
         Ok((copy, reads_on))
     }
 
-    /// Refuses keys that were packed before the table came to depend on more of them.
+    /// Refuses keys that were packed before the table began to depend on more of their bits.
     fn check_keys(&self, table: u64, kind: Kind) -> Result<()> {
         let Kind::Bytes(asked) = kind else { return Ok(()) };
         let least = self.table(table)?.least_key_bytes;
@@ -148,7 +148,8 @@ impl Owner {
         match (request.way, self.shared.options.transfer) {
             (Some(way), _) | (None, Transfer::Always(way)) => way,
             (None, Transfer::Auto) => {
-                // One more under way beside this: what counts is how soon all are done, not this one.
+                // One more batch is under way beside this one: then the time for all counts, not the time for
+                // this one.
                 let is_busy = self.flights.iter().any(|flight| matches!(flight.cargo, Cargo::Batch(_)));
                 match &self.calibration {
                     Some(calibration) => calibration.best(request.form.bytes(), is_busy),
@@ -159,8 +160,8 @@ impl Owner {
         }
     }
 
-    /// Keys in, the kernel, results out; before the kernel waits for the table's last patch, after it notes
-    /// that it has read.
+    /// Submits the copy of keys, the kernel, and the copy of results. The kernel waits for the table's last
+    /// patch before it starts, and afterwards it notes that it has read.
     ///
     /// # Safety
     /// The slot stays, untouched by anybody else, until its stream is done; so does the table.
@@ -204,7 +205,7 @@ impl Owner {
                 self.driver.begin_capture(slot.stream)?;
                 // SAFETY: nothing is done until the graph is replayed; for that see below.
                 let copied = unsafe { self.copies(slot, form, launch, None, false) };
-                // Ended in any case: else the stream would record for ever.
+                // The recording is ended in any case; otherwise the stream would record for ever.
                 let graph = self.driver.end_capture(slot.stream);
                 copied?;
                 let graph = graph?;
@@ -234,7 +235,7 @@ impl Owner {
         unsafe { self.driver.launch(stream, &launch.kernel, shape, arguments) }
     }
 
-    /// A lookup in a caller's stream.
+    /// Submits a lookup in a caller's stream.
     pub(super) fn lookup_on(&mut self, lookup: &OnDevice) -> Result<Enqueued> {
         let &OnDevice { table, stream, keys, low, results, kind, result_bytes, count, .. } = lookup;
         self.check_keys(table, kind)?;
@@ -260,7 +261,7 @@ impl Owner {
     }
 
     pub(super) fn table(&self, table: u64) -> Result<&super::TableState> {
-        // Its handle is there while somebody submits, so this is for nobody to see.
+        // A table's handle exists while somebody submits, so nobody sees this error.
         self.tables.get(&table).ok_or_else(|| GpuError::Unsupported("a table that is gone".into()))
     }
 }

@@ -1,4 +1,4 @@
-//! Copies of tables on the device, and device memory in general.
+//! Copies of tables on the device, and device memory.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::runtime::memory::Purpose;
 use crate::runtime::writes::Writes;
 use wirespeed_image::device::{Kind, Program};
 
-/// A table: which copy it is at present, and what looks up in that.
+/// A table: its current copy, and the programs that look up in it.
 pub(super) struct TableState {
     pub(super) copy: u64,
     pub(super) programs: Vec<Program>,
     pub(super) version: u64,
-    /// Patches that aren't on the device yet. Nobody has looked up since they came.
+    /// Patches that are not on the device yet. Nobody has looked up since they came.
     pub(super) pending: Option<Writes>,
-    /// The last patch's place among all patches, and its end.
+    /// The last patch's number among all patches, and its end.
     pub(super) patched: Option<(u64, Event)>,
-    /// What was chosen by kind of key and class of size.
+    /// The chosen launches by kind of key and class of size.
     pub(super) launches: Vec<(Kind, u32, Arc<Launch>)>,
-    /// Bytes that a key needs.
+    /// The bytes that a key needs.
     pub(super) least_key_bytes: usize,
 }
 
@@ -36,9 +36,10 @@ impl TableState {
 pub(super) struct CopyState {
     blocks: Vec<DevicePtr>,
     bytes: u64,
-    /// Whether it goes as soon as no flight uses it.
+    /// Whether it is freed as soon as no flight uses it.
     is_doomed: bool,
-    /// Streams in which a batch of it has said that it was done, and no event since that its grid has ended.
+    /// Streams in which a batch of it said that it was done, without a later event that says that its grid
+    /// has ended.
     ending: Vec<Stream>,
 }
 
@@ -58,7 +59,7 @@ impl Owner {
         Ok(Copy { id, blocks })
     }
 
-    /// Sends a piece of a table on its way.
+    /// Starts the upload of a piece of a table.
     pub(super) fn upload(&mut self, copy: u64, to: DevicePtr, staging: Staging, bytes: usize) {
         if self.alive().is_err() {
             return;
@@ -69,7 +70,7 @@ impl Owner {
         let sent = unsafe { self.driver.copy_in(self.uploads, to, staging.memory.host, bytes) };
         match sent.and_then(|()| self.driver.record(staging.event, self.uploads)) {
             Ok(()) => self.take_off(staging.event, staging.event, Some(copy), Cargo::Piece(staging)),
-            // The table would be one in which a piece is missing.
+            // The table would lack a piece.
             Err(error) => self.fail(&error),
         }
     }
@@ -80,7 +81,7 @@ impl Owner {
             copy,
             programs,
             version,
-            // Patches that nobody has seen are part of the state that goes.
+            // Patches that nobody has seen belong to the state that is replaced.
             pending: None,
             // The new copy was on the device before this command was sent.
             patched: None,
@@ -111,7 +112,7 @@ impl Owner {
         }
     }
 
-    /// Notes that a flight ends by its flag: its grid may end later than that.
+    /// Notes that a flight ends by its flag: its grid may end later.
     pub(super) fn announced(&mut self, at: usize) {
         let Some(Flight { copy: Some(copy), cargo: Cargo::Batch(slot), .. }) = self.flights.get(at) else {
             return;
@@ -123,7 +124,7 @@ impl Owner {
         }
     }
 
-    /// Lets flights wait for the ends of grids that have read copies that are to go.
+    /// Makes flights wait for the ends of grids that have read copies that will be freed.
     fn wait_for_ends(&mut self) -> Result<()> {
         let doomed = self.copies.iter_mut().filter(|(_, copy)| copy.is_doomed);
         let ending: Vec<_> =
@@ -136,13 +137,13 @@ impl Owner {
         Ok(())
     }
 
-    /// Gives back the copies that nothing needs any more.
+    /// Frees the copies that nothing needs any more.
     pub(super) fn free_doomed(&mut self) {
         if !self.copies.values().any(|copy| copy.is_doomed) || self.alive().is_err() {
             return;
         }
         if let Err(error) = self.wait_for_ends() {
-            // Of no copy is it known any more who reads it.
+            // It is not known any more who reads which copy.
             return self.fail(&error);
         }
         let in_use: Vec<u64> = self.flights.iter().filter_map(|flight| flight.copy).collect();
@@ -162,7 +163,7 @@ impl Owner {
         });
     }
 
-    /// Takes device memory, unless it would be over the cap.
+    /// Allocates device memory, unless it would be over the cap.
     pub(super) fn alloc(&mut self, purpose: Purpose, blocks: &[usize]) -> Result<Vec<DevicePtr>> {
         self.shared.account.check(sum(blocks))?;
         let taken = self.driver.alloc(blocks)?;
@@ -177,7 +178,7 @@ impl Owner {
     }
 }
 
-/// Bytes of blocks, each aligned as the driver aligns it.
+/// Bytes of blocks, each aligned like the driver aligns it.
 fn sum(blocks: &[usize]) -> u64 {
     blocks.iter().map(|&bytes| bytes.next_multiple_of(256) as u64).sum()
 }

@@ -1,4 +1,4 @@
-//! What the actions of rules are called, in files and in images.
+//! The names of rules' actions, in files and in images.
 
 use anyhow::{Context, Result};
 use wirespeed::Error;
@@ -8,7 +8,7 @@ use wirespeed_classify::read::{Doubts, Lines, RuleFile};
 use wirespeed_classify::{Rule, RuleSet};
 use wirespeed_fib::NextHops;
 
-/// Names of actions: as the format has them, or their numbers if it has no names.
+/// Names of actions: those of the format, or numbers if the format has no names.
 pub(super) struct Actions(pub(super) Vec<String>);
 
 impl Actions {
@@ -18,12 +18,12 @@ impl Actions {
         name.cloned().unwrap_or_else(|| rule.action().to_string())
     }
 
-    /// The name of a rule's action, as it is said alone.
+    /// The name of a rule's action, as text of its own.
     pub(super) fn said<T: RuleTuple>(&self, rule: &Rule<T>) -> String {
         if self.0.is_empty() { format!("action {}", rule.action()) } else { self.of(rule) }
     }
 
-    /// A rule in words, with the name of its action.
+    /// A rule as text, with the name of its action.
     pub(super) fn text<T: RuleTuple>(&self, rule: &Rule<T>) -> String {
         let text = rule.to_string();
         match text.rsplit_once("action=") {
@@ -33,18 +33,18 @@ impl Actions {
     }
 }
 
-/// What an image holds beside a table.
+/// The attachments of an image.
 pub(super) struct Beside<T: RuleTuple> {
     pub(super) rules: RuleSet<T>,
-    /// What their actions are called.
+    /// The names of the actions.
     pub(super) labels: NextHops,
     pub(super) doubts: Doubts<T>,
-    /// Where the rules come from.
+    /// The source lines of the rules.
     pub(super) lines: Lines,
 }
 
-/// Rules as images hold them, whose actions are labels, from 1 on: those that a file has names for; others
-/// stay as they are.
+/// Converts rules to the form of images: named actions become labels, numbered from 1; actions without names
+/// stay unchanged.
 pub(super) fn labelled<T: RuleTuple>(file: RuleFile<T>) -> Result<Beside<T>> {
     let (mut labels, mut rules, mut doubts) = (NextHops::new(), file.rules, file.doubts);
     for action in &file.actions {
@@ -63,20 +63,20 @@ pub(super) fn labelled<T: RuleTuple>(file: RuleFile<T>) -> Result<Beside<T>> {
     Ok(Beside { rules, labels, doubts, lines: file.lines })
 }
 
-/// What is known beside a compiled table.
+/// The data beside a compiled table.
 pub(super) struct Known<T: RuleTuple> {
-    /// The rules, if they are at hand.
+    /// The rules, if they are known.
     pub(super) rules: Option<RuleSet<T>>,
     pub(super) actions: Actions,
     pub(super) doubts: Doubts<T>,
-    /// Where the rules come from.
+    /// The source lines of the rules.
     pub(super) lines: Lines,
 }
 
 /// The rules of an image, the names of their actions, and the doubts about them.
 pub(super) fn of_image<T: RuleTuple>(image: &RuleImageFile) -> Result<Known<T>> {
     let labels = image.labels()?;
-    // No action is 0 where labels are.
+    // If there are labels, no action is 0.
     let none = (!labels.is_empty()).then(|| "0".to_owned());
     let actions = Actions(none.into_iter().chain(labels.iter().map(|(_, text)| text.to_owned())).collect());
     let rules = match image.rules() {

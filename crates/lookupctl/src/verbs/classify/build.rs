@@ -1,4 +1,4 @@
-//! `classify build`: a set of rules compiled to an image file.
+//! `classify build`: compiles a set of rules to an image file.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::made::{Entries, ImageReport};
 use crate::number::counted;
 use crate::tables;
 
-/// Compiles a set of rules to an image file, which lookup and replay take with --image and start at once.
+/// Compiles a set of rules to an image file. lookup and replay open it with --image, without compiling
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -29,7 +29,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     rules: OsString,
 
-    /// File that the image goes to. One that is there is replaced, whole or not at all
+    /// Output file. An existing file is replaced completely or not at all
     #[arg(short, long, value_name = "IMG")]
     output: PathBuf,
 
@@ -37,8 +37,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<Ipv4Tuple>())]
     engine: Choice,
 
-    /// Seed of engines that hash, for images that are equal byte for byte. The default is a random one, which
-    /// nobody who chooses rules can know
+    /// Seed of engines that hash, for images that are equal byte for byte. The default is random, so that
+    /// nobody who chooses rules can know it
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
@@ -59,7 +59,7 @@ Examples:
   lookupctl classify lookup --image acl.img src=10.0.0.1 dst=192.0.2.7 tcp
   lookupctl classify replay --image acl.img --trace acl.trace
 
-An image holds the compiled set, its rules, what their actions are called, what was assumed, and what was left out: lookup and replay \
+An image holds the compiled set, its rules, the names of their actions, the assumptions, and the rules that were left out: lookup and replay \
 need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
@@ -68,17 +68,17 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What was compiled.
+/// The rules that were compiled.
 #[derive(Debug, Serialize)]
 struct Rules {
     tuple: &'static str,
     rules: usize,
     patterns: u64,
-    /// Rules left out that could change answers: lookup says of which.
+    /// Rules left out that could change answers. lookup names these answers.
     left_out: usize,
-    /// Rules that are wider than their file says: lookup says which answers that makes uncertain.
+    /// Rules that are wider than their file says. lookup names the answers that are uncertain.
     widened: usize,
-    /// What was assumed of packets, and decided something.
+    /// Assumptions about packets that decided a rule.
     assuming: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ impl TupleVisitor for Job<'_> {
 }
 
 impl Rules {
-    /// What lookups will say.
+    /// Remarks on the answers of lookups.
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if let Some(assumed) = doubt::assumed(&self.assuming) {
@@ -127,7 +127,7 @@ impl Rules {
         if self.left_out > 0 {
             let left_out = counted(self.left_out, "rule");
             remarks
-                .push(format!("not whole, without {left_out}; lookup says which answers that could change"));
+                .push(format!("not whole, without {left_out}; lookup says which answers they could change"));
         }
         if self.widened > 0 {
             let are = if self.widened == 1 { "is" } else { "are" };

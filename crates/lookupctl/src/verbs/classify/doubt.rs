@@ -1,5 +1,5 @@
-//! Doubts about answers, and how they are told: the assumptions about packets, the rules that were left out
-//! and could make an answer another one, and those that are wider than their file says.
+//! Doubts about answers as text: the assumptions about packets, the rules that were left out and could change
+//! an answer, and the rules that are wider than their file says.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -13,25 +13,25 @@ use super::actions::Actions;
 use crate::number::{counted, grouped};
 use crate::threads::share_out;
 
-/// Rules left out that a line of text names.
+/// The most rules that a line of text names.
 const SHOWN: usize = 3;
 
-/// A rule that was left out and could change an answer, or that is wider than said and is the answer, as JSON
-/// has it.
+/// A rule that was left out and could change an answer, or an answer's own rule that is wider than its file
+/// says, in the form of JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Because {
     line: u64,
     reason: String,
     text: String,
-    /// Its possible effect; null if that could be anything.
+    /// Its possible action. Null if the action could be anything.
     action: Option<String>,
-    /// Whether it is the answer's own rule, which is wider than said.
+    /// Whether it is the answer's own rule, which is wider than its file says.
     #[serde(skip)]
     is_wider: bool,
 }
 
 impl Because {
-    /// What could change the answer to a tuple: the number of a rule, 0 of none.
+    /// The doubts about the answer to a tuple. `found` is the number of the rule, 0 for no rule.
     pub(super) fn of<T: RuleTuple>(
         doubts: &Doubts<T>,
         rules: &RuleSet<T>,
@@ -55,7 +55,7 @@ impl Because {
         Self { line: *line, reason: why.clone(), text: text.clone(), action, is_wider }
     }
 
-    /// `line 7 (a connection's state) could ACCEPT it`
+    /// A text such as `line 7 (a connection's state) could ACCEPT it`
     fn said(&self) -> String {
         let Self { line, reason, action, is_wider, .. } = self;
         let could = match action.as_deref() {
@@ -70,16 +70,16 @@ impl Because {
     }
 }
 
-/// Actions that are said of a packet.
+/// Actions that are verbs for a packet.
 const VERDICTS: [&str; 5] = ["ACCEPT", "DROP", "REJECT", "QUEUE", "NFQUEUE"];
 
-/// Why an answer is uncertain, in a few words; `None` where it is certain.
+/// The reason why an answer is uncertain, as text. `None` if it is certain.
 pub(super) fn said(because: &[Because]) -> Option<String> {
     let all: Vec<_> = because.iter().map(Because::said).collect();
     (!all.is_empty()).then(|| listed(&all, SHOWN))
 }
 
-/// The first of some things, and how many more there are.
+/// Lists the first texts, and counts the others.
 pub(super) fn listed(all: &[String], most: usize) -> String {
     let mut text = all.iter().take(most).map(String::as_str).collect::<Vec<_>>().join("; ");
     if all.len() > most {
@@ -88,35 +88,35 @@ pub(super) fn listed(all: &[String], most: usize) -> String {
     text
 }
 
-/// The assumptions that decided something, as JSON has them, in the order of their keys.
+/// The assumptions that decided a rule, in the form of JSON, in the order of their keys.
 pub(super) fn assuming<T>(doubts: &Doubts<T>) -> Vec<String> {
     let assumed: BTreeSet<_> = doubts.assumed.iter().collect();
     assumed.into_iter().map(ToString::to_string).collect()
 }
 
-/// They, in words; `None` where there are none.
+/// The assumptions as text. `None` if there are none.
 pub(super) fn assumed(assuming: &[String]) -> Option<String> {
     (!assuming.is_empty()).then(|| format!("assuming {}", assuming.join(", ")))
 }
 
-/// The rules left out, each once: `line 7 (a connection's state)`.
+/// The rules that were left out, each once: `line 7 (a connection's state)`.
 pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(u64, String)> {
     doubts.uncertain.iter().map(|one| (one.why.line, one.why.why.clone())).collect()
 }
 
-/// Words on a set that is not whole, and why; `None` where nothing was left out.
+/// A message that a set is not whole, with the reason. `None` if no rule was left out.
 pub(super) fn not_whole<T>(doubts: &Doubts<T>) -> Option<String> {
     let why = || format!("not whole: rules were left out that could change answers: {}", left_out(doubts));
     (!doubts.uncertain.is_empty()).then(why)
 }
 
-/// They, in words.
+/// The rules that were left out, as text.
 pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
     let all: Vec<_> = lines(doubts).into_iter().map(|(line, why)| format!("line {line} ({why})")).collect();
     listed(&all, SHOWN)
 }
 
-/// The rules that are wider than said, in words; `None` where there are none.
+/// The rules that are wider than their file says, as text. `None` if there are none.
 pub(super) fn widened<T: RuleTuple>(doubts: &Doubts<T>) -> Option<String> {
     let all = doubts.widened();
     let first = all.iter().map(|one| &one.why).min_by_key(|why| why.line)?;
@@ -129,7 +129,7 @@ pub(super) fn widened<T: RuleTuple>(doubts: &Doubts<T>) -> Option<String> {
     ))
 }
 
-/// Says on stderr what an image tells of doubts.
+/// Prints the doubts of an image on stderr.
 pub(super) fn say<T: RuleTuple>(doubts: &Doubts<T>) {
     if let Some(assumed) = assumed(&assuming(doubts)) {
         eprintln!("  {assumed}");
@@ -142,14 +142,14 @@ pub(super) fn say<T: RuleTuple>(doubts: &Doubts<T>) {
     }
 }
 
-/// How many answers of a pass over tuples are uncertain, where their rules' numbers are these.
+/// Counts the uncertain answers of a pass over tuples, given the rule numbers of the answers.
 pub(super) fn count<T: RuleTuple>(
     doubts: &Doubts<T>,
     rules: &RuleSet<T>,
     (tuples, found): (&[T], &[u32]),
     threads: usize,
 ) -> u64 {
-    /// Tuples of a part.
+    /// The number of tuples in a part.
     const PART: usize = 1 << 12;
     if doubts.is_empty() {
         return 0;

@@ -1,4 +1,4 @@
-//! `classify gen`: seeded sets of rules, traces and updates.
+//! `classify gen`: generates sets of rules, traces and updates from a seed.
 
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -20,7 +20,7 @@ use crate::memory::check_room;
 use crate::number::parse_positive;
 use crate::verbs::generate::Common;
 
-/// Makes sets of rules, traces and updates; equal options make equal data, always and everywhere.
+/// Generates sets of rules, traces and updates; equal options give equal data on every machine
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, subcommand_required = true)]
 pub(super) struct Options {
@@ -46,7 +46,7 @@ Examples:
 
 Without --rules, traces and updates are for the set that gen rules makes with the same options.";
 
-/// A set of rules: after the manner of ClassBench, or as the GSwitch paper has them.
+/// A set of rules in the style of ClassBench or of the GSwitch paper
 #[derive(Debug, Args)]
 struct RulesOptions {
     /// Number of rules
@@ -56,12 +56,12 @@ struct RulesOptions {
     #[command(flatten)]
     made: MadeArguments,
 
-    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12. The default is ipv4, for
-    /// --set classes openflow
+    /// Fields that the rules test: ipv4 and ipv6 are 5-tuples, openflow has 12 fields. The default is ipv4,
+    /// with --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     tuple: Option<TupleName>,
 
-    /// plain: rules in words, with priorities; classbench: filters, of which the first wins
+    /// plain: rules as text, with priorities; classbench: filters, of which the first match wins
     #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = to_parser())]
     to: RuleFormat,
 
@@ -74,7 +74,7 @@ fn to_parser() -> impl TypedValueParser<Value = RuleFormat> {
         .try_map(|name| name.parse::<RuleFormat>())
 }
 
-/// Tuples to look up in a set.
+/// Tuples to look up in a set
 #[derive(Debug, Args)]
 struct TraceOptions {
     /// rules (each tuple of a rule at random), flows:N (like rules, each tuple N times in a row on average)
@@ -98,7 +98,7 @@ struct TraceOptions {
     common: Common,
 }
 
-/// Updates of a set: rules that come, go, come back and are others than before, a quarter each.
+/// Updates of a set: a quarter each of new rules, removed rules, rules that come back, and changed rules
 #[derive(Debug, Args)]
 struct UpdatesOptions {
     /// Number of updates
@@ -140,8 +140,8 @@ impl TupleVisitor for &RulesOptions {
     }
 }
 
-/// What came of writing rules. What the operating system refused is told as it says it, so that a pipe that
-/// closes early is known for one.
+/// Converts the result of writing rules. An error of the operating system is kept, so that a closed pipe is
+/// recognised.
 fn written(written: Result<(), WriteError>) -> Result<()> {
     written.map_err(|error| match error {
         WriteError::Io(error) => error.into(),
@@ -149,7 +149,7 @@ fn written(written: Result<(), WriteError>) -> Result<()> {
     })
 }
 
-/// Something for a set.
+/// A job for a set.
 struct Of<'a, O>(&'a O, Origin<'a>);
 
 impl TupleVisitor for Of<'_, TraceOptions> {

@@ -1,7 +1,7 @@
-//! `classify`: the same verbs for sets of rules.
+//! `classify`: the verbs for sets of rules.
 //!
-//! What depends on the tuple is compiled for each of them, what depends on the engine too is behind
-//! [`compiled`] and [`live`]: an engine is visited there, and nowhere else.
+//! Code that depends on the tuple is compiled for each tuple. Code that also depends on the engine is behind
+//! [`compiled`] and [`live`]: only these visit an engine.
 
 mod actions;
 mod build;
@@ -29,7 +29,7 @@ pub(crate) struct Options {
     verb: Verb,
 }
 
-/// What to do.
+/// The verb to run.
 #[derive(Debug, Subcommand)]
 enum Verb {
     Info(info::Options),
@@ -49,17 +49,17 @@ Examples:
   lookupctl classify build --rules acl.rules -o acl.img
   lookupctl classify replay --help                options and examples of a verb
 
-The firewall of a host, with ufw, docker or firewalld: what is in it, and what becomes of a new connection from eth0
+The firewall of a host, with ufw, docker or firewalld: its content, and the verdict on a new connection from eth0
   iptables-save | lookupctl classify info -
   iptables-save > fw.txt; lookupctl classify lookup --rules fw.txt --assume ct=new --assume in=eth0 src=192.0.2.1 dport=443 tcp
 
 A set is a file of ClassBench filters, of ovs-ofctl dump-flows, of iptables-save, of nft -j list ruleset, or of rules in words, one a \
 line: src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3. The highest priority wins, and among equals the first rule. The \
-form is recognised by content, and what is compressed with gzip, bzip2 or zstd is too; - is standard input.
-The fields that rules look at are those of a 5-tuple of IPv4 or IPv6 (src dst sport dport proto) or the 12 of OpenFlow (in_port dl_src \
+format is recognised by content, plain or compressed with gzip, bzip2 or zstd; - is standard input.
+Rules test the fields of a 5-tuple of IPv4 or IPv6 (src dst sport dport proto) or the 12 fields of OpenFlow (in_port dl_src \
 dl_dst dl_vlan dl_vlan_pcp dl_type nw_tos nw_proto nw_src nw_dst tp_src tp_dst), by content or as --tuple says.
-A rule that asks for more than these fields, such as the state of a connection or an interface, can't be decided by them. A file that \
-has one is refused, with the line and the reason, unless --assume states what the rule asks for, or --lenient leaves it out: then each \
+A rule that tests more than these fields, such as the state of a connection or an interface, can't be decided by them. A file that \
+has one is refused, with the line and the reason, unless --assume states the missing fact, or --lenient leaves the rule out: then each \
 answer that the rule could change says so.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {

@@ -1,4 +1,4 @@
-//! Sets of rules that are read, or made.
+//! Sets of rules that are read or generated.
 
 use std::ffi::OsString;
 use std::time::Instant;
@@ -16,14 +16,14 @@ use super::source::{Raw, ReadArguments};
 use crate::memory::check_room;
 use crate::number::{counted, counted_u64, parse_positive};
 
-/// A set that is read, or made.
+/// A set that is read or generated.
 #[derive(Debug, Args)]
 pub(super) struct SetArguments {
-    /// The rules; - is standard input; by default a synthetic set
+    /// The rules; - is standard input. By default a synthetic set
     #[arg(long, value_name = "FILE", conflicts_with_all = ["set", "set_count", "classes", "full", "matching"])]
     pub(super) rules: Option<OsString>,
 
-    /// Rules of a synthetic set
+    /// Number of rules of a synthetic set
     #[arg(long, alias = "size", value_name = "N", default_value = RULES, value_parser = parse_positive)]
     #[arg(help_heading = "Synthetic sets")]
     set_count: usize,
@@ -32,38 +32,38 @@ pub(super) struct SetArguments {
     made: MadeArguments,
 }
 
-/// Rules of a set that is made, where nothing else is said.
+/// The default number of rules of a generated set.
 pub(super) const RULES: &str = "10k";
 
-/// What a set that is made is like.
+/// The kind of a generated set.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Synthetic sets")]
 pub(super) struct MadeArguments {
-    /// acl (access list), fw (firewall) and ipc (in between) are after the manner of ClassBench. classes has
-    /// so many rules in so many classes, as the sets of the GSwitch paper
+    /// acl (access list), fw (firewall) and ipc (between both) follow ClassBench. classes has a given number
+    /// of rules in a given number of classes, like the sets of the GSwitch paper
     #[arg(long, value_name = "KIND", default_value = "acl", value_parser = kind_parser())]
     set: Made,
 
-    /// Classes, of --set classes: 64, or as many as rules
+    /// Number of classes with --set classes: 64, or the number of rules if there are fewer
     #[arg(long, value_name = "C", value_parser = parse_positive)]
     classes: Option<usize>,
 
-    /// Classes of --set classes that share the rules evenly. Each other class has one rule. The default is
-    /// all of them
+    /// Number of classes with --set classes that share the rules evenly. Every other class has one rule. The
+    /// default is all classes
     #[arg(long, value_name = "F", value_parser = parse_positive)]
     full: Option<usize>,
 
-    /// Classes of --set classes that a tuple of the trace matches. The default is 1
+    /// Number of classes with --set classes that a tuple of the trace matches. The default is 1
     #[arg(long, value_name = "C_m", value_parser = parse_positive)]
     matching: Option<usize>,
 }
 
-/// A kind of set that is made.
+/// A kind of generated set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Made {
-    /// A set made after the manner of ClassBench.
+    /// A set in the style of ClassBench.
     Like(Kind),
-    /// The paper's.
+    /// A set of the GSwitch paper.
     Classes,
 }
 
@@ -83,14 +83,14 @@ fn kind_parser() -> impl TypedValueParser<Value = Made> {
         .map(|name| name.parse().map_or(Made::Classes, Made::Like))
 }
 
-/// Rules, and what makes a trace of them that the rules don't say.
+/// Rules, and the data that a generated trace needs beside them.
 pub(super) struct Set<T: RuleTuple> {
     pub(super) file: RuleFile<T>,
     pub(super) synthetic: Option<Synthetic<T>>,
 }
 
 impl SetArguments {
-    /// Takes the file that was asked for into memory, if one was.
+    /// Reads the given file into memory, if there is one.
     pub(super) fn open(&self, read: &ReadArguments) -> Result<Origin<'_>> {
         match &self.rules {
             Some(rules) => read.open(rules).map(Origin::Read),
@@ -102,15 +102,15 @@ impl SetArguments {
     }
 }
 
-/// Where rules come from, before their tuple is known to the compiler.
+/// The origin of rules, before their tuple is known to the compiler.
 pub(super) enum Origin<'a> {
     Read(Raw),
-    /// So many rules.
+    /// A generated set with this number of rules.
     Made(&'a MadeArguments, usize, TupleName),
 }
 
 impl Origin<'_> {
-    /// The fields that its rules look at.
+    /// The tuple of the rules.
     pub(super) fn tuple(&self) -> TupleName {
         match self {
             Self::Read(raw) => raw.tuple(),
@@ -118,7 +118,7 @@ impl Origin<'_> {
         }
     }
 
-    /// The rules, and says what they are.
+    /// Loads the rules, and prints a description.
     pub(super) fn load<T: RuleTuple>(&self, read: &ReadArguments, seed: u64) -> Result<Set<T>> {
         match self {
             Self::Read(raw) => Ok(Set { file: raw.load(read)?, synthetic: None }),
@@ -140,7 +140,7 @@ impl Origin<'_> {
 }
 
 impl MadeArguments {
-    /// The tuple that was asked for, or the one that such sets are of by rights.
+    /// The given tuple, or the usual tuple of such sets.
     pub(super) fn tuple(&self, wanted: Option<TupleName>) -> TupleName {
         let usual = match self.set {
             Made::Like(_) => TupleName::Ipv4,
@@ -149,7 +149,7 @@ impl MadeArguments {
         wanted.unwrap_or(usual)
     }
 
-    /// A set of so many rules.
+    /// Generates a set of `size` rules.
     pub(super) fn make<T: RuleTuple>(&self, size: usize, seed: u64) -> Result<Set<T>> {
         check_room::<Rule<T>>(size, "rules")?;
         let mut file = RuleFile::default();

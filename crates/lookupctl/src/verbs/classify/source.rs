@@ -1,4 +1,4 @@
-//! Options that say how to read a set of rules and how much of it to take, and the reading.
+//! Options for reading a set of rules, and the reading.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -24,46 +24,46 @@ use super::tuple;
 use crate::number::counted;
 use crate::source::MemoryArgument;
 
-/// How rules are read.
+/// Options for reading rules.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct ReadArguments {
-    /// Format of the rules; recognised by content where none is given
+    /// Format of the rules. By default recognised by content
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<RuleFormat>,
 
-    /// Fields that the rules look at: ipv4 and ipv6 are 5-tuples, openflow has 12. The default is what the
-    /// content says. A set that is made has ipv4 by default, one of --set classes openflow
+    /// Fields that the rules test: ipv4 and ipv6 are 5-tuples, openflow has 12 fields. By default recognised
+    /// by content. A synthetic set has ipv4 by default, with --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     pub(super) tuple: Option<TupleName>,
 
-    /// A fact about the packets that their header fields don't hold, such as ct=new (each begins a
-    /// connection) or in=eth0 (each comes in \
-    /// by that interface): rules that ask for it are read as they are for such packets; several times for
-    /// several facts
+    /// Fact about all packets that header fields don't hold, such as ct=new (every packet begins a
+    /// connection) or in=eth0 (every packet comes in by that interface). It decides rules that test the fact.
+    /// Repeat the option for several facts
     #[arg(long, value_name = "KEY=VALUE")]
     assume: Vec<Assumption>,
 
-    /// Chain to read, of iptables-save (the default is INPUT) or of nft (needed where several have a hook)
+    /// Chain to read from iptables-save (the default is INPUT) or from nft (needed if several chains have a
+    /// hook)
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
 
-    /// Table to read, of iptables-save (the default is filter) or of nft (needed where several have such a
-    /// chain)
+    /// Table to read from iptables-save (the default is filter) or from nft (needed if several tables have
+    /// such a chain)
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
 
-    /// Sets that rules of iptables-save name, as ipset save writes them
+    /// Sets that rules of iptables-save name, in the format of ipset save
     #[arg(long, value_name = "FILE")]
     pub(super) ipset: Option<OsString>,
 
-    /// Table to read, of ovs-ofctl dump-flows (the default is 0)
+    /// Table to read from ovs-ofctl dump-flows (the default is 0)
     #[arg(long, value_name = "N")]
     flow_table: Option<u8>,
 
-    /// Leave out rules that can't be decided by header fields, and lines that are wrong, where the file would
-    /// else be refused; what is \
-    /// left out is told, and so is each answer that it could change
+    /// Leave out rules that header fields can't decide, and wrong lines. By default a file with such rules or
+    /// lines is refused. The output lists the rules that were left out, and marks each answer that they could
+    /// change
     #[arg(long)]
     lenient: bool,
 }
@@ -90,9 +90,9 @@ pub(super) struct Loaded<T: RuleTuple> {
 }
 
 impl ReadArguments {
-    /// Takes a file into memory, and finds out which fields its rules look at.
+    /// Reads a file into memory, and recognises the tuple of its rules.
     pub(super) fn open(&self, from: &OsStr) -> Result<Raw> {
-        /// Bytes by which that is found out.
+        /// The number of bytes by which the tuple is recognised.
         const START: usize = 1 << 16;
         let name = Source::from_arg(from).to_string();
         let mut bytes = Vec::new();
@@ -102,7 +102,7 @@ impl ReadArguments {
         };
         read.with_context(|| name.clone())?;
         if Image::is_start(&bytes) {
-            bail!("{name}: a compiled image, and no file of rules");
+            bail!("{name}: a compiled image, not a file of rules");
         }
         let tuple = match self.tuple {
             Some(tuple) => tuple,
@@ -114,7 +114,7 @@ impl ReadArguments {
         Ok(Raw { name, bytes, tuple })
     }
 
-    /// Refuses options about the reading of rules where none are read: of an image, or of a set that is made.
+    /// Refuses options for reading rules if an image or a generated set is used.
     pub(super) fn refuse_beside(&self, what: &str) -> Result<()> {
         let given = [
             ("assume", !self.assume.is_empty()),
@@ -124,12 +124,12 @@ impl ReadArguments {
             ("flow-table", self.flow_table.is_some()),
         ];
         match given.iter().find(|(_, is_given)| *is_given) {
-            Some((name, _)) => bail!("--{name} is for rules that are read, and not for {what}"),
+            Some((name, _)) => bail!("--{name} is for rules from a file, not for {what}"),
             None => Ok(()),
         }
     }
 
-    /// Refuses options that rules of a format have no use for.
+    /// Refuses options that the format of the rules does not use.
     fn refuse_in(&self, name: &str, format: RuleFormat) -> Result<()> {
         let has_chains = matches!(format, RuleFormat::Iptables | RuleFormat::Nft);
         let given = [
@@ -139,18 +139,18 @@ impl ReadArguments {
             ("flow-table", self.flow_table.is_some(), format == RuleFormat::Ovs),
         ];
         match given.iter().find(|(_, is_given, is_of_use)| *is_given && !is_of_use) {
-            Some((option, ..)) => bail!("{name}: --{option} means nothing to rules of the format {format}"),
+            Some((option, ..)) => bail!("{name}: --{option} does not apply to rules in the format {format}"),
             None => Ok(()),
         }
     }
 
-    /// Reads what lies beside rules: the format asked for is that of the rules.
+    /// Options for reading data beside rules: the given format is the rules' format.
     pub(super) fn beside(&self) -> ReadOptions {
         ReadOptions { lenient: self.lenient, ..ReadOptions::default() }
     }
 
-    /// Reads updates of a set, each about a number: a rule that comes after all others has the number that it
-    /// gets the first time, so that applying all of them again leads to the same set.
+    /// Reads updates of a set, each for a number. A rule that comes after all others keeps the number that it
+    /// gets the first time, so that applying all updates again gives the same set.
     pub(super) fn updates<T: RuleTuple>(
         &self,
         from: &OsStr,
@@ -165,7 +165,7 @@ impl ReadArguments {
         for update in &mut updates {
             match update {
                 RuleUpdate::Insert(rule) => {
-                    last = last.checked_add(1).context("all numbers of rules are spent")?;
+                    last = last.checked_add(1).context("all rule numbers are used up")?;
                     *update = RuleUpdate::Set(last, rule.clone());
                 }
                 RuleUpdate::Set(number, _) => last = last.max(*number),
@@ -185,7 +185,7 @@ impl ReadArguments {
     }
 }
 
-/// The numbers by which updates of a set, each about a number, take out rules that are not there then.
+/// The numbers of updates that remove a rule which is not in the set at that time.
 fn absent<T: RuleTuple>(rules: &RuleSet<T>, updates: &[RuleUpdate<T>]) -> Vec<u32> {
     let mut is_there = HashMap::new();
     let mut absent = Vec::new();
@@ -207,12 +207,12 @@ fn absent<T: RuleTuple>(rules: &RuleSet<T>, updates: &[RuleUpdate<T>]) -> Vec<u3
 }
 
 impl Raw {
-    /// The fields that its rules look at.
+    /// The tuple of the rules.
     pub(super) fn tuple(&self) -> TupleName {
         self.tuple
     }
 
-    /// Reads the rules, of which there has to be one.
+    /// Reads the rules. Fails if there are none.
     pub(super) fn parse<T: RuleTuple>(&self, read: &ReadArguments) -> Result<Loaded<T>> {
         let began = Instant::now();
         let options = ReadOptions {
@@ -237,8 +237,8 @@ impl Raw {
         Ok(Loaded { file, report, seconds: began.elapsed().as_secs_f64() })
     }
 
-    /// Reads the rules, and says their number and what was left out. Refused if anything was left out, unless
-    /// it is to be lenient.
+    /// Reads the rules, and prints their number and the rules that were left out. Fails if any were left out,
+    /// unless --lenient is given.
     pub(super) fn load<T: RuleTuple>(&self, read: &ReadArguments) -> Result<RuleFile<T>> {
         let loaded = self.parse(read)?;
         if !read.lenient && !loaded.is_whole() {
@@ -269,7 +269,7 @@ impl ReadArguments {
     }
 }
 
-/// Options that would decide rules that were left out; `None` where there are none.
+/// Options that would decide rules that were left out. `None` if there are none.
 fn helps(report: &RuleReport) -> Option<String> {
     let all = report.would_help.iter().map(|key| format!("--assume {}", key.example()));
     let all: Vec<_> = all.collect();
@@ -277,14 +277,14 @@ fn helps(report: &RuleReport) -> Option<String> {
 }
 
 impl<T: RuleTuple> Loaded<T> {
-    /// Whether nothing was left out that could change an answer.
+    /// Whether no rule was left out that could change an answer.
     pub(super) fn is_whole(&self) -> bool {
         self.report.left_out.is_empty() && self.file.doubts.uncertain.is_empty()
     }
 
-    /// Why a file is refused that isn't whole: the first thing that was left out, and what to do about it.
+    /// The reason why a file that is not whole is refused: the first rules that were left out, and advice.
     fn refusal(&self) -> String {
-        /// Rules that are named.
+        /// The most rules that are named.
         const SHOWN: usize = 3;
         let left_out = &self.report.left_out;
         let all: Vec<_> = left_out.iter().map(ToString::to_string).collect();
@@ -305,7 +305,7 @@ impl<T: RuleTuple> fmt::Display for Loaded<T> {
     }
 }
 
-/// What a compiled set is to be like.
+/// Options for compiling a set.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct BuildArguments {
     #[command(flatten)]
@@ -313,7 +313,7 @@ pub(super) struct BuildArguments {
 }
 
 impl BuildArguments {
-    /// What is asked of a table of which there will be so many copies.
+    /// Build options for a table with this number of copies.
     pub(super) fn options(self, copies: u64, seed: Option<u64>) -> BuildOptions {
         BuildOptions { memory_cap: self.memory.cap(copies), seed, ..BuildOptions::default() }
     }

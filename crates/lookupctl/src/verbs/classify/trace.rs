@@ -1,4 +1,4 @@
-//! Traces of tuples by name: a file, or a kind that is made of a set.
+//! Traces of tuples by name: a file, or a kind that is generated from a set.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -19,27 +19,27 @@ use super::source::ReadArguments;
 use crate::memory::check_room;
 use crate::number::counted;
 
-/// Where the tuples of a replay come from.
+/// The source of the tuples of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Trace {
-    /// Made.
+    /// A generated trace.
     Made(Kind),
-    /// Read.
+    /// A trace file.
     File(OsString),
 }
 
-/// A kind of trace that is made.
+/// A kind of generated trace.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
-    /// Each tuple of a rule at random.
+    /// A tuple of a random rule each time.
     Rules,
-    /// Tuples of rules, each that many times in a row on average.
+    /// Tuples of rules, each repeated this many times in a row on average.
     Flows(f64),
-    /// Anything.
+    /// Random tuples.
     Random,
 }
 
-/// Text that is no kind of trace.
+/// Text that is not a kind of trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct UnknownKind(String);
 
@@ -74,11 +74,11 @@ impl fmt::Display for Kind {
     }
 }
 
-/// `--trace FILE|KIND`: a kind where it is the name of one. A file of that name is `./rules`.
+/// `--trace FILE|KIND`: the name of a kind means the kind. For a file of that name write `./rules`.
 pub(super) fn parser() -> impl TypedValueParser<Value = Trace> {
     OsStringValueParser::new().try_map(|name| match name.to_str().map(str::parse) {
         Some(Ok(kind)) => Ok(Trace::Made(kind)),
-        // Hardly a file.
+        // A file of such a name is unlikely.
         Some(Err(error)) if name.to_string_lossy().starts_with("flows:") => Err::<_, UnknownKind>(error),
         _ => Ok(Trace::File(name)),
     })
@@ -93,20 +93,20 @@ impl fmt::Display for Trace {
     }
 }
 
-/// What a trace is like besides.
+/// The order of a trace.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct OrderArguments {
     /// Shuffle the trace, so that packets of a flow no longer follow each other
     #[arg(long)]
     pub(super) shuffle: bool,
 
-    /// Seed of all that is made or shuffled
+    /// Seed of all generated or shuffled data
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
 }
 
 impl Kind {
-    /// So many tuples. Those of the rules of the paper's sets match as many classes as was asked for.
+    /// Generates `count` tuples. Tuples of the paper's sets match as many classes as --matching says.
     pub(super) fn make<T: RuleTuple>(self, set: &Set<T>, count: usize, seed: u64) -> Result<Vec<T>> {
         check_room::<T>(count, "tuples")?;
         let rules = &set.file.rules;
@@ -120,7 +120,7 @@ impl Kind {
 }
 
 impl OrderArguments {
-    /// The tuples of a trace, at least one, in their order; says what they are.
+    /// The tuples of a trace, at least one, in their order. Prints a description.
     pub(super) fn trace<T: RuleTuple>(
         &self,
         trace: &Trace,

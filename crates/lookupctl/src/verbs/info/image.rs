@@ -1,4 +1,4 @@
-//! `info` of an image: whose it is, and what is in it.
+//! `info` of an image: its engine and its content.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::number::{Bytes, counted, counted_u64};
 use crate::output::Output;
 use crate::section::{Section, sections};
 
-/// What an image is.
+/// The description of an image.
 #[derive(Debug, Serialize)]
 pub(in crate::verbs) struct ImageReport {
     image: String,
@@ -31,21 +31,21 @@ pub(in crate::verbs) struct ImageReport {
     family: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tuple: Option<&'static str>,
-    /// Prefixes, names or rules that are compiled.
+    /// The number of compiled prefixes, names or rules.
     entries: u64,
-    /// What they lead to: next hops, results or actions.
+    /// The number of next hops, results or actions.
     results: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     aggregated: Option<bool>,
     file_bytes: u64,
-    /// Bytes of the compiled table alone, where it was checked.
+    /// Bytes of the compiled table alone, if it was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
     sections: Vec<Section>,
 }
 
 impl ImageReport {
-    /// The report of an image file, whose table of addresses or names is checked as a lookup checks it.
+    /// Describes an image file. A table of addresses or names is checked like for a lookup.
     pub(in crate::verbs) fn of(from: &OsStr) -> Result<Self> {
         let path = Path::new(from);
         match ImageFile::open(path) {
@@ -78,7 +78,7 @@ impl ImageReport {
         Ok(Self { tuple: Some(file.tuple().as_str()), ..report })
     }
 
-    /// What all have in common.
+    /// Fills the fields that all images have.
     fn new(path: &Path, holds: &'static str, engine: &'static str, results: usize) -> Result<Self> {
         let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
         Ok(Self {
@@ -97,7 +97,7 @@ impl ImageReport {
         })
     }
 
-    /// Shows it to scripts or to people, who get the sections too.
+    /// Prints JSON, or text with the sections.
     pub(in crate::verbs) fn show(&self, json: bool, output: &mut Output) -> Result<()> {
         if json {
             return output.json(self);

@@ -25,23 +25,23 @@ use crate::source::{ReadArguments, TableArguments};
 use crate::stdin;
 use tables::{Compile, Found, Routes, Tables};
 
-/// Lookups addresses up: the longest prefix that matches each, and its next hop.
+/// Looks up addresses: shows the longest matching prefix of each, and its next hop
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// Addresses, of either family. Read from standard input, one a line, where none are given
+    /// Addresses of both families. By default read from standard input, one on each line
     #[arg(value_name = "ADDRESS")]
     addresses: Vec<IpAddr>,
 
-    /// The table; - is standard input. Several tables are the FIBs of virtual routers, 0, 1 and so on
+    /// The table; - is standard input. Several tables are the FIBs of virtual routers: 0, 1 and so on
     #[arg(long, value_name = "FILE", required_unless_present = "image")]
     fib: Vec<OsString>,
 
-    /// The FIB to look up in, of several
+    /// FIB to look up in, if there are several
     #[arg(long = "in", value_name = "ID", default_value_t = 0, conflicts_with = "image")]
     within: u16,
 
-    /// A compiled table (see build), in place of compiling one
+    /// Compiled table (see build), instead of --fib
     #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "strides"])]
     image: Option<PathBuf>,
 
@@ -49,7 +49,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
-    /// What looks up: the engine on this machine's cores, or its kernel on its GPUs
+    /// Device that looks up: the engine on this machine's cores, or its kernel on GPUs
     #[arg(long, default_value = "cpu")]
     device: On,
 
@@ -57,7 +57,7 @@ pub(crate) struct Options {
     #[arg(long)]
     explain: bool,
 
-    /// One JSON object for each address: {"address","prefix","next_hop"}, null where nothing matches
+    /// One JSON object for each address: {"address","prefix","next_hop"}, null if nothing matches
     #[arg(long)]
     json: bool,
 
@@ -77,10 +77,10 @@ Examples:
   lookupctl lookup --fib fib.txt --device gpu 192.0.2.1
   lookupctl lookup --fib red.txt --fib blue.txt --in 1 192.0.2.1
 
-A table may be a list of prefixes without next hops: each then has the next hop member, and no route says that an address is in none.
-Every answer of the engine is checked against the routes, where they are at hand.
-Of standard input the first line that is no address ends it; with --lenient such lines are told by number, passed over and counted.
-Exit status 1 says that some address matches nothing, or that an answer is wrong; 2 that a line was no address, be the others answered.";
+A table may be a list of prefixes without next hops. Each prefix then has the next hop member, and an address without a route is in no prefix.
+Every answer of the engine is checked against the routes, if they are known.
+The first line of standard input that is not an address ends the lookups. With --lenient such lines are reported by number, passed over and counted.
+Exit status 1 says that an address matches nothing, or that an answer is wrong; 2 says that a line was not an address, even if other lines were answered.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.addresses.is_empty();
@@ -89,7 +89,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
     let within = usize::from(options.within);
     if !options.fib.is_empty() && within >= options.fib.len() {
-        bail!("--in {within}: there are {} FIBs, the first of them 0", options.fib.len());
+        bail!("--in {within}: there are {} FIBs, numbered from 0", options.fib.len());
     }
     if options.fib.len() > 1 {
         several::check_engine(options.engine, options.fib.len())?;
@@ -142,7 +142,7 @@ pub(in crate::verbs) struct StepLine {
     meaning: String,
 }
 
-/// Answers on their way to stdout.
+/// A session that answers addresses on stdout.
 struct Session<'a> {
     tables: Tables<'a>,
     output: Output,
@@ -219,5 +219,5 @@ impl From<Step> for StepLine {
     }
 }
 
-/// No line of addresses is longer.
+/// The most bytes of a line with an address.
 const LONGEST: u64 = 4096;

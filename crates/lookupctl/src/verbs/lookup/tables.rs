@@ -1,4 +1,4 @@
-//! What `lookup` asks: compiled tables of either family, with the routes beside them where these are at hand.
+//! The tables of `lookup`: compiled tables of both families, with the routes beside them if these are known.
 
 use std::cell::OnceCell;
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use crate::engine::Choice;
 use crate::several;
 use crate::tables::{self, cannot_upload};
 
-/// The tables that were read, and the one to look up in.
+/// The tables that were read, and the table to look up in.
 #[derive(Clone, Copy)]
 pub(super) struct Routes<'a> {
     pub(super) fibs: &'a [Fib],
@@ -28,23 +28,23 @@ impl<'a> Routes<'a> {
     }
 }
 
-/// How tables are compiled, and where they are looked up in.
+/// The options for compiling tables, and the device that looks up.
 pub(super) struct Compile {
     pub(super) engine: Choice,
     pub(super) build: BuildOptions,
-    /// The GPUs that look up; without them the CPU does.
+    /// The GPUs that look up. `None` for the CPU.
     pub(super) fleet: Option<Fleet>,
 }
 
-/// What answers, by family. A family's table is made when its first address comes.
+/// The tables that answer, by family. A family's table is compiled when its first address comes.
 pub(super) struct Tables<'a> {
     routes: Option<Routes<'a>>,
-    /// What an image calls its next hops.
+    /// The next hops of an image.
     named: NextHops,
     compile: Compile,
     v4: OnceCell<Box<dyn Answer + 'a>>,
     v6: OnceCell<Box<dyn Answer + 'a>>,
-    /// The image and its family, which is the only one there is then.
+    /// The name of the image and its family, which is then the only family.
     image: Option<(String, Family)>,
 }
 
@@ -67,19 +67,19 @@ impl<'a> Tables<'a> {
         Ok(Self { routes, named, compile, v4, v6, image: only })
     }
 
-    /// What a next hop is called; its number where nothing says.
+    /// The text of a next hop, or its number if there is no text.
     pub(super) fn name(&self, next_hop: NextHop) -> String {
         let known = self.routes.map_or(&self.named, |routes| &routes.fib().next_hops);
         known.text(next_hop).map_or_else(|| next_hop.to_string(), str::to_owned)
     }
 
-    /// Why there is no answer for a family, where there is none.
+    /// The reason why a family gets no answer, if it gets none.
     pub(super) fn refuses(&self, family: Family) -> Option<anyhow::Error> {
         let (name, only) = self.image.as_ref().filter(|image| self.routes.is_none() && image.1 != family)?;
-        Some(anyhow!("{name}: the image is of an {only} table, and the address is {family}"))
+        Some(anyhow!("{name}: the image holds an {only} table, and the address is {family}"))
     }
 
-    /// What answers for a family.
+    /// The table that answers for a family.
     pub(super) fn of(&self, family: Family) -> Result<&dyn Answer> {
         if let Some(why) = self.refuses(family) {
             return Err(why);
@@ -101,7 +101,7 @@ impl<'a> Tables<'a> {
 }
 
 impl Compile {
-    /// Compiles what answers for a family.
+    /// Compiles the table that answers for a family.
     fn table<'a, A: Addresses>(&self, routes: Routes<'a>) -> Result<Box<dyn Answer + 'a>> {
         let rib = A::rib(routes.fib());
         if routes.fibs.len() > 1 {
@@ -129,17 +129,17 @@ fn adopt<'a, A: Addresses>(
 
 /// A table of either family.
 pub(super) trait Answer {
-    /// What an address leads to.
+    /// Looks an address up.
     fn answer(&self, address: IpAddr) -> Result<Found>;
-    /// The steps of its lookup.
+    /// The steps of a lookup.
     fn explain(&self, address: IpAddr) -> Result<Vec<Step>>;
 }
 
-/// What is known of an address.
+/// The answer for an address.
 pub(super) struct Found {
     pub(super) prefix: Option<String>,
     pub(super) next_hop: NextHop,
-    /// Where engine and routes contradict each other.
+    /// A message if the engine and the routes differ.
     pub(super) wrong: Option<String>,
 }
 
@@ -147,7 +147,7 @@ struct Answers<'a, A: Addresses> {
     rib: Option<&'a Rib<A>>,
     engine: EngineName,
     table: Box<dyn AnyTable<A>>,
-    /// The table on GPUs, if these look up.
+    /// The table on GPUs, if they look up.
     remote: Option<Remote<A>>,
 }
 
@@ -158,7 +158,7 @@ impl<'a, A: Addresses> Answers<'a, A> {
         table: Box<dyn AnyTable<A>>,
         fleet: Option<&Fleet>,
     ) -> Result<Self> {
-        // Whole addresses do for any table.
+        // Whole addresses suit any table.
         let remote = fleet.map(|fleet| table.upload(fleet, A::BITS)).transpose();
         Ok(Self { rib, engine, table, remote: remote.with_context(|| cannot_upload(engine))? })
     }
@@ -207,7 +207,7 @@ impl<A: Address> Answer for AnswersWithin<'_, A> {
 }
 
 impl Found {
-    /// What an engine found, held against the routes.
+    /// Compares an engine's answer with the routes.
     fn checked<A: Address>(rib: &Rib<A>, address: A, next_hop: NextHop, engine: &str) -> Self {
         let matched = rib.longest_match(address);
         let right = matched.map_or(NextHop::NONE, |(_, next_hop)| next_hop);

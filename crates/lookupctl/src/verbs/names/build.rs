@@ -1,4 +1,4 @@
-//! `names build`: a table compiled to an image file.
+//! `names build`: compiles a table to an image file.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::made::{Entries, ImageReport};
 use crate::number::{Grouped, counted};
 use crate::tables;
 
-/// Compiles a table of names to an image file, which lookup and replay take with --image and start at once.
+/// Compiles a table of names to an image file. lookup and replay open it with --image, without compiling
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -26,7 +26,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     table: OsString,
 
-    /// File that the image goes to. One that is there is replaced, whole or not at all
+    /// Output file. An existing file is replaced completely or not at all
     #[arg(short, long, value_name = "IMG")]
     output: PathBuf,
 
@@ -34,8 +34,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<NameDomain>())]
     engine: Choice,
 
-    /// Seed of engines that hash, for images that are equal byte for byte. The default is a random one, which
-    /// nobody who chooses names can know
+    /// Seed of engines that hash, for images that are equal byte for byte. The default is random, so that
+    /// nobody who chooses names can know it
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
@@ -57,7 +57,7 @@ Examples:
   lookupctl names lookup --image names.img /com/parc/www
   lookupctl names replay --image names.img --trace requests.txt
 
-An image holds the compiled table, what its results are called, and its names, all of them with --aggregate, too: lookup and replay \
+An image holds the compiled table, the texts of its results, and all its names, also with --aggregate: lookup and replay \
 need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
@@ -79,11 +79,11 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// What was compiled.
+/// The names that were compiled.
 #[derive(Debug, Serialize)]
 struct Names {
     names: usize,
-    /// How many of them are compiled, where not all are.
+    /// The number of compiled names, if some are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     compiled: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The engines that a verb goes through for a table of names.
+//! The engines of a verb for a table of names.
 
 use anyhow::Result;
 use wirespeed::engine::EngineName;
@@ -7,11 +7,11 @@ use wirespeed_namelookup::NameDomain;
 
 use crate::engine::Selection;
 
-/// Components from which on engines of one array that is to be full take too long to be built where nobody
-/// asked for them: of 25,000, `ata` and `ata-2` took over a minute.
+/// The number of components above which engines of one full array take too long to build, unless the user
+/// names them: with 25,000 components `ata` and `ata-2` took over a minute.
 const LARGE: usize = 15_000;
 
-/// The engines for a table. Says which of several are left out.
+/// The engines for a table. Prints the engines that are left out of a selection.
 pub(super) fn engines(selection: Selection, names: &NameRib) -> Result<Vec<EngineName>> {
     let mut engines = selection.engines::<NameDomain>(names)?;
     if engines.len() > 1 && names.node_count() > LARGE {

@@ -1,4 +1,4 @@
-//! `names gen`: seeded synthetic tables, traces and updates of names.
+//! `names gen`: generates synthetic tables, traces and updates of names from a seed.
 
 use std::ffi::OsString;
 
@@ -16,7 +16,7 @@ use crate::number::{parse_count, parse_positive};
 use crate::stdin;
 use crate::verbs::generate::Common;
 
-/// Makes synthetic tables, traces and updates of names; equal options make equal data, always and everywhere.
+/// Generates synthetic tables, traces and updates of names; equal options give equal data on every machine
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, subcommand_required = true)]
 pub(super) struct Options {
@@ -38,18 +38,18 @@ Examples:
   lookupctl names gen trace --table table.txt --load heavy --paths urls.txt -o heavy.txt
   lookupctl names gen updates --table table.txt --count 100k > updates.txt";
 
-/// A table whose names look like real domains: lengths, depths, characters, and how they share their parents.
+/// A table whose names look like real domains: lengths, depths, characters, and shared parents
 #[derive(Debug, Args)]
 struct NamesOptions {
     /// Number of names
     #[arg(long, alias = "names", value_name = "N", default_value = "1M", value_parser = parse_positive)]
     count: usize,
 
-    /// Number of results; 0 gives each name one of its own, and lines without a second column
+    /// Number of results. With 0 each name has a result of its own, and lines have no second column
     #[arg(long, value_name = "N", default_value_t = RESULTS.into(), value_parser = parse_count)]
     results: u64,
 
-    /// A table to begin with; - is standard input. Made names are added until there are so many
+    /// Table to start with; - is standard input. Generated names are added up to --count
     #[arg(long, value_name = "FILE")]
     table: Option<OsString>,
 
@@ -59,11 +59,10 @@ struct NamesOptions {
     common: Common,
 }
 
-/// Names to look up in a table.
+/// Names to look up in a table
 #[derive(Debug, Args)]
 struct TraceOptions {
-    /// Which of the table's names: average (each as likely as any), heavy (the longest tenth), zipf:SKEW (by
-    /// popularity)
+    /// Names to draw: average (all equally likely), heavy (the longest tenth), zipf:SKEW (by popularity)
     #[arg(long, value_name = "LOAD", default_value = "average")]
     load: Load,
 
@@ -78,19 +77,19 @@ struct TraceOptions {
     #[command(flatten)]
     read: ReadArguments,
 
-    /// Where it goes; by default standard output
+    /// Output file. The default is standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<std::path::PathBuf>,
 }
 
-/// Updates of a table: names that come, go, come back and get other results, drawn evenly.
+/// Updates of a table: equal shares of new names, removed names, names that come back, and changed results
 #[derive(Debug, Args)]
 struct UpdatesOptions {
     /// Number of updates
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive)]
     count: usize,
 
-    /// Updates a second, for the times; by default without times
+    /// Updates a second, for the times. By default there are no times
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     rate: Option<usize>,
 

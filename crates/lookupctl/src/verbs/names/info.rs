@@ -1,4 +1,4 @@
-//! `names info`: what is in a table of names, and what each engine makes of it.
+//! `names info`: shows the content of a table of names, and the table that each engine compiles.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -23,8 +23,8 @@ use crate::skipped::Skipped;
 use crate::source::is_image;
 use crate::verbs::info::image::ImageReport;
 
-/// Tells what is in a table of names: counts, depths, lengths, results, states, and memory and build time of
-/// engines.
+/// Shows the content of a table of names: counts, depths, lengths, results, states, and memory and build time
+/// of engines
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -32,11 +32,11 @@ pub(super) struct Options {
     #[arg(value_name = "TABLE")]
     table: OsString,
 
-    /// An engine to build, all that are of use, or every one
+    /// Engine to build: a name, all (without those of papers), or every
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<NameDomain>())]
     engine: Selection,
 
-    /// Tell the sections of each engine's table, too, its arrays and the shape that it took
+    /// Show the sections, arrays and shape of each engine's table, too
     #[arg(long)]
     sections: bool,
 
@@ -59,9 +59,9 @@ Examples:
   lookupctl names info fib.txt --json | jq '.engines[] | {engine, bytes_per_name, stt_ratio}'
 
 States and transitions are those of the machine that takes so many bytes a step (MATA paper, section 2). Its table with 256 elements of \
-4 bytes a state (STT), a byte a step, is what the sizes of all engines are held against (section 6.1).
-With --aggregate it is told how many entries each of the paper's two rules (section 2.1) holds for and how many they save, and machines \
-and engines are of the names that are left; sizes a name count all of them.";
+4 bytes a state (STT), for one byte a step, is the size that all engines are compared with (section 6.1).
+With --aggregate info also shows the number of entries that each of the paper's two rules (section 2.1) applies to and saves. Machines \
+and engines are those of the names that are left; sizes per name count all names.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let mut output = Output::new();
@@ -96,7 +96,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         });
         drop(busy);
         if !options.json {
-            // Some take long: each is told as soon as it is known.
+            // Some builds take long, so each engine is printed when it is done.
             engine.print(options.sections, &mut output)?;
             output.flush()?;
         }
@@ -109,7 +109,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// All about a table.
+/// The report of a table.
 #[derive(Debug, Serialize)]
 struct Report {
     file: String,
@@ -117,14 +117,14 @@ struct Report {
     records: u64,
     skipped: Vec<Skipped>,
     entries: usize,
-    /// Distinct prefixes of all entries but the root.
+    /// Distinct prefixes of all entries, without the root.
     components: usize,
     results: usize,
     mean_length: f64,
     longest: usize,
-    /// Entries by number of components, from 0; all beyond the last in it.
+    /// Entries by number of components, from 0. The last element counts all deeper entries, too.
     by_depth: Vec<u64>,
-    /// Entries that others lie beneath.
+    /// Entries with other entries beneath them.
     with_entries_beneath: u64,
     names_bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -133,12 +133,12 @@ struct Report {
     engines: Vec<EngineReport<OfNames>>,
 }
 
-/// What the paper's rules of aggregation come to.
+/// The effect of the paper's rules of aggregation.
 #[derive(Debug, Serialize)]
 struct Aggregation {
-    /// Entries that rule 1 holds for: another is a prefix of theirs.
+    /// Entries that rule 1 applies to: they have another entry as a prefix.
     beneath: usize,
-    /// Entries of these that rule 2 holds for, too: the nearest such has their result.
+    /// Entries of these that rule 2 applies to, too: the nearest entry above has the same result.
     saved: usize,
     left: usize,
 }
@@ -149,7 +149,7 @@ impl From<Savings> for Aggregation {
     }
 }
 
-/// The state machine for so many bytes a step.
+/// The state machine for a number of bytes a step.
 #[derive(Debug, Serialize)]
 struct Machine {
     stride: usize,
@@ -160,17 +160,17 @@ struct Machine {
     single: u64,
     /// The most transitions of a state.
     widest: u64,
-    /// What a two-dimensional table of it takes.
+    /// Bytes of its two-dimensional table.
     #[serde(skip_serializing_if = "Option::is_none")]
     stt_bytes: Option<u64>,
 }
 
-/// What else there is to tell of a table of names.
+/// Further facts about a table of names.
 #[derive(Debug, Serialize)]
 struct OfNames {
-    /// How many times smaller it is than the two-dimensional table.
+    /// The factor by which it is smaller than the two-dimensional table.
     stt_ratio: Option<f64>,
-    /// The arrays that transitions lie in.
+    /// The arrays that hold transitions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     arrays: Vec<Array>,
 }
@@ -194,11 +194,11 @@ struct Array {
     load: f64,
 }
 
-/// Depths that are told apart.
+/// The number of depths that are reported singly.
 const DEPTHS: usize = 16;
 
 impl Report {
-    /// All but the engines, of which these names are compiled, and aggregation.
+    /// The report without the engines, for these compiled names.
     fn of(loaded: &Loaded, compiled: &NameRib) -> Self {
         let Loaded { fib, report: read, .. } = loaded;
         let names = &fib.names;
@@ -267,7 +267,7 @@ impl Report {
     }
 }
 
-/// Gives every entry's depth, length and node.
+/// Calls `give` with every entry's depth, length and node.
 fn each(names: &NameRib, mut give: impl FnMut(usize, usize, wirespeed_namelookup::Node<'_>)) {
     let mut stack = vec![(names.root(), 0, 0)];
     while let Some((node, depth, length)) = stack.pop() {
@@ -279,7 +279,7 @@ fn each(names: &NameRib, mut give: impl FnMut(usize, usize, wirespeed_namelookup
 }
 
 impl Machine {
-    /// `None` where it has more transitions than there are numbers for.
+    /// Makes the machine. `None` if it has too many transitions to number.
     fn of(names: &NameRib, stride: usize) -> Option<Self> {
         let machine = Fsm::of(names, Stride::new(u8::try_from(stride).ok()?)?).ok()?;
         let census = machine.census();

@@ -27,12 +27,12 @@ use crate::output::Output;
 use crate::tables;
 use crate::verbs::lookup::{StepLine, print_steps};
 
-/// Lookups names up: the longest prefix that matches each, and its result.
+/// Looks up names: shows the longest matching prefix of each, and its result
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// Names, domains or URLs, each recognised by its form. Read from standard input, one a line, where none
-    /// are given
+    /// Names, domains or URLs, each recognised by its form. By default read from standard input, one on each
+    /// line
     #[arg(value_name = "NAME", value_parser = OsStringValueParser::new().map(OsString::into_encoded_bytes))]
     names: Vec<Vec<u8>>,
 
@@ -40,12 +40,12 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", required_unless_present = "image")]
     table: Option<OsString>,
 
-    /// A compiled table (see build), in place of compiling one
+    /// Compiled table (see build), instead of --table
     #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate"])]
     image: Option<PathBuf>,
 
-    /// How the names to look up are written; by default each is recognised by itself: /com/parc,
-    /// ndn:/com/parc, www.parc.com or www.parc.com/a
+    /// Form of the names to look up. By default each name is recognised singly: /com/parc, ndn:/com/parc,
+    /// www.parc.com or www.parc.com/a
     #[arg(long = "as", value_name = "FORMAT", value_parser = format_parser())]
     form: Option<NameFormat>,
 
@@ -53,7 +53,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<NameDomain>())]
     engine: Choice,
 
-    /// What looks up: the engine on this machine's cores, or its kernel on GPUs
+    /// Device that looks up: the engine on this machine's cores, or its kernel on GPUs
     #[arg(long, default_value = "cpu")]
     device: On,
 
@@ -61,8 +61,7 @@ pub(super) struct Options {
     #[arg(long)]
     explain: bool,
 
-    /// One JSON object for each name: {"name","prefix","result"}, prefix and result null where nothing
-    /// matches
+    /// One JSON object for each name: {"name","prefix","result"}, prefix and result null if nothing matches
     #[arg(long)]
     json: bool,
 
@@ -81,12 +80,12 @@ Examples:
   lookupctl names lookup --image names.img --as domains < hosts
   lookupctl names lookup --table fib.txt --device gpu /com/parc/www
 
-Every answer of the engine is checked against the table, where that is at hand. The prefix that is told is the table's longest, of an \
+Every answer of the engine is checked against the table, if it is known. The prefix in the output is the longest of the table, also for an \
 aggregated table, too.
-Domains are asked for in any script, as tables have them: www.münchen.de and www.xn--mnchen-3ya.de are one name (UTS 46), and so are \
-upper and lower case. An entry *.example.com, or .example.com, matches example.com itself and all beneath it.
-Of standard input the first line that is no name ends it; with --lenient such lines are told by number, passed over and counted.
-Exit status 1 says that some name matches nothing, or that an answer is wrong; 2 that a line was no name, be the others answered.";
+Domains can be in any script, in queries and in tables: www.münchen.de and www.xn--mnchen-3ya.de are one name (UTS 46), and so are \
+upper and lower case. An entry *.example.com, or .example.com, matches example.com itself and all names beneath it.
+The first line of standard input that is not a name ends the lookups. With --lenient such lines are reported by number, passed over and counted.
+Exit status 1 says that a name matches nothing, or that an answer is wrong; 2 says that a line was not a name, even if other lines were answered.";
 
 pub(super) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.names.is_empty();
@@ -100,7 +99,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
             let image = NameImageFile::open(&path)?;
             let (rib, labels) = match fib {
                 Some(NameFib { names, labels }) => (Some(names), labels),
-                // What an aggregated table knows of matches are lengths of names that were left.
+                // An aggregated table gives the match lengths of the names that are left.
                 None if image.is_aggregated() => (image.names()?, image.labels()?),
                 None => (None, image.labels()?),
             };
@@ -149,7 +148,7 @@ struct Compiled {
     table: Box<dyn AnyTable<NameDomain>>,
     engine: EngineName,
     is_aggregated: bool,
-    /// The table on GPUs, where these are to look up.
+    /// The table on GPUs, if they look up.
     offload: Option<Offload>,
 }
 
@@ -178,7 +177,7 @@ impl Compiled {
 #[derive(Serialize)]
 struct Line<'a> {
     name: String,
-    /// The name as it was asked for, where that is another form of it.
+    /// The name as it was given, if that is another form.
     #[serde(skip_serializing_if = "Option::is_none")]
     asked: Option<&'a str>,
     prefix: Option<String>,
@@ -187,12 +186,12 @@ struct Line<'a> {
     steps: Option<Vec<StepLine>>,
 }
 
-/// Answers on their way to stdout.
+/// A session that answers names on stdout.
 struct Session {
     table: Compiled,
-    /// The names, where they are at hand.
+    /// The names, if they are known.
     rib: Option<NameRib>,
-    /// The names and those that are compiled, where not all are.
+    /// All names and the compiled names, if some are left out.
     aggregated: Option<Aggregated>,
     labels: Labels,
     form: Option<NameFormat>,
@@ -217,7 +216,8 @@ impl Session {
 
     fn answer(&mut self, word: &[u8], name: &Name) -> Result<()> {
         let found = self.table.lookup(name);
-        // What is right of an aggregated table is the full one's result, by a name that was left.
+        // The right answer of an aggregated table is the full table's result, with the length of a name that
+        // is left.
         let right = self.rib.as_ref().map(|rib| rib.lookup(name));
         let compiled = self.aggregated.as_ref().map(|both| both.reduced().lookup(name));
         let wrong = right.zip(compiled.or(right)).and_then(|(right, compiled)| {
@@ -229,7 +229,7 @@ impl Session {
         if !found.is_some() || wrong.is_some() {
             self.outcome = Outcome::Differs;
         }
-        // A wrong length may be over the name's.
+        // A wrong length may be larger than the name's.
         let prefix = if wrong.is_some() { None } else { right.unwrap_or(found).prefix(name) };
         let result = found.is_some().then(|| {
             let label = self.labels.label(found.result);
@@ -252,11 +252,11 @@ impl Session {
         Ok(())
     }
 
-    /// The name of a word.
+    /// Parses the name of a word.
     fn parse(&self, word: &[u8]) -> Result<NameBuf> {
         let shown = || format!("\"{}\"", String::from_utf8_lossy(&word[..word.len().min(60)]).escape_debug());
         if self.form.is_none() {
-            // An address alone is asked for as the host of a URL: no domain is one.
+            // An address alone is looked up as the host of a URL, because no domain is an address.
             match std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()) {
                 Some(IpAddr::V4(_)) => return Ok(NameFormat::Urls.parse(word)?),
                 Some(IpAddr::V6(_)) => return Ok(NameFormat::Urls.parse(&[b"[", word, b"]"].concat())?),
@@ -284,7 +284,7 @@ impl Session {
     }
 }
 
-/// No line with a name is longer: the longest name, and an end of line.
+/// The most bytes of a line with a name: the longest name, and an end of line.
 const LONGEST: u64 = Name::MAX_LEN as u64 + 2;
 
 #[cfg(test)]

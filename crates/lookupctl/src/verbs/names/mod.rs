@@ -1,4 +1,4 @@
-//! `names`: the same verbs for tables of names.
+//! `names`: the verbs for tables of names.
 
 mod build;
 mod engines;
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     verb: Verb,
 }
 
-/// What to do.
+/// The verb to run.
 #[derive(Debug, Subcommand)]
 enum Verb {
     Info(info::Options),
@@ -38,17 +38,17 @@ const EXAMPLES: &str = "\
 Examples:
   lookupctl names replay                       the main job on a synthetic table
   lookupctl names replay --table fib.txt --trace requests.txt --updates up.txt
-  lookupctl names info domains.txt.zst         what is in a table
+  lookupctl names info domains.txt.zst         the content of a table
   lookupctl names lookup --table fib.txt /com/parc/www http://www.parc.com/a
   lookupctl names verify --table fib.txt       engines on every name
   lookupctl names build --table fib.txt -o names.img
   lookupctl names replay --help                options and examples of a verb
 
-A table is a file of names, one a line, each with a result after it or none of them: /com/parc/www core-7, \
-www.parc.com 192.0.2.1, http://www.parc.com/a 3 or ndn:/com/parc/54=%03 3. The form is recognised by content, and what is \
-compressed with gzip, bzip2 or zstd is too; - is standard input.
-Domains have one form on both sides, in tables and in what is looked up: lower case, and those in other scripts as ASCII (UTS 46), \
-so that MÜNCHEN.de and xn--mnchen-3ya.de are one. *.example.com and .example.com are example.com itself and all beneath it. Names that \
+A table is a file with one name on each line. Either all lines have a result after the name, or none: /com/parc/www core-7, \
+www.parc.com 192.0.2.1, http://www.parc.com/a 3 or ndn:/com/parc/54=%03 3. The form is recognised by content, plain or \
+compressed with gzip, bzip2 or zstd; - is standard input.
+Domains have one form in tables and in queries: lower case, and domains in other scripts as ASCII (UTS 46), \
+so that MÜNCHEN.de and xn--mnchen-3ya.de are one name. *.example.com and .example.com match example.com and all names beneath it. Names that \
 start with a slash are bytes, and stay as they are.
 Hosts files, CSV, filter lists (||example.com^), other forms of * and IP addresses are refused, with the line and what it looks like.";
 

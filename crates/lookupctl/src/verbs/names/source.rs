@@ -1,4 +1,4 @@
-//! Options that say how to read a table of names, and the reading.
+//! Options for reading a table of names, and the reading.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -19,22 +19,21 @@ use crate::busy::Busy;
 use crate::number::{counted, parse_positive};
 use crate::source::{MemoryArgument, unless_image};
 
-/// How a table is read.
+/// Options for reading a table.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct ReadArguments {
-    /// How the table's names are written; recognised by content where it isn't given. Domains in another
-    /// script are made ASCII (UTS 46), in tables and queries alike. *.example.com is example.com itself and
-    /// all beneath it
+    /// Form of the table's names. By default recognised by content. Domains in another script become ASCII
+    /// (UTS 46), in tables and queries alike. *.example.com matches example.com and all names beneath it
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<NameFormat>,
 
-    /// Pass over what is wrong in a file, count it by reason and go on. By default the file is refused
+    /// Pass over wrong lines, count them by reason and go on. By default the file is refused
     #[arg(long)]
     lenient: bool,
 }
 
-/// A form of names, by its name.
+/// The parser of a name's form.
 pub(super) fn format_parser() -> impl TypedValueParser<Value = NameFormat> {
     PossibleValuesParser::new(NameFormat::ALL.map(NameFormat::name))
         .try_map(|name| name.parse::<NameFormat>())
@@ -49,12 +48,12 @@ pub(super) struct Loaded {
 }
 
 impl ReadArguments {
-    /// Whether bad lines are passed over.
+    /// Whether wrong lines are passed over.
     pub(super) fn is_lenient(&self) -> bool {
         self.lenient
     }
 
-    /// Reads a table, and says what it was and what was passed over.
+    /// Reads a table, and prints its description and the lines that were passed over.
     pub(super) fn load(&self, from: &OsStr) -> Result<NameFib> {
         let loaded = self.load_quietly(from)?;
         eprintln!("{loaded}");
@@ -72,7 +71,7 @@ impl ReadArguments {
         Ok(Loaded { fib, report, seconds: began.elapsed().as_secs_f64() })
     }
 
-    /// Reads updates; new results get the numbers after those of the table.
+    /// Reads updates. New results are numbered after those of the table.
     pub(super) fn updates(&self, from: &OsStr, labels: &mut Labels) -> Result<Vec<NameUpdate>> {
         let mut updates = Vec::new();
         let report = read_updates(&Source::from_arg(from), &self.beside(), labels, |timed| {
@@ -83,7 +82,7 @@ impl ReadArguments {
         Ok(updates)
     }
 
-    /// Reads names, and says so where some were passed over.
+    /// Reads names, and prints how many were passed over.
     pub(super) fn names(
         &self,
         from: &OsStr,
@@ -96,7 +95,7 @@ impl ReadArguments {
         Ok(names)
     }
 
-    /// How what belongs to a table is read: the format asked for is the table's.
+    /// Options for reading data beside a table: the given format is the table's.
     fn beside(&self) -> ReadOptions {
         ReadOptions { format: None, lenient: self.lenient }
     }
@@ -118,11 +117,11 @@ impl fmt::Display for Loaded {
     }
 }
 
-/// What a compiled table is to be like.
+/// Options for compiling a table.
 #[derive(Clone, Copy, Debug, Args)]
 pub(super) struct BuildArguments {
-    /// Compile only the names that results need: a name goes where the nearest one above it has the same
-    /// result. Updates bring names back
+    /// Compile only the names that results need: a name is left out if the nearest name above it has the same
+    /// result. Updates compile names again when results need them
     #[arg(long)]
     pub(super) aggregate: bool,
 
@@ -131,7 +130,7 @@ pub(super) struct BuildArguments {
 }
 
 impl BuildArguments {
-    /// What is asked of a table with so many results, of which there will be so many copies.
+    /// Build options for a table with this number of results and copies.
     pub(super) fn options(self, copies: u64, results: usize) -> BuildOptions {
         BuildOptions {
             memory_cap: self.memory.cap(copies),
@@ -141,23 +140,23 @@ impl BuildArguments {
     }
 }
 
-/// A table that is read, or made.
+/// A table that is read or generated.
 #[derive(Debug, Args)]
 pub(super) struct TableArguments {
-    /// The table; - is standard input; by default a synthetic one of realistic shape
+    /// The table; - is standard input. By default a synthetic table of realistic shape
     #[arg(long, value_name = "FILE")]
     pub(super) table: Option<OsString>,
 
-    /// Names of the table, where it is made
+    /// Number of names of a synthetic table
     #[arg(long, value_name = "N", default_value = "1M", value_parser = parse_positive, conflicts_with = "table")]
     names: usize,
 }
 
-/// Results of a table that is made, unless it is said.
+/// The default number of results of a generated table.
 pub(super) const RESULTS: u32 = 62;
 
 impl TableArguments {
-    /// The table that was asked for.
+    /// Loads the table.
     pub(super) fn load(&self, read: &ReadArguments, seed: u64) -> Result<NameFib> {
         if let Some(table) = &self.table {
             return read.load(table);

@@ -1,4 +1,4 @@
-//! Traces of names by name: a file, or a load that is made of a table.
+//! Traces of names by name: a file, or a load that is generated from a table.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -12,20 +12,20 @@ use wirespeed::names::{NameBatch, NameRib};
 
 use super::source::ReadArguments;
 
-/// Where the names of a replay come from.
+/// The source of the names of a replay.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Trace {
-    /// Made.
+    /// A generated trace.
     Made(Load),
-    /// Read.
+    /// A trace file.
     File(OsString),
 }
 
-/// `--trace FILE|LOAD`: a load where it is the name of one. A file of that name is `./heavy`.
+/// `--trace FILE|LOAD`: the name of a load means the load. For a file of that name write `./heavy`.
 pub(super) fn parser() -> impl TypedValueParser<Value = Trace> {
     OsStringValueParser::new().try_map(|name| match name.to_str().map(str::parse) {
         Some(Ok(load)) => Ok(Trace::Made(load)),
-        // Hardly a file.
+        // A file of such a name is unlikely.
         Some(Err(error)) if name.to_string_lossy().starts_with("zipf:") => Err::<_, UnknownLoad>(error),
         _ => Ok(Trace::File(name)),
     })
@@ -40,19 +40,18 @@ impl fmt::Display for Trace {
     }
 }
 
-/// What a made trace is like besides.
+/// Options of a generated trace.
 #[derive(Debug, Args)]
 pub(super) struct MadeArguments {
-    /// What comes after a table's name in a trace that is made: the paths of a file of URLs, made paths, or
-    /// none
+    /// Paths after the table's names in a generated trace: the paths of a file of URLs, made paths, or none
     #[arg(long, value_name = "FILE|made|none", default_value = "made")]
     paths: OsString,
 
-    /// Share of the names of a made trace that match nothing, 0 to 1
+    /// Share of the names in a generated trace that match nothing, 0 to 1
     #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
     misses: f64,
 
-    /// Seed of all that is made
+    /// Seed of all generated data
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) seed: u64,
 }
@@ -63,12 +62,12 @@ fn parse_share(text: &str) -> Result<f64, String> {
 }
 
 impl MadeArguments {
-    /// Where paths come from: a file, or a word.
+    /// The source of paths: a file, or a word.
     pub(super) fn paths(&self) -> &OsStr {
         &self.paths
     }
 
-    /// So many names made for a table.
+    /// Generates names for a table.
     pub(super) fn made(
         &self,
         load: Load,

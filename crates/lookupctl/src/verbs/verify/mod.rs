@@ -1,4 +1,4 @@
-//! `verify`: engines against the oracle.
+//! `verify`: compares engines with the oracle.
 
 mod truth;
 
@@ -18,8 +18,8 @@ use crate::family;
 use crate::source::{FamilyArgument, Loaded, ReadArguments, TableArguments};
 use crate::stdin;
 
-/// Holds engines against an independent method: at the ends of every prefix and at random, or at every
-/// address.
+/// Compares engines with an independent method: at the ends of every prefix and at random, or at every
+/// address
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -31,7 +31,7 @@ pub(crate) struct Options {
     #[arg(long)]
     exhaustive: bool,
 
-    /// An engine, all that are of use, or every one
+    /// Engine to check: a name, all (without those of papers), or every
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
     engine: Selection,
 
@@ -48,7 +48,7 @@ pub(crate) struct Options {
 
 const EXAMPLES: &str = "\
 Examples:
-  lookupctl verify --fib rib.mrt.bz2          ends of prefixes, and random
+  lookupctl verify --fib rib.mrt.bz2          ends of prefixes, and random addresses
   lookupctl verify --fib fib.txt --exhaustive all 2^32 IPv4 addresses
   lookupctl verify --fib fib.txt --updates updates.txt
   lookupctl verify --fib fib.txt --engine sail-l --json
@@ -70,7 +70,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
 fn verify<A: Addresses>(options: &Options, fleet: Option<Fleet>, loaded: Loaded) -> Result<Outcome> {
     let Loaded { mut fib, report, .. } = loaded;
     if options.exhaustive && A::BITS > 32 {
-        bail!("--exhaustive is for IPv4: nobody can walk 2^{} addresses", A::BITS);
+        bail!("--exhaustive is for IPv4: 2^{} addresses take too long", A::BITS);
     }
     let updates = match options.check.updates() {
         Some(updates) => options.read.updates(updates, &mut fib.next_hops, &[&report])?,

@@ -1,8 +1,8 @@
-//! The right answers, and tables held against them.
+//! The right answers, and tables compared with them.
 //!
 //! The truth is [`oracle::ranges`]: the address space as ranges of one next hop, made from the sorted
 //! prefixes without a trie or a lookup. Addresses are checked in ascending order, in parts that all cores
-//! share: ranges and addresses are then walked in step, and a whole range is compared at a time.
+//! share. Ranges and addresses are walked in step, and a whole range is compared at a time.
 
 use std::fmt;
 
@@ -17,21 +17,21 @@ use crate::check::{self, verdict};
 use crate::family::number_of;
 use crate::threads::share_out;
 
-/// Probes of a part.
+/// The number of probes in a part.
 const PROBES: usize = 1 << 16;
-/// Addresses of a part in an exhaustive walk, at least.
+/// The fewest addresses in a part of an exhaustive walk.
 const PART: usize = 1 << 20;
 
-/// Keys of a batch where a GPU looks up every address.
+/// The number of keys in a batch if a GPU looks up every address.
 const MANY: usize = 1 << 22;
 
-/// One state of a table: what every address has to be answered, and where to look.
+/// One state of a table: the right answers, and the addresses to check.
 #[derive(Debug)]
 pub(super) struct State<A> {
     prefixes: usize,
     /// First addresses of ranges with one next hop.
     ranges: Vec<(A, NextHop)>,
-    /// Addresses in ascending order; `None` for all that there are.
+    /// Addresses in ascending order. `None` for all addresses.
     probes: Option<Vec<A>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Mismatch {
     pub(super) address: String,
     pub(super) right: u32,
     pub(super) found: u32,
-    /// Whether it was looked up in a batch, a small one, or alone.
+    /// The kind of lookup: in a batch, a small batch, or single.
     pub(super) lookup: &'static str,
 }
 
@@ -61,13 +61,13 @@ pub(super) struct OfFamily {
 }
 
 impl fmt::Display for OfFamily {
-    /// Nothing: the entries are called by it.
+    /// Writes nothing: the family is in the noun for entries.
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         Ok(())
     }
 }
 
-/// What a check came to.
+/// The result of a check.
 type Verdict = verdict::Verdict<Mismatch>;
 
 impl<A: Addresses> check::Truth<A> for State<A> {
@@ -104,14 +104,15 @@ impl<A: Addresses> check::Truth<A> for State<A> {
 }
 
 impl<A: Addresses> State<A> {
-    /// A table, everywhere or where it is most likely to be wrong, also where updates changed it.
+    /// Makes the truth about a table: at every address, or at the addresses that are most likely wrong, also
+    /// those that updates changed.
     pub(super) fn of(rib: &Rib<A>, everywhere: bool, changed: &[Update<A>]) -> Self {
         let prefixes = || rib.iter().map(|(prefix, _)| prefix).chain(changed.iter().map(Update::prefix));
         let probes = (!everywhere).then(|| probes(prefixes()));
         Self { prefixes: rib.len(), ranges: oracle::ranges(rib), probes }
     }
 
-    /// Checks a table at addresses in ascending order, in each way of looking up.
+    /// Checks a table at addresses in ascending order, by each kind of lookup.
     fn check_at(
         &self,
         addresses: &[A],
@@ -134,7 +135,7 @@ impl<A: Addresses> State<A> {
         Verdict::sum(states.into_iter().map(|(verdict, _)| verdict))
     }
 
-    /// Checks a table at every address there is, in batches. For families of at most 32 bits.
+    /// Checks a table at every address, in batches. For families of at most 32 bits.
     fn check_all(&self, table: &Subject<'_, A>, threads: usize, bar: &ProgressBar) -> Verdict {
         assert!(A::BITS <= 32, "nobody can walk 2^{} addresses", A::BITS);
         let batch = if table.is_on_gpu() { MANY } else { table.passes::<OfAddresses>()[0].keys };
@@ -147,7 +148,7 @@ impl<A: Addresses> State<A> {
                 for (key, address) in keys.iter_mut().zip(first..) {
                     *key = A::from_u128_low(address.into());
                 }
-                // Nothing of an earlier batch may pass for an answer.
+                // The results are cleared, so that no old result passes for an answer.
                 found.fill(<OfAddresses as Lookups<A>>::NOTHING);
                 table.look_up_batch::<OfAddresses>(Asks::Results, keys, found);
                 self.compare(keys, found, "batch", verdict);
@@ -160,12 +161,12 @@ impl<A: Addresses> State<A> {
         Verdict::sum(states.into_iter().map(|(verdict, ..)| verdict))
     }
 
-    /// Holds what was found for ascending keys against the ranges.
+    /// Compares the results for ascending keys with the ranges.
     fn compare(&self, mut keys: &[A], mut found: &[NextHop], lookup: &'static str, verdict: &mut Verdict) {
         let Some(&first) = keys.first() else { return };
         let mut range = self.ranges.partition_point(|range| range.0 <= first) - 1;
         while let Some(&key) = keys.first() {
-            // Most keys are few ranges from the one before.
+            // Most keys are few ranges after the previous key.
             while self.ranges.get(range + 1).is_some_and(|next| next.0 <= key) {
                 range += 1;
             }
@@ -174,7 +175,7 @@ impl<A: Addresses> State<A> {
                 Some(next) => keys.partition_point(|&key| key < next.0),
                 None => keys.len(),
             };
-            // No early exit: this runs at the speed of memory, and almost always to the end.
+            // There is no early exit: this runs at the speed of memory, and almost always to the end.
             let differs = found[..inside].iter().fold(0, |differs, next_hop| differs | next_hop.0 ^ right.0);
             if differs != 0 {
                 note(verdict, &keys[..inside], &found[..inside], right, lookup);
@@ -184,7 +185,7 @@ impl<A: Addresses> State<A> {
     }
 }
 
-/// Notes the keys of which another next hop was found.
+/// Notes the keys with a wrong next hop.
 fn note<A: Address>(
     verdict: &mut Verdict,
     keys: &[A],
@@ -198,8 +199,8 @@ fn note<A: Address>(
     }
 }
 
-/// The addresses at which a table is most likely to be wrong, the ends of every prefix and their neighbours,
-/// and as many again at random; ascending, each once.
+/// The addresses at which a table is most likely wrong: the ends of every prefix and their neighbours, and as
+/// many random addresses; ascending, each once.
 fn probes<A: Address>(prefixes: impl IntoIterator<Item = Prefix<A>>) -> Vec<A> {
     let mut addresses = oracle::boundaries(prefixes);
     let scattered = addresses.len().max(100_000);

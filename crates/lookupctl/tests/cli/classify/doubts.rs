@@ -234,7 +234,7 @@ fn an_image_repeats_what_was_assumed() {
     for verb in ["lookup tcp --image ufw.img", "replay --image ufw.img", "info ufw.img", "replay --set fw"] {
         folder
             .run(&format!("classify {verb} --assume ct=new"))
-            .refused(&["--assume is for rules that are read"]);
+            .refused(&["--assume is for rules from a file"]);
     }
     // What decides nothing is said to.
     let ran = folder.run(&format!("classify lookup --rules ufw {NEW} --assume mark=3 {TO_443} --json")).ok();
@@ -304,13 +304,11 @@ fn options_that_mean_nothing_to_a_format_are_refused() {
         ("ufw --lenient", "--flow-table 0", "iptables"),
     ] {
         let name = option.split(' ').next().unwrap();
-        let says = format!("{name} means nothing to rules of the format {format}");
+        let says = format!("{name} does not apply to rules in the format {format}");
         folder.run(&format!("classify lookup --rules {rules} {option} tcp")).refused(&[&says]);
         folder.run(&format!("classify info {rules} {option}")).refused(&[&says]);
     }
-    folder
-        .run("classify replay --set fw --flow-table 1")
-        .refused(&["--flow-table is for rules that are read"]);
+    folder.run("classify replay --set fw --flow-table 1").refused(&["--flow-table is for rules from a file"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! What is in a set of rules: which fields they look at and how, the prefixes that their ranges are made of,
-//! and their classes.
+//! Counts of a set of rules: the fields that rules test and how, the prefixes that make up their ranges, and
+//! their classes.
 
 use std::collections::BTreeSet;
 
@@ -16,32 +16,32 @@ use crate::output::Output;
 #[derive(Debug, Serialize)]
 pub(super) struct Census {
     rules: usize,
-    /// What they are after ranges are made prefixes.
+    /// The patterns after ranges are split into prefixes.
     patterns: u64,
     priorities: usize,
     actions: usize,
     fields: Vec<FieldCensus>,
-    /// Rules with ranges that are no prefixes.
+    /// Rules with ranges that are not prefixes.
     with_ranges: usize,
-    /// What the ranges of these make.
+    /// The patterns of these rules.
     patterns_of_ranges: u64,
     most_patterns: usize,
     classes: Classes,
-    /// Held for updates.
+    /// Bytes held for updates.
     rules_bytes: u64,
 }
 
-/// What rules want of a field.
+/// The tests of a field.
 #[derive(Debug, Serialize)]
 struct FieldCensus {
     field: &'static str,
     any: usize,
     exact: usize,
     prefix: usize,
-    /// Rules with a mask that is no prefix.
+    /// Rules with a mask that is not a prefix.
     mask: usize,
     range: usize,
-    /// Prefixes that the ranges are made of.
+    /// Prefixes that make up the ranges.
     #[serde(skip_serializing_if = "is_zero")]
     range_prefixes: usize,
     #[serde(skip_serializing_if = "is_zero")]
@@ -53,13 +53,13 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// Patterns by their masks.
+/// Patterns grouped by mask.
 #[derive(Debug, Serialize)]
 struct Classes {
     count: usize,
     largest: usize,
     median: usize,
-    /// How many have 1 pattern, 2 and 3, 4 to 7, and so on.
+    /// Numbers of classes with 1 pattern, 2 and 3, 4 to 7, and so on.
     by_size: Vec<usize>,
 }
 

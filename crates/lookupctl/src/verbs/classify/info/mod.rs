@@ -27,8 +27,8 @@ use crate::number::{Grouped, counted_u64, share};
 use crate::output::Output;
 use crate::stdin::at_most_one;
 
-/// Tells what is in sets of rules: counts, fields, ranges, classes, what could not be expressed, and memory,
-/// loads and build time of engines.
+/// Shows the content of sets of rules: counts, fields, ranges, classes, rules that could not be expressed,
+/// and memory, load and build time of engines
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -36,7 +36,7 @@ pub(super) struct Options {
     #[arg(value_name = "RULES|IMG", required = true)]
     files: Vec<OsString>,
 
-    /// An engine to build, all that are of use, or every one. An image has its own
+    /// Engine to build: a name, all (without those of papers), or every. An image has its own engine
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<Ipv4Tuple>())]
     engine: Selection,
 
@@ -65,7 +65,7 @@ Examples:
 
 A rule with ranges stands for a pattern (a value under a mask) for each combination of the prefixes that its ranges are made of. The \
 patterns of one mask are a class (GSwitch paper, section 4.2): tuple and Bloom search have a table for each.
-The false positives that are expected are the share of tuples that get past the filter of a class which they don't match, by the formula \
+Expected false positives are the share of tuples that pass the filter of a class without matching it, by the formula \
 (1 - e^(-kn/m))^k with k = 2 (section 4.3), on average over the classes.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
@@ -91,11 +91,11 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Words on a set of which something was left out.
-const NOT_WHOLE: &str = "  not whole: what was left out could change answers; the other verbs refuse it, unless --assume states what it \
-                         asks for or --lenient goes on without";
+/// A message for a set of which rules were left out.
+const NOT_WHOLE: &str = "  not whole: rules were left out that could change answers; the other verbs refuse it, unless --assume states the \
+                         missing facts or --lenient goes on without these rules";
 
-/// Whether a file starts as an image does. One that can't be read is told about by who reads it next.
+/// Whether a file starts like an image. A file that can't be read gives its error when it is read next.
 fn is_image(path: &std::path::Path) -> bool {
     use std::io::Read;
     let mut start = [0; 8];
@@ -104,7 +104,7 @@ fn is_image(path: &std::path::Path) -> bool {
         .is_ok_and(|()| Image::is_start(&start))
 }
 
-/// All about a set.
+/// The report of a set.
 #[derive(Debug, Serialize)]
 struct Report {
     file: String,
@@ -113,13 +113,13 @@ struct Report {
     records: u64,
     /// Rules of other chains and tables.
     elsewhere: u64,
-    /// Rules that are wider than their file says: answers that are one of these are uncertain.
+    /// Rules that are wider than their file says. Answers by these rules are uncertain.
     widened: u64,
-    /// Whether nothing was left out that could change an answer.
+    /// Whether no rule was left out that could change an answer.
     whole: bool,
-    /// What was assumed of packets, and decided something.
+    /// Assumptions about packets that decided a rule.
     assuming: Vec<String>,
-    /// What the format says and a rule can't.
+    /// Rules of the file that can't be expressed.
     left_out: Vec<LeftOut>,
     #[serde(flatten)]
     census: Option<Census>,
@@ -139,10 +139,10 @@ impl LeftOut {
     }
 }
 
-/// What else there is to tell of a table of rules.
+/// Further facts about a table of rules.
 #[derive(Debug, Serialize)]
 struct OfTable {
-    /// How full its arrays are.
+    /// The load of its arrays.
     loads: Vec<Load>,
     #[serde(skip_serializing_if = "Option::is_none")]
     expected_false_positives: Option<f64>,
@@ -211,7 +211,7 @@ impl TupleVisitor for OfRules<'_> {
             let entries = Entries { count: rules.len() as u64, one: "rule" };
             let engine = EngineReport::of(engine, built, entries, OfTable::new::<T>);
             if !options.json {
-                // Some take long: each is told as soon as it is known.
+                // Some builds take long, so each engine is printed when it is done.
                 engine.print(options.sections, output)?;
                 output.flush()?;
             }
@@ -274,7 +274,7 @@ impl TupleVisitor for OfImage<'_> {
 }
 
 impl Report {
-    /// All but the engines.
+    /// The report without the engines.
     fn of_rules<T: RuleTuple>(loaded: &Loaded<T>, census: Census) -> Self {
         let read = &loaded.report;
         let left_out = read.left_out.iter();

@@ -1,23 +1,23 @@
-//! What is asked for: tuples in words, in columns as traces have them, or frames in hex.
+//! Queries: tuples as text, in columns like traces, or frames in hex.
 
 use anyhow::{Context, Result, bail};
 use wirespeed::engine::RuleTuple;
 use wirespeed_classify::read::tuple_of_line;
 
-/// How it is written.
+/// The form of a query.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Form {
-    /// Fields.
+    /// Fields of a tuple.
     Words,
-    /// A frame that came in on a port.
+    /// A frame, with its ingress port.
     Frame(u16),
 }
 
-/// The longest frame that is read: a jumbo frame and more.
+/// The most bytes of a frame that is read: more than a jumbo frame has.
 const MOST: usize = 1 << 16;
 
 impl Form {
-    /// The tuple that a text says.
+    /// Parses a tuple.
     pub(super) fn parse<T: RuleTuple>(self, text: &str) -> Result<T> {
         let shown = || {
             let start: String = text.chars().take(60).collect();
@@ -34,7 +34,7 @@ impl Form {
     }
 }
 
-/// Arguments that are one tuple together are one: those without a blank or a comma, where no other has one.
+/// Joins arguments that are one tuple together: those without a blank or a comma, if no argument has one.
 pub(super) fn joined(arguments: &[String], form: Form) -> Vec<String> {
     let is_whole = |argument: &String| argument.contains([' ', '\t', ',']);
     match form {
@@ -43,7 +43,7 @@ pub(super) fn joined(arguments: &[String], form: Form) -> Vec<String> {
     }
 }
 
-/// Bytes of digits in pairs, with blanks, colons, dashes or nothing between these.
+/// The bytes of pairs of hex digits, with blanks, colons, dashes or nothing between pairs.
 fn hex(text: &str) -> Result<Vec<u8>> {
     let text = text.trim();
     let text = text.strip_prefix("0x").unwrap_or(text);
@@ -51,14 +51,14 @@ fn hex(text: &str) -> Result<Vec<u8>> {
     for c in text.chars().filter(|c| !matches!(c, ' ' | '\t' | ':' | '-' | '.')) {
         match c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()) {
             Some(digit) => digits.push(digit),
-            None => bail!("{c:?} is no digit"),
+            None => bail!("{c:?} is not a hex digit"),
         }
     }
     if digits.is_empty() || !digits.len().is_multiple_of(2) {
-        bail!("{} digits are no whole number of bytes", digits.len());
+        bail!("{} hex digits are not a whole number of bytes", digits.len());
     }
     if digits.len() > 2 * MOST {
-        bail!("{} bytes are more than any frame has", digits.len() / 2);
+        bail!("{} bytes are too many for a frame", digits.len() / 2);
     }
     Ok(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }

@@ -1,4 +1,4 @@
-//! `classify lookup`: the rule that tuples match, and those that they nearly do.
+//! `classify lookup`: finds the rule that a tuple matches, and the rules that it nearly matches.
 
 mod ask;
 mod near;
@@ -34,12 +34,13 @@ use crate::stdin::at_most_one;
 use crate::tables;
 use crate::verbs::lookup::{StepLine, print_steps};
 
-/// Lookups tuples up: the rule that each matches, and the rules that a single field keeps from matching.
+/// Looks up tuples: shows the rule that each tuple matches, and the rules that only a single field keeps from
+/// matching
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// Tuples, in words or in columns as traces have them (source, destination, ports, protocol); each is
-    /// quoted where there are several. Read from standard input, one a line, where none are given
+    /// Tuples, as text or in columns like traces (source, destination, ports, protocol). Quote each tuple if
+    /// there are several. By default read from standard input, one on each line
     #[arg(value_name = "TUPLE")]
     tuples: Vec<String>,
 
@@ -47,15 +48,15 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", required_unless_present = "image")]
     rules: Option<OsString>,
 
-    /// A compiled set (see build), in place of compiling one
+    /// Compiled set (see build), instead of --rules
     #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "rules"])]
     image: Option<PathBuf>,
 
-    /// Take Ethernet frames in hex, and look up the tuple of each
+    /// Read Ethernet frames in hex, and look up the tuple of each frame
     #[arg(long)]
     frame: bool,
 
-    /// Port that the frames came in on, for rules of OpenFlow
+    /// Ingress port of the frames, for OpenFlow rules
     #[arg(long, value_name = "PORT", default_value_t = 0, requires = "frame")]
     in_port: u16,
 
@@ -63,11 +64,11 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<Ipv4Tuple>())]
     engine: Choice,
 
-    /// What looks up: the engine on this machine's cores, or its kernel on GPUs
+    /// Device that looks up: the engine on this machine's cores, or its kernel on GPUs
     #[arg(long, default_value = "cpu")]
     device: On,
 
-    /// Show at most so many rules that nearly match: all fields of theirs but one do
+    /// The most rules to show that nearly match: all their fields match except one
     #[arg(long, value_name = "N", default_value_t = 5)]
     nearly: usize,
 
@@ -76,8 +77,8 @@ pub(super) struct Options {
     explain: bool,
 
     /// One JSON object for each tuple:
-    /// {"tuple","rule","priority","action","text","nearly","uncertain_because","assuming"}, null where
-    /// nothing matches
+    /// {"tuple","rule","priority","action","text","nearly","uncertain_because","assuming"}, null if nothing
+    /// matches
     #[arg(long)]
     json: bool,
 
@@ -96,15 +97,15 @@ Examples:
   lookupctl classify lookup --rules flows.txt --in-port 3 --frame '00005e005301 00005e005302 0800 4500...'
   lookupctl classify lookup --image acl.img --json < acl.trace | jq .rule
 
-A host's firewall: what becomes of a new connection that comes in by eth0, and of a packet of which nothing is known
+A host's firewall: the verdict on a new connection that comes in by eth0, and on a packet without any assumption
   iptables-save > fw.txt; lookupctl classify lookup --rules fw.txt --assume ct=new --assume in=eth0 src=192.0.2.1 dport=443 tcp
   lookupctl classify lookup --rules fw.txt --lenient src=192.0.2.1 dport=443 tcp
-With --assume the answer is for packets of that kind, and repeats what was assumed. With --lenient rules that can't be decided are left \
+With --assume the answer is for packets of that kind, and repeats the assumptions. With --lenient rules that can't be decided are left \
 out, and an answer that one of them could change is marked uncertain, with the line of the file; in JSON uncertain_because lists them.
 
 Fields that are not given are 0. Every answer is checked against the rules.
-A rule that nearly matches fails by one field alone: told are which, what it is and what is wanted, first of the rules that would come \
-before the one that matches.
+A rule that nearly matches fails by one field only. lookup shows the field, its value and the value that the rule wants, first for rules that would come \
+before the matching rule.
 Exit status 1 says that some tuple matches nothing, or that an answer is wrong.";
 
 pub(super) fn run(options: Options) -> Result<Outcome> {
@@ -126,7 +127,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     visit(tuple, Job { options: &options, from })
 }
 
-/// Where the compiled set comes from.
+/// The source of the compiled set.
 enum From {
     Rules(Raw),
     Image(RuleImageFile),
@@ -181,37 +182,37 @@ impl TupleVisitor for Job<'_> {
     }
 }
 
-/// Answers on their way to stdout.
+/// A session that answers tuples on stdout.
 struct Session<'a, T: RuleTuple> {
     options: &'a Options,
     engine: EngineName,
     table: Box<dyn AnyTable<T>>,
-    /// The table on GPUs, where these are to look up.
+    /// The table on GPUs, if they look up.
     offload: Option<Offload<T>>,
     beside: Beside<T>,
     expected: Option<Expected<T>>,
     form: Form,
-    /// Whether something was answered: what was assumed is said before that, once.
+    /// Whether an answer was printed. The assumptions are printed before the first one.
     is_begun: bool,
     output: Output,
     outcome: Outcome,
 }
 
-/// What is known beside the compiled set.
+/// The data beside the compiled set.
 struct Beside<T: RuleTuple> {
-    /// The rules, where they are at hand.
+    /// The rules, if they are known.
     rules: Option<RuleSet<T>>,
     actions: Actions,
-    /// What could change answers.
+    /// The doubts about answers.
     doubts: Doubts<T>,
-    /// Where the rules come from.
+    /// The source lines of the rules.
     lines: Lines,
-    /// What was assumed, and decided something.
+    /// Assumptions that decided a rule.
     assuming: Vec<String>,
 }
 
 impl<T: RuleTuple> Beside<T> {
-    /// What could change an answer.
+    /// The doubts about an answer.
     fn because(&self, tuple: &T, found: u32) -> Vec<Because> {
         let none = RuleSet::new();
         let rules = self.rules.as_ref().unwrap_or(&none);
@@ -227,23 +228,23 @@ struct Line<'a> {
     priority: Option<u32>,
     action: Option<String>,
     text: Option<String>,
-    /// The line of the file that the rule comes from, and its text, if a rule isn't simply a line.
+    /// The source line of the rule and its text, if a rule is not simply a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line_text: Option<&'a str>,
-    /// Other rules that match, too.
+    /// The number of other rules that match.
     #[serde(skip_serializing_if = "Option::is_none")]
     also_match: Option<usize>,
     nearly: Vec<NearLine>,
-    /// How many there are, of which some are told.
+    /// The number of such rules; only some are shown.
     nearly_count: usize,
-    /// Rules that were left out and could make it another answer; and the rule itself, if it is wider than
+    /// Rules that were left out and could change the answer, and the answer's own rule if it is wider than
     /// its file says.
     uncertain_because: Vec<Because>,
-    /// How many rules of the set are wider than their file says.
+    /// The number of rules in the set that are wider than their file says.
     widened: usize,
-    /// What was assumed of the packet beside its fields, and decided something.
+    /// Assumptions about the packet that decided a rule.
     assuming: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<StepLine>>,
@@ -333,7 +334,7 @@ impl<T: RuleTuple> Session<'_, T> {
     }
 }
 
-/// An answer for people.
+/// An answer as text.
 struct Told<'a, T> {
     tuple: &'a T,
     found: u32,
@@ -341,7 +342,7 @@ struct Told<'a, T> {
     line: Option<&'a SourceLine>,
     actions: &'a Actions,
     near: Option<&'a Near<'a, T>>,
-    /// What could make it another answer.
+    /// The doubts about the answer.
     uncertain: Option<String>,
 }
 
@@ -384,7 +385,7 @@ impl<T: RuleTuple> Told<'_, T> {
 }
 
 impl<T: RuleTuple> Miss<'_, T> {
-    /// The value of the field, and the rule's match of it.
+    /// The value of the field, and the value that the rule wants.
     fn values(&self, tuple: &T) -> (String, String) {
         let is = self.field.show(tuple.field(self.field)).to_string();
         (is, self.field.show_match(self.rule.field(self.field)))
@@ -418,5 +419,5 @@ impl<T: RuleTuple> Miss<'_, T> {
     }
 }
 
-/// No line with a tuple or a frame is longer.
+/// The most bytes of a line with a tuple or a frame.
 const LONGEST: u64 = 1 << 19;

@@ -1,25 +1,25 @@
-//! The rules that match a tuple, and those that nearly do: these fail by one field alone. The nearest come
-//! first. How near is by the place of the highest bit of the field that would have to be another, as a share
-//! of its width: 80 is nearer to 81 than 10.0.0.1 is to 192.0.2.1.
+//! Rules that match a tuple, and rules that fail by one field only. The nearest come first. The distance is
+//! the position of the highest bit of the field that would have to change, as a share of the field's width:
+//! 80 is nearer to 81 than 10.0.0.1 is to 192.0.2.1.
 
 use wirespeed::engine::RuleTuple;
 use wirespeed_classify::tuple::{Field, FieldMatch};
 use wirespeed_classify::{Rank, Rule, RuleNumber, RuleSet};
 
-/// What a look at every rule found.
+/// The result of testing every rule.
 pub(super) struct Near<'r, T> {
-    /// Rules that match, but for the best.
+    /// The number of other rules that match, besides the best.
     pub(super) also: usize,
-    /// Rules that fail by one field alone, those that would win first, and of these the nearest.
+    /// Rules that fail by one field only: first the rules that would win, and among these the nearest.
     pub(super) misses: Vec<Miss<'r, T>>,
-    /// How many there are: only the first are held.
+    /// The number of such rules; only the first are held.
     pub(super) count: usize,
 }
 
-/// A rule that a field keeps from matching.
+/// A rule that one field keeps from matching.
 pub(super) struct Miss<'r, T> {
     rank: Rank,
-    /// How far the field is from what is wanted.
+    /// The distance of the field from a matching value.
     distance: u32,
     pub(super) number: RuleNumber,
     pub(super) rule: &'r Rule<T>,
@@ -29,7 +29,8 @@ pub(super) struct Miss<'r, T> {
 }
 
 impl<'r, T: RuleTuple> Near<'r, T> {
-    /// Rules that nearly match a tuple that a rule is the best for (0: none is), with at most so many misses.
+    /// Finds the rules that nearly match a tuple whose best rule is `best` (0 for none), with at most `most`
+    /// misses.
     pub(super) fn of(rules: &'r RuleSet<T>, tuple: &T, best: u32, most: usize) -> Self {
         let rank_of = |number: RuleNumber, rule: &Rule<T>| Rank::new(rule.priority(), number);
         let best = RuleNumber::new(best)
@@ -55,7 +56,7 @@ impl<'r, T: RuleTuple> Near<'r, T> {
     }
 }
 
-/// Whether a field is as a rule wants it.
+/// Whether a field has a value that the rule wants.
 fn admits<T: RuleTuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> bool {
     match rule.field(field) {
         FieldMatch::Masked { mask: 0, .. } => true,
@@ -64,7 +65,7 @@ fn admits<T: RuleTuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> bool {
     }
 }
 
-/// How far a field is from what a rule wants of it, from 0 to 128 whatever the field's width.
+/// The distance of a field from a matching value, from 0 to 128 for a field of any width.
 fn distance<T: RuleTuple>(rule: &Rule<T>, field: &Field, tuple: &T) -> u32 {
     let is = tuple.field(field);
     let apart = match rule.field(field) {

@@ -1,4 +1,4 @@
-//! [`Aside`]: what goes with a verdict on rules.
+//! [`Aside`]: remarks on the verdict about rules.
 
 use std::fmt;
 
@@ -8,21 +8,21 @@ use wirespeed_classify::read::Doubts;
 use super::super::doubt;
 use crate::number::{Grouped, counted_u64, grouped};
 
-/// What was left out, what was assumed, and what that makes of the answers.
+/// The rules that were left out, the assumptions, and their effect on answers.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Aside {
-    /// Tuples whose answer a rule that was left out could change, or is a rule that is wider than said.
+    /// The number of uncertain answers: a rule that was left out could change them, or their rule is wider
+    /// than its file says.
     uncertain: u64,
     #[serde(skip)]
     answers: u64,
-    /// Rules left out.
+    /// The number of rules left out.
     left_out: usize,
-    /// Rules that are wider than their file says.
+    /// The number of rules that are wider than their file says.
     widened: usize,
-    /// They, in words.
     #[serde(skip)]
     because: String,
-    /// What was assumed, and decided something.
+    /// Assumptions that decided a rule.
     assuming: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ impl Aside {
 }
 
 impl fmt::Display for Aside {
-    /// Words that go with "all right": assumptions, and doubts as rules were left out.
+    /// Writes text after "all right": assumptions, and doubts from rules that were left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(assumed) = doubt::assumed(&self.assuming) {
             write!(f, ", {assumed}")?;

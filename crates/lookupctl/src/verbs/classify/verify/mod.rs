@@ -1,4 +1,4 @@
-//! `classify verify`: engines of rules against an independent method.
+//! `classify verify`: compares engines of rules with an independent method.
 
 mod aside;
 mod truth;
@@ -27,8 +27,8 @@ use crate::engine::{self, Selection};
 use crate::stdin::at_most_one;
 use crate::threads::share_out;
 
-/// Holds engines of rules against an independent method: at the edges of rules, beside them, at random, and
-/// on a trace.
+/// Compares engines of rules with an independent method: at the edges of rules, near them, at random, and on
+/// a trace
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -36,11 +36,11 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     rules: OsString,
 
-    /// A trace to check beside the tuples that are made
+    /// Trace to check in addition to the generated tuples
     #[arg(long, value_name = "FILE")]
     trace: Option<OsString>,
 
-    /// An engine, all that are of use, or every one
+    /// Engine to check: a name, all (without those of papers), or every
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<Ipv4Tuple>())]
     engine: Selection,
 
@@ -60,12 +60,12 @@ Examples:
   lookupctl classify verify --rules flows.txt --engine bloom --json
   lookupctl classify verify --rules flows.txt --device gpu
 
-Each tuple is looked up alone, in a small batch and in a large one; on a GPU in batches small and large. The right answers come from a \
+Each tuple is looked up alone, in a small batch and in a large batch; on a GPU in small and large batches. The right answers come from a \
 map for each mask, and for some tuples from a scan of all rules, too.
-Where --lenient left rules out, every engine can be right and the firewall still do something else: told is how many of the answers a \
-rule that was left out could change. So are answers that are a rule which is wider than its file says: a filter of ClassBench with TCP flags.
-Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the rules says so, and is not \
-wrong.";
+If --lenient left rules out, every engine can be right and the firewall can still act differently: verify counts the answers that a \
+rule that was left out could change. It also counts answers by a rule that is wider than its file says: a ClassBench filter with TCP flags.
+Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the rules is reported, and not \
+counted as wrong.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     at_most_one([
@@ -127,7 +127,7 @@ struct Mismatch {
     tuple: String,
     right: u32,
     found: u32,
-    /// Whether it was looked up in a batch, or alone.
+    /// The kind of lookup: in a batch, or single.
     lookup: &'static str,
 }
 
@@ -138,7 +138,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What a check came to.
+/// The result of a check.
 type Verdict = verdict::Verdict<Mismatch>;
 
 impl<T: RuleTuple> check::Truth<T> for Truth<T> {

@@ -1,7 +1,7 @@
-//! The right answers, and the tuples that they are for: at the edges of rules, beside them, of rules at
-//! random, anything, and those of a trace.
+//! The right answers, and the tuples that are checked: at the edges of rules, near them, of random rules,
+//! random tuples, and tuples of a trace.
 //!
-//! Answers are those of a map for each mask, and of some tuples those of a scan of all rules, too, which
+//! The answers come from a map for each mask. Some answers are also compared with a scan of all rules, which
 //! compares ranges as ranges.
 
 use anyhow::{Result, bail};
@@ -15,18 +15,18 @@ use super::super::doubt;
 use super::aside::Aside;
 use crate::threads::share_out;
 
-/// Tuples of a part.
+/// The number of tuples in a part.
 const PART: usize = 1 << 12;
-/// Tuples that are made, at most.
+/// The most generated tuples.
 const MOST: usize = 300_000;
-/// Tuples that are made at least, whatever a right answer takes.
+/// The fewest generated tuples, even if a right answer takes long.
 const LEAST: usize = 20_000;
-/// Maps that are asked for all of them.
+/// The most queries of maps for all tuples.
 const ASKED: usize = 200_000_000;
-/// Rules that are compared in scans.
+/// The most comparisons of rules in scans.
 const SCANNED: usize = 40_000_000;
 
-/// Tuples, and what is right for each.
+/// Tuples, and the right answer for each.
 pub(super) struct Truth<T> {
     tuples: Vec<T>,
     right: Vec<u32>,
@@ -35,10 +35,10 @@ pub(super) struct Truth<T> {
 }
 
 impl<T: RuleTuple> Truth<T> {
-    /// The truth about a set and what is in doubt about it, for tuples made of both and those of a trace.
+    /// Makes the truth about a set and its doubts, for tuples generated from both and the tuples of a trace.
     pub(super) fn of(rules: &RuleSet<T>, doubts: &Doubts<T>, trace: &[T], threads: usize) -> Result<Self> {
         let most = (ASKED / Classes::sizes(rules).len().max(1)).clamp(LEAST, MOST);
-        // A rule has six tuples around it, and one with ranges more.
+        // A rule has six tuples around it, and a rule with ranges has more.
         let mut all = around(rules, most / 10);
         let few = usize::try_from(rules.entries_len()).unwrap_or(most).saturating_mul(40) + 5_000;
         all.extend(tuples(rules, few.min(most / 5), 1.0, 1));
@@ -67,7 +67,7 @@ impl<T: RuleTuple> Truth<T> {
         Ok(truth)
     }
 
-    /// Holds some of the answers against a scan of all rules.
+    /// Compares some of the answers with a scan of all rules.
     fn scan(&self, rules: &RuleSet<T>, threads: usize) -> Result<()> {
         let oracle = Oracle::of(rules);
         let every = (self.tuples.len() / (SCANNED / rules.len().max(1)).max(1)).max(1);
@@ -89,12 +89,12 @@ impl<T: RuleTuple> Truth<T> {
         Ok(())
     }
 
-    /// How many parts the tuples come in.
+    /// The number of parts.
     pub(super) fn parts(&self) -> usize {
         self.tuples.len().div_ceil(PART)
     }
 
-    /// The tuples of a part, and what is right for each.
+    /// The tuples of a part, and their right answers.
     pub(super) fn part(&self, part: usize) -> (&[T], &[u32]) {
         let part = part * PART..self.tuples.len().min((part + 1) * PART);
         (&self.tuples[part.clone()], &self.right[part])

@@ -1,4 +1,4 @@
-//! `names verify`: engines of names against an independent method.
+//! `names verify`: compares engines of names with an independent method.
 
 mod truth;
 
@@ -23,8 +23,8 @@ use crate::engine::{self, Selection};
 use crate::stdin;
 use crate::threads::share_out;
 
-/// Holds engines of names against an independent method: at every entry, at names near it, and at random
-/// ones.
+/// Compares engines of names with an independent method: at every entry, at names near it, and at random
+/// names
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
@@ -32,7 +32,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     table: OsString,
 
-    /// An engine, all that are of use, or every one
+    /// Engine to check: a name, all (without those of papers), or every
     #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<NameDomain>())]
     engine: Selection,
 
@@ -53,11 +53,11 @@ Examples:
   lookupctl names verify --table fib.txt --updates updates.txt --aggregate
   lookupctl names verify --table fib.txt --device gpu
 
-Each name is looked up alone, in a batch, and in a batch that tells the matched length; on a GPU in batches large and small, with the \
+Each name is looked up alone, in a batch, and in a batch that gives the matched length; on a GPU in large and small batches, with the \
 length and without. The right answers come from the sorted names, without any lookup; with --aggregate the right results are those of \
-all names, and the right lengths those of the names that are left.
-Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the table says so, and is \
-not wrong.";
+all names, and the right lengths are those of the names that are left.
+Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the table is reported, and \
+not counted as wrong.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fleet = options.check.fleet::<NameDomain>()?;
@@ -93,10 +93,10 @@ struct Mismatch {
     name: String,
     right: u32,
     found: u32,
-    /// Bytes that matched, where the lookup tells.
+    /// Bytes that matched, if the lookup gives them.
     right_length: Option<u32>,
     found_length: Option<u32>,
-    /// Whether it was looked up in a batch, or alone.
+    /// The kind of lookup: in a batch, or single.
     lookup: &'static str,
 }
 
@@ -114,10 +114,10 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// What a check came to.
+/// The result of a check.
 type Verdict = verdict::Verdict<Mismatch>;
 
-/// Nothing else to tell.
+/// No further facts.
 #[derive(Debug, Serialize)]
 struct Nothing {}
 

@@ -1,8 +1,8 @@
-//! The right answers, and the names that they are for.
+//! The right answers, and the names that are checked.
 //!
-//! No lookup gives the answers: entries and names are sorted as bytes and walked in step. What starts with an
-//! entry's bytes comes in one piece after it, so the entries that a name starts with are a stack; the last of
-//! them that ends where a component does is the longest match.
+//! The answers come without a lookup: entries and names are sorted as bytes and walked in step. All names
+//! that start with an entry's bytes follow it without a gap, so the entries that a name starts with form a
+//! stack. The last entry of the stack that ends at the end of a component is the longest match.
 //!
 //! ```text
 //! entries   /com/a              /com/ab           │ stack when /com/a/x is due: /com/a
@@ -12,19 +12,20 @@
 use wirespeed::names::generate::Domains;
 use wirespeed::names::{Match, Name, NameBatch, NameBuf, NameRib};
 
-/// Entries of a part.
+/// The number of entries in a part.
 const PART: usize = 1 << 14;
 
 /// A table's entries, in the order of their bytes.
 pub(super) struct Truth {
     entries: NameBatch,
     results: Vec<u32>,
-    /// Whether entries are left out of what is compiled, so that no length is theirs.
+    /// Whether each entry is left out of the compiled table, so that no match has its length.
     is_dropped: Vec<bool>,
 }
 
 impl Truth {
-    /// The truth about a table. An aggregated one drops each entry whose nearest entry above has its result.
+    /// Makes the truth about a table. An aggregated table drops each entry whose nearest entry above has its
+    /// result.
     pub(super) fn of(names: &NameRib, is_aggregated: bool) -> Self {
         let mut all: Vec<(NameBuf, u32)> = names.iter().collect();
         all.sort_unstable();
@@ -54,13 +55,13 @@ impl Truth {
         self.results.len()
     }
 
-    /// How many parts the names come in that are asked for: those of the entries, and some of random names.
+    /// The number of parts: those of the entries, and some of random names.
     pub(super) fn parts(&self) -> usize {
         let of_entries = self.len().div_ceil(PART);
         of_entries + of_entries.max(4)
     }
 
-    /// The names of a part, sorted, and what is right for each.
+    /// The names of a part, sorted, and their right answers.
     pub(super) fn part(&self, part: usize) -> (NameBatch, Vec<Match>) {
         let of_entries = self.len().div_ceil(PART);
         let mut names = match part.checked_sub(of_entries) {
@@ -73,8 +74,8 @@ impl Truth {
         (names.iter().map(|name| &**name).collect(), right)
     }
 
-    /// Entries and names near them: with a component more, with a byte more, with a byte less, with another
-    /// last byte.
+    /// Entries and names near them: with one more component, one more byte, one byte less, or another last
+    /// byte.
     fn near(&self, entries: std::ops::Range<usize>) -> Vec<NameBuf> {
         let mut names = Vec::with_capacity(6 * entries.len());
         for entry in entries {
@@ -91,8 +92,8 @@ impl Truth {
         names
     }
 
-    /// Made names of usual shape: alone, beneath entries, and the first half of an entry with another's
-    /// second.
+    /// Generated names of usual shape: alone, beneath entries, and the first half of an entry with the second
+    /// half of another.
     fn random(&self, seed: u64) -> Vec<NameBuf> {
         let mut domains = Domains::new(seed + 1);
         let mut names = Vec::with_capacity(2 * PART);
@@ -111,10 +112,10 @@ impl Truth {
         names
     }
 
-    /// What is right for sorted names.
+    /// The right answers for sorted names.
     pub(super) fn answers(&self, names: &[NameBuf]) -> Vec<Match> {
         let Some(first) = names.first() else { return Vec::new() };
-        // The entries that the first name starts with lie before it, one at most for each length.
+        // The entries that the first name starts with lie before it, at most one for each length.
         let mut next = self.position(first);
         let mut stack: Vec<usize> = (0..=first.len())
             .filter_map(|len| self.entry(&first.as_bytes()[..len]))
@@ -131,7 +132,8 @@ impl Truth {
             let is_prefix = |&entry: &usize| self.entries.names().name(entry).is_prefix_of(name);
             let mut matching = stack.iter().rev().copied().filter(is_prefix).peekable();
             let longest = matching.peek().copied();
-            // With the result of the longest, too: a dropped entry has that of the one above it.
+            // The result of the longest entry is right here, too: a dropped entry has the result of the entry
+            // above it.
             let left = matching.find(|&entry| !self.is_dropped[entry]);
             right.push(longest.zip(left).map_or(Match::NONE, |(longest, left)| {
                 Match::new(self.results[longest], self.bytes(left).len())
@@ -140,7 +142,7 @@ impl Truth {
         right
     }
 
-    /// Leaves the entries that some bytes start with.
+    /// Pops the entries that the bytes don't start with.
     fn pop(&self, stack: &mut Vec<usize>, bytes: &[u8]) {
         while stack.last().is_some_and(|&entry| !bytes.starts_with(self.bytes(entry))) {
             stack.pop();
@@ -151,12 +153,12 @@ impl Truth {
         self.entries.names().name(entry).as_bytes()
     }
 
-    /// The first entry that doesn't come before a name.
+    /// The first entry that does not come before a name.
     fn position(&self, name: &Name) -> usize {
         self.first(|entry| entry >= name.as_bytes())
     }
 
-    /// The entry of these very bytes.
+    /// The entry with exactly these bytes.
     fn entry(&self, bytes: &[u8]) -> Option<usize> {
         let at = self.first(|entry| entry >= bytes);
         (at < self.len() && self.bytes(at) == bytes).then_some(at)
