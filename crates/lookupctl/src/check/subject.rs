@@ -1,4 +1,5 @@
-//! [`Subject`]: a table that is held against the truth, on the CPU or on GPUs, in several passes over the keys.
+//! [`Subject`]: a table that is held against the truth, on the CPU or on GPUs, in several passes over the
+//! keys.
 
 use std::sync::OnceLock;
 
