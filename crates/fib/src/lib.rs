@@ -45,6 +45,7 @@ pub use stats::Stats;
 pub use update::{Undo, Update};
 #[cfg(feature = "parallel")]
 pub use wirespeed_table::on_all_cores;
+pub use wirespeed_table::vector;
 pub use wirespeed_table::{
     Applied, BuildError, BuildOptions, ByEntries, Engine, Lookup, Outgrown, Standing, Step, Strides,
     VectorLevel,

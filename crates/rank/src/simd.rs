@@ -68,13 +68,9 @@ fn blocks_popcnt<I: Element, W: Element>(view: &View<'_, I, W>, addresses: &[V4]
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
 mod avx512 {
-    use std::arch::x86_64::{
-        __m512i, _mm512_add_epi32, _mm512_and_si512, _mm512_andnot_si512, _mm512_i32gather_epi32,
-        _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_or_si512, _mm512_popcnt_epi32,
-        _mm512_set1_epi32, _mm512_setr_epi32, _mm512_setzero_si512, _mm512_slli_epi32, _mm512_sllv_epi32,
-        _mm512_srli_epi32, _mm512_storeu_si512, _mm512_test_epi32_mask,
-    };
+    use std::arch::x86_64::{_mm512_popcnt_epi32, _mm512_sllv_epi32};
 
+    use wirespeed_fib::vector::{Avx512, Batch, Cpu, MOST_VECTORS, Mask, Vector};
     use wirespeed_fib::{NextHop, V4};
     use wirespeed_image::{Element, Image, prefetch_at};
 
@@ -82,7 +78,7 @@ mod avx512 {
     use crate::lookup::View;
 
     /// Keys in a vector.
-    pub(super) const LANES: usize = 16;
+    pub(super) const LANES: usize = Avx512::LANES;
     /// Keys after which those that lead on are finished. After every eight vectors it cost 8 % where there
     /// were none.
     const PIECE: usize = 1024;
@@ -102,77 +98,72 @@ mod avx512 {
         addresses: &[V4],
         results: &mut [NextHop],
     ) {
-        let flag = _mm512_set1_epi32(flag_of::<W>().cast_signed());
+        // SAFETY: the CPU has AVX-512F, as our caller promises.
+        let cpu = unsafe { Cpu::has_it() };
+        let flag = Avx512::splat(cpu, flag_of::<W>());
         for (keys, results) in addresses.chunks(PIECE).zip(results.chunks_mut(PIECE)) {
+            let mut piece = Batch::new(keys, &mut *results);
             // SAFETY: as our caller promises.
-            unsafe {
-                let (eights, any) = rounds::<I, W, 8>(image, keys, results);
-                let (fours, more) = rounds::<I, W, 4>(image, &keys[eights..], &mut results[eights..]);
-                let done = eights + fours;
-                let (_, most) = rounds::<I, W, 1>(image, &keys[done..], &mut results[done..]);
-                let any = _mm512_or_si512(_mm512_or_si512(any, more), most);
-                if _mm512_test_epi32_mask(any, flag) != 0 {
-                    finish_long(view, keys, results);
-                }
+            let any = unsafe {
+                rounds::<I, W, MOST_VECTORS>(cpu, image, &mut piece)
+                    | rounds::<I, W, 4>(cpu, image, &mut piece)
+                    | rounds::<I, W, 1>(cpu, image, &mut piece)
+            };
+            if any.has_any(flag).any() {
+                finish_long(cpu, view, keys, results);
             }
         }
     }
 
-    /// Looks up keys, so many vectors at a time, while there are enough; how many keys that were. Their
-    /// results are the values of their runs, which may lead on to level 32; all of these or-ed come back too.
+    /// Looks up keys, so many vectors at a time, while there are enough. Their results are the values of
+    /// their runs, which may lead on to level 32; all of these or-ed come back.
     ///
     /// # Safety
     /// As [`batch`].
     #[inline]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
     unsafe fn rounds<I: Element, W: Element, const VECTORS: usize>(
+        cpu: Cpu<Avx512>,
         image: &Image,
-        addresses: &[V4],
-        results: &mut [NextHop],
-    ) -> (usize, __m512i) {
-        let level16 = image.padded(LEVEL16);
-        let level24: *const i32 = image.padded(LEVEL24).as_ptr().cast();
-        let runs = image.padded(RUNS);
-        let (word_bits, element_bits) = (_mm512_set1_epi32(7), _mm512_set1_epi32(31));
-        let mut any = _mm512_setzero_si512();
-        let at_a_time = LANES * VECTORS;
-        for (keys, results) in addresses.chunks_exact(at_a_time).zip(results.chunks_exact_mut(at_a_time)) {
-            let mut key = [_mm512_setzero_si512(); VECTORS];
-            let mut at = [_mm512_setzero_si512(); VECTORS];
+        piece: &mut Batch<'_, V4, NextHop>,
+    ) -> Avx512 {
+        let (level16, level24, runs) = (image.padded(LEVEL16), image.padded(LEVEL24), image.padded(RUNS));
+        let (word_bits, element_bits) = (Avx512::splat(cpu, 7), Avx512::splat(cpu, 31));
+        let mut any = Avx512::splat(cpu, 0);
+        for (keys, results) in piece.rounds(LANES * VECTORS) {
+            let mut key = [Avx512::splat(cpu, 0); VECTORS];
+            let mut at = [Avx512::splat(cpu, 0); VECTORS];
             for v in 0..VECTORS {
-                prefetch_at(keys.as_ptr().wrapping_add(v * LANES + AHEAD).cast());
-                // SAFETY: `keys` are `at_a_time` integers of 32 bits, and an index of 16 bits is inside
-                // level16.
-                unsafe {
-                    key[v] = _mm512_loadu_si512(keys.as_ptr().add(v * LANES).cast());
-                    at[v] = gather::<I>(_mm512_srli_epi32::<16>(key[v]), level16);
-                }
+                let keys = &keys[v * LANES..];
+                prefetch_at(keys.as_ptr().wrapping_add(AHEAD).cast());
+                key[v] = Avx512::load(cpu, keys);
+                // SAFETY: an index of 16 bits is inside level16.
+                at[v] = unsafe { Avx512::gather::<I>(cpu, key[v] >> 16, level16) };
             }
             for v in 0..VECTORS {
-                let word = _mm512_and_si512(_mm512_srli_epi32::<13>(key[v]), word_bits);
-                let index = _mm512_or_si512(_mm512_slli_epi32::<3>(at[v]), word);
+                let word = at[v] << 3 | key[v] >> 13 & word_bits;
                 // SAFETY: an element of level16 is a chunk of level 24, which every image and patch is
                 // checked for; there are 2^16 + 1 at most, so an index of a word fits. A word is two integers
                 // of 32 bits, bits and base.
                 let (bits, base) = unsafe {
                     (
-                        _mm512_i32gather_epi32::<8>(index, level24),
-                        _mm512_i32gather_epi32::<8>(index, level24.add(1)),
+                        Avx512::gather::<u32>(cpu, word << 1, level24),
+                        Avx512::gather::<u32>(cpu, word << 1, &level24[size_of::<u32>()..]),
                     )
                 };
-                let shift = _mm512_andnot_si512(_mm512_srli_epi32::<8>(key[v]), element_bits);
-                at[v] = _mm512_add_epi32(base, _mm512_popcnt_epi32(_mm512_sllv_epi32(bits, shift)));
+                let shift = element_bits - (key[v] >> 8 & element_bits);
+                let before = _mm512_sllv_epi32(bits.register(), shift.register());
+                at[v] = base + Avx512::of(cpu, _mm512_popcnt_epi32(before));
             }
             for (&at, results) in at.iter().zip(results.chunks_exact_mut(LANES)) {
                 // SAFETY: every base is checked to be at least 33 elements before the end of the runs, and
                 // there are at most 32 bits to count; there are at most 2^30 runs, so an index fits.
-                let value = unsafe { gather::<W>(at, runs) };
-                any = _mm512_or_si512(any, value);
-                // SAFETY: these are LANES integers of 32 bits.
-                unsafe { _mm512_storeu_si512(results.as_mut_ptr().cast(), value) };
+                let value = unsafe { Avx512::gather::<W>(cpu, at, runs) };
+                any = any | value;
+                value.store(results);
             }
         }
-        (addresses.len() - addresses.len() % at_a_time, any)
+        any
     }
 
     /// What is left of the lookups of whole vectors of keys, [`PIECE`] at most, of which some lead on to
@@ -180,47 +171,23 @@ mod avx512 {
     /// is no branch.
     #[inline(never)]
     #[target_feature(enable = "avx512f,avx512vpopcntdq,popcnt")]
-    unsafe fn finish_long<I: Element, W: Element>(
+    fn finish_long<I: Element, W: Element>(
+        cpu: Cpu<Avx512>,
         view: &View<'_, I, W>,
         addresses: &[V4],
         results: &mut [NextHop],
     ) {
-        let flag = _mm512_set1_epi32(flag_of::<W>().cast_signed());
-        let mut key = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-        // A vector is stored whole, wherever its last key goes.
+        let flag = Avx512::splat(cpu, flag_of::<W>());
+        // A vector is put at a time, wherever its last key goes.
         let mut long = [0u32; PIECE + LANES];
         let mut count = 0;
-        for values in results.chunks_exact(LANES) {
-            // SAFETY: these are LANES integers of 32 bits.
-            let values = unsafe { _mm512_loadu_si512(values.as_ptr().cast()) };
-            let open = _mm512_test_epi32_mask(values, flag);
-            let to = &mut long[count..count + LANES];
-            // SAFETY: these too.
-            unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(open, key)) };
-            count += open.count_ones() as usize;
-            key = _mm512_add_epi32(key, _mm512_set1_epi32(16));
+        for (first, values) in (0..).step_by(LANES).zip(results.chunks_exact(LANES)) {
+            let open = Avx512::load(cpu, values).has_any(flag);
+            count += Avx512::put_places(cpu, open, first, &mut long[count..]);
         }
         for &key in &long[..count] {
             let key = key as usize;
             results[key] = view.lookup_long(results[key].0, addresses[key]);
-        }
-    }
-
-    /// Elements of type `T`, of 2 or 4 bytes, at the indexes, widened.
-    ///
-    /// # Safety
-    /// The CPU must have AVX-512F. Each index must be of an element of `bytes`, at least 4 bytes before its
-    /// end.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn gather<T: Element>(index: __m512i, bytes: &[u8]) -> __m512i {
-        let from = bytes.as_ptr().cast();
-        // SAFETY: as our caller promises; the scale is the size of an element.
-        unsafe {
-            match size_of::<T>() {
-                2 => _mm512_and_si512(_mm512_i32gather_epi32::<2>(index, from), _mm512_set1_epi32(0xffff)),
-                _ => _mm512_i32gather_epi32::<4>(index, from),
-            }
         }
     }
 }

@@ -23,7 +23,7 @@ mod live;
 mod lookup;
 mod options;
 mod standing;
-mod vectors;
+pub mod vector;
 
 pub use domain::{Domain, Keys, Model, Undone};
 pub use engine::Engine;
@@ -34,6 +34,6 @@ pub use lookup::on_all_cores;
 pub use lookup::{Load, Lookup};
 pub use options::{BuildOptions, ByEntries, Strides};
 pub use standing::Standing;
-pub use vectors::VectorLevel;
+pub use vector::VectorLevel;
 pub use wirespeed_image::live::Applied;
 pub use wirespeed_image::{Outgrown, Step};

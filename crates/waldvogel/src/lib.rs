@@ -73,6 +73,7 @@ mod kernel;
 mod keys;
 pub mod layout;
 mod lookup;
+mod probe;
 mod rope;
 mod sections;
 mod simd;

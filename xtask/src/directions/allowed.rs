@@ -172,10 +172,6 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "not taken apart yet: the log of changes belongs beneath both",
     ),
     (
-        &["crates/waldvogel/src/lookup.rs", "crates/waldvogel/src/simd.rs"],
-        "not taken apart yet: the portable part of a batch belongs beneath its vectors",
-    ),
-    (
         &["crates/wirespeed/src/builder.rs", "crates/wirespeed/src/table.rs"],
         "a type and what makes it: each names the other in its signature",
     ),

@@ -7,9 +7,10 @@
 //! between the widths and keep to the bounds of the image (`benches/examples/single_lookup.rs`).
 
 use wirespeed_fib::{Lookup, NextHop, Step, V4, VectorLevel};
-use wirespeed_image::{Element, Image, SectionId, Table, WORD, number};
+use wirespeed_image::{Element, Image, Table, WORD, number};
 
-use super::layout::{At18, B18, C18, C24, FoldTableV4, LONG, N24, N32, Split, Upper, long_element, mark};
+use super::layout::{At18, C18, FoldTableV4, LONG, N24, N32, Split, Upper, long_element, mark};
+use super::past_24::{block_of, chunk_of_32, elements, lookup_long};
 use super::simd;
 
 /// Keys of a block: as many as a core can have reads under way for, and some.
@@ -46,12 +47,6 @@ impl Lookup<V4> for FoldTableV4 {
     }
 }
 
-/// The elements of a section of words.
-#[inline]
-fn elements<W: Element>(image: &Image, section: SectionId) -> &[W] {
-    bytemuck::cast_slice(image.section::<u64>(section))
-}
-
 /// One lookup.
 #[inline]
 pub(crate) fn lookup<S: Split, I: Element, W: Element>(image: &Image, upper: &Upper, address: V4) -> NextHop {
@@ -62,26 +57,6 @@ pub(crate) fn lookup<S: Split, I: Element, W: Element>(image: &Image, upper: &Up
     let chunk = if S::DIRECT { slot - upper.base } else { slot } as usize;
     let found = number(image.at::<W>(upper.n24, chunk * S::SHORT + S::short_element(address)));
     if found == mark(size_of::<W>()) { lookup_long::<S, W>(image, address) } else { NextHop(found) }
-}
-
-/// The next hop where prefixes are longer than 24 bits.
-#[cold]
-pub(crate) fn lookup_long<S: Split, W: Element>(image: &Image, address: V4) -> NextHop {
-    let chunk = chunk_of_32::<S>(image, address);
-    NextHop(number(elements::<W>(image, N32)[chunk * LONG + long_element(address)]))
-}
-
-fn block_of<S: Split>(image: &Image, address: V4) -> usize {
-    let slot = S::slot(address);
-    match image.width(B18) {
-        Some(2) => image.section::<u16>(B18)[slot].into(),
-        _ => image.section::<u32>(B18)[slot] as usize,
-    }
-}
-
-fn chunk_of_32<S: Split>(image: &Image, address: V4) -> usize {
-    let block = block_of::<S>(image, address);
-    image.section::<u32>(C24)[block * S::SHORT + S::short_element(address)] as usize
 }
 
 /// A batch in vectors, as far as the vector level has them, and the rest block by block.

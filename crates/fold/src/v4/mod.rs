@@ -8,6 +8,7 @@ mod kernel;
 pub mod layout;
 pub(crate) mod long;
 pub(crate) mod lookup;
+mod past_24;
 mod simd;
 mod update;
 pub(crate) mod walk;

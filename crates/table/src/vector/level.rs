@@ -1,0 +1,96 @@
+//! [`VectorLevel`]: the vector instructions that a batch is looked up with, and the way into code compiled
+//! for them.
+
+#[cfg(target_arch = "x86_64")]
+use super::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
+use super::ops::{Cpu, Vector};
+
+/// The vector instructions that an engine may look up a batch with. Each engine has code for some of them,
+/// and for none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VectorLevel {
+    /// Sixteen keys of 32 bits a vector (AVX-512F, with BMI1 and POPCNT).
+    Avx512,
+    /// Eight keys of 32 bits a vector (AVX2, with BMI1 and POPCNT).
+    Avx2,
+    /// No vectors; on every CPU.
+    Portable,
+}
+
+impl VectorLevel {
+    /// All, the fastest first.
+    pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
+
+    /// The fastest that this CPU has.
+    #[inline]
+    pub fn best() -> Self {
+        Self::ALL.into_iter().find(|level| level.is_here()).unwrap_or(Self::Portable)
+    }
+
+    /// Whether this CPU has it.
+    #[inline]
+    pub fn is_here(self) -> bool {
+        match self {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx512 => is_x86_feature_detected!("avx512f") && has_bits(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => is_x86_feature_detected!("avx2") && has_bits(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx512 | Self::Avx2 => false,
+            Self::Portable => true,
+        }
+    }
+
+    /// Runs code with the vectors of this level. `None` where it has none, or the CPU has not got it.
+    #[inline]
+    pub fn run<C: InVectors>(self, code: C) -> Option<C::Output> {
+        #[cfg(target_arch = "x86_64")]
+        #[allow(unsafe_code)]
+        if self.is_here() {
+            // SAFETY: the CPU has the features.
+            unsafe {
+                match self {
+                    Self::Avx512 => return Some(with_avx512(code)),
+                    Self::Avx2 => return Some(with_avx2(code)),
+                    Self::Portable => {}
+                }
+            }
+        }
+        let _ = code;
+        None
+    }
+}
+
+/// Code that is written once for the vectors of every level.
+pub trait InVectors {
+    /// What it gives.
+    type Output;
+
+    /// Runs with vectors of a type. Has to be `#[inline(always)]`, as the module says.
+    fn run<V: Vector>(self, cpu: Cpu<V>) -> Self::Output;
+}
+
+/// Whether the CPU has what loops over the bits of a mask are compiled for; every one with AVX2 has.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn has_bits() -> bool {
+    is_x86_feature_detected!("bmi1") && is_x86_feature_detected!("popcnt")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,bmi1,popcnt")]
+fn with_avx512<C: InVectors>(code: C) -> C::Output {
+    #[allow(unsafe_code)]
+    // SAFETY: the CPU has AVX-512F.
+    code.run(unsafe { Cpu::<Avx512>::has_it() })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,popcnt")]
+fn with_avx2<C: InVectors>(code: C) -> C::Output {
+    #[allow(unsafe_code)]
+    // SAFETY: the CPU has AVX2.
+    code.run(unsafe { Cpu::<Avx2>::has_it() })
+}

@@ -1,0 +1,162 @@
+//! [`Vector`]: what code for vectors is written with, and [`Cpu`], without which there is none.
+
+use std::marker::PhantomData;
+use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
+
+use bytemuck::Pod;
+use wirespeed_image::Element;
+
+/// Lanes of the widest vector.
+pub const MOST_LANES: usize = 16;
+
+/// A sign that this CPU has the instructions of vectors of type `V`. Whoever has one may make vectors.
+pub struct Cpu<V>(PhantomData<V>);
+
+impl<V> Clone for Cpu<V> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<V> Copy for Cpu<V> {}
+
+impl<V: Vector> Cpu<V> {
+    /// Says that the CPU has them.
+    ///
+    /// # Safety
+    /// It must have.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    pub unsafe fn has_it() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// Numbers of 32 bits, one a lane. Sums and differences wrap, and a shift by 32 or more leaves nothing.
+pub trait Vector:
+    Copy
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + BitAnd<Output = Self>
+    + BitOr<Output = Self>
+    + Shl<u32, Output = Self>
+    + Shr<u32, Output = Self>
+    + sealed::Sealed
+{
+    /// Some of the lanes.
+    type Mask: Mask;
+
+    /// How many there are, [`MOST_LANES`] at most.
+    const LANES: usize;
+
+    /// The number in every lane.
+    fn splat(cpu: Cpu<Self>, number: u32) -> Self;
+
+    /// The first bytes of a slice, a number for each lane. Panics where it is shorter.
+    fn load<T: Pod>(cpu: Cpu<Self>, from: &[T]) -> Self;
+
+    /// The first 32 bits of a key of 128 bits for each lane, and the 32 bits after them. Keys are in host
+    /// order. Panics where there are fewer.
+    fn load_first_words<T: Pod>(cpu: Cpu<Self>, keys: &[T]) -> [Self; 2];
+
+    /// Overwrites the first bytes of a slice. Panics where it is shorter.
+    fn store<T: Pod>(self, to: &mut [T]);
+
+    /// The lanes whose numbers are equal.
+    fn equals(self, other: Self) -> Self::Mask;
+
+    /// The lanes whose number is not below the other's, neither being signed.
+    fn at_least(self, other: Self) -> Self::Mask;
+
+    /// The lanes that have any of the bits.
+    fn has_any(self, bits: Self) -> Self::Mask;
+
+    /// The numbers of `yes` in the lanes of the mask, of `no` in the others.
+    fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
+
+    /// Every lane.
+    fn all(cpu: Cpu<Self>) -> Self::Mask;
+
+    /// The places of the lanes in the mask, lane 0 being at `first`: they are put at the front of a slice, in
+    /// their order. How many there are; what comes after them is overwritten too, a vector in all. Panics
+    /// where the slice is shorter than that.
+    fn put_places(cpu: Cpu<Self>, mask: Self::Mask, first: u32, to: &mut [u32]) -> usize;
+
+    /// Elements of type `T`, of 4 bytes at most, widened: for each lane that at its index.
+    ///
+    /// # Safety
+    /// Each index must be below 2^31 and that of an element of `bytes`, at least 4 bytes before its end.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    unsafe fn gather<T: Element>(cpu: Cpu<Self>, index: Self, bytes: &[u8]) -> Self {
+        // SAFETY: as our caller promises.
+        unsafe { Self::gather_where::<T>(cpu, Self::all(cpu), index, bytes, Self::splat(cpu, 0)) }
+    }
+
+    /// [`gather`](Self::gather) for the lanes in the mask. In the others the bits of `elsewhere`, of which
+    /// only as many are kept as `T` has.
+    ///
+    /// # Safety
+    /// As there, for each index in the mask.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    unsafe fn gather_where<T: Element>(
+        cpu: Cpu<Self>,
+        mask: Self::Mask,
+        index: Self,
+        bytes: &[u8],
+        elsewhere: Self,
+    ) -> Self {
+        const { assert!(size_of::<T>() <= 4, "an element fits a lane") };
+        debug_assert!(all_inside::<Self, T>(mask, index, bytes));
+        let from = bytes.as_ptr();
+        // SAFETY: as our caller promises; the scale is the size of an element.
+        unsafe {
+            match size_of::<T>() {
+                1 => Self::gather_scaled::<1>(mask, index, from, elsewhere) & Self::splat(cpu, 0xff),
+                2 => Self::gather_scaled::<2>(mask, index, from, elsewhere) & Self::splat(cpu, 0xffff),
+                _ => Self::gather_scaled::<4>(mask, index, from, elsewhere),
+            }
+        }
+    }
+
+    /// Four bytes for each lane of the mask, so many times `SCALE` bytes after `from`; `elsewhere` in the
+    /// others.
+    ///
+    /// # Safety
+    /// These bytes must be readable, and each index in the mask below 2^31.
+    #[doc(hidden)]
+    #[allow(unsafe_code)]
+    unsafe fn gather_scaled<const SCALE: i32>(
+        mask: Self::Mask,
+        index: Self,
+        from: *const u8,
+        elsewhere: Self,
+    ) -> Self;
+}
+
+/// Some of the lanes of a vector.
+pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
+    /// A bit for each lane, the lowest for the first.
+    fn bits(self) -> u32;
+
+    /// Whether there is any lane.
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.bits() != 0
+    }
+}
+
+/// Whether a gather keeps to what its caller promised.
+fn all_inside<V: Vector, T: Element>(mask: V::Mask, index: V, bytes: &[u8]) -> bool {
+    let mut indexes = [0u32; MOST_LANES];
+    index.store(&mut indexes);
+    (0..V::LANES).filter(|lane| mask.bits() >> lane & 1 == 1).all(|lane| {
+        let index = indexes[lane] as usize;
+        index < 1 << 31 && index * size_of::<T>() + 4 <= bytes.len()
+    })
+}
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+}
