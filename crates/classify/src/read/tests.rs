@@ -44,7 +44,7 @@ fn plain() {
         read_rules_from::<Ipv4Tuple>(&written[..], "again", &ReadOptions::default()).expect("read again").0;
     assert_eq!(again.rules.sorted(), file.rules.sorted());
     let error = read_text::<Ipv4Tuple>("tcp action=1\nsrc=10.0.0.300\n").expect_err("no address");
-    assert_eq!(error.to_string(), "text:2: \"10.0.0.300\" is no value of src: \"src=10.0.0.300\"");
+    assert_eq!(error.to_string(), "text:2: \"10.0.0.300\" is not a value of src: \"src=10.0.0.300\"");
     let lenient = ReadOptions { lenient: true, ..ReadOptions::default() };
     let (file, report) =
         read_rules_from::<Ipv4Tuple>(&b"action=1\nsrc=x\nnumber=1 udp\n"[..], "text", &lenient)

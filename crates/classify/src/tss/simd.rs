@@ -25,7 +25,11 @@ pub(super) fn run_with<T: Tuple, F: Form>(
     results: &mut [u32],
 ) -> bool {
     #[cfg(target_arch = "x86_64")]
-    if level.is_here() && is_x86_feature_detected!("bmi2") {
+    if level.is_here()
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
+    {
         match level {
             // The lanes of a gather's index are signed.
             VectorLevel::Avx512 if view.slots.len() < 1 << 30 && is_x86_feature_detected!("avx512dq") => {
@@ -54,15 +58,14 @@ fn avx2<T: Tuple, F: Form>(view: &View<'_>, tuples: &[T], results: &mut [u32]) {
 mod avx512 {
     use std::arch::x86_64::{
         __m512i, _mm_cvtsi32_si128, _mm512_add_epi32, _mm512_add_epi64, _mm512_and_si512,
-        _mm512_cmpeq_epi32_mask, _mm512_loadu_si512, _mm512_mask_mov_epi32, _mm512_maskz_compress_epi32,
-        _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_set1_epi32, _mm512_set1_epi64, _mm512_setr_epi32,
-        _mm512_slli_epi32, _mm512_slli_epi64, _mm512_sllv_epi32, _mm512_srl_epi32, _mm512_srli_epi32,
-        _mm512_srli_epi64, _mm512_storeu_si512, _mm512_test_epi32_mask, _mm512_xor_si512,
+        _mm512_cmpeq_epi32_mask, _mm512_i32gather_epi32, _mm512_loadu_si512, _mm512_mask_mov_epi32,
+        _mm512_maskz_compress_epi32, _mm512_mul_epu32, _mm512_mullo_epi64, _mm512_set1_epi32,
+        _mm512_set1_epi64, _mm512_setr_epi32, _mm512_slli_epi32, _mm512_slli_epi64, _mm512_sllv_epi32,
+        _mm512_srl_epi32, _mm512_srli_epi32, _mm512_srli_epi64, _mm512_storeu_si512, _mm512_test_epi32_mask,
+        _mm512_xor_si512,
     };
 
     use std::ops::Range;
-
-    use wirespeed_table::vector::{Avx512, Cpu, Vector};
 
     use super::super::form::Form;
     use super::super::layout::{LEAST_LOG, View, slot_elements};
@@ -232,8 +235,6 @@ mod avx512 {
             let [high, low] = parts(hashes);
             let [last, _] = parts(third);
             let d = _mm512_set1_epi32(plan.d.cast_signed());
-            let cpu = Cpu::has_it();
-            let words = bytemuck::cast_slice(&view.slots[word..]);
             let mut told = 0;
             let mut first = plan.first_slot;
             for part in [high, low, last] {
@@ -246,8 +247,9 @@ mod avx512 {
                     4 => _mm512_slli_epi32::<3>(slot),
                     _ => _mm512_slli_epi32::<2>(three),
                 };
-                let found = Avx512::gather::<u32>(cpu, Avx512::of(cpu, at), words);
-                told |= _mm512_cmpeq_epi32_mask(found.register(), wanted);
+                let words = view.slots.as_ptr().cast::<i32>().add(word);
+                let found = _mm512_i32gather_epi32::<4>(at, words);
+                told |= _mm512_cmpeq_epi32_mask(found, wanted);
                 first += plan.d;
             }
             told

@@ -28,7 +28,7 @@ fn names_with(seed: u64, longest: usize) -> NameRib {
     names
 }
 
-/// Every engine with a table for it. ATA finds no places for a component of 8,000 bytes in its one array, and
+/// Every engine with a table for it. ATA finds no places for a component of 1,000 bytes in its one array, and
 /// gets a shorter one.
 pub(crate) fn engines(seed: u64) -> impl Iterator<Item = (EngineName, NameRib)> {
     let longest = |engine| match engine {

@@ -74,7 +74,7 @@ impl Ask {
 
     /// What a word of no field that a tuple has asks for; `None` where it asks for nothing.
     pub(super) fn parse(name: &str, text: &str) -> Result<Option<Self>, Fault> {
-        let wrong = || Fault::bad(format!("{text:?} is no value of {name}"));
+        let wrong = || Fault::bad(format!("{text:?} is not a value of {name}"));
         let of = match name {
             _ if text == "*" => return Ok(None),
             "ct_state" => Of::State(flags(text, &STATE, ones(8)).ok_or_else(wrong)?),

@@ -120,7 +120,7 @@ impl<'l> Flow<'l> {
     }
 
     fn field(&mut self, name: &'l str, text: &str) -> Result<(), Fault> {
-        let wrong = || Fault::bad(format!("{text:?} is no value of {name}"));
+        let wrong = || Fault::bad(format!("{text:?} is not a value of {name}"));
         if name == "conj_id" {
             let id = super::words::number(text).and_then(|id| u32::try_from(id).ok()).ok_or_else(wrong)?;
             return match self.conj_id.replace(id) {

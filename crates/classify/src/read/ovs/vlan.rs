@@ -46,7 +46,7 @@ pub(super) struct Tagged {
 impl Vlan {
     /// Takes a word, if it is about the VLAN.
     pub(super) fn take(&mut self, name: &str, text: &str) -> Result<bool, Fault> {
-        let wrong = || Fault::bad(format!("{text:?} is no value of {name}"));
+        let wrong = || Fault::bad(format!("{text:?} is not a value of {name}"));
         let (of, wanted) = match name {
             "vlan_tci" => (&mut self.tci, masked(text, ones(16)).ok_or_else(wrong)?),
             "vlan_vid" => (&mut self.vid, masked(text, 0x1fff).ok_or_else(wrong)?),
