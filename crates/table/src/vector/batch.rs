@@ -1,5 +1,5 @@
-//! [`Batch`]: keys and their results, taken from the front by so many vectors at a time; and the [`Places`]
-//! of a number among the results of a round.
+//! [`Batch`]: keys and their results, taken from the front in rounds of several vectors. [`Places`]: the
+//! positions of a number among the results of a round.
 
 use std::iter::Zip;
 use std::slice::{ChunksExact, ChunksExactMut};
@@ -8,10 +8,10 @@ use bytemuck::Pod;
 
 use super::ops::{Cpu, MOST_LANES, Vector};
 
-/// Vectors of a round, at most.
+/// The most vectors of a round.
 pub const MOST_VECTORS: usize = 8;
 
-/// Keys that wait for their results.
+/// Keys without results yet, and the memory for the results.
 #[derive(Debug)]
 pub struct Batch<'a, K, R> {
     keys: &'a [K],
@@ -19,26 +19,26 @@ pub struct Batch<'a, K, R> {
 }
 
 impl<'a, K, R> Batch<'a, K, R> {
-    /// Keys, and where the result of each goes. Panics where these are not as many.
+    /// Makes a batch. Panics if there are more or fewer results than keys.
     #[inline]
     pub fn new(keys: &'a [K], results: &'a mut [R]) -> Self {
         assert_eq!(keys.len(), results.len(), "a result for each key");
         Self { keys, results }
     }
 
-    /// How many still wait.
+    /// The number of keys without a result.
     #[inline(always)]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether none does.
+    /// Whether every key has its result.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }
 
-    /// Takes as many rounds of so many keys from the front as there are.
+    /// Takes all whole rounds of `keys_a_round` keys from the front.
     #[inline(always)]
     pub fn rounds(&mut self, keys_a_round: usize) -> Zip<ChunksExact<'a, K>, ChunksExactMut<'a, R>> {
         let whole = self.keys.len() - self.keys.len() % keys_a_round;
@@ -49,19 +49,19 @@ impl<'a, K, R> Batch<'a, K, R> {
     }
 }
 
-/// Places in a round of whole vectors, [`MOST_VECTORS`] at most. Whoever goes through them asks for none
-/// whether it is one, which would be a branch that goes wrong.
+/// The positions of a number in a round of at most [`MOST_VECTORS`] whole vectors. They are collected without
+/// a branch for each result, because the CPU would often predict that branch wrongly.
 #[derive(Debug)]
 pub struct Places([u32; MOST_LANES * (MOST_VECTORS + 1)]);
 
 impl Places {
-    /// None yet. To be made once for all rounds, as that takes longer than to use it.
+    /// Makes an empty list. Use one list for all rounds: making it takes longer than using it.
     #[inline(always)]
     pub fn new() -> Self {
         Self([0; MOST_LANES * (MOST_VECTORS + 1)])
     }
 
-    /// Where a round has a number.
+    /// The positions of a number in the results of a round.
     #[inline(always)]
     pub fn of<'p, V: Vector, T: Pod>(
         &'p mut self,
@@ -72,7 +72,7 @@ impl Places {
         let mut count = 0;
         for (first, numbers) in (0..).step_by(V::LANES).zip(round.chunks_exact(V::LANES)) {
             let mask = V::load(cpu, numbers).equals(number);
-            // A vector is put at a time, wherever its last place goes.
+            // Each call writes a whole vector; the next call overwrites what is too much.
             count += V::put_places(cpu, mask, first, &mut self.0[count..]);
         }
         self.0[..count].iter().map(|&place| place as usize)

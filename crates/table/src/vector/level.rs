@@ -7,8 +7,8 @@ use super::avx2::Avx2;
 use super::avx512::Avx512;
 use super::ops::{Cpu, Vector};
 
-/// The vector instructions that an engine may look up a batch with. Each engine has code for some of them,
-/// and for none.
+/// The vector instructions that an engine may use for a batch. Each engine has portable code, and code for
+/// some of these levels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VectorLevel {
     /// Sixteen keys of 32 bits a vector (AVX-512F, with BMI1 and POPCNT).
@@ -23,13 +23,13 @@ impl VectorLevel {
     /// All, the fastest first.
     pub const ALL: [Self; 3] = [Self::Avx512, Self::Avx2, Self::Portable];
 
-    /// The fastest that this CPU has.
+    /// The fastest level of this CPU.
     #[inline]
     pub fn best() -> Self {
         Self::ALL.into_iter().find(|level| level.is_here()).unwrap_or(Self::Portable)
     }
 
-    /// Whether this CPU has it.
+    /// Whether this CPU has the level.
     #[inline]
     pub fn is_here(self) -> bool {
         match self {
@@ -43,7 +43,7 @@ impl VectorLevel {
         }
     }
 
-    /// Runs code with the vectors of this level. `None` where it has none, or the CPU has not got it.
+    /// Runs code with the vectors of this level. `None` if the level has no vectors or the CPU lacks it.
     #[inline]
     pub fn run<C: InVectors>(self, code: C) -> Option<C::Output> {
         #[cfg(target_arch = "x86_64")]
@@ -65,14 +65,14 @@ impl VectorLevel {
 
 /// Code that is written once for the vectors of every level.
 pub trait InVectors {
-    /// What it gives.
+    /// The result of the code.
     type Output;
 
-    /// Runs with vectors of a type. Has to be `#[inline(always)]`, as the module says.
+    /// Runs with vectors of a type. Must be `#[inline(always)]`: the head of the module has the reason.
     fn run<V: Vector>(self, cpu: Cpu<V>) -> Self::Output;
 }
 
-/// Whether the CPU has what loops over the bits of a mask are compiled for; every one with AVX2 has.
+/// Whether the CPU has the instructions for loops over the bits of a mask. Every CPU with AVX2 has them.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_bits() -> bool {

@@ -1,4 +1,4 @@
-//! [`Vector`]: what code for vectors is written with, and [`Cpu`], without which there is none.
+//! [`Vector`]: the operations of vector code. [`Cpu`]: the evidence that the CPU has their instructions.
 
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
@@ -6,10 +6,10 @@ use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
 use bytemuck::Pod;
 use wirespeed_image::Element;
 
-/// Lanes of the widest vector.
+/// The lanes of the widest vector.
 pub const MOST_LANES: usize = 16;
 
-/// A sign that this CPU has the instructions of vectors of type `V`. Whoever has one may make vectors.
+/// Evidence that this CPU has the instructions of vectors of type `V`. Vectors can only be made with it.
 pub struct Cpu<V>(PhantomData<V>);
 
 impl<V> Clone for Cpu<V> {
@@ -21,10 +21,10 @@ impl<V> Clone for Cpu<V> {
 impl<V> Copy for Cpu<V> {}
 
 impl<V: Vector> Cpu<V> {
-    /// Says that the CPU has them.
+    /// States that the CPU has the instructions.
     ///
     /// # Safety
-    /// It must have.
+    /// The CPU must have them.
     #[allow(unsafe_code)]
     #[inline(always)]
     pub unsafe fn has_it() -> Self {
@@ -32,7 +32,7 @@ impl<V: Vector> Cpu<V> {
     }
 }
 
-/// Numbers of 32 bits, one a lane. Sums and differences wrap, and a shift by 32 or more leaves nothing.
+/// Numbers of 32 bits, one a lane. Sums and differences wrap. A shift by 32 or more gives 0.
 pub trait Vector:
     Copy
     + Add<Output = Self>
@@ -43,46 +43,46 @@ pub trait Vector:
     + Shr<u32, Output = Self>
     + sealed::Sealed
 {
-    /// Some of the lanes.
+    /// A set of lanes.
     type Mask: Mask;
 
-    /// How many there are, [`MOST_LANES`] at most.
+    /// The number of lanes, at most [`MOST_LANES`].
     const LANES: usize;
 
     /// The number in every lane.
     fn splat(cpu: Cpu<Self>, number: u32) -> Self;
 
-    /// The first bytes of a slice, a number for each lane. Panics where it is shorter.
+    /// Loads the first bytes of a slice, a number for each lane. Panics if the slice is shorter.
     fn load<T: Pod>(cpu: Cpu<Self>, from: &[T]) -> Self;
 
-    /// The first 32 bits of a key of 128 bits for each lane, and the 32 bits after them. Keys are in host
-    /// order. Panics where there are fewer.
+    /// Loads the first 32 bits of a key of 128 bits for each lane, and the next 32 bits. Keys are in host
+    /// order. Panics if there are fewer keys.
     fn load_first_words<T: Pod>(cpu: Cpu<Self>, keys: &[T]) -> [Self; 2];
 
-    /// Overwrites the first bytes of a slice. Panics where it is shorter.
+    /// Overwrites the first bytes of a slice. Panics if the slice is shorter.
     fn store<T: Pod>(self, to: &mut [T]);
 
     /// The lanes whose numbers are equal.
     fn equals(self, other: Self) -> Self::Mask;
 
-    /// The lanes whose number is not below the other's, neither being signed.
+    /// The lanes whose number is not below the other's, both unsigned.
     fn at_least(self, other: Self) -> Self::Mask;
 
-    /// The lanes that have any of the bits.
+    /// The lanes whose number has any of the bits.
     fn has_any(self, bits: Self) -> Self::Mask;
 
     /// The numbers of `yes` in the lanes of the mask, of `no` in the others.
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self;
 
-    /// Every lane.
+    /// All lanes.
     fn all(cpu: Cpu<Self>) -> Self::Mask;
 
-    /// The places of the lanes in the mask, lane 0 being at `first`: they are put at the front of a slice, in
-    /// their order. How many there are; what comes after them is overwritten too, a vector in all. Panics
-    /// where the slice is shorter than that.
+    /// Writes the positions of the lanes in the mask to the front of a slice, in order, and returns their
+    /// number. Lane 0 has position `first`. A whole vector of the slice is overwritten. Panics if the slice is
+    /// shorter.
     fn put_places(cpu: Cpu<Self>, mask: Self::Mask, first: u32, to: &mut [u32]) -> usize;
 
-    /// Elements of type `T`, of 4 bytes at most, widened: for each lane that at its index.
+    /// Loads an element of type `T`, of at most 4 bytes, for each lane: the element at the lane's index, widened.
     ///
     /// # Safety
     /// Each index must be below 2^31 and that of an element of `bytes`, at least 4 bytes before its end.
@@ -93,8 +93,8 @@ pub trait Vector:
         unsafe { Self::gather_where::<T>(cpu, Self::all(cpu), index, bytes, Self::splat(cpu, 0)) }
     }
 
-    /// [`gather`](Self::gather) for the lanes in the mask. In the others the bits of `elsewhere`, of which
-    /// only as many are kept as `T` has.
+    /// [`gather`](Self::gather) for the lanes in the mask. The other lanes get `elsewhere`, cut to the bits of
+    /// `T`.
     ///
     /// # Safety
     /// As there, for each index in the mask.
