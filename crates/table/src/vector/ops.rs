@@ -78,11 +78,12 @@ pub trait Vector:
     fn all(cpu: Cpu<Self>) -> Self::Mask;
 
     /// Writes the positions of the lanes in the mask to the front of a slice, in order, and returns their
-    /// number. Lane 0 has position `first`. A whole vector of the slice is overwritten. Panics if the slice is
-    /// shorter.
+    /// number. Lane 0 has position `first`. A whole vector of the slice is overwritten. Panics if the slice
+    /// is shorter.
     fn put_places(cpu: Cpu<Self>, mask: Self::Mask, first: u32, to: &mut [u32]) -> usize;
 
-    /// Loads an element of type `T`, of at most 4 bytes, for each lane: the element at the lane's index, widened.
+    /// Loads an element of type `T`, of at most 4 bytes, for each lane: the element at the lane's index,
+    /// widened.
     ///
     /// # Safety
     /// Each index must be below 2^31 and that of an element of `bytes`, at least 4 bytes before its end.
@@ -93,8 +94,8 @@ pub trait Vector:
         unsafe { Self::gather_where::<T>(cpu, Self::all(cpu), index, bytes, Self::splat(cpu, 0)) }
     }
 
-    /// [`gather`](Self::gather) for the lanes in the mask. The other lanes get `elsewhere`, cut to the bits of
-    /// `T`.
+    /// [`gather`](Self::gather) for the lanes in the mask. The other lanes get `elsewhere`, cut to the bits
+    /// of `T`.
     ///
     /// # Safety
     /// As there, for each index in the mask.

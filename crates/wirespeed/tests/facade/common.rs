@@ -7,13 +7,19 @@ use std::time::Duration;
 
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
-use wirespeed::engine::Addresses;
+use wirespeed::engine::{Addresses, EngineName, Engines, of_domain};
 use wirespeed::fib::synth::{self, TableSpec};
 use wirespeed::fib::{oracle, synth::rng::Rng};
 use wirespeed::gpu::driver::devices;
 use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed::{Address, Fleet, Key, NextHop, Reader, Rib, V4, V6};
+use wirespeed_image::rounds;
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+
+/// The engines of a domain that a test goes through: in a plain run those that are not there for a paper.
+pub(crate) fn engines<D: Engines>() -> impl Iterator<Item = EngineName> {
+    of_domain::<D>().filter(|engine| rounds::is_long() || !engine.standing().is_paper())
+}
 
 /// The kernels' host build in a GPU's place, with small slots, and what makes it be lost; `None` where there
 /// is no compiler.

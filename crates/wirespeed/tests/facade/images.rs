@@ -2,18 +2,17 @@
 
 use std::path::Path;
 
-use wirespeed::engine::of_domain;
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::image::{Image, Table as _};
 use wirespeed::prelude::*;
 use wirespeed::{Error, Family, Reader, Table};
 
-use crate::common::{Native, check, rib};
+use crate::common::{self, Native, check, rib};
 
 #[test]
 fn an_image_answers_at_once_and_takes_updates_where_it_is_asked_to() {
     fn family<A: Native>(path: &Path) {
-        for engine in of_domain::<A>() {
+        for engine in common::engines::<A>() {
             let mut rib = rib::<A>(21);
             Table::builder().rib(rib.clone()).engine(engine).build().unwrap().save(path).unwrap();
 

@@ -6,7 +6,7 @@ use wirespeed::engine::{EngineName, of_domain};
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::{Address, Labels, NextHop, Prefix, Rib, Table, Update, V4, V6};
 
-use crate::common::{Native, check, rib};
+use crate::common::{self, Native, check, rib};
 
 #[test]
 fn every_engine_is_right_before_and_after_updates_v4() {
@@ -19,7 +19,7 @@ fn every_engine_is_right_before_and_after_updates_v6() {
 }
 
 fn every_engine_is_right<A: Native>() {
-    for engine in of_domain::<A>() {
+    for engine in common::engines::<A>() {
         let mut rib = rib::<A>(11);
         let mut table = Table::builder().rib(rib.clone()).engine(engine).build().unwrap();
         assert_eq!((table.engine(), table.len()), (engine, rib.len()));
@@ -58,7 +58,7 @@ fn every_engine_is_right<A: Native>() {
 fn readers_see_updates_whole_and_resolve_what_they_see() {
     const ROUNDS: u64 = 120;
     fn family<A: Native>() {
-        for engine in of_domain::<A>() {
+        for engine in common::engines::<A>() {
             let prefixes: Vec<Prefix<A>> = [5, 8, 15, 16, 19, 24, 27, A::BITS]
                 .into_iter()
                 .zip(1u8..)

@@ -12,6 +12,8 @@ use wirespeed::prelude::*;
 use wirespeed::{Error, Labels, NextHop};
 use wirespeed_namelookup::NameDomain;
 
+use crate::common;
+
 /// A table with what engines get wrong in it, and some hundreds of names of usual shape.
 pub(crate) fn names(seed: u64) -> NameRib {
     names_with(seed, 8_000)
@@ -35,7 +37,7 @@ pub(crate) fn engines(seed: u64) -> impl Iterator<Item = (EngineName, NameRib)> 
         EngineName::Ata | EngineName::Ata2 | EngineName::Ata3 => 100,
         _ => 1_000,
     };
-    of_domain::<NameDomain>().map(move |engine| (engine, names_with(seed, longest(engine))))
+    common::engines::<NameDomain>().map(move |engine| (engine, names_with(seed, longest(engine))))
 }
 
 /// The entries that results need: not those whose nearest one above has their result.
