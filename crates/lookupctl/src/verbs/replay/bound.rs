@@ -13,13 +13,13 @@
 //! that:                    held for --seconds; lowered a little and held again where the bound breaks
 //! ```
 //!
-//! What holds for a moment often doesn't for long: p99 is made of what happens rarely. Hence the second
-//! round, without which the size that was luckiest in short trials won (1 ms on one core: 407 M lookups/s
-//! held where short trials said 673 M).
+//! A rate that is kept for a moment often isn't for long: p99 is made of rare events. So there is a second
+//! round. Without it the size that was luckiest in short trials won (1 ms on one core: 407 M lookups/s were
+//! kept where short trials said 673 M).
 //!
 //! More threads than a GPU needs to be busy may take turns with the one that drives it: 16 of them on 16
-//! cores held 0.2 G lookups/s within a bound, on a GPU that a replay without one got 16.6 from. So where
-//! there is a GPU, and nobody said how many, fewer threads are tried too.
+//! cores kept 0.2 G lookups/s within a bound, on a GPU that made 16.6 without a bound. So with a GPU, and
+//! without `--threads`, fewer threads are tried, too.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,25 +37,25 @@ use crate::number::grouped;
 /// Sizes of batches to try.
 pub(in crate::verbs) const SIZES: [usize; 8] =
     [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
-/// How often the gap between a rate that holds and one that doesn't is halved.
+/// How often the gap between a rate that is kept and one that is not is halved.
 const HALVINGS: usize = 6;
-/// A rate that was found and does not hold is lowered to this share, and so on.
+/// The factor by which a rate that is not kept is lowered, again and again.
 const LOWER: f64 = 0.95;
-/// How often: to about half of it.
+/// How often a rate is lowered: to about half.
 const LOWERINGS: usize = 14;
-/// Ways that are tried for longer.
+/// The best plans, which are tried for longer.
 const FINALISTS: usize = 3;
-/// A way that doesn't beat the best one by this factor is not looked into.
+/// A plan is tried further only if it beats the best one so far by this factor.
 const WORTH: f64 = 1.02;
 /// Time from making threads to the first batch that is due.
 const LEAD: Duration = Duration::from_millis(2);
-/// A thread that has longer than this to its next batch sleeps, and wakes up that much before it.
+/// A thread with more time than this before its next batch sleeps, and wakes up this long before it.
 const NAP: Duration = Duration::from_millis(1);
 
 /// The outcome of a trial of one rate.
 struct Trial {
     driven: Driven,
-    /// Whether batches that were due could not even be sent.
+    /// Whether batches were due and could not even be sent.
     is_behind: bool,
 }
 
@@ -82,11 +82,11 @@ impl Plan {
         thread::scope(|scope| {
             let feeder = feeder.map(|feeder| scope.spawn(move || (feeder.feed)(Instant::now(), stop)));
             let search = Search { plan: self, place, bound };
-            let ways: Vec<_> = threads
+            let plans: Vec<_> = threads
                 .iter()
                 .flat_map(|&threads| sizes.iter().map(move |&batch| Plan { batch, threads, ..self }))
                 .collect();
-            let held = search.best(&ways).and_then(|(way, rate)| search.hold(way, rate));
+            let held = search.best(&plans).and_then(|(plan, rate)| search.hold(plan, rate));
             stop.store(true, Ordering::Relaxed);
             let fed = feeder.map(|feeder| feeder.join().expect("the feeder does not panic")).transpose()?;
             let (held, driven) = held?;
@@ -102,47 +102,47 @@ struct Search<'p> {
 }
 
 impl Search<'_> {
-    /// The way that is best, and its rate.
-    fn best(&self, ways: &[Plan]) -> Result<(Plan, f64)> {
+    /// The best plan and its rate.
+    fn best(&self, plans: &[Plan]) -> Result<(Plan, f64)> {
         // The first trial of all warms up.
-        self.trial(ways[0], f64::INFINITY, self.glimpse());
+        self.trial(plans[0], f64::INFINITY, self.glimpse());
         let mut found: Vec<(Plan, f64)> = Vec::new();
-        for &way in ways {
+        for &plan in plans {
             unless_interrupted()?;
             let least = found.last().map_or(0.0, |(_, rate)| rate * WORTH);
-            let Some(rate) = self.of_way(way, least) else { continue };
-            let (batch, threads, rate_m) = (grouped(way.batch), way.threads, rate / 1e6);
+            let Some(rate) = self.of_plan(plan, least) else { continue };
+            let (batch, threads, rate_m) = (grouped(plan.batch), plan.threads, rate / 1e6);
             eprintln!(
                 "batches of {batch}, threads {threads}: {rate_m:.1} M lookups/s within {:?}",
                 self.bound
             );
-            found.push((way, rate));
+            found.push((plan, rate));
         }
         let Some(&best) = found.last() else {
             bail!(
                 "--latency-bound {:?}: no rate keeps it, not even one batch of {} at a time; a longer bound, smaller batches or fewer threads may",
                 self.bound,
-                grouped(ways[0].batch)
+                grouped(plans[0].batch)
             )
         };
         // Each rate that was found is over those before it.
         let mut held: Option<(Plan, f64)> = None;
-        for (way, rate) in found.into_iter().rev().take(FINALISTS) {
+        for (plan, rate) in found.into_iter().rev().take(FINALISTS) {
             let least = held.map_or(0.0, |(_, rate)| rate);
-            if let Some((rate, _)) = self.lowered(way, rate, least, self.look()) {
-                held = Some((way, rate));
+            if let Some((rate, _)) = self.lowered(plan, rate, least, self.look()) {
+                held = Some((plan, rate));
             }
         }
         unless_interrupted()?;
         Ok(held.unwrap_or(best))
     }
 
-    /// The highest rate that holds in a way, where it is over what there is already.
-    fn of_way(&self, way: Plan, least: f64) -> Option<f64> {
-        let through = self.trial(way, f64::INFINITY, self.glimpse());
-        let (mut low, mut high) = (least, rate(&way, &through.driven));
+    /// The highest rate that a plan keeps, if it is over `least`.
+    fn of_plan(&self, plan: Plan, least: f64) -> Option<f64> {
+        let through = self.trial(plan, f64::INFINITY, self.glimpse());
+        let (mut low, mut high) = (least, rate(&plan, &through.driven));
         // What disturbs a short trial may be gone in the next.
-        let is_held = |rate: f64| (0..2).any(|_| self.is_within(&self.trial(way, rate, self.glimpse())));
+        let is_held = |rate: f64| (0..2).any(|_| self.is_within(&self.trial(plan, rate, self.glimpse())));
         if high <= low || low > 0.0 && !is_held(low) {
             return None;
         }
@@ -153,35 +153,35 @@ impl Search<'_> {
         (low > 0.0).then_some(low)
     }
 
-    /// Holds a rate, lowered where it breaks the bound after all.
-    fn hold(&self, way: Plan, found: f64) -> Result<(Held, Driven)> {
-        match self.lowered(way, found, 0.0, way.time) {
-            Some((rate, driven)) => Ok((Held { plan: way, rate }, driven)),
+    /// Keeps a rate for the time of the plan, and lowers it if it breaks the bound after all.
+    fn hold(&self, plan: Plan, found: f64) -> Result<(Held, Driven)> {
+        match self.lowered(plan, found, 0.0, plan.time) {
+            Some((rate, driven)) => Ok((Held { plan, rate }, driven)),
             None => bail!(
                 "--latency-bound {:?}: kept for moments at {:.1} M lookups/s, but not for {:?} at half of that",
                 self.bound,
                 found / 1e6,
-                way.time
+                plan.time
             ),
         }
     }
 
-    /// Lowers a rate until it holds for some time, as long as it is over another.
-    fn lowered(&self, way: Plan, found: f64, least: f64, time: Duration) -> Option<(f64, Driven)> {
+    /// Lowers a rate until it is kept for some time. `None` if it is not over `least` by then.
+    fn lowered(&self, plan: Plan, found: f64, least: f64, time: Duration) -> Option<(f64, Driven)> {
         let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
         rates.take_while(|&rate| rate > least).find_map(|rate| {
-            let trial = self.trial(way, rate, time);
+            let trial = self.trial(plan, rate, time);
             // What was measured until Ctrl-C is told as it is.
             (is_interrupted() || self.is_within(&trial)).then_some((rate, trial.driven))
         })
     }
 
-    /// How long a trial takes while searching.
+    /// The time of a trial during the search.
     fn glimpse(&self) -> Duration {
         (self.bound * 10).clamp(Duration::from_millis(100), Duration::from_millis(300))
     }
 
-    /// How long one takes of those that are tried for longer.
+    /// The time of a longer trial.
     fn look(&self) -> Duration {
         (self.plan.time / 3).clamp(self.glimpse(), Duration::from_secs(1))
     }
@@ -270,14 +270,14 @@ impl Paced {
         (latencies, now, is_behind)
     }
 
-    /// How long after the end batches are still sent that were due before it. Who is further behind by then
-    /// than chance would have it can't keep up.
+    /// The time after the end in which batches that were due before it are still sent. A thread that is
+    /// further behind than that can't keep up.
     fn grace(&self) -> Duration {
         // Without a rate there is no end to those that are due.
         if self.interval > 0.0 { (self.time / 100).max(Duration::from_millis(10)) } else { Duration::ZERO }
     }
 
-    /// When a thread's batch of that number is due.
+    /// The time at which a batch of this thread is due.
     #[allow(clippy::cast_precision_loss)] // far fewer than 2^52
     fn due(&self, number: usize) -> Instant {
         let place = (number * self.plan.threads + self.thread) as f64;
@@ -287,7 +287,7 @@ impl Paced {
     }
 }
 
-/// Nothing was held yet when Ctrl-C came.
+/// An error if Ctrl-C came before a rate was found.
 fn unless_interrupted() -> Result<()> {
     if is_interrupted() {
         return Err(Interrupted("a rate was found that holds the bound").into());
@@ -295,7 +295,7 @@ fn unless_interrupted() -> Result<()> {
     Ok(())
 }
 
-/// Keys a second that came through.
+/// The rate of a trial, in keys a second.
 #[allow(clippy::cast_precision_loss)] // a rate
 fn rate(plan: &Plan, driven: &Driven) -> f64 {
     let keys = plan.lookups(&driven.batches);
