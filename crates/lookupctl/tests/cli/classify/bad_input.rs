@@ -73,7 +73,7 @@ fn tuples_updates_and_traces_that_are_none() {
         ("src=10.0.0.0/8", "not a value of src"),
         ("src=1", "not a value of src"),
         ("dport=010", "leading zero"),
-        ("dport=1-2", "no value"),
+        ("dport=1-2", "not a value"),
         ("proto=06", "leading zero"),
         ("10.0.0.1 192.0.2.7 1 2 tcp x", "behind the five columns"),
         (",", "no field is given"),
