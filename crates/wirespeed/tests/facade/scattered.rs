@@ -61,10 +61,10 @@ fn growth_that_is_not_for_the_engine_is_refused() {
         .routes([(Prefix::around(V6(0x2001 << 112), 32), NextHop(1))])
         .build()
         .expect("one route is a table");
-    let hosts: Vec<_> = (0..24_000).map(|n| Update::announce(Prefix::host(address(n)), hop(n))).collect();
+    let hosts: Vec<_> = (0..30_000).map(|n| Update::announce(Prefix::host(address(n)), hop(n))).collect();
     let error = table.apply(&hosts).expect_err("chunks for each of them are too much");
     let Error::DefaultMemoryCap { needed, cap, .. } = error else { panic!("{error}") };
-    assert!(needed > cap && cap == (256 << 20) + 24_001 * 2_048, "{needed} {cap}");
+    assert!(needed > cap && cap == (256 << 20) + 30_001 * 2_048, "{needed} {cap}");
     let text = error.to_string();
     for part in [&needed.to_string(), &cap.to_string(), "fold", "`engine`", "`memory_cap`"] {
         assert!(text.contains(part), "{part} is not in: {text}");
