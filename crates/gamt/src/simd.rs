@@ -108,7 +108,7 @@ impl<A: Address, P: Placement> Gathers<'_, A, P> {
         }
     }
 
-    /// What the leaves of the lanes in the mask come to.
+    /// The next hops of the leaves in the lanes of the mask.
     ///
     /// # Safety
     /// In a table with separate next hops these leaves must be slots.
@@ -186,7 +186,7 @@ impl<V: Vector, const VECTORS: usize> Round<V, VECTORS> {
     /// [`step`](Self::step) into units of a type, from narrow ones or the paper's.
     ///
     /// # Safety
-    /// As for that, and the units must be of that type.
+    /// The caller must keep the promises of [`step`](Self::step), and `U` must be the type of the units.
     #[allow(unsafe_code)]
     #[inline(always)]
     unsafe fn read<A: Address, U: Element, const FROM_NARROW: bool>(

@@ -42,7 +42,7 @@ impl<A: Address> WaldvogelTable<A> {
         NextHop::NONE
     }
 
-    /// What a record says to do where its length is in vain.
+    /// The value to go on with if the length of a record is in vain.
     #[inline]
     pub(crate) fn miss(&self, record: u32) -> Value {
         Value(self.image().at(self.columns.misses, record as usize))
@@ -136,7 +136,7 @@ pub(crate) struct Wide {
     pub(crate) value: Value,
 }
 
-/// What is looked for in buckets, and in which.
+/// A key to look for, and the two buckets that may hold it.
 #[derive(Clone, Copy, Default)]
 struct Sought {
     key: Key,

@@ -1,4 +1,4 @@
-//! What is left of a lookup where prefixes are longer than 24 bits.
+//! Level 32: the rest of a lookup under prefixes of more than 24 bits.
 
 use wirespeed_fib::{NextHop, V4};
 use wirespeed_image::{Element, Image, SectionId, number};

@@ -70,6 +70,11 @@ pub(crate) fn is_whole() -> bool {
     is_gpu() || std::env::var_os("WIRESPEED_TEST_WHOLE").is_some()
 }
 
+/// The step from one try to the next: 1 where the suites run whole.
+pub(crate) fn stride() -> usize {
+    if is_whole() { 1 } else { wirespeed_image::rounds::stride() }
+}
+
 /// Whether a part of the suite of addresses runs here: all of it in fewer rounds, but for what wears an
 /// engine's storage out. Kernels see of that what patches are, and the host build takes minutes for it.
 pub(crate) fn runs(test: &str) -> bool {

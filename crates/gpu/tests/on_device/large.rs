@@ -7,8 +7,8 @@ use crate::device;
 use crate::mirror::Mirrored;
 use wirespeed_fib::conformance::{Expected, check, scattered};
 use wirespeed_fib::{Address, BuildOptions, Engine, NextHop, Prefix, Rib, V4, V6, oracle};
+use wirespeed_image::Table;
 use wirespeed_image::device::OnDevice;
-use wirespeed_image::{Table, rounds};
 
 /// A next hop of each width of elements: 1, 2 and 4 bytes.
 const NEXT_HOPS: [u32; 3] = [100, 10_000, 100_000];
@@ -73,7 +73,7 @@ fn rank_with_a_chunk_for_each_slot() {
 /// Routes so scattered that the first step is of 16 bits.
 #[test]
 fn fold_v6_of_another_shape() {
-    for len in [48, 64, 128].into_iter().step_by(rounds::stride()) {
+    for len in [48, 64, 128].into_iter().step_by(device::stride()) {
         let routes = scattered::<V6>(9_000).into_iter().zip(1..).map(|(address, n)| (address, len, n));
         let is_meant = |table: &wirespeed_fold::FoldTableV6| table.strides()[0] == 16;
         hold::<V6, wirespeed_fold::FoldV6>(&rib(routes), is_meant, "another shape");

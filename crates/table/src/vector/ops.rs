@@ -98,7 +98,8 @@ pub trait Vector:
     /// of `T`.
     ///
     /// # Safety
-    /// As there, for each index in the mask.
+    /// Each index in the mask must be below 2^31 and that of an element of `bytes`, at least 4 bytes before
+    /// its end.
     #[allow(unsafe_code)]
     #[inline(always)]
     unsafe fn gather_where<T: Element>(

@@ -175,7 +175,8 @@ impl WidePile {
     /// Puts the keys whose next length no word holds on their own pile. They are open no longer.
     ///
     /// # Safety
-    /// As [`Piles::leave`].
+    /// The values must come from a table and the places be those of results. The pile may not have more than
+    /// three rounds.
     #[inline]
     #[target_feature(enable = "avx512f,avx512dq")]
     pub(super) unsafe fn set_aside(&mut self, cpu: Cpu<Avx512>, keys: &mut Keys) {

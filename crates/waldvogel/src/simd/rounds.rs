@@ -91,10 +91,10 @@ unsafe fn part<A: Address>(
     piles.give_up(results);
 }
 
-/// The arrays and the first try of so many vectors of keys from `from` on.
+/// Reads the arrays and makes the first try for `VECTORS` vectors of keys from `from` on.
 ///
 /// # Safety
-/// As [`part`]; there must be so many keys.
+/// There must be as many results as keys, at most [`PART`], and `VECTORS` vectors of keys from `from` on.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 unsafe fn first<A: Address, const VECTORS: usize>(
@@ -152,7 +152,7 @@ unsafe fn first<A: Address, const VECTORS: usize>(
 /// One more try of so many vectors of keys of the pile, or of fewer where there are no more.
 ///
 /// # Safety
-/// As [`part`].
+/// The places on the pile must be those of results.
 #[inline]
 #[target_feature(enable = "avx512f,avx512dq")]
 unsafe fn again<const VECTORS: usize>(sections: &Sections<'_>, piles: &mut Piles, results: &mut [NextHop]) {

@@ -10,6 +10,7 @@ use wirespeed::names::generate::{self, Churn, ChurnSpec, Load, Paths, TableSpec,
 use wirespeed::names::{NameRib, read};
 use wirespeed::prelude::*;
 use wirespeed::{Error, Labels, NextHop};
+use wirespeed_image::rounds;
 use wirespeed_namelookup::NameDomain;
 
 use crate::common;
@@ -30,11 +31,12 @@ fn names_with(seed: u64, longest: usize) -> NameRib {
     names
 }
 
-/// Every engine with a table for it. ATA finds no places for a component of 1,000 bytes in its one array, and
-/// gets a shorter one.
+/// Engines, each with a table for it. ATA has no space for a long component in its one array, and gets a
+/// shorter one. A plain run has shorter ones for all.
 pub(crate) fn engines(seed: u64) -> impl Iterator<Item = (EngineName, NameRib)> {
     let longest = |engine| match engine {
         EngineName::Ata | EngineName::Ata2 | EngineName::Ata3 => 100,
+        _ if rounds::is_long() => 8_000,
         _ => 1_000,
     };
     common::engines::<NameDomain>().map(move |engine| (engine, names_with(seed, longest(engine))))

@@ -7,7 +7,6 @@ use wirespeed_classify::conformance::{options, sets};
 use wirespeed_classify::oracle::{Expected, Right};
 use wirespeed_classify::{Engine, LiveRules, Lookup, Rule, RuleSet, RuleUpdate, Tuple};
 use wirespeed_fib::synth::rng::Rng;
-use wirespeed_image::rounds;
 
 use super::device::OfRules;
 use crate::mirror::Mirrored;
@@ -38,7 +37,7 @@ where
     Mirrored<E, OfRules>: Engine<T>,
 {
     // Programs, widths and grids change from batch to batch.
-    let batches = if rounds::is_long() { 8 } else { 3 };
+    let batches = 8usize.div_ceil(crate::device::stride()).max(3);
     for (what, rules) in hand_picked::<T>() {
         let mut live = LiveRules::<T, Mirrored<E, OfRules>>::new(rules, options()).expect("it is built");
         let reader = live.reader();
