@@ -36,7 +36,6 @@ mod build;
 mod kernel;
 pub mod layout;
 mod lookup;
-mod prefetch;
 mod update;
 
 pub use build::Dir24;

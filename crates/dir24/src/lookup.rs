@@ -28,10 +28,9 @@
 //! and about 118.
 
 use wirespeed_fib::{Lookup, NextHop, Step, V4};
-use wirespeed_image::{Element, Image, SectionId, Table, number};
+use wirespeed_image::{Element, Image, SectionId, Table, number, prefetch_outer_at};
 
 use super::layout::{Dir24Table, SLOTS, TBL8, TBL24, WORD, chunk_bit, entry_in, slot};
-use super::prefetch::prefetch;
 
 /// Keys of a block, after which those that lead on are noted down.
 const BLOCK: usize = 16;
@@ -90,7 +89,7 @@ fn entries<W: Element>(image: &Image, section: SectionId) -> &[W] {
 fn batch<W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
     let tbl24: &[W; SLOTS] = entries(image, TBL24).try_into().expect("the shape was checked");
     let tbl8 = entries::<W>(image, TBL8);
-    let ask = |address: V4| prefetch(&raw const tbl24[slot(address)]);
+    let ask = |address: V4| prefetch_outer_at((&raw const tbl24[slot(address)]).cast());
     let read = |address: V4| NextHop(number(tbl24[slot(address)]));
     addresses.iter().take(AHEAD).for_each(|&address| ask(address));
     // The keys whose entries lead on, asked for in tbl8 and not read yet.
@@ -102,7 +101,7 @@ fn batch<W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop])
             ahead.iter().for_each(|&address| ask(address));
         }
         // The keys of calls to come, where those lie behind one another, as they mostly do.
-        prefetch(block.as_ptr().wrapping_add(KEYS_AHEAD));
+        prefetch_outer_at(block.as_ptr().wrapping_add(KEYS_AHEAD).cast());
         let found = &mut next_hops[at * BLOCK..(at + 1) * BLOCK];
         let mut any = 0;
         for (&address, found) in block.iter().zip(&mut *found) {
@@ -114,7 +113,9 @@ fn batch<W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop])
                 // Moving the end of the list or not takes the place of a branch.
                 pending[count] = key;
                 let leads_on = chunk::<W>(found);
-                prefetch(tbl8.as_ptr().wrapping_add(entry_in(leads_on.unwrap_or(0), address)));
+                prefetch_outer_at(
+                    tbl8.as_ptr().wrapping_add(entry_in(leads_on.unwrap_or(0), address)).cast(),
+                );
                 count += usize::from(leads_on.is_some());
             }
             if count >= PENDING {

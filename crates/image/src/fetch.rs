@@ -18,31 +18,32 @@ pub fn prefetch_all<T>(element: &T) {
     }
 }
 
-/// Prefetches the line of an address. Any address is allowed.
-#[inline(always)]
-pub fn prefetch_at(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    #[allow(unsafe_code)]
-    // SAFETY: a prefetch may be of any address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
+/// Writes functions that prefetch the line of an address, each with a hint of the CPU.
+macro_rules! prefetches {
+    ($($(#[$doc:meta])* $name:ident $hint:ident)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name(address: *const u8) {
+            #[cfg(target_arch = "x86_64")]
+            #[allow(unsafe_code)]
+            // SAFETY: a prefetch may be of any address, and every CPU of the architecture has it.
+            unsafe {
+                use std::arch::x86_64::{$hint, _mm_prefetch};
+                _mm_prefetch::<$hint>(address.cast());
+            }
+            #[cfg(not(target_arch = "x86_64"))]
+            let _ = address;
+        }
+    )*};
 }
 
-/// Asks for the line of an address that will be read once, such as a key: it does not push out of the caches
-/// what a table has there.
-#[inline(always)]
-pub fn prefetch_once_at(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    #[allow(unsafe_code)]
-    // SAFETY: a prefetch may be of any address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_NTA, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_NTA>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
+prefetches! {
+    /// Prefetches the line of an address. Any address is allowed.
+    prefetch_at _MM_HINT_T0
+    /// Prefetches the line of an address into the second-level cache, and not into the first. Any address is
+    /// allowed.
+    prefetch_outer_at _MM_HINT_T1
+    /// Prefetches the line of an address that will be read once, such as a key. The line does not replace
+    /// lines of a table in the caches. Any address is allowed.
+    prefetch_once_at _MM_HINT_NTA
 }

@@ -37,7 +37,7 @@ mod table;
 
 pub use changes::{Changes, WORD};
 pub use error::{ImageError, PatchError};
-pub use fetch::{prefetch, prefetch_all, prefetch_at, prefetch_once_at};
+pub use fetch::{prefetch, prefetch_all, prefetch_at, prefetch_once_at, prefetch_outer_at};
 pub use huge::HugeVec;
 pub use image::{Column, Element, Image, ImageBuilder, SectionUsage, number, width_for};
 pub use index::{At, Index};

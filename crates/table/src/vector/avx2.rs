@@ -14,7 +14,7 @@ use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
 
 use bytemuck::Pod;
 
-use super::ops::{Cpu, Mask, Vector, sealed};
+use super::ops::{Cpu, Mask, Vector, operators, sealed};
 
 /// Eight numbers of 32 bits.
 #[derive(Clone, Copy)]
@@ -177,44 +177,12 @@ impl Not for Avx2Mask {
     }
 }
 
-/// Implements operators of two vectors.
-macro_rules! operators {
-    ($($operator:ident $function:ident $instruction:ident)*) => {$(
-        impl $operator for Avx2 {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $function(self, other: Self) -> Self {
-                // SAFETY: the CPU has AVX2.
-                Self(unsafe { $instruction(self.0, other.0) })
-            }
-        }
-    )*};
-}
-
 operators! {
+    Avx2;
     Add add _mm256_add_epi32
     Sub sub _mm256_sub_epi32
     BitAnd bitand _mm256_and_si256
-    BitOr bitor _mm256_or_si256
-}
-
-/// Implements shifts of all lanes alike.
-macro_rules! shifts {
-    ($($operator:ident $function:ident $instruction:ident)*) => {$(
-        impl $operator<u32> for Avx2 {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $function(self, by: u32) -> Self {
-                // SAFETY: the CPU has AVX2.
-                Self(unsafe { $instruction(self.0, _mm_cvtsi32_si128(by.cast_signed())) })
-            }
-        }
-    )*};
-}
-
-shifts! {
+    BitOr bitor _mm256_or_si256;
     Shl shl _mm256_sll_epi32
     Shr shr _mm256_srl_epi32
 }

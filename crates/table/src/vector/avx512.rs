@@ -13,7 +13,7 @@ use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
 
 use bytemuck::Pod;
 
-use super::ops::{Cpu, Mask, Vector, sealed};
+use super::ops::{Cpu, Mask, Vector, operators, sealed};
 
 /// Sixteen numbers of 32 bits. Of AVX-512 it takes the foundation only.
 #[derive(Clone, Copy)]
@@ -197,44 +197,12 @@ impl Not for Avx512Mask {
     }
 }
 
-/// Implements operators of two vectors.
-macro_rules! operators {
-    ($($operator:ident $function:ident $instruction:ident)*) => {$(
-        impl $operator for Avx512 {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $function(self, other: Self) -> Self {
-                // SAFETY: the CPU has AVX-512F.
-                Self(unsafe { $instruction(self.0, other.0) })
-            }
-        }
-    )*};
-}
-
 operators! {
+    Avx512;
     Add add _mm512_add_epi32
     Sub sub _mm512_sub_epi32
     BitAnd bitand _mm512_and_si512
-    BitOr bitor _mm512_or_si512
-}
-
-/// Implements shifts of all lanes alike.
-macro_rules! shifts {
-    ($($operator:ident $function:ident $instruction:ident)*) => {$(
-        impl $operator<u32> for Avx512 {
-            type Output = Self;
-
-            #[inline(always)]
-            fn $function(self, by: u32) -> Self {
-                // SAFETY: the CPU has AVX-512F.
-                Self(unsafe { $instruction(self.0, _mm_cvtsi32_si128(by.cast_signed())) })
-            }
-        }
-    )*};
-}
-
-shifts! {
+    BitOr bitor _mm512_or_si512;
     Shl shl _mm512_sll_epi32
     Shr shr _mm512_srl_epi32
 }

@@ -162,3 +162,31 @@ fn all_inside<V: Vector, T: Element>(mask: V::Mask, index: V, bytes: &[u8]) -> b
 pub(super) mod sealed {
     pub trait Sealed {}
 }
+
+/// Implements operators of two vectors of a type by an instruction each, and shifts of all lanes alike. The
+/// CPU has the instructions of a vector that exists.
+#[cfg(target_arch = "x86_64")]
+macro_rules! operators {
+    ($vector:ty; $($operator:ident $function:ident $instruction:ident)*; $($shift:ident $shifted:ident $by:ident)*) => {
+        $(impl $operator for $vector {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $function(self, other: Self) -> Self {
+                // SAFETY: the CPU has the instructions, as there is a vector.
+                Self(unsafe { $instruction(self.0, other.0) })
+            }
+        })*
+        $(impl $shift<u32> for $vector {
+            type Output = Self;
+
+            #[inline(always)]
+            fn $shifted(self, by: u32) -> Self {
+                // SAFETY: the CPU has the instructions, as there is a vector.
+                Self(unsafe { $by(self.0, _mm_cvtsi32_si128(by.cast_signed())) })
+            }
+        })*
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use operators;
