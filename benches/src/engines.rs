@@ -2,6 +2,7 @@
 //! record.
 
 use anyhow::Result;
+use std::sync::Arc;
 use wirespeed::engine::{
     Addresses, AnyLive, AnyReader, AnyTable, EngineName, Entered, Served, Wanted, of_domain,
 };
@@ -49,7 +50,7 @@ impl<D: Served> Compiled<D> {
 /// A live table: its model, its engine, two copies of the compiled table, looked up through a reader.
 pub struct Live<D: Served> {
     live: Box<dyn AnyLive<D>>,
-    reader: Box<dyn AnyReader<D>>,
+    reader: Arc<dyn AnyReader<D>>,
 }
 
 impl<D: Served> Live<D> {
@@ -81,7 +82,7 @@ impl<D: Served> Live<D> {
     }
 
     /// The table and its reader, for two threads.
-    pub fn split(self) -> (Box<dyn AnyLive<D>>, Box<dyn AnyReader<D>>) {
+    pub fn split(self) -> (Box<dyn AnyLive<D>>, Arc<dyn AnyReader<D>>) {
         (self.live, self.reader)
     }
 }

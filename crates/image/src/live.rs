@@ -46,7 +46,8 @@ use std::fmt::Debug;
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use left_right::{Absorb, ReadGuard, ReadHandle, WriteHandle};
+use left_right::{Absorb, ReadGuard, ReadHandle, ReadHandleFactory, WriteHandle};
+use thread_local::ThreadLocal;
 
 use crate::error::PatchError;
 use crate::patch::Patch;
@@ -56,7 +57,7 @@ use crate::table::{Checked, Table};
 #[derive(Debug)]
 pub struct Writer<T: Table, B: Beside = ()> {
     handle: Handle<T, B>,
-    reader: ReadHandle<State<T, B>>,
+    reader: Reader<T, B>,
     followers: Vec<Box<dyn Follower<T>>>,
 }
 
@@ -68,7 +69,7 @@ type Handle<T, B> = Arc<Mutex<WriteHandle<State<T, B>, Change<T, B>>>>;
 /// see both in the same state.
 pub trait Beside: Clone + Debug + Send + Sync + 'static {
     /// A change of the data, made when the table changes.
-    type Change: Debug + Send;
+    type Change: Debug + Send + Sync;
 
     /// Applies a change.
     fn apply(&mut self, change: &Self::Change);
@@ -94,7 +95,7 @@ pub struct State<T: ?Sized, B> {
 /// A copy of the table elsewhere, such as on a GPU. It is told of every change, in order.
 ///
 /// A follower must handle its own failures: the change is made in any case.
-pub trait Follower<T: Table>: Debug + Send {
+pub trait Follower<T: Table>: Debug + Send + Sync {
     /// Says that from the next change on lookups may depend on this number of leading bits of a key, and
     /// never on fewer.
     fn reach(&mut self, bits: u8) {
@@ -108,11 +109,17 @@ pub trait Follower<T: Table>: Debug + Send {
     fn replace(&mut self, table: &T);
 }
 
-/// The reader of a live table: cheap to clone, one for each thread. It may outlive the writer.
-#[derive(Debug)]
-pub struct Reader<T: Table, B: Beside = ()> {
-    reader: ReadHandle<State<T, B>>,
-    handle: Handle<T, B>,
+/// The reader of a live table. Threads share one, or clone it; a clone costs a reference count. It may outlive
+/// the writer.
+pub struct Reader<T: Table, B: Beside = ()>(Arc<Shared<T, B>>);
+
+/// What all clones of a reader share.
+struct Shared<T: Table, B: Beside> {
+    /// A thread's own handle, made when the thread first enters. A thread that ends leaves it to a later one.
+    each: ThreadLocal<ReadHandle<State<T, B>>>,
+    factory: ReadHandleFactory<State<T, B>>,
+    /// Keeps the copies alive.
+    _handle: Handle<T, B>,
 }
 
 /// The result of a set of updates.
@@ -152,7 +159,13 @@ impl<T: Table, B: Beside> Writer<T, B> {
         // nothing.
         handle.publish();
         handle.publish();
-        Self { handle: Arc::new(Mutex::new(handle)), reader, followers: Vec::new() }
+        let handle = Arc::new(Mutex::new(handle));
+        let reader = Reader(Arc::new(Shared {
+            each: ThreadLocal::new(),
+            factory: reader.factory(),
+            _handle: Arc::clone(&handle),
+        }));
+        Self { handle, reader, followers: Vec::new() }
     }
 
     /// Adds a follower, which is told of every change from now on. It is made from the current table; this
@@ -168,7 +181,7 @@ impl<T: Table, B: Beside> Writer<T, B> {
 
     /// Makes a reader of this table.
     pub fn reader(&self) -> Reader<T, B> {
-        Reader { reader: self.reader.clone(), handle: Arc::clone(&self.handle) }
+        self.reader.clone()
     }
 
     /// Tells followers that from the next change on lookups may depend on this number of leading bits of a
@@ -195,10 +208,10 @@ impl<T: Table, B: Beside> Writer<T, B> {
 
     /// The current table.
     pub fn current(&self) -> Guard<'_, T> {
-        enter(&self.reader)
+        self.reader.enter()
     }
 
-    /// Bytes held: both copies. Each reader adds under a kilobyte.
+    /// Bytes held: both copies. Each thread that looks up adds under a kilobyte.
     pub fn memory_usage(&self) -> u64 {
         2 * self.current().image().bytes()
     }
@@ -209,22 +222,30 @@ impl<T: Table, B: Beside> Writer<T, B> {
 }
 
 impl<T: Table, B: Beside> Reader<T, B> {
-    /// Enters the current state of the table, until the guard is dropped. Wait-free.
+    /// Enters the current state of the table, until the guard is dropped. Wait-free, except for a thread's
+    /// first call, which takes a lock for a moment.
     #[inline]
     pub fn enter(&self) -> Guard<'_, T> {
-        enter(&self.reader)
+        Guard::map(self.enter_state(), |state| &state.table)
     }
 
-    /// Enters the current state of the table and the data beside it, until the guard is dropped. Wait-free.
+    /// Enters the current state of the table and the data beside it like [`enter`](Self::enter).
     #[inline]
     pub fn enter_state(&self) -> Guard<'_, State<T, B>> {
-        enter_state(&self.reader)
+        let guard = self.0.each.get_or(|| self.0.factory.handle()).enter();
+        Guard(guard.expect("whoever holds a reader also keeps the write handle, and so the copies"))
     }
 }
 
 impl<T: Table, B: Beside> Clone for Reader<T, B> {
     fn clone(&self) -> Self {
-        Self { reader: self.reader.clone(), handle: Arc::clone(&self.handle) }
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<T: Table, B: Beside> Debug for Reader<T, B> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Reader").field(&T::KIND).finish()
     }
 }
 
@@ -247,17 +268,6 @@ impl<T: ?Sized> Deref for Guard<'_, T> {
     fn deref(&self) -> &T {
         &self.0
     }
-}
-
-#[inline]
-fn enter<T: Table, B: Beside>(reader: &ReadHandle<State<T, B>>) -> Guard<'_, T> {
-    Guard::map(enter_state(reader), |state| &state.table)
-}
-
-#[inline]
-fn enter_state<T: Table, B: Beside>(reader: &ReadHandle<State<T, B>>) -> Guard<'_, State<T, B>> {
-    let guard = reader.enter();
-    Guard(guard.expect("whoever holds a reader also keeps the write handle, and so the copies"))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

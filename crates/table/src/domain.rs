@@ -46,13 +46,13 @@ pub trait Domain: Sized + Send + Sync + 'static {
     type Result: Copy + Default + PartialEq + Debug + Send + Sync + 'static;
 
     /// The data that engines compile.
-    type Source: Debug + Send + 'static;
+    type Source: Debug + Send + Sync + 'static;
     /// The data that the user owns: the source, or data from which the source follows.
     type Model: Model<Self>;
     /// A change as the user makes it.
     type Update: Debug;
     /// A change as engines get it.
-    type Change: Debug + Send + 'static;
+    type Change: Debug + Send + Sync + 'static;
     /// The reason why updates can't be applied.
     type Error: From<BuildError> + Error + Send + Sync + 'static;
 
@@ -78,7 +78,7 @@ pub trait Domain: Sized + Send + Sync + 'static {
 /// start ───┤                                      └─ undo ───┤
 ///          └─────────────────────────────────────────────────┘
 /// ```
-pub trait Model<D: Domain>: Debug + Send + Sized + 'static {
+pub trait Model<D: Domain>: Debug + Send + Sync + Sized + 'static {
     /// The data that engines compile.
     fn source(&self) -> &D::Source;
 

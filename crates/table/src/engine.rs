@@ -13,7 +13,7 @@ use crate::standing::Standing;
 /// An engine holds only the data that it needs to turn changes into patches, such as the locations of its
 /// chunks, never a second table. It reads the values of a patch from the source after all changes, so that
 /// each location is written once even if many changes touch it.
-pub trait Engine<D: Domain>: Sized + Send + 'static {
+pub trait Engine<D: Domain>: Sized + Send + Sync + 'static {
     /// The name that users choose it by.
     const NAME: &'static str;
 

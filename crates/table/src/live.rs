@@ -14,7 +14,7 @@ use crate::options::BuildOptions;
 /// the table.
 pub trait Companion<D: Domain>: Beside<Change: Default> {
     /// The choice of data that readers see.
-    type Wanted: Copy + Debug + Send + 'static;
+    type Wanted: Copy + Debug + Send + Sync + 'static;
 
     /// Makes the data of a model.
     fn of(model: &D::Model, wanted: Self::Wanted) -> Self;

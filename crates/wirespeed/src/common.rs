@@ -164,7 +164,7 @@ pub(crate) use table_methods;
 
 /// A reader, with the copies of its table on GPUs.
 pub(crate) struct ReaderCore<D: Served> {
-    inner: Box<dyn AnyReader<D>>,
+    inner: Arc<dyn AnyReader<D>>,
     engine: EngineName,
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
@@ -235,6 +235,6 @@ impl<D: Served> ReaderCore<D> {
 
 impl<D: Served> Clone for ReaderCore<D> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone_box(), engine: self.engine, offload: self.offload.clone() }
+        Self { inner: self.inner.clone(), engine: self.engine, offload: self.offload.clone() }
     }
 }

@@ -52,7 +52,7 @@ pub struct Compiled<D: Served> {
 }
 
 /// A live table of any engine.
-pub trait AnyLive<D: Served>: Send {
+pub trait AnyLive<D: Served>: Send + Sync {
     /// [`Live::apply_if`].
     fn apply_if(
         &mut self,
@@ -67,7 +67,7 @@ pub trait AnyLive<D: Served>: Send {
     }
 
     /// A reader of the table.
-    fn reader(&self) -> Box<dyn AnyReader<D>>;
+    fn reader(&self) -> Arc<dyn AnyReader<D>>;
 
     /// [`Live::model`].
     fn model(&self) -> &D::Model;
@@ -94,8 +94,8 @@ impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Besi
         Self::apply_if(self, updates, is_agreed)
     }
 
-    fn reader(&self) -> Box<dyn AnyReader<D>> {
-        Box::new(Self::reader(self))
+    fn reader(&self) -> Arc<dyn AnyReader<D>> {
+        Arc::new(Self::reader(self))
     }
 
     fn model(&self) -> &D::Model {
@@ -125,7 +125,7 @@ impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Besi
 }
 
 /// A reader of any engine's table.
-pub trait AnyReader<D: Served>: Send {
+pub trait AnyReader<D: Served>: Send + Sync {
     /// Enters one state of the table, until the returned value is dropped.
     fn enter(&self) -> Entered<'_, D>;
 
@@ -136,9 +136,6 @@ pub trait AnyReader<D: Served>: Send {
     ///
     /// Panics when the lengths differ.
     fn lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]);
-
-    /// Clones the reader, for another thread.
-    fn clone_box(&self) -> Box<dyn AnyReader<D>>;
 }
 
 /// A state of any engine's table, with the data beside it.
@@ -178,15 +175,11 @@ impl<D: Served, T: OnDevice + Lookup<D>> AnyReader<D> for live::Reader<T, D::Bes
     fn lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]) {
         Self::enter(self).lookup_batch(keys, results);
     }
-
-    fn clone_box(&self) -> Box<dyn AnyReader<D>> {
-        Box::new(self.clone())
-    }
 }
 
-impl<D: Served, T: OnDevice + Lookup<D>> AnyReader<D> for Arc<State<T, D::Beside>> {
+impl<D: Served, T: OnDevice + Lookup<D>> AnyReader<D> for State<T, D::Beside> {
     fn enter(&self) -> Entered<'_, D> {
-        Entered(Held::Fixed(&**self))
+        Entered(Held::Fixed(self))
     }
 
     fn lookup(&self, key: D::Key<'_>) -> D::Found {
@@ -195,10 +188,6 @@ impl<D: Served, T: OnDevice + Lookup<D>> AnyReader<D> for Arc<State<T, D::Beside
 
     fn lookup_batch(&self, keys: D::Keys<'_>, results: &mut [D::Result]) {
         self.table.lookup_batch(keys, results);
-    }
-
-    fn clone_box(&self) -> Box<dyn AnyReader<D>> {
-        Box::new(Self::clone(self))
     }
 }
 
@@ -239,11 +228,11 @@ pub(super) struct Open<D: Served> {
 }
 
 impl<D: Served> Visitor<D> for Open<D> {
-    type Output = Result<Box<dyn AnyReader<D>>, ImageError>;
+    type Output = Result<Arc<dyn AnyReader<D>>, ImageError>;
 
     fn visit<E: Engine<D, Table: OnDevice>>(self) -> Self::Output {
         let table = E::Table::from_image(self.image)?;
-        Ok(Box::new(Arc::new(State { beside: self.beside, table })))
+        Ok(Arc::new(State { beside: self.beside, table }))
     }
 }
 

@@ -1,5 +1,7 @@
 //! [`Served`]: what the façade knows of each domain beside its engines.
 
+use std::sync::Arc;
+
 #[cfg(feature = "rules")]
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet};
 use wirespeed_fib::{Address, NextHop, Rib, V4, V6};
@@ -100,7 +102,7 @@ pub trait Served: Engines {
         engine: EngineName,
         image: Image,
         beside: Self::Beside,
-    ) -> Built<Box<dyn AnyReader<Self>>, ImageError>;
+    ) -> Built<Arc<dyn AnyReader<Self>>, ImageError>;
 
     /// Builds a live table.
     fn live(
@@ -139,7 +141,7 @@ macro_rules! makers {
             engine: EngineName,
             image: Image,
             beside: Self::Beside,
-        ) -> Built<Box<dyn AnyReader<Self>>, ImageError> {
+        ) -> Built<Arc<dyn AnyReader<Self>>, ImageError> {
             visit(engine, Open { image, beside })
         }
 

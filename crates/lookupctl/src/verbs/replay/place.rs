@@ -5,6 +5,7 @@
 
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::sync::Arc;
 
 use wirespeed::Counts;
 use wirespeed::engine::{AnyReader, Served};
@@ -108,7 +109,7 @@ impl Ask<NameDomain> for Lengths {
 pub(in crate::verbs) struct InTable<'k, D: Served, Q> {
     pub(in crate::verbs) trace: D::Keys<'k>,
     pub(in crate::verbs) ask: PhantomData<Q>,
-    pub(in crate::verbs) reader: Box<dyn AnyReader<D>>,
+    pub(in crate::verbs) reader: Arc<dyn AnyReader<D>>,
     /// The table on GPUs, if these look up.
     pub(in crate::verbs) offload: Option<Offload<D::Remote>>,
     /// Batches that a thread has under way at once, where GPUs look up.
@@ -134,7 +135,7 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q
     }
 
     fn lane(&self, batch: usize) -> Box<dyn Worker + '_> {
-        let (trace, reader) = (self.trace, self.reader.clone_box());
+        let (trace, reader) = (self.trace, self.reader.clone());
         let (found, spare) = (vec![Q::Found::default(); batch.min(trace.len())], Vec::new());
         match &self.offload {
             None => Box::new(CpuLane::new(TraceKeys::<D, Q> { trace, reader, found, spare })),
@@ -202,7 +203,7 @@ impl<K: CpuKeys> Lane for CpuLane<K> {
 /// The keys of a trace in one table.
 struct TraceKeys<'k, D: Served, Q: Ask<D>> {
     trace: D::Keys<'k>,
-    reader: Box<dyn AnyReader<D>>,
+    reader: Arc<dyn AnyReader<D>>,
     found: Vec<Q::Found>,
     spare: Vec<NextHop>,
 }
@@ -218,7 +219,7 @@ impl<D: Served, Q: Ask<D>> CpuKeys for TraceKeys<'_, D, Q> {
 /// A lane to GPUs, with the CPU behind them.
 struct EitherLane<'p, 'k, D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> {
     trace: D::Keys<'k>,
-    reader: Box<dyn AnyReader<D>>,
+    reader: Arc<dyn AnyReader<D>>,
     pipeline: Pipeline<'p, 'k, D::Remote, Q::Found>,
     found: Vec<Q::Found>,
     spare: Vec<NextHop>,
@@ -369,7 +370,7 @@ mod tests {
         Q: Ask<D>,
     {
         let Some(Bench { mut live, updates, place, .. }) = bench else { return };
-        let (trace, reader) = (place.trace, place.reader.clone_box());
+        let (trace, reader) = (place.trace, place.reader.clone());
         let cpu = InTable::<D, Q> { trace, ask: PhantomData, reader, offload: None, in_flight: 1 };
         let before = PLAN.pass(&place).checksum;
         assert_eq!(before, PLAN.pass(&cpu).checksum);
