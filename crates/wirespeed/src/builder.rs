@@ -4,6 +4,7 @@ use std::hash::Hash;
 #[cfg(feature = "text")]
 use std::path::Path;
 use std::str::FromStr;
+use std::sync::Arc;
 
 #[cfg(feature = "text")]
 use wirespeed_fib::read::{ReadOptions, Source, read_fib};
@@ -14,6 +15,7 @@ use crate::engine::Addresses;
 use crate::error::Error;
 use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
+use crate::match_ids::MatchIds;
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
 use crate::table::{Table, with_next_hops};
@@ -120,6 +122,15 @@ impl<A: Addresses> Builder<A> {
         self
     }
 
+    /// Makes lookups give the matched prefix, too: [`Reader::lookup_prefix`](crate::Reader::lookup_prefix),
+    /// [`Reader::lookup_prefixes`](crate::Reader::lookup_prefixes). The compiled table has a result for each
+    /// pair of a next hop and a prefix length, which costs memory and time of all lookups: ENGINES.md has
+    /// figures. Tables without it pay nothing.
+    pub fn prefix_lookups(mut self) -> Self {
+        self.settings.prefix_lookups = true;
+        self
+    }
+
     /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by load.
     /// This applies to batches of [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s. Single
     /// lookups and lookups through a [`Guard`](crate::Guard) stay on the CPU. Updates reach both. If a GPU
@@ -164,8 +175,15 @@ impl<A: Addresses> Builder<A> {
             return Err(error);
         }
         with_next_hops(&rib)?;
+        if !settings.prefix_lookups {
+            let (engine, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
+            return Table::build(rib, engine, options, settings.device, None);
+        }
+        let ids = MatchIds::new();
+        let rib = ids.rib(&rib)?;
+        settings.results = ids.head_room();
         let (engine, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
-        Table::build(rib, engine, options, settings.device)
+        Table::build(rib, engine, options, settings.device, Some(Arc::new(ids)))
     }
 
     pub(crate) fn with_settings(mut self, settings: Settings) -> Self {

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::gpu::dispatch::Counts;
 use crate::gpu::offload::{Offload, RemoteTable};
 use crate::gpu::runtime::Fleet;
+use crate::match_ids::{MatchIds, Pairs};
 use crate::memory::Cap;
 
 /// A live table with its copies on GPUs.
@@ -22,6 +23,8 @@ pub(crate) struct TableCore<D: Served> {
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
     device_note: Option<String>,
+    /// The pairs that results stand for, if they are no next hops.
+    ids: Option<Arc<MatchIds>>,
     /// Calls that failed.
     refused: u64,
 }
@@ -44,7 +47,17 @@ impl<D: Served> TableCore<D> {
                 device.or_cpu(there)?.map(Arc::new)
             }
         };
-        Ok(Self { live, engine, cap, offload, device_note: device.note, refused: 0 })
+        Ok(Self { live, engine, cap, offload, device_note: device.note, ids: None, refused: 0 })
+    }
+
+    /// Takes results as numbers of pairs.
+    pub(crate) fn with_ids(self, ids: Option<Arc<MatchIds>>) -> Self {
+        Self { ids, ..self }
+    }
+
+    /// The pairs that results stand for, if they are no next hops.
+    pub(crate) fn ids(&self) -> Option<&Arc<MatchIds>> {
+        self.ids.as_ref()
     }
 
     /// Makes a live table of an image that was compiled from this model.
@@ -57,7 +70,7 @@ impl<D: Served> TableCore<D> {
         let cap = Cap::Named;
         let live = D::resume(engine, model, image, cap.options(), wanted)?;
         let live = live.map_err(|source| Error::Image { path, source })?;
-        Ok(Self { live, engine, cap, offload: None, device_note: None, refused: 0 })
+        Ok(Self { live, engine, cap, offload: None, device_note: None, ids: None, refused: 0 })
     }
 
     /// Returns the error for a table that could not be rebuilt.
@@ -76,7 +89,8 @@ impl<D: Served> TableCore<D> {
     }
 
     pub(crate) fn reader(&self) -> ReaderCore<D> {
-        ReaderCore { inner: self.live.reader(), engine: self.engine, offload: self.offload.clone() }
+        let (offload, ids) = (self.offload.clone(), self.ids.clone());
+        ReaderCore { inner: self.live.reader(), engine: self.engine, offload, ids }
     }
 
     /// Calls `give` with the current image of the table.
@@ -106,7 +120,7 @@ impl<D: Served> TableCore<D> {
     }
 
     pub(crate) fn memory_usage(&self) -> u64 {
-        self.live.memory_usage()
+        self.live.memory_usage() + self.ids.as_deref().map_or(0, MatchIds::memory_usage)
     }
 
     pub(crate) fn rebuilds(&self) -> u64 {
@@ -168,6 +182,8 @@ pub(crate) struct ReaderCore<D: Served> {
     engine: EngineName,
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
+    /// The pairs that results stand for, if they are no next hops.
+    ids: Option<Arc<MatchIds>>,
 }
 
 impl<D: Served> ReaderCore<D> {
@@ -178,7 +194,24 @@ impl<D: Served> ReaderCore<D> {
         beside: D::Beside,
     ) -> Result<Self, Error> {
         let inner = D::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
-        Ok(Self { inner, engine, offload: None })
+        Ok(Self { inner, engine, offload: None, ids: None })
+    }
+
+    /// Takes results as numbers of pairs.
+    pub(crate) fn with_ids(self, ids: Option<MatchIds>) -> Self {
+        Self { ids: ids.map(Arc::new), ..self }
+    }
+
+    /// The pairs that results stand for, if they are no next hops.
+    #[inline]
+    pub(crate) fn ids(&self) -> Option<&MatchIds> {
+        self.ids.as_deref()
+    }
+
+    /// The pairs that results stand for. Fails if they are next hops.
+    #[inline]
+    pub(crate) fn pairs(&self) -> Result<Pairs<'_>, Error> {
+        self.ids().map(MatchIds::pairs).ok_or(Error::NoPrefixLookups)
     }
 
     pub(crate) fn engine(&self) -> EngineName {
@@ -235,6 +268,7 @@ impl<D: Served> ReaderCore<D> {
 
 impl<D: Served> Clone for ReaderCore<D> {
     fn clone(&self) -> Self {
-        Self { inner: self.inner.clone(), engine: self.engine, offload: self.offload.clone() }
+        let (offload, ids) = (self.offload.clone(), self.ids.clone());
+        Self { inner: self.inner.clone(), engine: self.engine, offload, ids }
     }
 }

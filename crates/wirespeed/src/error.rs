@@ -132,6 +132,15 @@ pub enum Error {
         /// The table's family.
         wanted: Family,
     },
+    /// A prefix was asked for, and the table keeps none for lookups.
+    #[error("the table gives no prefixes: build it with `prefix_lookups`")]
+    NoPrefixLookups,
+    /// The image was made for lookups of prefixes, and something else was wanted.
+    #[error("{}: made for lookups of prefixes (`prefix_lookups`): its own results are no next hops", path.display())]
+    ForPrefixLookups {
+        /// The file.
+        path: PathBuf,
+    },
     /// A next hop of a source can't be parsed as a label.
     #[error("next hop {text:?} is no label: {reason}")]
     Label {

@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 
-use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib};
+use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError};
 #[cfg(feature = "names")]
 use wirespeed_namelookup::read::Label;
@@ -24,14 +24,18 @@ use crate::bare::bare;
 use crate::classify::image_file::RuleImageFile;
 use crate::engine::{Addresses, AnyTable, EngineName, ImageOf, image_of};
 use crate::error::Error;
+use crate::match_ids::{MatchIds, TakenApart};
 #[cfg(feature = "names")]
 use crate::names::image_file::NameImageFile;
 use crate::route_list::{self, RouteList};
+use crate::routes::Routes;
 
 /// The attachment that [`NextHops::to_bytes`] writes.
 const NEXT_HOPS: &str = "next-hops";
 /// The attachment that [`route_list::to_bytes`] writes.
 const ROUTES: &str = "routes";
+/// The attachment that [`MatchIds::to_bytes`] writes.
+pub(crate) const MATCH_IDS: &str = "match-ids";
 
 /// Writes a compiled table as a file, with its routes and the texts of their next hops, if there are any.
 /// Replaces an existing file.
@@ -41,8 +45,23 @@ pub fn save<A: Address>(
     next_hops: &NextHops,
     path: &Path,
 ) -> Result<Image, Error> {
+    save_with(image, Routes::of(rib, None), None, next_hops, path)
+}
+
+/// Writes a compiled table like [`save`]; `ids` are the pairs that its results stand for, if they are no next
+/// hops.
+pub(crate) fn save_with<A: Address>(
+    image: &Image,
+    routes: Routes<'_, A>,
+    ids: Option<&[u8]>,
+    next_hops: &NextHops,
+    path: &Path,
+) -> Result<Image, Error> {
     let named = |source| Error::Image { path: path.to_owned(), source };
-    let image = image.with_attachment(ROUTES, &route_list::to_bytes(rib)).map_err(named)?;
+    let mut image = image.with_attachment(ROUTES, &route_list::to_bytes(routes.iter())).map_err(named)?;
+    if let Some(ids) = ids {
+        image = image.with_attachment(MATCH_IDS, ids).map_err(named)?;
+    }
     let image = image.with_attachment(NEXT_HOPS, &next_hops.to_bytes()).map_err(named)?;
     image.save(path).map_err(named)?;
     Ok(image)
@@ -91,15 +110,43 @@ impl ImageFile {
         self.engine
     }
 
-    /// Makes the engine's table, checked, with the attachments that [`longest_match`] needs.
+    /// Makes the engine's table, checked, with the attachments that [`longest_match`] needs. The table of an
+    /// image for [prefix lookups](crate::Builder::prefix_lookups) can't be copied to GPUs.
     pub fn into_table<A: Addresses>(self) -> Result<Box<dyn AnyTable<A>>, Error> {
+        let ids = self.match_ids()?;
         let Self { path, image, engine, .. } = self;
-        A::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
+        let table = A::adopt(engine, image)?.map_err(|source| Error::Image { path, source })?;
+        Ok(match ids {
+            None => table,
+            Some(ids) => Box::new(TakenApart { table, ids }),
+        })
     }
 
     /// Takes the engine's sections, not checked yet, without attachments; and the file.
+    ///
+    /// Fails for an image for [prefix lookups](crate::Builder::prefix_lookups): its results are no next hops.
     pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
-        bare(self.path, &self.image, &[NEXT_HOPS, ROUTES])
+        match self.image.attachment(MATCH_IDS) {
+            None => self.into_sections(),
+            Some(_) => Err(Error::ForPrefixLookups { path: self.path }),
+        }
+    }
+
+    /// Takes the engine's sections like [`into_bare`](Self::into_bare), whatever its results are.
+    pub(crate) fn into_sections(self) -> Result<(PathBuf, Image), Error> {
+        bare(self.path, &self.image, &[NEXT_HOPS, ROUTES, MATCH_IDS])
+    }
+
+    /// The pairs that results stand for. `None` if they are next hops.
+    pub(crate) fn match_ids(&self) -> Result<Option<MatchIds>, Error> {
+        let Some(bytes) = self.image.attachment(MATCH_IDS) else { return Ok(None) };
+        let longest = match self.family {
+            Family::V4 => V4::BITS,
+            Family::V6 => V6::BITS,
+        };
+        let ids =
+            MatchIds::from_bytes(bytes, longest).filter(|ids| self.image.results() <= ids.last().into());
+        ids.ok_or_else(|| self.malformed(MATCH_IDS)).map(Some)
     }
 
     /// The texts of the next hops. Empty if the file has none.
@@ -120,7 +167,7 @@ impl ImageFile {
         Ok(Some(rib))
     }
 
-    fn malformed(&self, what: &str) -> Error {
+    pub(crate) fn malformed(&self, what: &str) -> Error {
         let source = ImageError::Malformed(format!("the attachment {what}"));
         Error::Image { path: self.path.clone(), source }
     }
@@ -152,7 +199,7 @@ pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), E
 
 /// Bytes of an image without its attachments.
 pub fn bytes_of_table(image: &Image) -> u64 {
-    let beside = [NEXT_HOPS, ROUTES].into_iter().filter_map(|name| image.attachment(name));
+    let beside = [NEXT_HOPS, ROUTES, MATCH_IDS].into_iter().filter_map(|name| image.attachment(name));
     image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()
 }
 

@@ -220,6 +220,12 @@ impl IpBuilder {
         self
     }
 
+    /// Makes lookups give the matched prefix, too: [`Builder::prefix_lookups`].
+    pub fn prefix_lookups(mut self) -> Self {
+        self.settings.prefix_lookups = true;
+        self
+    }
+
     /// Sets the device that looks batches up, for both families. They share the GPUs: [`Builder::device`].
     pub fn device(mut self, device: Device) -> Self {
         self.settings.device.device = device;
@@ -393,7 +399,7 @@ impl<A: Addresses> Part<A> {
         if len == 0 {
             return;
         }
-        table.lookup_addresses(&self.keys[..len], &mut self.next_hops[..len]);
+        table.lookup_batch(&self.keys[..len], &mut self.next_hops[..len]);
         for (&place, &next_hop) in self.places[..len].iter().zip(&self.next_hops) {
             next_hops[usize::from(place)] = next_hop;
         }

@@ -236,12 +236,14 @@ pub mod image_file;
 mod ip;
 mod key;
 mod labels;
+mod match_ids;
 mod memory;
 #[cfg(feature = "names")]
 pub mod names;
 mod pipeline;
 mod reader;
 mod route_list;
+mod routes;
 mod settings;
 mod table;
 
@@ -257,6 +259,7 @@ pub use labels::Labels;
 pub use names::{NameReader, NameTable};
 pub use pipeline::Pipeline;
 pub use reader::{Guard, Reader};
+pub use routes::Routes;
 pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
 
 pub use wirespeed_fib::{

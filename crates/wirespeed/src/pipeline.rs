@@ -68,16 +68,20 @@ impl<'k, D: Served> Pipeline<'k, D> {
     /// Panics if `results` is shorter than the batch.
     #[allow(clippy::should_implement_trait)] // it ends and goes on again, as no iterator should
     pub fn next(&mut self, results: &mut [D::Answer]) -> Option<D::Keys<'k>> {
-        let (results, reader) = (D::results(results), self.reader);
-        let on_cpu = |keys: D::Keys<'k>, results: &mut [D::Result]| reader.lookup_on_cpu(keys, results);
-        match &mut self.under_way {
-            UnderWay::OnEither(pipeline) => pipeline.next(results, on_cpu),
+        let (found, reader) = (D::results(results), self.reader);
+        let on_cpu = |keys: D::Keys<'k>, found: &mut [D::Result]| reader.lookup_on_cpu(keys, found);
+        let keys = match &mut self.under_way {
+            UnderWay::OnEither(pipeline) => pipeline.next(found, on_cpu)?,
             UnderWay::OnCpu(batches) => {
                 let keys = batches.pop_front()?;
-                on_cpu(keys, &mut results[..keys.len()]);
-                Some(keys)
+                on_cpu(keys, &mut found[..keys.len()]);
+                keys
             }
+        };
+        if let Some(ids) = reader.ids() {
+            D::take_apart(ids, &mut results[..keys.len()]);
         }
+        Some(keys)
     }
 }
 

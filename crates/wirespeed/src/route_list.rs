@@ -8,9 +8,9 @@
 use wirespeed_fib::{Address, NextHop, Prefix, Rib};
 
 /// The records of a table.
-pub(crate) fn to_bytes<A: Address>(rib: &Rib<A>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(rib.len() * record::<A>());
-    for (prefix, next_hop) in rib {
+pub(crate) fn to_bytes<A: Address>(routes: impl Iterator<Item = (Prefix<A>, NextHop)>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(routes.size_hint().0 * record::<A>());
+    for (prefix, next_hop) in routes {
         bytes.extend((0..A::OCTETS).map(|at| prefix.address().octet(at)));
         bytes.push(prefix.len());
         bytes.extend(next_hop.0.to_le_bytes());
@@ -82,7 +82,7 @@ mod tests {
         let prefixes = ["0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/24", "10.0.1.0/25", "255.255.255.255/32"];
         let rib: Rib<V4> = prefixes.iter().zip(1..).map(|(p, n)| (p.parse().unwrap(), NextHop(n))).collect();
         for rib in [rib.clone(), rib.iter().skip(1).collect(), Rib::new()] {
-            let bytes = to_bytes(&rib);
+            let bytes = to_bytes(rib.iter());
             let list = RouteList(&bytes);
             assert!(list.routes::<V4>().unwrap().iter().eq(rib.iter()));
             for address in ["0.0.0.0", "10.0.0.1", "10.0.1.127", "10.0.1.128", "11.0.0.0", "255.255.255.255"]
@@ -111,7 +111,7 @@ mod tests {
             assert_eq!(RouteList(bytes).longest_match("10.0.0.1".parse::<V4>().unwrap()), None);
         }
         let six: Rib<V6> = [("2001:db8::/32".parse().unwrap(), NextHop(1))].into_iter().collect();
-        let bytes = to_bytes(&six);
+        let bytes = to_bytes(six.iter());
         assert!(RouteList(&bytes).routes::<V4>().is_none());
         assert_eq!(RouteList(&bytes).routes::<V6>().unwrap().len(), 1);
     }
@@ -126,10 +126,10 @@ mod tests {
             list.longest_match(V4(address));
             list.longest_match(V6(address.into()));
             if let Some(rib) = list.routes::<V4>() {
-                prop_assert_eq!(to_bytes(&rib).len(), bytes.len());
+                prop_assert_eq!(to_bytes(rib.iter()).len(), bytes.len());
             }
             if let Some(rib) = list.routes::<V6>() {
-                prop_assert_eq!(to_bytes(&rib).len(), bytes.len());
+                prop_assert_eq!(to_bytes(rib.iter()).len(), bytes.len());
             }
         }
     }

@@ -16,6 +16,8 @@ pub(crate) struct Settings {
     pub(crate) results: u32,
     pub(crate) head_room: u32,
     pub(crate) seed: Option<u64>,
+    /// Whether lookups give the matched prefix, too.
+    pub(crate) prefix_lookups: bool,
     pub(crate) device: DeviceSettings,
 }
 
@@ -27,6 +29,7 @@ impl Default for Settings {
             results: 0,
             head_room: 0,
             seed: None,
+            prefix_lookups: false,
             device: DeviceSettings::default(),
         }
     }

@@ -3,18 +3,22 @@
 use std::fmt;
 use std::fmt::Display;
 use std::path::Path;
+use std::sync::Arc;
 
 use wirespeed_fib::{Address, Applied, BuildOptions, NextHop, NextHops, Prefix, Rib, Update, V4, V6};
+use wirespeed_image::Image;
 
 use crate::builder::Builder;
 use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
 use crate::engine::{Addresses, EngineName};
 use crate::error::Error;
-use crate::image_file;
+use crate::image_file::{self, MATCH_IDS};
 use crate::labels::Labels;
+use crate::match_ids::MatchIds;
 use crate::memory::Cap;
 use crate::reader::{Reader, open_image};
+use crate::routes::Routes;
 
 /// An IPv4 table.
 pub type Ipv4Table = Table<V4>;
@@ -58,11 +62,12 @@ impl<A: Addresses> Table<A> {
         engine: EngineName,
         (cap, options): (Cap, BuildOptions),
         device: DeviceSettings,
+        ids: Option<Arc<MatchIds>>,
     ) -> Result<Self, Error> {
         let strides = options.strides;
         let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
         let options = BuildOptions { strides, ..options };
-        Ok(Self { core: TableCore::build(engine, rib, (cap, options), (), device)? })
+        Ok(Self { core: TableCore::build(engine, rib, (cap, options), (), device)?.with_ids(ids) })
     }
 
     /// Opens an image file with its routes. Lookups can start as soon as the file is read and checked. The
@@ -72,8 +77,17 @@ impl<A: Addresses> Table<A> {
     /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = open_image::<A>(path.as_ref())?;
-        let rib = file.routes()?.ok_or_else(|| Error::without(file.path(), "routes"))?;
-        Ok(Self { core: TableCore::resume(file.engine(), rib, file.into_bare()?, ())? })
+        let mut rib = file.routes()?.ok_or_else(|| Error::without(file.path(), "routes"))?;
+        let (engine, ids) = (file.engine(), file.match_ids()?);
+        if let Some(ids) = &ids {
+            let last = ids.last();
+            rib = ids.rib(&rib)?;
+            if ids.last() != last {
+                return Err(file.malformed(MATCH_IDS));
+            }
+        }
+        let core = TableCore::resume(engine, rib, file.into_sections()?, ())?;
+        Ok(Self { core: core.with_ids(ids.map(Arc::new)) })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -94,10 +108,14 @@ impl<A: Addresses> Table<A> {
         updates: &[Update<A>],
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, Error> {
-        let of_build = self.core.of_build();
+        let (of_build, ids) = (self.core.of_build(), self.core.ids().cloned());
         self.core.change(|live| {
             with_next_hops(updates.iter().filter_map(announced))?;
-            live.apply_if(updates, is_agreed).map_err(of_build)
+            match ids {
+                None => live.apply_if(updates, is_agreed),
+                Some(ids) => live.apply_if(&ids.updates(updates, live.model())?, is_agreed),
+            }
+            .map_err(of_build)
         })
     }
 
@@ -117,10 +135,9 @@ impl<A: Addresses> Table<A> {
         Reader(self.core.reader())
     }
 
-    /// The routes: exact and longest match with the prefix that matched, the prefixes that a prefix covers,
-    /// and iteration in order.
-    pub fn routes(&self) -> &Rib<A> {
-        self.core.model()
+    /// The routes: exact and longest match, all prefixes that contain an address, and iteration in order.
+    pub fn routes(&self) -> Routes<'_, A> {
+        Routes::of(self.core.model(), self.core.ids())
     }
 
     /// Number of prefixes.
@@ -155,7 +172,10 @@ impl<A: Addresses> Table<A> {
     }
 
     fn save_with(&self, next_hops: &NextHops, path: &Path) -> Result<(), Error> {
-        self.core.with_image(|image| image_file::save(image, self.routes(), next_hops, path)).map(drop)
+        let ids = self.core.ids().map(|ids| ids.to_bytes());
+        let save =
+            |image: &Image| image_file::save_with(image, self.routes(), ids.as_deref(), next_hops, path);
+        self.core.with_image(save).map(drop)
     }
 }
 

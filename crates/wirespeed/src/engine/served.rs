@@ -24,6 +24,7 @@ use crate::gpu::offload::{Answers, RemoteTable};
 use crate::gpu::runtime::{Fleet, GpuOptions};
 #[cfg(feature = "names")]
 use crate::gpu::{names, runtime::SlotSize};
+use crate::match_ids::MatchIds;
 #[cfg(feature = "names")]
 use crate::names::NAME_BYTES;
 
@@ -77,6 +78,10 @@ pub trait Served: Engines {
 
     /// Views answers as results of an engine.
     fn results(answers: &mut [Self::Answer]) -> &mut [Self::Result];
+
+    /// Replaces numbers of pairs in answers by their next hops, in domains that have such numbers.
+    #[doc(hidden)]
+    fn take_apart(_: &MatchIds, _: &mut [Self::Answer]) {}
 
     /// The default options of GPUs for this domain.
     fn gpu_options() -> GpuOptions;
@@ -176,6 +181,10 @@ macro_rules! addresses {
 
             fn results(answers: &mut [NextHop]) -> &mut [NextHop] {
                 answers
+            }
+
+            fn take_apart(ids: &MatchIds, answers: &mut [NextHop]) {
+                ids.pairs().next_hops(answers);
             }
 
             fn sample(_: &Rib<Self>, _: &Fleet) -> Vec<Self> {

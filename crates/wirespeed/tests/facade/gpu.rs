@@ -60,7 +60,7 @@ fn the_cpu_is_what_nobody_asked_otherwise_for() {
 }
 
 /// Holds what a pipeline gives against the routes, batch by batch in order.
-fn check_pipeline<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
+pub(crate) fn check_pipeline<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
     let keys = addresses(rib);
     let mut found = vec![NextHop(u32::MAX); 700];
     let mut pipeline = reader.pipeline();

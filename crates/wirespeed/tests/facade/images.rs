@@ -137,7 +137,7 @@ fn images_that_will_not_do_are_refused() {
     // A compiled table alone: enough to look up, not to update.
     let bare = compiled_alone(&table);
     bare.save(&path).unwrap();
-    check(&Ipv4Reader::open(&path).unwrap(), table.routes(), "bare");
+    check(&Ipv4Reader::open(&path).unwrap(), &table.routes().to_rib(), "bare");
     assert!(matches!(Ipv4Table::open(&path), Err(Error::ImageWithout { what: "routes", .. })));
 
     // Routes that are not those of the table.
@@ -153,6 +153,6 @@ fn images_that_will_not_do_are_refused() {
 fn compiled_alone(table: &Ipv4Table) -> Image {
     use wirespeed::fib::{Engine, V4};
     let (_, compiled) =
-        <wirespeed_sail::SailL as Engine<V4>>::build(table.routes(), &Default::default()).unwrap();
+        <wirespeed_sail::SailL as Engine<V4>>::build(&table.routes().to_rib(), &Default::default()).unwrap();
     compiled.image().clone()
 }

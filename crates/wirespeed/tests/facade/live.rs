@@ -136,12 +136,12 @@ fn a_cap_is_for_both_copies_and_holds_for_rebuilds() {
                         EngineName::SailL,
                         "its elements are as narrow as the next hops allow"
                     );
-                    check(&reader, table.routes(), "within the cap");
+                    check(&reader, &table.routes().to_rib(), "within the cap");
                 }
                 Err(other) => panic!("{engine}: {other}"),
             }
             table.withdraw(Prefix::host(A::MIN)).unwrap();
-            check(&reader, table.routes(), "as it was");
+            check(&reader, &table.routes().to_rib(), "as it was");
         }
     }
     family::<V4>();
@@ -157,15 +157,4 @@ fn room_for_expected_next_hops_spares_a_rebuild() {
         table.rebuilds()
     };
     assert_eq!((build(0), build(70_000)), (1, 0));
-}
-
-#[test]
-fn what_threads_share_can_be_sent() {
-    fn sent<T: Send>() {}
-    fn shared<T: Sync>() {}
-    sent::<wirespeed::Ipv4Table>();
-    sent::<wirespeed::IpTable>();
-    sent::<wirespeed::Ipv6Reader>();
-    sent::<wirespeed::IpReader>();
-    shared::<Labels<String>>();
 }

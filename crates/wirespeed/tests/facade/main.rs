@@ -14,5 +14,7 @@ mod live;
 mod names;
 mod names_gpu;
 mod old_images;
+mod prefixes;
 mod scattered;
+mod sharing;
 mod sources;

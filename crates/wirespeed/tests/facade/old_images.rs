@@ -43,7 +43,7 @@ fn each<D: Engines>(kind: &str, act: impl Fn(EngineName, &Path)) {
 fn routes<A: Native>(kind: &str, file: &str, known: &[(&str, &str)]) {
     let mut labels = Labels::<String>::new();
     let made = Table::<A>::builder().file(folder().join(file), &labels).build().unwrap();
-    let rib: Rib<A> = made.routes().clone();
+    let rib: Rib<A> = made.routes().to_rib();
     each::<A>(kind, |engine, path| {
         let reader = Reader::<A>::open(path).unwrap();
         assert_eq!(reader.engine(), engine);

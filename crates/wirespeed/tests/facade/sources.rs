@@ -24,7 +24,7 @@ fn sources_add_up_and_the_last_route_of_a_prefix_stays() {
         .unwrap();
     let routes: Vec<_> = table.routes().iter().map(|(prefix, n)| format!("{prefix} {n}")).collect();
     assert_eq!(routes, ["10.0.0.0/8 3", "10.1.0.0/16 5", "192.0.2.0/24 4"]);
-    check(&table.reader(), table.routes(), "several sources");
+    check(&table.reader(), &table.routes().to_rib(), "several sources");
 }
 
 #[test]

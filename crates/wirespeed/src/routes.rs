@@ -1,0 +1,105 @@
+//! [`Routes`]: the routes of a table, to look at.
+
+use std::sync::Arc;
+
+use wirespeed_fib::{Address, NextHop, Prefix, Rib};
+
+use crate::key::Key;
+use crate::match_ids::{MatchIds, Pairs};
+
+/// The routes of a table: exact and longest match with the prefix that matched, the prefixes that cover a
+/// prefix or that it covers, and iteration in order.
+///
+/// ```
+/// use wirespeed::prelude::*;
+///
+/// let routes = [("10.0.0.0/8", 1), ("10.1.0.0/16", 2)].map(|(p, n)| (p.parse::<Ipv4Net>().unwrap(), NextHop(n)));
+/// let table = Ipv4Table::builder().routes(routes).build()?;
+/// let all: Vec<_> = table.routes().lookup_all(Ipv4Addr::new(10, 1, 2, 3)).collect();
+/// assert_eq!(all, [("10.0.0.0/8".parse()?, NextHop(1)), ("10.1.0.0/16".parse()?, NextHop(2))]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Routes<'a, A: Address> {
+    rib: &'a Rib<A>,
+    ids: Option<&'a MatchIds>,
+}
+
+impl<'a, A: Address> Routes<'a, A> {
+    /// The routes of a model, whose next hops may be numbers of pairs.
+    pub(crate) fn of(rib: &'a Rib<A>, ids: Option<&'a Arc<MatchIds>>) -> Self {
+        Self { rib, ids: ids.map(Arc::as_ref) }
+    }
+
+    /// Number of prefixes.
+    pub fn len(self) -> usize {
+        self.rib.len()
+    }
+
+    /// Whether there is no prefix.
+    pub fn is_empty(self) -> bool {
+        self.rib.is_empty()
+    }
+
+    /// Number of prefixes of each length.
+    pub fn by_length(self) -> &'a [usize] {
+        self.rib.by_length()
+    }
+
+    /// The next hop of a prefix itself.
+    pub fn get(self, prefix: impl Into<Prefix<A>>) -> Option<NextHop> {
+        let next_hop = self.rib.get(prefix.into())?;
+        Some(self.next_hop(next_hop))
+    }
+
+    /// The longest prefix that contains the address, with its next hop.
+    pub fn longest_match(self, address: impl Key<A>) -> Option<(Prefix<A>, NextHop)> {
+        self.rib.longest_match(address.address()).map(|route| self.route(route))
+    }
+
+    /// Every prefix that contains the address, with its next hop, shortest first. The last one is the
+    /// longest match.
+    pub fn lookup_all(self, address: impl Key<A>) -> impl Iterator<Item = (Prefix<A>, NextHop)> + 'a {
+        self.covering(Prefix::around(address.address(), A::BITS))
+    }
+
+    /// The longest other prefix that covers `prefix`, with its next hop.
+    pub fn cover(self, prefix: impl Into<Prefix<A>>) -> Option<(Prefix<A>, NextHop)> {
+        self.rib.cover(prefix.into()).map(|route| self.route(route))
+    }
+
+    /// The routes that cover `prefix`, shortest first, its own route included.
+    pub fn covering(self, prefix: impl Into<Prefix<A>>) -> impl Iterator<Item = (Prefix<A>, NextHop)> + 'a {
+        self.rib.covering(prefix.into()).map(move |route| self.route(route))
+    }
+
+    /// The routes that `prefix` covers, in order, its own route included.
+    pub fn covered(self, prefix: impl Into<Prefix<A>>) -> impl Iterator<Item = (Prefix<A>, NextHop)> + 'a {
+        self.rib.covered(prefix.into()).map(move |route| self.route(route))
+    }
+
+    /// All routes in order: by address, a shorter prefix before those that it covers.
+    pub fn iter(self) -> impl Iterator<Item = (Prefix<A>, NextHop)> + 'a {
+        self.rib.iter().map(move |route| self.route(route))
+    }
+
+    /// A copy of the routes. O(prefixes).
+    pub fn to_rib(self) -> Rib<A> {
+        match self.ids {
+            None => self.rib.clone(),
+            Some(_) => self.iter().collect(),
+        }
+    }
+
+    fn pairs(self) -> Option<Pairs<'a>> {
+        self.ids.map(MatchIds::pairs)
+    }
+
+    fn next_hop(self, found: NextHop) -> NextHop {
+        self.pairs().map_or(found, |pairs| pairs.pair(found).0)
+    }
+
+    fn route(self, (prefix, found): (Prefix<A>, NextHop)) -> (Prefix<A>, NextHop) {
+        (prefix, self.next_hop(found))
+    }
+}
