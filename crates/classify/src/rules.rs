@@ -341,6 +341,13 @@ impl<T: Tuple> RuleSet<T> {
         rules
     }
 
+    /// The rules that match a tuple, best first. O(rules).
+    pub fn matching(&self, tuple: &T) -> Vec<(RuleNumber, &Rule<T>)> {
+        let mut rules: Vec<_> = self.iter().filter(|(_, rule)| rule.matches(tuple)).collect();
+        rules.sort_unstable_by_key(|&(number, rule)| std::cmp::Reverse(Rank::new(rule.priority(), number)));
+        rules
+    }
+
     /// The entries of all rules, in any order.
     pub fn entries(&self) -> impl Iterator<Item = Entry<T>> {
         self.iter().flat_map(|(number, rule)| Entry::of(number, rule))

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! routes, files, images ──► builder ──► Ipv4Table / Ipv6Table / IpTable      one writer: apply, insert, withdraw, save
-//!                                           └─ reader() ──► Reader           one a thread: lookup, lookup_batch, enter
+//!                                           └─ reader() ──► Reader           shared by threads: lookup, lookup_batch, enter
 //! values ──► Labels::intern ──► index ─ ─ ─ in the table ─ ─ ─► index ──► Labels::get ──► &value
 //! ```
 //!

@@ -14,6 +14,7 @@ use crate::device::DeviceSettings;
 use crate::engine::{Addresses, EngineName};
 use crate::error::Error;
 use crate::image_file::{self, MATCH_IDS};
+use crate::key::Key;
 use crate::labels::Labels;
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
@@ -130,7 +131,7 @@ impl<A: Addresses> Table<A> {
         self.apply(&[Update::withdraw(prefix)])
     }
 
-    /// A reader of the table. Each thread takes its own.
+    /// A reader of the table. Threads share it, or clone it.
     pub fn reader(&self) -> Reader<A> {
         Reader(self.core.reader())
     }
@@ -138,6 +139,12 @@ impl<A: Addresses> Table<A> {
     /// The routes: exact and longest match, all prefixes that contain an address, and iteration in order.
     pub fn routes(&self) -> Routes<'_, A> {
         Routes::of(self.core.model(), self.core.ids())
+    }
+
+    /// Every prefix that contains the address, with its next hop, shortest first. The last one is the longest
+    /// match. It reads the [routes](Self::routes), not the compiled table: O(lengths).
+    pub fn lookup_all(&self, address: impl Key<A>) -> impl Iterator<Item = (Prefix<A>, NextHop)> + '_ {
+        self.routes().lookup_all(address)
     }
 
     /// Number of prefixes.

@@ -161,6 +161,15 @@ impl NameTable {
         found
     }
 
+    /// Every name of the table that is a prefix of `name`, with its result, shortest first. The last one is
+    /// the longest match. O(components²).
+    pub fn matching<'n>(&self, name: &'n Name) -> Vec<(&'n Name, u32)> {
+        let found = name.prefixes().map(|prefix| (prefix, self.result(prefix)));
+        let mut found: Vec<_> = found.filter(|&(_, result)| result != 0).collect();
+        found.reverse();
+        found
+    }
+
     /// The node of a name.
     pub fn find(&self, name: &Name) -> Option<NodeId> {
         self.find_by(&[], name)

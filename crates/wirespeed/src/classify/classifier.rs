@@ -125,7 +125,7 @@ impl<T: RuleTuple> Classifier<T> {
         self.apply(&[RuleUpdate::Remove(number.get())])
     }
 
-    /// A reader of the rules. Each thread takes its own.
+    /// A reader of the rules. Threads share it, or clone it.
     pub fn reader(&self) -> RuleReader<T> {
         RuleReader::new(self.core.reader(), Arc::clone(&self.turnover), Arc::clone(&self.doubts))
     }
@@ -133,6 +133,22 @@ impl<T: RuleTuple> Classifier<T> {
     /// The rules with their numbers, as they are now.
     pub fn rules(&self) -> &RuleSet<T> {
         self.core.model()
+    }
+
+    /// All rules that match a tuple, best first, as they are now. The first one is the answer of
+    /// [`RuleReader::lookup`]; the others show the rules that it hides. O(rules).
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let rules: [Rule<Ipv4Tuple>; 2] = ["proto=tcp action=1".parse()?, "dport=443 action=2".parse()?];
+    /// let classifier = Classifier::builder().rules(rules).build()?;
+    /// let all = classifier.lookup_all(&"dport=443 proto=tcp".parse()?);
+    /// assert_eq!(all.iter().map(|(number, _)| number.get()).collect::<Vec<_>>(), [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lookup_all(&self, tuple: &T) -> Vec<(RuleNumber, &Rule<T>)> {
+        self.rules().matching(tuple)
     }
 
     /// Number of rules.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! rules, files, images ──► builder ──► Classifier      one writer: apply, insert, set, remove, save
-//!                                          └─ reader() ──► RuleReader      one a thread: lookup, find, lookup_batch, match_batch, match_frames
+//!                                          └─ reader() ──► RuleReader      shared by threads: lookup, find, lookup_batch, match_batch, match_frames
 //! values ──► Labels::intern ──► index ─ ─ a rule's action ─ ─ ► RuleMatch { number, action } ──► Labels::get ──► &value
 //! ```
 //!

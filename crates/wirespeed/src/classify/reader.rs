@@ -19,8 +19,9 @@ use crate::engine::{EngineName, Entered, RuleTuple};
 use crate::error::Error;
 use crate::pipeline::Pipeline;
 
-/// Looks up in a set of rules. Cheap to clone: each thread takes its own reader. Lookups never wait for the
-/// writer. A reader stays valid after the writer is gone, and then keeps the last state.
+/// Looks up in a set of rules. Any number of threads share one reader, or clone it, which costs a reference
+/// count. Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps the
+/// last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the rules.
 pub struct RuleReader<T: RuleTuple> {

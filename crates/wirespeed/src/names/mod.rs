@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! names, lists, images ──► builder ──► NameTable      one writer: apply, insert, remove, save
-//!                                          └─ reader() ──► NameReader      one a thread: lookup, lookup_batch, match_batch, enter
+//!                                          └─ reader() ──► NameReader      shared by threads: lookup, lookup_batch, match_batch, enter
 //! values ──► Labels::intern ──► index ─ ─ in the table ─ ─ ► index ──► Labels::get ──► &value
 //! ```
 //!

@@ -93,7 +93,7 @@ impl NameTable {
         self.apply(&[NameUpdate::remove(name)])
     }
 
-    /// A reader of the table. Each thread takes its own.
+    /// A reader of the table. Threads share it, or clone it.
     pub fn reader(&self) -> NameReader {
         NameReader::new(self.core.reader(), self.is_aggregated())
     }
@@ -102,6 +102,22 @@ impl NameTable {
     /// iteration, all names beneath a name.
     pub fn entries(&self) -> &NameRib {
         self.core.model().names()
+    }
+
+    /// Every name of the table that is a prefix of `name`, with its result, shortest first. The last one is
+    /// the longest match.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let names = [(NameBuf::new("/com")?, NextHop(1)), (NameBuf::new("/com/parc")?, NextHop(2))];
+    /// let table = NameTable::builder().names(names).build()?;
+    /// let all = table.lookup_all(Name::new("/com/parc/www")?);
+    /// assert_eq!(all, [(Name::new("/com")?, NextHop(1)), (Name::new("/com/parc")?, NextHop(2))]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn lookup_all<'n>(&self, name: &'n Name) -> Vec<(&'n Name, NextHop)> {
+        self.entries().matching(name).into_iter().map(|(name, result)| (name, NextHop(result))).collect()
     }
 
     /// Number of names.
