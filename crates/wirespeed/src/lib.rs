@@ -244,6 +244,7 @@ mod reader;
 mod route_list;
 mod settings;
 mod table;
+mod uses;
 
 pub use builder::Builder;
 #[cfg(feature = "rules")]
@@ -252,7 +253,7 @@ pub use device::Device;
 pub use error::Error;
 pub use ip::{IpBuilder, IpGuard, IpReader, IpTable};
 pub use key::Key;
-pub use labels::Labels;
+pub use labels::{LabelRef, Labels, LabelsGuard};
 #[cfg(feature = "names")]
 pub use names::{NameReader, NameTable};
 pub use pipeline::Pipeline;

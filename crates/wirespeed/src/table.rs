@@ -4,7 +4,7 @@ use std::fmt;
 use std::fmt::Display;
 use std::path::Path;
 
-use wirespeed_fib::{Address, Applied, BuildOptions, NextHop, NextHops, Prefix, Rib, Update, V4, V6};
+use wirespeed_fib::{Address, Applied, BuildOptions, NextHop, Prefix, Rib, Update, V4, V6};
 
 use crate::builder::Builder;
 use crate::common::{TableCore, table_methods};
@@ -13,8 +13,10 @@ use crate::engine::{Addresses, EngineName};
 use crate::error::Error;
 use crate::image_file;
 use crate::labels::Labels;
+use crate::labels::saved::SavedLabels;
 use crate::memory::Cap;
 use crate::reader::{Reader, open_image};
+use crate::uses::Claims;
 
 /// An IPv4 table.
 pub type Ipv4Table = Table<V4>;
@@ -58,11 +60,12 @@ impl<A: Addresses> Table<A> {
         engine: EngineName,
         (cap, options): (Cap, BuildOptions),
         device: DeviceSettings,
+        claims: Claims,
     ) -> Result<Self, Error> {
         let strides = options.strides;
         let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
         let options = BuildOptions { strides, ..options };
-        Ok(Self { core: TableCore::build(engine, rib, (cap, options), (), device)? })
+        Ok(Self { core: TableCore::build(engine, rib, (cap, options), (), device)?.with_labels(claims) })
     }
 
     /// Opens an image file with its routes. Lookups can start as soon as the file is read and checked. The
@@ -95,7 +98,7 @@ impl<A: Addresses> Table<A> {
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, Error> {
         let of_build = self.core.of_build();
-        self.core.change(|live| {
+        self.core.change(updates, |live| {
             with_next_hops(updates.iter().filter_map(announced))?;
             live.apply_if(updates, is_agreed).map_err(of_build)
         })
@@ -144,7 +147,7 @@ impl<A: Addresses> Table<A> {
     /// Saves the compiled table and its routes as an image file. An existing file is replaced completely or
     /// not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&NextHops::new(), path.as_ref())
+        self.save_with(&SavedLabels::default(), path.as_ref())
     }
 
     /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
@@ -154,8 +157,20 @@ impl<A: Addresses> Table<A> {
         self.save_with(&labels.to_texts()?, path.as_ref())
     }
 
-    fn save_with(&self, next_hops: &NextHops, path: &Path) -> Result<(), Error> {
-        self.core.with_image(|image| image_file::save(image, self.routes(), next_hops, path)).map(drop)
+    /// Saves the table like [`save`](Self::save), with the labels as JSON, for
+    /// [`Labels::open_json`](Labels::open_json).
+    #[cfg(feature = "serde")]
+    pub fn save_labelled_json<T: serde::Serialize>(
+        &self,
+        path: impl AsRef<Path>,
+        labels: &Labels<T>,
+    ) -> Result<(), Error> {
+        self.save_with(&labels.to_json()?, path.as_ref())
+    }
+
+    fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
+        let save = |image: &_| image_file::save(image, self.routes(), &labels.texts, path).map(drop);
+        self.core.with_image(|image| labels.save_beside(image, path, save))
     }
 }
 
