@@ -104,7 +104,12 @@ impl<D: Served> TableCore<D> {
     }
 
     pub(crate) fn reader(&self) -> ReaderCore<D> {
-        ReaderCore { inner: self.live.reader(), engine: self.engine, offload: self.offload.clone(), uses: Arc::clone(&self.uses) }
+        ReaderCore {
+            inner: self.live.reader(),
+            engine: self.engine,
+            offload: self.offload.clone(),
+            uses: Arc::clone(&self.uses),
+        }
     }
 
     /// Calls `give` with the current image of the table.

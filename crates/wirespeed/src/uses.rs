@@ -137,7 +137,8 @@ impl<D: Counted> Watch<'_, D> {
             }
         }
         // The claim of this call, and that of the `intern` before it: each update settles one of these.
-        let settled = || announced::<D>(self.updates).chain(announced::<D>(self.updates).filter(|_| has_happened));
+        let settled =
+            || announced::<D>(self.updates).chain(announced::<D>(self.updates).filter(|_| has_happened));
         uses.labels.iter().for_each(|labels| labels.tell(&uses.joined, &uses.left, settled()));
         uses.joined.clear();
         uses.left.clear();

@@ -98,7 +98,11 @@ pub(crate) fn check_type(image: &Image, path: &Path, wanted: Option<&str>) -> Re
 }
 
 /// Puts the texts of an image in the places of stand-ins: the text of another index, or `None`.
-pub(crate) fn fill_gaps(image: &Image, path: &Path, texts: Vec<String>) -> Result<Vec<Option<String>>, Error> {
+pub(crate) fn fill_gaps(
+    image: &Image,
+    path: &Path,
+    texts: Vec<String>,
+) -> Result<Vec<Option<String>>, Error> {
     let fill = || {
         let mut filled: Vec<_> = texts.iter().cloned().map(Some).collect();
         let (pairs, rest) = image.attachment(GAPS).unwrap_or_default().as_chunks::<8>();
