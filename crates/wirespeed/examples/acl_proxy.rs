@@ -120,7 +120,7 @@ impl Checker {
             (IpAddr::V6(from), IpAddr::V6(to)) => self.v6.find(&Ipv6Tuple::new(from, to, sport, dport, TCP)),
             _ => None,
         };
-        found.and_then(|found| self.verdicts.get(found.action)).copied().unwrap_or(Verdict::Deny)
+        found.and_then(|found| self.verdicts.get(found.action)).map_or(Verdict::Deny, |verdict| *verdict)
     }
 }
 

@@ -174,10 +174,11 @@ fn forward(
     let mut found: Vec<Result<Option<RuleMatch>, FrameError>> = vec![Ok(None); BURST];
     for burst in frames.chunks(BURST).cycle() {
         let found = &mut found[..burst.len()];
+        let known = actions.enter();
         reader.match_frames(burst, found);
         for one in found {
             match one {
-                Ok(flow) => forwarded.count(flow.and_then(|flow| actions.get(flow.action))),
+                Ok(flow) => forwarded.count(flow.and_then(|flow| known.get(flow.action))),
                 Err(_) => forwarded.malformed += 1,
             }
         }
@@ -318,7 +319,7 @@ mod tests {
             let RuleUpdate::Set(_, flow) = &moves[512 - usize::from(HOSTS) + usize::from(frame[5])] else {
                 panic!("a change of a flow")
             };
-            wanted.count(actions.get(NextHop(flow.action())));
+            wanted.count(actions.get(NextHop(flow.action())).as_deref());
         }
         assert_eq!(once(&table, &actions, &web[..BURST]), wanted);
     }

@@ -75,9 +75,10 @@ fn filter(
             names.push(name.unwrap_or(Name::ROOT))?;
         }
         let found = &mut found[..names.len()];
+        let known = verdicts.enter();
         reader.lookup_batch(&names, found);
         for ((url, is_name), &found) in urls.drain(..).zip(is_name).zip(&*found) {
-            match verdicts.get(found) {
+            match known.get(found) {
                 _ if !is_name => writeln!(output, "invalid {url}")?,
                 Some(Verdict::Block(list)) => writeln!(output, "block   {url}  ({list})")?,
                 Some(Verdict::Allow(_)) | None => writeln!(output, "pass    {url}")?,
@@ -122,7 +123,7 @@ mod tests {
         let table =
             NameTable::builder().list(&block, &verdicts, ads).list(&allow, &verdicts, own.clone()).build()?;
         let found = table.reader().lookup(NameBuf::from_domain(b"www.shop.example").unwrap());
-        assert_eq!((table.len(), verdicts.get(found)), (2, Some(&own)), "the later list");
+        assert_eq!((table.len(), verdicts.get(found).as_deref()), (2, Some(&own)), "the later list");
         std::fs::write(&allow, "shop..example\n").unwrap();
         let error = NameTable::builder().list(&allow, &verdicts, own).build().unwrap_err().to_string();
         assert!(error.contains("allow:1: "), "{error}");

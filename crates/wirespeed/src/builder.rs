@@ -19,6 +19,7 @@ use crate::match_ids::MatchIds;
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
 use crate::table::{Table, with_next_hops};
+use crate::uses::Claims;
 
 /// Collects routes, and builds their table. If a prefix is added several times, from any source, the last
 /// route stays. [`build`](Self::build) reports the first error of all calls.
@@ -27,12 +28,13 @@ use crate::table::{Table, with_next_hops};
 pub struct Builder<A: Address> {
     rib: Rib<A>,
     settings: Settings,
+    claims: Claims,
     error: Option<Error>,
 }
 
 impl<A: Addresses> Builder<A> {
     pub(crate) fn new() -> Self {
-        Self { rib: Rib::new(), settings: Settings::default(), error: None }
+        Self { rib: Rib::new(), settings: Settings::default(), claims: Claims::default(), error: None }
     }
 
     /// Adds routes that lead to indexes of the caller's own table of next hops.
@@ -49,8 +51,9 @@ impl<A: Addresses> Builder<A> {
         labels: &Labels<T>,
         routes: impl IntoIterator<Item = (P, T)>,
     ) -> Self {
+        self.claims.attach(labels.counts());
         for (prefix, value) in routes {
-            match labels.intern(value) {
+            match labels.intern_for(&mut self.claims, value) {
                 Ok(next_hop) => self.rib.insert(prefix.into(), next_hop),
                 Err(error) => return self.failed(error.into()),
             };
@@ -71,8 +74,8 @@ impl<A: Addresses> Builder<A> {
 
     /// Adds the routes of this family that were read, for example with other [`ReadOptions`] than
     /// [`file`](Self::file) uses. The texts of next hops are parsed into labels.
-    pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(self, fib: Fib, labels: &Labels<T>) -> Self {
-        match labelled(fib, labels) {
+    pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: Fib, labels: &Labels<T>) -> Self {
+        match labelled(fib, labels, &mut self.claims) {
             Ok(fib) => self.rib(A::into_rib(fib).0),
             Err(error) => self.failed(error),
         }
@@ -170,23 +173,25 @@ impl<A: Addresses> Builder<A> {
     /// Fails if a source could not be read, a route has no next hop, no engine has the name, the table
     /// exceeds a limit of the engine or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
-        let Self { rib, mut settings, error } = self;
+        let Self { rib, mut settings, claims, error } = self;
         if let Some(error) = error {
             return Err(error);
         }
         with_next_hops(&rib)?;
         if !settings.prefix_lookups {
             let (engine, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
-            return Table::build(rib, engine, options, settings.device, None);
+            return Table::build(rib, engine, options, settings.device, None, claims);
         }
         let ids = MatchIds::new();
         let rib = ids.rib(&rib)?;
         settings.results = ids.head_room();
         let (engine, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
-        Table::build(rib, engine, options, settings.device, Some(Arc::new(ids)))
+        Table::build(rib, engine, options, settings.device, Some(Arc::new(ids)), claims)
     }
 
-    pub(crate) fn with_settings(mut self, settings: Settings) -> Self {
+    /// Takes the settings of a builder of both families, and attaches its labels.
+    pub(crate) fn with_settings(mut self, settings: Settings, claims: &Claims) -> Self {
+        claims.labels().for_each(|labels| self.claims.attach(labels));
         self.settings = settings;
         self
     }
@@ -208,10 +213,12 @@ pub(crate) fn read_file(path: &Path) -> Result<Fib, Error> {
 pub(crate) fn labelled<T: FromStr<Err: ToString> + Eq + Hash>(
     mut fib: Fib,
     labels: &Labels<T>,
+    claims: &mut Claims,
 ) -> Result<Fib, Error> {
+    claims.attach(labels.counts());
     let mut label = vec![NextHop::NONE];
     for (_, text) in fib.next_hops.iter() {
-        label.push(labels.intern(parse(text)?)?);
+        label.push(labels.intern_for(claims, parse(text)?)?);
     }
     if label.iter().zip(0..).all(|(label, index)| label.0 == index) {
         return Ok(fib);

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+#[cfg(feature = "rules")]
+use wirespeed_fib::NextHop;
 use wirespeed_image::Image;
+use wirespeed_image::live::Applied;
 use wirespeed_table::{BuildError, BuildOptions};
 
 use crate::device::{DeviceSettings, all_cores, offload};
@@ -14,6 +17,7 @@ use crate::gpu::offload::{Offload, RemoteTable};
 use crate::gpu::runtime::Fleet;
 use crate::match_ids::{MatchIds, Pairs};
 use crate::memory::Cap;
+use crate::uses::{Claims, LabelCounts, TableUses};
 
 /// A live table with its copies on GPUs.
 pub(crate) struct TableCore<D: Served> {
@@ -27,6 +31,7 @@ pub(crate) struct TableCore<D: Served> {
     ids: Option<Arc<MatchIds>>,
     /// Calls that failed.
     refused: u64,
+    uses: Arc<TableUses>,
 }
 
 impl<D: Served> TableCore<D> {
@@ -47,12 +52,13 @@ impl<D: Served> TableCore<D> {
                 device.or_cpu(there)?.map(Arc::new)
             }
         };
-        Ok(Self { live, engine, cap, offload, device_note: device.note, ids: None, refused: 0 })
+        let (device_note, uses) = (device.note, Arc::default());
+        Ok(Self { live, engine, cap, offload, device_note, ids: None, refused: 0, uses })
     }
 
-    /// Takes results as numbers of pairs.
+    /// Takes results as numbers of pairs. Labels are attached later.
     pub(crate) fn with_ids(self, ids: Option<Arc<MatchIds>>) -> Self {
-        Self { ids, ..self }
+        Self { uses: Arc::new(TableUses::of_pairs(ids.clone())), ids, ..self }
     }
 
     /// The pairs that results stand for, if they are no next hops.
@@ -70,7 +76,8 @@ impl<D: Served> TableCore<D> {
         let cap = Cap::Named;
         let live = D::resume(engine, model, image, cap.options(), wanted)?;
         let live = live.map_err(|source| Error::Image { path, source })?;
-        Ok(Self { live, engine, cap, offload: None, device_note: None, ids: None, refused: 0 })
+        let (offload, device_note, uses) = (None, None, Arc::default());
+        Ok(Self { live, engine, cap, offload, device_note, ids: None, refused: 0, uses })
     }
 
     /// Returns the error for a table that could not be rebuilt.
@@ -78,19 +85,42 @@ impl<D: Served> TableCore<D> {
         of_build::<D>(self.engine, self.cap)
     }
 
-    /// Changes the table, and counts a call that fails.
-    pub(crate) fn change<R>(
+    /// Counts labels that lie beside the model, for the labels that are attached later.
+    #[cfg(feature = "rules")]
+    pub(crate) fn with_beside(self, beside: impl Iterator<Item = NextHop>) -> Self {
+        Self { uses: Arc::new(TableUses::with(beside)), ..self }
+    }
+
+    /// Attaches the labels of a builder, and gives its claims up.
+    pub(crate) fn with_labels(self, claims: Claims) -> Self {
+        claims.labels().for_each(|labels| self.attach(labels));
+        self
+    }
+
+    /// Counts the routes for these labels from now on.
+    pub(crate) fn attach(&self, labels: &Arc<LabelCounts>) {
+        self.uses.attach::<D>(labels, self.live.model());
+    }
+
+    /// Changes the table by these updates, tells the labels, and counts a call that fails. `None` says that
+    /// the call did not happen.
+    pub(crate) fn change(
         &mut self,
-        change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+        updates: &[D::Update],
+        change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<Option<Applied>, Error>,
+    ) -> Result<Option<Applied>, Error> {
+        let watch = self.uses.watch::<D>(self.live.model(), updates);
         let changed = change(&mut *self.live);
+        if let Some(watch) = watch {
+            watch.tell(self.live.model(), matches!(changed, Ok(Some(_))));
+        }
         self.refused += u64::from(changed.is_err());
         changed
     }
 
     pub(crate) fn reader(&self) -> ReaderCore<D> {
-        let (offload, ids) = (self.offload.clone(), self.ids.clone());
-        ReaderCore { inner: self.live.reader(), engine: self.engine, offload, ids }
+        let (offload, ids, uses) = (self.offload.clone(), self.ids.clone(), Arc::clone(&self.uses));
+        ReaderCore { inner: self.live.reader(), engine: self.engine, offload, ids, uses }
     }
 
     /// Calls `give` with the current image of the table.
@@ -163,6 +193,13 @@ macro_rules! table_methods {
             self.core.lookups()
         }
 
+        /// Attaches labels: their values end with the last route that uses them, as described at
+        /// [`Labels`](crate::Labels#labels-that-end). Builders attach the labels that they get; this method is
+        /// for a table that was opened.
+        pub fn attach_labels<V>(&mut self, labels: &crate::Labels<V>) {
+            self.core.attach(labels.counts());
+        }
+
         /// The number of updates that made the engine rebuild the table.
         pub fn rebuilds(&self) -> u64 {
             self.core.rebuilds()
@@ -184,6 +221,8 @@ pub(crate) struct ReaderCore<D: Served> {
     offload: Option<Arc<Offload<D::Remote>>>,
     /// The pairs that results stand for, if they are no next hops.
     ids: Option<Arc<MatchIds>>,
+    /// The labels of the table are used as long as it is looked up in.
+    uses: Arc<TableUses>,
 }
 
 impl<D: Served> ReaderCore<D> {
@@ -194,7 +233,7 @@ impl<D: Served> ReaderCore<D> {
         beside: D::Beside,
     ) -> Result<Self, Error> {
         let inner = D::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
-        Ok(Self { inner, engine, offload: None, ids: None })
+        Ok(Self { inner, engine, offload: None, ids: None, uses: Arc::default() })
     }
 
     /// Takes results as numbers of pairs.
@@ -268,7 +307,8 @@ impl<D: Served> ReaderCore<D> {
 
 impl<D: Served> Clone for ReaderCore<D> {
     fn clone(&self) -> Self {
+        let (inner, uses) = (Arc::clone(&self.inner), Arc::clone(&self.uses));
         let (offload, ids) = (self.offload.clone(), self.ids.clone());
-        Self { inner: self.inner.clone(), engine: self.engine, offload, ids }
+        Self { inner, engine: self.engine, offload, ids, uses }
     }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 #[cfg(feature = "text")]
 use wirespeed_fib::read::ReadError;
-use wirespeed_fib::{BuildError, Family, TooManyNextHops};
+use wirespeed_fib::{BuildError, Family, NextHop, TooManyNextHops};
 use wirespeed_image::ImageError;
 
 #[cfg(feature = "rules")]
@@ -148,6 +148,29 @@ pub enum Error {
         text: String,
         /// The error of the label's parser.
         reason: String,
+    },
+    /// An index stands for no label, so its value can't be replaced.
+    #[error("index {next_hop} has no label")]
+    NoLabel {
+        /// The index.
+        next_hop: NextHop,
+    },
+    /// A label can't be written as JSON.
+    #[cfg(feature = "serde")]
+    #[error("a label can't be written as JSON: {reason}")]
+    LabelNotJson {
+        /// The error of the serializer.
+        reason: String,
+    },
+    /// The labels of an image are of another type.
+    #[error("{}: the labels are {found}, and {wanted} is wanted", path.display())]
+    LabelType {
+        /// The file.
+        path: PathBuf,
+        /// The type of the labels in the file: text, or JSON of a type.
+        found: String,
+        /// The type that is wanted.
+        wanted: String,
     },
     /// Two different labels have the same text, so they can't be saved as text.
     #[error("two labels are written {text:?}")]

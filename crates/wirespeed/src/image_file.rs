@@ -16,14 +16,13 @@ use std::path::{Path, PathBuf};
 
 use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError};
-#[cfg(feature = "names")]
-use wirespeed_namelookup::read::Label;
 
 use crate::bare::bare;
 #[cfg(feature = "rules")]
 use crate::classify::image_file::RuleImageFile;
 use crate::engine::{Addresses, AnyTable, EngineName, ImageOf, image_of};
 use crate::error::Error;
+use crate::labels::saved;
 use crate::match_ids::{MatchIds, TakenApart};
 #[cfg(feature = "names")]
 use crate::names::image_file::NameImageFile;
@@ -173,28 +172,33 @@ impl ImageFile {
     }
 }
 
-/// Calls `give` with the text of each index of an image file of any domain, in order from 1.
-pub(crate) fn each_label(path: &Path, mut give: impl FnMut(&str) -> Result<(), Error>) -> Result<(), Error> {
+/// Calls `give` with the text of each index of an image file of any domain, in order from 1, or with `None` for
+/// an index without a label. Fails if the texts are not of this type.
+pub(crate) fn each_label(
+    path: &Path,
+    of_type: Option<&str>,
+    mut give: impl FnMut(Option<&str>) -> Result<(), Error>,
+) -> Result<(), Error> {
     let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
-    match image_of(image.kind()).map(|(of, _)| of) {
+    let texts: Vec<_> = match image_of(image.kind()).map(|(of, _)| of) {
         #[cfg(feature = "names")]
         Some(ImageOf::Names) => {
-            let labels = NameImageFile::of(path, image)?.labels()?;
-            labels.iter().try_for_each(|(_, label)| match label {
-                Label::Word(word) => give(word),
-                line @ Label::Line(_) => give(&line.to_string()),
-            })
+            let labels = NameImageFile::of(path, image.clone())?.labels()?;
+            labels.iter().map(|(_, label)| label.to_string()).collect()
         }
         #[cfg(feature = "rules")]
-        Some(ImageOf::Rules) => {
-            let labels = RuleImageFile::of(path, image)?.labels()?;
-            labels.iter().try_for_each(|(_, text)| give(text))
-        }
+        Some(ImageOf::Rules) => owned(&RuleImageFile::of(path, image.clone())?.labels()?),
         // An image of an unknown kind gives an error here.
-        Some(ImageOf::Addresses(_)) | None => {
-            ImageFile::of(path, image)?.next_hops()?.iter().try_for_each(|(_, text)| give(text))
-        }
+        Some(ImageOf::Addresses(_)) | None => owned(&ImageFile::of(path, image.clone())?.next_hops()?),
+    };
+    if !texts.is_empty() {
+        saved::check_type(&image, path, of_type)?;
     }
+    saved::fill_gaps(&image, path, texts)?.iter().try_for_each(|text| give(text.as_deref()))
+}
+
+fn owned(texts: &NextHops) -> Vec<String> {
+    texts.iter().map(|(_, text)| text.to_owned()).collect()
 }
 
 /// Bytes of an image without its attachments.

@@ -1,6 +1,7 @@
 //! [`IpTable`]: both families in one, keyed by [`IpAddr`].
 
 use std::hash::Hash;
+use std::mem;
 use std::net::IpAddr;
 #[cfg(feature = "text")]
 use std::path::Path;
@@ -21,6 +22,7 @@ use crate::labels::Labels;
 use crate::reader::{Guard, Reader};
 use crate::settings::{Settings, settings_methods};
 use crate::table::{Table, announced, with_next_hops};
+use crate::uses::Claims;
 
 /// A table of both families.
 ///
@@ -41,7 +43,12 @@ pub struct IpTable {
 impl IpTable {
     /// Starts a table. The builder collects the routes and the settings.
     pub fn builder() -> IpBuilder {
-        IpBuilder { v4: Builder::new(), v6: Builder::new(), settings: Settings::default() }
+        IpBuilder {
+            v4: Builder::new(),
+            v6: Builder::new(),
+            settings: Settings::default(),
+            claims: Claims::default(),
+        }
     }
 
     /// Joins two tables, for example two that were opened. Each family has its own image file, saved through
@@ -123,6 +130,12 @@ impl IpTable {
         self.v4.memory_usage() + self.v6.memory_usage()
     }
 
+    /// Attaches labels to both tables: [`Table::attach_labels`].
+    pub fn attach_labels<T>(&mut self, labels: &Labels<T>) {
+        self.v4.attach_labels(labels);
+        self.v6.attach_labels(labels);
+    }
+
     /// The two tables.
     pub fn into_parts(self) -> (Table<V4>, Table<V6>) {
         (self.v4, self.v6)
@@ -140,6 +153,7 @@ pub struct IpBuilder {
     v4: Builder<V4>,
     v6: Builder<V6>,
     settings: Settings,
+    claims: Claims,
 }
 
 impl IpBuilder {
@@ -159,12 +173,14 @@ impl IpBuilder {
 
     /// Adds routes with values of the caller's type. Each value gets an index in `labels`.
     pub fn labelled_routes<P: Into<IpNet>, T: Eq + Hash>(
-        self,
+        mut self,
         labels: &Labels<T>,
         routes: impl IntoIterator<Item = (P, T)>,
     ) -> Self {
-        let mut failed = None;
-        let routes = routes.into_iter().map_while(|(prefix, value)| match labels.intern(value) {
+        let (mut failed, mut claims) = (None, mem::take(&mut self.claims));
+        claims.attach(labels.counts());
+        let mut intern = |value| labels.intern_for(&mut claims, value);
+        let routes = routes.into_iter().map_while(|(prefix, value)| match intern(value) {
             Ok(next_hop) => Some((prefix, next_hop)),
             Err(error) => {
                 failed = Some(error);
@@ -172,6 +188,7 @@ impl IpBuilder {
             }
         });
         let mut builder = self.routes(routes);
+        builder.claims = claims;
         if let Some(error) = failed {
             builder.v4 = builder.v4.failed(error.into());
         }
@@ -180,7 +197,7 @@ impl IpBuilder {
 
     /// Adds routes that were read; see [`Builder::fib`].
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: Fib, labels: &Labels<T>) -> Self {
-        match labelled(fib, labels) {
+        match labelled(fib, labels, &mut self.claims) {
             Ok(fib) => {
                 self.v4 = self.v4.rib(fib.v4);
                 self.v6 = self.v6.rib(fib.v6);
@@ -241,11 +258,11 @@ impl IpBuilder {
     /// Builds both tables, with one engine for both or the best engine for each. For two named engines, build
     /// two tables and join them with [`IpTable::new`]. Fails for the same reasons as [`Builder::build`].
     pub fn build(self) -> Result<IpTable, Error> {
-        let Self { v4, v6, mut settings } = self;
+        let Self { v4, v6, mut settings, claims } = self;
         settings.device.open(&GpuOptions::default())?;
         Ok(IpTable {
-            v4: v4.with_settings(settings.clone()).build()?,
-            v6: v6.with_settings(settings).build()?,
+            v4: v4.with_settings(settings.clone(), &claims).build()?,
+            v6: v6.with_settings(settings, &claims).build()?,
             refused: 0,
         })
     }

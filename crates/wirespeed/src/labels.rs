@@ -1,34 +1,43 @@
 //! [`Labels`]: the values that next-hop and action indexes stand for, in the user's own type.
 //!
-//! Values are only added, and never move or change, so an index can be resolved at any time and on any
-//! thread:
+//! An index is given out before a table with it is published, so a reader that sees an index also sees its
+//! value. Resolving takes no lock: see [`slots`].
 //!
 //! ```text
 //! writer   intern(value) ──► value in place ──► index ──► table.insert(prefix, index) ──► published
-//! reader                                                   lookup ──► index ──► get ──► the value
+//! reader             enter ──► lookup ──► index ──► get ──► the value
 //! ```
 //!
-//! A table is published after its indexes were given out, so a reader that sees an index also sees its value.
-//! Resolving takes no lock: values lie in buckets that double in size, so no value ever moves.
+//! A label of an attached table ends with the last route that uses it, as [`LabelCounts`] tells. The next
+//! call that adds or counts labels retires it; later calls go on as marks pass:
 //!
 //! ```text
-//! bucket 0   1
-//! bucket 1   2 3
-//! bucket 2   4 5 6 7            index 2^b + i is element i of bucket b
-//! …
+//! Live ──► Retired: not found by value ──► a mark passes ──► Free: no value, the index may be given again
+//!                                                            └─► a mark passes ──► the value is dropped
 //! ```
 
+#[cfg(feature = "serde")]
+mod json;
+mod known;
+pub(crate) mod saved;
+mod slots;
+
+use std::collections::VecDeque;
 use std::fmt::{self, Display};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use hashbrown::HashTable;
-use wirespeed_fib::{NextHop, NextHops, TooManyNextHops};
+use wirespeed_fib::{NextHop, TooManyNextHops};
 
 use crate::error::Error;
 use crate::image_file::each_label;
+use crate::uses::{Claims, LabelCounts};
+use known::Known;
+use saved::SavedLabels;
+pub use slots::LabelRef;
+use slots::{Mark, Pin, Slots};
 
 /// The values that prefixes lead to, by [`NextHop`] index: a route, a name, an AS number or any other value
 /// that describes an address. Equal values share an index. Indexes start at 1, in the order in which values
@@ -37,63 +46,118 @@ use crate::image_file::each_label;
 /// Clones share the values. Resolving an index takes two dependent reads and no lock. Interning takes a lock
 /// against other writers.
 ///
-/// A value stays as long as any clone exists, even after its last route is gone, so an index always means the
-/// same. A service with unlimited distinct values (times, counters) should keep these elsewhere, and use a
-/// key to them as the label.
-///
 /// ```
 /// use wirespeed::{Labels, NextHop};
 ///
 /// let labels = Labels::new();
 /// let transit = labels.intern("transit")?;
 /// assert_eq!((transit, labels.intern("transit")?), (NextHop(1), NextHop(1)));
-/// assert_eq!(labels.get(transit), Some(&"transit"));
-/// assert_eq!(labels.get(NextHop::NONE), None);
+/// assert_eq!(labels.get(transit).as_deref(), Some(&"transit"));
+/// assert!(labels.get(NextHop::NONE).is_none());
 /// # Ok::<(), wirespeed::Error>(())
+/// ```
+///
+/// # Labels that end
+///
+/// Labels stay for ever if no table is attached to them. A table is attached by the methods of its builder
+/// that take labels, by the builder's `labels`, and by the table's `attach_labels`. Attached tables count
+/// their routes. A label ends when no route uses it any more: its value is dropped, and its index is given to
+/// another value. So labels that change with each update take no more memory than those in use.
+///
+/// Two rules hold for labels that end:
+///
+/// - **Readers: enter the labels, then look up, then resolve.** A guard resolves each index of a lookup that
+///   began after [`enter`](Self::enter), even if the routes end meanwhile.
+/// - **Writers: intern for each insert.** Each [`intern`](Self::intern) keeps the index until an update of an
+///   attached table takes it. An index that is kept elsewhere may end, and then stand for another value. Give
+///   up an index that no route takes with [`release`](Self::release).
+///
+/// All tables whose routes lead to the labels must be attached. The routes of a table count until the table
+/// and its last reader are dropped.
+///
+/// ```
+/// use wirespeed::prelude::*;
+///
+/// let labels = Labels::new();
+/// let mut table = Ipv4Table::builder().labels(&labels).build()?;
+/// let (net, address) = ("192.0.2.0/24".parse::<Ipv4Net>()?, Ipv4Addr::new(192, 0, 2, 1));
+/// let reader = table.reader();
+/// for round in 0..1000 {
+///     table.insert(net, labels.intern(format!("path {round}"))?)?;
+///     let known = labels.enter();
+///     let found = reader.lookup(address);
+///     assert_eq!(known.get(found), Some(&format!("path {round}")));
+/// }
+/// assert_eq!(labels.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Labels<T> {
     shared: Arc<Shared<T>>,
 }
 
 struct Shared<T> {
-    buckets: [OnceLock<Box<[OnceLock<T>]>>; BUCKETS],
+    slots: Slots<T>,
+    counts: Arc<LabelCounts>,
     hasher: RandomState,
     index: Mutex<Index>,
 }
 
-/// Finds the index of a value. Holds no values: comparisons read them in the buckets.
+/// Gives out indexes, and finds them by value.
 #[derive(Default)]
 struct Index {
-    known: HashTable<NextHop>,
-    /// The largest index given out.
-    last: u32,
+    known: Known,
+    /// The state of each index that was given out, from 1.
+    states: Vec<State>,
+    live: usize,
+    free: Vec<NextHop>,
+    /// The indexes that are retired, in order of their marks.
+    retired: VecDeque<(Mark, NextHop)>,
 }
 
-/// The number of buckets: one for each number of bits of an index.
-const BUCKETS: usize = u32::BITS as usize;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Found by its value.
+    Live,
+    /// Resolves for guards that were taken before it ended.
+    Retired,
+    /// Without a value, in the list of free indexes.
+    Free,
+    /// Without a value, but a route leads to it: free when that ends.
+    Dangling,
+}
 
 impl<T> Labels<T> {
     /// Makes an empty set of values.
     pub fn new() -> Self {
         let shared = Shared {
-            buckets: [const { OnceLock::new() }; BUCKETS],
+            slots: Slots::new(),
+            counts: Arc::default(),
             hasher: RandomState::new(),
             index: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
     }
 
-    /// The value of an index. `None` for [`NextHop::NONE`] and for an index that was never given out.
-    /// Wait-free.
+    /// Enters the labels, to resolve indexes. Wait-free. A guard that was taken before a lookup resolves each
+    /// index that the lookup gives.
+    ///
+    /// Values that end or are replaced while a guard is held stay in memory until it is dropped: hold a guard
+    /// for a few batches only.
     #[inline]
-    pub fn get(&self, next_hop: NextHop) -> Option<&T> {
-        let (bucket, at) = place(next_hop)?;
-        self.shared.buckets[bucket].get()?.get(at)?.get()
+    pub fn enter(&self) -> LabelsGuard<'_, T> {
+        LabelsGuard { labels: self, pin: Pin::new() }
     }
 
-    /// The number of indexes that were given out, which is also the largest index.
+    /// The value of an index. `None` for [`NextHop::NONE`] and for an index without a value. Wait-free. Many
+    /// indexes resolve faster through one guard: [`enter`](Self::enter).
+    #[inline]
+    pub fn get(&self, next_hop: NextHop) -> Option<LabelRef<'_, T>> {
+        self.shared.slots.hold(next_hop)
+    }
+
+    /// The number of labels: the indexes that stand for a value, without those that ended.
     pub fn len(&self) -> usize {
-        self.index().last as usize
+        self.with_index(|index| index.live)
     }
 
     /// Whether there are no values.
@@ -101,26 +165,82 @@ impl<T> Labels<T> {
         self.len() == 0
     }
 
-    /// Every index that was given out before the call, with its value, in order of the index.
-    pub fn iter(&self) -> impl Iterator<Item = (NextHop, &T)> {
-        let last = self.index().last;
-        (1..=last).map(NextHop).filter_map(|next_hop| Some((next_hop, self.get(next_hop)?)))
+    /// Gives up an index that [`intern`](Self::intern) returned and that no route takes. The label ends if no
+    /// route uses it and nobody else interned it.
+    pub fn release(&self, next_hop: NextHop) {
+        self.shared.counts.release(next_hop);
+        self.with_index(|_| ());
     }
 
-    /// Appends a value, even if an equal value exists. The caller holds the lock.
-    fn push(&self, index: &mut Index, value: T) -> Result<NextHop, TooManyNextHops> {
-        let next_hop = NextHop(index.last.checked_add(1).ok_or(TooManyNextHops)?);
-        if let Some((bucket, at)) = place(next_hop) {
-            let bucket = self.shared.buckets[bucket].get_or_init(|| {
-                let mut empty = Vec::new();
-                empty.resize_with(1 << bucket, OnceLock::new);
-                empty.into()
-            });
-            // The element is empty: it is past the last index, and only the holder of the lock fills it.
-            let _ = bucket[at].set(value);
+    /// Drops the values of labels that ended or were replaced, as far as no guard can see them. Each call
+    /// that adds or counts labels does a part of this. A service calls it if it changes tables but rarely
+    /// labels.
+    pub fn reclaim(&self) {
+        /// A value that nobody sees passes two marks, and a mark passes within three steps.
+        const STEPS: usize = 8;
+        for _ in 0..STEPS {
+            self.with_index(|_| ());
         }
-        index.last = next_hop.0;
-        Ok(next_hop)
+    }
+
+    /// What counts the uses of the labels.
+    pub(crate) fn counts(&self) -> &Arc<LabelCounts> {
+        &self.shared.counts
+    }
+
+    /// Calls `use_it` with the index, without the labels that ended. Drops what nobody sees any more.
+    fn with_index<R>(&self, use_it: impl FnOnce(&mut Index) -> R) -> R {
+        let mut index = self.index();
+        let unseen = self.settle(&mut index);
+        let result = use_it(&mut index);
+        drop(index);
+        // After the lock: dropping a value runs the user's code.
+        drop(unseen);
+        result
+    }
+
+    /// Retires the labels that ended, frees those that no reader needs any more, and takes the values that no
+    /// reader can see. The caller holds the lock, and drops the values after it.
+    fn settle(&self, index: &mut Index) -> Vec<Box<T>> {
+        let Shared { slots, counts, .. } = &*self.shared;
+        for next_hop in counts.take_ended() {
+            let Some(state) = index.state(next_hop) else { continue };
+            match *state {
+                State::Live => {
+                    *state = State::Retired;
+                    index.live -= 1;
+                    index.known.remove(next_hop);
+                    index.retired.push_back((slots.mark(), next_hop));
+                }
+                State::Dangling => {
+                    *state = State::Free;
+                    index.free.push(next_hop);
+                }
+                State::Retired | State::Free => {}
+            }
+        }
+        let unseen = slots.reclaim();
+        while let Some(&(mark, next_hop)) = index.retired.front()
+            && slots.has_passed(mark)
+        {
+            index.retired.pop_front();
+            slots.put(next_hop, None);
+            index.set(next_hop, State::Free);
+            index.free.push(next_hop);
+        }
+        unseen
+    }
+
+    /// A free index: one that ended, or a new one. The caller holds the lock.
+    fn vacant(&self, index: &mut Index) -> Result<NextHop, TooManyNextHops> {
+        while let Some(free) = index.free.pop() {
+            if !self.shared.counts.is_used(free) {
+                return Ok(free);
+            }
+            // Somebody uses an index that ended. It must not get another value under its routes.
+            index.set(free, State::Dangling);
+        }
+        index.next()
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
@@ -129,57 +249,172 @@ impl<T> Labels<T> {
     }
 }
 
+impl Index {
+    /// The state of an index that was given out.
+    fn state(&mut self, next_hop: NextHop) -> Option<&mut State> {
+        self.states.get_mut((next_hop.0 as usize).checked_sub(1)?)
+    }
+
+    fn set(&mut self, next_hop: NextHop, new: State) {
+        if let Some(state) = self.state(next_hop) {
+            *state = new;
+        }
+    }
+
+    /// An index that was never given out. It has no value yet.
+    fn next(&mut self) -> Result<NextHop, TooManyNextHops> {
+        let next = u32::try_from(self.states.len() + 1).map_err(|_| TooManyNextHops)?;
+        self.states.push(State::Dangling);
+        Ok(NextHop(next))
+    }
+
+    fn live(&self) -> impl Iterator<Item = NextHop> {
+        let states = (1..).map(NextHop).zip(&self.states);
+        states.filter(|(_, state)| **state == State::Live).map(|(next_hop, _)| next_hop)
+    }
+}
+
 impl<T: Eq + Hash> Labels<T> {
-    /// The index of a value. A new value gets a new index. O(1), amortised; adding a value waits for no
-    /// reader.
+    /// The index of a value. A new value gets a new index, or that of a label that ended. O(1), amortised;
+    /// adding a value waits for no reader.
+    ///
+    /// The index is kept until an attached table inserts a route that leads to it. Intern the value again for
+    /// each further insert; see [labels that end](Self#labels-that-end).
     pub fn intern(&self, value: T) -> Result<NextHop, TooManyNextHops> {
+        let hash = self.hash(&value);
         let mut index = self.index();
-        let hash = self.shared.hasher.hash_one(&value);
-        if let Some(&known) = index.known.find(hash, |&known| self.get(known) == Some(&value)) {
+        // A label that ended and was not retired yet keeps its index: routes often come back.
+        if let Some(known) = self.find_in(&index, hash, &value) {
+            self.shared.counts.claim(known);
             return Ok(known);
         }
-        let new = self.push(&mut index, value)?;
-        self.make_known(&mut index, hash, new);
-        Ok(new)
-    }
-
-    /// The index of a value. `None` if the value was never interned.
-    pub fn find(&self, value: &T) -> Option<NextHop> {
-        let hash = self.shared.hasher.hash_one(value);
-        self.index().known.find(hash, |&known| self.get(known) == Some(value)).copied()
-    }
-
-    /// Appends a value at the next index, even if the value has an index: for indexes that were given out
-    /// elsewhere.
-    pub(crate) fn append(&self, value: T) -> Result<NextHop, TooManyNextHops> {
-        let mut index = self.index();
-        let hash = self.shared.hasher.hash_one(&value);
-        let is_known = index.known.find(hash, |&known| self.get(known) == Some(&value)).is_some();
-        let new = self.push(&mut index, value)?;
-        if !is_known {
-            self.make_known(&mut index, hash, new);
+        let unseen = self.settle(&mut index);
+        let new = self.vacant(&mut index);
+        if let Ok(new) = new {
+            self.place(&mut index, new, hash, value);
+            self.shared.counts.claim(new);
         }
-        Ok(new)
+        drop(index);
+        drop(unseen);
+        new
     }
 
-    fn make_known(&self, index: &mut Index, hash: u64, next_hop: NextHop) {
-        let hash_of =
-            |&known: &NextHop| self.get(known).map_or(0, |value| self.shared.hasher.hash_one(value));
-        index.known.insert_unique(hash, next_hop, hash_of);
+    /// The index of a value. `None` if no label has the value.
+    pub fn find(&self, value: &T) -> Option<NextHop> {
+        let hash = self.hash(value);
+        self.with_index(|index| self.find_in(index, hash, value))
+    }
+
+    /// Replaces the value of an index, for all readers at once. The old value is dropped when no guard can see
+    /// it. If another index has an equal value, both stay, and [`intern`](Self::intern) and
+    /// [`find`](Self::find) give the first.
+    ///
+    /// Fails if the index stands for no value.
+    ///
+    /// ```
+    /// use wirespeed::Labels;
+    ///
+    /// let labels = Labels::new();
+    /// let peer = labels.intern("down")?;
+    /// labels.replace(peer, "up")?;
+    /// assert_eq!(labels.get(peer).as_deref(), Some(&"up"));
+    /// assert_eq!((labels.find(&"up"), labels.find(&"down")), (Some(peer), None));
+    /// # Ok::<(), wirespeed::Error>(())
+    /// ```
+    pub fn replace(&self, next_hop: NextHop, value: T) -> Result<(), Error> {
+        let hash = self.hash(&value);
+        self.with_index(|index| {
+            if index.state(next_hop).copied() != Some(State::Live) {
+                return Err(Error::NoLabel { next_hop });
+            }
+            index.known.remove(next_hop);
+            self.make_known(index, next_hop, hash, &value);
+            self.shared.slots.put(next_hop, Some(value));
+            Ok(())
+        })
+    }
+
+    /// [`intern`](Self::intern) for a table that is not built yet. The claims keep the index.
+    pub(crate) fn intern_for(&self, claims: &mut Claims, value: T) -> Result<NextHop, TooManyNextHops> {
+        let next_hop = self.intern(value)?;
+        claims.hold(&self.shared.counts, next_hop);
+        self.shared.counts.release(next_hop);
+        Ok(next_hop)
+    }
+
+    /// Appends a value at the next index, even if the value has an index, or leaves the index free: for
+    /// indexes that were given out elsewhere.
+    fn append(&self, value: Option<T>) -> Result<(), TooManyNextHops> {
+        let mut index = self.index();
+        let next_hop = index.next()?;
+        match value {
+            Some(value) => self.place(&mut index, next_hop, self.hash(&value), value),
+            None => {
+                index.set(next_hop, State::Free);
+                index.free.push(next_hop);
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a value under a vacant index. The caller holds the lock.
+    fn place(&self, index: &mut Index, next_hop: NextHop, hash: u64, value: T) {
+        self.make_known(index, next_hop, hash, &value);
+        index.set(next_hop, State::Live);
+        index.live += 1;
+        self.shared.slots.put(next_hop, Some(value));
+    }
+
+    fn make_known(&self, index: &mut Index, next_hop: NextHop, hash: u64, value: &T) {
+        let (slots, pin) = (&self.shared.slots, Pin::new());
+        index.known.add(hash, next_hop, |known| slots.value(known, &pin) == Some(value));
+    }
+
+    fn find_in(&self, index: &Index, hash: u64, value: &T) -> Option<NextHop> {
+        let (slots, pin) = (&self.shared.slots, Pin::new());
+        index.known.find(hash, |known| slots.value(known, &pin) == Some(value))
+    }
+
+    fn hash(&self, value: &T) -> u64 {
+        self.shared.hasher.hash_one(value)
     }
 }
 
 impl<T: Display> Labels<T> {
-    /// Converts the values to texts with the same indexes.
-    pub(crate) fn to_texts(&self) -> Result<NextHops, Error> {
-        let mut texts = NextHops::new();
-        for (next_hop, value) in self.iter() {
-            let text = value.to_string();
-            if texts.intern(&text)? != next_hop {
-                return Err(Error::LabelsAlike { text });
-            }
-        }
-        Ok(texts)
+    /// The labels as texts.
+    pub(crate) fn to_texts(&self) -> Result<SavedLabels, Error> {
+        self.save(None, |value| Ok(value.to_string()))
+    }
+}
+
+impl<T> Labels<T> {
+    /// The labels as texts of this type.
+    fn save(
+        &self,
+        of_type: Option<&'static str>,
+        text: impl Fn(&T) -> Result<String, Error>,
+    ) -> Result<SavedLabels, Error> {
+        let guard = self.enter();
+        let live: Vec<_> = self.with_index(|index| {
+            // All values of one moment: the guard keeps them when the lock is gone.
+            let value = |next_hop| Some((next_hop, guard.get(next_hop)?, index.known.is_twin(next_hop)));
+            index.live().filter_map(value).collect()
+        });
+        let texts = live.into_iter().map(|(next_hop, value, is_twin)| Ok((next_hop, text(value)?, is_twin)));
+        SavedLabels::new(of_type, texts.collect::<Result<_, Error>>()?)
+    }
+}
+
+impl<T: Eq + Hash> Labels<T> {
+    /// Reads the labels that were saved as texts of this type.
+    fn read(
+        path: &Path,
+        of_type: Option<&'static str>,
+        value: impl Fn(&str) -> Result<T, Error>,
+    ) -> Result<Self, Error> {
+        let labels = Self::new();
+        each_label(path, of_type, |text| Ok(labels.append(text.map(&value).transpose()?)?))?;
+        Ok(labels)
     }
 }
 
@@ -189,11 +424,32 @@ impl<T: FromStr<Err: ToString> + Eq + Hash> Labels<T> {
     /// [`NameTable::save_labelled`](crate::NameTable::save_labelled),
     /// [`Classifier::save_labelled`](crate::Classifier::save_labelled) or `lookupctl build`. The result is
     /// empty if the file has no labels. If two tables share labels, open the labels of the table that was
-    /// saved last: they contain the other table's labels, too.
+    /// saved last: they contain the other table's labels, too, if neither table changed in between.
+    ///
+    /// Fails if the labels were not saved as text.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let labels = Self::new();
-        each_label(path.as_ref(), |text| Ok(labels.append(parse(text)?).map(drop)?))?;
-        Ok(labels)
+        Self::read(path.as_ref(), None, parse)
+    }
+}
+
+/// The labels, entered to resolve indexes: see [`Labels::enter`].
+pub struct LabelsGuard<'a, T> {
+    labels: &'a Labels<T>,
+    pin: Pin,
+}
+
+impl<T> LabelsGuard<'_, T> {
+    /// The value of an index. `None` for [`NextHop::NONE`] and for an index without a value. Wait-free.
+    #[inline]
+    pub fn get(&self, next_hop: NextHop) -> Option<&T> {
+        self.labels.shared.slots.value(next_hop, &self.pin)
+    }
+
+    /// Every index that stands for a value at the call, with its value, in order of the index. Takes a lock
+    /// for a moment, and a copy of the indexes.
+    pub fn iter(&self) -> impl Iterator<Item = (NextHop, &T)> {
+        let live: Vec<_> = self.labels.with_index(|index| index.live().collect());
+        live.into_iter().filter_map(|next_hop| Some((next_hop, self.get(next_hop)?)))
     }
 }
 
@@ -211,15 +467,14 @@ impl<T> Default for Labels<T> {
 
 impl<T: fmt::Debug> fmt::Debug for Labels<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_map().entries(self.iter()).finish()
+        self.enter().fmt(f)
     }
 }
 
-/// The bucket of an index, and the position in it. `None` for [`NextHop::NONE`].
-#[inline]
-fn place(next_hop: NextHop) -> Option<(usize, usize)> {
-    let bucket = next_hop.0.checked_ilog2()?;
-    Some((bucket as usize, (next_hop.0 ^ (1 << bucket)) as usize))
+impl<T: fmt::Debug> fmt::Debug for LabelsGuard<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
 }
 
 /// Parses a label.
@@ -228,71 +483,4 @@ pub(crate) fn parse<T: FromStr<Err: ToString>>(text: &str) -> Result<T, Error> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
-
-    use super::*;
-
-    #[test]
-    fn places_fill_each_bucket_in_order() {
-        let places: Vec<_> = (0..9).map(|n| place(NextHop(n))).collect();
-        let full = [(0, 0), (1, 0), (1, 1), (2, 0), (2, 1), (2, 2), (2, 3), (3, 0)];
-        assert_eq!(places[0], None);
-        assert_eq!(places[1..], full.map(Some));
-        assert_eq!(place(NextHop(u32::MAX)), Some((31, (1 << 31) - 1)));
-    }
-
-    #[test]
-    fn equal_values_share_an_index_through_all_growth() {
-        let labels = Labels::new();
-        for round in 0..2 {
-            for i in 0..5000u32 {
-                assert_eq!(labels.intern(format!("{i}")), Ok(NextHop(i + 1)), "round {round}");
-            }
-        }
-        assert_eq!(labels.len(), 5000);
-        assert!(
-            labels.iter().zip(0..5000u32).all(|((n, text), i)| n == NextHop(i + 1) && *text == i.to_string())
-        );
-        assert_eq!(labels.find(&"77".to_owned()), Some(NextHop(78)));
-        assert_eq!(labels.find(&"x".to_owned()), None);
-        assert_eq!((labels.get(NextHop(5001)), labels.get(NextHop(u32::MAX))), (None, None));
-    }
-
-    #[test]
-    fn appended_values_keep_their_places_and_the_first_is_found() {
-        let labels = Labels::new();
-        for value in [7, 8, 7] {
-            labels.append(value).unwrap();
-        }
-        assert_eq!(labels.iter().map(|(_, &value)| value).collect::<Vec<_>>(), [7, 8, 7]);
-        assert_eq!((labels.intern(7), labels.intern(9)), (Ok(NextHop(1)), Ok(NextHop(4))));
-    }
-
-    #[test]
-    fn an_index_that_was_published_resolves_on_every_thread() {
-        let labels = Labels::new();
-        let published = AtomicU32::new(0);
-        std::thread::scope(|scope| {
-            for _ in 0..2 {
-                let (labels, published) = (labels.clone(), &published);
-                scope.spawn(move || {
-                    loop {
-                        let last = published.load(Ordering::Acquire);
-                        for index in
-                            [last, last / 2, last / 3 + 1].into_iter().filter(|&n| (1..=last).contains(&n))
-                        {
-                            assert_eq!(labels.get(NextHop(index)), Some(&(u64::from(index) * 3)));
-                        }
-                        if last == 100_000 {
-                            break;
-                        }
-                    }
-                });
-            }
-            for index in 1..=100_000u64 {
-                published.store(labels.intern(index * 3).unwrap().0, Ordering::Release);
-            }
-        });
-    }
-}
+mod tests;

@@ -48,9 +48,10 @@
 //! for batch in flows.chunks(1024) {
 //!     let addresses: Vec<IpAddr> = batch.iter().flat_map(|flow| [flow.from, flow.to]).collect();
 //!     let mut found = vec![NextHop::NONE; addresses.len()];
+//!     let known = labels.enter(); // before the lookup: then what it finds resolves
 //!     reader.lookup_batch(&addresses, &mut found); // all of a batch in one state of the table
 //!     for (flow, ends) in batch.iter().zip(found.chunks_exact(2)) {
-//!         let name = |end: NextHop| labels.get(end).map_or("unknown", |network| network.name);
+//!         let name = |end: NextHop| known.get(end).map_or("unknown", |network| network.name);
 //!         lines.push(format!("{} -> {}: {}", name(ends[0]), name(ends[1]), flow.bytes));
 //!     }
 //! }
@@ -116,11 +117,11 @@
 //! let labels = Labels::<u32>::new(); // the origin AS; Labels<String> takes any text
 //! let table = Ipv4Table::builder().file(&routes, &labels).build()?;
 //! let found = table.reader().lookup(Ipv4Addr::new(198, 51, 100, 9));
-//! assert_eq!(labels.get(found), Some(&64497));
+//! assert_eq!(labels.get(found).as_deref(), Some(&64497));
 //!
 //! table.save_labelled(&image, &labels)?;
 //! let (reader, labels) = (Ipv4Reader::open(&image)?, Labels::<u32>::open(&image)?);
-//! assert_eq!(labels.get(reader.lookup(Ipv4Addr::new(192, 0, 2, 1))), Some(&64496));
+//! assert_eq!(labels.get(reader.lookup(Ipv4Addr::new(192, 0, 2, 1))).as_deref(), Some(&64496));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -194,13 +195,14 @@
 //! | `compression` | compressed files, recognised by magic number. `gzip`, `bzip2` and `zstd` are also features of their own; `zstd` needs a C compiler | no |
 //! | `mrt` | routes and updates in MRT, read and written | no |
 //! | `capture` | traces from pcap and pcapng | no |
+//! | `serde` | labels of any `serde` type in images, as JSON: `Labels::open_json` | no |
 //! | `synth` | synthetic tables, updates and traces: `fib::synth` | no |
 //! | `full` | all of them | no |
 //!
 //! Features only add. Code that works in one build works the same in every build with more features, and
 //! `auto` picks the same engine in all builds. A build without a feature refuses its files, engines and
 //! devices with an error that names the feature. Without features there are IPv4 and IPv6 tables on the CPU,
-//! live and as images: 25 packages, no C compiler, no CUDA.
+//! live and as images: 27 packages, no C compiler, no CUDA.
 //!
 //! ```toml
 //! [dependencies]
@@ -215,7 +217,8 @@
 //!   part ([`Builder::device`]).
 //! - A packet gets the rule of the highest priority, and among equals the first. Its action comes from the
 //!   same state of the rules.
-//! - An index that a lookup returned always stands for the value that it was interned for: see [`Labels`].
+//! - An index that a lookup returned stands for the value that it was interned for, if the labels were
+//!   entered before the lookup: see [`Labels`].
 //!
 //! # What it costs
 //!
@@ -246,6 +249,7 @@ mod route_list;
 mod routes;
 mod settings;
 mod table;
+mod uses;
 
 pub use builder::Builder;
 #[cfg(feature = "rules")]
@@ -254,7 +258,7 @@ pub use device::Device;
 pub use error::Error;
 pub use ip::{IpBuilder, IpGuard, IpReader, IpTable};
 pub use key::Key;
-pub use labels::Labels;
+pub use labels::{LabelRef, Labels, LabelsGuard};
 #[cfg(feature = "names")]
 pub use names::{NameReader, NameTable};
 pub use pipeline::Pipeline;

@@ -55,9 +55,16 @@ impl Settings {
     }
 }
 
-/// Methods that every builder has. The type has a field `settings`.
+/// Methods that every builder has. The type has fields `settings` and `claims`.
 macro_rules! settings_methods {
     () => {
+        /// Attaches labels to the table: their values end with the last route that uses them, as described at
+        /// [`Labels`](crate::Labels#labels-that-end). Methods that add routes with labels attach these, too.
+        pub fn labels<V>(mut self, labels: &crate::Labels<V>) -> Self {
+            self.claims.attach(labels.counts());
+            self
+        }
+
         /// Sets the engine: a name, an [`EngineName`](crate::engine::EngineName), or `auto`. The default is
         /// `auto`, which picks the best engine for the table and the device.
         pub fn engine(mut self, engine: impl AsRef<str>) -> Self {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_fib::{Address, Applied, BuildOptions, NextHop, NextHops, Prefix, Rib, Update, V4, V6};
+use wirespeed_fib::{Address, Applied, BuildOptions, NextHop, Prefix, Rib, Update, V4, V6};
 use wirespeed_image::Image;
 
 use crate::builder::Builder;
@@ -16,10 +16,12 @@ use crate::error::Error;
 use crate::image_file::{self, MATCH_IDS};
 use crate::key::Key;
 use crate::labels::Labels;
+use crate::labels::saved::SavedLabels;
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
 use crate::reader::{Reader, open_image};
 use crate::routes::Routes;
+use crate::uses::Claims;
 
 /// An IPv4 table.
 pub type Ipv4Table = Table<V4>;
@@ -64,11 +66,13 @@ impl<A: Addresses> Table<A> {
         (cap, options): (Cap, BuildOptions),
         device: DeviceSettings,
         ids: Option<Arc<MatchIds>>,
+        claims: Claims,
     ) -> Result<Self, Error> {
         let strides = options.strides;
         let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
         let options = BuildOptions { strides, ..options };
-        Ok(Self { core: TableCore::build(engine, rib, (cap, options), (), device)?.with_ids(ids) })
+        let core = TableCore::build(engine, rib, (cap, options), (), device)?.with_ids(ids);
+        Ok(Self { core: core.with_labels(claims) })
     }
 
     /// Opens an image file with its routes. Lookups can start as soon as the file is read and checked. The
@@ -110,7 +114,7 @@ impl<A: Addresses> Table<A> {
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, Error> {
         let (of_build, ids) = (self.core.of_build(), self.core.ids().cloned());
-        self.core.change(|live| {
+        self.core.change(updates, |live| {
             with_next_hops(updates.iter().filter_map(announced))?;
             match ids {
                 None => live.apply_if(updates, is_agreed),
@@ -168,7 +172,7 @@ impl<A: Addresses> Table<A> {
     /// Saves the compiled table and its routes as an image file. An existing file is replaced completely or
     /// not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&NextHops::new(), path.as_ref())
+        self.save_with(&SavedLabels::default(), path.as_ref())
     }
 
     /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
@@ -178,11 +182,23 @@ impl<A: Addresses> Table<A> {
         self.save_with(&labels.to_texts()?, path.as_ref())
     }
 
-    fn save_with(&self, next_hops: &NextHops, path: &Path) -> Result<(), Error> {
+    /// Saves the table like [`save`](Self::save), with the labels as JSON, for
+    /// [`Labels::open_json`](Labels::open_json).
+    #[cfg(feature = "serde")]
+    pub fn save_labelled_json<T: serde::Serialize>(
+        &self,
+        path: impl AsRef<Path>,
+        labels: &Labels<T>,
+    ) -> Result<(), Error> {
+        self.save_with(&labels.to_json()?, path.as_ref())
+    }
+
+    fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let ids = self.core.ids().map(|ids| ids.to_bytes());
-        let save =
-            |image: &Image| image_file::save_with(image, self.routes(), ids.as_deref(), next_hops, path);
-        self.core.with_image(save).map(drop)
+        let save = |image: &Image| {
+            image_file::save_with(image, self.routes(), ids.as_deref(), &labels.texts, path).map(drop)
+        };
+        self.core.with_image(|image| labels.save_beside(image, path, save))
     }
 }
 

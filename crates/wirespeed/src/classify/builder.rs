@@ -18,6 +18,7 @@ use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
+use crate::uses::Claims;
 
 /// Collects rules, and builds their classifier. Among rules of equal priority the rule that was added first
 /// wins, so the order of calls is the order of rules. [`build`](Self::build) reports the first error of all
@@ -31,6 +32,7 @@ pub struct ClassifierBuilder<T: RuleTuple> {
     assume: Assumptions,
     leave_out: bool,
     settings: Settings,
+    claims: Claims,
     error: Option<Error>,
 }
 
@@ -43,6 +45,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             assume: Assumptions::default(),
             leave_out: false,
             settings: Settings::default(),
+            claims: Claims::default(),
             error: None,
         }
     }
@@ -62,8 +65,9 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         labels: &Labels<V>,
         rules: impl IntoIterator<Item = (Rule<T>, V)>,
     ) -> Self {
+        self.claims.attach(labels.counts());
         for (rule, value) in rules {
-            self = match labels.intern(value) {
+            self = match labels.intern_for(&mut self.claims, value) {
                 Ok(action) => self.with(rule.with_action(action.0)),
                 Err(error) => return self.failed(error.into()),
             };
@@ -129,12 +133,14 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     /// another chain of a firewall, or another table of a switch. The names of actions are parsed into
     /// labels. If there are no names the numbers are parsed.
     pub fn read<V: FromStr<Err: ToString> + Eq + Hash>(
-        self,
+        mut self,
         (file, report): (RuleFile<T>, RuleReport),
         labels: &Labels<V>,
     ) -> Self {
+        self.claims.attach(labels.counts());
+        let claims = &mut self.claims;
         let (mut known, actions) = (HashMap::new(), &file.actions);
-        let mut label = |action| label_of(&mut known, actions, labels, action);
+        let mut label = |action| label_of(&mut known, actions, (labels, &mut *claims), action);
         let rules = match with_actions(&file.rules, &mut label) {
             Ok(rules) => rules,
             Err(error) => return self.failed(error),
@@ -172,8 +178,9 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
 
     /// Adds the rules of a file, all with one value as action, for example filters that have no actions.
     /// Otherwise like [`file`](Self::file).
-    pub fn list<V: Eq + Hash>(self, path: impl AsRef<Path>, labels: &Labels<V>, value: V) -> Self {
-        let action = match labels.intern(value) {
+    pub fn list<V: Eq + Hash>(mut self, path: impl AsRef<Path>, labels: &Labels<V>, value: V) -> Self {
+        self.claims.attach(labels.counts());
+        let action = match labels.intern_for(&mut self.claims, value) {
             Ok(action) => action.0,
             Err(error) => return self.failed(error.into()),
         };
@@ -293,7 +300,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         }
         let (rules, mut settings) = (self.rules, self.settings);
         let (engine, options) = settings.resolve::<T>(&rules, Cap::Named)?;
-        Classifier::build(rules, engine, options, settings.device, (reports, self.doubts))
+        Classifier::build(rules, engine, options, settings.device, (reports, self.doubts), self.claims)
     }
 
     /// Keeps the first error.
@@ -313,7 +320,7 @@ fn open<T: RuleTuple>(path: &Path, assume: &Assumptions) -> Result<(RuleFile<T>,
 fn label_of<V: FromStr<Err: ToString> + Eq + Hash>(
     known: &mut HashMap<u32, u32>,
     actions: &[String],
-    labels: &Labels<V>,
+    (labels, claims): (&Labels<V>, &mut Claims),
     action: u32,
 ) -> Result<u32, Error> {
     if let Some(&label) = known.get(&action) {
@@ -324,7 +331,7 @@ fn label_of<V: FromStr<Err: ToString> + Eq + Hash>(
         Some(name) => parse(name)?,
         None => parse(&action.to_string())?,
     };
-    let label = labels.intern(value)?.0;
+    let label = labels.intern_for(claims, value)?.0;
     known.insert(action, label);
     Ok(label)
 }

@@ -4,11 +4,11 @@ use std::fmt::{self, Display};
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_classify::read::{Doubts, Lines, RuleReport};
+use wirespeed_classify::read::{Doubts, Effect, Lines, RuleReport};
 use wirespeed_classify::{
     Applied, BuildOptions, Classes, Rule, RuleError, RuleNumber, RuleSet, RuleUpdate, UpdateError,
 };
-use wirespeed_fib::NextHops;
+use wirespeed_fib::NextHop;
 
 use super::builder::ClassifierBuilder;
 use super::facts::Facts;
@@ -20,7 +20,9 @@ use crate::device::DeviceSettings;
 use crate::engine::{EngineName, RuleTuple};
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::labels::saved::SavedLabels;
 use crate::memory::Cap;
+use crate::uses::Claims;
 
 /// A set of rules, and the compiled table. One owner changes it. Any number of [`RuleReader`]s look up at the
 /// same time, and never wait.
@@ -64,8 +66,10 @@ impl<T: RuleTuple> Classifier<T> {
         options: (Cap, BuildOptions),
         device: DeviceSettings,
         (reports, doubts): (Vec<RuleReport>, Doubts<T>),
+        claims: Claims,
     ) -> Result<Self, Error> {
         let core = TableCore::build(engine, rules, options, Facts::for_doubts(&doubts), device)?;
+        let core = core.with_beside(actions(&doubts)).with_labels(claims);
         Ok(Self { core, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
     }
 
@@ -78,6 +82,7 @@ impl<T: RuleTuple> Classifier<T> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
         let core = TableCore::resume(engine, rules, file.into_bare()?, Facts::for_doubts(&doubts))?;
+        let core = core.with_beside(actions(&doubts));
         let (turnover, reports, doubts) = (Arc::default(), Vec::new(), Arc::new(doubts));
         Ok(Self { core, turnover, reports, doubts })
     }
@@ -91,17 +96,18 @@ impl<T: RuleTuple> Classifier<T> {
     pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
         let is_turnover = gives_again(self.rules().last_number(), updates);
         let (of_build, turnover) = (self.core.of_build(), &self.turnover);
-        self.core.change(|live| {
+        let applied = self.core.change(updates, |live| {
             let applied = match is_turnover {
                 true => turnover.during(|| live.apply(updates)),
                 false => live.apply(updates),
             };
-            applied.map_err(|error| match error {
+            applied.map(Some).map_err(|error| match error {
                 UpdateError::Build(source) => of_build(source),
                 UpdateError::Rule(source) => source.into(),
                 source => Error::UpdateRules { source },
             })
-        })
+        });
+        applied.map(Option::unwrap_or_default)
     }
 
     /// Inserts a rule after all others while readers look up, and returns its number, which no other rule
@@ -192,7 +198,7 @@ impl<T: RuleTuple> Classifier<T> {
     /// Saves the compiled table, its rules and its [doubts](Self::doubts) as an image file. An existing file
     /// is replaced completely or not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&NextHops::new(), path.as_ref())
+        self.save_with(&SavedLabels::default(), path.as_ref())
     }
 
     /// Saves the rules like [`save`](Self::save), with the labels of their actions as text, for
@@ -203,11 +209,29 @@ impl<T: RuleTuple> Classifier<T> {
         self.save_with(&labels.to_texts()?, path.as_ref())
     }
 
-    fn save_with(&self, labels: &NextHops, path: &Path) -> Result<(), Error> {
+    /// Saves the rules like [`save`](Self::save), with the labels as JSON, for
+    /// [`Labels::open_json`](Labels::open_json).
+    #[cfg(feature = "serde")]
+    pub fn save_labelled_json<V: serde::Serialize>(
+        &self,
+        path: impl AsRef<Path>,
+        labels: &Labels<V>,
+    ) -> Result<(), Error> {
+        self.save_with(&labels.to_json()?, path.as_ref())
+    }
+
+    fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         // After updates the lines of the source file may be wrong, so none are saved.
         let (rules, beside) = (self.rules(), (&*self.doubts, &Lines::default()));
-        self.core.with_image(|image| image_file::save(image, rules, labels, beside, path)).map(drop)
+        let save = |image: &_| image_file::save(image, rules, &labels.texts, beside, path).map(drop);
+        self.core.with_image(|image| labels.save_beside(image, path, save))
     }
+}
+
+/// The labels of doubts. They stay: a doubt is compared with the rules by its action.
+fn actions<T: RuleTuple>(doubts: &Doubts<T>) -> impl Iterator<Item = NextHop> {
+    let doubts = doubts.uncertain.iter().filter(|doubt| doubt.effect == Effect::Action);
+    doubts.map(|doubt| NextHop(doubt.rule.action()))
 }
 
 /// Whether updates put a rule under a number that was given before.

@@ -69,7 +69,7 @@
 //!         _ => None,
 //!     };
 //!     let verdict = found.and_then(|found| verdicts.get(found.action));
-//!     Ok(verdict.copied().unwrap_or(Verdict::Deny))
+//!     Ok(verdict.map_or(Verdict::Deny, |verdict| *verdict))
 //! };
 //! assert_eq!(check("192.0.2.7:40000", "198.51.100.1:8001")?, Verdict::Allow);
 //! assert_eq!(check("[::ffff:192.0.2.66]:40000", "198.51.100.1:80")?, Verdict::Deny);
@@ -126,10 +126,11 @@
 //! let burst = [(1, &telnet[..]), (1, &web), (3, &web[..14])];
 //! let mut found = vec![Ok(None); burst.len()];
 //! let mut forward = || {
+//!     let known = actions.enter(); // before the lookup: then what it finds resolves
 //!     reader.match_frames(&burst, &mut found); // all of a burst by one state of the flows
 //!     let action = |found: &Result<Option<RuleMatch>, _>| {
 //!         let found = found.as_ref().ok()?.as_ref()?; // a frame that is none, or that no flow is for
-//!         actions.get(found.action).cloned()
+//!         known.get(found.action).cloned()
 //!     };
 //!     found.iter().map(action).collect::<Vec<_>>()
 //! };
@@ -162,7 +163,7 @@
 //! let packet: Ipv4Tuple = "dport=443 proto=tcp".parse()?;
 //! let (reader, labels) = (RuleReader::open(&image)?, Labels::<String>::open(&image)?); // looks up alone
 //! let found = reader.find(&packet).ok_or("nothing")?;
-//! assert_eq!(labels.get(found.action).map(String::as_str), Some("web"));
+//! assert_eq!(labels.get(found.action).as_deref().map(String::as_str), Some("web"));
 //! let mut classifier = Classifier::<Ipv4Tuple>::open(&image)?; // takes updates too
 //! classifier.remove(found.number)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

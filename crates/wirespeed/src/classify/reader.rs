@@ -65,7 +65,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// let rules = [("dport=443 proto=tcp".parse()?, "web"), ("proto=udp".parse()?, "datagrams")];
     /// let reader = Classifier::<Ipv4Tuple>::builder().labelled_rules(&labels, rules).build()?.reader();
     /// let found = reader.find(&"src=192.0.2.1 proto=udp".parse()?).ok_or("nothing")?;
-    /// assert_eq!((found.number.get(), labels.get(found.action)), (2, Some(&"datagrams")));
+    /// assert_eq!((found.number.get(), labels.get(found.action).as_deref()), (2, Some(&"datagrams")));
     /// assert_eq!(reader.find(&"proto=icmp".parse()?), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -93,7 +93,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// assert!(reader.verdict(&"dport=443 proto=tcp".parse()?).is_certain());
     /// let packet = "dport=22 proto=tcp".parse()?;
     /// let RuleVerdict::Uncertain(Some(found)) = reader.verdict(&packet) else { return Err("an owner could match it".into()) };
-    /// assert_eq!(labels.get(found.action).map(String::as_str), Some("DROP"));
+    /// assert_eq!(labels.get(found.action).as_deref().map(String::as_str), Some("DROP"));
     /// assert_eq!(reader.enter().doubts_of(&packet).next().map(|one| one.why.line), Some(4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -27,6 +27,7 @@ use crate::gpu::{names, runtime::SlotSize};
 use crate::match_ids::MatchIds;
 #[cfg(feature = "names")]
 use crate::names::NAME_BYTES;
+use crate::uses::Counted;
 
 /// Keys of a batch for measuring.
 pub(crate) const MEASURED: usize = 4096;
@@ -53,7 +54,7 @@ pub type Built<T, E> = Result<Result<T, E>, UnknownEngine>;
 /// println!("{} bytes", compiled.table.image().bytes());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Served: Engines {
+pub trait Served: Engines + Counted {
     /// What readers see beside the table.
     type Beside: Companion<Self>;
 

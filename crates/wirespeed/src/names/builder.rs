@@ -17,6 +17,7 @@ use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
 use crate::settings::{Settings, settings_methods};
+use crate::uses::Claims;
 
 /// Collects names, and builds their table. If a name is added several times, from any source, the last result
 /// stays. [`build`](Self::build) reports the first error of all calls.
@@ -25,13 +26,20 @@ use crate::settings::{Settings, settings_methods};
 pub struct NameBuilder {
     names: NameRib,
     settings: Settings,
+    claims: Claims,
     aggregate: bool,
     error: Option<Error>,
 }
 
 impl NameBuilder {
     pub(super) fn new() -> Self {
-        Self { names: NameRib::new(), settings: Settings::default(), aggregate: false, error: None }
+        Self {
+            names: NameRib::new(),
+            settings: Settings::default(),
+            claims: Claims::default(),
+            aggregate: false,
+            error: None,
+        }
     }
 
     /// Adds names with indexes of the caller's own table of results, for example a forwarder's faces.
@@ -48,8 +56,10 @@ impl NameBuilder {
         labels: &Labels<T>,
         names: impl IntoIterator<Item = (N, T)>,
     ) -> Self {
+        self.claims.attach(labels.counts());
         for (name, value) in names {
-            self = self.with(name.as_ref(), labels.intern(value).map_err(Error::from));
+            let next_hop = labels.intern_for(&mut self.claims, value).map_err(Error::from);
+            self = self.with(name.as_ref(), next_hop);
         }
         self
     }
@@ -79,8 +89,8 @@ impl NameBuilder {
 
     /// Adds names that were read, for example with other [`ReadOptions`] than [`file`](Self::file) uses. The
     /// texts of results are parsed into labels.
-    pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(self, fib: NameFib, labels: &Labels<T>) -> Self {
-        match labelled(fib, labels) {
+    pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: NameFib, labels: &Labels<T>) -> Self {
+        match labelled(fib, labels, &mut self.claims) {
             Ok(names) => self.rib(names),
             Err(error) => self.failed(error),
         }
@@ -106,7 +116,8 @@ impl NameBuilder {
     /// Adds the names of a file, all with one value, for example a list of domains or URLs to block. Other
     /// columns are ignored. Otherwise like [`file`](Self::file).
     pub fn list<T: Eq + Hash>(mut self, path: impl AsRef<Path>, labels: &Labels<T>, value: T) -> Self {
-        let next_hop = match labels.intern(value) {
+        self.claims.attach(labels.counts());
+        let next_hop = match labels.intern_for(&mut self.claims, value) {
             Ok(next_hop) => next_hop.0,
             Err(error) => return self.failed(error.into()),
         };
@@ -208,7 +219,7 @@ impl NameBuilder {
         }
         let (names, mut settings) = (self.names, self.settings);
         let (engine, options) = settings.resolve::<NameDomain>(&names, Cap::Named)?;
-        NameTable::build(NameModel::new(names, self.aggregate), engine, options, settings.device)
+        NameTable::build(NameModel::new(names, self.aggregate), engine, options, settings.device, self.claims)
     }
 
     /// Keeps the first error.
@@ -222,13 +233,16 @@ impl NameBuilder {
 fn labelled<T: FromStr<Err: ToString> + Eq + Hash>(
     fib: NameFib,
     labels: &Labels<T>,
+    claims: &mut Claims,
 ) -> Result<NameRib, Error> {
+    claims.attach(labels.counts());
     let mut label = vec![0];
     for (_, text) in fib.labels.iter() {
-        label.push(match text {
-            read::Label::Word(word) => labels.intern(parse(word)?)?.0,
-            line @ read::Label::Line(_) => labels.intern(parse(&line.to_string())?)?.0,
-        });
+        let value = match text {
+            read::Label::Word(word) => parse(word)?,
+            line @ read::Label::Line(_) => parse(&line.to_string())?,
+        };
+        label.push(labels.intern_for(claims, value)?.0);
     }
     if label.iter().zip(0..).all(|(&label, index)| label == index) {
         return Ok(fib.names);

@@ -40,14 +40,15 @@
 //!     names.push(interest.name.write_name(&mut text)?)?;
 //! }
 //! let mut out = [NextHop::NONE; 2];
+//! let known = faces.enter(); // before the lookup: then what it finds resolves
 //! reader.lookup_batch(&names, &mut out);
-//! assert_eq!(out.map(|face| faces.get(face).copied()), [Some("udp4://192.0.2.2"), None]);
+//! assert_eq!(out.map(|face| known.get(face).copied()), [Some("udp4://192.0.2.2"), None]);
 //!
 //! // A producer registers its prefix; readers see it from the next batch on.
 //! let face = faces.intern("udp4://192.0.2.3")?;
 //! fib.apply(&[NameUpdate::insert(route("ndn:/example")?, face), NameUpdate::remove(route("ndn:/com")?)])?;
 //! reader.lookup_batch(&names, &mut out);
-//! assert_eq!(faces.get(out[1]), Some(&"udp4://192.0.2.3"));
+//! assert_eq!(faces.get(out[1]).as_deref(), Some(&"udp4://192.0.2.3"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -82,8 +83,9 @@
 //!     names.push(former.form(url.as_bytes(), NameFormat::Urls)?)?;
 //! }
 //! let mut found = [NextHop::NONE; 4];
+//! let known = verdicts.enter();
 //! table.reader().lookup_batch(&names, &mut found);
-//! let verdict = found.map(|verdict| verdicts.get(verdict).copied());
+//! let verdict = found.map(|verdict| known.get(verdict).copied());
 //! assert_eq!(verdict, [Some("ad"), Some("ad"), Some("allowed"), None]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -103,7 +105,7 @@
 //! NameTable::builder().labelled_names(&labels, [(&name, 64496)]).build()?.save_labelled(&image, &labels)?;
 //!
 //! let (reader, labels) = (NameReader::open(&image)?, Labels::<u32>::open(&image)?); // looks up alone
-//! assert_eq!(labels.get(reader.lookup(Name::new("/com/parc/www")?)), Some(&64496));
+//! assert_eq!(labels.get(reader.lookup(Name::new("/com/parc/www")?)).as_deref(), Some(&64496));
 //! let mut table = NameTable::open(&image)?; // takes updates too
 //! table.remove(&name)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

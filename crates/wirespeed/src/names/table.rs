@@ -16,7 +16,9 @@ use crate::device::DeviceSettings;
 use crate::engine::EngineName;
 use crate::error::Error;
 use crate::labels::Labels;
+use crate::labels::saved::SavedLabels;
 use crate::memory::Cap;
+use crate::uses::Claims;
 
 /// A table of names: the names with their results, and the compiled table. One owner changes it. Any number
 /// of [`NameReader`]s look up at the same time, and never wait.
@@ -52,8 +54,9 @@ impl NameTable {
         engine: EngineName,
         options: (Cap, BuildOptions),
         device: DeviceSettings,
+        claims: Claims,
     ) -> Result<Self, Error> {
-        Ok(Self { core: TableCore::build(engine, names, options, (), device)? })
+        Ok(Self { core: TableCore::build(engine, names, options, (), device)?.with_labels(claims) })
     }
 
     /// Opens an image file with its names. Lookups can start as soon as the file is read and checked. The
@@ -76,10 +79,11 @@ impl NameTable {
     /// happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[NameUpdate]) -> Result<Applied, Error> {
         let of_build = self.core.of_build();
-        self.core.change(|live| {
+        let applied = self.core.change(updates, |live| {
             with_results(updates)?;
-            live.apply(updates).map_err(of_build)
-        })
+            live.apply(updates).map(Some).map_err(of_build)
+        });
+        applied.map(Option::unwrap_or_default)
     }
 
     /// Inserts a name while readers look up, and replaces the result of an equal name. For many names use
@@ -146,28 +150,36 @@ impl NameTable {
     /// Saves the compiled table and its names as an image file. An existing file is replaced completely or
     /// not at all.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&LabelTexts::new(), path.as_ref())
+        self.save_with(&SavedLabels::default(), path.as_ref())
     }
 
     /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
     ///
     /// Fails if two labels have the same text, because they could not be told apart when the file is read.
     pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
-        let mut texts = LabelTexts::new();
-        for (next_hop, value) in labels.iter() {
-            let text = value.to_string();
-            if texts.intern(&text)? != next_hop.0 {
-                return Err(Error::LabelsAlike { text });
-            }
-        }
-        self.save_with(&texts, path.as_ref())
+        self.save_with(&labels.to_texts()?, path.as_ref())
     }
 
-    fn save_with(&self, labels: &LabelTexts, path: &Path) -> Result<(), Error> {
+    /// Saves the table like [`save`](Self::save), with the labels as JSON, for
+    /// [`Labels::open_json`](Labels::open_json).
+    #[cfg(feature = "serde")]
+    pub fn save_labelled_json<T: serde::Serialize>(
+        &self,
+        path: impl AsRef<Path>,
+        labels: &Labels<T>,
+    ) -> Result<(), Error> {
+        self.save_with(&labels.to_json()?, path.as_ref())
+    }
+
+    fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
+        let mut texts = LabelTexts::new();
+        for (_, text) in labels.texts.iter() {
+            texts.intern(text)?;
+        }
         let (engine, names) = (self.engine(), self.entries());
         let is_aggregated = self.is_aggregated();
-        let save = |image: &_| image_file::save(engine, image, names, labels, is_aggregated, path);
-        self.core.with_image(save).map(drop)
+        let save = |image: &_| image_file::save(engine, image, names, &texts, is_aggregated, path).map(drop);
+        self.core.with_image(|image| labels.save_beside(image, path, save))
     }
 }
 

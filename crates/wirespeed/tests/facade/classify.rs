@@ -258,7 +258,7 @@ fn images_that_are_not_of_these_rules_are_refused() {
     classifier.save_labelled(&path, &labels).unwrap();
     let labels = Labels::<String>::open(&path).unwrap();
     let found = RuleReader::<Ipv4Tuple>::open(&path).unwrap().find(&"dport=443 tcp".parse().unwrap());
-    assert_eq!(labels.get(found.unwrap().action).map(String::as_str), Some("web"));
+    assert_eq!(labels.get(found.unwrap().action).as_deref().map(String::as_str), Some("web"));
 
     let error = RuleReader::<OpenFlowTuple>::open(&path).unwrap_err();
     assert_eq!(
@@ -340,7 +340,7 @@ fn rules_from_files_in_every_form() {
         let reader = classifier.reader();
         let found = |tuple: &str| {
             let found = reader.find(&tuple.parse().unwrap())?;
-            labels.get(found.action).cloned()
+            labels.get(found.action).as_deref().cloned()
         };
         let found = (found("src=10.0.0.1 dport=22 proto=tcp"), found("dport=23 proto=tcp"));
         assert_eq!(found, (for_ssh.map(str::to_owned), for_others.map(str::to_owned)), "{name}");
@@ -353,7 +353,8 @@ fn rules_from_files_in_every_form() {
     let builder = Classifier::<Ipv4Tuple>::builder().list(&ssh, &labels, 70).file(&all, &labels);
     let classifier = builder.list(&ssh, &labels, 80).build().unwrap();
     let reader = classifier.reader();
-    let label = |tuple: &str| labels.get(reader.find(&tuple.parse().unwrap()).unwrap().action).copied();
+    let label =
+        |tuple: &str| labels.get(reader.find(&tuple.parse().unwrap()).unwrap().action).as_deref().copied();
     assert_eq!((label("dport=22 proto=tcp"), label("dport=23 proto=tcp")), (Some(70), Some(1)));
     assert_eq!((classifier.len(), classifier.reports().len()), (3, 3));
 }
@@ -376,7 +377,7 @@ fn real_filters_are_matched_as_a_scan_matches_them() {
     for (tuple, found) in trace.iter().zip(&found).step_by(10) {
         assert_eq!(found.map_or(0, |found| found.number.get()), oracle.lookup(tuple), "{tuple}");
     }
-    assert!(found.iter().flatten().all(|found| labels.get(found.action) == Some(&"denied")));
+    assert!(found.iter().flatten().all(|found| labels.get(found.action).as_deref() == Some(&"denied")));
     assert!(found.iter().flatten().count() > trace.len() / 2);
 }
 

@@ -241,7 +241,7 @@ fn an_action_that_is_no_label_is_another_one() {
     let reader = builder.build().unwrap().reader();
     assert_eq!(reader.doubts().uncertain[0].effect, Effect::Any);
     let verdict = reader.verdict(&"dport=1".parse().unwrap());
-    assert!(!verdict.is_certain() && labels.get(verdict.found().unwrap().action) == Some(&Accept));
+    assert!(!verdict.is_certain() && labels.get(verdict.found().unwrap().action).as_deref() == Some(&Accept));
     assert!(reader.verdict(&"dport=2".parse().unwrap()).is_certain());
 }
 
@@ -288,7 +288,7 @@ fn an_image_from_before_doubts_is_opened() {
             let RuleVerdict::Certain(Some(found)) = reader.verdict(&tuple.parse().unwrap()) else {
                 panic!("{tuple}")
             };
-            assert_eq!(labels.get(found.action).map(String::as_str), Some(action), "{tuple}");
+            assert_eq!(labels.get(found.action).as_deref().map(String::as_str), Some(action), "{tuple}");
         }
     }
     let drop = RuleNumber::new(3).unwrap();

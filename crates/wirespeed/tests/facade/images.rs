@@ -71,8 +71,9 @@ fn labels_go_with_the_image() {
     let labels = Labels::<String>::open(&six).unwrap();
     let table = IpTable::new(Ipv4Table::open(&four).unwrap(), Ipv6Table::open(&six).unwrap());
     let frozen = IpReader::new(Ipv4Reader::open(&four).unwrap(), Ipv6Reader::open(&six).unwrap());
+    let known = labels.enter();
     for reader in [table.reader(), frozen] {
-        let label = |address: &str| labels.get(reader.lookup(address.parse().unwrap())).map(String::as_str);
+        let label = |address: &str| known.get(reader.lookup(address.parse().unwrap())).map(String::as_str);
         assert_eq!(
             ["10.0.0.1", "11.0.0.1", "2001:db8::1", "::1"].map(label),
             [Some("ten"), None, Some("documentation"), Some("default")]

@@ -10,6 +10,7 @@ mod common;
 mod gpu;
 mod images;
 mod ip_table;
+mod labels;
 mod live;
 mod names;
 mod names_gpu;

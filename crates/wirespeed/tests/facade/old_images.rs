@@ -61,7 +61,7 @@ fn routes<A: Native>(kind: &str, file: &str, known: &[(&str, &str)]) {
     let reader = Reader::<A>::open(&path).unwrap();
     for &(address, label) in known {
         let found = reader.lookup(address.parse::<A>().unwrap());
-        assert_eq!(labels.get(found).map(String::as_str), Some(label), "{address}");
+        assert_eq!(labels.get(found).as_deref().map(String::as_str), Some(label), "{address}");
     }
 }
 
@@ -111,14 +111,14 @@ fn names_are_right(path: &Path, what: &str) {
     let mut found = vec![NextHop::NONE; batch.len()];
     reader.lookup_batch(&batch, &mut found);
     for (&(name, label), found) in NAMES.iter().zip(found) {
-        assert_eq!(labels.get(found).map(String::as_str), Some(label), "{what}: {name}");
+        assert_eq!(labels.get(found).as_deref().map(String::as_str), Some(label), "{what}: {name}");
         assert_eq!(reader.lookup(Name::new(name).unwrap()), found, "{what}: {name}");
     }
     let mut table = NameTable::open(path).unwrap();
     assert_eq!((table.len(), table.is_aggregated()), (10, reader.is_aggregated()), "{what}");
     table.remove(Name::new("/com/parc/www").unwrap()).unwrap();
     let found = table.reader().lookup(Name::new("/com/parc/www/a").unwrap());
-    assert_eq!(labels.get(found).map(String::as_str), Some("library"), "{what}");
+    assert_eq!(labels.get(found).as_deref().map(String::as_str), Some("library"), "{what}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn rules<T: RuleTuple>(file: &str, packets: &[&str]) {
             let right = oracle::Right::right(&oracle, &tuple);
             assert_eq!(reader.lookup(&tuple).map_or(0, RuleNumber::get), right, "{engine}: {packet}");
             let rule = made.rules().rule(right);
-            let action = rule.map(|rule| NextHop(*labels.get(NextHop(rule.action())).unwrap()));
+            let action = rule.map(|rule| NextHop(*labels.get(NextHop(rule.action())).as_deref().unwrap()));
             assert_eq!(reader.find(&tuple).map(|found| found.action), action, "{engine}: {packet}");
             matched += u32::from(right > 0);
         }

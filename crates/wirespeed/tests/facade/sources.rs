@@ -70,7 +70,7 @@ fn files_of_both_families_with_labels_of_any_type() {
     numbers.intern(65002).unwrap();
     let table = IpTable::builder().file(&path, &numbers).build().unwrap();
     let reader = table.reader();
-    let label = |address: &str| numbers.get(reader.lookup(address.parse().unwrap())).copied();
+    let label = |address: &str| numbers.get(reader.lookup(address.parse().unwrap())).as_deref().copied();
     assert_eq!(
         ["10.0.0.1", "10.1.0.1", "2001:db8::1", "11.0.0.0", "::"].map(label),
         [Some(65001), Some(65002), Some(65001), None, None]
@@ -80,7 +80,7 @@ fn files_of_both_families_with_labels_of_any_type() {
     let six = Ipv6Table::builder().file(&path, &texts).build().unwrap();
     assert_eq!(six.len(), 1);
     let found = six.reader().lookup("2001:db8::1".parse::<Ipv6Addr>().unwrap());
-    assert_eq!(texts.get(found).map(String::as_str), Some("65001"));
+    assert_eq!(texts.get(found).as_deref().map(String::as_str), Some("65001"));
 }
 
 #[test]

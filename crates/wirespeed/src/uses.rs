@@ -1,0 +1,212 @@
+//! The routes that use each label, counted: what says that a label has ended.
+//!
+//! ```text
+//! Labels::intern ──► a claim on the index ──► Table::apply: the claim becomes a use ──► the last route goes: ended
+//!
+//! LabelCounts   of each set of labels: by index, the claims, and the tables that use it
+//! TableUses     of each table and its readers: by index, the routes
+//! Claims        of each builder: the indexes that its routes will use
+//! ```
+//!
+//! A table tells the labels that are attached to it about a call after the call is published, and only if it
+//! succeeded. Routes, names and rules are counted alike: [`Counted`] says what differs.
+
+mod counted;
+mod counts;
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use wirespeed_fib::NextHop;
+
+use crate::match_ids::MatchIds;
+
+pub(crate) use counted::Counted;
+pub(crate) use counts::LabelCounts;
+
+/// The routes of a table by the label that they lead to, for the labels that are attached. They end when the
+/// table and its last reader are gone: a reader that stays keeps looking up in the last state.
+#[derive(Default)]
+pub(crate) struct TableUses {
+    uses: Mutex<Uses>,
+    /// The pairs that the model's results stand for, if they are no labels.
+    pairs: Option<Arc<MatchIds>>,
+}
+
+#[derive(Default)]
+struct Uses {
+    labels: Vec<Arc<LabelCounts>>,
+    /// Counted as soon as there are labels.
+    routes: HashMap<NextHop, usize>,
+    joined: Vec<NextHop>,
+    left: Vec<NextHop>,
+}
+
+impl TableUses {
+    /// Starts with uses that are no part of the model and never change.
+    #[cfg(feature = "rules")]
+    pub(crate) fn with(beside: impl Iterator<Item = NextHop>) -> Self {
+        let uses = Self::default();
+        beside.for_each(|next_hop| uses.uses().join(next_hop));
+        uses
+    }
+
+    /// Starts for a model whose results stand for pairs.
+    pub(crate) fn of_pairs(pairs: Option<Arc<MatchIds>>) -> Self {
+        Self { uses: Mutex::default(), pairs }
+    }
+
+    /// The label that a result of the model leads to.
+    fn label(&self, result: NextHop) -> NextHop {
+        self.pairs.as_deref().map_or(result, |pairs| pairs.pairs().pair(result).0)
+    }
+
+    /// Counts the routes of a model for these labels from now on.
+    pub(crate) fn attach<D: Counted>(&self, labels: &Arc<LabelCounts>, model: &D::Model) {
+        let mut uses = self.uses();
+        if uses.labels.is_empty() {
+            D::each_label(model, &mut |result| uses.join(self.label(result)));
+        }
+        uses.joined.clear();
+        if !uses.labels.iter().any(|known| Arc::ptr_eq(known, labels)) {
+            let joined: Vec<_> = uses.routes.keys().copied().collect();
+            labels.tell(&joined, &[], std::iter::empty());
+            uses.labels.push(Arc::clone(labels));
+        }
+    }
+
+    /// Notes the labels that updates may change, and claims those that they lead to until the call is over.
+    /// `None` if there are no labels.
+    pub(crate) fn watch<'u, D: Counted>(
+        &'u self,
+        model: &D::Model,
+        updates: &'u [D::Update],
+    ) -> Option<Watch<'u, D>> {
+        let uses = self.uses();
+        if uses.labels.is_empty() {
+            return None;
+        }
+        let mut places = D::places(model, updates);
+        places.sort_unstable();
+        places.dedup();
+        let label = |place| self.label(D::label_at(model, place));
+        let before = places.into_iter().map(|place| (place, label(place))).collect();
+        for labels in &uses.labels {
+            announced::<D>(updates).for_each(|next_hop| labels.claim(next_hop));
+        }
+        Some(Watch { uses: self, updates, before })
+    }
+
+    fn uses(&self) -> MutexGuard<'_, Uses> {
+        // No code of the user's runs under this lock.
+        self.uses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Uses {
+    fn join(&mut self, next_hop: NextHop) {
+        if next_hop.is_some() {
+            let routes = self.routes.entry(next_hop).or_default();
+            *routes += 1;
+            if *routes == 1 {
+                self.joined.push(next_hop);
+            }
+        }
+    }
+
+    fn leave(&mut self, next_hop: NextHop) {
+        if let Entry::Occupied(mut routes) = self.routes.entry(next_hop) {
+            *routes.get_mut() -= 1;
+            if *routes.get() == 0 {
+                routes.remove();
+                self.left.push(next_hop);
+            }
+        }
+    }
+}
+
+impl Drop for TableUses {
+    fn drop(&mut self) {
+        let Uses { labels, routes, .. } = self.uses.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let left: Vec<_> = routes.keys().copied().collect();
+        labels.iter().for_each(|labels| labels.tell(&[], &left, std::iter::empty()));
+    }
+}
+
+/// The labels of a call's places before the call.
+pub(crate) struct Watch<'u, D: Counted> {
+    uses: &'u TableUses,
+    updates: &'u [D::Update],
+    before: Vec<(D::Place<'u>, NextHop)>,
+}
+
+impl<D: Counted> Watch<'_, D> {
+    /// Tells the labels what a call changed. A call that did not happen leaves the claims of its indexes.
+    pub(crate) fn tell(self, model: &D::Model, has_happened: bool) {
+        let mut uses = self.uses.uses();
+        for (place, before) in self.before {
+            let after = self.uses.label(D::label_at(model, place));
+            if after != before {
+                uses.join(after);
+                uses.leave(before);
+            }
+        }
+        // The claim of this call, and that of the `intern` before it: each update settles one of these.
+        let settled =
+            || announced::<D>(self.updates).chain(announced::<D>(self.updates).filter(|_| has_happened));
+        uses.labels.iter().for_each(|labels| labels.tell(&uses.joined, &uses.left, settled()));
+        uses.joined.clear();
+        uses.left.clear();
+    }
+}
+
+fn announced<D: Counted>(updates: &[D::Update]) -> impl Iterator<Item = NextHop> {
+    updates.iter().map(D::announced).filter(|next_hop| next_hop.is_some())
+}
+
+/// The labels of a builder, and its claims on them until its table is built or given up.
+#[derive(Default)]
+pub(crate) struct Claims(Vec<(Arc<LabelCounts>, HashSet<NextHop>)>);
+
+impl Claims {
+    /// Attaches the table to labels.
+    pub(crate) fn attach(&mut self, labels: &Arc<LabelCounts>) {
+        self.of(labels);
+    }
+
+    /// Keeps an index of these labels.
+    pub(crate) fn hold(&mut self, labels: &Arc<LabelCounts>, next_hop: NextHop) {
+        if self.of(labels).insert(next_hop) {
+            labels.claim(next_hop);
+        }
+    }
+
+    /// The labels.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = &Arc<LabelCounts>> {
+        self.0.iter().map(|(labels, _)| labels)
+    }
+
+    fn of(&mut self, labels: &Arc<LabelCounts>) -> &mut HashSet<NextHop> {
+        let at = self.0.iter().position(|(known, _)| Arc::ptr_eq(known, labels)).unwrap_or_else(|| {
+            self.0.push((Arc::clone(labels), HashSet::new()));
+            self.0.len() - 1
+        });
+        &mut self.0[at].1
+    }
+}
+
+impl Drop for Claims {
+    fn drop(&mut self) {
+        for (labels, held) in &self.0 {
+            held.iter().for_each(|&next_hop| labels.release(next_hop));
+        }
+    }
+}
+
+impl fmt::Debug for Claims {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Claims").field("labels", &self.0.len()).finish_non_exhaustive()
+    }
+}
