@@ -135,6 +135,12 @@ pub enum Error {
     /// A prefix was asked for, and the table keeps none for lookups.
     #[error("the table gives no prefixes: build it with `prefix_lookups`")]
     NoPrefixLookups,
+    /// The image holds tables of both families, and a table of one family was wanted.
+    #[error("{}: holds an IPv4 and an IPv6 table; open it as `IpReader` or `IpTable`, or name a family", path.display())]
+    ImageOfBoth {
+        /// The file.
+        path: PathBuf,
+    },
     /// The image was made for lookups of prefixes, and something else was wanted.
     #[error("{}: made for lookups of prefixes (`prefix_lookups`): its own results are no next hops", path.display())]
     ForPrefixLookups {

@@ -12,6 +12,8 @@
 //! Opening copies the file into memory. Mapping the file would save the copy, but nobody may write to a
 //! mapped file, and a safe function can't promise that for its caller.
 
+pub(crate) mod both;
+
 use std::path::{Path, PathBuf};
 
 use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
@@ -57,13 +59,23 @@ pub(crate) fn save_with<A: Address>(
     path: &Path,
 ) -> Result<Image, Error> {
     let named = |source| Error::Image { path: path.to_owned(), source };
-    let mut image = image.with_attachment(ROUTES, &route_list::to_bytes(routes.iter())).map_err(named)?;
-    if let Some(ids) = ids {
-        image = image.with_attachment(MATCH_IDS, ids).map_err(named)?;
-    }
+    let image = with_routes(image, routes, ids).map_err(named)?;
     let image = image.with_attachment(NEXT_HOPS, &next_hops.to_bytes()).map_err(named)?;
     image.save(path).map_err(named)?;
     Ok(image)
+}
+
+/// A compiled table with its routes, and with the pairs that its results stand for, if they are no next hops.
+pub(crate) fn with_routes<A: Address>(
+    image: &Image,
+    routes: Routes<'_, A>,
+    ids: Option<&[u8]>,
+) -> Result<Image, ImageError> {
+    let image = image.with_attachment(ROUTES, &route_list::to_bytes(routes.iter()))?;
+    match ids {
+        None => Ok(image),
+        Some(ids) => image.with_attachment(MATCH_IDS, ids),
+    }
 }
 
 /// An image whose engine is in this build.
@@ -83,7 +95,23 @@ impl ImageFile {
         Self::of(path, image)
     }
 
-    fn of(path: &Path, image: Image) -> Result<Self, Error> {
+    /// Opens the table of a family in an image file of one family or of both. Fails if the file has no such
+    /// table.
+    pub fn open_family(path: &Path, family: Family) -> Result<Self, Error> {
+        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        if both::holds(&image) {
+            return both::part(path, &image, family);
+        }
+        match Self::of(path, image)? {
+            file if file.family == family => Ok(file),
+            file => Err(Error::ImageFamily { path: path.to_owned(), found: file.family, wanted: family }),
+        }
+    }
+
+    pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
+        if both::holds(&image) {
+            return Err(Error::ImageOfBoth { path: path.to_owned() });
+        }
         let kind = image.kind();
         let path = path.to_owned();
         match image_of(kind) {
@@ -136,6 +164,11 @@ impl ImageFile {
         bare(self.path, &self.image, &[NEXT_HOPS, ROUTES, MATCH_IDS])
     }
 
+    /// Whether the table was built with [`prefix_lookups`](crate::Builder::prefix_lookups).
+    pub fn has_prefix_lookups(&self) -> bool {
+        self.image.attachment(MATCH_IDS).is_some()
+    }
+
     /// The pairs that results stand for. `None` if they are next hops.
     pub(crate) fn match_ids(&self) -> Result<Option<MatchIds>, Error> {
         let Some(bytes) = self.image.attachment(MATCH_IDS) else { return Ok(None) };
@@ -150,10 +183,7 @@ impl ImageFile {
 
     /// The texts of the next hops. Empty if the file has none.
     pub fn next_hops(&self) -> Result<NextHops, Error> {
-        match self.image.attachment(NEXT_HOPS) {
-            None => Ok(NextHops::new()),
-            Some(bytes) => NextHops::from_bytes(bytes).ok_or_else(|| self.malformed(NEXT_HOPS)),
-        }
+        next_hops_of(&self.image, &self.path)
     }
 
     /// The routes. `None` if the file holds the compiled table alone.
@@ -169,6 +199,16 @@ impl ImageFile {
     pub(crate) fn malformed(&self, what: &str) -> Error {
         let source = ImageError::Malformed(format!("the attachment {what}"));
         Error::Image { path: self.path.clone(), source }
+    }
+}
+
+/// The texts of next hops beside an image.
+fn next_hops_of(image: &Image, path: &Path) -> Result<NextHops, Error> {
+    let malformed = || ImageError::Malformed(format!("the attachment {NEXT_HOPS}"));
+    match image.attachment(NEXT_HOPS) {
+        None => Ok(NextHops::new()),
+        Some(bytes) => NextHops::from_bytes(bytes)
+            .ok_or_else(|| Error::Image { path: path.to_owned(), source: malformed() }),
     }
 }
 
@@ -188,6 +228,7 @@ pub(crate) fn each_label(
         }
         #[cfg(feature = "rules")]
         Some(ImageOf::Rules) => owned(&RuleImageFile::of(path, image.clone())?.labels()?),
+        None if both::holds(&image) => owned(&next_hops_of(&image, path)?),
         // An image of an unknown kind gives an error here.
         Some(ImageOf::Addresses(_)) | None => owned(&ImageFile::of(path, image.clone())?.next_hops()?),
     };

@@ -1,5 +1,8 @@
 //! [`IpTable`]: both families in one, keyed by [`IpAddr`].
 
+mod image;
+mod reader;
+
 use std::hash::Hash;
 use std::mem;
 use std::net::IpAddr;
@@ -14,21 +17,20 @@ use wirespeed_fib::{AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
 use crate::builder::read_file;
 use crate::builder::{Builder, labelled};
 use crate::device::Device;
-use crate::engine::Addresses;
 use crate::error::Error;
 use crate::gpu::runtime::{Fleet, GpuOptions};
-use crate::key::BLOCK;
 use crate::labels::Labels;
-use crate::reader::{Guard, Reader};
 use crate::settings::{Settings, settings_methods};
 use crate::table::{Table, announced, with_next_hops};
 use crate::uses::Claims;
 
+pub use reader::{IpGuard, IpReader};
+
 /// A table of both families.
 ///
 /// An address belongs to the family that it is written in. An IPv4-mapped address (`::ffff:192.0.2.1`, as a
-/// dual-stack socket gives it) is an IPv6 address and matches IPv6 prefixes. To match IPv4 prefixes, look up
-/// [`IpAddr::to_canonical`].
+/// dual-stack socket gives it) is an IPv6 address and matches IPv6 prefixes, unless the reader takes it for an
+/// IPv4 address: [`IpReader::mapped_as_v4`].
 ///
 /// A call changes both families or neither. Readers see the IPv4 changes first, when the IPv6 changes can't
 /// fail any more.
@@ -51,8 +53,7 @@ impl IpTable {
         }
     }
 
-    /// Joins two tables, for example two that were opened. Each family has its own image file, saved through
-    /// [`v4`](Self::v4) and [`v6`](Self::v6).
+    /// Joins two tables, for example two with different engines.
     pub fn new(v4: Table<V4>, v6: Table<V6>) -> Self {
         Self { v4, v6, refused: 0 }
     }
@@ -112,7 +113,21 @@ impl IpTable {
 
     /// A reader of the table. Each thread takes its own.
     pub fn reader(&self) -> IpReader {
-        IpReader { v4: self.v4.reader(), v6: self.v6.reader() }
+        IpReader::new(self.v4.reader(), self.v6.reader())
+    }
+
+    /// The routes of both families, IPv4 first, each family in order.
+    pub fn routes(&self) -> impl Iterator<Item = (IpNet, NextHop)> + '_ {
+        let v4 = self.v4.routes().iter().map(|(prefix, next_hop)| (prefix.into(), next_hop));
+        v4.chain(self.v6.routes().iter().map(|(prefix, next_hop)| (prefix.into(), next_hop)))
+    }
+
+    /// Every prefix that contains the address, with its next hop, shortest first: [`Table::lookup_all`].
+    pub fn lookup_all(&self, address: IpAddr) -> Vec<(IpNet, NextHop)> {
+        match address {
+            IpAddr::V4(address) => self.v4.lookup_all(address).map(|(p, n)| (p.into(), n)).collect(),
+            IpAddr::V6(address) => self.v6.lookup_all(address).map(|(p, n)| (p.into(), n)).collect(),
+        }
     }
 
     /// Number of prefixes of both families.
@@ -265,160 +280,5 @@ impl IpBuilder {
             v6: v6.with_settings(settings, &claims).build()?,
             refused: 0,
         })
-    }
-}
-
-/// Looks up addresses of either family; see [`Reader`].
-#[derive(Clone, Debug)]
-pub struct IpReader {
-    v4: Reader<V4>,
-    v6: Reader<V6>,
-}
-
-impl IpReader {
-    /// Joins two readers, for example of two images.
-    pub fn new(v4: Reader<V4>, v6: Reader<V6>) -> Self {
-        Self { v4, v6 }
-    }
-
-    /// The reader of the IPv4 table. For keys that are known to be IPv4 it is faster than [`IpAddr`]s.
-    pub fn v4(&self) -> &Reader<V4> {
-        &self.v4
-    }
-
-    /// The reader of the IPv6 table.
-    pub fn v6(&self) -> &Reader<V6> {
-        &self.v6
-    }
-
-    /// The next hop of the longest prefix that contains the address, or [`NextHop::NONE`].
-    #[inline]
-    pub fn lookup(&self, address: IpAddr) -> NextHop {
-        match address {
-            IpAddr::V4(address) => self.v4.lookup(address),
-            IpAddr::V6(address) => self.v6.lookup(address),
-        }
-    }
-
-    /// Looks up addresses of both families, and writes each next hop to the same index of `next_hops`. Sees
-    /// one state of each family's table.
-    ///
-    /// Panics when the slices differ in length.
-    pub fn lookup_batch(&self, addresses: &[IpAddr], next_hops: &mut [NextHop]) {
-        if self.v4.offload().is_none() && self.v6.offload().is_none() {
-            return self.enter().lookup_batch(addresses, next_hops);
-        }
-        assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
-        let (mut v4, mut v6) = (OfFamily::default(), OfFamily::default());
-        for (place, &address) in addresses.iter().enumerate() {
-            match address {
-                IpAddr::V4(address) => v4.push(address.into(), place),
-                IpAddr::V6(address) => v6.push(address.into(), place),
-            }
-        }
-        v4.answer(&self.v4, next_hops);
-        v6.answer(&self.v6, next_hops);
-    }
-
-    /// Enters one state of each family's table, for lookups that belong together: [`Reader::enter`].
-    pub fn enter(&self) -> IpGuard<'_> {
-        IpGuard { v4: self.v4.enter(), v6: self.v6.enter() }
-    }
-}
-
-/// One state of each family's table, until the guard is dropped.
-#[derive(Debug)]
-pub struct IpGuard<'a> {
-    v4: Guard<'a, V4>,
-    v6: Guard<'a, V6>,
-}
-
-impl IpGuard<'_> {
-    /// [`IpReader::lookup`] in this state.
-    #[inline]
-    pub fn lookup(&self, address: IpAddr) -> NextHop {
-        match address {
-            IpAddr::V4(address) => self.v4.lookup(address),
-            IpAddr::V6(address) => self.v6.lookup(address),
-        }
-    }
-
-    /// [`IpReader::lookup_batch`] in this state.
-    pub fn lookup_batch(&self, addresses: &[IpAddr], next_hops: &mut [NextHop]) {
-        assert_eq!(addresses.len(), next_hops.len(), "a result for each address");
-        let (mut v4, mut v6) = (Part::new(), Part::new());
-        for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
-            // Counters are local variables: a counter behind a reference is loaded and stored again for each
-            // key.
-            let (mut fours, mut sixes) = (0, 0);
-            for (at, address) in (0u16..).zip(addresses) {
-                match *address {
-                    IpAddr::V4(address) => {
-                        v4.keys[fours] = address.into();
-                        v4.places[fours] = at;
-                        fours += 1;
-                    }
-                    IpAddr::V6(address) => {
-                        v6.keys[sixes] = address.into();
-                        v6.places[sixes] = at;
-                        sixes += 1;
-                    }
-                }
-            }
-            v4.answer(fours, &self.v4, next_hops);
-            v6.answer(sixes, &self.v6, next_hops);
-        }
-    }
-}
-
-/// The keys of one family in a whole batch, as a GPU needs them, and their positions in the batch.
-struct OfFamily<A> {
-    keys: Vec<A>,
-    places: Vec<usize>,
-}
-
-impl<A> Default for OfFamily<A> {
-    fn default() -> Self {
-        Self { keys: Vec::new(), places: Vec::new() }
-    }
-}
-
-impl<A: Addresses> OfFamily<A> {
-    fn push(&mut self, key: A, place: usize) {
-        self.keys.push(key);
-        self.places.push(place);
-    }
-
-    /// Looks the keys up, and writes the results to their positions.
-    fn answer(&self, reader: &Reader<A>, next_hops: &mut [NextHop]) {
-        let mut found = vec![NextHop::NONE; self.keys.len()];
-        reader.lookup_batch(&self.keys, &mut found);
-        for (&place, &next_hop) in self.places.iter().zip(&found) {
-            next_hops[place] = next_hop;
-        }
-    }
-}
-
-/// The keys of one family in a block, and their positions in the block.
-struct Part<A> {
-    keys: [A; BLOCK],
-    places: [u16; BLOCK],
-    next_hops: [NextHop; BLOCK],
-}
-
-impl<A: Addresses> Part<A> {
-    fn new() -> Self {
-        Self { keys: [A::MIN; BLOCK], places: [0; BLOCK], next_hops: [NextHop::NONE; BLOCK] }
-    }
-
-    /// Looks up the first `len` keys, and writes the results to their positions.
-    fn answer(&mut self, len: usize, table: &Guard<'_, A>, next_hops: &mut [NextHop]) {
-        if len == 0 {
-            return;
-        }
-        table.lookup_batch(&self.keys[..len], &mut self.next_hops[..len]);
-        for (&place, &next_hop) in self.places[..len].iter().zip(&self.next_hops) {
-            next_hops[usize::from(place)] = next_hop;
-        }
     }
 }

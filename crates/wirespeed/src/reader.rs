@@ -35,7 +35,10 @@ impl<A: Addresses> Reader<A> {
     ///
     /// Fails if the file is damaged, of the other family, or of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let file = open_image::<A>(path.as_ref())?;
+        Self::of_image(open_image::<A>(path.as_ref())?)
+    }
+
+    pub(crate) fn of_image(file: ImageFile) -> Result<Self, Error> {
         let (engine, ids) = (file.engine(), file.match_ids()?);
         Ok(Self(ReaderCore::open(engine, file.into_sections()?, ())?.with_ids(ids)))
     }
@@ -81,9 +84,7 @@ impl<A: Addresses> Reader<A> {
         lengths: &mut [u8],
     ) -> Result<(), Error> {
         assert_eq!(addresses.len(), lengths.len(), "a length for each address");
-        if !self.has_prefix_lookups() {
-            return Err(Error::NoPrefixLookups);
-        }
+        self.check_prefix_lookups()?;
         let Some(offload) = self.offload() else {
             return self.enter().lookup_prefixes(addresses, next_hops, lengths);
         };
@@ -91,6 +92,10 @@ impl<A: Addresses> Reader<A> {
         // A number has the same pair in every later state.
         self.0.pairs()?.split(next_hops, lengths);
         Ok(())
+    }
+
+    pub(crate) fn check_prefix_lookups(&self) -> Result<(), Error> {
+        self.0.pairs().map(drop)
     }
 
     /// Whether [`lookup_prefix`](Self::lookup_prefix) works: whether the table was built with
@@ -247,6 +252,10 @@ impl<A: Addresses> Guard<'_, A> {
         });
     }
 
+    pub(crate) fn check_prefix_lookups(&self) -> Result<(), Error> {
+        self.ids.map(drop).ok_or(Error::NoPrefixLookups)
+    }
+
     /// The state as all threads may look it up while the guard is held.
     fn open(&self) -> Open<'_, A> {
         Open { table: &self.state.table, ids: self.ids }
@@ -304,11 +313,7 @@ impl<A: Addresses> fmt::Debug for Guard<'_, A> {
     }
 }
 
-/// Opens an image of family `A`. Fails if the image is of the other family.
+/// Opens the table of family `A` in an image. Fails if there is none.
 pub(crate) fn open_image<A: Addresses>(path: &Path) -> Result<ImageFile, Error> {
-    let file = ImageFile::open(path)?;
-    match file.family() {
-        family if family == A::FAMILY => Ok(file),
-        found => Err(Error::ImageFamily { path: path.to_owned(), found, wanted: A::FAMILY }),
-    }
+    ImageFile::open_family(path, A::FAMILY)
 }

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use wirespeed_fib::{Address, Applied, BuildOptions, NextHop, Prefix, Rib, Update, V4, V6};
-use wirespeed_image::Image;
+use wirespeed_image::{Image, ImageError};
 
 use crate::builder::Builder;
 use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
 use crate::engine::{Addresses, EngineName};
 use crate::error::Error;
-use crate::image_file::{self, MATCH_IDS};
+use crate::image_file::{self, ImageFile, MATCH_IDS};
 use crate::key::Key;
 use crate::labels::Labels;
 use crate::labels::saved::SavedLabels;
@@ -81,7 +81,10 @@ impl<A: Addresses> Table<A> {
     /// Lookups run on the CPU. Fails if the file is damaged, of the other family, or of an engine that is
     /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let file = open_image::<A>(path.as_ref())?;
+        Self::of_image(open_image::<A>(path.as_ref())?)
+    }
+
+    pub(crate) fn of_image(file: ImageFile) -> Result<Self, Error> {
         let mut rib = file.routes()?.ok_or_else(|| Error::without(file.path(), "routes"))?;
         let (engine, ids) = (file.engine(), file.match_ids()?);
         if let Some(ids) = &ids {
@@ -191,6 +194,12 @@ impl<A: Addresses> Table<A> {
         labels: &Labels<T>,
     ) -> Result<(), Error> {
         self.save_with(&labels.to_json()?, path.as_ref())
+    }
+
+    /// The image of the table with its routes, without labels.
+    pub(crate) fn to_image(&self) -> Result<Image, ImageError> {
+        let ids = self.core.ids().map(|ids| ids.to_bytes());
+        self.core.with_image(|image| image_file::with_routes(image, self.routes(), ids.as_deref()))
     }
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {

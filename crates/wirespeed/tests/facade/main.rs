@@ -9,6 +9,7 @@ mod classify_gpu;
 mod common;
 mod gpu;
 mod images;
+mod ip_images;
 mod ip_table;
 mod labels;
 mod live;

@@ -1,0 +1,64 @@
+//! Image files of both families: a container with a whole image of each.
+//!
+//! ```text
+//! ipv4         the image of the IPv4 table, with its routes
+//! ipv6         the image of the IPv6 table, with its routes
+//! next-hops    a text for each index, for both families
+//! ```
+//!
+//! The container has no sections. Its checksum covers the images inside, which have their own.
+
+use std::path::Path;
+
+use wirespeed_fib::{Family, NextHops};
+use wirespeed_image::{Image, ImageBuilder, ImageError};
+
+use super::{ImageFile, NEXT_HOPS};
+use crate::error::Error;
+
+const KIND: &str = "ip";
+const LAYOUT: u32 = 1;
+
+/// Whether an image is a container of both families.
+pub(crate) fn holds(image: &Image) -> bool {
+    image.kind() == KIND
+}
+
+/// A container without labels.
+pub(crate) fn container(v4: &Image, v6: &Image) -> Result<Image, ImageError> {
+    let empty = ImageBuilder::new(KIND, LAYOUT).build(None)?;
+    empty.with_attachment(name(Family::V4), &bytes(v4)?)?.with_attachment(name(Family::V6), &bytes(v6)?)
+}
+
+/// Saves a container with the texts of labels.
+pub(crate) fn save(container: &Image, texts: &NextHops, path: &Path) -> Result<(), Error> {
+    let saved = container.with_attachment(NEXT_HOPS, &texts.to_bytes()).and_then(|image| image.save(path));
+    saved.map_err(|source| Error::Image { path: path.to_owned(), source })
+}
+
+/// The image of a family in a container.
+pub(crate) fn part(path: &Path, container: &Image, family: Family) -> Result<ImageFile, Error> {
+    let in_file = |source| Error::Image { path: path.to_owned(), source };
+    let malformed = || in_file(ImageError::Malformed(format!("the attachment {}", name(family))));
+    if container.layout() != LAYOUT {
+        let found = container.layout();
+        return Err(in_file(ImageError::Malformed(format!("layout {found} of both families"))));
+    }
+    let bytes = container.attachment(name(family)).ok_or_else(malformed)?;
+    let image = Image::from_bytes(bytes).map_err(in_file)?;
+    let file = if holds(&image) { Err(malformed()) } else { ImageFile::of(path, image) }?;
+    if file.family() == family { Ok(file) } else { Err(malformed()) }
+}
+
+fn name(family: Family) -> &'static str {
+    match family {
+        Family::V4 => "ipv4",
+        Family::V6 => "ipv6",
+    }
+}
+
+fn bytes(image: &Image) -> Result<Vec<u8>, ImageError> {
+    let mut bytes = Vec::new();
+    image.write(&mut bytes)?;
+    Ok(bytes)
+}

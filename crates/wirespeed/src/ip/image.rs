@@ -1,0 +1,109 @@
+//! Image files of [`IpTable`] and [`IpReader`]: one file for both families.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use wirespeed_fib::{Family, V4, V6};
+use wirespeed_image::Image;
+
+use super::{IpReader, IpTable};
+use crate::engine::Addresses;
+use crate::error::Error;
+use crate::image_file::{ImageFile, both};
+use crate::labels::Labels;
+use crate::labels::saved::SavedLabels;
+use crate::reader::Reader;
+use crate::table::Table;
+
+impl IpTable {
+    /// Opens an image file with its routes, of both families or of one: [`Table::open`]. A family that the
+    /// file lacks has an empty table.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let Families { v4, v6, prefix_lookups } = families(path.as_ref())?;
+        let v4 = v4.map_or_else(|| empty::<V4>(prefix_lookups), Table::of_image)?;
+        Ok(Self::new(v4, v6.map_or_else(|| empty::<V6>(prefix_lookups), Table::of_image)?))
+    }
+
+    /// Saves both compiled tables and their routes as one image file. An existing file is replaced completely
+    /// or not at all.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("both.img");
+    /// let routes = [("10.0.0.0/8".parse::<IpNet>()?, NextHop(1)), ("2001:db8::/32".parse()?, NextHop(2))];
+    /// IpTable::builder().routes(routes).build()?.save(&path)?;
+    /// let reader = IpReader::open(&path)?;
+    /// assert_eq!(reader.lookup("2001:db8::1".parse()?), NextHop(2));
+    /// assert_eq!(Ipv4Reader::open(&path)?.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.save_with(&SavedLabels::default(), path.as_ref())
+    }
+
+    /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
+    ///
+    /// Fails if two labels have the same text, because they could not be told apart when the file is read.
+    pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
+        self.save_with(&labels.to_texts()?, path.as_ref())
+    }
+
+    /// Saves the table like [`save`](Self::save), with the labels as JSON, for
+    /// [`Labels::open_json`](Labels::open_json).
+    #[cfg(feature = "serde")]
+    pub fn save_labelled_json<T: serde::Serialize>(
+        &self,
+        path: impl AsRef<Path>,
+        labels: &Labels<T>,
+    ) -> Result<(), Error> {
+        self.save_with(&labels.to_json()?, path.as_ref())
+    }
+
+    fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
+        let made = self.v4.to_image().and_then(|v4| both::container(&v4, &self.v6.to_image()?));
+        let made = made.map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        labels.save_beside(&made, path, |image| both::save(image, &labels.texts, path))
+    }
+}
+
+impl IpReader {
+    /// Opens an image file for lookups only, of both families or of one: [`Reader::open`]. A family that the
+    /// file lacks has an empty table.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let Families { v4, v6, prefix_lookups } = families(path.as_ref())?;
+        let v4 = v4.map_or_else(|| Ok(empty::<V4>(prefix_lookups)?.reader()), Reader::of_image)?;
+        Ok(Self::new(v4, v6.map_or_else(|| Ok(empty::<V6>(prefix_lookups)?.reader()), Reader::of_image)?))
+    }
+}
+
+/// The families of an image file.
+struct Families {
+    v4: Option<ImageFile>,
+    v6: Option<ImageFile>,
+    /// Whether its tables give prefixes.
+    prefix_lookups: bool,
+}
+
+fn families(path: &Path) -> Result<Families, Error> {
+    let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+    let (v4, v6) = if both::holds(&image) {
+        let part = |family| both::part(path, &image, family).map(Some);
+        (part(Family::V4)?, part(Family::V6)?)
+    } else {
+        let file = ImageFile::of(path, image)?;
+        match file.family() {
+            Family::V4 => (Some(file), None),
+            Family::V6 => (None, Some(file)),
+        }
+    };
+    let prefix_lookups = [&v4, &v6].into_iter().flatten().any(ImageFile::has_prefix_lookups);
+    Ok(Families { v4, v6, prefix_lookups })
+}
+
+/// The table of a family that a file lacks.
+fn empty<A: Addresses>(prefix_lookups: bool) -> Result<Table<A>, Error> {
+    let builder = Table::builder();
+    if prefix_lookups { builder.prefix_lookups() } else { builder }.build()
+}
