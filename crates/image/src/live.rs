@@ -133,6 +133,19 @@ pub struct Applied {
     pub rebuilt: bool,
 }
 
+/// The sum of two results, for example of two tables.
+impl std::ops::Add for Applied {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            changes: self.changes + other.changes,
+            writes: self.writes + other.writes,
+            rebuilt: self.rebuilt | other.rebuilt,
+        }
+    }
+}
+
 impl<T: Table> Writer<T> {
     /// Makes a table live. Takes a copy of it.
     pub fn new(table: T) -> Self {

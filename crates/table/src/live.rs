@@ -162,6 +162,29 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         applied
     }
 
+    /// Replaces the whole model. Readers that enter from now on see all of it, and no reader sees a part. The
+    /// table is built anew beside the current one: four copies are in memory meanwhile. For a model that
+    /// differs in few entries [`apply`](Self::apply) costs less.
+    ///
+    /// Fails if the table can't be built; calls `is_agreed` like [`apply_if`](Self::apply_if). In both cases
+    /// the call did not happen.
+    pub fn replace_if(
+        &mut self,
+        mut model: D::Model,
+        is_agreed: impl FnOnce() -> bool,
+    ) -> Result<Option<Applied>, BuildError> {
+        model.start();
+        let (engine, table) = self.built_anew(&model)?;
+        if !is_agreed() {
+            return Ok(None);
+        }
+        let (changes, reach) = (model.len(), model.reach());
+        self.model = model;
+        self.extend_reach(reach);
+        let published = self.publish(Next::Table(engine, table), B::Change::default());
+        Ok(Some(Applied { changes, ..published }))
+    }
+
     /// Gives the changes to the engine. An engine that fails is dropped.
     fn take(&mut self, beside: &mut B::Change) {
         let from = self.changed.len();
@@ -189,15 +212,15 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
             return Ok(Next::Patch(patch));
         }
         self.engine = None;
-        self.built_anew().map(|(engine, table)| Next::Table(engine, table))
+        self.built_anew(&self.model).map(|(engine, table)| Next::Table(engine, table))
     }
 
-    /// Rebuilds the table of the model, with head room if it fits, otherwise with almost none.
-    fn built_anew(&self) -> Result<(E, E::Table), BuildError> {
-        let options = self.options.for_entries(self.model.len());
-        match E::build(self.model.source(), &options.with_head_room(D::LATER_HEAD_ROOM)) {
+    /// Builds the table of a model, with head room if it fits, otherwise with almost none.
+    fn built_anew(&self, model: &D::Model) -> Result<(E, E::Table), BuildError> {
+        let options = self.options.for_entries(model.len());
+        match E::build(model.source(), &options.with_head_room(D::LATER_HEAD_ROOM)) {
             Err(BuildError::Image(ImageError::OverCap { .. })) => {
-                E::build(self.model.source(), &BuildOptions { tight: true, ..options })
+                E::build(model.source(), &BuildOptions { tight: true, ..options })
             }
             built => built,
         }
@@ -207,11 +230,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     fn publish(&mut self, next: Next<E, E::Table>, beside: B::Change) -> Applied {
         let mut applied = Applied::default();
         self.model.settle();
-        let reach = D::Model::reach_of(&self.changed);
-        if reach > self.reach {
-            self.reach = reach;
-            self.writer.reach(reach);
-        }
+        self.extend_reach(D::Model::reach_of(&self.changed));
         match next {
             Next::Same => {}
             Next::Patch(patch) => {
@@ -226,6 +245,14 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
             }
         }
         applied
+    }
+
+    /// Notes that lookups may depend on more bits from the next change on.
+    fn extend_reach(&mut self, reach: u8) {
+        if reach > self.reach {
+            self.reach = reach;
+            self.writer.reach(reach);
+        }
     }
 
     /// Takes back the changes of a call whose next state was this.

@@ -220,11 +220,16 @@ pub(crate) fn labelled<T: FromStr<Err: ToString> + Eq + Hash>(
     for (_, text) in fib.next_hops.iter() {
         label.push(labels.intern_for(claims, parse(text)?)?);
     }
+    relabel(&mut fib, &label);
+    Ok(fib)
+}
+
+/// Replaces each index of the routes by the label at its place.
+pub(crate) fn relabel(fib: &mut Fib, label: &[NextHop]) {
     if label.iter().zip(0..).all(|(label, index)| label.0 == index) {
-        return Ok(fib);
+        return;
     }
     let relabel = |next_hop: NextHop| label.get(next_hop.0 as usize).copied().unwrap_or_default();
     fib.v4 = fib.v4.iter().map(|(prefix, next_hop)| (prefix, relabel(next_hop))).collect();
     fib.v6 = fib.v6.iter().map(|(prefix, next_hop)| (prefix, relabel(next_hop))).collect();
-    Ok(fib)
 }

@@ -109,10 +109,21 @@ impl<D: Served> TableCore<D> {
         updates: &[D::Update],
         change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<Option<Applied>, Error>,
     ) -> Result<Option<Applied>, Error> {
+        self.change_claimed(true, updates, change)
+    }
+
+    /// Changes the table like [`change`](Self::change). `is_interned` says whether the caller interned labels
+    /// for these updates, so that each update settles a claim.
+    pub(crate) fn change_claimed(
+        &mut self,
+        is_interned: bool,
+        updates: &[D::Update],
+        change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<Option<Applied>, Error>,
+    ) -> Result<Option<Applied>, Error> {
         let watch = self.uses.watch::<D>(self.live.model(), updates);
         let changed = change(&mut *self.live);
         if let Some(watch) = watch {
-            watch.tell(self.live.model(), matches!(changed, Ok(Some(_))));
+            watch.tell(self.live.model(), is_interned && matches!(changed, Ok(Some(_))));
         }
         self.refused += u64::from(changed.is_err());
         changed

@@ -14,22 +14,38 @@
 
 pub(crate) mod both;
 
+#[cfg(feature = "text")]
+use std::fs::File;
+#[cfg(feature = "text")]
+use std::hash::Hash;
+#[cfg(feature = "text")]
+use std::io::Read;
 use std::path::{Path, PathBuf};
+#[cfg(feature = "text")]
+use std::str::FromStr;
 
 use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
+#[cfg(feature = "text")]
+use wirespeed_fib::{Fib, NextHop};
 use wirespeed_image::{Image, ImageError};
 
 use crate::bare::bare;
+#[cfg(feature = "text")]
+use crate::builder::relabel;
 #[cfg(feature = "rules")]
 use crate::classify::image_file::RuleImageFile;
 use crate::engine::{Addresses, AnyTable, EngineName, ImageOf, image_of};
 use crate::error::Error;
 use crate::labels::saved;
+#[cfg(feature = "text")]
+use crate::labels::{Labels, parse};
 use crate::match_ids::{MatchIds, TakenApart};
 #[cfg(feature = "names")]
 use crate::names::image_file::NameImageFile;
 use crate::route_list::{self, RouteList};
 use crate::routes::Routes;
+#[cfg(feature = "text")]
+use crate::uses::Claims;
 
 /// The attachment that [`NextHops::to_bytes`] writes.
 const NEXT_HOPS: &str = "next-hops";
@@ -236,6 +252,49 @@ pub(crate) fn each_label(
         saved::check_type(&image, path, of_type)?;
     }
     saved::fill_gaps(&image, path, texts)?.iter().try_for_each(|text| give(text.as_deref()))
+}
+
+/// The routes of an image file of addresses, with labels. `None` if the file is no image.
+#[cfg(feature = "text")]
+pub(crate) fn labelled_routes<T: FromStr<Err: ToString> + Eq + Hash>(
+    path: &Path,
+    labels: &Labels<T>,
+    claims: &mut Claims,
+) -> Result<Option<Fib>, Error> {
+    let in_file = |source| Error::Image { path: path.to_owned(), source };
+    let mut start = [0; 64];
+    let read = File::open(path).and_then(|mut file| file.read(&mut start));
+    if !Image::is_start(&start[..read.map_err(|error| in_file(error.into()))?]) {
+        return Ok(None);
+    }
+    let image = Image::open(path).map_err(in_file)?;
+    let files = if both::holds(&image) {
+        vec![both::part(path, &image, Family::V4)?, both::part(path, &image, Family::V6)?]
+    } else {
+        vec![ImageFile::of(path, image)?]
+    };
+    let mut fib = Fib::default();
+    for file in files {
+        let without = || Error::without(path, "routes");
+        match file.family() {
+            Family::V4 => fib.v4 = file.routes()?.ok_or_else(without)?,
+            Family::V6 => fib.v6 = file.routes()?.ok_or_else(without)?,
+        }
+    }
+    let mut label = vec![NextHop::NONE];
+    each_label(path, None, |text| {
+        label.push(match text {
+            None => NextHop::NONE,
+            Some(text) => labels.intern_for(claims, parse(text)?)?,
+        });
+        Ok(())
+    })?;
+    if label.len() == 1 && !(fib.v4.is_empty() && fib.v6.is_empty()) {
+        return Err(Error::without(path, "labels"));
+    }
+    claims.attach(labels.counts());
+    relabel(&mut fib, &label);
+    Ok(Some(fib))
 }
 
 fn owned(texts: &NextHops) -> Vec<String> {

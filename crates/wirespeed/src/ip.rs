@@ -36,10 +36,10 @@ pub use reader::{IpGuard, IpReader};
 /// fail any more.
 #[derive(Debug)]
 pub struct IpTable {
-    v4: Table<V4>,
-    v6: Table<V6>,
+    pub(crate) v4: Table<V4>,
+    pub(crate) v6: Table<V6>,
     /// Calls that failed.
-    refused: u64,
+    pub(crate) refused: u64,
 }
 
 impl IpTable {
@@ -87,12 +87,7 @@ impl IpTable {
             first = self.v4.apply(v4);
             first.is_ok()
         })?;
-        let (v4, v6) = (first?, second.unwrap_or_default());
-        Ok(Applied {
-            changes: v4.changes + v6.changes,
-            writes: v4.writes + v6.writes,
-            rebuilt: v4.rebuilt | v6.rebuilt,
-        })
+        Ok(first? + second.unwrap_or_default())
     }
 
     /// Inserts a route while readers look up, and replaces the route of an equal prefix. For many routes use

@@ -245,6 +245,8 @@ mod memory;
 pub mod names;
 mod pipeline;
 mod reader;
+mod reloader;
+mod replace;
 mod route_list;
 mod routes;
 mod settings;
@@ -263,6 +265,7 @@ pub use labels::{LabelRef, Labels, LabelsGuard};
 pub use names::{NameReader, NameTable};
 pub use pipeline::Pipeline;
 pub use reader::{Guard, Reader};
+pub use reloader::Reloader;
 pub use routes::Routes;
 pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
 

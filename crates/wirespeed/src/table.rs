@@ -50,7 +50,7 @@ pub type Ipv6Reader = Reader<V6>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Table<A: Addresses> {
-    core: TableCore<A>,
+    pub(crate) core: TableCore<A>,
 }
 
 impl<A: Addresses> Table<A> {

@@ -143,8 +143,9 @@ pub(crate) struct Watch<'u, D: Counted> {
 }
 
 impl<D: Counted> Watch<'_, D> {
-    /// Tells the labels what a call changed. A call that did not happen leaves the claims of its indexes.
-    pub(crate) fn tell(self, model: &D::Model, has_happened: bool) {
+    /// Tells the labels what a call changed. `settles` says whether the call used up claims: not if it failed,
+    /// or if nothing was interned for it.
+    pub(crate) fn tell(self, model: &D::Model, settles: bool) {
         let mut uses = self.uses.uses();
         for (place, before) in self.before {
             let after = self.uses.label(D::label_at(model, place));
@@ -154,8 +155,7 @@ impl<D: Counted> Watch<'_, D> {
             }
         }
         // The claim of this call, and that of the `intern` before it: each update settles one of these.
-        let settled =
-            || announced::<D>(self.updates).chain(announced::<D>(self.updates).filter(|_| has_happened));
+        let settled = || announced::<D>(self.updates).chain(announced::<D>(self.updates).filter(|_| settles));
         uses.labels.iter().for_each(|labels| labels.tell(&uses.joined, &uses.left, settled()));
         uses.joined.clear();
         uses.left.clear();

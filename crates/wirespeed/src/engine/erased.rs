@@ -66,6 +66,13 @@ pub trait AnyLive<D: Served>: Send + Sync {
         self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
     }
 
+    /// [`Live::replace_if`].
+    fn replace_if(
+        &mut self,
+        model: D::Model,
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, BuildError>;
+
     /// A reader of the table.
     fn reader(&self) -> Arc<dyn AnyReader<D>>;
 
@@ -92,6 +99,14 @@ impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Besi
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, D::Error> {
         Self::apply_if(self, updates, is_agreed)
+    }
+
+    fn replace_if(
+        &mut self,
+        model: D::Model,
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, BuildError> {
+        Self::replace_if(self, model, is_agreed)
     }
 
     fn reader(&self) -> Arc<dyn AnyReader<D>> {

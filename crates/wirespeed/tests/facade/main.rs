@@ -17,6 +17,7 @@ mod names;
 mod names_gpu;
 mod old_images;
 mod prefixes;
+mod replace;
 mod scattered;
 mod sharing;
 mod sources;

@@ -1,0 +1,165 @@
+//! All routes of a table replaced in one step: [`Table::replace`], [`Table::load`] and those of [`IpTable`].
+//!
+//! ```text
+//! new routes ──► difference to the current routes ─┬─ few:  updates
+//!                                                  └─ many: a table built beside the current one
+//! ```
+
+#[cfg(feature = "text")]
+use std::hash::Hash;
+#[cfg(feature = "text")]
+use std::path::Path;
+#[cfg(feature = "text")]
+use std::str::FromStr;
+
+#[cfg(feature = "text")]
+use wirespeed_fib::Fib;
+use wirespeed_fib::{Applied, Rib, Update, V4, V6};
+
+#[cfg(feature = "text")]
+use crate::builder::{labelled, read_file};
+use crate::engine::Addresses;
+use crate::error::Error;
+#[cfg(feature = "text")]
+use crate::image_file::labelled_routes;
+use crate::ip::IpTable;
+#[cfg(feature = "text")]
+use crate::labels::Labels;
+use crate::routes::Routes;
+use crate::table::{Table, announced, with_next_hops};
+#[cfg(feature = "text")]
+use crate::uses::Claims;
+
+/// One in so many routes may differ for updates to cost less than a build.
+const FEW: usize = 4;
+
+impl<A: Addresses> Table<A> {
+    /// Replaces all routes. Readers see the old routes or the new ones, and nothing between. If few routes
+    /// differ, only these are updated; otherwise a table is built beside the current one, which takes as much
+    /// memory again until the call returns. The engine and the settings stay. `changes` of the result counts
+    /// the routes that differ.
+    ///
+    /// Fails like [`apply`](Self::apply): the call then did not happen.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let routes = |n| [("10.0.0.0/8".parse::<Ipv4Net>().unwrap(), NextHop(n))];
+    /// let mut table = Ipv4Table::builder().routes(routes(1)).build()?;
+    /// let reader = table.reader();
+    /// table.replace(routes(2).map(|(net, next_hop)| (net.into(), next_hop)).into_iter().collect())?;
+    /// assert_eq!(reader.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn replace(&mut self, routes: Rib<A>) -> Result<Applied, Error> {
+        // `is_agreed` never says no, so there is always a result.
+        self.replace_if(true, routes, &mut || true).map(Option::unwrap_or_default)
+    }
+
+    /// [Replaces](Self::replace) all routes by those of this family in a file: routes in any format of
+    /// [`Builder::file`](crate::Builder::file), or an image with its routes. Next hops get labels.
+    ///
+    /// Fails if the file can't be read, or has no routes of this family. The table then stays as it was.
+    #[cfg(feature = "text")]
+    pub fn load<T: FromStr<Err: ToString> + Eq + Hash>(
+        &mut self,
+        path: impl AsRef<Path>,
+        labels: &Labels<T>,
+    ) -> Result<Applied, Error> {
+        let (path, mut claims) = (path.as_ref(), Claims::default());
+        let fib = read(path, labels, &mut claims)?;
+        if A::rib(&fib).is_empty() {
+            return Err(Error::NoRoutesOfFamily { path: path.to_owned(), wanted: A::FAMILY });
+        }
+        self.attach_labels(labels);
+        let replaced = self.replace_if(false, A::into_rib(fib).0, &mut || true);
+        replaced.map(Option::unwrap_or_default)
+    }
+
+    /// Replaces all routes, and asks `is_agreed` when nothing can fail any more. `is_interned` says whether
+    /// the caller interned the routes' labels.
+    pub(crate) fn replace_if(
+        &mut self,
+        is_interned: bool,
+        routes: Rib<A>,
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, Error> {
+        let updates = difference(self.routes(), &routes);
+        let is_few = updates.len() <= routes.len() / FEW;
+        let (of_build, ids) = (self.core.of_build(), self.core.ids().cloned());
+        self.core.change_claimed(is_interned, &updates, |live| {
+            with_next_hops(updates.iter().filter_map(announced))?;
+            let replaced = match (is_few, ids) {
+                (true, None) => live.apply_if(&updates, is_agreed),
+                (true, Some(ids)) => live.apply_if(&ids.updates(&updates, live.model())?, is_agreed),
+                (false, None) => live.replace_if(routes, is_agreed),
+                (false, Some(ids)) => live.replace_if(ids.rib(&routes)?, is_agreed),
+            };
+            let counted = |applied| Applied { changes: updates.len(), ..applied };
+            replaced.map(|replaced| replaced.map(counted)).map_err(of_build)
+        })
+    }
+}
+
+impl IpTable {
+    /// Replaces all routes of both families, or of neither: [`Table::replace`].
+    pub fn replace(&mut self, v4: Rib<V4>, v6: Rib<V6>) -> Result<Applied, Error> {
+        self.replace_both(true, v4, v6)
+    }
+
+    /// [Replaces](Self::replace) all routes by those of a file, of one family or both: [`Table::load`]. A
+    /// family that the file lacks has no routes afterwards.
+    #[cfg(feature = "text")]
+    pub fn load<T: FromStr<Err: ToString> + Eq + Hash>(
+        &mut self,
+        path: impl AsRef<Path>,
+        labels: &Labels<T>,
+    ) -> Result<Applied, Error> {
+        let mut claims = Claims::default();
+        let fib = read(path.as_ref(), labels, &mut claims)?;
+        self.attach_labels(labels);
+        self.replace_both(false, fib.v4, fib.v6)
+    }
+
+    fn replace_both(&mut self, is_interned: bool, v4: Rib<V4>, v6: Rib<V6>) -> Result<Applied, Error> {
+        let (mut v4, mut first) = (Some(v4), Ok(None));
+        let second = self.v6.replace_if(is_interned, v6, &mut || {
+            first = self.v4.replace_if(is_interned, v4.take().unwrap_or_default(), &mut || true);
+            first.is_ok()
+        });
+        let replaced = match (first, second) {
+            (Err(error), _) | (_, Err(error)) => Err(error),
+            (Ok(first), Ok(second)) => Ok(first.unwrap_or_default() + second.unwrap_or_default()),
+        };
+        self.refused += u64::from(replaced.is_err());
+        replaced
+    }
+}
+
+/// Reads a file of routes, or an image with its routes.
+#[cfg(feature = "text")]
+fn read<T: FromStr<Err: ToString> + Eq + Hash>(
+    path: &Path,
+    labels: &Labels<T>,
+    claims: &mut Claims,
+) -> Result<Fib, Error> {
+    match labelled_routes(path, labels, claims)? {
+        Some(fib) => Ok(fib),
+        None => labelled(read_file(path)?, labels, claims),
+    }
+}
+
+/// The updates that make the new routes of the old ones. Both are in order.
+fn difference<A: Addresses>(old: Routes<'_, A>, new: &Rib<A>) -> Vec<Update<A>> {
+    let (mut old, mut updates) = (old.iter().peekable(), Vec::new());
+    for route @ (prefix, next_hop) in new {
+        while let Some((gone, _)) = old.next_if(|&(gone, _)| gone < prefix) {
+            updates.push(Update::withdraw(gone));
+        }
+        if old.next_if(|&(before, _)| before == prefix) != Some(route) {
+            updates.push(Update::announce(prefix, next_hop));
+        }
+    }
+    updates.extend(old.map(|(gone, _)| Update::withdraw(gone)));
+    updates
+}
