@@ -97,7 +97,7 @@ impl IpTable {
     }
 
     /// Removes a route while readers look up. For many routes use [`apply`](Self::apply).
-    pub fn withdraw(&mut self, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
+    pub fn remove(&mut self, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
         self.apply(&[AnyUpdate::withdraw(prefix)])
     }
 

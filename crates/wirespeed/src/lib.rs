@@ -5,7 +5,7 @@
 //! type. One owner changes a table. Any number of readers look up at the same time, and never wait.
 //!
 //! ```text
-//! routes, files, images ──► builder ──► Ipv4Table / Ipv6Table / IpTable      one writer: apply, insert, withdraw, save
+//! routes, files, images ──► builder ──► Ipv4Table / Ipv6Table / IpTable      one writer: apply, insert, remove, replace, save
 //!                                           └─ reader() ──► Reader           shared by threads: lookup, lookup_batch, enter
 //! values ──► Labels::intern ──► index ─ ─ ─ in the table ─ ─ ─► index ──► Labels::get ──► &value
 //! ```
@@ -301,6 +301,12 @@ pub mod prelude {
         AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,
         Update, V4, V6,
     };
+}
+
+/// Guides for whole services. Each program is a test.
+pub mod guide {
+    #[doc = include_str!("guide/sharing.md")]
+    pub mod sharing {}
 }
 
 /// Runs the README's example as a test.

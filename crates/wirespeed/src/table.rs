@@ -134,7 +134,7 @@ impl<A: Addresses> Table<A> {
     }
 
     /// Removes a route while readers look up. For many routes use [`apply`](Self::apply).
-    pub fn withdraw(&mut self, prefix: impl Into<Prefix<A>>) -> Result<Applied, Error> {
+    pub fn remove(&mut self, prefix: impl Into<Prefix<A>>) -> Result<Applied, Error> {
         self.apply(&[Update::withdraw(prefix)])
     }
 

@@ -255,7 +255,7 @@ proptest! {
                     }
                 }
                 Step::Withdraw(at) => {
-                    table.withdraw(prefix(at)).unwrap();
+                    table.remove(prefix(at)).unwrap();
                     right.routes[usize::from(at)] = None;
                 }
                 Step::Apply(all, each) => {

@@ -91,7 +91,7 @@ fn a_mapped_address_is_ipv6_until_it_is_made_canonical() {
     let mut found = [NextHop::NONE; 2];
     reader.lookup_batch(&[mapped, mapped.to_canonical()], &mut found);
     assert_eq!(found, [NextHop(6), NextHop(4)]);
-    table.withdraw(net("::ffff:0:0/96")).unwrap();
+    table.remove(net("::ffff:0:0/96")).unwrap();
     assert_eq!(reader.lookup(mapped), NextHop::NONE);
 }
 
@@ -126,7 +126,7 @@ proptest! {
                     table.insert(net, labels.intern(label).unwrap()).unwrap();
                 }
                 None => {
-                    table.withdraw(net).unwrap();
+                    table.remove(net).unwrap();
                 }
             }
             prop_assert_eq!(table.len(), model.len());

@@ -184,7 +184,7 @@ fn calls_that_fail_leave_the_counts_as_they_were() {
 
     // The claims of 7 and 8 are still there.
     for n in [7, 8, 9] {
-        table.withdraw(route(n)).unwrap();
+        table.remove(route(n)).unwrap();
     }
     assert_eq!([7, 8, 9].map(|n| labels.find(&n).is_some()), [true, true, false]);
     [7, 8].iter().for_each(|n| labels.release(labels.find(n).unwrap()));
@@ -236,7 +236,7 @@ fn a_label_moves_between_prefixes_families_and_tables() {
     v6.insert("::/0".parse::<Ipv6Net>().unwrap(), labels.intern("a").unwrap()).unwrap();
     drop(v4);
     assert_eq!(all(&labels), [(1, "a")]);
-    v6.withdraw("::/0".parse::<Ipv6Net>().unwrap()).unwrap();
+    v6.remove("::/0".parse::<Ipv6Net>().unwrap()).unwrap();
     assert!(labels.is_empty());
 }
 
@@ -244,7 +244,7 @@ fn a_label_moves_between_prefixes_families_and_tables() {
 fn an_index_that_ended_gets_no_value_while_a_route_leads_to_it() {
     let labels = Labels::new();
     let mut table = IpTable::builder().labelled_routes(&labels, [(net("10.0.0.0/8"), 0)]).build().unwrap();
-    table.withdraw(net("10.0.0.0/8")).unwrap();
+    table.remove(net("10.0.0.0/8")).unwrap();
     assert!(labels.is_empty());
     // Against the rule: the index was not interned again.
     table.insert(net("11.0.0.0/8"), NextHop(1)).unwrap();
@@ -254,7 +254,7 @@ fn an_index_that_ended_gets_no_value_while_a_route_leads_to_it() {
         labels.get(NextHop(1)).is_none()
     });
     assert!(!kept.contains(&NextHop(1)) && labels.intern(100) != Ok(NextHop(1)));
-    table.withdraw(net("11.0.0.0/8")).unwrap();
+    table.remove(net("11.0.0.0/8")).unwrap();
     assert_eq!(labels.intern(101), Ok(NextHop(1)));
 }
 
@@ -331,7 +331,7 @@ fn with_a_hole(save: impl FnOnce(&Path, &Labels<String>, &IpTable)) -> tempfile:
     let routes = (1..=5).map(|n| (net(&format!("{n}.0.0.0/8")), format!("label {n}")));
     let mut table = IpTable::builder().labelled_routes(&labels, routes).build().unwrap();
     for n in [1, 5] {
-        table.withdraw(net(&format!("{n}.0.0.0/8"))).unwrap();
+        table.remove(net(&format!("{n}.0.0.0/8"))).unwrap();
     }
     labels.replace(NextHop(4), "label 2".to_owned()).unwrap();
     let dir = tempfile::tempdir().unwrap();
@@ -380,8 +380,8 @@ fn a_table_that_was_opened_attaches_its_labels() {
     let known = labels.enter();
     let found = table.reader().lookup(Ipv4Addr::new(4, 0, 0, 1));
     assert_eq!(known.get(found).map(String::as_str), Some("label 2"));
-    table.withdraw("4.0.0.0/8".parse::<Ipv4Net>().unwrap()).unwrap();
-    table.withdraw("3.0.0.0/8".parse::<Ipv4Net>().unwrap()).unwrap();
+    table.remove("4.0.0.0/8".parse::<Ipv4Net>().unwrap()).unwrap();
+    table.remove("3.0.0.0/8".parse::<Ipv4Net>().unwrap()).unwrap();
     assert_eq!(all(&labels), [(2, "label 2".to_owned())]);
 }
 

@@ -38,7 +38,7 @@ fn every_engine_is_right<A: Native>() {
         // One at a time, down to an empty table and back.
         let routes: Vec<_> = rib.iter().collect();
         for &(prefix, _) in &routes {
-            table.withdraw(prefix).unwrap();
+            table.remove(prefix).unwrap();
         }
         assert!(table.is_empty());
         check(&reader, &Rib::new(), engine.as_str());
@@ -141,7 +141,7 @@ fn a_cap_is_for_both_copies_and_holds_for_rebuilds() {
                 }
                 Err(other) => panic!("{engine}: {other}"),
             }
-            table.withdraw(Prefix::host(A::MIN)).unwrap();
+            table.remove(Prefix::host(A::MIN)).unwrap();
             check(&reader, &table.routes().to_rib(), "as it was");
         }
     }
