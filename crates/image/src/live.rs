@@ -17,8 +17,8 @@
 //!
 //! **A call that fails did not happen.** All live tables promise this: tables of routes, names and rules, in
 //! their crates and in the façade, for each call that changes a table (`apply`, `insert`, `set`, `remove`,
-//! `replace`, `load`), for every reason (an invalid value, a table that is too large for its engine, a memory cap).
-//! After an `Err`
+//! `replace`, `load`), for every reason (an invalid value, a table that is too large for its engine, a memory
+//! cap). After an `Err`
 //!
 //! - the model (routes, names or rules, their number, the last rule number) is as it was before the call: all
 //!   updates of the call were taken back, also those before the one that failed;
@@ -109,8 +109,8 @@ pub trait Follower<T: Table>: Debug + Send + Sync {
     fn replace(&mut self, table: &T);
 }
 
-/// The reader of a live table. Threads share one, or clone it; a clone costs a reference count. It may outlive
-/// the writer.
+/// The reader of a live table. Threads share one, or clone it; a clone costs a reference count. It may
+/// outlive the writer.
 pub struct Reader<T: Table, B: Beside = ()>(Arc<Shared<T, B>>);
 
 /// What all clones of a reader share.

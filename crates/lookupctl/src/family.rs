@@ -20,6 +20,16 @@ pub(crate) fn number_of(family: Family) -> u8 {
     }
 }
 
+/// The family that is given, or the only one that has routes; IPv4 for an empty table. `None` for both.
+pub(crate) fn wanted(wanted: Option<Family>, fib: &Fib) -> Option<Family> {
+    match (wanted, fib.v4.is_empty(), fib.v6.is_empty()) {
+        (Some(family), ..) => Some(family),
+        (None, true, false) => Some(Family::V6),
+        (None, false, false) => None,
+        _ => Some(Family::V4),
+    }
+}
+
 /// The family to work on: the given one, otherwise the one that has routes, otherwise IPv4. Prints a
 /// message if the table has both families and none is given.
 pub(crate) fn choose(wanted: Option<Family>, fib: &Fib) -> Family {

@@ -201,7 +201,7 @@ impl<X: Display + Serialize> ImageReport<X> {
     pub(crate) fn new<D: Served>(
         path: &Path,
         compiled: &Compiled<D>,
-        image: &Image,
+        (image, file_bytes): (&Image, u64),
         entries: Entries,
         of: X,
     ) -> Self {
@@ -210,7 +210,7 @@ impl<X: Display + Serialize> ImageReport<X> {
             image: path.display().to_string(),
             engine: compiled.engine.as_str(),
             of,
-            file_bytes: image.bytes(),
+            file_bytes,
             bytes,
             each: Each::of(bytes, entries),
             build_seconds: compiled.build_time.as_secs_f64(),

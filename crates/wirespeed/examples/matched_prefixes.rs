@@ -83,7 +83,8 @@ fn family<A: Addresses>(name: &str, rib: Rib<A>) -> Result<(), Box<dyn std::erro
     Ok(())
 }
 
-/// The rate of a pass over all keys, in M lookups/s, after a shorter pass that brings the table into the caches.
+/// The rate of a pass over all keys, in M lookups/s, after a shorter pass that brings the table into the
+/// caches.
 fn rate<A>(keys: &[A], mut lookup: impl FnMut(&[A])) -> f64 {
     keys[..keys.len() / 4].chunks(BATCH).for_each(&mut lookup);
     let began = Instant::now();

@@ -14,38 +14,23 @@
 
 pub(crate) mod both;
 
-#[cfg(feature = "text")]
-use std::fs::File;
-#[cfg(feature = "text")]
-use std::hash::Hash;
-#[cfg(feature = "text")]
-use std::io::Read;
 use std::path::{Path, PathBuf};
-#[cfg(feature = "text")]
-use std::str::FromStr;
 
 use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
-#[cfg(feature = "text")]
-use wirespeed_fib::{Fib, NextHop};
 use wirespeed_image::{Image, ImageError};
 
 use crate::bare::bare;
-#[cfg(feature = "text")]
-use crate::builder::relabel;
 #[cfg(feature = "rules")]
 use crate::classify::image_file::RuleImageFile;
 use crate::engine::{Addresses, AnyTable, EngineName, ImageOf, image_of};
 use crate::error::Error;
 use crate::labels::saved;
-#[cfg(feature = "text")]
-use crate::labels::{Labels, parse};
-use crate::match_ids::{MatchIds, TakenApart};
+use crate::match_ids::MatchIds;
 #[cfg(feature = "names")]
 use crate::names::image_file::NameImageFile;
 use crate::route_list::{self, RouteList};
 use crate::routes::Routes;
-#[cfg(feature = "text")]
-use crate::uses::Claims;
+use crate::taken_apart::TakenApart;
 
 /// The attachment that [`NextHops::to_bytes`] writes.
 const NEXT_HOPS: &str = "next-hops";
@@ -79,6 +64,21 @@ pub(crate) fn save_with<A: Address>(
     let image = image.with_attachment(NEXT_HOPS, &next_hops.to_bytes()).map_err(named)?;
     image.save(path).map_err(named)?;
     Ok(image)
+}
+
+/// Writes the compiled tables of both families as one file, each with its routes, and the texts of their next
+/// hops. Replaces an existing file. Returns the images of the two tables, and the length of the file.
+pub fn save_both(
+    (v4, v4_routes): (&Image, &Rib<V4>),
+    (v6, v6_routes): (&Image, &Rib<V6>),
+    next_hops: &NextHops,
+    path: &Path,
+) -> Result<([Image; 2], u64), Error> {
+    let named = |source| Error::Image { path: path.to_owned(), source };
+    let v4 = with_routes(v4, Routes::of(v4_routes, None), None).map_err(named)?;
+    let v6 = with_routes(v6, Routes::of(v6_routes, None), None).map_err(named)?;
+    let length = both::save(&both::container(&v4, &v6).map_err(named)?, next_hops, path)?;
+    Ok(([v4, v6], length))
 }
 
 /// A compiled table with its routes, and with the pairs that its results stand for, if they are no next hops.
@@ -122,6 +122,26 @@ impl ImageFile {
             file if file.family == family => Ok(file),
             file => Err(Error::ImageFamily { path: path.to_owned(), found: file.family, wanted: family }),
         }
+    }
+
+    /// Opens all tables of an image file: one, or an IPv4 and an IPv6 table.
+    pub fn open_all(path: &Path) -> Result<Vec<Self>, Error> {
+        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        Self::all_of(path, image)
+    }
+
+    pub(crate) fn all_of(path: &Path, image: Image) -> Result<Vec<Self>, Error> {
+        match both::holds(&image) {
+            true => {
+                [Family::V4, Family::V6].map(|family| both::part(path, &image, family)).into_iter().collect()
+            }
+            false => Ok(vec![Self::of(path, image)?]),
+        }
+    }
+
+    /// The image with its attachments.
+    pub fn image(&self) -> &Image {
+        &self.image
     }
 
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
@@ -228,8 +248,8 @@ fn next_hops_of(image: &Image, path: &Path) -> Result<NextHops, Error> {
     }
 }
 
-/// Calls `give` with the text of each index of an image file of any domain, in order from 1, or with `None` for
-/// an index without a label. Fails if the texts are not of this type.
+/// Calls `give` with the text of each index of an image file of any domain, in order from 1, or with `None`
+/// for an index without a label. Fails if the texts are not of this type.
 pub(crate) fn each_label(
     path: &Path,
     of_type: Option<&str>,
@@ -252,49 +272,6 @@ pub(crate) fn each_label(
         saved::check_type(&image, path, of_type)?;
     }
     saved::fill_gaps(&image, path, texts)?.iter().try_for_each(|text| give(text.as_deref()))
-}
-
-/// The routes of an image file of addresses, with labels. `None` if the file is no image.
-#[cfg(feature = "text")]
-pub(crate) fn labelled_routes<T: FromStr<Err: ToString> + Eq + Hash>(
-    path: &Path,
-    labels: &Labels<T>,
-    claims: &mut Claims,
-) -> Result<Option<Fib>, Error> {
-    let in_file = |source| Error::Image { path: path.to_owned(), source };
-    let mut start = [0; 64];
-    let read = File::open(path).and_then(|mut file| file.read(&mut start));
-    if !Image::is_start(&start[..read.map_err(|error| in_file(error.into()))?]) {
-        return Ok(None);
-    }
-    let image = Image::open(path).map_err(in_file)?;
-    let files = if both::holds(&image) {
-        vec![both::part(path, &image, Family::V4)?, both::part(path, &image, Family::V6)?]
-    } else {
-        vec![ImageFile::of(path, image)?]
-    };
-    let mut fib = Fib::default();
-    for file in files {
-        let without = || Error::without(path, "routes");
-        match file.family() {
-            Family::V4 => fib.v4 = file.routes()?.ok_or_else(without)?,
-            Family::V6 => fib.v6 = file.routes()?.ok_or_else(without)?,
-        }
-    }
-    let mut label = vec![NextHop::NONE];
-    each_label(path, None, |text| {
-        label.push(match text {
-            None => NextHop::NONE,
-            Some(text) => labels.intern_for(claims, parse(text)?)?,
-        });
-        Ok(())
-    })?;
-    if label.len() == 1 && !(fib.v4.is_empty() && fib.v6.is_empty()) {
-        return Err(Error::without(path, "labels"));
-    }
-    claims.attach(labels.counts());
-    relabel(&mut fib, &label);
-    Ok(Some(fib))
 }
 
 fn owned(texts: &NextHops) -> Vec<String> {

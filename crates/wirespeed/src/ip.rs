@@ -29,8 +29,8 @@ pub use reader::{IpGuard, IpReader};
 /// A table of both families.
 ///
 /// An address belongs to the family that it is written in. An IPv4-mapped address (`::ffff:192.0.2.1`, as a
-/// dual-stack socket gives it) is an IPv6 address and matches IPv6 prefixes, unless the reader takes it for an
-/// IPv4 address: [`IpReader::mapped_as_v4`].
+/// dual-stack socket gives it) is an IPv6 address and matches IPv6 prefixes, unless the reader takes it for
+/// an IPv4 address: [`IpReader::mapped_as_v4`].
 ///
 /// A call changes both families or neither. Readers see the IPv4 changes first, when the IPv6 changes can't
 /// fail any more.

@@ -239,6 +239,8 @@ pub mod image_file;
 mod ip;
 mod key;
 mod labels;
+#[cfg(feature = "text")]
+mod load;
 mod match_ids;
 mod memory;
 #[cfg(feature = "names")]
@@ -251,6 +253,7 @@ mod route_list;
 mod routes;
 mod settings;
 mod table;
+mod taken_apart;
 mod uses;
 
 pub use builder::Builder;

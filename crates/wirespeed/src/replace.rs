@@ -12,19 +12,15 @@ use std::path::Path;
 #[cfg(feature = "text")]
 use std::str::FromStr;
 
-#[cfg(feature = "text")]
-use wirespeed_fib::Fib;
 use wirespeed_fib::{Applied, Rib, Update, V4, V6};
 
-#[cfg(feature = "text")]
-use crate::builder::{labelled, read_file};
 use crate::engine::Addresses;
 use crate::error::Error;
-#[cfg(feature = "text")]
-use crate::image_file::labelled_routes;
 use crate::ip::IpTable;
 #[cfg(feature = "text")]
 use crate::labels::Labels;
+#[cfg(feature = "text")]
+use crate::load::read;
 use crate::routes::Routes;
 use crate::table::{Table, announced, with_next_hops};
 #[cfg(feature = "text")]
@@ -133,19 +129,6 @@ impl IpTable {
         };
         self.refused += u64::from(replaced.is_err());
         replaced
-    }
-}
-
-/// Reads a file of routes, or an image with its routes.
-#[cfg(feature = "text")]
-fn read<T: FromStr<Err: ToString> + Eq + Hash>(
-    path: &Path,
-    labels: &Labels<T>,
-    claims: &mut Claims,
-) -> Result<Fib, Error> {
-    match labelled_routes(path, labels, claims)? {
-        Some(fib) => Ok(fib),
-        None => labelled(read_file(path)?, labels, claims),
     }
 }
 

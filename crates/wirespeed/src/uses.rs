@@ -143,8 +143,8 @@ pub(crate) struct Watch<'u, D: Counted> {
 }
 
 impl<D: Counted> Watch<'_, D> {
-    /// Tells the labels what a call changed. `settles` says whether the call used up claims: not if it failed,
-    /// or if nothing was interned for it.
+    /// Tells the labels what a call changed. `settles` says whether the call used up claims: not if it
+    /// failed, or if nothing was interned for it.
     pub(crate) fn tell(self, model: &D::Model, settles: bool) {
         let mut uses = self.uses.uses();
         for (place, before) in self.before {

@@ -15,6 +15,35 @@ fn tells_what_was_written() {
     assert_eq!(std::fs::read_dir(folder.path("")).unwrap().count(), 5, "nothing is left beside it");
 }
 
+/// One file holds both families, and every verb finds what it needs in it.
+#[test]
+fn a_table_of_both_families_is_one_file() {
+    let folder = Folder::new();
+    let reports = folder.run("build --fib both -o both.img --json").ok().json();
+    let families: Vec<_> = reports.iter().map(|report| report["family"].as_u64().unwrap()).collect();
+    assert_eq!(families, [4, 6]);
+    let length = std::fs::metadata(folder.path("both.img")).unwrap().len();
+    assert!(reports.iter().all(|report| report["file_bytes"] == length), "{reports:?}");
+
+    let of_file = folder.run("lookup --fib both 192.0.2.1 10.9.9.9 2001:db8::1 ::1 --json");
+    let of_image = folder.run("lookup --image both.img 192.0.2.1 10.9.9.9 2001:db8::1 ::1 --json");
+    assert_eq!((of_image.status, &of_image.stdout), (of_file.status, &of_file.stdout));
+    assert_eq!(of_image.stdout.lines().count(), 4, "{of_image:?}");
+
+    let infos = folder.run("info both.img --json").ok().json();
+    assert_eq!(infos.iter().map(|info| info["family"].as_u64().unwrap()).collect::<Vec<_>>(), [4, 6]);
+    for family in [4, 6] {
+        let options = format!("--trace prefix --family {family} --count 1000 --seconds 0.01 --json");
+        let of_image = &folder.run(&format!("replay --image both.img {options}")).ok().json()[0];
+        let of_file = &folder.run(&format!("replay --fib both {options}")).ok().json()[0];
+        assert_eq!(of_image["checksum"], of_file["checksum"], "family {family}");
+    }
+    let ran = folder.run("replay --image both.img --count 1000 --seconds 0.01 --json").ok();
+    assert!(ran.stderr.contains("--family"), "{ran:?}");
+    folder.run("build --fib v4 -o four.img").ok();
+    folder.run("replay --image four.img --family 6").refused(&["four.img", "no IPv6 table"]);
+}
+
 #[test]
 fn what_cannot_be_written_is_said() {
     let folder = Folder::new();

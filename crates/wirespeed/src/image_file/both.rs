@@ -30,13 +30,15 @@ pub(crate) fn container(v4: &Image, v6: &Image) -> Result<Image, ImageError> {
     empty.with_attachment(name(Family::V4), &bytes(v4)?)?.with_attachment(name(Family::V6), &bytes(v6)?)
 }
 
-/// Saves a container with the texts of labels.
-pub(crate) fn save(container: &Image, texts: &NextHops, path: &Path) -> Result<(), Error> {
-    let saved = container.with_attachment(NEXT_HOPS, &texts.to_bytes()).and_then(|image| image.save(path));
+/// Saves a container with the texts of labels. Returns the length of the file.
+pub(crate) fn save(container: &Image, texts: &NextHops, path: &Path) -> Result<u64, Error> {
+    let saved = container
+        .with_attachment(NEXT_HOPS, &texts.to_bytes())
+        .and_then(|image| image.save(path).map(|()| image.bytes()));
     saved.map_err(|source| Error::Image { path: path.to_owned(), source })
 }
 
-/// The image of a family in a container.
+/// The image of a family in a container, with the texts of the container.
 pub(crate) fn part(path: &Path, container: &Image, family: Family) -> Result<ImageFile, Error> {
     let in_file = |source| Error::Image { path: path.to_owned(), source };
     let malformed = || in_file(ImageError::Malformed(format!("the attachment {}", name(family))));
@@ -45,7 +47,10 @@ pub(crate) fn part(path: &Path, container: &Image, family: Family) -> Result<Ima
         return Err(in_file(ImageError::Malformed(format!("layout {found} of both families"))));
     }
     let bytes = container.attachment(name(family)).ok_or_else(malformed)?;
-    let image = Image::from_bytes(bytes).map_err(in_file)?;
+    let mut image = Image::from_bytes(bytes).map_err(in_file)?;
+    if let Some(texts) = container.attachment(NEXT_HOPS) {
+        image = image.with_attachment(NEXT_HOPS, texts).map_err(in_file)?;
+    }
     let file = if holds(&image) { Err(malformed()) } else { ImageFile::of(path, image) }?;
     if file.family() == family { Ok(file) } else { Err(malformed()) }
 }

@@ -64,7 +64,7 @@ impl IpTable {
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let made = self.v4.to_image().and_then(|v4| both::container(&v4, &self.v6.to_image()?));
         let made = made.map_err(|source| Error::Image { path: path.to_owned(), source })?;
-        labels.save_beside(&made, path, |image| both::save(image, &labels.texts, path))
+        labels.save_beside(&made, path, |image| both::save(image, &labels.texts, path).map(drop))
     }
 }
 
@@ -88,16 +88,13 @@ struct Families {
 
 fn families(path: &Path) -> Result<Families, Error> {
     let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
-    let (v4, v6) = if both::holds(&image) {
-        let part = |family| both::part(path, &image, family).map(Some);
-        (part(Family::V4)?, part(Family::V6)?)
-    } else {
-        let file = ImageFile::of(path, image)?;
+    let (mut v4, mut v6) = (None, None);
+    for file in ImageFile::all_of(path, image)? {
         match file.family() {
-            Family::V4 => (Some(file), None),
-            Family::V6 => (None, Some(file)),
+            Family::V4 => v4 = Some(file),
+            Family::V6 => v6 = Some(file),
         }
-    };
+    }
     let prefix_lookups = [&v4, &v6].into_iter().flatten().any(ImageFile::has_prefix_lookups);
     Ok(Families { v4, v6, prefix_lookups })
 }

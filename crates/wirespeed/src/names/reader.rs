@@ -14,8 +14,8 @@ use crate::error::Error;
 use crate::pipeline::Pipeline;
 
 /// Looks up in a table of names. Any number of threads share one reader, or clone it, which costs a reference
-/// count. Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps the
-/// last state.
+/// count. Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps
+/// the last state.
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
 #[derive(Clone)]

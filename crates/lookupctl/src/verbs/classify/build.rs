@@ -113,7 +113,8 @@ impl TupleVisitor for Job<'_> {
             assuming: doubt::assuming(&beside.doubts),
         };
         let (entries, remarks) = (Entries { count: rules.len() as u64, one: "rule" }, of.remarks());
-        ImageReport::new(&options.output, &compiled, &image, entries, of).show(options.json, &remarks)
+        ImageReport::new(&options.output, &compiled, (&image, image.bytes()), entries, of)
+            .show(options.json, &remarks)
     }
 }
 

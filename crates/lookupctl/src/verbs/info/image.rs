@@ -45,43 +45,44 @@ pub(in crate::verbs) struct ImageReport {
 }
 
 impl ImageReport {
-    /// Describes an image file. A table of addresses or names is checked like for a lookup.
-    pub(in crate::verbs) fn of(from: &OsStr) -> Result<Self> {
+    /// Describes the tables of an image file. A table of addresses or names is checked like for a lookup.
+    pub(in crate::verbs) fn of(from: &OsStr) -> Result<Vec<Self>> {
         let path = Path::new(from);
-        match ImageFile::open(path) {
-            Ok(file) => Self::of_addresses(path, file),
-            Err(Error::ImageOf { found: "names", .. }) => Self::of_names(path, NameImageFile::open(path)?),
-            Err(Error::ImageOf { found: "rules", .. }) => Self::of_rules(path, &RuleImageFile::open(path)?),
-            Err(error) => Err(error.into()),
-        }
+        Ok(vec![match ImageFile::open_all(path) {
+            Ok(files) => return files.into_iter().map(|file| Self::of_addresses(path, file)).collect(),
+            Err(Error::ImageOf { found: "names", .. }) => Self::of_names(path, NameImageFile::open(path)?)?,
+            Err(Error::ImageOf { found: "rules", .. }) => Self::of_rules(path, &RuleImageFile::open(path)?)?,
+            Err(error) => return Err(error.into()),
+        }])
     }
 
     fn of_addresses(path: &Path, file: ImageFile) -> Result<Self> {
         let (family, engine, results) = (file.family(), file.engine(), file.next_hops()?.len());
+        let report = Self::new(path, file.image(), "addresses", engine.as_str(), results);
         let bytes = match family {
             Family::V4 => bytes_of_table(file.into_table::<V4>()?.image()),
             Family::V6 => bytes_of_table(file.into_table::<V6>()?.image()),
         };
-        let report = Self::new(path, "addresses", engine.as_str(), results)?;
         Ok(Self { family: Some(number_of(family)), bytes: Some(bytes), ..report })
     }
 
     fn of_names(path: &Path, file: NameImageFile) -> Result<Self> {
         let (engine, aggregated, results) = (file.engine(), file.is_aggregated(), file.labels()?.len());
         let bytes = file.into_table()?.image().bytes();
-        let report = Self::new(path, "names", engine.as_str(), results)?;
+        let image = opened(path)?;
+        let report = Self::new(path, &image, "names", engine.as_str(), results);
         Ok(Self { aggregated: Some(aggregated), bytes: Some(bytes), ..report })
     }
 
     fn of_rules(path: &Path, file: &RuleImageFile) -> Result<Self> {
-        let report = Self::new(path, "rules", file.engine().as_str(), file.labels()?.len())?;
+        let image = opened(path)?;
+        let report = Self::new(path, &image, "rules", file.engine().as_str(), file.labels()?.len());
         Ok(Self { tuple: Some(file.tuple().as_str()), ..report })
     }
 
     /// Fills the fields that all images have.
-    fn new(path: &Path, holds: &'static str, engine: &'static str, results: usize) -> Result<Self> {
-        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
-        Ok(Self {
+    fn new(path: &Path, image: &Image, holds: &'static str, engine: &'static str, results: usize) -> Self {
+        Self {
             image: path.display().to_string(),
             holds,
             kind: image.kind().to_owned(),
@@ -93,8 +94,8 @@ impl ImageReport {
             aggregated: None,
             file_bytes: image.bytes(),
             bytes: None,
-            sections: sections(&image),
-        })
+            sections: sections(image),
+        }
     }
 
     /// Prints JSON, or text with the sections.
@@ -105,6 +106,10 @@ impl ImageReport {
         output.line(self)?;
         self.sections.iter().try_for_each(|section| output.line(format_args!("  {section}")))
     }
+}
+
+fn opened(path: &Path) -> Result<Image> {
+    Ok(Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?)
 }
 
 impl fmt::Display for ImageReport {

@@ -90,7 +90,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let (mut fibs, mut reports) = (Vec::new(), Vec::new());
     for from in &options.fibs {
         if is_image(from) {
-            ImageReport::of(from)?.show(options.json, &mut output)?;
+            for report in ImageReport::of(from)? {
+                report.show(options.json, &mut output)?;
+            }
             continue;
         }
         let Loaded { fib, report, .. } = options.tell(from, &build, &mut output)?;

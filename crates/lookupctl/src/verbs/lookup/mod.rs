@@ -102,11 +102,11 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let loaded = several::load(&options.read, &options.fib)?;
     options.read.check(&loaded.iter().map(|loaded| &loaded.report).collect::<Vec<_>>(), None)?;
     let fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
-    let image = options.image.as_deref().map(ImageFile::open).transpose()?;
+    let images = options.image.as_deref().map(ImageFile::open_all).transpose()?.unwrap_or_default();
     let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
     let compile = Compile { engine: options.engine, build: options.table.build_options(1), fleet };
     let mut session = Session {
-        tables: Tables::new(routes, image, compile)?,
+        tables: Tables::new(routes, images, compile)?,
         output: Output::new(),
         explain: options.explain,
         json: options.json,

@@ -44,20 +44,20 @@ pub(super) struct Tables<'a> {
     compile: Compile,
     v4: OnceCell<Box<dyn Answer + 'a>>,
     v6: OnceCell<Box<dyn Answer + 'a>>,
-    /// The name of the image and its family, which is then the only family.
+    /// The name of an image of one family, and the family.
     image: Option<(String, Family)>,
 }
 
 impl<'a> Tables<'a> {
-    pub(super) fn new(
-        routes: Option<Routes<'a>>,
-        image: Option<ImageFile>,
-        compile: Compile,
-    ) -> Result<Self> {
+    pub(super) fn new(routes: Option<Routes<'a>>, images: Vec<ImageFile>, compile: Compile) -> Result<Self> {
         let (v4, v6) = (OnceCell::new(), OnceCell::new());
-        let only = image.as_ref().map(|image| (image.path().display().to_string(), image.family()));
-        let named = image.as_ref().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
-        if let Some(image) = image {
+        let only = match &*images {
+            [image] => Some((image.path().display().to_string(), image.family())),
+            _ => None,
+        };
+        // The tables of one file have the texts of the file.
+        let named = images.first().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
+        for image in images {
             let fib = routes.map(Routes::fib);
             let _ = match image.family() {
                 Family::V4 => v4.set(adopt::<V4>(image, fib, &compile)?),
@@ -241,7 +241,8 @@ mod tests {
         }
         let (fibs, build, engine) = ([fib], BuildOptions::default(), Choice::Auto);
         let routes = Routes { fibs: &fibs, within: FibId(0) };
-        let tables = Tables::new(Some(routes), None, Compile { engine, build, fleet: Some(fleet) }).unwrap();
+        let tables =
+            Tables::new(Some(routes), Vec::new(), Compile { engine, build, fleet: Some(fleet) }).unwrap();
         let answer = |address: &str| {
             let address: IpAddr = address.parse().unwrap();
             tables.of(Family::of(address)).unwrap().answer(address)

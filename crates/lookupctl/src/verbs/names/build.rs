@@ -75,7 +75,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         compiled: model.is_aggregated().then(|| compiled.table.image().entries()),
     };
     let entries = Entries { count: names.len() as u64, one: "name" };
-    ImageReport::new(&options.output, &compiled, &image, entries, of).show(options.json, &[])?;
+    ImageReport::new(&options.output, &compiled, (&image, image.bytes()), entries, of)
+        .show(options.json, &[])?;
     Ok(Outcome::Done)
 }
 

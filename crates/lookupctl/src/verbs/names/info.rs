@@ -66,7 +66,9 @@ and engines are those of the names that are left; sizes per name count all names
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let mut output = Output::new();
     if is_image(&options.table) {
-        ImageReport::of(&options.table)?.show(options.json, &mut output)?;
+        for report in ImageReport::of(&options.table)? {
+            report.show(options.json, &mut output)?;
+        }
         output.finish()?;
         return Ok(Outcome::Done);
     }

@@ -13,7 +13,7 @@ mod worker;
 pub(in crate::verbs) use arguments::{DriveArguments, Updates};
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -123,10 +123,10 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let report = match &options.image {
         Some(path) => {
             let began = Instant::now();
-            let image = ImageFile::open(path)?;
+            let (image, trace) = options.image_and_trace(path)?;
             match image.family() {
-                Family::V4 => from_image::<V4>(&options, has_gpu, image, began)?,
-                Family::V6 => from_image::<V6>(&options, has_gpu, image, began)?,
+                Family::V4 => from_image::<V4>(&options, has_gpu, image, trace, began)?,
+                Family::V6 => from_image::<V6>(&options, has_gpu, image, trace, began)?,
             }
         }
         None if options.fib.len() > 1 => {
@@ -176,6 +176,29 @@ impl Options {
         Ok((fib, None))
     }
 
+    /// The table of an image: of the given family, or of the trace's family if the file has both. The keys
+    /// of the trace are then read already.
+    fn image_and_trace(&self, path: &Path) -> Result<(ImageFile, Option<EitherKeys>)> {
+        let mut images = ImageFile::open_all(path)?;
+        let mut trace = None;
+        let family = match (self.family.wanted(), &*images) {
+            (Some(family), _) => family,
+            (None, [image]) => image.family(),
+            (None, _) => {
+                trace = self.trace.of_either_family()?;
+                let family = trace.as_ref().map_or(Family::V4, EitherKeys::family);
+                eprintln!(
+                    "the image has tables of both families: taking {family} (--family takes the other)"
+                );
+                family
+            }
+        };
+        match images.iter().position(|image| image.family() == family) {
+            Some(at) => Ok((images.swap_remove(at), trace)),
+            None => bail!("{}: no {family} table", path.display()),
+        }
+    }
+
     /// The family to replay. A table with both is asked for what a trace from a file has; the keys of that
     /// are then read already.
     fn family_and_trace(&self, fib: &Fib) -> Result<(Family, Option<EitherKeys>)> {
@@ -198,12 +221,7 @@ impl Options {
         has_gpu.then(options)
     }
 
-    /// The keys to look up; at least one.
-    fn keys<A: Addresses>(&self, rib: &Rib<A>) -> Result<Keys<A>> {
-        self.keys_read(rib, None)
-    }
-
-    /// The keys to look up, which may be read already.
+    /// The keys to look up, at least one. They may be read already.
     fn keys_read<A: Addresses>(&self, rib: &Rib<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
         let began = Instant::now();
         let keys = match read.and_then(EitherKeys::into_keys) {
@@ -284,6 +302,7 @@ fn from_image<A: Addresses>(
     options: &Options,
     has_gpu: bool,
     image: ImageFile,
+    read: Option<EitherKeys>,
     began: Instant,
 ) -> Result<Report> {
     let (engine, rib) = (image.engine(), image.routes::<A>()?.unwrap_or_default());
@@ -294,7 +313,7 @@ fn from_image<A: Addresses>(
     let resumed = A::resume(engine, Rib::new(), image, BuildOptions::default(), ())?;
     let mut live = resumed.map_err(|source| Error::Image { path, source })?;
     say_bytes(engine.as_str(), bytes, (count, "prefix"), "loaded", began);
-    let Keys { keys: trace, other_family } = options.keys(&rib)?;
+    let Keys { keys: trace, other_family } = options.keys_read(&rib, read)?;
     let (drive, gpus) = (&options.drive, options.gpus::<A>(has_gpu, trace.len()));
     let offload = drive.offload(gpus, &mut *live, reach, &trace)?;
     let job = Job { drive, engine, live, offload, trace: &*trace, updates: &[] };
