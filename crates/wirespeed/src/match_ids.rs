@@ -220,6 +220,8 @@ impl Pairs<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+
     use super::*;
 
     #[test]
@@ -253,7 +255,7 @@ mod tests {
 
     #[test]
     fn a_number_that_was_published_has_its_pair_on_every_thread() {
-        let (ids, published) = (MatchIds::new(), AtomicUsize::new(0));
+        let (ids, published) = (MatchIds::new(), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..2 {
                 scope.spawn(|| {
@@ -261,8 +263,8 @@ mod tests {
                         let last = published.load(Ordering::Acquire);
                         let pairs = ids.pairs();
                         for id in [last, last / 2, last / 3] {
-                            let (next_hop, len) = pairs.pair(NextHop(id as u32));
-                            assert_eq!((next_hop.0 as usize, usize::from(len)), (id, id % 33));
+                            let (next_hop, len) = pairs.pair(NextHop(id));
+                            assert_eq!((next_hop.0, u32::from(len)), (id, id % 33));
                         }
                         if last == 100_000 {
                             break;
@@ -272,7 +274,7 @@ mod tests {
             }
             for n in 1..=100_000u32 {
                 let id = ids.intern(NextHop(n), (n % 33) as u8).unwrap();
-                published.store(id.0 as usize, Ordering::Release);
+                published.store(id.0, Ordering::Release);
             }
         });
     }

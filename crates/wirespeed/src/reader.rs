@@ -129,7 +129,7 @@ impl<A: Addresses> Reader<A> {
             return self.enter().par_lookup_batch(addresses, next_hops);
         };
         self.look_up(offload, addresses, next_hops, |found| {
-            self.enter().open().par_look_up(addresses, found)
+            self.enter().open().par_look_up(addresses, found);
         });
         self.take_apart(next_hops);
     }
