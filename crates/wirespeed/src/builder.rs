@@ -127,7 +127,7 @@ impl<A: Addresses> Builder<A> {
 
     /// Makes lookups give the matched prefix, too: [`Reader::lookup_prefix`](crate::Reader::lookup_prefix),
     /// [`Reader::lookup_prefixes`](crate::Reader::lookup_prefixes). The compiled table has a result for each
-    /// pair of a next hop and a prefix length, which costs memory and time of all lookups: ENGINES.md has
+    /// pair of a next hop and a prefix length, which costs memory and time of all lookups: BENCHMARKS.md has
     /// figures. Tables without it pay nothing.
     pub fn prefix_lookups(mut self) -> Self {
         self.settings.prefix_lookups = true;
