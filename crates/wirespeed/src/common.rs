@@ -183,8 +183,8 @@ macro_rules! table_methods {
         }
 
         /// Attaches labels: their values end with the last route that uses them, as described at
-        /// [`Labels`](crate::Labels#labels-that-end). Builders attach the labels that they get; this method is
-        /// for a table that was opened.
+        /// [`Labels`](crate::Labels#labels-that-end). Builders attach the labels that they get; this method
+        /// is for a table that was opened.
         pub fn attach_labels<V>(&mut self, labels: &crate::Labels<V>) {
             self.core.attach(labels.counts());
         }

@@ -125,8 +125,8 @@ impl ImageFile {
     }
 }
 
-/// Calls `give` with the text of each index of an image file of any domain, in order from 1, or with `None` for
-/// an index without a label. Fails if the texts are not of this type.
+/// Calls `give` with the text of each index of an image file of any domain, in order from 1, or with `None`
+/// for an index without a label. Fails if the texts are not of this type.
 pub(crate) fn each_label(
     path: &Path,
     of_type: Option<&str>,

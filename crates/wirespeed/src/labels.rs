@@ -121,9 +121,9 @@ enum State {
     Live,
     /// Resolves for guards that were taken before it ended.
     Retired,
-    /// Without a value, in the list of free indexes.
+    /// Has no value, and is among the free indexes.
     Free,
-    /// Without a value, but a route leads to it: free when that ends.
+    /// Has no value, but a route leads to it: free when that ends.
     Dangling,
 }
 
@@ -306,8 +306,8 @@ impl<T: Eq + Hash> Labels<T> {
         self.with_index(|index| self.find_in(index, hash, value))
     }
 
-    /// Replaces the value of an index, for all readers at once. The old value is dropped when no guard can see
-    /// it. If another index has an equal value, both stay, and [`intern`](Self::intern) and
+    /// Replaces the value of an index, for all readers at once. The old value is dropped when no guard can
+    /// see it. If another index has an equal value, both stay, and [`intern`](Self::intern) and
     /// [`find`](Self::find) give the first.
     ///
     /// Fails if the index stands for no value.
