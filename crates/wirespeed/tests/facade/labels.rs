@@ -64,7 +64,7 @@ fn endless_changes_take_no_more_memory_than_a_few() {
     let changes = if rounds::is_long() { 1_000_000 } else { 20_000 };
     let (labels, live) = (Labels::new(), Arc::new(AtomicUsize::new(0)));
     let mut table = Ipv4Table::builder().labels(&labels).build().unwrap();
-    let prefix = Prefix::new(V4(0x0a00_0000), 8).unwrap();
+    let prefix = Prefix::new(V4(0x0a00_0000), 16).unwrap();
     let (mut most_live, mut largest) = (0, NextHop::NONE);
     for number in 0..changes {
         let next_hop = labels.intern(Counted::new(number, &live)).unwrap();
