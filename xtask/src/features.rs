@@ -13,7 +13,7 @@ const SETS: &[(&str, &[&str])] = &[
     ("wirespeed-namelookup", &["", "text"]),
     ("wirespeed-classify", &["", "text"]),
     ("wirespeed-gpu", &["", "names", "rules"]),
-    ("wirespeed", &["", "gpu,names", "rules,text", "default", "full"]),
+    ("wirespeed", &["", "serde", "gpu,names", "rules,text", "default", "full"]),
 ];
 
 /// Tests of what a build says of what it leaves out, and the features that they are for.

@@ -58,6 +58,7 @@ const STEPS: &[Step] = &[
         targets: "-p wirespeed-fold -p wirespeed-namelookup -p wirespeed-classify --test conformance",
         tests: "live_readers",
     },
+    Step { name: "labels that end", targets: "-p wirespeed --lib --test facade", tests: "labels::" },
     Step { name: "runtime of GPUs", targets: "-p wirespeed-gpu --test runtime", tests: "" },
     // The kernels' host build is the device. Tables on it follow live ones, and it is lost in mid-run.
     Step {

@@ -22,7 +22,7 @@ mod known;
 pub(crate) mod saved;
 mod slots;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fmt::{self, Display};
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::path::Path;
@@ -109,7 +109,8 @@ struct Index {
     /// The state of each index that was given out, from 1.
     states: Vec<State>,
     live: usize,
-    free: Vec<NextHop>,
+    /// The indexes to give out again, the smallest first: tables stay narrow.
+    free: BTreeSet<NextHop>,
     /// The indexes that are retired, in order of their marks.
     retired: VecDeque<(Mark, NextHop)>,
 }
@@ -120,9 +121,9 @@ enum State {
     Live,
     /// Resolves for guards that were taken before it ended.
     Retired,
-    /// An index without a value, in the list of free indexes.
+    /// Has no value, and is among the free indexes.
     Free,
-    /// An index without a value that a route leads to: free when the route ends.
+    /// Has no value, but a route leads to it: free when that ends.
     Dangling,
 }
 
@@ -214,7 +215,7 @@ impl<T> Labels<T> {
                 }
                 State::Dangling => {
                     *state = State::Free;
-                    index.free.push(next_hop);
+                    index.free.insert(next_hop);
                 }
                 State::Retired | State::Free => {}
             }
@@ -226,14 +227,14 @@ impl<T> Labels<T> {
             index.retired.pop_front();
             slots.put(next_hop, None);
             index.set(next_hop, State::Free);
-            index.free.push(next_hop);
+            index.free.insert(next_hop);
         }
         unseen
     }
 
     /// A free index: one that ended, or a new one. The caller holds the lock.
     fn vacant(&self, index: &mut Index) -> Result<NextHop, TooManyNextHops> {
-        while let Some(free) = index.free.pop() {
+        while let Some(free) = index.free.pop_first() {
             if !self.shared.counts.is_used(free) {
                 return Ok(free);
             }
@@ -351,7 +352,7 @@ impl<T: Eq + Hash> Labels<T> {
             Some(value) => self.place(&mut index, next_hop, self.hash(&value), value),
             None => {
                 index.set(next_hop, State::Free);
-                index.free.push(next_hop);
+                index.free.insert(next_hop);
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! [`LabelCounts`]: the claims on labels, and the tables that use them.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +16,7 @@ struct Counts {
     /// The indexes that have a claim or a use.
     of: HashMap<NextHop, Count>,
     /// The indexes that lost their last claim or use, and have no new one.
-    ended: HashSet<NextHop>,
+    ended: BTreeSet<NextHop>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -44,7 +44,7 @@ impl LabelCounts {
     }
 
     /// Takes the indexes that have ended since the last call.
-    pub(crate) fn take_ended(&self) -> HashSet<NextHop> {
+    pub(crate) fn take_ended(&self) -> BTreeSet<NextHop> {
         mem::take(&mut self.counts().ended)
     }
 
@@ -100,9 +100,7 @@ mod tests {
     const B: NextHop = NextHop(2);
 
     fn ended(counts: &LabelCounts) -> Vec<NextHop> {
-        let mut ended: Vec<_> = counts.take_ended().into_iter().collect();
-        ended.sort();
-        ended
+        counts.take_ended().into_iter().collect()
     }
 
     #[test]
