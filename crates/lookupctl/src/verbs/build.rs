@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use wirespeed::engine::{Addresses, Compiled};
@@ -79,7 +79,8 @@ fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<ImageReport<Route
 }
 
 fn build_both(options: &Options, fib: &Fib) -> Result<Vec<ImageReport<Routes>>> {
-    let (v4, v6) = (compile::<V4>(options, fib)?, compile::<V6>(options, fib)?);
+    let hint = "the table has both families, and --family takes one";
+    let (v4, v6) = (compile::<V4>(options, fib).context(hint)?, compile::<V6>(options, fib).context(hint)?);
     let (four, six) = ((v4.table.image(), &fib.v4), (v6.table.image(), &fib.v6));
     let ([four, six], bytes) = image_file::save_both(four, six, &fib.next_hops, &options.output)?;
     let four = report(options, &v4, &fib.v4, (&four, bytes));

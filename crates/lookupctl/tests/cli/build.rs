@@ -42,6 +42,11 @@ fn a_table_of_both_families_is_one_file() {
     assert!(ran.stderr.contains("--family"), "{ran:?}");
     folder.run("build --fib v4 -o four.img").ok();
     folder.run("replay --image four.img --family 6").refused(&["four.img", "no IPv6 table"]);
+    folder.run("build --fib both --engine rank -o rank.img").refused(&["\"rank\" for IPv6", "--family"]);
+    assert!(!folder.path("rank.img").exists());
+    folder.run("build --fib both --engine rank --family 4 -o rank.img").ok();
+    folder.run("names info both.img").ok();
+    folder.run("names lookup --table both.img a.b").status(2);
 }
 
 #[test]
