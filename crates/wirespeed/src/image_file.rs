@@ -16,7 +16,7 @@ pub(crate) mod both;
 
 use std::path::{Path, PathBuf};
 
-use wirespeed_fib::{Address, Family, NextHops, Prefix, Rib, V4, V6};
+use wirespeed_fib::{Address, Family, NextHop, NextHops, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError};
 
 use crate::bare::bare;
@@ -288,4 +288,10 @@ pub fn bytes_of_table(image: &Image) -> u64 {
 /// log routes).
 pub fn longest_match<A: Address>(image: &Image, address: A) -> Option<Prefix<A>> {
     RouteList(image.attachment(ROUTES)?).longest_match(address)
+}
+
+/// Every prefix of a table that contains an address, with its next hop, shortest first, found in the routes
+/// beside its image. `None` without routes. O(lengths × log routes).
+pub fn lookup_all<A: Address>(image: &Image, address: A) -> Option<Vec<(Prefix<A>, NextHop)>> {
+    Some(RouteList(image.attachment(ROUTES)?).covering(address).collect())
 }

@@ -42,18 +42,30 @@ impl RouteList<'_> {
         (0..=A::BITS).rev().map(|len| Prefix::around(address, len)).find(|&prefix| self.contains(prefix))
     }
 
+    /// Every prefix that contains an address, with its next hop, shortest first. O(lengths × log routes).
+    pub(crate) fn covering<A: Address>(self, address: A) -> impl Iterator<Item = (Prefix<A>, NextHop)> {
+        let prefixes = (0..=A::BITS).map(move |len| Prefix::around(address, len));
+        prefixes.filter_map(move |prefix| Some((prefix, self.find(prefix)?)))
+    }
+
     fn contains<A: Address>(self, prefix: Prefix<A>) -> bool {
+        self.find(prefix).is_some()
+    }
+
+    /// The next hop of a prefix itself.
+    fn find<A: Address>(self, prefix: Prefix<A>) -> Option<NextHop> {
         let (mut from, mut to) = (0, self.0.len() / record::<A>());
         while from < to {
             let middle = from.midpoint(to);
             let at = &self.0[middle * record::<A>()..][..record::<A>()];
-            match parse::<A>(at).map(|(at, _)| at).cmp(&Some(prefix)) {
+            let found = parse::<A>(at);
+            match found.map(|(at, _)| at).cmp(&Some(prefix)) {
                 std::cmp::Ordering::Less => from = middle + 1,
-                std::cmp::Ordering::Equal => return true,
+                std::cmp::Ordering::Equal => return found.map(|(_, next_hop)| next_hop),
                 std::cmp::Ordering::Greater => to = middle,
             }
         }
-        false
+        None
     }
 }
 
@@ -93,6 +105,7 @@ mod tests {
                     rib.longest_match(address).map(|(p, _)| p),
                     "{address}"
                 );
+                assert!(list.covering(address).eq(rib.covering(Prefix::host(address))), "{address}");
             }
         }
     }

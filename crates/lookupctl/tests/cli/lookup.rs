@@ -18,6 +18,23 @@ fn answers_in_json_with_the_users_next_hops() {
     assert!(ran.stdout.starts_with(r#"{"address":"10.1.2.3","prefix":"10.1.2.3/32","next_hop":"core-7"}"#));
 }
 
+/// Prefixes come from a file, from an image with its routes, and from one of several FIBs.
+#[test]
+fn all_prefixes_of_an_address() {
+    let folder = Folder::new();
+    folder.run("build --fib both -o both.img").ok();
+    for from in ["--fib both", "--image both.img", "--fib v6 --fib both --in 1"] {
+        let ran = folder.run(&format!("lookup {from} --all --json 10.1.2.3 11.0.0.1")).status(1);
+        let all = |at: usize| ran.json()[at]["all"].clone();
+        let prefixes: Vec<_> = all(0).as_array().unwrap().iter().map(|one| one["prefix"].clone()).collect();
+        assert_eq!(prefixes, ["10.0.0.0/8", "10.1.0.0/16", "10.1.2.0/24", "10.1.2.3/32"], "{from}");
+        assert_eq!(all(0)[3], json!({"prefix": "10.1.2.3/32", "next_hop": "core-7"}), "{from}");
+        assert_eq!(all(1), json!([]), "{from}");
+    }
+    let text = folder.run("lookup --fib v4 --all 10.200.0.1").ok().stdout;
+    assert_eq!(text, "10.200.0.1  10.0.0.0/8  192.0.2.1\n  10.0.0.0/8  192.0.2.1\n");
+}
+
 #[test]
 fn nothing_that_matches_is_null_and_status_1() {
     let folder = Folder::new();

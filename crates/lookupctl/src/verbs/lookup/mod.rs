@@ -53,6 +53,10 @@ pub(crate) struct Options {
     #[arg(long, default_value = "cpu")]
     device: On,
 
+    /// Show every prefix that contains an address, shortest first: in JSON as "all"
+    #[arg(long)]
+    all: bool,
+
     /// Show each element that a lookup reads
     #[arg(long)]
     explain: bool,
@@ -72,6 +76,7 @@ Examples:
   lookupctl lookup --fib fib.txt 192.0.2.1 2001:db8::1
   ip -j route | lookupctl lookup --fib - 192.0.2.1
   lookupctl lookup --fib fib.txt --explain 192.0.2.1
+  lookupctl lookup --fib fib.txt --all 192.0.2.1
   lookupctl lookup --fib rib.mrt.bz2 --json < hosts | jq -r .next_hop | sort
   lookupctl lookup --image fib.img 192.0.2.1
   lookupctl lookup --fib fib.txt --device gpu 192.0.2.1
@@ -108,6 +113,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let mut session = Session {
         tables: Tables::new(routes, images, compile)?,
         output: Output::new(),
+        all: options.all,
         explain: options.explain,
         json: options.json,
         outcome: Outcome::Done,
@@ -130,8 +136,18 @@ struct Line {
     address: IpAddr,
     prefix: Option<String>,
     next_hop: Option<String>,
+    /// Every prefix that contains the address, shortest first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all: Option<Vec<Covering>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<StepLine>>,
+}
+
+/// A prefix that contains an address.
+#[derive(Serialize)]
+struct Covering {
+    prefix: String,
+    next_hop: String,
 }
 
 #[derive(Serialize)]
@@ -146,6 +162,7 @@ pub(in crate::verbs) struct StepLine {
 struct Session<'a> {
     tables: Tables<'a>,
     output: Output,
+    all: bool,
     explain: bool,
     json: bool,
     outcome: Outcome,
@@ -171,16 +188,23 @@ impl Session<'_> {
     fn answer(&mut self, address: IpAddr) -> Result<()> {
         let table = self.tables.of(Family::of(address))?;
         let Found { prefix, next_hop, wrong } = table.answer(address)?;
+        let all = if self.all { Some(table.all(address)?) } else { None };
         let steps = if self.explain { Some(table.explain(address)?) } else { None };
+        let covering = |(prefix, next_hop)| Covering { prefix, next_hop: self.tables.name(next_hop) };
+        let all = all.map(|all| all.into_iter().map(covering).collect::<Vec<_>>());
         let next_hop = next_hop.is_some().then(|| self.tables.name(next_hop));
         if next_hop.is_none() || wrong.is_some() {
             self.outcome = Outcome::Differs;
         }
         if self.json {
             let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
-            self.output.json(&Line { address, prefix, next_hop, steps })?;
+            self.output.json(&Line { address, prefix, next_hop, all, steps })?;
         } else {
-            self.print(address, prefix.as_deref(), next_hop.as_deref(), steps.as_deref())?;
+            self.print(address, prefix.as_deref(), next_hop.as_deref())?;
+            for Covering { prefix, next_hop } in all.unwrap_or_default() {
+                self.output.line(format_args!("  {prefix}  {next_hop}"))?;
+            }
+            print_steps(&mut self.output, &steps.unwrap_or_default())?;
         }
         if let Some(wrong) = wrong {
             self.output.flush()?;
@@ -189,20 +213,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn print(
-        &mut self,
-        address: IpAddr,
-        prefix: Option<&str>,
-        next_hop: Option<&str>,
-        steps: Option<&[Step]>,
-    ) -> Result<()> {
+    fn print(&mut self, address: IpAddr, prefix: Option<&str>, next_hop: Option<&str>) -> Result<()> {
         match (prefix, next_hop) {
             (Some(prefix), Some(name)) => self.output.line(format_args!("{address}  {prefix}  {name}"))?,
             (Some(prefix), None) => self.output.line(format_args!("{address}  {prefix}  no next hop"))?,
             (None, Some(name)) => self.output.line(format_args!("{address}  {name}"))?,
             (None, None) => self.output.line(format_args!("{address}  no route"))?,
         }
-        print_steps(&mut self.output, steps.unwrap_or_default())
+        Ok(())
     }
 }
 

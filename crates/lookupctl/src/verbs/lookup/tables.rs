@@ -8,7 +8,7 @@ use wirespeed::Fleet;
 use wirespeed::engine::{Addresses, AnyTable, EngineName};
 use wirespeed::gpu::ip::Remote;
 use wirespeed::image_file::{self, ImageFile};
-use wirespeed_fib::{Address, BuildOptions, Family, Fib, NextHop, NextHops, Rib, Step, V4, V6};
+use wirespeed_fib::{Address, BuildOptions, Family, Fib, NextHop, NextHops, Prefix, Rib, Step, V4, V6};
 use wirespeed_sail::{FibId, SailM, SailMTable};
 
 use crate::engine::Choice;
@@ -131,6 +131,8 @@ fn adopt<'a, A: Addresses>(
 pub(super) trait Answer {
     /// Looks an address up.
     fn answer(&self, address: IpAddr) -> Result<Found>;
+    /// Every prefix that contains an address, shortest first, by the routes.
+    fn all(&self, address: IpAddr) -> Result<Vec<(String, NextHop)>>;
     /// The steps of a lookup.
     fn explain(&self, address: IpAddr) -> Result<Vec<Step>>;
 }
@@ -182,6 +184,15 @@ impl<A: Addresses> Answer for Answers<'_, A> {
         Ok(Found::checked(rib, address, next_hop, self.engine.as_str()))
     }
 
+    fn all(&self, address: IpAddr) -> Result<Vec<(String, NextHop)>> {
+        let address = own::<A>(address)?;
+        if let Some(rib) = self.rib {
+            return Ok(covering(rib, address));
+        }
+        let all = image_file::lookup_all(self.table.image(), address);
+        Ok(texts(all.context("--all reads the routes, and the image has none")?))
+    }
+
     fn explain(&self, address: IpAddr) -> Result<Vec<Step>> {
         Ok(self.table.explain(own::<A>(address)?))
     }
@@ -201,6 +212,10 @@ impl<A: Address> Answer for AnswersWithin<'_, A> {
         Ok(Found::checked(self.rib, address, next_hop, several::ENGINE))
     }
 
+    fn all(&self, address: IpAddr) -> Result<Vec<(String, NextHop)>> {
+        Ok(covering(self.rib, own::<A>(address)?))
+    }
+
     fn explain(&self, address: IpAddr) -> Result<Vec<Step>> {
         Ok(self.table.explain_in(self.fib, own::<A>(address)?))
     }
@@ -215,6 +230,14 @@ impl Found {
             .then(|| format!("{engine}: {address} leads to next hop {next_hop}, by the routes to {right}"));
         Self { prefix: matched.map(|(prefix, _)| prefix.to_string()), next_hop, wrong }
     }
+}
+
+fn covering<A: Address>(rib: &Rib<A>, address: A) -> Vec<(String, NextHop)> {
+    texts(rib.covering(Prefix::host(address)))
+}
+
+fn texts<A: Address>(routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>) -> Vec<(String, NextHop)> {
+    routes.into_iter().map(|(prefix, next_hop)| (prefix.to_string(), next_hop)).collect()
 }
 
 fn own<A: Address>(address: IpAddr) -> Result<A> {
