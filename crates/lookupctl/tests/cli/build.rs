@@ -32,6 +32,7 @@ fn a_table_of_both_families_is_one_file() {
 
     let infos = folder.run("info both.img --json").ok().json();
     assert_eq!(infos.iter().map(|info| info["family"].as_u64().unwrap()).collect::<Vec<_>>(), [4, 6]);
+    assert!(infos.iter().all(|info| info["file_bytes"] == length), "{infos:?}");
     for family in [4, 6] {
         let options = format!("--trace prefix --family {family} --count 1000 --seconds 0.01 --json");
         let of_image = &folder.run(&format!("replay --image both.img {options}")).ok().json()[0];

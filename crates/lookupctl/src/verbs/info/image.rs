@@ -92,7 +92,8 @@ impl ImageReport {
             entries: image.entries(),
             results,
             aggregated: None,
-            file_bytes: image.bytes(),
+            // A file of both families is longer than the image of one.
+            file_bytes: path.metadata().map_or(image.bytes(), |file| file.len()),
             bytes: None,
             sections: sections(image),
         }
