@@ -210,6 +210,9 @@ impl ImageOf {
     }
 }
 
+/// The kind of images of both families, which no engine reads as a whole.
+pub(crate) const BOTH_FAMILIES: &str = "ip";
+
 /// The domain of images of a kind, and the first engine that reads them. `None` if no engine of this build
 /// reads them.
 pub(crate) fn image_of(kind: &str) -> Option<(ImageOf, EngineName)> {

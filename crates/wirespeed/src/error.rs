@@ -9,6 +9,8 @@ use wirespeed_image::ImageError;
 
 #[cfg(feature = "rules")]
 use crate::classify;
+#[cfg(any(feature = "names", feature = "rules"))]
+use crate::engine::BOTH_FAMILIES;
 use crate::engine::{EngineName, Engines, UnknownEngine};
 use crate::gpu::GpuError;
 use crate::memory::Cap;
@@ -245,6 +247,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// The error for an image of a kind that no engine of a domain reads.
+    #[cfg(any(feature = "names", feature = "rules"))]
+    pub(crate) fn of_kind(path: PathBuf, kind: &str, wanted: &'static str) -> Self {
+        match kind {
+            BOTH_FAMILIES => Self::ImageOf { path, found: "addresses", wanted },
+            kind => Self::ImageKind { path, kind: kind.to_owned() },
+        }
+    }
+
     /// Converts an error of a build or rebuild under this cap.
     pub(crate) fn of_build<D: Engines>(engine: EngineName, source: BuildError, cap: Cap) -> Self {
         let (what, both) = (D::WHAT, |bytes: u64| bytes.saturating_mul(2));

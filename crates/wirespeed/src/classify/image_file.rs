@@ -84,7 +84,7 @@ impl RuleImageFile {
         let engine = match image_of(kind) {
             Some((ImageOf::Rules, engine)) => engine,
             Some((found, _)) => return Err(Error::ImageOf { path, found: found.name(), wanted: "rules" }),
-            None => return Err(Error::ImageKind { path, kind: kind.to_owned() }),
+            None => return Err(Error::of_kind(path, kind, "rules")),
         };
         let name = image.attachment(TUPLE).and_then(|name| std::str::from_utf8(name).ok());
         match name.and_then(TupleName::of) {

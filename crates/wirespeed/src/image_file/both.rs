@@ -14,19 +14,19 @@ use wirespeed_fib::{Family, NextHops};
 use wirespeed_image::{Image, ImageBuilder, ImageError};
 
 use super::{ImageFile, NEXT_HOPS};
+use crate::engine::BOTH_FAMILIES;
 use crate::error::Error;
 
-const KIND: &str = "ip";
 const LAYOUT: u32 = 1;
 
 /// Whether an image is a container of both families.
 pub(crate) fn holds(image: &Image) -> bool {
-    image.kind() == KIND
+    image.kind() == BOTH_FAMILIES
 }
 
 /// A container without labels.
 pub(crate) fn container(v4: &Image, v6: &Image) -> Result<Image, ImageError> {
-    let empty = ImageBuilder::new(KIND, LAYOUT).build(None)?;
+    let empty = ImageBuilder::new(BOTH_FAMILIES, LAYOUT).build(None)?;
     empty.with_attachment(name(Family::V4), &bytes(v4)?)?.with_attachment(name(Family::V6), &bytes(v6)?)
 }
 

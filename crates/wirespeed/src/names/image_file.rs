@@ -71,7 +71,7 @@ impl NameImageFile {
         let engine = match image_of(kind) {
             Some((ImageOf::Names, engine)) => engine,
             Some((found, _)) => return Err(Error::ImageOf { path, found: found.name(), wanted: "names" }),
-            None => return Err(Error::ImageKind { path, kind: kind.to_owned() }),
+            None => return Err(Error::of_kind(path, kind, "names")),
         };
         match made(&image, engine) {
             Some((engine, is_aggregated)) => Ok(Self { path, image, engine, is_aggregated }),

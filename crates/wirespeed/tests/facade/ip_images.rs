@@ -3,8 +3,10 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
+use wirespeed::classify::{Ipv4Tuple, RuleReader};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
+use wirespeed::names::NameReader;
 use wirespeed::{
     Address, Error, Family, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,
 };
@@ -123,6 +125,17 @@ fn damaged_files_of_both_are_refused() {
     }
     with(&[("ipv4", v4), ("ipv6", v6)]).save(&path).unwrap();
     assert_eq!(IpReader::open(&path).unwrap().lookup("2001:db8::1".parse().unwrap()), NextHop(2));
+}
+
+#[test]
+fn readers_of_names_and_rules_say_what_it_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("both.img");
+    IpTable::builder().build().unwrap().save(&path).unwrap();
+    let names = NameReader::open(&path).unwrap_err();
+    assert!(matches!(names, Error::ImageOf { found: "addresses", wanted: "names", .. }), "{names}");
+    let rules = RuleReader::<Ipv4Tuple>::open(&path).unwrap_err();
+    assert!(matches!(rules, Error::ImageOf { found: "addresses", wanted: "rules", .. }), "{rules}");
 }
 
 #[test]
