@@ -129,6 +129,9 @@ impl<A: Addresses> Builder<A> {
     /// [`Reader::lookup_prefixes`](crate::Reader::lookup_prefixes). The compiled table has a result for each
     /// pair of a next hop and a prefix length, which costs memory and time of all lookups: BENCHMARKS.md has
     /// figures. Tables without it pay nothing.
+    ///
+    /// The table then has head room for a quarter more pairs, whatever [`next_hops`](Self::next_hops) asks
+    /// for.
     pub fn prefix_lookups(mut self) -> Self {
         self.settings.prefix_lookups = true;
         self

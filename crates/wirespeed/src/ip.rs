@@ -106,7 +106,7 @@ impl IpTable {
         self.refused
     }
 
-    /// A reader of the table. Each thread takes its own.
+    /// A reader of the table. Threads share it, or clone it.
     pub fn reader(&self) -> IpReader {
         IpReader::new(self.v4.reader(), self.v6.reader())
     }

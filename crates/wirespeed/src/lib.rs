@@ -61,7 +61,7 @@
 //!
 //! # A table that changes
 //!
-//! One thread takes route updates from a channel. Each worker looks up with its own reader.
+//! One thread takes route updates from a channel. The workers look up with clones of one reader.
 //! `examples/live_table.rs` is a complete program.
 //!
 //! ```

@@ -1,7 +1,6 @@
 //! [`Table`]: a live table, owned by one writer. Its engine is chosen at run time.
 
 use std::fmt;
-use std::fmt::Display;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,8 +14,7 @@ use crate::engine::{Addresses, EngineName};
 use crate::error::Error;
 use crate::image_file::{self, ImageFile, MATCH_IDS};
 use crate::key::Key;
-use crate::labels::Labels;
-use crate::labels::saved::SavedLabels;
+use crate::labels::saved::{SavedLabels, save_methods};
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
 use crate::reader::{Reader, open_image};
@@ -178,23 +176,7 @@ impl<A: Addresses> Table<A> {
         self.save_with(&SavedLabels::default(), path.as_ref())
     }
 
-    /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
-    ///
-    /// Fails if two labels have the same text, because they could not be told apart when the file is read.
-    pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
-        self.save_with(&labels.to_texts()?, path.as_ref())
-    }
-
-    /// Saves the table like [`save`](Self::save), with the labels as JSON, for
-    /// [`Labels::open_json`](Labels::open_json).
-    #[cfg(feature = "serde")]
-    pub fn save_labelled_json<T: serde::Serialize>(
-        &self,
-        path: impl AsRef<Path>,
-        labels: &Labels<T>,
-    ) -> Result<(), Error> {
-        self.save_with(&labels.to_json()?, path.as_ref())
-    }
+    save_methods!();
 
     /// The image of the table with its routes, without labels.
     pub(crate) fn to_image(&self) -> Result<Image, ImageError> {

@@ -1,6 +1,6 @@
 //! [`Classifier`]: a live set of rules, owned by one writer. Its engine is chosen at run time.
 
-use std::fmt::{self, Display};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -19,8 +19,7 @@ use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
 use crate::engine::{EngineName, RuleTuple};
 use crate::error::Error;
-use crate::labels::Labels;
-use crate::labels::saved::SavedLabels;
+use crate::labels::saved::{SavedLabels, save_methods};
 use crate::memory::Cap;
 use crate::uses::Claims;
 
@@ -201,24 +200,7 @@ impl<T: RuleTuple> Classifier<T> {
         self.save_with(&SavedLabels::default(), path.as_ref())
     }
 
-    /// Saves the rules like [`save`](Self::save), with the labels of their actions as text, for
-    /// [`Labels::open`].
-    ///
-    /// Fails if two labels have the same text, because they could not be told apart when the file is read.
-    pub fn save_labelled<V: Display>(&self, path: impl AsRef<Path>, labels: &Labels<V>) -> Result<(), Error> {
-        self.save_with(&labels.to_texts()?, path.as_ref())
-    }
-
-    /// Saves the rules like [`save`](Self::save), with the labels as JSON, for
-    /// [`Labels::open_json`](Labels::open_json).
-    #[cfg(feature = "serde")]
-    pub fn save_labelled_json<V: serde::Serialize>(
-        &self,
-        path: impl AsRef<Path>,
-        labels: &Labels<V>,
-    ) -> Result<(), Error> {
-        self.save_with(&labels.to_json()?, path.as_ref())
-    }
+    save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         // After updates the lines of the source file may be wrong, so none are saved.

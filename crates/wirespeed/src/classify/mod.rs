@@ -57,7 +57,7 @@
 //! let allowed: Rule<Ipv6Tuple> = "src=2001:db8::/32 dport=443 proto=tcp".parse()?;
 //! let v6 = Classifier::<Ipv6Tuple>::builder().labelled_rules(&verdicts, [(allowed, Verdict::Allow)]).build()?;
 //!
-//! let (v4_reader, v6_reader) = (v4.reader(), v6.reader()); // a pair for each thread of the proxy
+//! let (v4_reader, v6_reader) = (v4.reader(), v6.reader()); // for all threads of the proxy
 //! let check = |from: &str, to: &str| -> Result<Verdict, std::net::AddrParseError> {
 //!     const TCP: u8 = 6;
 //!     let (from, to): (SocketAddr, SocketAddr) = (from.parse()?, to.parse()?);

@@ -1,6 +1,5 @@
 //! Image files of [`IpTable`] and [`IpReader`]: one file for both families.
 
-use std::fmt::Display;
 use std::path::Path;
 
 use wirespeed_fib::{Family, V4, V6};
@@ -10,8 +9,7 @@ use super::{IpReader, IpTable};
 use crate::engine::Addresses;
 use crate::error::Error;
 use crate::image_file::{ImageFile, both};
-use crate::labels::Labels;
-use crate::labels::saved::SavedLabels;
+use crate::labels::saved::{SavedLabels, save_methods};
 use crate::reader::Reader;
 use crate::table::Table;
 
@@ -43,23 +41,7 @@ impl IpTable {
         self.save_with(&SavedLabels::default(), path.as_ref())
     }
 
-    /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
-    ///
-    /// Fails if two labels have the same text, because they could not be told apart when the file is read.
-    pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
-        self.save_with(&labels.to_texts()?, path.as_ref())
-    }
-
-    /// Saves the table like [`save`](Self::save), with the labels as JSON, for
-    /// [`Labels::open_json`](Labels::open_json).
-    #[cfg(feature = "serde")]
-    pub fn save_labelled_json<T: serde::Serialize>(
-        &self,
-        path: impl AsRef<Path>,
-        labels: &Labels<T>,
-    ) -> Result<(), Error> {
-        self.save_with(&labels.to_json()?, path.as_ref())
-    }
+    save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let made = self.v4.to_image().and_then(|v4| both::container(&v4, &self.v6.to_image()?));

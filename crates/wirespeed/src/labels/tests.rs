@@ -188,7 +188,7 @@ fn prefix(at: u8) -> Prefix<V4> {
     Prefix::new(V4(u32::from(at) << 24), 8).unwrap()
 }
 
-/// What is right.
+/// The right answers: a simple model of labels.
 #[derive(Default)]
 struct Right {
     routes: [Option<NextHop>; 4],

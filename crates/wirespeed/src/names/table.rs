@@ -1,6 +1,6 @@
 //! [`NameTable`]: a live table of names, owned by one writer. Its engine is chosen at run time.
 
-use std::fmt::{self, Display};
+use std::fmt;
 use std::path::Path;
 
 use wirespeed_fib::NextHop;
@@ -15,8 +15,7 @@ use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
 use crate::engine::EngineName;
 use crate::error::Error;
-use crate::labels::Labels;
-use crate::labels::saved::SavedLabels;
+use crate::labels::saved::{SavedLabels, save_methods};
 use crate::memory::Cap;
 use crate::uses::Claims;
 
@@ -153,23 +152,7 @@ impl NameTable {
         self.save_with(&SavedLabels::default(), path.as_ref())
     }
 
-    /// Saves the table like [`save`](Self::save), with the labels as text, for [`Labels::open`].
-    ///
-    /// Fails if two labels have the same text, because they could not be told apart when the file is read.
-    pub fn save_labelled<T: Display>(&self, path: impl AsRef<Path>, labels: &Labels<T>) -> Result<(), Error> {
-        self.save_with(&labels.to_texts()?, path.as_ref())
-    }
-
-    /// Saves the table like [`save`](Self::save), with the labels as JSON, for
-    /// [`Labels::open_json`](Labels::open_json).
-    #[cfg(feature = "serde")]
-    pub fn save_labelled_json<T: serde::Serialize>(
-        &self,
-        path: impl AsRef<Path>,
-        labels: &Labels<T>,
-    ) -> Result<(), Error> {
-        self.save_with(&labels.to_json()?, path.as_ref())
-    }
+    save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let mut texts = LabelTexts::new();
