@@ -93,7 +93,8 @@ macro_rules! save_methods {
         /// Saves the table like [`save`](Self::save), with the labels as text, for
         /// [`Labels::open`](crate::Labels::open).
         ///
-        /// Fails if two labels have the same text, because they could not be told apart when the file is read.
+        /// Fails if two labels have the same text, because they could not be told apart when the file is
+        /// read.
         pub fn save_labelled<V: std::fmt::Display>(
             &self,
             path: impl AsRef<std::path::Path>,
