@@ -48,6 +48,7 @@ modules![
     "dir24",
     "fold",
     "fold_hot",
+    "forest",
     "gamt",
     "gather",
     "linear",

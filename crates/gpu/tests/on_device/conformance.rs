@@ -65,6 +65,8 @@ on_device! {
     fold_v4, wirespeed_fib::V4, wirespeed_fold::FoldV4;
     fold_v6, wirespeed_fib::V6, wirespeed_fold::FoldV6;
     fold_hot, wirespeed_fib::V4, wirespeed_fold::FoldHot;
+    forest_v4, wirespeed_fib::V4, wirespeed_forest::ForestOf<wirespeed_fib::V4>;
+    forest_v6, wirespeed_fib::V6, wirespeed_forest::ForestOf<wirespeed_fib::V6>;
     rank, wirespeed_fib::V4, wirespeed_rank::Rank;
     sail_b, wirespeed_fib::V4, wirespeed_sail::SailB;
     sail_u, wirespeed_fib::V4, wirespeed_sail::SailU;

@@ -8,6 +8,7 @@ use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
 use wirespeed_dir24::Dir24;
 use wirespeed_fib::{Address, Engine, V4, V6};
 use wirespeed_fold::{FoldHot, FoldV4, FoldV6};
+use wirespeed_forest::ForestOf;
 use wirespeed_gamt::{GamtS, GamtT};
 use wirespeed_gpu::classify::kind as kind_of_tuples;
 use wirespeed_gpu::ip::KeyBytes;
@@ -71,6 +72,8 @@ pub(crate) fn all() -> Vec<Said> {
         of_addresses::<V4, FoldV4>(),
         of_addresses::<V6, FoldV6>(),
         of_addresses::<V4, FoldHot>(),
+        of_addresses::<V4, ForestOf<V4>>(),
+        of_addresses::<V6, ForestOf<V6>>(),
         of_addresses::<V4, GamtT<V4>>(),
         of_addresses::<V6, GamtT<V6>>(),
         of_addresses::<V4, GamtS<V4>>(),

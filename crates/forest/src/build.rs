@@ -1,0 +1,146 @@
+//! [`Forest`] and [`ForestOf`]: compile the tries of a forest, and keep the compiled tables up to date.
+
+use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, Strides};
+use wirespeed_image::{Image, Patch};
+use wirespeed_table::Model;
+
+use crate::chunks::Chunks;
+use crate::fibs::{Change, FibId, Fibs, InFibs};
+use crate::layout::{CELLS, Cell, ForestTable, MOST_CELLS, ROOTS, STRIDES, Width, allocate};
+use crate::update::{patch, root};
+
+const NAME: &str = "forest";
+
+/// The control plane of many tables: compiles a [`ForestTable`] from [`Fibs`]. The tries are the model's, so
+/// it holds only the number of each node's chunk.
+#[derive(Clone, Debug)]
+pub struct Forest(Chunks);
+
+impl<A: Address> Engine<InFibs<A>> for Forest {
+    const NAME: &'static str = NAME;
+    const STANDING: Standing = Standing::Niche("many tables in one");
+    type Table = ForestTable<A>;
+
+    fn build(fibs: &Fibs<A>, options: &BuildOptions) -> Result<(Self, ForestTable<A>), BuildError> {
+        let tables = fibs.end() as u64;
+        let (chunks, table) = compile(fibs, tables + options.head_room_for(tables, 8, 8), options)?;
+        Ok((Self(chunks), table))
+    }
+
+    fn patch(
+        &mut self,
+        table: &ForestTable<A>,
+        fibs: &Fibs<A>,
+        changed: &[Change],
+    ) -> Result<Patch, Outgrown> {
+        patch(&mut self.0, table, fibs, changed)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        self.0.memory_usage()
+    }
+}
+
+/// The control plane of a single table: a forest of one trie, for small tables. It takes a few kilobytes and
+/// microseconds for a few routes, and its lookups take a step for each 8 bits of the matched prefix.
+#[derive(Clone, Debug)]
+pub struct ForestOf<A: Address> {
+    fibs: Fibs<A>,
+    chunks: Chunks,
+}
+
+impl<A: Address> Engine<A> for ForestOf<A> {
+    const NAME: &'static str = NAME;
+    const STANDING: Standing = Standing::Niche("small tables");
+    type Table = ForestTable<A>;
+
+    fn build(rib: &Rib<A>, options: &BuildOptions) -> Result<(Self, ForestTable<A>), BuildError> {
+        let mut fibs = Fibs::with_stride(stride_of::<A>(&options.strides)?);
+        fibs.put(ONLY, rib);
+        settle(&mut fibs, &mut Vec::new());
+        let (chunks, table) = compile(&fibs, 1, options)?;
+        Ok((Self { fibs, chunks }, table))
+    }
+
+    fn patch(
+        &mut self,
+        table: &ForestTable<A>,
+        rib: &Rib<A>,
+        changed: &[Prefix<A>],
+    ) -> Result<Patch, Outgrown> {
+        for &prefix in changed {
+            self.fibs.exchange(ONLY, prefix, rib.get(prefix));
+        }
+        let mut changed = Vec::new();
+        settle(&mut self.fibs, &mut changed);
+        patch(&mut self.chunks, table, &self.fibs, &changed)
+    }
+
+    fn memory_usage(&self) -> u64 {
+        Model::memory_usage(&self.fibs) + self.chunks.memory_usage()
+    }
+}
+
+/// The table of a forest of one.
+const ONLY: FibId = FibId(0);
+
+fn settle<A: Address>(fibs: &mut Fibs<A>, changed: &mut Vec<Change>) {
+    fibs.take_changed(changed);
+    fibs.settle();
+}
+
+/// The stride of a single table.
+fn stride_of<A: Address>(strides: &Strides) -> Result<u8, BuildError> {
+    let Strides::Given(given) = strides else { return Ok(8) };
+    let is = |stride: &&u8| {
+        given.len() == usize::from(A::BITS / **stride) && given.iter().all(|bits| bits == *stride)
+    };
+    STRIDES.iter().find(is).copied().ok_or_else(|| BuildError::Strides {
+        engine: NAME,
+        why: "all are of 4 bits or all are of 8 bits".to_owned(),
+    })
+}
+
+/// Compiles all tables, with room for this number of tables.
+fn compile<A: Address>(
+    fibs: &Fibs<A>,
+    tables: u64,
+    options: &BuildOptions,
+) -> Result<(Chunks, ForestTable<A>), BuildError> {
+    let (stride, used) = (fibs.nodes.stride(), u64::from(fibs.nodes.len()) + 1);
+    let most = MOST_CELLS >> stride;
+    let room = (used + options.head_room_for(used, 4, 3)).min(most.max(used));
+    let Some(capacity) = u32::try_from(room).ok().filter(|_| room <= most) else {
+        return Err(BuildError::Limit { engine: NAME, what: "chunks", limit: most, found: used });
+    };
+    let results = fibs.results();
+    let widest = results.max(options.results);
+    if widest > Width::Wide.most() {
+        let (limit, found) = (Width::Wide.most().into(), widest.into());
+        return Err(BuildError::Limit { engine: NAME, what: "next hops", limit, found });
+    }
+    let width = Width::for_up_to(capacity, widest);
+    let mut image = allocate::<A>((stride, width), room, tables, options.memory_cap)?;
+    let chunks = Chunks::new(fibs, capacity);
+    match width {
+        Width::Narrow => fill::<A, u32>(&mut image, fibs, &chunks)?,
+        Width::Wide => fill::<A, u64>(&mut image, fibs, &chunks)?,
+    }
+    image.set_counts(fibs.routes() as u64, results.into());
+    Ok((chunks, ForestTable::of_shape(image)?))
+}
+
+fn fill<A: Address, C: Cell>(image: &mut Image, fibs: &Fibs<A>, chunks: &Chunks) -> Result<(), BuildError> {
+    let cell = |(route, node)| C::try_from(C::of(route, chunks.of(node))).unwrap_or_else(|_| C::zeroed());
+    let (nodes, mut expanded) = (&fibs.nodes, Vec::new());
+    let cells = image.section_mut::<C>(CELLS)?;
+    for node in 0..nodes.end() {
+        let Some(content) = nodes.content(node) else { continue };
+        content.expand(nodes.stride(), &mut expanded);
+        let first = (chunks.of(node) as usize) << nodes.stride();
+        cells[first..].iter_mut().zip(&expanded).for_each(|(to, &parts)| *to = cell(parts));
+    }
+    let roots = image.section_mut::<C>(ROOTS)?;
+    fibs.ids().for_each(|id| roots[id.index()] = cell(root(fibs, id)));
+    Ok(())
+}

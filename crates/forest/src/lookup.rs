@@ -1,0 +1,252 @@
+//! Lookups, singly and in batches: from chunk to chunk, and the last next hop counts.
+
+use wirespeed_fib::{Address, Lookup, NextHop, Step, VectorLevel};
+use wirespeed_image::Table;
+
+use crate::fibs::{FibId, FibKeys, InFibs};
+use crate::layout::{CELLS, Cell, ForestTable, Width};
+use crate::simd;
+
+/// Keys of a block. Their results and chunks stay in the first-level cache.
+pub(crate) const BLOCK: usize = 256;
+/// Keys that portable code looks up at once.
+const AT_ONCE: usize = 8;
+
+/// The state of the lookups of a block: the longest route so far, as its next hop + 1 (0: none), and the chunk
+/// to go on in.
+pub(crate) struct UnderWay {
+    pub(crate) routes: [u32; BLOCK],
+    pub(crate) chunks: [u32; BLOCK],
+}
+
+/// Lookups in table 0.
+impl<A: Address> Lookup<A> for ForestTable<A> {
+    #[inline]
+    fn lookup(&self, address: A) -> NextHop {
+        self.lookup_in(FibId(0), address)
+    }
+
+    fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
+        self.lookup_batch_in(FibId(0), addresses, next_hops);
+    }
+
+    fn explain(&self, address: A) -> Vec<Step> {
+        self.explain_in(FibId(0), address)
+    }
+}
+
+impl<A: Address> Lookup<InFibs<A>> for ForestTable<A> {
+    #[inline]
+    fn lookup(&self, (fib, address): (FibId, A)) -> NextHop {
+        self.lookup_in(fib, address)
+    }
+
+    fn lookup_batch(&self, keys: FibKeys<'_, A>, next_hops: &mut [NextHop]) {
+        let (fibs, addresses) = keys.parts();
+        match self.width {
+            Width::Narrow => self.batch::<u32>(VectorLevel::best(), |at| fibs[at], addresses, next_hops),
+            Width::Wide => self.batch::<u64>(VectorLevel::best(), |at| fibs[at], addresses, next_hops),
+        }
+    }
+
+    fn explain(&self, (fib, address): (FibId, A)) -> Vec<Step> {
+        self.explain_in(fib, address)
+    }
+}
+
+impl<A: Address> ForestTable<A> {
+    /// The next hop of an address in a table, or [`NextHop::NONE`] if no route matches or there is no such
+    /// table.
+    #[inline]
+    pub fn lookup_in(&self, fib: FibId, address: A) -> NextHop {
+        match self.width {
+            Width::Narrow => self.find::<u32>(fib, address),
+            Width::Wide => self.find::<u64>(fib, address),
+        }
+    }
+
+    /// [`lookup_in`](Self::lookup_in) for many addresses in one table, each result at the index of its key.
+    ///
+    /// Panics when the slices differ in length.
+    pub fn lookup_batch_in(&self, fib: FibId, addresses: &[A], next_hops: &mut [NextHop]) {
+        match self.width {
+            Width::Narrow => self.batch::<u32>(VectorLevel::best(), |_| fib, addresses, next_hops),
+            Width::Wide => self.batch::<u64>(VectorLevel::best(), |_| fib, addresses, next_hops),
+        }
+    }
+
+    #[inline]
+    fn root<C: Cell>(&self, fib: FibId) -> C {
+        match u64::from(fib.0) < self.tables {
+            true => self.image().at(self.roots, fib.index()),
+            false => C::zeroed(),
+        }
+    }
+
+    #[inline]
+    fn find<C: Cell>(&self, fib: FibId, address: A) -> NextHop {
+        let root = self.root::<C>(fib);
+        next_hop(self.rest::<C>(address, 0, root.route(), root.chunk()))
+    }
+
+    /// The longest route of a lookup, whose state after `from` bits is this.
+    #[inline]
+    pub(crate) fn rest<C: Cell>(&self, address: A, mut from: u8, mut route: u32, mut chunk: u32) -> u32 {
+        while chunk != 0 && from < A::BITS {
+            let index = (chunk as usize) << self.stride | address.bits(from, self.stride) as usize;
+            let cell: C = self.image().at(self.cells, index);
+            route = if cell.route() == 0 { route } else { cell.route() };
+            chunk = cell.chunk();
+            from += self.stride;
+        }
+        route
+    }
+
+    pub(crate) fn batch<C: Cell>(
+        &self,
+        level: VectorLevel,
+        fib: impl Fn(usize) -> FibId,
+        addresses: &[A],
+        next_hops: &mut [NextHop],
+    ) {
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
+        let mut state = UnderWay { routes: [0; BLOCK], chunks: [0; BLOCK] };
+        let blocks = addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK));
+        for (block, (addresses, next_hops)) in blocks.enumerate() {
+            let parts = state.routes.iter_mut().zip(&mut state.chunks);
+            for (at, (route, chunk)) in (block * BLOCK..).zip(parts).take(addresses.len()) {
+                let root = self.root::<C>(fib(at));
+                (*route, *chunk) = (root.route(), root.chunk());
+            }
+            let done = simd::block::<A, C>(level, self, addresses, &mut state);
+            self.portable::<C>(done, addresses, &mut state);
+            for (to, &from) in next_hops.iter_mut().zip(&state.routes) {
+                *to = next_hop(from);
+            }
+        }
+    }
+
+    /// Looks up the keys of a block from the key `first` on, several at once.
+    fn portable<C: Cell>(&self, first: usize, addresses: &[A], state: &mut UnderWay) {
+        let cells = self.image().section::<C>(CELLS);
+        let mut keys = addresses[first..].chunks_exact(AT_ONCE);
+        let mut at = first;
+        for keys in keys.by_ref() {
+            let routes: &mut [u32; AT_ONCE] =
+                (&mut state.routes[at..at + AT_ONCE]).try_into().expect("as many");
+            let chunks: &mut [u32; AT_ONCE] =
+                (&mut state.chunks[at..at + AT_ONCE]).try_into().expect("as many");
+            let mut from = 0;
+            while from < A::BITS && chunks.iter().any(|&chunk| chunk != 0) {
+                for key in 0..AT_ONCE {
+                    // Chunk 0 is zero: a lookup that is done stays so.
+                    let index =
+                        (chunks[key] as usize) << self.stride | keys[key].bits(from, self.stride) as usize;
+                    let cell = if chunks[key] == 0 { C::zeroed() } else { cells[index] };
+                    routes[key] = if cell.route() == 0 { routes[key] } else { cell.route() };
+                    chunks[key] = cell.chunk();
+                }
+                from += self.stride;
+            }
+            at += AT_ONCE;
+        }
+        for (at, &key) in (at..).zip(keys.remainder()) {
+            state.routes[at] = self.rest::<C>(key, 0, state.routes[at], state.chunks[at]);
+        }
+    }
+
+    /// The steps of [`lookup_in`](Self::lookup_in) as text: each cell that is read, in order.
+    pub fn explain_in(&self, fib: FibId, address: A) -> Vec<Step> {
+        match self.width {
+            Width::Narrow => self.steps::<u32>(fib, address),
+            Width::Wide => self.steps::<u64>(fib, address),
+        }
+    }
+
+    fn steps<C: Cell>(&self, fib: FibId, address: A) -> Vec<Step> {
+        let (mut steps, mut longest) = (Vec::new(), 0);
+        let mut say = |section, index: usize, cell: C, bits: u8| {
+            let ends = match cell.route().checked_sub(1) {
+                None => format!("no other route ends up to bit {bits}"),
+                Some(next_hop) => format!("a route to {next_hop} ends up to bit {bits}"),
+            };
+            longest = if cell.route() == 0 { longest } else { cell.route() };
+            let meaning = match (cell.chunk(), next_hop(longest)) {
+                (0, NextHop::NONE) => format!("{ends}, and none is longer: no route"),
+                (0, next_hop) => format!("{ends}, and none is longer: next hop {next_hop}"),
+                (chunk, _) => format!("{ends}; go on in chunk {chunk}"),
+            };
+            steps.push(Step { section, index: index as u64, value: cell.into(), meaning });
+        };
+        let mut cell = self.root::<C>(fib);
+        if u64::from(fib.0) < self.tables {
+            say("roots", fib.index(), cell, 0);
+        }
+        let cells = self.image().section::<C>(CELLS);
+        for from in (0..A::BITS).step_by(self.stride.into()) {
+            if cell.chunk() == 0 {
+                break;
+            }
+            let index = (cell.chunk() as usize) << self.stride | address.bits(from, self.stride) as usize;
+            cell = cells[index];
+            say("cells", index, cell, from + self.stride);
+        }
+        steps
+    }
+}
+
+/// The result of a lookup that ended with this route.
+#[inline]
+fn next_hop(route: u32) -> NextHop {
+    NextHop(route.saturating_sub(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_fib::conformance::{Expected, scattered, tables};
+    use wirespeed_fib::{BuildOptions, Engine, Rib, Strides, V4, V6, oracle};
+
+    use super::*;
+    use crate::ForestOf;
+
+    /// The suite sees only the vector level that this CPU prefers, and one stride.
+    fn every_way<A: Address>() {
+        for (name, rib) in tables::hand_picked::<A>() {
+            let expected = Expected::of(&rib);
+            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
+            keys.extend(scattered::<A>(1_000));
+            for stride in [4, 8u8] {
+                let strides = Strides::Given(vec![stride; (A::BITS / stride).into()]);
+                let options = BuildOptions { strides, ..BuildOptions::default() };
+                let (_, table) = ForestOf::<A>::build(&rib, &options).expect("a valid table is built");
+                assert_eq!(table.stride(), stride);
+                for level in VectorLevel::ALL.into_iter().filter(|level| level.is_here()) {
+                    let mut found = vec![NextHop(u32::MAX); keys.len()];
+                    match table.width {
+                        Width::Narrow => table.batch::<u32>(level, |_| FibId(0), &keys, &mut found),
+                        Width::Wide => table.batch::<u64>(level, |_| FibId(0), &keys, &mut found),
+                    }
+                    for (&key, &found) in keys.iter().zip(&found) {
+                        assert_eq!(
+                            found,
+                            expected.lookup(key),
+                            "{name}: {key} by {level:?}, stride {stride}"
+                        );
+                    }
+                }
+            }
+        }
+        let options = BuildOptions { strides: Strides::Given(vec![3; 9]), ..BuildOptions::default() };
+        assert!(ForestOf::<A>::build(&Rib::new(), &options).is_err());
+    }
+
+    #[test]
+    fn every_way_finds_the_same_v4() {
+        every_way::<V4>();
+    }
+
+    #[test]
+    fn every_way_finds_the_same_v6() {
+        every_way::<V6>();
+    }
+}

@@ -1,0 +1,120 @@
+//! Batches by vector gathers: the only unsafe code of the engine.
+//!
+//! Vectors go to bit 64; lookups of IPv6 that lead on from there are finished one by one.
+
+use std::marker::PhantomData;
+
+use wirespeed_fib::vector::{Cpu, InVectors, Mask, Vector};
+use wirespeed_fib::{Address, VectorLevel};
+use wirespeed_image::Table;
+
+use crate::layout::{CELLS, Cell, ForestTable};
+use crate::lookup::UnderWay;
+
+/// Vectors that are looked up in turn, so that several gathers are under way.
+const VECTORS: usize = 4;
+
+/// Looks up as many keys from the front of a block as a vector level takes, and returns their number. The
+/// table's cells must be of type `C`.
+pub(crate) fn block<A: Address, C: Cell>(
+    level: VectorLevel,
+    table: &ForestTable<A>,
+    addresses: &[A],
+    state: &mut UnderWay,
+) -> usize {
+    level.run(Gathers { table, addresses, state, cells: PhantomData::<C> }).unwrap_or(0)
+}
+
+/// The keys of a block.
+struct Gathers<'a, A, C> {
+    table: &'a ForestTable<A>,
+    addresses: &'a [A],
+    state: &'a mut UnderWay,
+    cells: PhantomData<C>,
+}
+
+impl<A: Address, C: Cell> InVectors for Gathers<'_, A, C> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<V: Vector>(mut self, cpu: Cpu<V>) -> usize {
+        let at = self.rounds::<V, VECTORS>(cpu, 0);
+        self.rounds::<V, 1>(cpu, at)
+    }
+}
+
+impl<A: Address, C: Cell> Gathers<'_, A, C> {
+    /// Looks up keys from `first` on, this number of vectors at a time, while there are enough. Returns the
+    /// first key that is left.
+    #[inline(always)]
+    fn rounds<V: Vector, const COUNT: usize>(&mut self, cpu: Cpu<V>, first: usize) -> usize {
+        let (table, stride) = (self.table, u32::from(self.table.stride));
+        let (cells, zero) = (table.image().padded(CELLS), V::splat(cpu, 0));
+        let mut at = first;
+        while self.addresses.len() - at >= COUNT * V::LANES {
+            let keys = &self.addresses[at..at + COUNT * V::LANES];
+            let mut words = [[zero; 2]; COUNT];
+            let mut found = [zero; COUNT];
+            let mut chunks = [zero; COUNT];
+            for v in 0..COUNT {
+                let keys = &keys[v * V::LANES..(v + 1) * V::LANES];
+                words[v] = match A::BITS {
+                    32 => [V::load(cpu, keys), zero],
+                    _ => V::load_first_words(cpu, keys),
+                };
+                found[v] = V::load(cpu, &self.state.routes[at + v * V::LANES..]);
+                chunks[v] = V::load(cpu, &self.state.chunks[at + v * V::LANES..]);
+            }
+            let (mut from, vector_bits) = (0, A::BITS.min(64));
+            while from < vector_bits {
+                if from == 32 {
+                    words.iter_mut().for_each(|words| words[0] = words[1]);
+                }
+                from += table.stride;
+                let mut any = !V::all(cpu);
+                for v in 0..COUNT {
+                    let open = !chunks[v].equals(zero);
+                    any = any | open;
+                    let index = chunks[v] << stride | words[v][0] >> (32 - stride);
+                    words[v][0] = words[v][0] << stride;
+                    let route;
+                    #[allow(unsafe_code)]
+                    // SAFETY: an open lane has the number of a chunk, which every image and patch is checked
+                    // for. Cells are fewer than 2^30, so an index of a half of a cell is below 2^31; a load
+                    // from the last one ends in the padding.
+                    unsafe {
+                        if size_of::<C>() == 4 {
+                            let cell = V::gather_where::<u32>(cpu, open, index, cells, zero);
+                            route = cell & V::splat(cpu, 0xffff);
+                            chunks[v] = cell >> 16;
+                        } else {
+                            let half = index << 1;
+                            route = V::gather_where::<u32>(cpu, open, half, cells, zero);
+                            let upper = half + V::splat(cpu, 1);
+                            chunks[v] = V::gather_where::<u32>(cpu, open, upper, cells, zero);
+                        }
+                    }
+                    found[v] = V::select(route.equals(zero), found[v], route);
+                }
+                if !any.any() {
+                    break;
+                }
+            }
+            for v in 0..COUNT {
+                found[v].store(&mut self.state.routes[at + v * V::LANES..]);
+                let mut open = (!chunks[v].equals(zero)).bits();
+                if from < A::BITS && open != 0 {
+                    chunks[v].store(&mut self.state.chunks[at + v * V::LANES..]);
+                    while open != 0 {
+                        let key = v * V::LANES + open.trailing_zeros() as usize;
+                        let (route, chunk) = (self.state.routes[at + key], self.state.chunks[at + key]);
+                        self.state.routes[at + key] = table.rest::<C>(keys[key], from, route, chunk);
+                        open &= open - 1;
+                    }
+                }
+            }
+            at += COUNT * V::LANES;
+        }
+        at
+    }
+}

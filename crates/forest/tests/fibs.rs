@@ -1,0 +1,233 @@
+//! Many tables in one forest: every lookup against a `Rib` for each table, under random changes, refused
+//! changes and readers.
+
+#![allow(clippy::unwrap_used)] // every function here is a test or helps one
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use proptest::prelude::*;
+use wirespeed_fib::{Address, BuildOptions, Lookup, NextHop, Prefix, Rib, Update, V4, V6};
+use wirespeed_forest::{FibId, FibKeys, Fibs, FibsError, FibsUpdate, ForestTable, InFibs, LiveFibs};
+use wirespeed_image::{Image, Table};
+
+/// The routes of each table.
+type Model<A> = BTreeMap<FibId, Rib<A>>;
+
+/// A change of a model, by numbers that a test draws.
+fn change<A: Address>(model: &mut Model<A>, (what, fib, bits, len, n): Drawn) -> FibsUpdate<A> {
+    let id = FibId(fib * 37);
+    // Few addresses, so that prefixes meet.
+    let prefix = |bits: u128, len: u8| {
+        let address = A::from_u128_low((bits & 0xc3) << (A::BITS - 8) | bits & 0xf0);
+        Prefix::around(address, len % (A::BITS + 1))
+    };
+    let there = model.contains_key(&id);
+    match what {
+        0..5 if there => {
+            let update = Update::Announce { prefix: prefix(bits, len), next_hop: Some(NextHop(n)) };
+            model.get_mut(&id).unwrap().apply(&update);
+            FibsUpdate::Route(id, update)
+        }
+        5..8 if there => {
+            let update = Update::Withdraw { prefix: prefix(bits, len) };
+            model.get_mut(&id).unwrap().apply(&update);
+            FibsUpdate::Route(id, update)
+        }
+        8 if there => {
+            model.remove(&id);
+            FibsUpdate::Remove(id)
+        }
+        _ => {
+            let routes =
+                (0..u128::from(len) / 8).map(|at| (prefix(bits.rotate_left(at as u32 * 8), len), NextHop(n)));
+            let rib: Rib<A> = routes.collect();
+            model.insert(id, rib.clone());
+            FibsUpdate::Set(id, rib)
+        }
+    }
+}
+
+type Drawn = (u8, u32, u128, u8, u32);
+
+fn drawn() -> impl Strategy<Value = Drawn> {
+    (0..10u8, 0..5u32, any::<u128>(), any::<u8>(), prop_oneof![0..6u32, 65_530..65_540u32])
+}
+
+/// Probes of every table, and of numbers that no table has.
+fn probes<A: Address>(model: &Model<A>) -> (Vec<FibId>, Vec<A>) {
+    let mut addresses: Vec<A> = (0..=u8::MAX).map(|octet| A::MIN.with_octet(0, octet)).collect();
+    addresses.extend(model.values().flatten().flat_map(|(prefix, _)| [prefix.address(), prefix.last()]));
+    let ids = [0, 1, 36, 37, 74, 111, 148, 149, 5_000, u32::MAX].map(FibId);
+    let of = |at: usize| ids[at % ids.len()];
+    // Every address meets several tables, in turns.
+    let keys: Vec<_> =
+        (0..addresses.len() * 4).map(|at| (of(at / 3 + at), addresses[at % addresses.len()])).collect();
+    keys.into_iter().unzip()
+}
+
+fn check<A: Address>(table: &ForestTable<A>, model: &Model<A>) {
+    let (ids, addresses) = probes(model);
+    let right = |id: FibId, address: A| {
+        let found = model.get(&id).and_then(|rib| rib.longest_match(address));
+        found.map_or(NextHop::NONE, |(_, next_hop)| next_hop)
+    };
+    let mut found = vec![NextHop(u32::MAX); ids.len()];
+    Lookup::<InFibs<A>>::lookup_batch(table, FibKeys::new(&ids, &addresses), &mut found);
+    for (at, &found) in found.iter().enumerate() {
+        let (id, address) = (ids[at], addresses[at]);
+        assert_eq!(found, right(id, address), "{address} in {id}");
+        assert_eq!(table.lookup_in(id, address), found, "{address} in {id}, alone");
+    }
+    for &id in model.keys() {
+        let mut in_one = vec![NextHop(u32::MAX); addresses.len()];
+        table.lookup_batch_in(id, &addresses, &mut in_one);
+        let all_right = addresses.iter().zip(in_one).all(|(&address, found)| found == right(id, address));
+        assert!(all_right, "a batch in {id}");
+    }
+}
+
+fn check_routes<A: Address>(fibs: &Fibs<A>, model: &Model<A>) {
+    assert!(fibs.ids().eq(model.keys().copied()));
+    for (&id, rib) in model {
+        let mut routes = Vec::new();
+        assert!(fibs.visit(id, |prefix, next_hop| routes.push((prefix, next_hop))));
+        assert!(routes.iter().copied().eq(rib.iter()), "the routes of {id}");
+        assert_eq!(fibs.routes_of(id), Some(rib.len()));
+        assert!(rib.iter().all(|(prefix, next_hop)| fibs.get(id, prefix) == Some(next_hop)));
+    }
+}
+
+fn as_from_a_file<A: Address>(table: &ForestTable<A>) -> ForestTable<A> {
+    let mut bytes = Vec::new();
+    table.image().write(&mut bytes).unwrap();
+    ForestTable::from_image(Image::from_bytes(&bytes).unwrap()).unwrap()
+}
+
+fn random_changes<A: Address>(calls: &[Vec<Drawn>]) {
+    let (mut model, mut live) =
+        (Model::<A>::new(), LiveFibs::<A>::new(Fibs::new(), BuildOptions::default()).unwrap());
+    let reader = live.reader();
+    for (turn, drawn) in calls.iter().enumerate() {
+        let before = model.clone();
+        let updates: Vec<_> = drawn.iter().map(|&drawn| change(&mut model, drawn)).collect();
+        if turn % 3 == 2 {
+            // Nobody agrees: the call did not happen.
+            assert!(live.apply_if(&updates, || false).unwrap().is_none());
+            model = before;
+        } else {
+            live.apply(&updates).unwrap();
+        }
+        check(&reader.enter(), &model);
+        check_routes(live.model(), &model);
+    }
+    check(&as_from_a_file(&reader.enter()), &model);
+    let ends: Vec<_> = model.keys().map(|&id| FibsUpdate::Remove(id)).collect();
+    live.apply(&ends).unwrap();
+    check(&reader.enter(), &Model::new());
+}
+
+fn calls() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
+    prop::collection::vec(prop::collection::vec(drawn(), 0..12), 1..12)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn random_changes_v4(calls in calls()) {
+        random_changes::<V4>(&calls);
+    }
+
+    #[test]
+    fn random_changes_v6(calls in calls()) {
+        random_changes::<V6>(&calls);
+    }
+}
+
+fn routes(n: u32, count: u32) -> Rib<V4> {
+    let prefix = |at: u32| Prefix::around(V4(at.wrapping_mul(2_654_435_761) ^ n), 24);
+    (0..count).map(|at| (prefix(at), NextHop(n % 200 + 1))).collect()
+}
+
+#[test]
+fn a_call_over_the_cap_changes_nothing() {
+    let options = BuildOptions { memory_cap: Some(64 << 10), ..BuildOptions::default() };
+    let mut live = LiveFibs::<V4>::new(Fibs::new(), options).unwrap();
+    live.apply(&[FibsUpdate::Set(FibId(1), routes(1, 3))]).unwrap();
+    let (reader, model) = (live.reader(), Model::from([(FibId(1), routes(1, 3))]));
+    let all: Vec<_> = (0..900).map(|n| FibsUpdate::Set(FibId(n), routes(n * 7_919, 40))).collect();
+    for _ in 0..2 {
+        assert!(matches!(live.apply(&all), Err(FibsError::Build(_))));
+        check(&reader.enter(), &model);
+        check_routes(live.model(), &model);
+    }
+    live.apply(&[FibsUpdate::Set(FibId(2), routes(5, 2)), FibsUpdate::Remove(FibId(1))]).unwrap();
+    check(&reader.enter(), &Model::from([(FibId(2), routes(5, 2))]));
+}
+
+#[test]
+fn changes_of_tables_that_are_not_there_are_refused() {
+    let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default()).unwrap();
+    let route = |id| FibsUpdate::Route(FibId(id), Update::announce(Prefix::DEFAULT, NextHop(1)));
+    let set = |id| FibsUpdate::Set(FibId(id), Rib::new());
+    let refused =
+        |live: &mut LiveFibs<V4>, updates: &[FibsUpdate<V4>]| live.apply(updates).unwrap_err().to_string();
+    assert_eq!(refused(&mut live, &[route(3)]), "there is no table 3");
+    assert_eq!(refused(&mut live, &[set(3), FibsUpdate::Remove(FibId(3)), route(3)]), "there is no table 3");
+    assert_eq!(refused(&mut live, &[FibsUpdate::Remove(FibId(0))]), "there is no table 0");
+    assert_eq!(refused(&mut live, &[set(1 << 20)]), "a table has number 1048576, the largest is 1048575");
+    live.apply(&[set(3), route(3)]).unwrap();
+    assert_eq!(live.reader().enter().lookup_in(FibId(3), V4(7)), NextHop(1));
+    assert_eq!(live.reader().enter().lookup_in(FibId(2), V4(7)), NextHop::NONE);
+}
+
+/// Tables that are alike share their chunks.
+#[test]
+fn equal_tables_cost_next_to_nothing() {
+    let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default()).unwrap();
+    live.apply(&[FibsUpdate::Set(FibId(0), routes(1, 4_000))]).unwrap();
+    let one = live.memory_usage();
+    let others: Vec<_> = (1..100).map(|id| FibsUpdate::Set(FibId(id), routes(1, 4_000))).collect();
+    live.apply(&others).unwrap();
+    assert!(live.memory_usage() < one + one / 8, "{one} bytes, then {}", live.memory_usage());
+    // One route of its own costs one path.
+    live.apply(&[FibsUpdate::Route(FibId(50), Update::announce(Prefix::host(V4(5)), NextHop(9)))]).unwrap();
+    let reader = live.reader();
+    assert_eq!(reader.enter().lookup_in(FibId(50), V4(5)), NextHop(9));
+    assert_eq!(reader.enter().lookup_in(FibId(51), V4(5)), NextHop(2));
+    assert!(live.memory_usage() < one + one / 8);
+}
+
+/// A call that sets two tables is seen whole or not at all.
+#[test]
+fn readers_see_whole_calls() {
+    let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default()).unwrap();
+    let both = |n: u32| [0, 9].map(|id| FibsUpdate::Set(FibId(id), routes(n % 150, 1 + n % 40)));
+    live.apply(&both(0)).unwrap();
+    let (reader, stop) = (live.reader(), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        // A failed assertion must not leave the readers running.
+        struct Stop<'a>(&'a AtomicBool);
+        impl Drop for Stop<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let _stop = Stop(&stop);
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let addresses = [V4(0), V4(0), V4(200), V4(200)];
+                let (ids, mut found) = ([0, 9, 0, 9].map(FibId), [NextHop::NONE; 4]);
+                while !stop.load(Ordering::Relaxed) {
+                    let table = reader.enter();
+                    Lookup::<InFibs<V4>>::lookup_batch(&*table, FibKeys::new(&ids, &addresses), &mut found);
+                    assert_eq!((found[0], found[2]), (found[1], found[3]), "a torn state");
+                }
+            });
+        }
+        for n in 1..1_500 {
+            live.apply(&both(n)).unwrap();
+        }
+    });
+}
