@@ -7,10 +7,10 @@ use std::sync::Arc;
 use wirespeed_fib::NextHop;
 use wirespeed_image::Image;
 use wirespeed_image::live::Applied;
-use wirespeed_table::{BuildError, BuildOptions};
+use wirespeed_table::{BuildError, BuildOptions, Model};
 
 use crate::device::{DeviceSettings, all_cores, offload};
-use crate::engine::{AnyLive, AnyReader, EngineName, Entered, Served, Wanted};
+use crate::engine::{AnyLive, AnyReader, EngineName, Entered, Served, Wanted, of_kind};
 use crate::error::Error;
 use crate::gpu::dispatch::Counts;
 use crate::gpu::offload::{Offload, RemoteTable};
@@ -22,7 +22,8 @@ use crate::uses::{Claims, LabelCounts, TableUses};
 /// A live table with its copies on GPUs.
 pub(crate) struct TableCore<D: Served> {
     live: Box<dyn AnyLive<D>>,
-    engine: EngineName,
+    /// `None` for `auto`, which may choose another engine at each build.
+    engine: Option<EngineName>,
     cap: Cap,
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
@@ -35,15 +36,22 @@ pub(crate) struct TableCore<D: Served> {
 }
 
 impl<D: Served> TableCore<D> {
-    /// Builds the table of a model with an engine, and a copy on GPUs that follows it if there are some.
+    /// Builds the table of a model with an engine, or with `auto`, and a copy on GPUs that follows it if there
+    /// are some.
     pub(crate) fn build(
-        engine: EngineName,
+        engine: Option<EngineName>,
         model: D::Model,
         (cap, options): (Cap, BuildOptions),
         wanted: Wanted<D>,
         mut device: DeviceSettings,
     ) -> Result<Self, Error> {
-        let mut live = D::live(engine, model, options, wanted)?.map_err(of_build::<D>(engine, cap))?;
+        let best = if device.fleet.is_some() { D::best_on_gpu } else { D::best };
+        let of_build = of_build::<D>(engine.unwrap_or_else(|| best(model.source())), cap);
+        let live = match engine {
+            Some(engine) => D::live(engine, model, options, wanted)?,
+            None => D::live_auto(model, options, wanted),
+        };
+        let mut live = live.map_err(of_build)?;
         let offload = match device.fleet.clone() {
             None => None,
             Some(fleet) => {
@@ -66,15 +74,18 @@ impl<D: Served> TableCore<D> {
         self.ids.as_ref()
     }
 
-    /// Makes a live table of an image that was compiled from this model.
+    /// Makes a live table of an image that was compiled from this model by this engine, or by `auto`.
     pub(crate) fn resume(
-        engine: EngineName,
+        engine: Option<EngineName>,
         model: D::Model,
         (path, image): (PathBuf, Image),
         wanted: Wanted<D>,
     ) -> Result<Self, Error> {
         let cap = Cap::Named;
-        let live = D::resume(engine, model, image, cap.options(), wanted)?;
+        let live = match engine {
+            Some(engine) => D::resume(engine, model, image, cap.options(), wanted)?,
+            None => D::resume_auto(model, image, cap.options(), wanted),
+        };
         let live = live.map_err(|source| Error::Image { path, source })?;
         let (offload, device_note, uses) = (None, None, Arc::default());
         Ok(Self { live, engine, cap, offload, device_note, ids: None, refused: 0, uses })
@@ -82,7 +93,7 @@ impl<D: Served> TableCore<D> {
 
     /// Returns the error for a table that could not be rebuilt.
     pub(crate) fn of_build(&self) -> impl Fn(BuildError) -> Error + use<D> {
-        of_build::<D>(self.engine, self.cap)
+        of_build::<D>(self.engine(), self.cap)
     }
 
     /// Counts labels that lie beside the model, for the labels that are attached later.
@@ -144,7 +155,7 @@ impl<D: Served> TableCore<D> {
     }
 
     pub(crate) fn engine(&self) -> EngineName {
-        self.engine
+        self.engine.unwrap_or_else(|| engine_of(&*self.live.reader()))
     }
 
     pub(crate) fn fleet(&self) -> Option<&Fleet> {
@@ -171,6 +182,11 @@ impl<D: Served> TableCore<D> {
     pub(crate) fn refused(&self) -> u64 {
         self.refused
     }
+}
+
+/// The engine of the current table of `auto`.
+fn engine_of<D: Served>(reader: &dyn AnyReader<D>) -> EngineName {
+    of_kind::<D>(reader.enter().table.image().kind()).expect("an engine of the domain compiled the table")
 }
 
 /// Returns the error for a table of this engine that could not be built under a cap.
@@ -227,7 +243,8 @@ pub(crate) use table_methods;
 /// A reader, with the copies of its table on GPUs.
 pub(crate) struct ReaderCore<D: Served> {
     inner: Arc<dyn AnyReader<D>>,
-    engine: EngineName,
+    /// `None` for `auto`.
+    engine: Option<EngineName>,
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
     /// The pairs that results stand for, if they are no next hops.
@@ -244,7 +261,7 @@ impl<D: Served> ReaderCore<D> {
         beside: D::Beside,
     ) -> Result<Self, Error> {
         let inner = D::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
-        Ok(Self { inner, engine, offload: None, ids: None, uses: Arc::default() })
+        Ok(Self { inner, engine: Some(engine), offload: None, ids: None, uses: Arc::default() })
     }
 
     /// Takes results as numbers of pairs.
@@ -265,7 +282,7 @@ impl<D: Served> ReaderCore<D> {
     }
 
     pub(crate) fn engine(&self) -> EngineName {
-        self.engine
+        self.engine.unwrap_or_else(|| engine_of(&*self.inner))
     }
 
     /// The table on GPUs.

@@ -1,6 +1,7 @@
 //! The engines by name. This list is the only one in the project: a line in it brings an engine into the
 //! façade, the command line and the benches.
 
+mod auto;
 mod best;
 mod erased;
 mod served;
@@ -35,6 +36,8 @@ engines! {
     Rank { V4: wirespeed_rank::Rank }
     /// [`FoldHot`](wirespeed_fold::FoldHot): FOLD with a first level that fits a GPU's shared memory.
     FoldHot { V4: wirespeed_fold::FoldHot }
+    /// [`ForestOf`](wirespeed_forest::ForestOf): a trie of few kilobytes, for small tables.
+    Forest { V4: wirespeed_forest::ForestOf<V4>, V6: wirespeed_forest::ForestOf<V6> }
     /// [`Waldvogel`](wirespeed_waldvogel::Waldvogel), binary search on prefix lengths.
     Waldvogel { V4: wirespeed_waldvogel::Waldvogel<V4>, V6: wirespeed_waldvogel::Waldvogel<V6> }
     /// [`GamtT`](wirespeed_gamt::GamtT): GAMT_T, a multi-bit trie as a state-jump table, next hops in the

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "text")]
 use wirespeed_fib::read::ReadError;
 use wirespeed_fib::{BuildError, Family, NextHop, TooManyNextHops};
+use wirespeed_forest::FibsError;
 use wirespeed_image::ImageError;
 
 #[cfg(feature = "rules")]
@@ -68,6 +69,9 @@ pub enum Error {
         /// The prefix.
         prefix: String,
     },
+    /// A VRF is not there, or its number is too large.
+    #[error(transparent)]
+    Vrf(FibsError),
     /// A name was added with [`NextHop::NONE`](crate::NextHop::NONE). Remove a name to take it out.
     #[cfg(feature = "names")]
     #[error("the name {name} has no result: indexes start at 1")]

@@ -255,6 +255,7 @@ mod settings;
 mod table;
 mod taken_apart;
 mod uses;
+mod vrfs;
 
 pub use builder::Builder;
 #[cfg(feature = "rules")]
@@ -271,10 +272,13 @@ pub use reader::{Guard, Reader};
 pub use reloader::Reloader;
 pub use routes::Routes;
 pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
+pub use vrfs::{VrfGuard, VrfReader, VrfRoutes, VrfUpdate, Vrfs, VrfsBuilder};
 
 pub use wirespeed_fib::{
     Address, AnyUpdate, Applied, Family, Fib, NextHop, Prefix, Rib, TooManyNextHops, Update, V4, V6,
 };
+
+pub use wirespeed_forest::FibId as VrfId;
 
 pub use gpu::GpuError;
 pub use gpu::dispatch::Counts;

@@ -36,6 +36,11 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Whether an engine was named, in place of `auto`.
+    pub(crate) fn is_named(&self) -> bool {
+        self.engine != AUTO
+    }
+
     /// Starts the GPUs that are asked for, and returns the engine, the cap and the build options. `auto` is
     /// the cap if neither an engine nor a cap was named.
     pub(crate) fn resolve<D: Served>(

@@ -57,10 +57,10 @@ impl<A: Addresses> Table<A> {
         Builder::new()
     }
 
-    /// Builds the table of some routes with an engine.
+    /// Builds the table of some routes with an engine, or with `auto`.
     pub(crate) fn build(
         rib: Rib<A>,
-        engine: EngineName,
+        engine: Option<EngineName>,
         (cap, options): (Cap, BuildOptions),
         device: DeviceSettings,
         ids: Option<Arc<MatchIds>>,
@@ -92,6 +92,8 @@ impl<A: Addresses> Table<A> {
                 return Err(file.malformed(MATCH_IDS));
             }
         }
+        // A small table is that of `auto`, which chooses another engine when the table grows.
+        let engine = (engine != EngineName::Forest).then_some(engine);
         let core = TableCore::resume(engine, rib, file.into_sections()?, ())?;
         Ok(Self { core: core.with_ids(ids.map(Arc::new)) })
     }

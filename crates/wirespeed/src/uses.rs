@@ -94,7 +94,7 @@ impl TableUses {
         let label = |place| self.label(D::label_at(model, place));
         let before = places.into_iter().map(|place| (place, label(place))).collect();
         for labels in &uses.labels {
-            announced::<D>(updates).for_each(|next_hop| labels.claim(next_hop));
+            announced::<D>(updates).into_iter().for_each(|next_hop| labels.claim(next_hop));
         }
         Some(Watch { uses: self, updates, before })
     }
@@ -155,15 +155,20 @@ impl<D: Counted> Watch<'_, D> {
             }
         }
         // The claim of this call, and that of the `intern` before it: each update settles one of these.
-        let settled = || announced::<D>(self.updates).chain(announced::<D>(self.updates).filter(|_| settles));
+        let announced = announced::<D>(self.updates);
+        let settled = || announced.iter().chain(announced.iter().filter(|_| settles)).copied();
         uses.labels.iter().for_each(|labels| labels.tell(&uses.joined, &uses.left, settled()));
         uses.joined.clear();
         uses.left.clear();
     }
 }
 
-fn announced<D: Counted>(updates: &[D::Update]) -> impl Iterator<Item = NextHop> {
-    updates.iter().map(D::announced).filter(|next_hop| next_hop.is_some())
+/// The labels that updates lead to.
+fn announced<D: Counted>(updates: &[D::Update]) -> Vec<NextHop> {
+    let mut announced = Vec::with_capacity(updates.len());
+    updates.iter().for_each(|update| D::announced(update, &mut |next_hop| announced.push(next_hop)));
+    announced.retain(|next_hop| next_hop.is_some());
+    announced
 }
 
 /// The labels of a builder, and its claims on them until its table is built or given up.

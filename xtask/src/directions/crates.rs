@@ -18,6 +18,7 @@ const ROWS: &[&[&str]] = &[
     &[
         "wirespeed-dir24",
         "wirespeed-fold",
+        "wirespeed-forest",
         "wirespeed-gamt",
         "wirespeed-gpu",
         "wirespeed-rank",

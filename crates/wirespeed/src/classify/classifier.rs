@@ -67,7 +67,7 @@ impl<T: RuleTuple> Classifier<T> {
         (reports, doubts): (Vec<RuleReport>, Doubts<T>),
         claims: Claims,
     ) -> Result<Self, Error> {
-        let core = TableCore::build(engine, rules, options, Facts::for_doubts(&doubts), device)?;
+        let core = TableCore::build(Some(engine), rules, options, Facts::for_doubts(&doubts), device)?;
         let core = core.with_beside(actions(&doubts)).with_labels(claims);
         Ok(Self { core, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
     }
@@ -80,7 +80,7 @@ impl<T: RuleTuple> Classifier<T> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
-        let core = TableCore::resume(engine, rules, file.into_bare()?, Facts::for_doubts(&doubts))?;
+        let core = TableCore::resume(Some(engine), rules, file.into_bare()?, Facts::for_doubts(&doubts))?;
         let core = core.with_beside(actions(&doubts));
         let (turnover, reports, doubts) = (Arc::default(), Vec::new(), Arc::new(doubts));
         Ok(Self { core, turnover, reports, doubts })

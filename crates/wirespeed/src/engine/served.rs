@@ -11,10 +11,11 @@ use wirespeed_namelookup::generate::{self as made_names, Domains, Load, Paths, T
 #[cfg(feature = "names")]
 use wirespeed_namelookup::{Match, NameBatch, NameDomain, NameModel, Names};
 use wirespeed_rng::Rng;
-use wirespeed_table::{BuildError, BuildOptions, Companion};
+use wirespeed_table::{BuildError, BuildOptions, Companion, Model};
 
+use super::auto::{AutoV4, AutoV6};
 use super::erased::{Adopt, AnyLive, AnyReader, AnyTable, Compile, Compiled, GoLive, Open, Resume};
-use super::{EngineName, Engines, UnknownEngine, visit};
+use super::{EngineName, Engines, UnknownEngine, Visitor, visit};
 #[cfg(feature = "rules")]
 use crate::classify::RuleFacts;
 #[cfg(feature = "rules")]
@@ -118,6 +119,29 @@ pub trait Served: Engines + Counted {
         wanted: Wanted<Self>,
     ) -> Built<Box<dyn AnyLive<Self>>, BuildError>;
 
+    /// Builds a live table of the engine `auto`. For addresses it chooses the engine again at each build. The
+    /// kind of the table's image tells the engine: [`of_kind`].
+    fn live_auto(
+        model: Self::Model,
+        options: BuildOptions,
+        wanted: Wanted<Self>,
+    ) -> Result<Box<dyn AnyLive<Self>>, BuildError> {
+        let engine = Self::best(model.source());
+        Self::live(engine, model, options, wanted).expect("the best engine is of the domain")
+    }
+
+    /// Makes a live table of the engine `auto` like [`resume`](Self::resume). The first update chooses an
+    /// engine.
+    fn resume_auto(
+        model: Self::Model,
+        image: Image,
+        options: BuildOptions,
+        wanted: Wanted<Self>,
+    ) -> Result<Box<dyn AnyLive<Self>>, ImageError> {
+        let engine = Self::best(model.source());
+        Self::resume(engine, model, image, options, wanted).expect("the best engine is of the domain")
+    }
+
     /// Makes a live table of an image that was compiled from the same model. The first update builds it anew.
     fn resume(
         engine: EngineName,
@@ -173,7 +197,7 @@ macro_rules! makers {
 }
 
 macro_rules! addresses {
-    ($address:ty) => {
+    ($address:ty, $auto:ty) => {
         impl Served for $address {
             type Beside = ();
             type Remote = ip::Remote<Self>;
@@ -205,13 +229,30 @@ macro_rules! addresses {
                 GpuOptions::default()
             }
 
+            fn live_auto(
+                model: Rib<Self>,
+                options: BuildOptions,
+                wanted: (),
+            ) -> Result<Box<dyn AnyLive<Self>>, BuildError> {
+                GoLive { model, options, wanted }.visit::<$auto>()
+            }
+
+            fn resume_auto(
+                model: Rib<Self>,
+                image: Image,
+                options: BuildOptions,
+                wanted: (),
+            ) -> Result<Box<dyn AnyLive<Self>>, ImageError> {
+                Resume { model, image, options, wanted }.visit::<$auto>()
+            }
+
             makers!();
         }
     };
 }
 
-addresses!(V4);
-addresses!(V6);
+addresses!(V4, AutoV4);
+addresses!(V6, AutoV6);
 
 #[cfg(feature = "names")]
 impl Served for NameDomain {

@@ -55,7 +55,7 @@ impl NameTable {
         device: DeviceSettings,
         claims: Claims,
     ) -> Result<Self, Error> {
-        Ok(Self { core: TableCore::build(engine, names, options, (), device)?.with_labels(claims) })
+        Ok(Self { core: TableCore::build(Some(engine), names, options, (), device)?.with_labels(claims) })
     }
 
     /// Opens an image file with its names. Lookups can start as soon as the file is read and checked. The
@@ -67,7 +67,7 @@ impl NameTable {
         let file = NameImageFile::open(path.as_ref())?;
         let names = file.names()?.ok_or_else(|| Error::without(file.path(), "names"))?;
         let (engine, names) = (file.engine(), NameModel::new(names, file.is_aggregated()));
-        Ok(Self { core: TableCore::resume(engine, names, file.into_bare()?, ())? })
+        Ok(Self { core: TableCore::resume(Some(engine), names, file.into_bare()?, ())? })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after

@@ -2,7 +2,8 @@
 
 #[cfg(feature = "rules")]
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, RuleUpdate};
-use wirespeed_fib::{NextHop, Prefix, Rib, Update, V4, V6};
+use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, V4, V6};
+use wirespeed_forest::{FibId, Fibs, FibsUpdate, InFibs};
 #[cfg(feature = "names")]
 use wirespeed_namelookup::{Name, NameDomain, NameModel, NameUpdate};
 use wirespeed_table::Domain;
@@ -15,8 +16,8 @@ pub trait Counted: Domain {
     /// The places that updates of a model may change.
     fn places<'u>(model: &Self::Model, updates: &'u [Self::Update]) -> Vec<Self::Place<'u>>;
 
-    /// The label that an update leads to, or [`NextHop::NONE`].
-    fn announced(update: &Self::Update) -> NextHop;
+    /// Calls `give` with each label that an update leads to.
+    fn announced(update: &Self::Update, give: &mut dyn FnMut(NextHop));
 
     /// The label that a place leads to, or [`NextHop::NONE`].
     fn label_at(model: &Self::Model, place: Self::Place<'_>) -> NextHop;
@@ -37,10 +38,9 @@ macro_rules! addresses {
                 updates.iter().map(place).collect()
             }
 
-            fn announced(update: &Update<Self>) -> NextHop {
-                match *update {
-                    Update::Announce { next_hop, .. } => next_hop.unwrap_or_default(),
-                    Update::Withdraw { .. } => NextHop::NONE,
+            fn announced(update: &Update<Self>, give: &mut dyn FnMut(NextHop)) {
+                if let Update::Announce { next_hop: Some(next_hop), .. } = *update {
+                    give(next_hop);
                 }
             }
 
@@ -58,6 +58,44 @@ macro_rules! addresses {
 addresses!(V4);
 addresses!(V6);
 
+impl<A: Address> Counted for InFibs<A> {
+    type Place<'u> = (FibId, Prefix<A>);
+
+    fn places(fibs: &Fibs<A>, updates: &[FibsUpdate<A>]) -> Vec<(FibId, Prefix<A>)> {
+        let mut places = Vec::new();
+        for update in updates {
+            match update {
+                FibsUpdate::Route(id, update) => places.push((*id, update.prefix())),
+                FibsUpdate::Set(id, _) | FibsUpdate::Remove(id) => {
+                    fibs.visit(*id, |prefix, _| places.push((*id, prefix)));
+                }
+            }
+            if let FibsUpdate::Set(id, rib) = update {
+                places.extend(rib.iter().map(|(prefix, _)| (*id, prefix)));
+            }
+        }
+        places
+    }
+
+    fn announced(update: &FibsUpdate<A>, give: &mut dyn FnMut(NextHop)) {
+        match update {
+            FibsUpdate::Route(_, Update::Announce { next_hop: Some(next_hop), .. }) => give(*next_hop),
+            FibsUpdate::Set(_, rib) => rib.iter().for_each(|(_, next_hop)| give(next_hop)),
+            FibsUpdate::Route(..) | FibsUpdate::Remove(_) => {}
+        }
+    }
+
+    fn label_at(fibs: &Fibs<A>, (id, prefix): (FibId, Prefix<A>)) -> NextHop {
+        fibs.get(id, prefix).unwrap_or_default()
+    }
+
+    fn each_label(fibs: &Fibs<A>, give: &mut dyn FnMut(NextHop)) {
+        for id in fibs.ids() {
+            fibs.visit(id, |_, next_hop| give(next_hop));
+        }
+    }
+}
+
 #[cfg(feature = "names")]
 impl Counted for NameDomain {
     type Place<'u> = &'u Name;
@@ -69,10 +107,9 @@ impl Counted for NameDomain {
         updates.iter().map(place).collect()
     }
 
-    fn announced(update: &NameUpdate) -> NextHop {
-        match *update {
-            NameUpdate::Insert(_, result) => NextHop(result),
-            NameUpdate::Remove(_) => NextHop::NONE,
+    fn announced(update: &NameUpdate, give: &mut dyn FnMut(NextHop)) {
+        if let NameUpdate::Insert(_, result) = *update {
+            give(NextHop(result));
         }
     }
 
@@ -107,10 +144,9 @@ macro_rules! tuples {
                 updates.iter().map(place).collect()
             }
 
-            fn announced(update: &RuleUpdate<Self>) -> NextHop {
-                match update {
-                    RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) => NextHop(rule.action()),
-                    RuleUpdate::Remove(_) => NextHop::NONE,
+            fn announced(update: &RuleUpdate<Self>, give: &mut dyn FnMut(NextHop)) {
+                if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
+                    give(NextHop(rule.action()));
                 }
             }
 

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in what the tests share, too
 
+mod changing;
 mod classify;
 mod classify_doubts;
 mod classify_gpu;
@@ -21,3 +22,4 @@ mod replace;
 mod scattered;
 mod sharing;
 mod sources;
+mod vrfs;

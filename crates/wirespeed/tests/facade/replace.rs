@@ -93,7 +93,7 @@ fn readers_see_one_table_or_the_other() {
 fn what_fails_leaves_both_families() {
     let (four, six) = (rib::<V4>(1), rib::<V6>(1));
     let full = |prefix: &str| -> Rib<V6> { [(prefix.parse().unwrap(), NextHop(1))].into_iter().collect() };
-    let mut table = IpTable::builder().memory_cap(40 << 20).build().unwrap();
+    let mut table = IpTable::builder().engine("fold").memory_cap(40 << 20).build().unwrap();
     table.replace(four.clone(), six.clone()).unwrap();
     // Scattered hosts take chunks of their own.
     let hosts: Rib<V4> =

@@ -8,7 +8,7 @@ use wirespeed::engine::of_domain;
 use wirespeed::names::{NameBuilder, NameReader, NameTable};
 use wirespeed::{
     Builder, Error, Fleet, IpBuilder, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table,
-    Labels, NextHop, Prefix, Reader, Table, Update, V4,
+    Labels, NextHop, Prefix, Reader, Table, Update, V4, VrfReader, Vrfs, VrfsBuilder,
 };
 
 use crate::common::{check, rib};
@@ -30,6 +30,11 @@ const _: () = {
     shared::<IpBuilder>();
     shared::<NameBuilder>();
     shared::<ClassifierBuilder<Ipv4Tuple>>();
+
+    shared::<Vrfs>();
+    shared::<VrfsBuilder>();
+    shared::<VrfReader>();
+    cloned::<VrfReader>();
 
     shared::<Ipv4Reader>();
     shared::<Ipv6Reader>();
