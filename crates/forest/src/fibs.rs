@@ -36,7 +36,7 @@ impl fmt::Display for FibId {
 #[derive(Clone, Debug)]
 pub enum FibsUpdate<A: Address> {
     /// The table has these routes from now on, whether it was there or not.
-    Set(FibId, Rib<A>),
+    Set(FibId, Box<Rib<A>>),
     /// The table ends.
     Remove(FibId),
     /// A route of a table that is there changes.
@@ -391,7 +391,7 @@ impl<A: Address> Domain for InFibs<A> {
 /// let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default())?;
 /// let (red, blue) = (FibId(7), FibId(4_000));
 /// let routes = |n| [("10.0.0.0/8".parse().unwrap(), NextHop(n))].into_iter().collect::<Rib<V4>>();
-/// live.apply(&[FibsUpdate::Set(red, routes(1)), FibsUpdate::Set(blue, routes(2))])?;
+/// live.apply(&[FibsUpdate::Set(red, routes(1).into()), FibsUpdate::Set(blue, routes(2).into())])?;
 ///
 /// let (reader, address) = (live.reader(), "10.1.2.3".parse::<V4>().unwrap());
 /// assert_eq!(reader.enter().lookup_in(blue, address), NextHop(2));

@@ -2,6 +2,7 @@
 //! changes and readers.
 
 #![allow(clippy::unwrap_used)] // every function here is a test or helps one
+#![allow(clippy::cast_possible_truncation)] // numbers that are drawn are small
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +44,7 @@ fn change<A: Address>(model: &mut Model<A>, (what, fib, bits, len, n): Drawn) ->
                 (0..u128::from(len) / 8).map(|at| (prefix(bits.rotate_left(at as u32 * 8), len), NextHop(n)));
             let rib: Rib<A> = routes.collect();
             model.insert(id, rib.clone());
-            FibsUpdate::Set(id, rib)
+            FibsUpdate::Set(id, rib.into())
         }
     }
 }
@@ -154,15 +155,15 @@ fn routes(n: u32, count: u32) -> Rib<V4> {
 fn a_call_over_the_cap_changes_nothing() {
     let options = BuildOptions { memory_cap: Some(64 << 10), ..BuildOptions::default() };
     let mut live = LiveFibs::<V4>::new(Fibs::new(), options).unwrap();
-    live.apply(&[FibsUpdate::Set(FibId(1), routes(1, 3))]).unwrap();
+    live.apply(&[FibsUpdate::Set(FibId(1), routes(1, 3).into())]).unwrap();
     let (reader, model) = (live.reader(), Model::from([(FibId(1), routes(1, 3))]));
-    let all: Vec<_> = (0..900).map(|n| FibsUpdate::Set(FibId(n), routes(n * 7_919, 40))).collect();
+    let all: Vec<_> = (0..900).map(|n| FibsUpdate::Set(FibId(n), routes(n * 7_919, 40).into())).collect();
     for _ in 0..2 {
         assert!(matches!(live.apply(&all), Err(FibsError::Build(_))));
         check(&reader.enter(), &model);
         check_routes(live.model(), &model);
     }
-    live.apply(&[FibsUpdate::Set(FibId(2), routes(5, 2)), FibsUpdate::Remove(FibId(1))]).unwrap();
+    live.apply(&[FibsUpdate::Set(FibId(2), routes(5, 2).into()), FibsUpdate::Remove(FibId(1))]).unwrap();
     check(&reader.enter(), &Model::from([(FibId(2), routes(5, 2))]));
 }
 
@@ -170,7 +171,7 @@ fn a_call_over_the_cap_changes_nothing() {
 fn changes_of_tables_that_are_not_there_are_refused() {
     let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default()).unwrap();
     let route = |id| FibsUpdate::Route(FibId(id), Update::announce(Prefix::DEFAULT, NextHop(1)));
-    let set = |id| FibsUpdate::Set(FibId(id), Rib::new());
+    let set = |id| FibsUpdate::Set(FibId(id), Rib::new().into());
     let refused =
         |live: &mut LiveFibs<V4>, updates: &[FibsUpdate<V4>]| live.apply(updates).unwrap_err().to_string();
     assert_eq!(refused(&mut live, &[route(3)]), "there is no table 3");
@@ -186,9 +187,9 @@ fn changes_of_tables_that_are_not_there_are_refused() {
 #[test]
 fn equal_tables_cost_next_to_nothing() {
     let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default()).unwrap();
-    live.apply(&[FibsUpdate::Set(FibId(0), routes(1, 4_000))]).unwrap();
+    live.apply(&[FibsUpdate::Set(FibId(0), routes(1, 4_000).into())]).unwrap();
     let one = live.memory_usage();
-    let others: Vec<_> = (1..100).map(|id| FibsUpdate::Set(FibId(id), routes(1, 4_000))).collect();
+    let others: Vec<_> = (1..100).map(|id| FibsUpdate::Set(FibId(id), routes(1, 4_000).into())).collect();
     live.apply(&others).unwrap();
     assert!(live.memory_usage() < one + one / 8, "{one} bytes, then {}", live.memory_usage());
     // One route of its own costs one path.
@@ -203,7 +204,7 @@ fn equal_tables_cost_next_to_nothing() {
 #[test]
 fn readers_see_whole_calls() {
     let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default()).unwrap();
-    let both = |n: u32| [0, 9].map(|id| FibsUpdate::Set(FibId(id), routes(n % 150, 1 + n % 40)));
+    let both = |n: u32| [0, 9].map(|id| FibsUpdate::Set(FibId(id), routes(n % 150, 1 + n % 40).into()));
     live.apply(&both(0)).unwrap();
     let (reader, stop) = (live.reader(), AtomicBool::new(false));
     std::thread::scope(|scope| {

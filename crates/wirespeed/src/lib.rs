@@ -306,7 +306,7 @@ pub mod prelude {
     pub use crate::names::{Match, Name, NameBatch, NameBuf, NameReader, NameTable, NameUpdate};
     pub use crate::{
         AnyUpdate, Device, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Labels, NextHop,
-        Update, V4, V6,
+        Update, V4, V6, VrfId, VrfReader, VrfUpdate, Vrfs,
     };
 }
 

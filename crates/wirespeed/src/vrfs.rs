@@ -46,7 +46,7 @@ impl<P: Into<IpNet>> FromIterator<(P, NextHop)> for VrfRoutes {
 #[derive(Clone, Debug)]
 pub enum VrfUpdate {
     /// The VRF has these routes from now on, whether it was there or not.
-    Set(VrfId, VrfRoutes),
+    Set(VrfId, Box<VrfRoutes>),
     /// The VRF ends.
     Remove(VrfId),
     /// A route of a VRF that is there changes.
@@ -54,6 +54,11 @@ pub enum VrfUpdate {
 }
 
 impl VrfUpdate {
+    /// Makes the update that gives a VRF these routes.
+    pub fn set<P: Into<IpNet>>(vrf: VrfId, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
+        Self::Set(vrf, Box::new(routes.into_iter().collect()))
+    }
+
     /// Makes an announcement of a prefix with a next hop in a VRF.
     pub fn announce(vrf: VrfId, prefix: impl Into<IpNet>, next_hop: NextHop) -> Self {
         Self::Route(vrf, AnyUpdate::announce(prefix, next_hop))
@@ -125,9 +130,9 @@ impl Vrfs {
         let (mut v4, mut v6) = (Vec::new(), Vec::new());
         for update in updates {
             match update {
-                VrfUpdate::Set(vrf, VrfRoutes { v4: four, v6: six }) => {
-                    v4.push(FibsUpdate::Set(vrf, four));
-                    v6.push(FibsUpdate::Set(vrf, six));
+                VrfUpdate::Set(vrf, routes) => {
+                    v4.push(FibsUpdate::Set(vrf, Box::new(routes.v4)));
+                    v6.push(FibsUpdate::Set(vrf, Box::new(routes.v6)));
                 }
                 VrfUpdate::Remove(vrf) => {
                     v4.push(FibsUpdate::Remove(vrf));
@@ -162,7 +167,7 @@ impl Vrfs {
         vrf: VrfId,
         routes: impl IntoIterator<Item = (P, NextHop)>,
     ) -> Result<Applied, Error> {
-        self.apply([VrfUpdate::Set(vrf, routes.into_iter().collect())])
+        self.apply([VrfUpdate::set(vrf, routes)])
     }
 
     /// Ends a VRF: [`apply`](Self::apply). Its number may be given to another one.
@@ -269,7 +274,7 @@ impl<A: InFib> Tables<A> {
 /// An update with numbers of pairs in the place of next hops.
 fn with_pairs<A: InFib>(ids: &MatchIds, update: &FibsUpdate<A>) -> Result<FibsUpdate<A>, Error> {
     Ok(match update {
-        FibsUpdate::Set(vrf, rib) => FibsUpdate::Set(*vrf, ids.rib(rib)?),
+        FibsUpdate::Set(vrf, rib) => FibsUpdate::Set(*vrf, Box::new(ids.rib(rib)?)),
         FibsUpdate::Route(vrf, Update::Announce { prefix, next_hop: Some(next_hop) }) => {
             let number = ids.intern(*next_hop, prefix.len())?;
             FibsUpdate::Route(*vrf, Update::Announce { prefix: *prefix, next_hop: Some(number) })
@@ -282,7 +287,7 @@ fn with_pairs<A: InFib>(ids: &MatchIds, update: &FibsUpdate<A>) -> Result<FibsUp
 fn with_next_hops<A: InFib>(update: &FibsUpdate<A>) -> Result<(), Error> {
     let without = |prefix: Prefix<A>| Err(Error::RouteWithoutNextHop { prefix: prefix.to_string() });
     match update {
-        FibsUpdate::Set(_, rib) => crate::table::with_next_hops(rib),
+        FibsUpdate::Set(_, rib) => crate::table::with_next_hops(&**rib),
         FibsUpdate::Route(_, Update::Announce { prefix, next_hop }) => match next_hop {
             Some(next_hop) if next_hop.is_some() => Ok(()),
             _ => without(*prefix),

@@ -33,6 +33,7 @@ macro_rules! auto {
         }
 
         /// An engine that was chosen.
+        #[allow(clippy::large_enum_variant)] // a table has one
         enum $chosen {
             $($variant($of)),+
         }

@@ -27,7 +27,7 @@ pub struct VrfsBuilder {
 impl VrfsBuilder {
     /// Adds a VRF with its routes. [`build`](Self::build) refuses a route to [`NextHop::NONE`].
     pub fn vrf<P: Into<IpNet>>(mut self, vrf: VrfId, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
-        self.vrfs.push(VrfUpdate::Set(vrf, routes.into_iter().collect()));
+        self.vrfs.push(VrfUpdate::set(vrf, routes));
         self
     }
 

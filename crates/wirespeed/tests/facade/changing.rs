@@ -1,5 +1,7 @@
 //! `auto` as a table grows and shrinks: another engine comes beside the readers.
 
+#![allow(clippy::cast_possible_truncation)] // numbers that are drawn are small
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use wirespeed::engine::EngineName;

@@ -7,6 +7,7 @@ mod changing;
 mod classify;
 mod classify_doubts;
 mod classify_gpu;
+mod collector;
 mod common;
 mod gpu;
 mod images;

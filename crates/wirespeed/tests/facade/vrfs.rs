@@ -1,5 +1,7 @@
 //! Many tables in one: both families, matched prefixes, labels, refused calls and readers.
 
+#![allow(clippy::cast_possible_truncation)] // numbers that are drawn are small
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -105,7 +107,7 @@ fn random_changes(prefix_lookups: bool) {
                     let routes = (0..rng.below(20)).map(|_| (drawn(&mut rng), NextHop(7)));
                     let routes: VrfRoutes = routes.collect();
                     model.insert(vrf, routes.clone());
-                    updates.push(VrfUpdate::Set(vrf, routes));
+                    updates.push(VrfUpdate::Set(vrf, routes.into()));
                 }
             }
         }
@@ -145,7 +147,7 @@ fn a_refused_call_changes_neither_family() {
         })
     };
     let with = |prefixes: &mut dyn Iterator<Item = IpNet>| -> VrfUpdate {
-        VrfUpdate::Set(two, prefixes.map(|prefix| (prefix, NextHop(3))).collect())
+        VrfUpdate::set(two, prefixes.map(|prefix| (prefix, NextHop(3))))
     };
     let announce = VrfUpdate::announce(one, net("10.1.0.0/16"), NextHop(4));
     let cases = [
@@ -154,7 +156,7 @@ fn a_refused_call_changes_neither_family() {
         (vec![announce.clone(), VrfUpdate::Remove(two)], "there is no table 2"),
         (vec![announce.clone(), VrfUpdate::announce(two, net("::/0"), NextHop(1))], "there is no table 2"),
         (vec![announce.clone(), VrfUpdate::announce(one, net("::/0"), NextHop::NONE)], "no next hop"),
-        (vec![announce, VrfUpdate::Set(VrfId(1 << 20), VrfRoutes::default())], "the largest is 1048575"),
+        (vec![announce, VrfUpdate::Set(VrfId(1 << 20), Box::default())], "the largest is 1048575"),
     ];
     for (refused, (updates, why)) in (1..).zip(cases) {
         let error = vrfs.apply(updates).unwrap_err();
@@ -209,8 +211,7 @@ fn labels_end_with_the_last_vrf_that_uses_them() {
 fn readers_see_whole_calls() {
     let ids = [0, 5, 900].map(VrfId);
     let mut vrfs = Vrfs::builder().build().unwrap();
-    let set =
-        |n: u32| ids.map(|id| VrfUpdate::Set(id, [(net("10.0.0.0/8"), NextHop(n))].into_iter().collect()));
+    let set = |n: u32| ids.map(|id| VrfUpdate::set(id, [(net("10.0.0.0/8"), NextHop(n))]));
     vrfs.apply(set(1)).unwrap();
     let (reader, stop) = (vrfs.reader(), AtomicBool::new(false));
     std::thread::scope(|scope| {
