@@ -5,46 +5,64 @@
 #include "batch.cuh"
 #include "reads.cuh"
 
-// A cell of type C: in its lower half the next hop of a route, plus 1, in its upper half the chunk beneath; 0 for none. An
-// address has BITS bits.
+// A cell of type C: in its lower half the next hop of a route, plus 1, in its upper half the number of the chunk beneath, or of
+// the leaf, with the highest bit set; 0 for none. A leaf has routes only. An address has BITS bits.
 template <class C, int BITS>
 struct Forest : InMemory {
     const C* cells;
+    // Elements of 1, 2 or 4 bytes.
+    const void* leaves;
     const C* roots;
-    u64 stride;
+    u32 stride;
+    u32 leaf_bytes;
 
     template <int N, class Address>
     WS_FN void find(const Block&, const Address* keys, u32* found) const {
+        constexpr u32 LEAF = 1u << (4 * sizeof(C) - 1);
         C root = element(roots);
-        u32 chunks[N];
+        u32 links[N];
         WS_UNROLL
         for (int i = 0; i < N; i++) {
             found[i] = route(root);
-            chunks[i] = chunk(root);
+            links[i] = link(root);
         }
-        u32 bits_a_step = u32(stride);
-        for (u32 from = 0; from < BITS; from += bits_a_step) {
+        // Elements of leaves that end a lookup.
+        u32 last[N], ends = 0;
+        WS_UNROLL
+        for (int i = 0; i < N; i++) last[i] = 0;
+        for (u32 from = 0; from < BITS; from += stride) {
             bool any = false;
             WS_UNROLL
-            for (int i = 0; i < N; i++) any |= chunks[i] != 0;
+            for (int i = 0; i < N; i++) any |= links[i] != 0;
             if (!any) break;
             C read[N];
             WS_UNROLL
             for (int i = 0; i < N; i++) {
                 read[i] = 0;
-                u64 at = u64(chunks[i]) << bits_a_step | bits(keys[i], from, bits_a_step);
-                read_if(chunks[i], cells + at, read[i]);
+                // There are fewer than 2^30 elements.
+                u32 at = (links[i] & ~LEAF) << stride | bits(keys[i], from, stride);
+                bool is_leaf = (links[i] & LEAF) != 0;
+                last[i] = is_leaf ? at : last[i];
+                if (is_leaf) ends |= 1u << i;
+                read_if(links[i] != 0 && !is_leaf, cells + at, read[i]);
             }
             WS_UNROLL
             for (int i = 0; i < N; i++) {
                 found[i] = route(read[i]) == 0 ? found[i] : route(read[i]);
-                chunks[i] = chunk(read[i]);
+                links[i] = link(read[i]);
             }
         }
+        u32 routes[N];
         WS_UNROLL
-        for (int i = 0; i < N; i++) found[i] -= found[i] != 0;
+        for (int i = 0; i < N; i++) routes[i] = 0;
+        gather<N>(leaves, leaf_bytes, ends, [&](int i) { return last[i]; }, routes);
+        WS_UNROLL
+        for (int i = 0; i < N; i++) {
+            found[i] = routes[i] == 0 ? found[i] : routes[i];
+            found[i] -= found[i] != 0;
+        }
     }
 
     static WS_FN u32 route(C cell) { return u32(cell & ((C(1) << (4 * sizeof(C))) - 1)); }
-    static WS_FN u32 chunk(C cell) { return u32(cell >> (4 * sizeof(C))); }
+    static WS_FN u32 link(C cell) { return u32(cell >> (4 * sizeof(C))); }
 };

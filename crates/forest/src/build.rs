@@ -1,12 +1,14 @@
 //! [`Forest`] and [`ForestOf`]: compile the tries of a forest, and keep the compiled tables up to date.
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, Strides};
-use wirespeed_image::{Image, Patch};
+use wirespeed_image::{Element, Image, Patch, width_for};
 use wirespeed_table::Model;
 
 use crate::chunks::Chunks;
 use crate::fibs::{Change, FibId, Fibs, InFibs};
-use crate::layout::{CELLS, Cell, ForestTable, MOST_CELLS, ROOTS, STRIDES, Width, allocate};
+use crate::layout::{
+    CELLS, Cell, ForestTable, LEAF, LEAVES, MOST_CELLS, ROOTS, STRIDES, Shape, Width, allocate,
+};
 use crate::update::{patch, root};
 
 const NAME: &str = "forest";
@@ -107,40 +109,77 @@ fn compile<A: Address>(
     tables: u64,
     options: &BuildOptions,
 ) -> Result<(Chunks, ForestTable<A>), BuildError> {
-    let (stride, used) = (fibs.nodes.stride(), u64::from(fibs.nodes.len()) + 1);
-    let most = MOST_CELLS >> stride;
-    let room = (used + options.head_room_for(used, 4, 3)).min(most.max(used));
-    let Some(capacity) = u32::try_from(room).ok().filter(|_| room <= most) else {
-        return Err(BuildError::Limit { engine: NAME, what: "chunks", limit: most, found: used });
-    };
+    let stride = fibs.nodes.stride();
+    let (chunks, leaves) = Chunks::needed(fibs);
+    let (chunks, leaves) = (room(chunks, stride, options)?, room(leaves, stride, options)?);
     let results = fibs.results();
     let widest = results.max(options.results);
     if widest > Width::Wide.most() {
         let (limit, found) = (Width::Wide.most().into(), widest.into());
         return Err(BuildError::Limit { engine: NAME, what: "next hops", limit, found });
     }
-    let width = Width::for_up_to(capacity, widest);
-    let mut image = allocate::<A>((stride, width), room, tables, options.memory_cap)?;
-    let chunks = Chunks::new(fibs, capacity);
+    let width = Width::for_up_to(chunks.max(leaves), widest);
+    let leaf_width = width_for(u64::from(widest) + 1);
+    let shape = Shape { stride, width, leaf_width, chunks, leaves, tables };
+    let mut image = allocate::<A>(shape, options.memory_cap)?;
+    let chunks = Chunks::new(fibs, chunks, leaves);
     match width {
         Width::Narrow => fill::<A, u32>(&mut image, fibs, &chunks)?,
         Width::Wide => fill::<A, u64>(&mut image, fibs, &chunks)?,
+    }
+    match leaf_width {
+        1 => fill_leaves::<A, u8>(&mut image, fibs, &chunks)?,
+        2 => fill_leaves::<A, u16>(&mut image, fibs, &chunks)?,
+        _ => fill_leaves::<A, u32>(&mut image, fibs, &chunks)?,
     }
     image.set_counts(fibs.routes() as u64, results.into());
     Ok((chunks, ForestTable::of_shape(image)?))
 }
 
+/// The number of chunks to make room for where there are so many.
+fn room(used: u64, stride: u8, options: &BuildOptions) -> Result<u32, BuildError> {
+    let most = MOST_CELLS >> stride;
+    let room = (used + options.head_room_for(used, 8, 3)).min(most.max(used));
+    let fits = u32::try_from(room).ok().filter(|_| room <= most);
+    fits.ok_or(BuildError::Limit { engine: NAME, what: "chunks", limit: most, found: used })
+}
+
 fn fill<A: Address, C: Cell>(image: &mut Image, fibs: &Fibs<A>, chunks: &Chunks) -> Result<(), BuildError> {
     let cell = |(route, node)| C::try_from(C::of(route, chunks.of(node))).unwrap_or_else(|_| C::zeroed());
-    let (nodes, mut expanded) = (&fibs.nodes, Vec::new());
     let cells = image.section_mut::<C>(CELLS)?;
-    for node in 0..nodes.end() {
-        let Some(content) = nodes.content(node) else { continue };
-        content.expand(nodes.stride(), &mut expanded);
-        let first = (chunks.of(node) as usize) << nodes.stride();
-        cells[first..].iter_mut().zip(&expanded).for_each(|(to, &parts)| *to = cell(parts));
-    }
+    each(fibs, chunks, false, |first, expanded| {
+        cells[first..].iter_mut().zip(expanded).for_each(|(to, &parts)| *to = cell(parts));
+    });
     let roots = image.section_mut::<C>(ROOTS)?;
     fibs.ids().for_each(|id| roots[id.index()] = cell(root(fibs, id)));
     Ok(())
+}
+
+fn fill_leaves<A: Address, W: Element>(
+    image: &mut Image,
+    fibs: &Fibs<A>,
+    chunks: &Chunks,
+) -> Result<(), BuildError> {
+    let route = |route: u32| W::try_from(route.into()).unwrap_or_else(|_| W::zeroed());
+    let leaves = image.section_mut::<W>(LEAVES)?;
+    each(fibs, chunks, true, |first, expanded| {
+        leaves[first..].iter_mut().zip(expanded).for_each(|(to, &(from, _))| *to = route(from));
+    });
+    Ok(())
+}
+
+/// Calls `fill` with the first element and the expanded content of each chunk, or of each leaf.
+fn each<A: Address>(
+    fibs: &Fibs<A>,
+    chunks: &Chunks,
+    leaves: bool,
+    mut fill: impl FnMut(usize, &[(u32, u32)]),
+) {
+    let (nodes, mut expanded) = (&fibs.nodes, Vec::new());
+    for node in 0..nodes.end() {
+        let content = nodes.content(node).filter(|content| content.is_leaf() == leaves);
+        let Some(content) = content else { continue };
+        content.expand(nodes.stride(), &mut expanded);
+        fill(((chunks.of(node) & !LEAF) as usize) << nodes.stride(), &expanded);
+    }
 }

@@ -59,6 +59,11 @@ impl Content {
         }
     }
 
+    /// Whether there is no child.
+    pub(crate) fn is_leaf(&self) -> bool {
+        self.pairs().1.is_empty()
+    }
+
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.0)

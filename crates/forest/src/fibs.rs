@@ -99,6 +99,24 @@ pub enum Change {
     Root(FibId),
 }
 
+impl Change {
+    /// The node.
+    pub(crate) fn node(&self) -> Option<u32> {
+        match *self {
+            Self::Node(node) => Some(node),
+            Self::Root(_) => None,
+        }
+    }
+
+    /// The table.
+    pub(crate) fn root(&self) -> Option<FibId> {
+        match *self {
+            Self::Node(_) => None,
+            Self::Root(id) => Some(id),
+        }
+    }
+}
+
 impl<A: Address> Default for Fibs<A> {
     fn default() -> Self {
         Self::new()

@@ -4,15 +4,17 @@ use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::Address;
 use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
 
-use crate::layout::{CELLS, ForestTable, ROOTS, Width};
+use crate::layout::{CELLS, ForestTable, LEAVES, ROOTS, Width};
 
 /// `Forest` of the kernels' source.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct Argument {
     cells: DevicePtr,
+    leaves: DevicePtr,
     roots: DevicePtr,
-    stride: u64,
+    stride: u32,
+    leaf_bytes: u32,
 }
 
 /// Cells of this width.
@@ -34,8 +36,13 @@ impl<A: Address> OnDevice for ForestTable<A> {
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {
-        let (cells, roots) = (sections.at(CELLS), sections.at(ROOTS));
-        let argument = Argument { cells, roots, stride: self.stride().into() };
+        let argument = Argument {
+            cells: sections.at(CELLS),
+            leaves: sections.at(LEAVES),
+            roots: sections.at(ROOTS),
+            stride: self.stride().into(),
+            leaf_bytes: u32::from(self.leaf_width().to_le_bytes()[0]),
+        };
         // A next hop is half of a cell.
         Ok(vec![Self::program(stem::<A>(self.width), &argument, self.cell_width() / 2)?])
     }

@@ -5,18 +5,22 @@
 //!
 //! ```text
 //! cells   uC × 2^stride × chunks   the longest route that ends in this stride, as its next hop + 1 (0: none),
-//!                                  and the chunk beneath (0: none)
-//! roots   uC × tables              the same for each table before its first stride: the default route
+//!                                  and the chunk or leaf beneath (0: none)
+//! leaves  uW × 2^stride × leaves   the same route of chunks with nothing beneath
+//! roots   uC × tables              a cell for each table before its first stride: the default route
 //! stride  u8 × 1
 //!
-//! C = 32 (narrow): 16 bits of route, 16 bits of chunk above them;  C = 64 (wide): 32 and 32 bits
+//! C = 32 (narrow): 16 bits of route, above them 15 bits of number and a bit that is set for a leaf
+//! C = 64 (wide):   32 bits of route, 31 bits of number, and that bit
+//! W = 8, 16, 32:   the narrowest that holds every route
 //! ```
 //!
 //! A lookup goes from chunk to chunk and keeps the last route. A route to next hop 0 hides the routes that
 //! cover it, so it is not the same as no route. Routes are not pushed to
 //! longer prefixes (leaf pushing), so a chunk depends only on the routes beneath it: tables that are alike
-//! share chunks whatever covers them, and a change writes one chunk for each stride of its prefix. Chunks are
-//! numbered from 1; chunk 0 stays zero. A table number that has no table has a root of 0.
+//! share chunks whatever covers them, and a change writes one chunk for each stride of its prefix. Most chunks
+//! have nothing beneath, so leaves make tables several times smaller. Chunks and leaves are numbered from 1;
+//! nothing reads those of number 0. A table number that has no table has a root of 0.
 
 use std::marker::PhantomData;
 
@@ -25,34 +29,39 @@ use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError,
 
 /// The cells of all chunks.
 pub const CELLS: SectionId = SectionId(0);
+/// The routes of all leaves.
+pub const LEAVES: SectionId = SectionId(1);
 /// The cell above the first chunk of each table.
-pub const ROOTS: SectionId = SectionId(1);
+pub const ROOTS: SectionId = SectionId(2);
 /// The one stride.
-const STRIDE: SectionId = SectionId(2);
+const STRIDE: SectionId = SectionId(3);
+/// The bit of a link that is set for a leaf.
+pub const LEAF: u32 = 1 << 31;
 /// The strides that there are, in bits.
 pub const STRIDES: [u8; 2] = [4, 8];
 /// Cells end here: a vector's signed 32-bit index must reach each half of a wide cell.
 pub const MOST_CELLS: u64 = 1 << 30;
 
-/// A cell: a route, as its next hop + 1, and a chunk; 0 for none.
+/// A cell: a route, as its next hop + 1, and a link to a chunk or leaf; 0 for none.
 pub trait Cell: Element {
-    /// The most that either part can hold.
-    const MOST: u32;
+    /// The bit of [`link`](Self::link) that is set for a leaf.
+    const LEAF: u32;
 
     /// The next hop + 1 of the route.
     fn route(self) -> u32;
 
-    /// The chunk beneath.
-    fn chunk(self) -> u32;
+    /// The number of the chunk or leaf beneath, with the bit that tells them apart.
+    fn link(self) -> u32;
 
-    /// A cell of these parts, each at most [`MOST`](Self::MOST), as a patch writes it.
-    fn of(route: u32, chunk: u32) -> u64 {
-        u64::from(route) | u64::from(chunk) << (4 * size_of::<Self>())
+    /// A cell of a route and a link with the bit [`LEAF`], both narrow enough, as a patch writes it.
+    fn of(route: u32, link: u32) -> u64 {
+        let link = if link & LEAF == 0 { link } else { link & !LEAF | Self::LEAF };
+        u64::from(route) | u64::from(link) << (4 * size_of::<Self>())
     }
 }
 
 impl Cell for u32 {
-    const MOST: u32 = 0xffff;
+    const LEAF: u32 = 1 << 15;
 
     #[inline(always)]
     fn route(self) -> u32 {
@@ -60,13 +69,13 @@ impl Cell for u32 {
     }
 
     #[inline(always)]
-    fn chunk(self) -> u32 {
+    fn link(self) -> u32 {
         self >> 16
     }
 }
 
 impl Cell for u64 {
-    const MOST: u32 = u32::MAX;
+    const LEAF: u32 = LEAF;
 
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // the lower half
@@ -76,7 +85,7 @@ impl Cell for u64 {
 
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // 32 bits are left
-    fn chunk(self) -> u32 {
+    fn link(self) -> u32 {
         (self >> 32) as u32
     }
 }
@@ -91,9 +100,9 @@ pub(crate) enum Width {
 }
 
 impl Width {
-    /// The narrowest for chunks and next hops up to these.
-    pub(crate) fn for_up_to(chunks: u32, next_hop: u32) -> Self {
-        if chunks.max(next_hop.saturating_add(1)) <= u32::MOST { Self::Narrow } else { Self::Wide }
+    /// The narrowest for numbers of chunks and leaves, and for next hops, below and up to these.
+    pub(crate) fn for_up_to(numbers: u32, next_hop: u32) -> Self {
+        if numbers <= u32::LEAF && next_hop <= Self::Narrow.most() { Self::Narrow } else { Self::Wide }
     }
 
     /// Bytes of a cell.
@@ -107,8 +116,8 @@ impl Width {
     /// The largest next hop that a cell can hold.
     pub(crate) fn most(self) -> u32 {
         match self {
-            Self::Narrow => u32::MOST - 1,
-            Self::Wide => u64::MOST - 1,
+            Self::Narrow => 0xfffe,
+            Self::Wide => u32::MAX - 1,
         }
     }
 }
@@ -119,25 +128,39 @@ impl Width {
 pub struct ForestTable<A> {
     image: Image,
     pub(crate) width: Width,
+    /// Bytes of a route of a leaf: 1, 2 or 4.
+    pub(crate) leaf_width: usize,
     pub(crate) stride: u8,
     /// Number of chunks, chunk 0 and head room included.
-    pub(crate) chunks: u64,
+    chunks: u64,
+    /// Number of leaves, leaf 0 and head room included.
+    leaf_count: u64,
     /// Number of tables, head room included.
     pub(crate) tables: u64,
     pub(crate) cells: Column,
+    pub(crate) leaves: Column,
     pub(crate) roots: Column,
     family: PhantomData<A>,
 }
 
-/// An empty image with room for so many chunks, chunk 0 included, and tables.
-pub(crate) fn allocate<A: Address>(
-    (stride, width): (u8, Width),
-    chunks: u64,
-    tables: u64,
-    cap: Option<u64>,
-) -> Result<Image, ImageError> {
+/// The shape of an image.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) stride: u8,
+    pub(crate) width: Width,
+    pub(crate) leaf_width: usize,
+    /// Chunks, leaves and tables that there is room for. Number 0 of chunks and leaves is one of them.
+    pub(crate) chunks: u32,
+    pub(crate) leaves: u32,
+    pub(crate) tables: u64,
+}
+
+/// An empty image.
+pub(crate) fn allocate<A: Address>(shape: Shape, cap: Option<u64>) -> Result<Image, ImageError> {
+    let Shape { stride, width, leaf_width, chunks, leaves, tables } = shape;
     let mut image = ImageBuilder::new(ForestTable::<A>::KIND, ForestTable::<A>::LAYOUT)
-        .section_of_width("cells", width.bytes(), chunks << stride)
+        .section_of_width("cells", width.bytes(), u64::from(chunks) << stride)
+        .section_of_width("leaves", leaf_width, u64::from(leaves) << stride)
         .section_of_width("roots", width.bytes(), tables)
         .section::<u8>("stride", 1)
         .build(cap)?;
@@ -150,16 +173,23 @@ impl<A: Address> ForestTable<A> {
     pub(crate) fn of_shape(image: Image) -> Result<Self, ImageError> {
         let malformed = |what: &str| Err(ImageError::Malformed(what.to_owned()));
         let usage = image.memory_usage();
-        let Some([cells, roots, stride]) = usage.first_chunk() else {
+        let Some([cells, leaves, roots, stride]) = usage.first_chunk() else {
             return malformed("sections are missing");
         };
-        if (&*cells.name, &*roots.name, &*stride.name) != ("cells", "roots", "stride") {
+        let names = [cells, leaves, roots, stride].map(|section| section.name.as_str());
+        if names != ["cells", "leaves", "roots", "stride"] {
             return malformed("the sections are not in order");
         }
         let width = match (cells.width, roots.width) {
             (4, 4) => Width::Narrow,
             (8, 8) => Width::Wide,
             _ => return malformed("cells that are not of 4 or 8 bytes"),
+        };
+        let leaf_width = match leaves.width {
+            1 => 1,
+            2 => 2,
+            4 => 4,
+            _ => return malformed("leaves that are not of 1, 2 or 4 bytes"),
         };
         if (stride.width, stride.len) != (1, 1) {
             return malformed("section stride");
@@ -168,13 +198,26 @@ impl<A: Address> ForestTable<A> {
         if !STRIDES.contains(&bits) {
             return malformed("a stride that is not 4 or 8");
         }
-        let chunks = cells.len >> bits;
-        if chunks << bits != cells.len || chunks == 0 || roots.len == 0 || cells.len > MOST_CELLS {
-            return malformed("section cells");
+        let is_whole = |len: u64| len >> bits << bits == len && len > 0 && len <= MOST_CELLS;
+        if !is_whole(cells.len) || !is_whole(leaves.len) || roots.len == 0 {
+            return malformed("sections that are not of whole chunks");
         }
-        let (tables, columns) = (roots.len, (image.column(CELLS), image.column(ROOTS)));
-        let (cells, roots) = columns;
-        Ok(Self { image, width, stride: bits, chunks, tables, cells, roots, family: PhantomData })
+        let (chunks, leaf_count, tables) = (cells.len >> bits, leaves.len >> bits, roots.len);
+        let [cells, leaves, roots] = [CELLS, LEAVES, ROOTS].map(|section| image.column(section));
+        let (stride, family) = (bits, PhantomData);
+        Ok(Self {
+            image,
+            width,
+            leaf_width,
+            stride,
+            chunks,
+            leaf_count,
+            tables,
+            cells,
+            leaves,
+            roots,
+            family,
+        })
     }
 
     /// Bytes of a cell: 4 or 8.
@@ -187,18 +230,25 @@ impl<A: Address> ForestTable<A> {
         self.stride
     }
 
-    fn admits_cell(&self, route: u32, chunk: u32, results: u64) -> bool {
-        u64::from(route) <= results + 1 && u64::from(chunk) < self.chunks
+    /// Bytes of a route of a leaf: 1, 2 or 4.
+    pub fn leaf_width(&self) -> usize {
+        self.leaf_width
+    }
+
+    fn admits_cell<C: Cell>(&self, cell: C, results: u64) -> bool {
+        let (link, is_leaf) = (cell.link() & !C::LEAF, cell.link() & C::LEAF != 0);
+        let count = if is_leaf { self.leaf_count } else { self.chunks };
+        u64::from(cell.route()) <= results + 1 && u64::from(link) < count
     }
 
     fn first_bad<C: Cell>(&self, section: SectionId) -> Option<usize> {
         let results = self.image.results();
-        let is_bad = |cell: &C| !self.admits_cell(cell.route(), cell.chunk(), results);
-        let cells = self.image.section::<C>(section);
-        // A chunk with cells in chunk 0 would not end lookups that lead nowhere.
-        let zero = if section == CELLS { 1 << self.stride } else { 0 };
-        let in_zero = cells[..zero].iter().position(|&cell| cell.into() != 0u64);
-        in_zero.or_else(|| cells.iter().position(is_bad))
+        self.image.section::<C>(section).iter().position(|&cell| !self.admits_cell(cell, results))
+    }
+
+    fn first_bad_leaf<W: Element>(&self) -> Option<usize> {
+        let most = self.image.results() + 1;
+        self.image.section::<W>(LEAVES).iter().position(|&route| route.into() > most)
     }
 }
 
@@ -212,14 +262,18 @@ impl<A: Address> Table for ForestTable<A> {
     fn from_image(image: Image) -> Result<Self, ImageError> {
         Self::expect_kind(&image)?;
         let table = Self::of_shape(image)?;
-        for (section, name) in [(CELLS, "cells"), (ROOTS, "roots")] {
-            let bad = match table.width {
-                Width::Narrow => table.first_bad::<u32>(section),
-                Width::Wide => table.first_bad::<u64>(section),
-            };
-            if let Some(index) = bad {
-                return Err(ImageError::Malformed(format!("{name}[{index}] leads nowhere")));
-            }
+        let bad_cell = |section| match table.width {
+            Width::Narrow => table.first_bad::<u32>(section),
+            Width::Wide => table.first_bad::<u64>(section),
+        };
+        let bad_leaf = match table.leaf_width {
+            1 => table.first_bad_leaf::<u8>(),
+            2 => table.first_bad_leaf::<u16>(),
+            _ => table.first_bad_leaf::<u32>(),
+        };
+        let bad = [("cells", bad_cell(CELLS)), ("leaves", bad_leaf), ("roots", bad_cell(ROOTS))];
+        if let Some((name, index)) = bad.iter().find_map(|&(name, bad)| Some((name, bad?))) {
+            return Err(ImageError::Malformed(format!("{name}[{index}] leads nowhere")));
         }
         Ok(table)
     }
@@ -233,17 +287,13 @@ impl<A: Address> Table for ForestTable<A> {
     }
 
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
-        let (route, chunk) = match self.width {
-            Width::Narrow if value > u32::MAX.into() => return false,
-            #[allow(clippy::cast_possible_truncation)] // just checked
-            Width::Narrow => ((value as u32).route(), (value as u32).chunk()),
-            Width::Wide => (value.route(), value.chunk()),
-        };
-        section <= ROOTS && self.admits_cell(route, chunk, results)
-    }
-
-    fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
-        let is_zero = section == CELLS && index >> self.stride == 0;
-        self.admits(section, value, results) && !(is_zero && value != 0)
+        match (section, self.width) {
+            (LEAVES, _) => value <= results + 1,
+            (CELLS | ROOTS, Width::Narrow) => {
+                u32::try_from(value).is_ok_and(|cell| self.admits_cell(cell, results))
+            }
+            (CELLS | ROOTS, Width::Wide) => self.admits_cell(value, results),
+            _ => false,
+        }
     }
 }

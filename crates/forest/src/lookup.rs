@@ -1,7 +1,7 @@
 //! Lookups, singly and in batches: from chunk to chunk, and the last next hop counts.
 
 use wirespeed_fib::{Address, Lookup, NextHop, Step, VectorLevel};
-use wirespeed_image::Table;
+use wirespeed_image::{Table, number};
 
 use crate::fibs::{FibId, FibKeys, InFibs};
 use crate::layout::{CELLS, Cell, ForestTable, Width};
@@ -13,10 +13,10 @@ pub(crate) const BLOCK: usize = 256;
 const AT_ONCE: usize = 8;
 
 /// The state of the lookups of a block: the longest route so far, as its next hop + 1 (0: none), and the chunk
-/// to go on in.
+/// or leaf to go on in.
 pub(crate) struct UnderWay {
     pub(crate) routes: [u32; BLOCK],
-    pub(crate) chunks: [u32; BLOCK],
+    pub(crate) links: [u32; BLOCK],
 }
 
 /// Lookups in table 0.
@@ -86,20 +86,34 @@ impl<A: Address> ForestTable<A> {
     #[inline]
     fn find<C: Cell>(&self, fib: FibId, address: A) -> NextHop {
         let root = self.root::<C>(fib);
-        next_hop(self.rest::<C>(address, 0, root.route(), root.chunk()))
+        next_hop(self.rest::<C>(address, 0, root.route(), root.link()))
     }
 
     /// The longest route of a lookup, whose state after `from` bits is this.
     #[inline]
-    pub(crate) fn rest<C: Cell>(&self, address: A, mut from: u8, mut route: u32, mut chunk: u32) -> u32 {
-        while chunk != 0 && from < A::BITS {
-            let index = (chunk as usize) << self.stride | address.bits(from, self.stride) as usize;
-            let cell: C = self.image().at(self.cells, index);
+    pub(crate) fn rest<C: Cell>(&self, address: A, mut from: u8, mut route: u32, mut link: u32) -> u32 {
+        while link != 0 && from < A::BITS {
+            let bits = address.bits(from, self.stride) as usize;
+            if link & C::LEAF != 0 {
+                let last = self.leaf(((link & !C::LEAF) as usize) << self.stride | bits);
+                return if last == 0 { route } else { last };
+            }
+            let cell: C = self.image().at(self.cells, (link as usize) << self.stride | bits);
             route = if cell.route() == 0 { route } else { cell.route() };
-            chunk = cell.chunk();
+            link = cell.link();
             from += self.stride;
         }
         route
+    }
+
+    /// The route of an element of a leaf.
+    #[inline]
+    fn leaf(&self, index: usize) -> u32 {
+        match self.leaf_width {
+            1 => number(self.image().at::<u8>(self.leaves, index)),
+            2 => number(self.image().at::<u16>(self.leaves, index)),
+            _ => self.image().at::<u32>(self.leaves, index),
+        }
     }
 
     pub(crate) fn batch<C: Cell>(
@@ -110,13 +124,13 @@ impl<A: Address> ForestTable<A> {
         next_hops: &mut [NextHop],
     ) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        let mut state = UnderWay { routes: [0; BLOCK], chunks: [0; BLOCK] };
+        let mut state = UnderWay { routes: [0; BLOCK], links: [0; BLOCK] };
         let blocks = addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK));
         for (block, (addresses, next_hops)) in blocks.enumerate() {
-            let parts = state.routes.iter_mut().zip(&mut state.chunks);
-            for (at, (route, chunk)) in (block * BLOCK..).zip(parts).take(addresses.len()) {
+            let parts = state.routes.iter_mut().zip(&mut state.links);
+            for (at, (route, link)) in (block * BLOCK..).zip(parts).take(addresses.len()) {
                 let root = self.root::<C>(fib(at));
-                (*route, *chunk) = (root.route(), root.chunk());
+                (*route, *link) = (root.route(), root.link());
             }
             let done = simd::block::<A, C>(level, self, addresses, &mut state);
             self.portable::<C>(done, addresses, &mut state);
@@ -132,26 +146,26 @@ impl<A: Address> ForestTable<A> {
         let mut keys = addresses[first..].chunks_exact(AT_ONCE);
         let mut at = first;
         for keys in keys.by_ref() {
-            let routes: &mut [u32; AT_ONCE] =
-                (&mut state.routes[at..at + AT_ONCE]).try_into().expect("as many");
-            let chunks: &mut [u32; AT_ONCE] =
-                (&mut state.chunks[at..at + AT_ONCE]).try_into().expect("as many");
+            let (routes, links) = (&mut state.routes[at..at + AT_ONCE], &mut state.links[at..at + AT_ONCE]);
             let mut from = 0;
-            while from < A::BITS && chunks.iter().any(|&chunk| chunk != 0) {
-                for key in 0..AT_ONCE {
-                    // Chunk 0 is zero: a lookup that is done stays so.
+            while from < A::BITS && links.iter().any(|&link| link != 0) {
+                for ((&key, route), link) in keys.iter().zip(&mut *routes).zip(&mut *links) {
                     let index =
-                        (chunks[key] as usize) << self.stride | keys[key].bits(from, self.stride) as usize;
-                    let cell = if chunks[key] == 0 { C::zeroed() } else { cells[index] };
-                    routes[key] = if cell.route() == 0 { routes[key] } else { cell.route() };
-                    chunks[key] = cell.chunk();
+                        |number: u32| (number as usize) << self.stride | key.bits(from, self.stride) as usize;
+                    let (found, next) = match *link {
+                        0 => (0, 0),
+                        leaf if leaf & C::LEAF != 0 => (self.leaf(index(leaf & !C::LEAF)), 0),
+                        chunk => (cells[index(chunk)].route(), cells[index(chunk)].link()),
+                    };
+                    *route = if found == 0 { *route } else { found };
+                    *link = next;
                 }
                 from += self.stride;
             }
             at += AT_ONCE;
         }
         for (at, &key) in (at..).zip(keys.remainder()) {
-            state.routes[at] = self.rest::<C>(key, 0, state.routes[at], state.chunks[at]);
+            state.routes[at] = self.rest::<C>(key, 0, state.routes[at], state.links[at]);
         }
     }
 
@@ -165,31 +179,39 @@ impl<A: Address> ForestTable<A> {
 
     fn steps<C: Cell>(&self, fib: FibId, address: A) -> Vec<Step> {
         let (mut steps, mut longest) = (Vec::new(), 0);
-        let mut say = |section, index: usize, cell: C, bits: u8| {
-            let ends = match cell.route().checked_sub(1) {
+        let mut say = |section, index: usize, value: u64, (route, link): (u32, u32), bits: u8| {
+            let ends = match route.checked_sub(1) {
                 None => format!("no other route ends up to bit {bits}"),
                 Some(next_hop) => format!("a route to {next_hop} ends up to bit {bits}"),
             };
-            longest = if cell.route() == 0 { longest } else { cell.route() };
-            let meaning = match (cell.chunk(), next_hop(longest)) {
+            longest = if route == 0 { longest } else { route };
+            let meaning = match (link, next_hop(longest)) {
                 (0, NextHop::NONE) => format!("{ends}, and none is longer: no route"),
                 (0, next_hop) => format!("{ends}, and none is longer: next hop {next_hop}"),
+                (leaf, _) if leaf & C::LEAF != 0 => format!("{ends}; go on in leaf {}", leaf & !C::LEAF),
                 (chunk, _) => format!("{ends}; go on in chunk {chunk}"),
             };
-            steps.push(Step { section, index: index as u64, value: cell.into(), meaning });
+            steps.push(Step { section, index: index as u64, value, meaning });
         };
-        let mut cell = self.root::<C>(fib);
+        let root = self.root::<C>(fib);
+        let mut link = root.link();
         if u64::from(fib.0) < self.tables {
-            say("roots", fib.index(), cell, 0);
+            say("roots", fib.index(), root.into(), (root.route(), link), 0);
         }
         let cells = self.image().section::<C>(CELLS);
         for from in (0..A::BITS).step_by(self.stride.into()) {
-            if cell.chunk() == 0 {
+            if link == 0 {
                 break;
             }
-            let index = (cell.chunk() as usize) << self.stride | address.bits(from, self.stride) as usize;
-            cell = cells[index];
-            say("cells", index, cell, from + self.stride);
+            let (bits, end) = (address.bits(from, self.stride) as usize, from + self.stride);
+            let index = ((link & !C::LEAF) as usize) << self.stride | bits;
+            if link & C::LEAF != 0 {
+                let route = self.leaf(index);
+                say("leaves", index, route.into(), (route, 0), end);
+                break;
+            }
+            link = cells[index].link();
+            say("cells", index, cells[index].into(), (cells[index].route(), link), end);
         }
         steps
     }

@@ -20,7 +20,6 @@ pub(crate) struct Nodes {
     pool: Pool,
     contents: Vec<Content>,
     links: Vec<u32>,
-    hashes: Vec<u64>,
     by_content: HashTable<u32>,
     /// The nodes that got another content or became free since [`take_touched`](Self::take_touched).
     touched: Vec<u32>,
@@ -37,7 +36,6 @@ impl Nodes {
             pool: Pool::new(u32::MAX),
             contents: vec![Content::default()],
             links: vec![0],
-            hashes: vec![0],
             by_content: HashTable::new(),
             touched: Vec::new(),
             seed,
@@ -174,7 +172,7 @@ impl Nodes {
 
     /// Bytes held.
     pub(crate) fn memory_usage(&self) -> u64 {
-        let each = size_of::<Content>() + size_of::<u32>() + size_of::<u64>();
+        let each = size_of::<Content>() + size_of::<u32>();
         let index = self.by_content.capacity() * (size_of::<u32>() + 1);
         let contents: usize = self.contents.iter().map(Content::bytes).sum();
         (self.contents.capacity() * each + index + contents) as u64 + self.pool.memory_usage()
@@ -213,7 +211,7 @@ impl Nodes {
             return NONE;
         }
         let content = draft.finish();
-        let hash = xxh3_64_with_seed(bytemuck::cast_slice(content.words()), self.seed);
+        let hash = hash(&content, self.seed);
         let same = |&node: &u32| self.contents[node as usize] == content;
         if let Some(&found) = self.by_content.find(hash, same) {
             self.links[found as usize] += 1;
@@ -227,9 +225,8 @@ impl Nodes {
         let node = own.unwrap_or_else(|| self.unused());
         self.contents[node as usize] = content;
         self.links[node as usize] = 1;
-        self.hashes[node as usize] = hash;
-        let hashes = &self.hashes;
-        self.by_content.insert_unique(hash, node, |&node| hashes[node as usize]);
+        let (contents, seed) = (&self.contents, self.seed);
+        self.by_content.insert_unique(hash, node, |&node| self::hash(&contents[node as usize], seed));
         self.touched.push(node);
         node
     }
@@ -238,9 +235,14 @@ impl Nodes {
     fn unused(&mut self) -> u32 {
         let node = self.pool.take().expect("memory ends before 32 bits do");
         if node as usize == self.contents.len() {
+            if self.contents.len() == self.contents.capacity() {
+                // Doubling would leave half of the memory unused.
+                let more = self.contents.len() / 8 + 16;
+                self.contents.reserve_exact(more);
+                self.links.reserve_exact(more);
+            }
             self.contents.push(Content::default());
             self.links.push(0);
-            self.hashes.push(0);
         }
         node
     }
@@ -255,11 +257,15 @@ impl Nodes {
 
     /// Removes a node from the index by content.
     fn forget(&mut self, node: u32) {
-        let hash = self.hashes[node as usize];
+        let hash = hash(&self.contents[node as usize], self.seed);
         if let Ok(entry) = self.by_content.find_entry(hash, |&known| known == node) {
             entry.remove();
         }
     }
+}
+
+fn hash(content: &Content, seed: u64) -> u64 {
+    xxh3_64_with_seed(bytemuck::cast_slice(content.words()), seed)
 }
 
 /// The first slot of a route's key, and the length of the route in the node.

@@ -8,7 +8,7 @@ use wirespeed_fib::vector::{Cpu, InVectors, Mask, Vector};
 use wirespeed_fib::{Address, VectorLevel};
 use wirespeed_image::Table;
 
-use crate::layout::{CELLS, Cell, ForestTable};
+use crate::layout::{CELLS, Cell, ForestTable, LEAVES};
 use crate::lookup::UnderWay;
 
 /// Vectors that are looked up in turn, so that several gathers are under way.
@@ -49,13 +49,17 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
     #[inline(always)]
     fn rounds<V: Vector, const COUNT: usize>(&mut self, cpu: Cpu<V>, first: usize) -> usize {
         let (table, stride) = (self.table, u32::from(self.table.stride));
-        let (cells, zero) = (table.image().padded(CELLS), V::splat(cpu, 0));
+        let (cells, leaves) = (table.image().padded(CELLS), table.image().padded(LEAVES));
+        let (zero, leaf_bit) = (V::splat(cpu, 0), V::splat(cpu, C::LEAF));
+        let number_bits = V::splat(cpu, C::LEAF - 1);
         let mut at = first;
         while self.addresses.len() - at >= COUNT * V::LANES {
             let keys = &self.addresses[at..at + COUNT * V::LANES];
             let mut words = [[zero; 2]; COUNT];
             let mut found = [zero; COUNT];
-            let mut chunks = [zero; COUNT];
+            let mut links = [zero; COUNT];
+            // The element of a leaf that ends a lookup; 0 for none, as leaf 0 is not used.
+            let mut last = [zero; COUNT];
             for v in 0..COUNT {
                 let keys = &keys[v * V::LANES..(v + 1) * V::LANES];
                 words[v] = match A::BITS {
@@ -63,7 +67,7 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                     _ => V::load_first_words(cpu, keys),
                 };
                 found[v] = V::load(cpu, &self.state.routes[at + v * V::LANES..]);
-                chunks[v] = V::load(cpu, &self.state.chunks[at + v * V::LANES..]);
+                links[v] = V::load(cpu, &self.state.links[at + v * V::LANES..]);
             }
             let (mut from, vector_bits) = (0, A::BITS.min(64));
             while from < vector_bits {
@@ -73,10 +77,12 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                 from += table.stride;
                 let mut any = !V::all(cpu);
                 for v in 0..COUNT {
-                    let open = !chunks[v].equals(zero);
-                    any = any | open;
-                    let index = chunks[v] << stride | words[v][0] >> (32 - stride);
+                    let index = (links[v] & number_bits) << stride | words[v][0] >> (32 - stride);
                     words[v][0] = words[v][0] << stride;
+                    let is_leaf = links[v].has_any(leaf_bit);
+                    last[v] = V::select(is_leaf, index, last[v]);
+                    let open = !(links[v].equals(zero) | is_leaf);
+                    any = any | open;
                     let route;
                     #[allow(unsafe_code)]
                     // SAFETY: an open lane has the number of a chunk, which every image and patch is checked
@@ -86,12 +92,12 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                         if size_of::<C>() == 4 {
                             let cell = V::gather_where::<u32>(cpu, open, index, cells, zero);
                             route = cell & V::splat(cpu, 0xffff);
-                            chunks[v] = cell >> 16;
+                            links[v] = cell >> 16;
                         } else {
                             let half = index << 1;
                             route = V::gather_where::<u32>(cpu, open, half, cells, zero);
                             let upper = half + V::splat(cpu, 1);
-                            chunks[v] = V::gather_where::<u32>(cpu, open, upper, cells, zero);
+                            links[v] = V::gather_where::<u32>(cpu, open, upper, cells, zero);
                         }
                     }
                     found[v] = V::select(route.equals(zero), found[v], route);
@@ -101,14 +107,26 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                 }
             }
             for v in 0..COUNT {
+                let ends = !last[v].equals(zero);
+                #[allow(unsafe_code)]
+                // SAFETY: a lane that ends has the number of a leaf, which every image and patch is checked
+                // for. Routes of leaves are fewer than 2^30, and a load from the last one ends in the padding.
+                let route = unsafe {
+                    match table.leaf_width {
+                        1 => V::gather_where::<u8>(cpu, ends, last[v], leaves, zero),
+                        2 => V::gather_where::<u16>(cpu, ends, last[v], leaves, zero),
+                        _ => V::gather_where::<u32>(cpu, ends, last[v], leaves, zero),
+                    }
+                };
+                found[v] = V::select(route.equals(zero), found[v], route);
                 found[v].store(&mut self.state.routes[at + v * V::LANES..]);
-                let mut open = (!chunks[v].equals(zero)).bits();
+                let mut open = (!links[v].equals(zero)).bits();
                 if from < A::BITS && open != 0 {
-                    chunks[v].store(&mut self.state.chunks[at + v * V::LANES..]);
+                    links[v].store(&mut self.state.links[at + v * V::LANES..]);
                     while open != 0 {
                         let key = v * V::LANES + open.trailing_zeros() as usize;
-                        let (route, chunk) = (self.state.routes[at + key], self.state.chunks[at + key]);
-                        self.state.routes[at + key] = table.rest::<C>(keys[key], from, route, chunk);
+                        let (route, link) = (self.state.routes[at + key], self.state.links[at + key]);
+                        self.state.routes[at + key] = table.rest::<C>(keys[key], from, route, link);
                         open &= open - 1;
                     }
                 }

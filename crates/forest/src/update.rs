@@ -1,11 +1,11 @@
 //! Updates as patches: the chunks of nodes that changed, and the roots of tables that changed.
 
 use wirespeed_fib::{Address, Outgrown};
-use wirespeed_image::{Patch, PatchBuilder, SectionId, Table};
+use wirespeed_image::{Element, Patch, PatchBuilder, SectionId, Table};
 
 use crate::chunks::Chunks;
 use crate::fibs::{Change, FibId, Fibs};
-use crate::layout::{CELLS, Cell, ForestTable, ROOTS, Width};
+use crate::layout::{CELLS, Cell, ForestTable, LEAF, LEAVES, ROOTS, Width};
 use crate::nodes::NONE;
 
 /// The patch that brings a compiled table to the state of `fibs`.
@@ -15,14 +15,23 @@ pub(crate) fn patch<A: Address>(
     fibs: &Fibs<A>,
     changed: &[Change],
 ) -> Result<Patch, Outgrown> {
-    if fibs.results() > table.width.most() {
+    // A leaf is as wide as all routes need, or wider.
+    let widest = u64::from(fibs.results()) + 1;
+    if fibs.results() > table.width.most() || widest >> (8 * table.leaf_width) != 0 {
         return Err(Outgrown("room for next hops"));
     }
     chunks.assign(fibs, changed)?;
+    let mut patch = PatchBuilder::new();
     match table.width {
-        Width::Narrow => patch_of::<A, u32>(chunks, table, fibs, changed),
-        Width::Wide => patch_of::<A, u64>(chunks, table, fibs, changed),
+        Width::Narrow => patch_cells::<A, u32>(&mut patch, chunks, table, fibs, changed)?,
+        Width::Wide => patch_cells::<A, u64>(&mut patch, chunks, table, fibs, changed)?,
     }
+    match table.leaf_width {
+        1 => patch_leaves::<A, u8>(&mut patch, chunks, table, fibs, changed),
+        2 => patch_leaves::<A, u16>(&mut patch, chunks, table, fibs, changed),
+        _ => patch_leaves::<A, u32>(&mut patch, chunks, table, fibs, changed),
+    }
+    Ok(patch.finish(Some((fibs.routes() as u64, fibs.results().into()))))
 }
 
 /// Route and node of the root of a table.
@@ -30,36 +39,74 @@ pub(crate) fn root<A: Address>(fibs: &Fibs<A>, id: FibId) -> (u32, u32) {
     fibs.fib(id).map_or((0, NONE), |fib| (fib.default, fib.root))
 }
 
-fn patch_of<A: Address, C: Cell>(
+fn patch_cells<A: Address, C: Cell>(
+    patch: &mut PatchBuilder,
     chunks: &Chunks,
     table: &ForestTable<A>,
     fibs: &Fibs<A>,
     changed: &[Change],
-) -> Result<Patch, Outgrown> {
+) -> Result<(), Outgrown> {
+    let cell = |(route, node)| C::of(route, chunks.of(node));
     let (cells, roots) = (table.image().section::<C>(CELLS), table.image().section::<C>(ROOTS));
-    let (mut patch, mut expanded) = (PatchBuilder::new(), Vec::new());
-    let mut set = |section: SectionId, index: usize, old: C, (route, node): (u32, u32)| {
-        let new = C::of(route, chunks.of(node));
-        if old.into() != new {
-            patch.set(section, index as u64, new);
-        }
-    };
-    for &change in changed {
-        match change {
-            Change::Root(id) => match roots.get(id.index()) {
-                Some(&old) => set(ROOTS, id.index(), old, root(fibs, id)),
-                None if fibs.fib(id).is_some() => return Err(Outgrown("room for tables")),
-                None => {}
-            },
-            Change::Node(node) => {
-                let Some(content) = fibs.nodes.content(node) else { continue };
-                let first = (chunks.of(node) as usize) << table.stride;
-                content.expand(table.stride, &mut expanded);
-                for (at, (&old, &new)) in (first..).zip(cells[first..].iter().zip(&expanded)) {
-                    set(CELLS, at, old, new);
-                }
+    each(chunks, fibs, changed, false, |first, expanded| {
+        let new = expanded.iter().map(|&parts| cell(parts));
+        write(patch, CELLS, first, &cells[first..], new);
+    });
+    for id in changed.iter().filter_map(Change::root) {
+        match roots.get(id.index()..) {
+            Some(old) if !old.is_empty() => {
+                write(patch, ROOTS, id.index(), old, std::iter::once(cell(root(fibs, id))));
             }
+            _ if fibs.fib(id).is_some() => return Err(Outgrown("room for tables")),
+            _ => {}
         }
     }
-    Ok(patch.finish(Some((fibs.routes() as u64, fibs.results().into()))))
+    Ok(())
+}
+
+fn patch_leaves<A: Address, W: Element>(
+    patch: &mut PatchBuilder,
+    chunks: &Chunks,
+    table: &ForestTable<A>,
+    fibs: &Fibs<A>,
+    changed: &[Change],
+) {
+    let leaves = table.image().section::<W>(LEAVES);
+    each(chunks, fibs, changed, true, |first, expanded| {
+        let new = expanded.iter().map(|&(route, _)| route.into());
+        write(patch, LEAVES, first, &leaves[first..], new);
+    });
+}
+
+/// Calls `write` with the first element and the expanded content of each chunk that changed, or of each leaf.
+fn each<A: Address>(
+    chunks: &Chunks,
+    fibs: &Fibs<A>,
+    changed: &[Change],
+    leaves: bool,
+    mut write: impl FnMut(usize, &[(u32, u32)]),
+) {
+    let (stride, mut expanded) = (fibs.nodes.stride(), Vec::new());
+    for node in changed.iter().filter_map(Change::node) {
+        // A node may be free again.
+        let content = fibs.nodes.content(node).filter(|content| content.is_leaf() == leaves);
+        let Some(content) = content else { continue };
+        content.expand(stride, &mut expanded);
+        write(((chunks.of(node) & !LEAF) as usize) << stride, &expanded);
+    }
+}
+
+/// Writes the elements from `first` on that differ from the old ones.
+fn write<T: Element>(
+    patch: &mut PatchBuilder,
+    section: SectionId,
+    first: usize,
+    old: &[T],
+    new: impl Iterator<Item = u64>,
+) {
+    for (at, (&old, new)) in (first..).zip(old.iter().zip(new)) {
+        if old.into() != new {
+            patch.set(section, at as u64, new);
+        }
+    }
 }
