@@ -1,12 +1,12 @@
-//! [`Chunks`]: the chunk or leaf of each node. Numbers are dense when a table is built, whatever nodes came and
-//! went before.
+//! [`Chunks`]: the chunk or leaf of each node. Numbers are dense when a table is built, whatever nodes came
+//! and went before.
 
 use wirespeed_fib::{Address, Outgrown};
 use wirespeed_image::Pool;
 
+use crate::content::NONE;
 use crate::fibs::{Change, Fibs};
 use crate::layout::LEAF;
-use crate::nodes::NONE;
 
 /// The chunks and leaves of a compiled table.
 #[derive(Clone, Debug)]

@@ -6,7 +6,8 @@
 //! children (slot, node) …            ascending
 //! ```
 
-use crate::nodes::{NONE, key_range};
+/// The number of no node.
+pub(crate) const NONE: u32 = 0;
 
 /// The routes and children of a node. Equal contents have equal words.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,7 +45,8 @@ impl Content {
         Draft { routes: routes.to_vec(), children: children.to_vec() }
     }
 
-    /// Writes route and child of each slot of the node: one more than the next hop, and the child; 0 for none.
+    /// Writes route and child of each slot of the node: one more than the next hop, and the child; 0 for
+    /// none.
     pub(crate) fn expand(&self, stride: u8, cells: &mut Vec<(u32, u32)>) {
         cells.clear();
         cells.resize(1 << stride, (0, NONE));
@@ -129,5 +131,24 @@ fn set(pairs: &mut Vec<[u32; 2]>, name: u32, value: Option<u32>) {
         (Ok(at), None) => drop(pairs.remove(at)),
         (Err(at), Some(value)) => pairs.insert(at, [name, value]),
         (Err(_), None) => {}
+    }
+}
+
+/// The first slot of a route's key, and the length of the route in the node.
+pub(crate) fn key_range(key: u32, stride: u8) -> (u32, u8) {
+    #[allow(clippy::cast_possible_truncation)] // at most 31
+    let len = key.ilog2() as u8;
+    ((key ^ 1 << len) << (stride - len), len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_name_slots() {
+        assert_eq!(key_range(0b1_1, 4), (8, 1));
+        assert_eq!(key_range(0b1_0101, 4), (5, 4));
+        assert_eq!(key_range(0b1_0000_0001, 8), (1, 8));
     }
 }

@@ -9,7 +9,8 @@ use std::ops::Range;
 use wirespeed_fib::{Address, BuildError, Lookup, NextHop, Prefix, Rib, Update};
 use wirespeed_table::{Domain, Keys, Live, Model, Undone};
 
-use crate::nodes::{NONE, Nodes};
+use crate::content::NONE;
+use crate::nodes::Nodes;
 
 /// The number of a table: of a VRF or virtual router. Small numbers take less memory: a compiled forest has
 /// 4 or 8 bytes for each number up to the largest.

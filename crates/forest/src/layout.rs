@@ -16,11 +16,11 @@
 //! ```
 //!
 //! A lookup goes from chunk to chunk and keeps the last route. A route to next hop 0 hides the routes that
-//! cover it, so it is not the same as no route. Routes are not pushed to
-//! longer prefixes (leaf pushing), so a chunk depends only on the routes beneath it: tables that are alike
-//! share chunks whatever covers them, and a change writes one chunk for each stride of its prefix. Most chunks
-//! have nothing beneath, so leaves make tables several times smaller. Chunks and leaves are numbered from 1;
-//! nothing reads those of number 0. A table number that has no table has a root of 0.
+//! cover it, so it is not the same as no route. Routes are not pushed to longer prefixes (leaf pushing), so a
+//! chunk depends only on the routes beneath it: tables that are alike share chunks whatever covers them, and
+//! a change writes one chunk for each stride of its prefix. Most chunks have nothing beneath, so leaves make
+//! tables several times smaller. Chunks and leaves are numbered from 1; nothing reads those of number 0. A
+//! table number that has no table has a root of 0.
 
 use std::marker::PhantomData;
 

@@ -31,6 +31,7 @@ mod kernel;
 pub mod layout;
 mod lookup;
 mod nodes;
+mod rest;
 mod simd;
 mod update;
 

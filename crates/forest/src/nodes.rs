@@ -8,10 +8,7 @@ use wirespeed_fib::{Address, NextHop, Prefix};
 use wirespeed_image::Pool;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::content::{Content, Draft};
-
-/// The number of no node.
-pub(crate) const NONE: u32 = 0;
+use crate::content::{Content, Draft, NONE, key_range};
 
 /// The nodes, by number. Each counts the links to it: from parents, and from whoever holds a trie.
 #[derive(Clone, Debug)]
@@ -268,13 +265,6 @@ fn hash(content: &Content, seed: u64) -> u64 {
     xxh3_64_with_seed(bytemuck::cast_slice(content.words()), seed)
 }
 
-/// The first slot of a route's key, and the length of the route in the node.
-pub(crate) fn key_range(key: u32, stride: u8) -> (u32, u8) {
-    #[allow(clippy::cast_possible_truncation)] // at most 31
-    let len = key.ilog2() as u8;
-    ((key ^ 1 << len) << (stride - len), len)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -322,12 +312,5 @@ mod tests {
             roots.iter().for_each(|&root| nodes.release(root));
             prop_assert_eq!((nodes.pool.in_use(), nodes.by_content.len()), (0, 0));
         }
-    }
-
-    #[test]
-    fn keys_name_slots() {
-        assert_eq!(key_range(0b1_1, 4), (8, 1));
-        assert_eq!(key_range(0b1_0101, 4), (5, 4));
-        assert_eq!(key_range(0b1_0000_0001, 8), (1, 8));
     }
 }

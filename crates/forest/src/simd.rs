@@ -9,7 +9,7 @@ use wirespeed_fib::{Address, VectorLevel};
 use wirespeed_image::Table;
 
 use crate::layout::{CELLS, Cell, ForestTable, LEAVES};
-use crate::lookup::UnderWay;
+use crate::rest::UnderWay;
 
 /// Vectors that are looked up in turn, so that several gathers are under way.
 const VECTORS: usize = 4;
@@ -110,7 +110,8 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                 let ends = !last[v].equals(zero);
                 #[allow(unsafe_code)]
                 // SAFETY: a lane that ends has the number of a leaf, which every image and patch is checked
-                // for. Routes of leaves are fewer than 2^30, and a load from the last one ends in the padding.
+                // for. Routes of leaves are fewer than 2^30, and a load from the last one ends in the
+                // padding.
                 let route = unsafe {
                     match table.leaf_width {
                         1 => V::gather_where::<u8>(cpu, ends, last[v], leaves, zero),

@@ -4,9 +4,9 @@ use wirespeed_fib::{Address, Outgrown};
 use wirespeed_image::{Element, Patch, PatchBuilder, SectionId, Table};
 
 use crate::chunks::Chunks;
+use crate::content::NONE;
 use crate::fibs::{Change, FibId, Fibs};
 use crate::layout::{CELLS, Cell, ForestTable, LEAF, LEAVES, ROOTS, Width};
-use crate::nodes::NONE;
 
 /// The patch that brings a compiled table to the state of `fibs`.
 pub(crate) fn patch<A: Address>(

@@ -36,8 +36,8 @@ pub(crate) struct TableCore<D: Served> {
 }
 
 impl<D: Served> TableCore<D> {
-    /// Builds the table of a model with an engine, or with `auto`, and a copy on GPUs that follows it if there
-    /// are some.
+    /// Builds the table of a model with an engine, or with `auto`, and a copy on GPUs that follows it if
+    /// there are some.
     pub(crate) fn build(
         engine: Option<EngineName>,
         model: D::Model,

@@ -125,6 +125,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # Many tables
+//!
+//! [`Vrfs`] are thousands of tables by number. A batch has keys of any of them.
+//! `examples/collector.rs` is a flow collector with 200 of them, in 80 lines.
+//!
+//! ```
+//! use wirespeed::prelude::*;
+//!
+//! let net = "10.0.0.0/8".parse::<IpNet>()?;
+//! let mut vrfs = Vrfs::builder().vrf(VrfId(1), [(net, NextHop(7))]).vrf(VrfId(2), [(net, NextHop(8))]).build()?;
+//! vrfs.set(VrfId(3), [(net, NextHop(9))])?; // live
+//! let mut found = [NextHop::NONE; 2];
+//! vrfs.reader().lookup_batch(&[VrfId(3), VrfId(1)], &["10.1.2.3".parse()?; 2], &mut found);
+//! assert_eq!(found, [NextHop(9), NextHop(7)]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Names
 //!
 //! NDN names, domains and URLs are looked up by their components: [`names`] has a forwarder's FIB and a
@@ -202,7 +219,7 @@
 //! Features only add. Code that works in one build works the same in every build with more features, and
 //! `auto` picks the same engine in all builds. A build without a feature refuses its files, engines and
 //! devices with an error that names the feature. Without features there are IPv4 and IPv6 tables on the CPU,
-//! live and as images: 28 packages, no C compiler, no CUDA.
+//! live and as images: 29 packages, no C compiler, no CUDA.
 //!
 //! ```toml
 //! [dependencies]

@@ -71,8 +71,8 @@ impl VrfUpdate {
 }
 
 /// Any number of routing tables of both families, such as those of VRFs, tenants or customers. Each is known
-/// by a number. They come and go, and their routes change, while any number of [`VrfReader`]s look up. A batch
-/// has keys of any of them.
+/// by a number. They come and go, and their routes change, while any number of [`VrfReader`]s look up. A
+/// batch has keys of any of them.
 ///
 /// Parts that are equal in several VRFs are stored once, so VRFs that are alike cost little more than one. A
 /// VRF of a few routes takes about a kilobyte. Tables that are large and not alike are faster and smaller as

@@ -14,8 +14,8 @@ use crate::key::BLOCK;
 use crate::match_ids::MatchIds;
 use crate::uses::TableUses;
 
-/// Looks up in any VRF. Any number of threads share one reader, or clone it. Lookups never wait for the writer.
-/// A reader stays valid after the [`Vrfs`](crate::Vrfs) are gone, and then keeps the last state.
+/// Looks up in any VRF. Any number of threads share one reader, or clone it. Lookups never wait for the
+/// writer. A reader stays valid after the [`Vrfs`](crate::Vrfs) are gone, and then keeps the last state.
 #[derive(Clone)]
 pub struct VrfReader {
     v4: live::Reader<ForestTable<V4>>,
@@ -57,11 +57,11 @@ impl VrfReader {
         self.enter().lookup_batch(vrfs, addresses, next_hops);
     }
 
-    /// Looks up like [`lookup_batch`](Self::lookup_batch), and also writes the length of each longest prefix to
-    /// the same index of `lengths`. An address without a prefix gets [`NextHop::NONE`] and length 0.
+    /// Looks up like [`lookup_batch`](Self::lookup_batch), and also writes the length of each longest prefix
+    /// to the same index of `lengths`. An address without a prefix gets [`NextHop::NONE`] and length 0.
     ///
-    /// Fails if the VRFs were built without [`prefix_lookups`](crate::VrfsBuilder::prefix_lookups). Panics when
-    /// the slices differ in length.
+    /// Fails if the VRFs were built without [`prefix_lookups`](crate::VrfsBuilder::prefix_lookups). Panics
+    /// when the slices differ in length.
     pub fn lookup_prefixes(
         &self,
         vrfs: &[VrfId],
@@ -72,8 +72,8 @@ impl VrfReader {
         self.enter().lookup_prefixes(vrfs, addresses, next_hops, lengths)
     }
 
-    /// Enters one state of each family, for lookups that belong together. While a guard is held, the writer can
-    /// make one more change and then waits: hold a guard for a few batches only.
+    /// Enters one state of each family, for lookups that belong together. While a guard is held, the writer
+    /// can make one more change and then waits: hold a guard for a few batches only.
     pub fn enter(&self) -> VrfGuard<'_> {
         VrfGuard { v4: self.v4.enter(), v6: self.v6.enter(), ids: self.ids.as_deref() }
     }
