@@ -13,7 +13,8 @@ use crate::layout::LEAF;
 pub(crate) struct Chunks {
     chunks: Pool,
     leaves: Pool,
-    /// By node, with the bit [`LEAF`] for leaves; 0 for a number that no node has.
+    /// The number of each node's chunk or leaf, with the bit [`LEAF`] for leaves; 0 for a number that no node
+    /// has.
     of: Vec<u32>,
 }
 

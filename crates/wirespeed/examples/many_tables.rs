@@ -50,7 +50,7 @@ fn small(rib: &Rib<V4>) -> Result<(), Box<dyn Error>> {
                     assert_eq!(reader.lookup(key), few.longest_match(key).map_or(NextHop::NONE, |(_, n)| n));
                 }
                 let pass = || {
-                    keys.chunks(BATCH).for_each(|keys| reader.lookup_batch(keys, &mut found[..keys.len()]))
+                    keys.chunks(BATCH).for_each(|keys| reader.lookup_batch(keys, &mut found[..keys.len()]));
                 };
                 Ok(per_second(keys.len(), pass))
             };
