@@ -252,9 +252,17 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
 
     /// Sends keys. Waits for a slot if none is free.
     pub fn submit(&mut self, keys: KeysOf<'k, T>) {
+        self.submit_freeing(keys, || false);
+    }
+
+    /// Sends keys like [`submit`](Self::submit), for a thread with several pipelines that share slots. If no
+    /// slot is free and this pipeline holds none, `free` makes another pipeline [give one
+    /// up](Self::give_up_slot), and returns `false` if none of them holds one: a thread that holds slots must
+    /// not wait for more, because all threads could wait then.
+    pub fn submit_freeing(&mut self, keys: KeysOf<'k, T>, free: impl FnMut() -> bool) {
         let state = match self.offload.place(keys.len()) {
             Place::Cpu => State::Waiting,
-            Place::Gpu => match self.send(keys) {
+            Place::Gpu => match self.send(keys, free) {
                 Ok(ticket) => State::OnGpu(ticket),
                 Err(error) => {
                     self.offload.dispatcher.warn(&error);
@@ -265,23 +273,31 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
         self.under_way.push_back(Sent { keys, state });
     }
 
-    fn send(&mut self, keys: KeysOf<'k, T>) -> Result<Ticket, GpuError> {
+    fn send(&mut self, keys: KeysOf<'k, T>, mut free: impl FnMut() -> bool) -> Result<Ticket, GpuError> {
         let remote = &self.offload.remote;
         loop {
             if let Some(ticket) = remote.try_send(keys)? {
                 return Ok(ticket);
             }
-            let oldest = self.under_way.iter_mut().find(|sent| matches!(sent.state, State::OnGpu(_)));
-            let Some(sent) = oldest else { return remote.send(keys) };
-            // The batch leaves its slot and is kept until its turn. After an error the CPU looks it up then.
-            if let State::OnGpu(ticket) = std::mem::replace(&mut sent.state, State::Waiting) {
-                let mut found = vec![R::default(); sent.keys.len()];
-                match remote.results(ticket.wait(), sent.keys, &mut found) {
-                    Ok(()) => sent.state = State::Found(found),
-                    Err(error) => self.offload.dispatcher.warn(&error),
-                }
+            if !self.give_up_slot() && !free() {
+                return remote.send(keys);
             }
         }
+    }
+
+    /// Takes the oldest batch on a GPU from its slot, and keeps its results until its turn. After an error
+    /// the CPU looks it up then. Waits for the results. Returns `false` if no batch is on a GPU.
+    pub fn give_up_slot(&mut self) -> bool {
+        let oldest = self.under_way.iter_mut().find(|sent| matches!(sent.state, State::OnGpu(_)));
+        let Some(sent) = oldest else { return false };
+        if let State::OnGpu(ticket) = std::mem::replace(&mut sent.state, State::Waiting) {
+            let mut found = vec![R::default(); sent.keys.len()];
+            match self.offload.remote.results(ticket.wait(), sent.keys, &mut found) {
+                Ok(()) => sent.state = State::Found(found),
+                Err(error) => self.offload.dispatcher.warn(&error),
+            }
+        }
+        true
     }
 
     /// Waits for the oldest batch and writes its results to the start of `found`. Returns its keys, or `None`

@@ -30,6 +30,16 @@ pub(crate) fn wanted(wanted: Option<Family>, fib: &Fib) -> Option<Family> {
     }
 }
 
+/// Prints how many prefixes a table has of each family, and that both are taken.
+pub(crate) fn tell_both(v4: usize, v6: usize) {
+    eprintln!(
+        "the table has {} IPv4 and {} IPv6 {}: taking both (--family 4 or --family 6 takes one)",
+        crate::number::grouped(v4),
+        crate::number::grouped(v6),
+        plural(v6 as u64, "prefix"),
+    );
+}
+
 /// The family to work on: the given one, otherwise the one that has routes, otherwise IPv4. Prints a
 /// message if the table has both families and none is given.
 pub(crate) fn choose(wanted: Option<Family>, fib: &Fib) -> Family {

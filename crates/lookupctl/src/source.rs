@@ -12,7 +12,7 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{Format, PeerChoice, ReadOptions, ReadReport, Source, read_fib, read_updates};
-use wirespeed_fib::{BuildOptions, Family, Fib, InFib, NextHops, Update};
+use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Update};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
 
@@ -155,37 +155,58 @@ impl ReadArguments {
         next_hops: &mut NextHops,
         tables: &[&ReadReport],
     ) -> Result<Vec<Update<A>>> {
+        let updates = self.updates_of(from, next_hops, tables, &[A::FAMILY])?;
+        Ok(updates.iter().filter_map(A::update).collect())
+    }
+
+    /// Reads updates of both families, like [`updates`](Self::updates).
+    pub(crate) fn updates_of_both(
+        &self,
+        from: &OsStr,
+        next_hops: &mut NextHops,
+        tables: &[&ReadReport],
+    ) -> Result<Vec<AnyUpdate>> {
+        self.updates_of(from, next_hops, tables, &[Family::V4, Family::V6])
+    }
+
+    fn updates_of(
+        &self,
+        from: &OsStr,
+        next_hops: &mut NextHops,
+        tables: &[&ReadReport],
+        families: &[Family],
+    ) -> Result<Vec<AnyUpdate>> {
         let peers_of_table = tables.first().map(|table| table.peer_by_family()).unwrap_or_default();
         // The given format is the table's.
         let options = ReadOptions { peers_of_table, ..self.options() };
         let (mut own, mut others) = (Vec::new(), 0);
         let report = read_updates(&Source::from_arg(from), &options, next_hops, |update| {
-            match A::update(&update.update) {
-                Some(update) => own.push(update),
-                None => others += 1,
+            match families.contains(&update.update.family()) {
+                true => own.push(update.update),
+                false => others += 1,
             }
             ControlFlow::Continue(())
         })?;
         eprintln!("{report}");
         self.tell_peers(&report);
         self.check(tables, Some(&report))?;
-        let family = A::FAMILY as usize;
-        if let (Some(wanted), Some(taken)) = (peers_of_table[family], report.peer_by_family()[family])
-            && self.peer.is_none()
-            && (wanted.address, wanted.asn) != (taken.address, taken.asn)
-        {
-            let (name, wanted) = (&report.name, format!("peer {} AS{}", wanted.address, wanted.asn));
-            eprintln!(
-                "  {name} has no {} updates of the table's {wanted}: those of {taken} are taken",
-                A::FAMILY
-            );
+        for &family in families {
+            let at = family as usize;
+            if let (Some(wanted), Some(taken)) = (peers_of_table[at], report.peer_by_family()[at])
+                && self.peer.is_none()
+                && (wanted.address, wanted.asn) != (taken.address, taken.asn)
+            {
+                let (name, wanted) = (&report.name, format!("peer {} AS{}", wanted.address, wanted.asn));
+                eprintln!(
+                    "  {name} has no {family} updates of the table's {wanted}: those of {taken} are taken"
+                );
+            }
         }
-        if own.is_empty() && others > 0 {
+        if let ([family], true, 1..) = (families, own.is_empty(), others) {
             bail!(
-                "{}: all of its {} updates are of the other family, not {}",
+                "{}: all of its {} updates are of the other family, not {family}",
                 report.name,
                 grouped(others),
-                A::FAMILY
             );
         }
         Ok(own)
@@ -230,7 +251,7 @@ impl fmt::Display for Loaded {
 /// The address family.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct FamilyArgument {
-    /// Address family, 4 or 6. The default is the family of the table, or IPv4 if it has both
+    /// Address family, 4 or 6. The default is every family of the table; gen takes IPv4 if it has both
     #[arg(long, value_name = "4|6", value_parser = family::parse)]
     family: Option<Family>,
 }

@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use wirespeed_fib::read::{self, Again, Input, Source};
 use wirespeed_fib::trace::{self, Format, KindError, TraceError, TraceKind};
@@ -45,18 +46,32 @@ impl Trace {
         }
     }
 
-    /// The keys of a file of unknown family: the IPv4 keys if there are any, otherwise the IPv6 keys. `None`
-    /// for a generated trace.
-    pub(crate) fn of_either_family(&self) -> Result<Option<EitherKeys>> {
+    /// The keys of a file for a table of both families. `None` for a generated trace. Fails for packed
+    /// addresses, whose family is unknown.
+    pub(crate) fn of_both_families(&self) -> Result<Option<AnyKeys>> {
         let Self::File(name) = self else { return Ok(None) };
         let source = Source::from_arg(name);
         let again = Again::new(&source)?;
-        Ok(Some(match from_input::<V4>(name, &source, again.open()?) {
-            Err(TraceError::WrongFamily { .. }) => {
-                again.last_time();
-                EitherKeys::V6(Keys::tell(&source, from_input(name, &source, again.open()?)?))
+        if is_packed(name) || format_of(&source, again.open()?)? == Format::Packed {
+            bail!("{source}: packed addresses name no family: give --family 4 or --family 6");
+        }
+        let v4 = match from_input::<V4>(name, &source, again.open()?) {
+            Err(TraceError::WrongFamily { .. }) => None,
+            Ok(trace) if trace.other_family == 0 => {
+                return Ok(Some(AnyKeys::V4(Keys::tell(&source, trace))));
             }
-            read => EitherKeys::V4(Keys::tell(&source, read?)),
+            read => {
+                let mut trace = read?;
+                trace.other_family = 0;
+                Some(trace)
+            }
+        };
+        again.last_time();
+        let v6 = from_input::<V6>(name, &source, again.open()?)?;
+        Ok(Some(match v4 {
+            None => AnyKeys::V6(Keys::tell(&source, v6)),
+            // What both lack is told once.
+            Some(v4) => AnyKeys::Both(Keys::tell(&source, v4).keys, v6.keys),
         }))
     }
 }
@@ -69,26 +84,34 @@ pub(crate) struct Keys<A> {
     pub(crate) other_family: u64,
 }
 
-/// Keys of one family.
+/// The keys of a trace, each family in the order of the trace.
 #[derive(Debug)]
-pub(crate) enum EitherKeys {
+pub(crate) enum AnyKeys {
     V4(Keys<V4>),
     V6(Keys<V6>),
+    Both(Vec<V4>, Vec<V6>),
 }
 
-impl EitherKeys {
+impl AnyKeys {
+    /// The first family that it has.
     pub(crate) fn family(&self) -> Family {
         match self {
-            Self::V4(_) => Family::V4,
+            Self::V4(_) | Self::Both(..) => Family::V4,
             Self::V6(_) => Family::V6,
         }
     }
 
-    /// The keys if they have this family.
+    /// The keys of a family. Those of the other family are passed over. `None` if it has no such keys.
     pub(crate) fn into_keys<A: Address>(self) -> Option<Keys<A>> {
-        let keys: Box<dyn Any> = match self {
-            Self::V4(keys) => Box::new(keys),
-            Self::V6(keys) => Box::new(keys),
+        let keys: Box<dyn Any> = match (self, A::FAMILY) {
+            (Self::V4(keys), _) => Box::new(keys),
+            (Self::V6(keys), _) => Box::new(keys),
+            (Self::Both(keys, others), Family::V4) => {
+                Box::new(Keys { keys, other_family: others.len() as u64 })
+            }
+            (Self::Both(others, keys), Family::V6) => {
+                Box::new(Keys { keys, other_family: others.len() as u64 })
+            }
         };
         keys.downcast().ok().map(|keys| *keys)
     }
@@ -117,6 +140,14 @@ fn from_input<A: Address>(
 ) -> Result<trace::Trace<A>, TraceError> {
     let format = is_packed(name).then_some(Format::Packed);
     trace::from_reader::<A>(input, &source.to_string(), format)
+}
+
+/// The format of a trace by its content.
+fn format_of(source: &Source, input: Input<'_>) -> Result<Format, TraceError> {
+    let mut head = Vec::with_capacity(64);
+    let read = input.take(64).read_to_end(&mut head);
+    read.map_err(|error| TraceError::Io { name: source.to_string(), source: error })?;
+    Ok(Format::of(&head))
 }
 
 /// Whether a file's name ends in `.bin`, compressed or not.

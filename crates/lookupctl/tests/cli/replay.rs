@@ -135,7 +135,7 @@ fn addresses_of_the_other_family_are_passed_over_and_counted() {
     };
     assert_eq!(of("--fib v4 --trace mixed"), (2, 3));
     assert_eq!(of("--fib v6 --trace mixed"), (3, 2));
-    assert_eq!(of("--fib both --trace mixed"), (2, 3));
+    assert_eq!(of("--fib both --trace mixed"), (5, 0), "all keys count");
     assert_eq!(of("--fib both --trace mixed --family 6"), (3, 2));
     assert_eq!(of("--fib both --trace six"), (2, 0), "the family that the trace has");
     assert_eq!(of("--fib both --count 10"), (10, 0));
@@ -154,6 +154,140 @@ fn addresses_of_the_other_family_are_passed_over_and_counted() {
     assert!(ran.stdout.contains("others    3 addresses of the trace are of the other family"), "{ran:?}");
     folder.run("replay --fib v4 --trace six").refused(&["six", "IPv6"]);
     folder.run("replay --fib both --family 4 --trace six").refused(&["six", "IPv6"]);
+}
+
+/// A table of both families, its image and a trace of both: any way of driving gives the sum of what each
+/// family gives alone.
+#[test]
+fn both_families_are_replayed_in_one_run() {
+    let folder = Folder::new();
+    // Next hops of the file by number: 10.1.2.3 core-7 is 4, 203.0.113.1 is 2, 2001:db8:1::9 is 6 and so on.
+    folder.write(
+        "mixed",
+        "10.1.2.3\n2001:db8::1\n203.0.113.1\n2001:db8::2\n::1\n10.9.9.9\n2001:db8:1::9\n11.0.0.1\n10.1.2.9\n",
+    );
+    folder.run("build --fib both -o both.img").ok();
+    let alone = |family: u8| {
+        let line = format!("--fib both --trace mixed --family {family} --seconds 0.02");
+        let report = replay(&folder, &line);
+        assert!(report.get("families").is_none(), "{report}");
+        report["checksum"].as_u64().unwrap()
+    };
+    let sum = alone(4) + alone(6);
+    assert!(alone(4) > 0 && alone(6) > 0);
+    for options in [
+        "--threads 1",
+        "--threads 1 --batch 1",
+        "--threads 2 --batch 2",
+        "--threads 3 --batch 4",
+        "--device cpu",
+        "--device auto --in-flight 2",
+        "--engine waldvogel",
+        "--latency-bound 1s --threads 1 --batch 4",
+    ] {
+        for table in ["--fib both", "--image both.img"] {
+            if table.contains("image") && options.contains("engine") {
+                continue;
+            }
+            let report = replay(&folder, &format!("{table} --trace mixed --seconds 0.02 {options}"));
+            let context = format!("{table} {options}: {report}");
+            assert_eq!((&report["checksum"], &report["keys"]), (&sum.into(), &9.into()), "{context}");
+            assert_eq!(report["hit_share"], 7.0 / 9.0, "{context}");
+            let families = report["families"].as_array().unwrap();
+            let keys: Vec<_> = families.iter().map(|of| (&of["family"], &of["keys"])).collect();
+            assert_eq!(keys, [(&4.into(), &5.into()), (&6.into(), &4.into())], "{context}");
+        }
+    }
+    let ran = folder.run("replay --fib both --trace mixed --seconds 0.02").ok();
+    assert!(ran.stdout.contains("families  5 keys of IPv4, 4 keys of IPv6"), "{ran:?}");
+    assert!(ran.stderr.contains("taking both") && ran.stderr.contains("5 IPv4 and 4 IPv6 keys"), "{ran:?}");
+    let auto = replay(&folder, "--fib both --trace mixed --engine auto --seconds 0.02");
+    assert_eq!(auto["engine"], auto["families"][0]["engine"], "one name if both have one engine: {auto}");
+    folder.run("replay --fib both --engine rank").refused(&["\"rank\" for IPv6", "--family"]);
+}
+
+/// Updates of both families go in together, those that are made, too.
+#[test]
+fn updates_of_both_families_go_in() {
+    let folder = Folder::new();
+    folder.write(
+        "ups",
+        "A 10.1.2.0/24 192.0.2.9\nA 2001:db8:2::/48 192.0.2.9\nW 10.1.2.3/32\nW 2001:db8:1::/48\n",
+    );
+    folder.write("trace", "10.1.2.3\n2001:db8:2::1\n10.1.2.200\n2001:db8:1::9\n203.0.113.1\n");
+    let alone = |family: u8| {
+        let line = format!("--fib both --trace trace --updates ups --family {family} --seconds 0.05");
+        replay(&folder, &line)["checksum"].as_u64().unwrap()
+    };
+    let sum = alone(4) + alone(6);
+    assert_ne!(replay(&folder, "--fib both --trace trace --seconds 0.02")["checksum"], sum);
+    for options in ["", "--rate max", "--rate 1000", "--threads 2 --batch 2"] {
+        let line = format!("--fib both --trace trace --updates ups --seconds 0.05 {options}");
+        assert_eq!(replay(&folder, &line)["checksum"], sum, "{options}");
+    }
+    let report = replay(&folder, "--fib both --trace trace --updates ups --seconds 0.05");
+    assert_eq!(report["updates"]["applied"], 4);
+    let report = replay(&folder, "--fib both --count 1000 --updates synth:100 --seconds 0.05");
+    assert_eq!(report["updates"]["applied"], 100);
+}
+
+/// Keys that are made are of each family in proportion to its prefixes.
+#[test]
+fn a_made_trace_is_of_both_families() {
+    let folder = Folder::new();
+    folder.run("build --fib both -o both.img").ok();
+    for table in ["--fib both", "--image both.img"] {
+        for trace in ["prefix", "random", "zipf:1", "deepest"] {
+            let of = |options: &str| {
+                replay(&folder, &format!("{table} --trace {trace} --count 1000 --seconds 0.02 {options}"))
+            };
+            let (report, again) = (of("--threads 1"), of("--threads 2 --batch 7"));
+            assert_eq!(report["checksum"], again["checksum"], "{table} {trace}");
+            let keys = |at: usize| report["families"][at]["keys"].as_u64().unwrap();
+            assert_eq!((keys(0), keys(1)), (600, 400), "6 and 4 prefixes: {table} {trace}");
+        }
+    }
+    folder.run("replay --fib both --count 1").refused(&["--count 1", "2 keys"]);
+}
+
+#[test]
+fn keys_miss_in_an_image_of_both_families_without_routes_of_one() {
+    let folder = Folder::new();
+    let routes = [("10.0.0.0/8".parse::<wirespeed::prelude::IpNet>().unwrap(), wirespeed::NextHop(7))];
+    let table = wirespeed::IpTable::builder().routes(routes).build().unwrap();
+    table.save(folder.path("four.img")).unwrap();
+    folder.write("mixed", "10.1.2.3\n2001:db8::1\n11.0.0.1\n::1\n");
+    let ran = folder.run("replay --image four.img --trace mixed --seconds 0.02 --json").ok();
+    assert!(ran.stderr.contains("no IPv6 prefix: 2 keys of the trace miss"), "{ran:?}");
+    let report = &ran.json()[0];
+    assert_eq!((&report["keys"], &report["hit_share"]), (&4.into(), &0.25.into()), "{report}");
+    assert_eq!(replay(&folder, "--image four.img --count 10 --seconds 0.02")["hit_share"], 1.0);
+}
+
+#[test]
+fn packed_keys_for_both_families_need_a_family() {
+    let folder = Folder::new();
+    folder.run("gen trace --fib v6 --count 100 --to bin -o six.bin").ok();
+    std::fs::copy(folder.path("six.bin"), folder.path("six")).unwrap();
+    folder.run("build --fib both -o both.img").ok();
+    let right = replay(&folder, "--fib both --family 6 --trace six.bin --seconds 0.02")["checksum"].clone();
+    assert!(right.as_u64().unwrap() > 0);
+    for table in ["--fib both", "--image both.img", "--fib both --fib both"] {
+        for trace in ["six.bin", "six"] {
+            folder
+                .run(&format!("replay {table} --trace {trace}"))
+                .refused(&[trace, "--family 4 or --family 6"]);
+            let line = format!("{table} --trace {trace} --family 6 --seconds 0.02");
+            if !table.ends_with("--fib both --fib both") {
+                assert_eq!(replay(&folder, &line)["checksum"], right, "{line}");
+            }
+        }
+    }
+    assert_eq!(
+        replay(&folder, "--fib v6 --trace six.bin --seconds 0.02")["keys"],
+        100,
+        "one family is known"
+    );
 }
 
 #[cfg(unix)]

@@ -21,6 +21,24 @@ fn every_engine_is_right() {
 }
 
 #[test]
+fn both_families_of_a_table_are_checked() {
+    let folder = Folder::new();
+    let reports = folder.run("verify --fib both --engine fold --json").ok().json();
+    let states: Vec<_> = reports.iter().map(|report| (&report["family"], &report["prefixes"])).collect();
+    assert_eq!(states, [(&4.into(), &6.into()), (&6.into(), &4.into())]);
+    folder.write("ups", "A 10.1.2.0/24 192.0.2.9\nA 2001:db8:2::/48 192.0.2.9\nW 2001:db8::1/128\n");
+    let reports = folder.run("verify --fib both --updates ups --engine fold --json").ok().json();
+    let updates: Vec<_> = reports.iter().map(|report| (&report["family"], &report["updates"])).collect();
+    assert_eq!(
+        updates,
+        [(&4.into(), &0.into()), (&4.into(), &1.into()), (&6.into(), &0.into()), (&6.into(), &2.into())]
+    );
+    assert!(reports.iter().all(|report| report["mismatches"] == 0), "{reports:?}");
+    folder.run("verify --fib both --engine rank").refused(&["\"rank\" for IPv6", "--family"]);
+    assert_eq!(folder.run("verify --fib both --engine rank --family 4 --json").ok().json().len(), 1);
+}
+
+#[test]
 fn before_the_updates_and_after() {
     let folder = Folder::new();
     let reports = folder.run("verify --fib v4 --updates updates --engine sail-l --json").ok().json();

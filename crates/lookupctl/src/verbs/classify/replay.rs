@@ -145,7 +145,8 @@ impl Options {
     ) -> Result<Report> {
         let drive = &self.drive;
         let gpus = has_gpu.then(|| drive.gpu_options(trace.len(), T::PACKED, size_of::<u32>()));
-        let offload = drive.offload(gpus, &mut *live, 0, trace)?;
+        let fleet = drive.open_gpus(gpus)?;
+        let offload = drive.offload(fleet.as_ref(), &mut *live, 0, trace)?;
         let reader = live.reader();
         let (mut report, _) = Job { drive, engine, live, offload, trace, updates }.play::<Results>()?;
         report.assuming = Some(doubt::assuming(&beside.doubts));

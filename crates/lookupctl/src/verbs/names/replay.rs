@@ -131,7 +131,8 @@ impl Options {
         trace: Names<'_>,
         updates: &[NameUpdate],
     ) -> Result<Report> {
-        let offload = self.drive.offload(self.gpus(has_gpu, trace), &mut *live, 0, trace)?;
+        let fleet = self.drive.open_gpus(self.gpus(has_gpu, trace))?;
+        let offload = self.drive.offload(fleet.as_ref(), &mut *live, 0, trace)?;
         self.play(Job { drive: &self.drive, engine, live, offload, trace, updates })
     }
 

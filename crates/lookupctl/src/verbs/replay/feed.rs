@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use wirespeed::engine::{AnyLive, Served};
-use wirespeed_fib::{Address, Update};
+use wirespeed_fib::{Address, AnyUpdate, InFib, Update, V4, V6};
 use wirespeed_sail::{FibId, LiveFibs};
 
 /// Most updates that readers see appear at once: as many as are due, up to this. For each set the writer
@@ -109,6 +109,32 @@ impl<D: Served> Live for Box<dyn AnyLive<D>> {
 
     fn rebuilds(&self) -> u64 {
         (**self).rebuilds()
+    }
+}
+
+/// Live tables of both families. Updates that are applied together change both or neither.
+pub(in crate::verbs) struct LiveBoth {
+    pub(in crate::verbs) v4: Box<dyn AnyLive<V4>>,
+    pub(in crate::verbs) v6: Box<dyn AnyLive<V6>>,
+}
+
+impl Live for LiveBoth {
+    type Update = AnyUpdate;
+
+    fn take(&mut self, updates: &[AnyUpdate]) -> Result<()> {
+        let v4: Vec<_> = updates.iter().filter_map(V4::update).collect();
+        let v6: Vec<_> = updates.iter().filter_map(V6::update).collect();
+        let mut first = Ok(());
+        let second = self.v6.apply_if(&v6, &mut || {
+            first = self.v4.apply(&v4).map(|_| ());
+            first.is_ok()
+        });
+        first.context(CANNOT)?;
+        second.map(|_| ()).context(CANNOT)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        self.v4.rebuilds() + self.v6.rebuilds()
     }
 }
 

@@ -1,12 +1,14 @@
 //! `replay`, the main job: a trace through an engine, with updates in flight.
 
 mod arguments;
+mod both;
 mod bound;
 pub(in crate::verbs) mod drive;
 pub(in crate::verbs) mod feed;
 mod latency;
 pub(in crate::verbs) mod place;
 pub(in crate::verbs) mod play;
+mod ready;
 pub(in crate::verbs) mod report;
 mod worker;
 
@@ -18,19 +20,16 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use place::Results;
-use play::{Job, say_bytes};
+use ready::{Ready, replay_both};
 use report::Report;
-use wirespeed::Error;
 use wirespeed::engine::Addresses;
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::image_file::ImageFile;
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::synth::{self, TableSpec};
-use wirespeed_fib::{BuildOptions, Family, Fib, NextHop, Rib, Update, V4, V6};
+use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHop, Rib, Update, V4, V6};
 use wirespeed_input::plural;
 use wirespeed_sail::Fibs;
-use wirespeed_table::Model;
 
 use crate::Outcome;
 use crate::device::Device;
@@ -41,7 +40,7 @@ use crate::number::{counted, grouped, parse_positive};
 use crate::several;
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::stdin;
-use crate::trace::{self, EitherKeys, Keys, Trace};
+use crate::trace::{self, AnyKeys, Keys, Trace};
 use crate::verbs::generate;
 
 /// Drives a trace through an engine, with updates in flight: rate, latency, hits, and a checksum of the
@@ -106,8 +105,9 @@ The checksum is the sum of the results (next-hop numbers) of one pass over the t
 2^64: equal for every engine, device and number of threads.
 matched counts, among the lookups done, those of keys that a prefix matches in that pass.
 Updates are read from plain text, bgpdump -m and MRT; those of one peer are taken, the table's where the file has any of it (--peer).
-Addresses of a trace that are of the other family than the table are passed over and counted; a table with both families is asked for \
-IPv4 where the trace has any, and for IPv6 where it has no other.
+A table of both families is asked for both: all keys of a trace from a file, in its mixture, or made keys of each family in proportion to \
+its prefixes. A trace of one family, or --family, takes that family alone. Addresses of a trace that are of the other family than the table \
+are passed over and counted. Packed addresses (.bin) name no family: a table of both needs --family for them.
 Ctrl-C ends the replay: what was measured until then is told, and the exit status is 130. A second one ends it without a word.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
@@ -121,14 +121,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     options.drive.check()?;
     let has_gpu = options.fib.len() < 2 && options.drive.device().has_gpu()?;
     let report = match &options.image {
-        Some(path) => {
-            let began = Instant::now();
-            let (image, trace) = options.image_and_trace(path)?;
-            match image.family() {
-                Family::V4 => from_image::<V4>(&options, has_gpu, image, trace, began)?,
-                Family::V6 => from_image::<V6>(&options, has_gpu, image, trace, began)?,
-            }
-        }
+        Some(path) => from_image(&options, has_gpu, path)?,
         None if options.fib.len() > 1 => {
             several::check_engine(options.engine, options.fib.len())?;
             let loaded = several::load(&options.read, &options.fib)?;
@@ -144,10 +137,14 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         None => {
             let (fib, report) = options.load()?;
             let reports: Vec<_> = report.iter().collect();
-            let (family, trace) = options.family_and_trace(&fib)?;
-            match family {
-                Family::V4 => from_routes::<V4>(&options, has_gpu, fib, &reports, trace)?,
-                Family::V6 => from_routes::<V6>(&options, has_gpu, fib, &reports, trace)?,
+            match options.families(fib.v4.len(), fib.v6.len())? {
+                (Families::One(Family::V4), trace) => {
+                    from_routes::<V4>(&options, has_gpu, fib, &reports, trace)?
+                }
+                (Families::One(Family::V6), trace) => {
+                    from_routes::<V6>(&options, has_gpu, fib, &reports, trace)?
+                }
+                (Families::Both, trace) => from_routes_of_both(&options, has_gpu, fib, &reports, trace)?,
             }
         }
     };
@@ -176,41 +173,46 @@ impl Options {
         Ok((fib, None))
     }
 
-    /// The table of an image: of the given family, or of the trace's family if the file has both. The keys
-    /// of the trace are then read already.
-    fn image_and_trace(&self, path: &Path) -> Result<(ImageFile, Option<EitherKeys>)> {
-        let mut images = ImageFile::open_all(path)?;
-        let mut trace = None;
-        let family = match (self.family.wanted(), &*images) {
-            (Some(family), _) => family,
-            (None, [image]) => image.family(),
-            (None, _) => {
-                trace = self.trace.of_either_family()?;
-                let family = trace.as_ref().map_or(Family::V4, EitherKeys::family);
-                eprintln!(
-                    "the image has tables of both families: taking {family} (--family takes the other)"
-                );
-                family
-            }
+    /// The families to replay, for a table with so many prefixes of each: the given family, or those that the
+    /// table and a trace from a file both have. The keys of such a trace are then read already.
+    fn families(&self, v4: usize, v6: usize) -> Result<(Families, Option<AnyKeys>)> {
+        let one = match (self.family.wanted(), v4, v6) {
+            (Some(family), ..) => family,
+            (None, 0, 1..) => Family::V6,
+            (None, _, 0) => Family::V4,
+            (None, 1.., 1..) => return self.families_of_both(v4, v6),
         };
-        match images.iter().position(|image| image.family() == family) {
-            Some(at) => Ok((images.swap_remove(at), trace)),
-            None => bail!("{}: no {family} table", path.display()),
+        Ok((Families::One(one), None))
+    }
+
+    /// The families to replay on a table of both.
+    fn families_of_both(&self, v4: usize, v6: usize) -> Result<(Families, Option<AnyKeys>)> {
+        match self.trace.of_both_families()? {
+            Some(trace @ (AnyKeys::V4(_) | AnyKeys::V6(_))) => {
+                let family = trace.family();
+                eprintln!(
+                    "the table has both families: taking {family}, as the trace has it (--family takes the other)"
+                );
+                Ok((Families::One(family), Some(trace)))
+            }
+            trace => {
+                family::tell_both(v4, v6);
+                Ok((Families::Both, trace))
+            }
         }
     }
 
-    /// The family to replay. A table with both is asked for what a trace from a file has; the keys of that
-    /// are then read already.
-    fn family_and_trace(&self, fib: &Fib) -> Result<(Family, Option<EitherKeys>)> {
+    /// The family to replay on several FIBs. The keys of a trace from a file may then be read already.
+    fn family_and_trace(&self, fib: &Fib) -> Result<(Family, Option<AnyKeys>)> {
         if self.family.wanted().is_some() || fib.v4.is_empty() || fib.v6.is_empty() {
             return Ok((family::choose(self.family.wanted(), fib), None));
         }
-        let Some(trace) = self.trace.of_either_family()? else {
+        let Some(trace) = self.trace.of_both_families()? else {
             return Ok((family::choose(None, fib), None));
         };
         let family = trace.family();
         eprintln!(
-            "the table has routes of both families: taking {family}, as the trace has it (--family takes the other)"
+            "several FIBs are of one family: taking {family}, as the trace has it (--family takes the other)"
         );
         Ok((family, Some(trace)))
     }
@@ -222,9 +224,9 @@ impl Options {
     }
 
     /// The keys to look up, at least one. They may be read already.
-    fn keys_read<A: Addresses>(&self, rib: &Rib<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
+    fn keys_read<A: Addresses>(&self, rib: &Rib<A>, read: Option<AnyKeys>) -> Result<Keys<A>> {
         let began = Instant::now();
-        let keys = match read.and_then(EitherKeys::into_keys) {
+        let keys = match read.and_then(AnyKeys::into_keys) {
             Some(keys) => keys,
             None => self.trace.keys(rib, self.count, self.seed)?,
         };
@@ -249,13 +251,69 @@ impl Options {
         self.read.check(tables, None)?;
         let Some(count) = count else { return Ok(Vec::new()) };
         check_room::<Update<A>>(count, "updates")?;
-        let spec = generate::update_spec::<A>(fib, self.seed);
-        Ok(synth::Updates::new(A::rib(fib), &spec).take(count).map(|timed| timed.update).collect())
+        Ok(made_updates(fib, self.seed).take(count).collect())
+    }
+
+    /// The keys of both families, at least one of each unless a trace was read. They may be read already.
+    /// Keys that are made are of each family in proportion to its prefixes.
+    fn keys_of_both(
+        &self,
+        (v4, v6): (&Rib<V4>, &Rib<V6>),
+        prefixes: (usize, usize),
+        read: Option<AnyKeys>,
+    ) -> Result<(Vec<V4>, Vec<V6>)> {
+        let began = Instant::now();
+        let (fours, sixes) = match (read, &self.trace) {
+            (Some(AnyKeys::Both(fours, sixes)), _) => (fours, sixes),
+            (_, Trace::Made(kind)) => {
+                if self.count < 2 {
+                    bail!("--count {}: a trace of both families has at least 2 keys", self.count);
+                }
+                let of_v4 = share_of(self.count, prefixes).clamp(1, self.count - 1);
+                let fours = trace::made(*kind, v4, of_v4, self.seed)?;
+                (fours, trace::made(*kind, v6, self.count - of_v4, self.seed)?)
+            }
+            (_, Trace::File(_)) => bail!("{}: keys of one family", self.trace),
+        };
+        eprintln!(
+            "trace: {}, {} IPv4 and {} IPv6 {}, ready in {:.2} s",
+            self.trace,
+            grouped(fours.len()),
+            grouped(sixes.len()),
+            plural(sixes.len() as u64, "key"),
+            began.elapsed().as_secs_f64()
+        );
+        for (family, prefixes, keys) in
+            [(Family::V4, prefixes.0, fours.len()), (Family::V6, prefixes.1, sixes.len())]
+        {
+            if prefixes == 0 {
+                eprintln!("the table has no {family} prefix: {} of the trace miss", counted(keys, "key"));
+            }
+        }
+        Ok((fours, sixes))
+    }
+
+    /// The updates of both families that were asked for, read or made. Those that are made are of each family
+    /// in proportion to its prefixes.
+    fn updates_of_both(&self, fib: &mut Fib, tables: &[&ReadReport]) -> Result<Vec<AnyUpdate>> {
+        let count = match self.drive.updates()? {
+            Some(Updates::File(from)) => return self.read.updates_of_both(from, &mut fib.next_hops, tables),
+            Some(Updates::Made(count)) => count,
+            None => 0,
+        };
+        self.read.check(tables, None)?;
+        check_room::<AnyUpdate>(count, "updates")?;
+        let mut fours = made_updates(fib, self.seed).map(V4::any);
+        let mut sixes = made_updates(fib, self.seed).map(V6::any);
+        let prefixes = (fib.v4.len(), fib.v6.len());
+        let before = |update| share_of(update, prefixes);
+        let is_v4 = |update| before(update + 1) > before(update);
+        Ok((0..count).filter_map(|at| if is_v4(at) { fours.next() } else { sixes.next() }).collect())
     }
 
     /// The keys to look up in several FIBs in turn: of a trace that is made, each FIB's turns are its own
     /// trace.
-    fn keys_in_turn<A: Addresses>(&self, fibs: &Fibs<A>, read: Option<EitherKeys>) -> Result<Keys<A>> {
+    fn keys_in_turn<A: Addresses>(&self, fibs: &Fibs<A>, read: Option<AnyKeys>) -> Result<Keys<A>> {
         let kind = match &self.trace {
             Trace::Made(kind) => *kind,
             Trace::File(_) => return self.keys_read(&Rib::new(), read),
@@ -270,54 +328,100 @@ impl Options {
     }
 }
 
+/// The families that a replay looks up.
+#[derive(Clone, Copy)]
+enum Families {
+    One(Family),
+    Both,
+}
+
+/// The part of a count that is of IPv4, by the prefixes of both families.
+#[allow(clippy::cast_possible_truncation)] // at most `count`
+fn share_of(count: usize, (v4, v6): (usize, usize)) -> usize {
+    (count as u128 * v4 as u128 / (v4 as u128 + v6 as u128).max(1)) as usize
+}
+
+/// Endless updates of one family.
+fn made_updates<A: InFib>(fib: &Fib, seed: u64) -> impl Iterator<Item = Update<A>> {
+    let spec = generate::update_spec::<A>(fib, seed);
+    synth::Updates::new(A::rib(fib), &spec).map(|timed| timed.update)
+}
+
 fn from_routes<A: Addresses>(
     options: &Options,
     has_gpu: bool,
     mut fib: Fib,
     tables: &[&ReadReport],
-    read: Option<EitherKeys>,
+    read: Option<AnyKeys>,
 ) -> Result<Report> {
     let updates = options.updates::<A>(&mut fib, tables)?;
     let (rib, next_hops) = A::into_rib(fib);
-    let Keys { keys: trace, other_family } = options.keys_read(&rib, read)?;
-    let build = BuildOptions {
-        results: u32::try_from(next_hops.len()).unwrap_or(u32::MAX),
-        ..options.table.build_options(2)
-    };
-    let engine = options.engine.resolve_with::<A>(&rib, has_gpu, &build.strides)?;
-    let strides = if has_gpu { build.strides.on_gpu() } else { build.strides };
-    let build = BuildOptions { strides, ..build };
-    let (began, prefixes) = (Instant::now(), rib.len());
-    let mut live = A::live(engine, rib, build, ())?.with_context(|| format!("{engine} can't be built"))?;
-    let bytes = live.reader().enter().table.image().bytes();
-    say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "built", began);
-    let (drive, gpus, reach) = (&options.drive, options.gpus::<A>(has_gpu, trace.len()), live.reach());
-    let offload = drive.offload(gpus, &mut *live, reach, &trace)?;
-    let job = Job { drive, engine, live, offload, trace: &*trace, updates: &updates };
-    Ok(Report { other_family: Some(other_family), ..job.play::<Results>()?.0 })
+    let Keys { keys, other_family } = options.keys_read(&rib, read)?;
+    let table = Ready::build(options, has_gpu, rib, next_hops.len())?;
+    let report = table.replay(options, has_gpu, &keys, &updates)?;
+    Ok(Report { other_family: Some(other_family), ..report })
 }
 
-/// Takes a compiled table and replays on it.
-fn from_image<A: Addresses>(
+fn from_routes_of_both(
+    options: &Options,
+    has_gpu: bool,
+    mut fib: Fib,
+    tables: &[&ReadReport],
+    read: Option<AnyKeys>,
+) -> Result<Report> {
+    let updates = options.updates_of_both(&mut fib, tables)?;
+    let Fib { v4, v6, next_hops } = fib;
+    let (fours, sixes) = options.keys_of_both((&v4, &v6), (v4.len(), v6.len()), read)?;
+    let hint = "the table has both families, and --family takes one";
+    let v4 = Ready::build(options, has_gpu, v4, next_hops.len()).context(hint)?;
+    let v6 = Ready::build(options, has_gpu, v6, next_hops.len()).context(hint)?;
+    replay_both(options, has_gpu, (v4, v6), (&fours, &sixes), &updates)
+}
+
+/// Takes the compiled tables of an image and replays on them.
+fn from_image(options: &Options, has_gpu: bool, path: &Path) -> Result<Report> {
+    let began = Instant::now();
+    let images = ImageFile::open_all(path)?;
+    let prefixes = |image: &ImageFile| usize::try_from(image.image().entries()).unwrap_or(usize::MAX);
+    let (families, trace) = match (options.family.wanted(), &*images) {
+        (Some(family), _) => (Families::One(family), None),
+        (None, [v4, v6]) if matches!(options.trace, Trace::File(_)) => {
+            options.families_of_both(prefixes(v4), prefixes(v6))?
+        }
+        (None, [v4, v6]) => options.families(prefixes(v4), prefixes(v6))?,
+        (None, images) => (Families::One(images.first().map_or(Family::V4, ImageFile::family)), None),
+    };
+    match families {
+        Families::Both => {
+            let images = <[ImageFile; 2]>::try_from(images);
+            let [v4, v6] = images.expect("both families are taken of two tables only");
+            let ((v4, fours), (v6, sixes)) = (Ready::open(v4, began)?, Ready::open(v6, began)?);
+            let prefixes = (v4.prefixes, v6.prefixes);
+            let (fours, sixes) = options.keys_of_both((&fours, &sixes), prefixes, trace)?;
+            replay_both(options, has_gpu, (v4, v6), (&fours, &sixes), &[])
+        }
+        Families::One(family) => {
+            let image = images.into_iter().find(|image| image.family() == family);
+            let image = image.with_context(|| format!("{}: no {family} table", path.display()))?;
+            match family {
+                Family::V4 => from_image_of::<V4>(options, has_gpu, image, trace, began),
+                Family::V6 => from_image_of::<V6>(options, has_gpu, image, trace, began),
+            }
+        }
+    }
+}
+
+fn from_image_of<A: Addresses>(
     options: &Options,
     has_gpu: bool,
     image: ImageFile,
-    read: Option<EitherKeys>,
+    read: Option<AnyKeys>,
     began: Instant,
 ) -> Result<Report> {
-    let (engine, rib) = (image.engine(), image.routes::<A>()?.unwrap_or_default());
-    let (path, image) = image.into_bare()?;
-    let (bytes, count) = (image.bytes(), usize::try_from(image.entries()).unwrap_or(usize::MAX));
-    // Without its routes all bits of an address may matter.
-    let reach = if rib.is_empty() { A::BITS } else { Model::<A>::reach(&rib) };
-    let resumed = A::resume(engine, Rib::new(), image, BuildOptions::default(), ())?;
-    let mut live = resumed.map_err(|source| Error::Image { path, source })?;
-    say_bytes(engine.as_str(), bytes, (count, "prefix"), "loaded", began);
-    let Keys { keys: trace, other_family } = options.keys_read(&rib, read)?;
-    let (drive, gpus) = (&options.drive, options.gpus::<A>(has_gpu, trace.len()));
-    let offload = drive.offload(gpus, &mut *live, reach, &trace)?;
-    let job = Job { drive, engine, live, offload, trace: &*trace, updates: &[] };
-    Ok(Report { other_family: Some(other_family), ..job.play::<Results>()?.0 })
+    let (table, rib) = Ready::<A>::open(image, began)?;
+    let Keys { keys, other_family } = options.keys_read(&rib, read)?;
+    let report = table.replay(options, has_gpu, &keys, &[])?;
+    Ok(Report { other_family: Some(other_family), ..report })
 }
 
 /// Replays on several FIBs.
@@ -325,7 +429,7 @@ fn from_several<A: Addresses>(
     options: &Options,
     mut fibs: Vec<Fib>,
     tables: &[&ReadReport],
-    read: Option<EitherKeys>,
+    read: Option<AnyKeys>,
 ) -> Result<Report> {
     let updates = options.updates::<A>(&mut fibs[0], tables)?;
     let next_hops = fibs.iter().map(|fib| fib.next_hops.len()).max().unwrap_or(0);

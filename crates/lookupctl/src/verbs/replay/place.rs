@@ -148,32 +148,36 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q
     }
 
     fn gpu(&self) -> Option<GpuState> {
-        let offload = self.offload.as_ref()?;
-        let copies = offload.remote().copies();
-        let gpus = copies.fleet().gpus();
-        Some(GpuState {
-            name: gpus.first()?.properties().name.clone(),
-            devices: gpus.len(),
-            counts: offload.counts(),
-            out: copies.is_out().map(|why| why.to_string()),
-        })
+        gpu_state(self.offload.as_ref()?)
     }
 }
 
+/// The state of the GPUs that hold a table.
+pub(super) fn gpu_state<R: RemoteTable>(offload: &Offload<R>) -> Option<GpuState> {
+    let copies = offload.remote().copies();
+    let gpus = copies.fleet().gpus();
+    Some(GpuState {
+        name: gpus.first()?.properties().name.clone(),
+        devices: gpus.len(),
+        counts: offload.counts(),
+        out: copies.is_out().map(|why| why.to_string()),
+    })
+}
+
 /// Keys that the CPU looks up.
-trait CpuKeys: Send {
+pub(super) trait CpuKeys: Send {
     /// The results of a range of keys.
     fn look_up(&mut self, keys: Range<usize>) -> &[NextHop];
 }
 
 /// A lane that looks a batch up when its results are taken.
-struct CpuLane<K> {
+pub(super) struct CpuLane<K> {
     keys: K,
     waiting: Option<Range<usize>>,
 }
 
 impl<K: CpuKeys> CpuLane<K> {
-    const fn new(keys: K) -> Self {
+    pub(super) const fn new(keys: K) -> Self {
         Self { keys, waiting: None }
     }
 }

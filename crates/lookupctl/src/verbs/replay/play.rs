@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use wirespeed::Fleet;
 use wirespeed::device;
 use wirespeed::engine::{AnyLive, EngineName, Served};
 use wirespeed::gpu::offload::{Answers, Offload};
@@ -52,20 +53,26 @@ impl<'a, D: Served<Update: Sync>> Job<'a, D> {
 }
 
 impl DriveArguments {
-    /// Starts GPUs and uploads a table whose lookups depend on the first `reach` bits of a key. `None` if no
-    /// GPU looks up.
+    /// Starts the GPUs. `None` if no GPU looks up.
+    pub(in crate::verbs) fn open_gpus(&self, gpus: Option<GpuOptions>) -> Result<Option<Fleet>> {
+        match gpus {
+            None => Ok(None),
+            Some(gpus) => self.device().open(&gpus),
+        }
+    }
+
+    /// Uploads a table whose lookups depend on the first `reach` bits of a key. `None` if no GPU looks up.
     pub(in crate::verbs) fn offload<D: Served>(
         &self,
-        gpus: Option<GpuOptions>,
+        fleet: Option<&Fleet>,
         live: &mut dyn AnyLive<D>,
         reach: u8,
         trace: D::Keys<'_>,
     ) -> Result<Option<Offload<D::Remote>>> {
-        let (Some(gpus), device) = (gpus, self.device()) else { return Ok(None) };
-        let Some(fleet) = device.open(&gpus)? else { return Ok(None) };
+        let (Some(fleet), device) = (fleet, self.device()) else { return Ok(None) };
         let (began, sample) = (Instant::now(), trace.part(0..trace.len().min(SAMPLE)));
         let (by, threads) = (device.by(self.latency_bound), self.threads(true));
-        let offload = device::offload(live, &fleet, sample, reach, by, threads);
+        let offload = device::offload(live, fleet, sample, reach, by, threads);
         let Some(offload) = device.unless_missing(offload)? else { return Ok(None) };
         eprintln!(
             "{}: the table is there and measured after {:.2} s",
@@ -114,7 +121,7 @@ pub(in crate::verbs) fn feeder<'a, L: Live<Update: Sync> + Send + 'a>(
 /// Drives a trace through a place, makes one more pass for the checksum, and reports.
 pub(in crate::verbs) fn play(
     options: &DriveArguments,
-    engine: &'static str,
+    engine: &str,
     place: &dyn Place,
     feeder: Option<Feeder<'_>>,
 ) -> Result<Report> {
@@ -140,7 +147,7 @@ pub(in crate::verbs) fn play(
     });
     let gpu = before.zip(place.gpu()).map(|(before, after)| GpuReport::between(&before, after));
     Ok(Report {
-        engine,
+        engine: engine.to_owned(),
         device: if gpu.is_some() { options.device().name() } else { "cpu" },
         gpu,
         threads: plan.threads,
@@ -158,6 +165,7 @@ pub(in crate::verbs) fn play(
         updates,
         checksum: pass.checksum,
         other_family: None,
+        families: Vec::new(),
         interrupted: is_interrupted(),
         lengths: None,
     })

@@ -13,7 +13,8 @@ use crate::output::Output;
 /// The result; in JSON, scripts rely on these keys.
 #[derive(Debug, Serialize)]
 pub(in crate::verbs) struct Report {
-    pub(in crate::verbs) engine: &'static str,
+    /// The engine, or the engines of IPv4 and IPv6 with a plus sign between them if they differ.
+    pub(in crate::verbs) engine: String,
     pub(in crate::verbs) device: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) gpu: Option<GpuReport>,
@@ -43,11 +44,23 @@ pub(in crate::verbs) struct Report {
     /// Addresses of the trace that were passed over: the table is of the other family.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) other_family: Option<u64>,
+    /// The families of a trace of both.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(in crate::verbs) families: Vec<FamilyReport>,
     /// Whether Ctrl-C ended it before its time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(in crate::verbs) interrupted: bool,
     #[serde(rename = "matched_length", skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) lengths: Option<Lengths>,
+}
+
+/// A family's part in a replay of both.
+#[derive(Debug, Serialize)]
+pub(in crate::verbs) struct FamilyReport {
+    pub(in crate::verbs) family: u8,
+    pub(in crate::verbs) engine: &'static str,
+    /// Keys of the trace.
+    pub(in crate::verbs) keys: usize,
 }
 
 /// Matched bytes of the names of a trace, in one pass after the last update.
@@ -141,6 +154,14 @@ impl fmt::Display for Report {
             Grouped(applied),
             counted_u64(rebuilds, "rebuild")
         )?;
+        if let [v4, v6] = &*self.families {
+            writeln!(
+                f,
+                "families  {} of IPv4, {} of IPv6",
+                counted(v4.keys, "key"),
+                counted(v6.keys, "key")
+            )?;
+        }
         if let Some(others @ 1..) = self.other_family {
             writeln!(f, "others    {} of the trace are of the other family", counted_u64(others, "address"))?;
         }

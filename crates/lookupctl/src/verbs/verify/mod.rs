@@ -4,12 +4,13 @@ mod truth;
 
 use std::ffi::OsString;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use truth::State;
 use wirespeed::Fleet;
-use wirespeed::engine::Addresses;
-use wirespeed_fib::{BuildOptions, Family, V4, V6};
+use wirespeed::engine::{Addresses, EngineName};
+use wirespeed_fib::read::ReadReport;
+use wirespeed_fib::{Address, BuildOptions, Family, Fib, InFib, Rib, Update, V4, V6};
 
 use crate::Outcome;
 use crate::check::{CheckArguments, Job, copies};
@@ -27,7 +28,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     fib: OsString,
 
-    /// Walk all 2^32 IPv4 addresses
+    /// Walk all 2^32 IPv4 addresses. Of a table of both families, IPv6 is checked like without this option
     #[arg(long)]
     exhaustive: bool,
 
@@ -60,53 +61,100 @@ Exit status 1 says that an engine is wrong; the first wrong answers are shown.";
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     let fleet = options.check.fleet::<V4>()?;
     stdin::at_most_one([("the table", Some(&*options.fib)), ("the updates", options.check.updates())])?;
-    let loaded = options.read.load_one_of(&options.fib)?;
-    match family::choose(options.family.wanted(), &loaded.fib) {
-        Family::V4 => verify::<V4>(&options, fleet, loaded),
-        Family::V6 => verify::<V6>(&options, fleet, loaded),
+    let Loaded { fib, report, .. } = options.read.load_one_of(&options.fib)?;
+    let tables = &[&report];
+    if options.check.updates().is_none() {
+        options.read.check(tables, None)?;
+    }
+    match family::wanted(options.family.wanted(), &fib) {
+        Some(Family::V4) => options.one_family::<V4>(fleet, fib, tables),
+        Some(Family::V6) if options.exhaustive => {
+            bail!("--exhaustive is for IPv4: 2^{} addresses take too long", V6::BITS)
+        }
+        Some(Family::V6) => options.one_family::<V6>(fleet, fib, tables),
+        None => options.both_families(fleet, fib, tables),
     }
 }
 
-fn verify<A: Addresses>(options: &Options, fleet: Option<Fleet>, loaded: Loaded) -> Result<Outcome> {
-    let Loaded { mut fib, report, .. } = loaded;
-    if options.exhaustive && A::BITS > 32 {
-        bail!("--exhaustive is for IPv4: 2^{} addresses take too long", A::BITS);
+impl Options {
+    fn one_family<A: Addresses>(
+        &self,
+        fleet: Option<Fleet>,
+        mut fib: Fib,
+        tables: &[&ReadReport],
+    ) -> Result<Outcome> {
+        let updates = match self.check.updates() {
+            Some(from) => self.read.updates::<A>(from, &mut fib.next_hops, tables)?,
+            None => Vec::new(),
+        };
+        let (rib, next_hops) = A::into_rib(fib);
+        let engines = self.engines(&rib)?;
+        verify(self, fleet, &engines, (rib, next_hops.len()), &updates)
     }
-    let updates = match options.check.updates() {
-        Some(updates) => options.read.updates(updates, &mut fib.next_hops, &[&report])?,
-        None => {
-            options.read.check(&[&report], None)?;
-            Vec::new()
+
+    fn both_families(&self, fleet: Option<Fleet>, mut fib: Fib, tables: &[&ReadReport]) -> Result<Outcome> {
+        family::tell_both(fib.v4.len(), fib.v6.len());
+        if self.exhaustive {
+            eprintln!(
+                "--exhaustive is for IPv4: of IPv6 the ends of prefixes and random addresses are checked"
+            );
         }
-    };
-    let (rib, next_hops) = A::into_rib(fib);
-    options.engine.check_strides(&rib, &options.table.build_options(1).strides)?;
-    let engines = options.engine.engines::<A>(&rib)?;
-    let asked = options.table.build_options(copies(&updates));
+        let updates = match self.check.updates() {
+            Some(from) => self.read.updates_of_both(from, &mut fib.next_hops, tables)?,
+            None => Vec::new(),
+        };
+        let (v4, v6): (Vec<_>, Vec<_>) = (
+            updates.iter().filter_map(V4::update).collect(),
+            updates.iter().filter_map(V6::update).collect(),
+        );
+        let next_hops = fib.next_hops.len();
+        // Both lists, before anything is checked.
+        let hint = "the table has both families, and --family takes one";
+        let engines = (self.engines(&fib.v4).context(hint)?, self.engines(&fib.v6).context(hint)?);
+        let first = verify(self, fleet.clone(), &engines.0, (fib.v4, next_hops), &v4)?;
+        let second = verify(self, fleet, &engines.1, (fib.v6, next_hops), &v6)?;
+        Ok(if first == Outcome::Done { second } else { first })
+    }
+
+    /// The engines to check.
+    fn engines<A: Addresses>(&self, rib: &Rib<A>) -> Result<Vec<EngineName>> {
+        self.engine.check_strides(rib, &self.table.build_options(1).strides)?;
+        self.engine.engines::<A>(rib)
+    }
+}
+
+fn verify<A: Addresses>(
+    options: &Options,
+    fleet: Option<Fleet>,
+    engines: &[EngineName],
+    (rib, next_hops): (Rib<A>, usize),
+    updates: &[Update<A>],
+) -> Result<Outcome> {
+    let is_exhaustive = options.exhaustive && A::BITS == 32;
+    let asked = options.table.build_options(copies(updates));
     let strides = if fleet.is_some() { asked.strides.clone().on_gpu() } else { asked.strides.clone() };
     let job = Job {
-        before: State::of(&rib, options.exhaustive, &[]),
+        before: State::of(&rib, is_exhaustive, &[]),
         after: (!updates.is_empty()).then(|| {
             let mut after = rib.clone();
-            for update in &updates {
+            for update in updates {
                 after.apply(update);
             }
-            State::of(&after, options.exhaustive, &updates)
+            State::of(&after, is_exhaustive, updates)
         }),
         model: rib,
-        updates: &updates,
+        updates,
         threads: options.check.threads(),
-        build: BuildOptions { results: u32::try_from(next_hops.len()).unwrap_or(u32::MAX), strides, ..asked },
+        build: BuildOptions { results: u32::try_from(next_hops).unwrap_or(u32::MAX), strides, ..asked },
         wanted: (),
         fleet,
     };
-    job.tell(&engines, options.check.json)
+    job.tell(engines, options.check.json)
 }
 
 #[cfg(test)]
 mod tests {
-    use wirespeed::engine::EngineName;
-    use wirespeed_fib::{NextHop, Prefix, Rib, Update};
+    use wirespeed_fib::{NextHop, Prefix};
 
     use super::*;
     use crate::check::check;

@@ -1,0 +1,166 @@
+//! [`Ready`]: a table of a family that is built or loaded, and its way to a report, alone or with the table
+//! of the other family.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use wirespeed::Error;
+use wirespeed::engine::{Addresses, AnyLive, AnyTable, EngineName};
+use wirespeed::gpu::offload::Offload;
+use wirespeed::gpu::runtime::Fleet;
+use wirespeed::image_file::{ImageFile, bytes_of_table};
+use wirespeed_fib::{AnyUpdate, BuildOptions, Rib, Update, V4, V6};
+use wirespeed_table::Model;
+
+use super::Options;
+use super::both::{InBoth, OfFamily, OnCpu};
+use super::feed::LiveBoth;
+use super::place::Results;
+use super::play::{Job, feeder, play, say_bytes};
+use super::report::{FamilyReport, Report};
+use crate::device::Device;
+
+/// A table that is ready for lookups.
+pub(super) struct Ready<A: Addresses> {
+    engine: EngineName,
+    table: Table<A>,
+    /// The number of prefixes.
+    pub(super) prefixes: usize,
+    /// The number of leading bits of an address that lookups depend on.
+    reach: u8,
+}
+
+enum Table<A: Addresses> {
+    Live(Box<dyn AnyLive<A>>),
+    /// The table of an image for prefix lookups. Its results are taken apart on the CPU.
+    ForPrefixes(Box<dyn AnyTable<A>>),
+}
+
+impl<A: Addresses> Ready<A> {
+    /// Builds a live table with head room for this number of next hops.
+    pub(super) fn build(options: &Options, has_gpu: bool, rib: Rib<A>, next_hops: usize) -> Result<Self> {
+        let build = BuildOptions {
+            results: u32::try_from(next_hops).unwrap_or(u32::MAX),
+            ..options.table.build_options(2)
+        };
+        let engine = options.engine.resolve_with::<A>(&rib, has_gpu, &build.strides)?;
+        let strides = if has_gpu { build.strides.on_gpu() } else { build.strides };
+        let build = BuildOptions { strides, ..build };
+        let (began, prefixes) = (Instant::now(), rib.len());
+        let live = A::live(engine, rib, build, ())?.with_context(|| format!("{engine} can't be built"))?;
+        let bytes = live.reader().enter().table.image().bytes();
+        say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "built", began);
+        Ok(Self { engine, reach: live.reach(), table: Table::Live(live), prefixes })
+    }
+
+    /// Takes the table of an image. Returns its routes, too; none if the image has none.
+    pub(super) fn open(image: ImageFile, began: Instant) -> Result<(Self, Rib<A>)> {
+        let (engine, rib) = (image.engine(), image.routes::<A>()?.unwrap_or_default());
+        let prefixes = usize::try_from(image.image().entries()).unwrap_or(usize::MAX);
+        // Without its routes all bits of an address may matter.
+        let reach = if rib.is_empty() { A::BITS } else { Model::<A>::reach(&rib) };
+        let (table, bytes) = if image.has_prefix_lookups() {
+            let table = image.into_table::<A>()?;
+            let bytes = bytes_of_table(table.image());
+            (Table::ForPrefixes(table), bytes)
+        } else {
+            let (path, image) = image.into_bare()?;
+            let bytes = image.bytes();
+            let resumed = A::resume(engine, Rib::new(), image, BuildOptions::default(), ())?;
+            (Table::Live(resumed.map_err(|source| Error::Image { path, source })?), bytes)
+        };
+        say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "loaded", began);
+        Ok((Self { engine, table, prefixes, reach }, rib))
+    }
+
+    /// Replays a trace.
+    pub(super) fn replay(
+        self,
+        options: &Options,
+        has_gpu: bool,
+        trace: &[A],
+        updates: &[Update<A>],
+    ) -> Result<Report> {
+        let (drive, Self { engine, table, reach, .. }) = (&options.drive, self);
+        match table {
+            Table::Live(mut live) => {
+                let fleet = drive.open_gpus(options.gpus::<A>(has_gpu, trace.len()))?;
+                let offload = drive.offload(fleet.as_ref(), &mut *live, reach, trace)?;
+                Ok(Job { drive, engine, live, offload, trace, updates }.play::<Results>()?.0)
+            }
+            Table::ForPrefixes(table) => {
+                on_cpu_only(options)?;
+                let place =
+                    OfFamily { keys: trace, cpu: OnCpu::ForPrefixes(Arc::from(table)), offload: None };
+                play(drive, engine.as_str(), &place, None)
+            }
+        }
+    }
+
+    /// Copies the table to GPUs, if these look up.
+    fn offload(
+        &mut self,
+        options: &Options,
+        fleet: Option<&Fleet>,
+        trace: &[A],
+    ) -> Result<Option<Offload<A::Remote>>> {
+        match &mut self.table {
+            Table::Live(live) => options.drive.offload(fleet, &mut **live, self.reach, trace),
+            Table::ForPrefixes(_) => on_cpu_only(options).map(|()| None),
+        }
+    }
+
+    /// The table on the CPU, and the live table if it takes updates.
+    fn on_cpu(self) -> (OnCpu<A>, Option<Box<dyn AnyLive<A>>>) {
+        match self.table {
+            Table::Live(live) => (OnCpu::Live(live.reader()), Some(live)),
+            Table::ForPrefixes(table) => (OnCpu::ForPrefixes(Arc::from(table)), None),
+        }
+    }
+}
+
+/// Replays a trace of both families.
+pub(super) fn replay_both(
+    options: &Options,
+    has_gpu: bool,
+    (mut v4, mut v6): (Ready<V4>, Ready<V6>),
+    (fours, sixes): (&[V4], &[V6]),
+    updates: &[AnyUpdate],
+) -> Result<Report> {
+    let drive = &options.drive;
+    // IPv6 addresses are longer: slots for them hold keys of both families.
+    let fleet = drive.open_gpus(options.gpus::<V6>(has_gpu, fours.len() + sixes.len()))?;
+    let offloads = (v4.offload(options, fleet.as_ref(), fours)?, v6.offload(options, fleet.as_ref(), sixes)?);
+    // A device looks up both families or none, so that its share of the keys is known.
+    let (offload4, offload6) = match offloads {
+        (Some(v4), Some(v6)) => (Some(v4), Some(v6)),
+        _ => (None, None),
+    };
+    let families = vec![
+        FamilyReport { family: 4, engine: v4.engine.as_str(), keys: fours.len() },
+        FamilyReport { family: 6, engine: v6.engine.as_str(), keys: sixes.len() },
+    ];
+    let engine = match (v4.engine, v6.engine) {
+        (v4, v6) if v4 == v6 => v4.to_string(),
+        (v4, v6) => format!("{v4}+{v6}"),
+    };
+    let ((cpu4, live4), (cpu6, live6)) = (v4.on_cpu(), v6.on_cpu());
+    let place = InBoth {
+        v4: OfFamily { keys: fours, cpu: cpu4, offload: offload4 },
+        v6: OfFamily { keys: sixes, cpu: cpu6, offload: offload6 },
+        in_flight: drive.in_flight,
+    };
+    let live = live4.zip(live6).map(|(v4, v6)| LiveBoth { v4, v6 });
+    let feeder = live.and_then(|live| feeder(drive, live, updates));
+    let report = play(drive, &engine, &place, feeder)?;
+    Ok(Report { families, other_family: Some(0), ..report })
+}
+
+/// Refuses GPUs for an image for prefix lookups.
+fn on_cpu_only(options: &Options) -> Result<()> {
+    match options.drive.device() {
+        Device::Gpu => bail!("--device gpu: an image for prefix lookups is looked up on the CPU only"),
+        Device::Auto | Device::Cpu | Device::IfAny => Ok(()),
+    }
+}
