@@ -74,9 +74,9 @@ impl VrfUpdate {
 /// by a number. They come and go, and their routes change, while any number of [`VrfReader`]s look up. A
 /// batch has keys of any of them.
 ///
-/// Parts that are equal in several VRFs are stored once, so VRFs that are alike cost little more than one. A
-/// VRF of a few routes takes about a kilobyte. Tables that are large and not alike are faster and smaller as
-/// [`IpTable`](crate::IpTable)s. Lookups run on the CPU.
+/// Parts that are equal in several VRFs are stored once. A VRF of a few routes takes about a kilobyte. Large
+/// tables are faster as [`IpTable`](crate::IpTable)s, and smaller if they differ in more than a few percent
+/// of their routes: BENCHMARKS.md has figures. Lookups run on the CPU.
 ///
 /// A call changes both families or neither. Readers see the IPv4 changes first, when the IPv6 changes can't
 /// fail any more.

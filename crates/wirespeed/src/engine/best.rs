@@ -18,7 +18,7 @@ use super::EngineName;
 /// is computed from the routes, in a small part of the time that building takes.
 ///
 /// Small tables get `forest`. The first levels of the other engines take megabytes and milliseconds for any
-/// table. In tables of 300 routes `forest` makes about half of the lookups of `fold` a second.
+/// table. `forest` makes half or less of the lookups of `fold` a second.
 pub(super) fn addresses<A: Chunked>(rib: &Rib<A>) -> EngineName {
     if rib.len() <= SMALL_TABLE { EngineName::Forest } else { by_strides(rib, &Strides::Fastest) }
 }
