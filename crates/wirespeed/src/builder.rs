@@ -182,16 +182,14 @@ impl<A: Addresses> Builder<A> {
         }
         with_next_hops(&rib)?;
         if !settings.prefix_lookups {
-            let (engine, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
-            let engine = settings.is_named().then_some(engine);
-            return Table::build(rib, engine, options, settings.device, None, claims);
+            let (choice, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
+            return Table::build(rib, choice, options, settings.device, None, claims);
         }
         let ids = MatchIds::new();
         let rib = ids.rib(&rib)?;
         settings.results = ids.head_room();
-        let (engine, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
-        let engine = settings.is_named().then_some(engine);
-        Table::build(rib, engine, options, settings.device, Some(Arc::new(ids)), claims)
+        let (choice, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
+        Table::build(rib, choice, options, settings.device, Some(Arc::new(ids)), claims)
     }
 
     /// Takes the settings of a builder of both families, and attaches its labels.

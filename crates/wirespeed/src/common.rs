@@ -7,7 +7,7 @@ use std::sync::Arc;
 use wirespeed_fib::NextHop;
 use wirespeed_image::Image;
 use wirespeed_image::live::Applied;
-use wirespeed_table::{BuildError, BuildOptions, Model};
+use wirespeed_table::{BuildError, BuildOptions};
 
 use crate::device::{DeviceSettings, all_cores, offload};
 use crate::engine::{AnyLive, AnyReader, EngineName, Entered, Served, Wanted, of_kind};
@@ -17,13 +17,13 @@ use crate::gpu::offload::{Offload, RemoteTable};
 use crate::gpu::runtime::Fleet;
 use crate::match_ids::{MatchIds, Pairs};
 use crate::memory::Cap;
+use crate::settings::Choice;
 use crate::uses::{Claims, LabelCounts, TableUses};
 
 /// A live table with its copies on GPUs.
 pub(crate) struct TableCore<D: Served> {
     live: Box<dyn AnyLive<D>>,
-    /// `None` for `auto`, which may choose another engine at each build.
-    engine: Option<EngineName>,
+    choice: Choice,
     cap: Cap,
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
@@ -39,19 +39,17 @@ impl<D: Served> TableCore<D> {
     /// Builds the table of a model with an engine, or with `auto`, and a copy on GPUs that follows it if
     /// there are some.
     pub(crate) fn build(
-        engine: Option<EngineName>,
+        choice: Choice,
         model: D::Model,
         (cap, options): (Cap, BuildOptions),
         wanted: Wanted<D>,
         mut device: DeviceSettings,
     ) -> Result<Self, Error> {
-        let best = if device.fleet.is_some() { D::best_on_gpu } else { D::best };
-        let of_build = of_build::<D>(engine.unwrap_or_else(|| best(model.source())), cap);
-        let live = match engine {
-            Some(engine) => D::live(engine, model, options, wanted)?,
-            None => D::live_auto(model, options, wanted),
+        let live = match choice.is_auto {
+            false => D::live(choice.engine, model, options, wanted)?,
+            true => D::live_auto(model, options, wanted),
         };
-        let mut live = live.map_err(of_build)?;
+        let mut live = live.map_err(of_build::<D>(choice.engine, cap))?;
         let offload = match device.fleet.clone() {
             None => None,
             Some(fleet) => {
@@ -61,7 +59,7 @@ impl<D: Served> TableCore<D> {
             }
         };
         let (device_note, uses) = (device.note, Arc::default());
-        Ok(Self { live, engine, cap, offload, device_note, ids: None, refused: 0, uses })
+        Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, uses })
     }
 
     /// Takes results as numbers of pairs. Labels are attached later.
@@ -76,24 +74,24 @@ impl<D: Served> TableCore<D> {
 
     /// Makes a live table of an image that was compiled from this model by this engine, or by `auto`.
     pub(crate) fn resume(
-        engine: Option<EngineName>,
+        choice: Choice,
         model: D::Model,
         (path, image): (PathBuf, Image),
         wanted: Wanted<D>,
     ) -> Result<Self, Error> {
         let cap = Cap::Named;
-        let live = match engine {
-            Some(engine) => D::resume(engine, model, image, cap.options(), wanted)?,
-            None => D::resume_auto(model, image, cap.options(), wanted),
+        let live = match choice.is_auto {
+            false => D::resume(choice.engine, model, image, cap.options(), wanted)?,
+            true => D::resume_auto(model, image, cap.options(), wanted),
         };
         let live = live.map_err(|source| Error::Image { path, source })?;
         let (offload, device_note, uses) = (None, None, Arc::default());
-        Ok(Self { live, engine, cap, offload, device_note, ids: None, refused: 0, uses })
+        Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, uses })
     }
 
     /// Returns the error for a table that could not be rebuilt.
     pub(crate) fn of_build(&self) -> impl Fn(BuildError) -> Error + use<D> {
-        of_build::<D>(self.engine(), self.cap)
+        of_build::<D>(self.choice.engine, self.cap)
     }
 
     /// Counts labels that lie beside the model, for the labels that are attached later.
@@ -132,7 +130,10 @@ impl<D: Served> TableCore<D> {
         change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<Option<Applied>, Error>,
     ) -> Result<Option<Applied>, Error> {
         let watch = self.uses.watch::<D>(self.live.model(), updates);
-        let changed = change(&mut *self.live);
+        let mut changed = change(&mut *self.live);
+        if let Err(Error::DefaultMemoryCap { engine, .. }) = &mut changed {
+            *engine = self.engine();
+        }
         if let Some(watch) = watch {
             watch.tell(self.live.model(), is_interned && matches!(changed, Ok(Some(_))));
         }
@@ -142,7 +143,7 @@ impl<D: Served> TableCore<D> {
 
     pub(crate) fn reader(&self) -> ReaderCore<D> {
         let (offload, ids, uses) = (self.offload.clone(), self.ids.clone(), Arc::clone(&self.uses));
-        ReaderCore { inner: self.live.reader(), engine: self.engine, offload, ids, uses }
+        ReaderCore { inner: self.live.reader(), choice: self.choice, offload, ids, uses }
     }
 
     /// Calls `give` with the current image of the table.
@@ -155,7 +156,10 @@ impl<D: Served> TableCore<D> {
     }
 
     pub(crate) fn engine(&self) -> EngineName {
-        self.engine.unwrap_or_else(|| engine_of(&*self.live.reader()))
+        match self.choice.is_auto {
+            false => self.choice.engine,
+            true => engine_of(&*self.live.reader()),
+        }
     }
 
     pub(crate) fn fleet(&self) -> Option<&Fleet> {
@@ -243,8 +247,7 @@ pub(crate) use table_methods;
 /// A reader, with the copies of its table on GPUs.
 pub(crate) struct ReaderCore<D: Served> {
     inner: Arc<dyn AnyReader<D>>,
-    /// `None` for `auto`.
-    engine: Option<EngineName>,
+    choice: Choice,
     /// The table on GPUs.
     offload: Option<Arc<Offload<D::Remote>>>,
     /// The pairs that results stand for, if they are no next hops.
@@ -261,7 +264,7 @@ impl<D: Served> ReaderCore<D> {
         beside: D::Beside,
     ) -> Result<Self, Error> {
         let inner = D::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
-        Ok(Self { inner, engine: Some(engine), offload: None, ids: None, uses: Arc::default() })
+        Ok(Self { inner, choice: Choice::named(engine), offload: None, ids: None, uses: Arc::default() })
     }
 
     /// Takes results as numbers of pairs.
@@ -282,7 +285,10 @@ impl<D: Served> ReaderCore<D> {
     }
 
     pub(crate) fn engine(&self) -> EngineName {
-        self.engine.unwrap_or_else(|| engine_of(&*self.inner))
+        match self.choice.is_auto {
+            false => self.choice.engine,
+            true => engine_of(&*self.inner),
+        }
     }
 
     /// The table on GPUs.
@@ -337,6 +343,6 @@ impl<D: Served> Clone for ReaderCore<D> {
     fn clone(&self) -> Self {
         let (inner, uses) = (Arc::clone(&self.inner), Arc::clone(&self.uses));
         let (offload, ids) = (self.offload.clone(), self.ids.clone());
-        Self { inner, engine: self.engine, offload, ids, uses }
+        Self { inner, choice: self.choice, offload, ids, uses }
     }
 }

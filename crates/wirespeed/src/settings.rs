@@ -21,6 +21,22 @@ pub(crate) struct Settings {
     pub(crate) device: DeviceSettings,
 }
 
+/// The engine of a table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Choice {
+    /// The engine that was named, or that suits the first entries.
+    pub(crate) engine: EngineName,
+    /// Whether `auto` chooses again at each build.
+    pub(crate) is_auto: bool,
+}
+
+impl Choice {
+    /// An engine that stays.
+    pub(crate) fn named(engine: EngineName) -> Self {
+        Self { engine, is_auto: false }
+    }
+}
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -36,27 +52,23 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Whether an engine was named, in place of `auto`.
-    pub(crate) fn is_named(&self) -> bool {
-        self.engine != AUTO
-    }
-
     /// Starts the GPUs that are asked for, and returns the engine, the cap and the build options. `auto` is
     /// the cap if neither an engine nor a cap was named.
     pub(crate) fn resolve<D: Served>(
         &mut self,
         source: &D::Source,
         auto: Cap,
-    ) -> Result<(EngineName, (Cap, BuildOptions)), Error> {
+    ) -> Result<(Choice, (Cap, BuildOptions)), Error> {
         self.device.open(&D::gpu_options())?;
+        let is_auto = self.engine == AUTO;
         let cap = match self.memory_cap {
             Some(cap) => Cap::Stated(cap),
-            None if self.engine == AUTO => auto,
+            None if is_auto => auto,
             None => Cap::Named,
         };
         let engine = choose::<D>(&self.engine, source, self.device.fleet.is_some())?;
         let Self { results, head_room, seed, .. } = *self;
-        Ok((engine, (cap, BuildOptions { results, head_room, seed, ..cap.options() })))
+        Ok((Choice { engine, is_auto }, (cap, BuildOptions { results, head_room, seed, ..cap.options() })))
     }
 }
 

@@ -19,6 +19,7 @@ use crate::match_ids::MatchIds;
 use crate::memory::Cap;
 use crate::reader::{Reader, open_image};
 use crate::routes::Routes;
+use crate::settings::Choice;
 use crate::uses::Claims;
 
 /// An IPv4 table.
@@ -60,7 +61,7 @@ impl<A: Addresses> Table<A> {
     /// Builds the table of some routes with an engine, or with `auto`.
     pub(crate) fn build(
         rib: Rib<A>,
-        engine: Option<EngineName>,
+        choice: Choice,
         (cap, options): (Cap, BuildOptions),
         device: DeviceSettings,
         ids: Option<Arc<MatchIds>>,
@@ -69,7 +70,7 @@ impl<A: Addresses> Table<A> {
         let strides = options.strides;
         let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
         let options = BuildOptions { strides, ..options };
-        let core = TableCore::build(engine, rib, (cap, options), (), device)?.with_ids(ids);
+        let core = TableCore::build(choice, rib, (cap, options), (), device)?.with_ids(ids);
         Ok(Self { core: core.with_labels(claims) })
     }
 
@@ -93,8 +94,8 @@ impl<A: Addresses> Table<A> {
             }
         }
         // A small table is that of `auto`, which chooses another engine when the table grows.
-        let engine = (engine != EngineName::Forest).then_some(engine);
-        let core = TableCore::resume(engine, rib, file.into_sections()?, ())?;
+        let choice = Choice { engine, is_auto: engine == EngineName::Forest };
+        let core = TableCore::resume(choice, rib, file.into_sections()?, ())?;
         Ok(Self { core: core.with_ids(ids.map(Arc::new)) })
     }
 

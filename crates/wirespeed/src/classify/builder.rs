@@ -299,8 +299,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             return Err(Error::RulesLeftOut { report: Box::new(reports.swap_remove(at)) });
         }
         let (rules, mut settings) = (self.rules, self.settings);
-        let (engine, options) = settings.resolve::<T>(&rules, Cap::Named)?;
-        Classifier::build(rules, engine, options, settings.device, (reports, self.doubts), self.claims)
+        let (choice, options) = settings.resolve::<T>(&rules, Cap::Named)?;
+        Classifier::build(rules, choice, options, settings.device, (reports, self.doubts), self.claims)
     }
 
     /// Keeps the first error.

@@ -17,10 +17,11 @@ use super::reader::RuleReader;
 use super::turnover::Turnover;
 use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
-use crate::engine::{EngineName, RuleTuple};
+use crate::engine::RuleTuple;
 use crate::error::Error;
 use crate::labels::saved::{SavedLabels, save_methods};
 use crate::memory::Cap;
+use crate::settings::Choice;
 use crate::uses::Claims;
 
 /// A set of rules, and the compiled table. One owner changes it. Any number of [`RuleReader`]s look up at the
@@ -61,13 +62,13 @@ impl<T: RuleTuple> Classifier<T> {
     /// Builds the table of some rules with an engine.
     pub(super) fn build(
         rules: RuleSet<T>,
-        engine: EngineName,
+        choice: Choice,
         options: (Cap, BuildOptions),
         device: DeviceSettings,
         (reports, doubts): (Vec<RuleReport>, Doubts<T>),
         claims: Claims,
     ) -> Result<Self, Error> {
-        let core = TableCore::build(Some(engine), rules, options, Facts::for_doubts(&doubts), device)?;
+        let core = TableCore::build(choice, rules, options, Facts::for_doubts(&doubts), device)?;
         let core = core.with_beside(actions(&doubts)).with_labels(claims);
         Ok(Self { core, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
     }
@@ -80,7 +81,8 @@ impl<T: RuleTuple> Classifier<T> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
-        let core = TableCore::resume(Some(engine), rules, file.into_bare()?, Facts::for_doubts(&doubts))?;
+        let core =
+            TableCore::resume(Choice::named(engine), rules, file.into_bare()?, Facts::for_doubts(&doubts))?;
         let core = core.with_beside(actions(&doubts));
         let (turnover, reports, doubts) = (Arc::default(), Vec::new(), Arc::new(doubts));
         Ok(Self { core, turnover, reports, doubts })

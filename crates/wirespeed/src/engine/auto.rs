@@ -51,13 +51,12 @@ macro_rules! auto {
 
             fn build(rib: &Rib<$family>, options: &BuildOptions) -> Result<(Self, $table), BuildError> {
                 let has_gpu = options.strides == Strides::FastestOnGpu;
-                match if has_gpu { addresses_on_gpu(rib) } else { addresses(rib) } {
-                    $(EngineName::$variant => {
-                        let (engine, table) = <$of>::build(rib, options)?;
-                        Ok((Self { chosen: $chosen::$variant(engine), has_gpu }, $table::$variant(table)))
-                    })+
-                    other => unreachable!("{other} is not one of {}", stringify!($($variant),+)),
-                }
+                let best = if has_gpu { addresses_on_gpu(rib) } else { addresses(rib) };
+                $(if best == EngineName::$variant {
+                    let (engine, table) = <$of>::build(rib, options)?;
+                    return Ok((Self { chosen: $chosen::$variant(engine), has_gpu }, $table::$variant(table)));
+                })+
+                unreachable!("{best} is not one of {}", stringify!($($variant),+))
             }
 
             fn take(&mut self, rib: &Rib<$family>, changed: &[Prefix<$family>]) -> Result<(), Outgrown> {

@@ -218,8 +218,8 @@ impl NameBuilder {
             return Err(error);
         }
         let (names, mut settings) = (self.names, self.settings);
-        let (engine, options) = settings.resolve::<NameDomain>(&names, Cap::Named)?;
-        NameTable::build(NameModel::new(names, self.aggregate), engine, options, settings.device, self.claims)
+        let (choice, options) = settings.resolve::<NameDomain>(&names, Cap::Named)?;
+        NameTable::build(NameModel::new(names, self.aggregate), choice, options, settings.device, self.claims)
     }
 
     /// Keeps the first error.

@@ -13,10 +13,10 @@ use super::image_file::{self, NameImageFile};
 use super::reader::NameReader;
 use crate::common::{TableCore, table_methods};
 use crate::device::DeviceSettings;
-use crate::engine::EngineName;
 use crate::error::Error;
 use crate::labels::saved::{SavedLabels, save_methods};
 use crate::memory::Cap;
+use crate::settings::Choice;
 use crate::uses::Claims;
 
 /// A table of names: the names with their results, and the compiled table. One owner changes it. Any number
@@ -50,12 +50,12 @@ impl NameTable {
     /// Builds the table of some names with an engine.
     pub(super) fn build(
         names: NameModel,
-        engine: EngineName,
+        choice: Choice,
         options: (Cap, BuildOptions),
         device: DeviceSettings,
         claims: Claims,
     ) -> Result<Self, Error> {
-        Ok(Self { core: TableCore::build(Some(engine), names, options, (), device)?.with_labels(claims) })
+        Ok(Self { core: TableCore::build(choice, names, options, (), device)?.with_labels(claims) })
     }
 
     /// Opens an image file with its names. Lookups can start as soon as the file is read and checked. The
@@ -67,7 +67,7 @@ impl NameTable {
         let file = NameImageFile::open(path.as_ref())?;
         let names = file.names()?.ok_or_else(|| Error::without(file.path(), "names"))?;
         let (engine, names) = (file.engine(), NameModel::new(names, file.is_aggregated()));
-        Ok(Self { core: TableCore::resume(Some(engine), names, file.into_bare()?, ())? })
+        Ok(Self { core: TableCore::resume(Choice::named(engine), names, file.into_bare()?, ())? })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
