@@ -120,7 +120,7 @@ pub trait Served: Engines + Counted {
     ) -> Built<Box<dyn AnyLive<Self>>, BuildError>;
 
     /// Builds a live table of the engine `auto`. For addresses it chooses the engine again at each build. The
-    /// kind of the table's image tells the engine: [`of_kind`].
+    /// kind of the table's image tells the engine: [`of_kind`](super::of_kind).
     fn live_auto(
         model: Self::Model,
         options: BuildOptions,
