@@ -127,10 +127,6 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "what a thread does is compiled for each lane, and called without its type: each names the other",
     ),
     (
-        &["crates/lookupctl/src/verbs/replay/mod.rs", "crates/lookupctl/src/verbs/replay/play.rs"],
-        "not taken apart yet: the options belong beneath what plays",
-    ),
-    (
         &["crates/namelookup/src/acta/lookup.rs", "crates/namelookup/src/acta/simd.rs"],
         "not taken apart yet: the portable part of a batch belongs beneath its vectors",
     ),

@@ -15,11 +15,12 @@ use wirespeed_image::Table;
 use wirespeed_sail::{Fibs, LiveFibs};
 use wirespeed_table::Keys;
 
+use super::arguments::DriveArguments;
 use super::drive::Feeder;
 use super::feed::{Live, Pace};
+use super::options::Options;
 use super::place::{Ask, GpuState, InFibs, InTable, Place};
 use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
-use super::{DriveArguments, Options};
 use crate::interrupt::{Measuring, is_interrupted};
 use crate::number::{Bytes, counted, share};
 use crate::several;

@@ -13,9 +13,9 @@ use wirespeed::image_file::{ImageFile, bytes_of_table};
 use wirespeed_fib::{AnyUpdate, BuildOptions, Rib, Update, V4, V6};
 use wirespeed_table::Model;
 
-use super::Options;
 use super::both::{InBoth, OfFamily, OnCpu};
 use super::feed::LiveBoth;
+use super::options::Options;
 use super::place::Results;
 use super::play::{Job, feeder, play, say_bytes};
 use super::report::{FamilyReport, Report};
