@@ -53,6 +53,10 @@ impl<A: Address> Model<A> for Rib<A> {
         Self::memory_usage(self) as u64
     }
 
+    fn start(&mut self) {
+        self.shrink_to_fit();
+    }
+
     fn apply(&mut self, updates: &[&Update<A>], range: Range<usize>) -> usize {
         self.apply_noted(&updates[range])
     }

@@ -105,6 +105,21 @@ impl Image {
         bytemuck::cast_slice(&self.storage.bytes()[range(entry)])
     }
 
+    /// The bytes of a section. Panics if there is no such section.
+    #[inline]
+    pub(crate) fn bytes_of(&self, id: SectionId) -> &[u8] {
+        &self.storage.bytes()[range(&self.directory[usize::from(id.0)])]
+    }
+
+    /// The value of an element, however wide. Panics if there is none.
+    #[inline]
+    pub(crate) fn value(&self, id: SectionId, index: usize) -> u64 {
+        let (bytes, width) = (self.bytes_of(id), self.directory[usize::from(id.0)].width as usize);
+        let mut value = [0; 8];
+        value[..width].copy_from_slice(&bytes[index * width..][..width]);
+        u64::from_le_bytes(value)
+    }
+
     /// The offset of a section. Panics if there is no such section.
     pub fn column(&self, id: SectionId) -> Column {
         Column { start: range(&self.directory[usize::from(id.0)]).start }

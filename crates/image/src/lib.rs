@@ -35,7 +35,7 @@ mod shared;
 mod storage;
 mod table;
 
-pub use changes::{Changes, WORD};
+pub use changes::{Changes, Elements, WORD};
 pub use error::{ImageError, PatchError};
 pub use fetch::{prefetch, prefetch_all, prefetch_at, prefetch_once_at, prefetch_outer_at};
 pub use huge::HugeVec;

@@ -142,7 +142,7 @@ impl<'t> Words<'t> {
 
 /// What an update changes: the writes to come, and the words of the buckets with them.
 pub(crate) struct Edit<'t> {
-    pub(crate) changes: Changes,
+    pub(crate) changes: Changes<'t>,
     pub(crate) wide: Words<'t>,
 }
 

@@ -57,7 +57,7 @@ impl<A: Address> Engine<A> for Waldvogel<A> {
         rib: &Rib<A>,
         changed: &[Prefix<A>],
     ) -> Result<Patch, Outgrown> {
-        self.patch_beside(table.image().section(WIDE), rib, changed)
+        self.patch_beside(table.image(), rib, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -119,7 +119,7 @@ fn compile<A: Address>(
             *element = value.0;
         }
     }
-    let pieces = form.records.contents().chunks_exact(2);
+    let pieces = form.records.built().chunks_exact(2);
     for (element, piece) in image.section_mut::<u64>(ROPES)?.iter_mut().zip(pieces.clone()) {
         *element = piece[1];
     }

@@ -35,7 +35,7 @@ impl<A: Address> Form<A> {
         Self {
             root,
             chunks: vec![Value::default(); chunked.len() * CHUNK],
-            records: SharedPool::new(2, sizes.pieces),
+            records: SharedPool::new(ROPES, 2, sizes.pieces),
             keys: Keys::new(sizes, seed),
             tree,
         }
@@ -319,9 +319,11 @@ impl<A: Address> Form<A> {
                 self.records.unlink(record);
                 return Ok(Value::of_next_hop(best));
             }
-            (Some(record), false) if self.records.content(record) == content => return Ok(old),
-            (Some(record), false) => self.records.relink(record, &content),
-            (None, false) => self.records.link(&content),
+            (Some(record), false) if self.records.content(record, &edit.changes) == content => {
+                return Ok(old);
+            }
+            (Some(record), false) => self.records.relink(record, &content, &edit.changes),
+            (None, false) => self.records.link(&content, &edit.changes),
         }
         .ok_or(Outgrown("room for ropes"))?;
         if let Placed::Fresh(piece) = placed {

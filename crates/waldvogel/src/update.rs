@@ -6,20 +6,21 @@
 //! from the Rib as it is after all changes.
 
 use wirespeed_fib::{Address, Outgrown, Prefix, Rib};
-use wirespeed_image::{Changes, Patch};
+use wirespeed_image::{Changes, Image, Patch};
 
 use crate::buckets::{Edit, Words};
 use crate::build::Waldvogel;
+use crate::sections::WIDE;
 use crate::value::MAX_NEXT_HOP;
 
 impl<A: Address> Waldvogel<A> {
     pub(crate) fn patch_beside(
         &mut self,
-        wide: &[u64],
+        table: &Image,
         rib: &Rib<A>,
         changed: &[Prefix<A>],
     ) -> Result<Patch, Outgrown> {
-        let mut edit = Edit { changes: Changes::collected(), wide: Words::live(wide) };
+        let mut edit = Edit { changes: Changes::to(table), wide: Words::live(table.section(WIDE)) };
         for &prefix in changed {
             let now = rib.get(prefix).unwrap_or_default().0;
             if now > MAX_NEXT_HOP {

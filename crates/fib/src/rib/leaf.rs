@@ -83,6 +83,13 @@ impl<A: Address> Leaves<A> {
             + self.links.capacity() * size_of::<Link>()
     }
 
+    /// Gives back memory in reserve.
+    pub(super) fn shrink_to_fit(&mut self) {
+        self.addresses.shrink_to_fit();
+        self.lens.shrink_to_fit();
+        self.links.shrink_to_fit();
+    }
+
     /// The list that starts at a leaf.
     #[inline]
     pub(super) fn list(&self, head: LeafId) -> impl Iterator<Item = Listed<A>> + use<'_, A> {

@@ -13,6 +13,7 @@ mod cursor;
 mod iter;
 mod leaf;
 mod node;
+mod packed;
 mod preorder;
 
 pub use cursor::Cursor;
@@ -76,6 +77,14 @@ impl<A: Address> Rib<A> {
     pub fn memory_usage(&self) -> usize {
         let nodes = self.nodes.capacity() * size_of::<Node<A>>() + self.free.capacity() * size_of::<NodeId>();
         nodes + self.nodes.iter().map(Node::heap_bytes).sum::<usize>() + self.leaves.memory_usage()
+    }
+
+    /// Gives back memory in reserve: about a third of the memory of a table that was just read.
+    pub fn shrink_to_fit(&mut self) {
+        self.nodes.iter_mut().for_each(Node::shrink);
+        self.nodes.shrink_to_fit();
+        self.free.shrink_to_fit();
+        self.leaves.shrink_to_fit();
     }
 
     /// Inserts a route. Returns the prefix's old next hop, if there was one.

@@ -1,6 +1,7 @@
 //! A node of the trie: the prefixes that end in one octet, and the nodes after it.
 
 use super::leaf::LeafId;
+use super::packed::Packed;
 use super::preorder::{AT, PATH, Ranked, first_from, has, last_common, last_common_below, place, run};
 use crate::address::Address;
 use crate::next_hop::NextHop;
@@ -73,7 +74,7 @@ pub(super) struct Node<A> {
     pub(super) depth: u8,
     prefixes: Ranked<8>,
     children: Ranked<4>,
-    next_hops: Vec<NextHop>,
+    next_hops: Packed,
     child_ids: Vec<ChildId>,
 }
 
@@ -93,7 +94,7 @@ impl<A: Address> Node<A> {
             depth,
             prefixes: Ranked::EMPTY,
             children: Ranked::EMPTY,
-            next_hops: Vec::new(),
+            next_hops: Packed::EMPTY,
             child_ids: Vec::new(),
         }
     }
@@ -119,14 +120,14 @@ impl<A: Address> Node<A> {
 
     #[inline]
     pub(super) fn get(&self, at: u16) -> Option<NextHop> {
-        has(&self.prefixes, at).then(|| self.next_hops[self.prefixes.rank(at)])
+        has(&self.prefixes, at).then(|| self.next_hops.get(self.prefixes.rank(at)))
     }
 
     /// Sets a place. Returns its old value.
     pub(super) fn insert(&mut self, at: u16, next_hop: NextHop) -> Option<NextHop> {
         let index = self.prefixes.rank(at);
         if has(&self.prefixes, at) {
-            return Some(std::mem::replace(&mut self.next_hops[index], next_hop));
+            return Some(self.next_hops.replace(index, next_hop));
         }
         self.prefixes.put(at, true);
         self.next_hops.insert(index, next_hop);
@@ -146,7 +147,7 @@ impl<A: Address> Node<A> {
     #[inline]
     pub(super) fn best(&self, octet: u8) -> Option<(u16, NextHop)> {
         let at = last_common(&self.prefixes, &PATH[usize::from(octet)])?;
-        Some((at, self.next_hops[self.prefixes.rank(at)]))
+        Some((at, self.next_hops.get(self.prefixes.rank(at))))
     }
 
     /// The longest prefix here of at most `bits` bits that covers the first `bits` bits of the octet.
@@ -155,7 +156,7 @@ impl<A: Address> Node<A> {
         // On the path of the octet with zeros after these bits, every longer place comes after this one.
         let to = place(octet, bits) + 1;
         let at = last_common_below(&self.prefixes, &PATH[usize::from(octet)], to)?;
-        Some((at, self.next_hops[self.prefixes.rank(at)]))
+        Some((at, self.next_hops.get(self.prefixes.rank(at))))
     }
 
     /// Whether anything here or below starts with the first `bits` bits of the octet and is longer.
@@ -175,7 +176,7 @@ impl<A: Address> Node<A> {
             let found = first_from(&self.prefixes, at).filter(|&found| found < to)?;
             at = found + 1;
             index += 1;
-            Some((found, self.next_hops[index - 1]))
+            Some((found, self.next_hops.get(index - 1)))
         })
     }
 
@@ -223,6 +224,12 @@ impl<A: Address> Node<A> {
 
     /// Bytes of the packed arrays, reserve included.
     pub(super) fn heap_bytes(&self) -> usize {
-        self.next_hops.capacity() * size_of::<NextHop>() + self.child_ids.capacity() * size_of::<ChildId>()
+        self.next_hops.heap_bytes() + self.child_ids.capacity() * size_of::<ChildId>()
+    }
+
+    /// Gives back memory in reserve.
+    pub(super) fn shrink(&mut self) {
+        self.next_hops.shrink();
+        self.child_ids.shrink_to_fit();
     }
 }

@@ -1,14 +1,15 @@
 //! [`FoldHot`]: build and update, on top of the [`Form`].
 
 use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, V4};
-use wirespeed_image::{Patch, width_for};
+use wirespeed_image::{Patch, Table, width_for};
 
 use super::form::Form;
 use super::layout::{FoldHotTable, MAX_NEXT_HOP};
 
 /// The control plane of FOLD with hot blocks: build, and keep up to date, a [`FoldHotTable`].
 ///
-/// Memory: the chunks of the table once more, its hot blocks, and a quarter of a megabyte for the slots.
+/// Memory: about 18 bytes for each chunk of the table, and its hot blocks. An update reads the chunks in the
+/// table.
 #[derive(Clone, Debug)]
 pub struct FoldHot {
     pub(super) form: Form,
@@ -42,8 +43,13 @@ impl Engine<V4> for FoldHot {
         Ok((Self { form, results }, FoldHotTable::new(image)))
     }
 
-    fn patch(&mut self, _: &Self::Table, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
-        self.patch(rib, changed)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        rib: &Rib<V4>,
+        changed: &[Prefix<V4>],
+    ) -> Result<Patch, Outgrown> {
+        self.patch(table.image(), rib, changed)
     }
 
     fn memory_usage(&self) -> u64 {

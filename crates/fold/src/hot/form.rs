@@ -7,12 +7,12 @@
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{BuildError, BuildOptions, NextHop, Outgrown, Rib, V4};
-use wirespeed_image::{Changes, Image, Placed, SharedPool, WORD};
+use wirespeed_image::{Changes, Elements, Image, Placed, SharedPool, WORD};
 
 use super::block::Block;
 use super::cover::Demand;
 use super::layout::{C16, HOT, N24, Room, SHORT, SLOTS, allocate, mark};
-use crate::v4::content::{Content, fill_front, put_all};
+use crate::v4::content::{Content, fill_front};
 use crate::v4::form::with_head_room;
 use crate::v4::long::Long;
 use crate::v4::walk::every_16;
@@ -28,7 +28,7 @@ pub(super) struct Form {
     /// What is added to the number of a chunk.
     pub(super) base: u32,
     /// The elements of c16.
-    slots: Vec<u32>,
+    slots: Elements<u32>,
     short: SharedPool<u8>,
     /// What is beneath slots that have prefixes longer than 24 bits.
     pub(super) long: Long,
@@ -42,8 +42,8 @@ impl Form {
         Self {
             width,
             base,
-            slots: vec![0; SLOTS],
-            short: SharedPool::new(SHORT * width, u32::MAX),
+            slots: Elements::zeroed(C16, SLOTS),
+            short: SharedPool::new(N24, SHORT * width, u32::MAX),
             long: Long::new(width, SHORT),
             hot: Vec::new(),
         }
@@ -95,9 +95,10 @@ impl Form {
         self.heat(rib, room.hot());
         self.short.set_capacity(room.short);
         self.long.set_capacity(room.blocks, room.long);
-        fill_front(image.section_mut::<u64>(N24)?, self.short.contents());
-        put_all(&mut image, C16, self.slots.iter().copied().enumerate())?;
+        fill_front(image.section_mut::<u64>(N24)?, self.short.built());
+        self.slots.compile(&mut image)?;
         self.long.compile(&mut image)?;
+        self.settle();
         for (element, block) in image.section_mut::<u64>(HOT)?.iter_mut().zip(&self.hot) {
             *element = block.0;
         }
@@ -125,31 +126,34 @@ impl Form {
         let chunks = self.short.in_use();
         let base = self.base;
         let demand = Demand::of(rib, chunks as usize + 1, |slot| {
-            self.slots[slot as usize].checked_sub(base).map(|chunk| chunk as usize)
+            self.slots.built()[slot as usize].checked_sub(base).map(|chunk| chunk as usize)
         });
         let mut blocks: Vec<(u32, Block, f32)> = (1..=chunks)
             .map(|chunk| {
-                let (block, worth) = demand.block(chunk as usize, self.short.content(chunk));
+                let (block, worth) =
+                    demand.block(chunk as usize, self.short.content(chunk, &Changes::none()));
                 (chunk, block, worth)
             })
             .collect();
         blocks.sort_by(|a, b| b.2.total_cmp(&a.2));
         self.renumber(blocks.iter().map(|&(chunk, ..)| chunk));
-        let zero = Block::even(self.short.content(0));
+        let zero = Block::even(self.short.content(0, &Changes::none()));
         self.hot = std::iter::once(zero).chain(blocks.into_iter().map(|(_, block, _)| block)).collect();
         self.hot.resize(hot as usize, zero);
     }
 
     /// Numbers the chunks in this order of their old numbers.
     fn renumber(&mut self, order: impl Iterator<Item = u32>) {
-        let mut short = SharedPool::new(SHORT * self.width, u32::MAX);
+        let mut short = SharedPool::new(N24, SHORT * self.width, u32::MAX);
         let mut new = vec![0; self.short.in_use() as usize + 1];
+        let building = Changes::none();
         for old in order {
-            let placed = short.link(self.short.content(old)).expect("there is no bound yet");
+            let placed =
+                short.link(self.short.content(old, &building), &building).expect("there is no bound yet");
             new[old as usize] = placed.piece();
         }
         let mut is_linked = vec![false; new.len()];
-        for slot in self.slots.iter_mut().filter(|slot| **slot >= self.base) {
+        for slot in self.slots.built_mut().iter_mut().filter(|slot| **slot >= self.base) {
             let chunk = new[(*slot - self.base) as usize];
             // The first link is there.
             if std::mem::replace(&mut is_linked[chunk as usize], true) {
@@ -160,19 +164,23 @@ impl Form {
         self.short = short;
     }
 
-    /// Bytes held.
-    pub(super) fn memory_usage(&self) -> u64 {
-        let hot = self.hot.capacity() * size_of::<Block>();
-        (self.slots.capacity() * size_of::<u32>() + hot) as u64
-            + self.short.memory_usage()
-            + self.long.memory_usage()
+    /// Says that the table has everything: at the end of a build, and at the start of an update.
+    pub(super) fn settle(&mut self) {
+        self.short.settle();
+        self.long.settle();
     }
 
-    /// What a slot holds now.
-    pub(super) fn content(&self, slot: u32) -> Content<SHORT_WORDS> {
-        let element = self.slots[slot as usize];
+    /// Bytes held.
+    pub(super) fn memory_usage(&self) -> u64 {
+        let hot = (self.hot.capacity() * size_of::<Block>()) as u64;
+        hot + self.slots.memory_usage() + self.short.memory_usage() + self.long.memory_usage()
+    }
+
+    /// The content of a slot.
+    pub(super) fn content(&self, slot: u32, changes: &Changes<'_>) -> Content<SHORT_WORDS> {
+        let element = self.slots.get(slot as usize, changes);
         match element.checked_sub(self.base) {
-            Some(chunk) => Content::of(self.width, self.short.content(chunk)),
+            Some(chunk) => Content::of(self.width, self.short.content(chunk, changes)),
             None => Content::all(self.width, element),
         }
     }
@@ -182,18 +190,18 @@ impl Form {
         &mut self,
         slot: u32,
         content: &Content<SHORT_WORDS>,
-        changes: &mut Changes,
+        changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
         if let Some(next_hop) = content.uniform().filter(|&value| value != mark(self.width)) {
             self.set(slot, next_hop, changes);
             return Ok(());
         }
-        let placed = match self.slots[slot as usize].checked_sub(self.base) {
-            None => self.short.link(content.bytes()),
-            Some(now) => self.short.relink(now, content.bytes()),
+        let placed = match self.slots.get(slot as usize, changes).checked_sub(self.base) {
+            None => self.short.link(content.bytes(), changes),
+            Some(now) => self.short.relink(now, content.bytes(), changes),
         }
         .ok_or(Outgrown("room for chunks of level 24"))?;
-        changes.chunk(N24, placed, &self.short);
+        changes.chunk(placed, &self.short);
         if let Placed::Fresh(chunk) = placed {
             self.refresh(chunk, changes);
         }
@@ -202,29 +210,29 @@ impl Form {
     }
 
     /// Gives a slot one next hop throughout, with nothing beneath.
-    pub(super) fn make_even(&mut self, slot: u32, next_hop: NextHop, changes: &mut Changes) {
+    pub(super) fn make_even(&mut self, slot: u32, next_hop: NextHop, changes: &mut Changes<'_>) {
         self.long.clear(slot, changes);
         self.set(slot, next_hop.0, changes);
     }
 
     /// Gives a slot a next hop in place of what it has.
-    fn set(&mut self, slot: u32, next_hop: u32, changes: &mut Changes) {
-        if let Some(chunk) = self.slots[slot as usize].checked_sub(self.base) {
+    fn set(&mut self, slot: u32, next_hop: u32, changes: &mut Changes<'_>) {
+        if let Some(chunk) = self.slots.get(slot as usize, changes).checked_sub(self.base) {
             self.short.unlink(chunk);
         }
         self.write(slot, next_hop, changes);
     }
 
-    fn write(&mut self, slot: u32, element: u32, changes: &mut Changes) {
-        if std::mem::replace(&mut self.slots[slot as usize], element) != element {
-            changes.set(C16, u64::from(slot), element.into());
+    fn write(&mut self, slot: u32, element: u32, changes: &mut Changes<'_>) {
+        if self.slots.get(slot as usize, changes) != element {
+            self.slots.set(slot as usize, element, changes);
         }
     }
 
     /// Brings the block of a chunk, if it has one, up to date with what the chunk holds. The boundaries stay.
-    fn refresh(&mut self, chunk: u32, changes: &mut Changes) {
+    fn refresh(&mut self, chunk: u32, changes: &mut Changes<'_>) {
         let Some(block) = self.hot.get_mut(chunk as usize) else { return };
-        let now = block.of(self.short.content(chunk));
+        let now = block.of(self.short.latest());
         if std::mem::replace(block, now) != now {
             changes.set(HOT, u64::from(chunk), now.0);
         }

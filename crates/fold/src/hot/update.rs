@@ -9,15 +9,21 @@
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{NextHop, Outgrown, Prefix, Rib, V4};
-use wirespeed_image::{Changes, Patch};
+use wirespeed_image::{Changes, Image, Patch};
 
 use super::build::FoldHot;
 use super::layout::mark;
 use crate::v4::walk::changed_16;
 
 impl FoldHot {
-    pub(super) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
-        let mut changes = Changes::collected();
+    pub(super) fn patch(
+        &mut self,
+        table: &Image,
+        rib: &Rib<V4>,
+        changed: &[Prefix<V4>],
+    ) -> Result<Patch, Outgrown> {
+        self.form.settle();
+        let mut changes = Changes::to(table);
         for &prefix in changed {
             if prefix.len() > 24 {
                 // The others are admitted where they decide an element.
@@ -43,9 +49,9 @@ impl FoldHot {
         cursor: Option<Cursor<'_, V4>>,
         inherited: NextHop,
         prefix: Prefix<V4>,
-        changes: &mut Changes,
+        changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
-        let mut content = self.form.content(slot);
+        let mut content = self.form.content(slot, changes);
         let mut changed = false;
         for octet in prefix.octets(2) {
             let best = cursor.and_then(|cursor| cursor.best(octet));

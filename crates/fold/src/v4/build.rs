@@ -1,14 +1,14 @@
 //! [`FoldV4`]: build and update, on top of the [`Form`].
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, V4};
-use wirespeed_image::{Patch, width_for};
+use wirespeed_image::{Patch, Table, width_for};
 
 use super::form::Form;
 use super::layout::{FoldTableV4, LONG, MAX_NEXT_HOP, SHORT, SLOT_BITS, SLOTS};
 
 /// FOLD's control plane for IPv4: build, and keep up to date, a [`FoldTableV4`].
 ///
-/// Memory: the chunks of the table once more, and a megabyte for the slots.
+/// Memory: about 18 bytes for each chunk of the table. An update reads the chunks in the table.
 #[derive(Clone, Debug)]
 pub struct FoldV4 {
     pub(super) form: Form,
@@ -35,8 +35,13 @@ impl Engine<V4> for FoldV4 {
         Ok((Self { form, results }, FoldTableV4::new(image)))
     }
 
-    fn patch(&mut self, _: &Self::Table, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
-        self.patch(rib, changed)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        rib: &Rib<V4>,
+        changed: &[Prefix<V4>],
+    ) -> Result<Patch, Outgrown> {
+        self.patch(table.image(), rib, changed)
     }
 
     fn memory_usage(&self) -> u64 {

@@ -5,9 +5,9 @@
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{BuildError, BuildOptions, NextHop, Outgrown, Rib, V4};
-use wirespeed_image::{Changes, Image, SharedPool, WORD};
+use wirespeed_image::{Changes, Elements, Image, SharedPool, WORD};
 
-use super::content::{Content, fill_front, put_all};
+use super::content::{Content, fill_front};
 use super::layout::{C18, N24, Room, SHORT, SLOT_BITS, SLOTS, allocate, mark};
 use super::long::Long;
 use super::walk::every_16;
@@ -18,7 +18,7 @@ pub(super) struct Form {
     /// Bytes of an element of a chunk.
     pub(super) width: usize,
     /// The chunk of each slot; 0 before it has one.
-    short_of: Vec<u32>,
+    short_of: Elements<u32>,
     short: SharedPool<u8>,
     /// The chunks beneath slots with prefixes longer than 24 bits.
     pub(super) long: Long,
@@ -38,8 +38,8 @@ impl Form {
     pub(super) fn new(width: usize) -> Self {
         Self {
             width,
-            short_of: vec![0; SLOTS],
-            short: SharedPool::new(SHORT * width, u32::MAX),
+            short_of: Elements::zeroed(C18, SLOTS),
+            short: SharedPool::new(N24, SHORT * width, u32::MAX),
             long: Long::new(width, SHORT),
         }
     }
@@ -102,23 +102,29 @@ impl Form {
         let mut image = allocate(room, options.memory_cap)?;
         self.short.set_capacity(room.short);
         self.long.set_capacity(room.blocks, room.long);
-        fill_front(image.section_mut::<u64>(N24)?, self.short.contents());
-        put_all(&mut image, C18, self.short_of.iter().copied().enumerate())?;
+        fill_front(image.section_mut::<u64>(N24)?, self.short.built());
+        self.short_of.compile(&mut image)?;
         self.long.compile(&mut image)?;
+        self.settle();
         image.set_counts(routes as u64, u64::from(results));
         Ok(image)
     }
 
-    /// Bytes held.
-    pub(super) fn memory_usage(&self) -> u64 {
-        (self.short_of.capacity() * size_of::<u32>()) as u64
-            + self.short.memory_usage()
-            + self.long.memory_usage()
+    /// Says that the table has everything: at the end of a build, and at the start of an update.
+    pub(super) fn settle(&mut self) {
+        self.short.settle();
+        self.long.settle();
     }
 
-    /// What a slot holds now.
-    pub(super) fn content(&self, slot: u32) -> Content<SHORT_WORDS> {
-        Content::of(self.width, self.short.content(self.short_of[slot as usize]))
+    /// Bytes held.
+    pub(super) fn memory_usage(&self) -> u64 {
+        self.short_of.memory_usage() + self.short.memory_usage() + self.long.memory_usage()
+    }
+
+    /// The content of a slot.
+    pub(super) fn content(&self, slot: u32, changes: &Changes<'_>) -> Content<SHORT_WORDS> {
+        let chunk = self.short_of.get(slot as usize, changes);
+        Content::of(self.width, self.short.content(chunk, changes))
     }
 
     /// Gives a slot its chunk.
@@ -126,18 +132,17 @@ impl Form {
         &mut self,
         slot: u32,
         content: &Content<SHORT_WORDS>,
-        changes: &mut Changes,
+        changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
-        let now = self.short_of[slot as usize];
+        let now = self.short_of.get(slot as usize, changes);
         let placed = match now {
-            0 => self.short.link(content.bytes()),
-            _ => self.short.relink(now, content.bytes()),
+            0 => self.short.link(content.bytes(), changes),
+            _ => self.short.relink(now, content.bytes(), changes),
         }
         .ok_or(Outgrown("room for chunks of level 24"))?;
-        changes.chunk(N24, placed, &self.short);
+        changes.chunk(placed, &self.short);
         if placed.piece() != now {
-            self.short_of[slot as usize] = placed.piece();
-            changes.set(C18, u64::from(slot), placed.piece().into());
+            self.short_of.set(slot as usize, placed.piece(), changes);
         }
         Ok(())
     }
@@ -149,17 +154,16 @@ impl Form {
         octets: u32,
         next_hop: NextHop,
         even: &mut Option<(NextHop, u32)>,
-        changes: &mut Changes,
+        changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
         for slot in octets * QUARTERS..(octets + 1) * QUARTERS {
             self.long.clear(slot, changes);
-            let now = self.short_of[slot as usize];
+            let now = self.short_of.get(slot as usize, changes);
             match *even {
                 Some((of, chunk)) if of == next_hop && now != 0 => {
                     if now != chunk {
                         self.short.move_link(now, chunk);
-                        self.short_of[slot as usize] = chunk;
-                        changes.set(C18, u64::from(slot), chunk.into());
+                        self.short_of.set(slot as usize, chunk, changes);
                     }
                 }
                 _ => {
@@ -168,7 +172,7 @@ impl Form {
                         content.set(at, next_hop.0);
                     }
                     self.place(slot, &content, changes)?;
-                    *even = Some((next_hop, self.short_of[slot as usize]));
+                    *even = Some((next_hop, self.short_of.get(slot as usize, changes)));
                 }
             }
         }
@@ -177,4 +181,4 @@ impl Form {
 }
 
 /// Words that hold the widest elements of a chunk of level 24.
-const SHORT_WORDS: usize = SHORT * 4 / WORD;
+pub(super) const SHORT_WORDS: usize = SHORT * 4 / WORD;

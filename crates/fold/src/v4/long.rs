@@ -35,7 +35,7 @@ struct Block {
 impl Long {
     /// Nothing yet, for slots of so many elements of so many bytes.
     pub(crate) fn new(width: usize, short: usize) -> Self {
-        let chunks = SharedPool::new(LONG * width, u32::MAX);
+        let chunks = SharedPool::new(N32, LONG * width, u32::MAX);
         Self { width, short, blocks: FxHashMap::default(), pool: Pool::new(u32::MAX), chunks }
     }
 
@@ -57,7 +57,7 @@ impl Long {
 
     /// Fills the sections of level 32.
     pub(crate) fn compile(&self, image: &mut Image) -> Result<(), BuildError> {
-        fill_front(image.section_mut::<u64>(N32)?, self.chunks.contents());
+        fill_front(image.section_mut::<u64>(N32)?, self.chunks.built());
         let blocks = self.blocks.iter();
         put_all(image, B18, blocks.clone().map(|(&slot, block)| (slot as usize, block.number)))?;
         let c24 = image.section_mut::<u32>(C24)?;
@@ -65,6 +65,11 @@ impl Long {
             c24[block.number as usize * self.short..][..self.short].copy_from_slice(&block.chunks);
         }
         Ok(())
+    }
+
+    /// Says that the table has all chunks: at the end of a build, and at the start of an update.
+    pub(crate) fn settle(&mut self) {
+        self.chunks.settle();
     }
 
     /// Bytes held.
@@ -82,7 +87,7 @@ impl Long {
         at: usize,
         cursor: Cursor<'_, V4>,
         inherited: NextHop,
-        changes: &mut Changes,
+        changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
         let mut next_hops = [NextHop::NONE; LONG];
         cursor.expand(inherited, &mut next_hops);
@@ -105,11 +110,11 @@ impl Long {
         };
         let chunk = &mut block.chunks[at];
         let placed = match *chunk {
-            0 => self.chunks.link(bytes),
-            now => self.chunks.relink(now, bytes),
+            0 => self.chunks.link(bytes, changes),
+            now => self.chunks.relink(now, bytes, changes),
         }
         .ok_or(Outgrown("room for chunks of level 32"))?;
-        changes.chunk(N32, placed, &self.chunks);
+        changes.chunk(placed, &self.chunks);
         if placed.piece() != *chunk {
             *chunk = placed.piece();
             changes.set(C24, u64::from(block.number) * short as u64 + at as u64, placed.piece().into());
@@ -118,7 +123,7 @@ impl Long {
     }
 
     /// Gives back what was beneath an element of a slot, if anything was.
-    pub(crate) fn end_here(&mut self, slot: u32, at: usize, changes: &mut Changes) {
+    pub(crate) fn end_here(&mut self, slot: u32, at: usize, changes: &mut Changes<'_>) {
         let Some(block) = self.blocks.get_mut(&slot) else { return };
         let chunk = std::mem::take(&mut block.chunks[at]);
         if chunk == 0 {
@@ -133,7 +138,7 @@ impl Long {
     }
 
     /// Gives back all that was beneath a slot.
-    pub(crate) fn clear(&mut self, slot: u32, changes: &mut Changes) {
+    pub(crate) fn clear(&mut self, slot: u32, changes: &mut Changes<'_>) {
         let Some(block) = self.blocks.remove(&slot) else { return };
         for &chunk in block.chunks.iter().filter(|&&chunk| chunk != 0) {
             self.chunks.unlink(chunk);

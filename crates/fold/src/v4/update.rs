@@ -4,54 +4,85 @@
 //! it is after all changes; an element that a longer prefix decides is passed over. The slot then gets the
 //! chunk of its new content: one that is there already, its own changed in place where nobody else has it, or
 //! a free one. Only words that became different are written.
+//!
+//! Changes come in bursts of neighbours: in batches of 256 changes of a real day each slot is reached twice.
+//! So a slot keeps its new content until a change reaches another slot, and only then gets a chunk.
 
 use wirespeed_fib::rib::Cursor;
-use wirespeed_fib::{NextHop, Outgrown, Prefix, Rib, V4};
-use wirespeed_image::{Changes, Patch};
+use wirespeed_fib::{Address, NextHop, Outgrown, Prefix, Rib, V4};
+use wirespeed_image::{Changes, Image, Patch};
 
 use super::build::FoldV4;
-use super::form::QUARTERS;
+use super::content::Content;
+use super::form::{QUARTERS, SHORT_WORDS};
 use super::layout::{SHORT, mark};
-use super::walk::changed_16;
+use super::walk::{below_16, changed_16};
+
+/// The slot that changes reach, with a content that has no chunk yet.
+struct Open {
+    slot: u32,
+    content: Content<SHORT_WORDS>,
+    is_changed: bool,
+}
+
+/// A cursor at the routes of a /16 that are longer, and the next hop where there are none.
+type Below<'r> = (Option<Cursor<'r, V4>>, NextHop);
 
 impl FoldV4 {
-    pub(super) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {
-        let mut changes = Changes::collected();
+    pub(super) fn patch(
+        &mut self,
+        table: &Image,
+        rib: &Rib<V4>,
+        changed: &[Prefix<V4>],
+    ) -> Result<Patch, Outgrown> {
+        self.form.settle();
+        let mut changes = Changes::to(table);
+        let mut open = None;
+        let mut last = None;
         for &prefix in changed {
             if prefix.len() > 24 {
                 // The others are admitted where they decide an element.
                 self.admit(rib.get(prefix).unwrap_or(NextHop::NONE))?;
             }
+            let octets = u32::from(prefix.address().first_16());
+            if prefix.len() > 16 {
+                let (_, below) = *last
+                    .filter(|&(of, _)| of == octets)
+                    .get_or_insert_with(|| (octets, below_16(rib, prefix.address())));
+                last = Some((octets, below));
+                self.touch(octets, below, prefix, &mut open, &mut changes)?;
+                continue;
+            }
             // Slots before the one at hand have what they will have, so a chunk that one of them got stays in
             // use.
             let mut even = None;
             changed_16(rib, prefix, |octets, cursor, inherited| {
-                if cursor.is_none() && prefix.len() <= 16 {
+                self.close(&mut open, &mut changes)?;
+                if cursor.is_none() {
                     self.admit(inherited)?;
-                    self.form.make_even(octets, inherited, &mut even, &mut changes)
-                } else {
-                    self.touch(octets, cursor, inherited, prefix, &mut changes)
+                    return self.form.make_even(octets, inherited, &mut even, &mut changes);
                 }
+                self.touch(octets, (cursor, inherited), prefix, &mut open, &mut changes)
             })?;
         }
+        self.close(&mut open, &mut changes)?;
         Ok(changes.finish((rib.len() as u64, u64::from(self.results))))
     }
 
-    /// Brings the slots under two octets up to date, as far as `prefix` reaches.
+    /// Brings the slots under two octets up to date, as far as `prefix` reaches. The last one stays open.
     fn touch(
         &mut self,
         octets: u32,
-        cursor: Option<Cursor<'_, V4>>,
-        inherited: NextHop,
+        (cursor, inherited): Below<'_>,
         prefix: Prefix<V4>,
-        changes: &mut Changes,
+        open: &mut Option<Open>,
+        changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
         let covered = prefix.octets(2);
         let (from, to) = (usize::from(*covered.start()), usize::from(*covered.end()));
         for quarter in from / SHORT..=to / SHORT {
             let slot = octets * QUARTERS + u32::try_from(quarter).unwrap_or(0);
-            let mut content = self.form.content(slot);
-            let mut changed = false;
+            let Open { content, is_changed, .. } = self.open(slot, open, changes)?;
             for at in from.max(quarter * SHORT)..=to.min(quarter * SHORT + SHORT - 1) {
                 let octet = u8::try_from(at).unwrap_or(u8::MAX);
                 let best = cursor.and_then(|cursor| cursor.best(octet));
@@ -62,7 +93,7 @@ impl FoldV4 {
                 let element = at % SHORT;
                 self.admit(next_hop)?;
                 let form = &mut self.form;
-                changed |= match cursor.and_then(|cursor| cursor.child(octet)) {
+                *is_changed |= match cursor.and_then(|cursor| cursor.child(octet)) {
                     Some(child) => {
                         form.long.lead_on(slot, element, child, next_hop, changes)?;
                         content.set(element, mark(form.width))
@@ -73,11 +104,33 @@ impl FoldV4 {
                     }
                 };
             }
-            if changed {
-                self.form.place(slot, &content, changes)?;
-            }
         }
         Ok(())
+    }
+
+    /// Opens a slot, and closes another one.
+    fn open<'o>(
+        &mut self,
+        slot: u32,
+        open: &'o mut Option<Open>,
+        changes: &mut Changes<'_>,
+    ) -> Result<&'o mut Open, Outgrown> {
+        if open.as_ref().is_none_or(|open| open.slot != slot) {
+            self.close(open, changes)?;
+        }
+        Ok(open.get_or_insert_with(|| Open {
+            slot,
+            content: self.form.content(slot, changes),
+            is_changed: false,
+        }))
+    }
+
+    /// Gives the open slot, if there is one, its chunk.
+    fn close(&mut self, open: &mut Option<Open>, changes: &mut Changes<'_>) -> Result<(), Outgrown> {
+        match open.take() {
+            Some(Open { slot, content, is_changed: true }) => self.form.place(slot, &content, changes),
+            _ => Ok(()),
+        }
     }
 
     /// Counts a next hop in, if an element holds it.

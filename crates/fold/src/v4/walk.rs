@@ -1,7 +1,7 @@
 //! The /16s of a Rib, for engines that hold something for each of them or for parts of them.
 
 use wirespeed_fib::rib::Cursor;
-use wirespeed_fib::{NextHop, Prefix, Rib, V4};
+use wirespeed_fib::{Address, NextHop, Prefix, Rib, V4};
 
 /// Visits every /16, in order: its two octets as a number, the way to longer routes if there are any, and the
 /// next hop where there are none.
@@ -19,6 +19,16 @@ pub(crate) fn changed_16<E>(
     visit: impl FnMut(u32, Option<Cursor<'_, V4>>, NextHop) -> Result<(), E>,
 ) -> Result<(), E> {
     walk(rib, prefix, |best| prefix.is_hidden_by(best), visit)
+}
+
+/// A cursor at the routes of a /16 that are longer, if there are any, and the next hop where there are
+/// none.
+pub(crate) fn below_16(rib: &Rib<V4>, address: V4) -> (Option<Cursor<'_, V4>>, NextHop) {
+    let (root, [first, second]) = (rib.cursor(), [address.octet(0), address.octet(1)]);
+    let cursor = root.child(first);
+    let best = cursor.and_then(|cursor| cursor.best(second)).or_else(|| root.best(first));
+    let inherited = best.map_or(NextHop::NONE, |(_, next_hop)| next_hop);
+    (cursor.and_then(|cursor| cursor.child(second)), inherited)
 }
 
 fn walk<E>(

@@ -4,12 +4,13 @@
 use wirespeed_fib::{
     Address, BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, Strides, V6,
 };
-use wirespeed_image::{Changes, Image, Patch, WORD};
+use wirespeed_image::{Changes, Image, Patch, Table};
 
-use super::form::{Change, Form};
+use super::form::Form;
 use super::layout::{
-    FASTEST, FoldTableV6, ON_GPU, SHAPES, SHARED_FROM, SMALLEST, Width, allocate, chunk_bytes, section,
+    FASTEST, FoldTableV6, ON_GPU, SHAPES, SHARED_FROM, SMALLEST, Width, allocate, chunk_bytes,
 };
+use super::reached::Changed;
 use super::walk::Walk;
 
 /// The largest next-hop index that an element can hold beside the numbers of chunks.
@@ -19,12 +20,10 @@ const LARGE: u64 = 64 << 20;
 
 /// FOLD's control plane for IPv6: build, and keep up to date, a [`FoldTableV6`].
 ///
-/// Memory: the chunks of the table once more.
+/// Memory: about 18 bytes for each shared chunk of the table. An update reads the chunks in the table.
 #[derive(Clone, Debug)]
 pub struct FoldV6 {
     pub(super) form: Form,
-    /// The largest next hop that has been in the table.
-    pub(super) results: u32,
 }
 
 impl Engine<V6> for FoldV6 {
@@ -54,11 +53,17 @@ impl Engine<V6> for FoldV6 {
         };
         let image = compile(&mut form, rib.len(), results, options)?;
         let table = FoldTableV6::of_shape(image)?;
-        Ok((Self { form, results }, table))
+        form.results = results;
+        Ok((Self { form }, table))
     }
 
-    fn patch(&mut self, _: &Self::Table, rib: &Rib<V6>, changed: &[Prefix<V6>]) -> Result<Patch, Outgrown> {
-        self.patch(rib, changed)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        rib: &Rib<V6>,
+        changed: &[Prefix<V6>],
+    ) -> Result<Patch, Outgrown> {
+        self.patch(table.image(), rib, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -135,7 +140,7 @@ fn places(rib: &Rib<V6>, shape: &[u8]) -> Vec<u64> {
 /// The form of a whole Rib.
 fn filled(rib: &Rib<V6>, shape: &'static [u8], width: Width, base: u32) -> Result<Form, Outgrown> {
     let mut form = Form::new(shape, width, base);
-    let all = Change { prefix: Prefix::around(V6::MIN, 0), decided_by: V6::BITS };
+    let all = Changed { cover: Some(V6::BITS), inside: &[] };
     form.refresh(&mut Walk::new(rib), all, &mut Changes::none())?;
     Ok(form)
 }
@@ -161,12 +166,7 @@ fn compile(
     for (step, &chunks) in steps.zip(&chunks) {
         form.set_capacity(step, u32::try_from(chunks).unwrap_or(u32::MAX));
     }
-    for step in 0..form.shape.len() {
-        let words = image.section_mut::<u64>(section(step))?;
-        let contents = form.contents(step);
-        debug_assert!(contents.len() <= words.len() * WORD);
-        bytemuck::cast_slice_mut::<u64, u8>(words)[..contents.len()].copy_from_slice(contents);
-    }
+    form.compile(&mut image)?;
     image.set_counts(routes as u64, u64::from(results));
     Ok(image)
 }

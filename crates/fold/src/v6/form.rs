@@ -4,10 +4,11 @@
 //! shared chunk holds one link to each chunk that it leads to, however many lead to itself; who makes a
 //! content for one holds those links until it is placed.
 
-use wirespeed_fib::{NextHop, Outgrown, Prefix, V6};
-use wirespeed_image::{Changes, Placed, Pool, SharedPool};
+use wirespeed_fib::{Address, NextHop, Outgrown, V6};
+use wirespeed_image::{Changes, Elements, Image, ImageError, Placed, Pool, SharedPool, WORD};
 
-use super::layout::{SHARED_FROM, Width, bits, chunk_bytes, section};
+use super::layout::{SHARED_FROM, Width, chunk_bytes, section};
+use super::reached::{Changed, Reached};
 use super::walk::Walk;
 
 /// The chunks of every step.
@@ -16,6 +17,8 @@ pub(super) struct Form {
     pub(super) shape: &'static [u8],
     pub(super) width: Width,
     pub(super) base: u32,
+    /// The largest next hop that has been in the table.
+    pub(super) results: u32,
     steps: Vec<Step>,
 }
 
@@ -30,19 +33,10 @@ struct Step {
 
 #[derive(Clone, Debug)]
 enum Chunks {
-    /// Each its own: what they hold, by number.
-    Own { pool: Pool, contents: Vec<u8> },
+    /// Each its own: words of elements, chunk after chunk.
+    Own { pool: Pool, words: Elements<u64> },
     /// Equal ones are one.
     Shared(SharedPool<u8>),
-}
-
-/// A part of the table in which routes may be different.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Change {
-    /// What it reaches.
-    pub(super) prefix: Prefix<V6>,
-    /// An element that a route longer than this decides is as it was, and so is all beneath it.
-    pub(super) decided_by: u8,
 }
 
 impl Form {
@@ -52,25 +46,43 @@ impl Form {
         let mut from = 0;
         let steps = shape
             .iter()
-            .map(|&stride| {
+            .enumerate()
+            .map(|(step, &stride)| {
                 let bytes = chunk_bytes(stride, width);
                 let chunks = if from < SHARED_FROM {
-                    Chunks::Own { pool: Pool::new(capacity), contents: vec![0; bytes] }
+                    let words = Elements::zeroed(section(step), bytes / WORD);
+                    Chunks::Own { pool: Pool::new(capacity), words }
                 } else {
-                    Chunks::Shared(SharedPool::new(bytes, capacity))
+                    Chunks::Shared(SharedPool::new(section(step), bytes, capacity))
                 };
                 from += stride;
                 Step { from: from - stride, stride, chunks }
             })
             .collect();
-        Self { shape, width, base, steps }
+        Self { shape, width, base, results: 0, steps }
     }
 
-    /// What a step holds, chunk by chunk up to the last that was ever used.
-    pub(super) fn contents(&self, step: usize) -> &[u8] {
-        match &self.steps[step].chunks {
-            Chunks::Own { contents, .. } => contents,
-            Chunks::Shared(pool) => pool.contents(),
+    /// Moves all chunks to the image, at the end of a build.
+    pub(super) fn compile(&mut self, image: &mut Image) -> Result<(), ImageError> {
+        for (step, of) in self.steps.iter_mut().enumerate() {
+            match &mut of.chunks {
+                Chunks::Own { words, .. } => words.compile(image)?,
+                Chunks::Shared(pool) => {
+                    let bytes = bytemuck::cast_slice_mut::<u64, u8>(image.section_mut(section(step))?);
+                    bytes[..pool.built().len()].copy_from_slice(pool.built());
+                }
+            }
+        }
+        self.settle();
+        Ok(())
+    }
+
+    /// Says that the table has all chunks: at the end of a build, and at the start of an update.
+    pub(super) fn settle(&mut self) {
+        for step in &mut self.steps {
+            if let Chunks::Shared(pool) = &mut step.chunks {
+                pool.settle();
+            }
         }
     }
 
@@ -93,51 +105,49 @@ impl Form {
     /// Bytes held.
     pub(super) fn memory_usage(&self) -> u64 {
         let of = |step: &Step| match &step.chunks {
-            Chunks::Own { pool, contents } => contents.capacity() as u64 + pool.memory_usage(),
+            Chunks::Own { pool, words } => words.memory_usage() + pool.memory_usage(),
             Chunks::Shared(pool) => pool.memory_usage(),
         };
         self.steps.iter().map(of).sum()
     }
 
-    /// Brings the table up to date with a change.
+    /// Brings the table up to date with changed routes.
     pub(super) fn refresh(
         &mut self,
         walk: &mut Walk<'_>,
-        change: Change,
-        changes: &mut Changes,
+        changed: Changed<'_>,
+        changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
-        self.refresh_own(walk, 0, 0, change.prefix.address(), change, changes)
+        self.refresh_own(walk, 0, 0, V6::MIN, changed, changes)
     }
 
-    /// Brings up to date the elements that a change reaches in a chunk of its own.
+    /// Brings up to date the elements that changes reach in a chunk of its own.
     fn refresh_own(
         &mut self,
         walk: &mut Walk<'_>,
         step: usize,
         chunk: u32,
         address: V6,
-        change: Change,
-        changes: &mut Changes,
+        changed: Changed<'_>,
+        changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
-        for at in self.reached(step, change.prefix) {
-            let old = self.own_element(step, chunk, at);
+        for (at, changed) in self.reached(step, changed) {
             let (address, end) = self.place(step, address, at);
             let (found, longer) = walk.at(address, end);
-            if found.len > change.decided_by {
-                continue;
-            }
+            let Some(beneath) = changed.beneath(found.len) else { continue };
+            let old = self.own_element(step, chunk, at, changes);
             let new = if !longer {
-                self.release(step + 1, old);
-                found.next_hop.0
+                self.release(step + 1, old, changes);
+                self.admit(found.next_hop)?
             } else if self.is_own(step + 1) {
                 let child = match old.checked_sub(self.base) {
                     Some(child) => child,
                     None => self.new_own(step + 1, old, changes)?,
                 };
-                self.refresh_own(walk, step + 1, child, address, change, changes)?;
+                self.refresh_own(walk, step + 1, child, address, beneath, changes)?;
                 self.base + child
             } else {
-                self.refresh_shared(walk, step + 1, old, address, change, changes)?
+                self.refresh_shared(walk, step + 1, old, address, beneath, changes)?
             };
             if new != old {
                 self.set_own_element(step, chunk, at, new, changes);
@@ -146,7 +156,7 @@ impl Form {
         Ok(())
     }
 
-    /// The element that leads to what `old` led to, brought up to date where a change reaches. Takes the link
+    /// The element that leads to what `old` led to, brought up to date where changes reach. Takes the link
     /// that `old` is, and gives one.
     fn refresh_shared(
         &mut self,
@@ -154,36 +164,34 @@ impl Form {
         step: usize,
         old: u32,
         address: V6,
-        change: Change,
-        changes: &mut Changes,
+        changed: Changed<'_>,
+        changes: &mut Changes<'_>,
     ) -> Result<u32, Outgrown> {
         let was = old.checked_sub(self.base);
-        let mut content = self.content_of(step, old);
+        let mut content = self.content_of(step, old, changes);
         // A chunk that nobody else leads to leaves its links to the new content, others keep theirs.
         let alone = was.is_some_and(|chunk| self.shared(step).links(chunk) == 1);
         if !alone && was.is_some() {
             self.add_links(step + 1, &content);
         }
-        let mut changed = false;
-        for at in self.reached(step, change.prefix) {
+        let mut is_other = false;
+        for (at, changed) in self.reached(step, changed) {
             let (address, end) = self.place(step, address, at);
             let (found, longer) = walk.at(address, end);
-            if found.len > change.decided_by {
-                continue;
-            }
+            let Some(beneath) = changed.beneath(found.len) else { continue };
             let before = content.get(at);
             let after = if longer {
-                self.refresh_shared(walk, step + 1, before, address, change, changes)?
+                self.refresh_shared(walk, step + 1, before, address, beneath, changes)?
             } else {
-                self.release(step + 1, before);
-                found.next_hop.0
+                self.release(step + 1, before, changes);
+                self.admit(found.next_hop)?
             };
             content.set(at, after);
-            changed |= after != before;
+            is_other |= after != before;
         }
-        if !changed {
+        if !is_other {
             if !alone && was.is_some() {
-                self.drop_links(step + 1, &content);
+                self.drop_links(step + 1, &content, changes);
             }
             return Ok(old);
         }
@@ -196,27 +204,34 @@ impl Form {
         }
         let pool = self.shared_mut(step);
         let placed = match was {
-            Some(chunk) => pool.relink(chunk, content.bytes()),
-            None => pool.link(content.bytes()),
+            Some(chunk) => pool.relink(chunk, content.bytes(), changes),
+            None => pool.link(content.bytes(), changes),
         }
         .ok_or(Outgrown("room for chunks"))?;
-        changes.chunk(section(step), placed, self.shared(step));
+        changes.chunk(placed, self.shared(step));
         if matches!(placed, Placed::Shared(_)) {
-            self.drop_links(step + 1, &content);
+            self.drop_links(step + 1, &content, changes);
         }
         Ok(self.base + placed.piece())
     }
 
-    /// The elements of a chunk of a step that a prefix covers, or the one on the way to it.
-    fn reached(&self, step: usize, prefix: Prefix<V6>) -> std::ops::RangeInclusive<usize> {
+    /// The elements of a chunk of a step that changes reach.
+    fn reached<'c>(&self, step: usize, changed: Changed<'c>) -> Reached<'c> {
         let Step { from, stride, .. } = self.steps[step];
-        use wirespeed_fib::Address;
-        bits(prefix.address(), from, stride)..=bits(prefix.address().fill(prefix.len()), from, stride)
+        Reached::new(from, stride, changed)
+    }
+
+    /// Counts a next hop in, and gives its element.
+    fn admit(&mut self, NextHop(next_hop): NextHop) -> Result<u32, Outgrown> {
+        if next_hop >= self.base {
+            return Err(Outgrown("room for next hops"));
+        }
+        self.results = self.results.max(next_hop);
+        Ok(next_hop)
     }
 
     /// The first address of an element, and the number of bits that all its addresses share.
     fn place(&self, step: usize, address: V6, at: usize) -> (V6, u8) {
-        use wirespeed_fib::Address;
         let Step { from, stride, .. } = self.steps[step];
         let end = from + stride;
         (V6(address.keep(from).0 | (at as u128) << (128 - end)), end)
@@ -240,44 +255,52 @@ impl Form {
         }
     }
 
-    fn own_element(&self, step: usize, chunk: u32, at: usize) -> u32 {
+    /// The word of an element of a chunk of its own, and the number of bits before the element.
+    fn place_in_word(&self, step: usize, chunk: u32, at: usize) -> (usize, usize) {
         let width = self.width.bytes();
-        let index = ((chunk as usize) << self.steps[step].stride) + at;
-        read(&self.contents(step)[index * width..][..width])
+        let byte = (((chunk as usize) << self.steps[step].stride) + at) * width;
+        (byte / WORD, 8 * (byte % WORD))
     }
 
-    fn set_own_element(&mut self, step: usize, chunk: u32, at: usize, value: u32, changes: &mut Changes) {
-        let width = self.width.bytes();
-        let index = ((chunk as usize) << self.steps[step].stride) + at;
-        if let Chunks::Own { contents, .. } = &mut self.steps[step].chunks {
-            contents[index * width..][..width].copy_from_slice(&value.to_le_bytes()[..width]);
-            changes.bytes(section(step), contents, index * width..(index + 1) * width);
+    fn own_element(&self, step: usize, chunk: u32, at: usize, changes: &Changes<'_>) -> u32 {
+        let Chunks::Own { words, .. } = &self.steps[step].chunks else {
+            unreachable!("asked of a step whose chunks are shared")
+        };
+        let (word, before) = self.place_in_word(step, chunk, at);
+        read(&(words.get(word, changes) >> before).to_le_bytes()[..self.width.bytes()])
+    }
+
+    fn set_own_element(&mut self, step: usize, chunk: u32, at: usize, value: u32, changes: &mut Changes<'_>) {
+        let (word, before) = self.place_in_word(step, chunk, at);
+        let all = u64::MAX >> (64 - 8 * self.width.bytes());
+        if let Chunks::Own { words, .. } = &mut self.steps[step].chunks {
+            let others = words.get(word, changes) & !(all << before);
+            words.set(word, others | u64::from(value) << before, changes);
         }
     }
 
     /// A chunk of its own, filled with a next hop.
-    fn new_own(&mut self, step: usize, next_hop: u32, changes: &mut Changes) -> Result<u32, Outgrown> {
+    fn new_own(&mut self, step: usize, next_hop: u32, changes: &mut Changes<'_>) -> Result<u32, Outgrown> {
         let (width, stride) = (self.width, self.steps[step].stride);
-        let Chunks::Own { pool, contents } = &mut self.steps[step].chunks else {
+        let Chunks::Own { pool, words } = &mut self.steps[step].chunks else {
             unreachable!("asked of a step whose chunks are shared")
         };
         let chunk = pool.take().ok_or(Outgrown("room for chunks"))?;
-        let len = chunk_bytes(stride, width);
+        let len = chunk_bytes(stride, width) / WORD;
         let range = chunk as usize * len..(chunk as usize + 1) * len;
-        if contents.len() < range.end {
-            contents.resize(range.end, 0);
+        words.extend_to(range.end);
+        let element = u64::from(next_hop);
+        let even = (0..WORD / width.bytes()).fold(0, |even, at| even | element << (8 * width.bytes() * at));
+        for word in range {
+            words.set(word, even, changes);
         }
-        for element in contents[range.clone()].chunks_exact_mut(width.bytes()) {
-            element.copy_from_slice(&next_hop.to_le_bytes()[..width.bytes()]);
-        }
-        changes.bytes(section(step), contents, range);
         Ok(chunk)
     }
 
     /// Gives up a link, and with the last one to a chunk what that leads to.
-    fn release(&mut self, step: usize, element: u32) {
+    fn release(&mut self, step: usize, element: u32, changes: &Changes<'_>) {
         let Some(chunk) = element.checked_sub(self.base) else { return };
-        let content = self.content_of(step, element);
+        let content = self.content_of(step, element, changes);
         let free = match &mut self.steps[step].chunks {
             Chunks::Own { pool, .. } => {
                 pool.give_back(chunk);
@@ -286,15 +309,15 @@ impl Form {
             Chunks::Shared(pool) => pool.unlink(chunk),
         };
         if free {
-            self.drop_links(step + 1, &content);
+            self.drop_links(step + 1, &content, changes);
         }
     }
 
     /// Gives up the links of a content.
-    fn drop_links(&mut self, step: usize, content: &Content) {
+    fn drop_links(&mut self, step: usize, content: &Content, changes: &Changes<'_>) {
         let base = self.base;
         for element in content.iter().filter(|&element| element >= base) {
-            self.release(step, element);
+            self.release(step, element, changes);
         }
     }
 
@@ -307,18 +330,20 @@ impl Form {
     }
 
     /// The content that an element stands for: of a next hop, a chunk of nothing else.
-    fn content_of(&self, step: usize, element: u32) -> Content {
-        let stride = self.steps[step].stride;
-        match element.checked_sub(self.base) {
-            None => Content::even_of(self.width, stride, NextHop(element)),
-            Some(chunk) => {
-                let len = chunk_bytes(stride, self.width);
-                Content {
-                    width: self.width,
-                    bytes: self.contents(step)[chunk as usize * len..][..len].into(),
-                }
+    fn content_of(&self, step: usize, element: u32, changes: &Changes<'_>) -> Content {
+        let Step { stride, chunks, .. } = &self.steps[step];
+        let Some(chunk) = element.checked_sub(self.base) else {
+            return Content::even_of(self.width, *stride, NextHop(element));
+        };
+        let bytes = match chunks {
+            Chunks::Own { words, .. } => {
+                let len = chunk_bytes(*stride, self.width) / WORD;
+                let range = chunk as usize * len..(chunk as usize + 1) * len;
+                range.flat_map(|word| words.get(word, changes).to_le_bytes()).collect()
             }
-        }
+            Chunks::Shared(pool) => pool.content(chunk, changes).to_vec(),
+        };
+        Content { width: self.width, bytes }
     }
 }
 

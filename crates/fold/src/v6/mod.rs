@@ -5,6 +5,7 @@ mod form;
 mod kernel;
 pub mod layout;
 mod lookup;
+mod reached;
 mod rest;
 mod simd;
 mod update;
