@@ -50,6 +50,14 @@ impl<T> HugeVec<T> {
         }
     }
 
+    /// Sets the capacity to what is there and `more` elements, unless it is nearly that.
+    pub fn fit(&mut self, more: usize) {
+        let wanted = self.0.len().saturating_add(more);
+        if self.0.capacity() < wanted || self.0.capacity() / 16 > wanted / 15 {
+            self.move_to(wanted);
+        }
+    }
+
     /// Makes the system allocate the memory of the whole capacity: the first use of a page takes thousands of
     /// cycles, and more in a virtual machine whose own memory is allocated on first use (half a gigabyte a
     /// second was measured).
@@ -200,5 +208,12 @@ mod tests {
         copy.populate();
         copy.reserve_exact(999);
         assert_eq!(copy.capacity(), copy.len() + 1_000);
+        copy.reserve_exact(copy.len());
+        copy.fit(2_000);
+        assert_eq!((copy.capacity(), copy[5]), (copy.len() + 2_000, 8));
+        copy.fit(1_999);
+        assert_eq!(copy.capacity(), copy.len() + 2_000, "it nearly fits");
+        copy.fit(2_001);
+        assert_eq!(copy.capacity(), copy.len() + 2_001);
     }
 }

@@ -75,8 +75,11 @@ impl<'c> Iterator for Reached<'c> {
             self.spans.push((self.last_of(prefix), prefix.len()));
             self.rest = rest;
         }
-        let inside = self.rest.iter().take_while(|&&prefix| self.first_of(prefix) == at).count();
-        let (inside, rest) = self.rest.split_at(inside);
+        // Comparing addresses costs less than taking their bits.
+        let end = self.rest.first().filter(|&&prefix| self.first_of(prefix) == at);
+        let end = end.map(|prefix| prefix.address().fill(self.from + self.stride));
+        let is_inside = |prefix: &&Prefix<V6>| Some(prefix.address()) <= end;
+        let (inside, rest) = self.rest.split_at(self.rest.iter().take_while(is_inside).count());
         self.rest = rest;
         let cover = self.spans.last().map(|&(_, len)| len).or(self.whole);
         Some((at, Changed { cover, inside }))

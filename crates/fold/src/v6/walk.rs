@@ -6,9 +6,9 @@ use wirespeed_fib::{Address, NextHop, Rib, V6};
 /// Answers for one place of the address space after another; cheap where a place shares octets with the one
 /// before.
 pub(super) struct Walk<'a> {
-    /// Octets of the last address, each with what was known before it. The first entry is before any.
+    /// For each octet of the last address what was known before it. The first entry is before any.
     path: Vec<Stop<'a>>,
-    octets: [u8; 16],
+    last: V6,
 }
 
 #[derive(Clone, Copy)]
@@ -31,7 +31,7 @@ impl<'a> Walk<'a> {
         let best = Found { len: 0, next_hop: NextHop::NONE };
         let mut path = Vec::with_capacity(17);
         path.push(Stop { cursor: Some(rib.cursor()), best });
-        Self { path, octets: [0; 16] }
+        Self { path, last: V6::MIN }
     }
 
     /// The longest route that covers the prefix of the first `len` bits of an address, and whether there are
@@ -40,14 +40,14 @@ impl<'a> Walk<'a> {
     pub(super) fn at(&mut self, address: V6, len: u8) -> (Found, bool) {
         let depth = usize::from((len - 1) / 8);
         let bits = (len - 1) % 8 + 1;
-        let same = (0..self.path.len() - 1).take_while(|&at| self.octets[at] == address.octet(at)).count();
+        let same = usize::from(self.last.common_bits(address) / 8);
         self.path.truncate(same.min(depth) + 1);
+        self.last = address;
         while self.path.len() <= depth {
             let at = self.path.len() - 1;
             let octet = address.octet(at);
             let stop = self.path[at];
             let best = stop.cursor.and_then(|cursor| cursor.best(octet));
-            self.octets[at] = octet;
             self.path.push(Stop {
                 cursor: stop.cursor.and_then(|cursor| cursor.child(octet)),
                 best: best.map_or(stop.best, |(len, next_hop)| Found { len, next_hop }),

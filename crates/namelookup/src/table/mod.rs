@@ -88,10 +88,12 @@ impl NameTable {
         self.index.reserve(nodes);
     }
 
-    /// Reserves memory like [`reserve`](Self::reserve), and makes the system allocate it now, so that no
+    /// Sets the memory to what `nodes` more nodes need, and makes the system allocate it now, so that no
     /// insertion waits for it.
     pub fn prepare(&mut self, nodes: usize) {
-        self.reserve(nodes);
+        self.nodes.fit(nodes);
+        self.text.fit(self.text.len() * nodes / self.nodes.len());
+        self.index.reserve(nodes);
         self.nodes.populate();
     }
 
