@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wirespeed::engine::{AnyTable, Compiled, EngineName, Served};
+use wirespeed::engine::{AnyTable, Compiled, EngineName, Served, Wanted};
 use wirespeed_image::Image;
-use wirespeed_table::BuildError;
+use wirespeed_table::{BuildError, BuildOptions};
 
 use crate::memory;
 use crate::number::{Bytes, share};
@@ -28,17 +28,35 @@ struct Each {
     /// The bytes by their key in JSON, such as `bytes_per_prefix`.
     #[serde(flatten)]
     by_key: BTreeMap<String, f64>,
+    /// Bytes of an entry in a compiled table.
     #[serde(skip)]
     bytes: f64,
+    /// Bytes of an entry in a live table.
+    #[serde(skip)]
+    live: Option<f64>,
     #[serde(skip)]
     one: &'static str,
 }
 
 impl Each {
-    fn of(bytes: u64, Entries { count, one }: Entries) -> Self {
-        let bytes = share(bytes, count);
-        Self { by_key: BTreeMap::from([(format!("bytes_per_{one}"), bytes)]), bytes, one }
+    fn of(bytes: u64, live: Option<u64>, Entries { count, one }: Entries) -> Self {
+        let (bytes, live) = (share(bytes, count), live.map(|live| share(live, count)));
+        let live_key = live.map(|live| (format!("live_bytes_per_{one}"), live));
+        let by_key = std::iter::once((format!("bytes_per_{one}"), bytes)).chain(live_key).collect();
+        Self { by_key, bytes, live, one }
     }
+}
+
+/// Bytes of the live table of a model: both copies, the engine and the model. `None` if it can't be built,
+/// for example under a memory cap.
+pub(crate) fn live_bytes<D: Served>(
+    engine: EngineName,
+    model: D::Model,
+    options: BuildOptions,
+    wanted: Wanted<D>,
+) -> Result<Option<u64>> {
+    let live = D::live(engine, model, options, wanted)?;
+    Ok(live.ok().map(|live| live.memory_usage()))
 }
 
 impl Display for Each {
@@ -84,6 +102,9 @@ enum Built<X> {
         #[serde(skip_serializing_if = "Option::is_none")]
         build_seconds: Option<f64>,
         bytes: u64,
+        /// Bytes of the live table. `None` for an image, and if it can't be built.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        live_bytes: Option<u64>,
         #[serde(flatten)]
         each: Each,
         control_plane_bytes: u64,
@@ -100,16 +121,17 @@ enum Built<X> {
 }
 
 impl<X: More> EngineReport<X> {
-    /// The result of an engine's build.
+    /// The result of an engine's build, and the [bytes](live_bytes) of a live table.
     pub(crate) fn of<D: Served>(
         engine: EngineName,
         built: Result<Compiled<D>, BuildError>,
+        live: Option<u64>,
         entries: Entries,
         more: impl FnOnce(&dyn AnyTable<D>) -> X,
     ) -> Self {
         match built {
             Ok(Compiled { table, control_plane, build_time, .. }) => {
-                let built = Some((build_time.as_secs_f64(), control_plane));
+                let built = Some((build_time.as_secs_f64(), control_plane, live));
                 Self::of_table(engine, &*table, built, entries, more)
             }
             Err(error) => {
@@ -119,21 +141,23 @@ impl<X: More> EngineReport<X> {
         }
     }
 
-    /// The report of a table. `built` gives the seconds of the build and the bytes that the engine holds
-    /// for updates.
+    /// The report of a table. `built` gives the seconds of the build, the bytes that the engine holds
+    /// for updates, and the bytes of a live table.
     pub(crate) fn of_table<D: Served>(
         engine: EngineName,
         table: &dyn AnyTable<D>,
-        built: Option<(f64, u64)>,
+        built: Option<(f64, u64, Option<u64>)>,
         entries: Entries,
         more: impl FnOnce(&dyn AnyTable<D>) -> X,
     ) -> Self {
         let bytes = table.image().bytes();
+        let live_bytes = built.and_then(|(_, _, live)| live);
         let built = Built::Table {
-            build_seconds: built.map(|(seconds, _)| seconds),
+            build_seconds: built.map(|(seconds, ..)| seconds),
             bytes,
-            each: Each::of(bytes, entries),
-            control_plane_bytes: built.map_or(0, |(_, bytes)| bytes),
+            live_bytes,
+            each: Each::of(bytes, live_bytes, entries),
+            control_plane_bytes: built.map_or(0, |(_, bytes, _)| bytes),
             shape: table.shape(),
             more: more(table),
             sections: sections(table.image()),
@@ -154,7 +178,7 @@ impl<X: More> EngineReport<X> {
                 return output.line(format_args!("{engine}: can't be built: {error}"));
             }
         };
-        let cost = built.cost();
+        let cost = built.cost(each);
         output.line(format_args!("{engine}: {} ({each}{}){cost}", Bytes(*bytes), more.beside_bytes()))?;
         if !with_sections {
             return Ok(());
@@ -167,15 +191,13 @@ impl<X: More> EngineReport<X> {
 }
 
 impl<X> Built<X> {
-    /// The cost of the build and of keeping the table up to date.
-    fn cost(&self) -> String {
-        match self {
-            Self::Table { build_seconds: Some(seconds), control_plane_bytes, .. } => format!(
-                ", built in {seconds:.3} s; {} more to keep it up to date",
-                Bytes(*control_plane_bytes)
-            ),
-            _ => String::new(),
-        }
+    /// The memory of a live table, and the time of the build.
+    fn cost(&self, each: &Each) -> String {
+        let Self::Table { build_seconds: Some(seconds), live_bytes, .. } = self else { return String::new() };
+        let live = live_bytes.zip(each.live).map(|(bytes, of_one)| {
+            format!("; live, with all that updates need, {} ({of_one:.1} B a {})", Bytes(bytes), each.one)
+        });
+        format!(", built in {seconds:.3} s{}", live.unwrap_or_default())
     }
 }
 
@@ -212,7 +234,7 @@ impl<X: Display + Serialize> ImageReport<X> {
             of,
             file_bytes,
             bytes,
-            each: Each::of(bytes, entries),
+            each: Each::of(bytes, None, entries),
             build_seconds: compiled.build_time.as_secs_f64(),
             sections: sections(image),
         }

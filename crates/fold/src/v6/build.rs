@@ -153,7 +153,7 @@ fn compile(
     options: &BuildOptions,
 ) -> Result<Image, BuildError> {
     let most = form.width.values() - u64::from(form.base);
-    let room = |in_use: u32| (u64::from(in_use) + options.head_room_for(in_use.into(), 8, 9)).min(most);
+    let room = |in_use: u32| (u64::from(in_use) + options.head_room_for(in_use.into(), 8, 8)).min(most);
     let steps = 1..form.shape.len();
     let chunks: Vec<u64> = steps.clone().map(|step| room(form.in_use(step))).collect();
     for (&chunks, &stride) in chunks.iter().zip(&form.shape[1..]) {

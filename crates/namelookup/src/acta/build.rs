@@ -35,7 +35,7 @@ const AHEAD: usize = 12;
 /// The control plane of ACTA.
 #[derive(Debug)]
 pub struct Acta {
-    pub(super) form: Form,
+    pub(super) form: Form<'static>,
     pub(super) states: OfNodes,
     pub(super) pool: States,
     /// The largest result of the table.
@@ -66,9 +66,9 @@ impl Engine<NameDomain> for Acta {
             if let Ok(states) = states
                 && place(names, &mut form, &states).is_ok()
             {
-                form.track();
                 let mut engine = Self { form, states, pool, results };
                 let table = engine.table(names, options)?;
+                engine.form = engine.form.over(&[]);
                 return Ok((engine, table));
             }
             // Another seed is tried first, because someone may have chosen the names for this seed.
@@ -78,8 +78,13 @@ impl Engine<NameDomain> for Acta {
         Err(BuildError::Limit { engine: Self::NAME, what, limit: ATTEMPTS, found })
     }
 
-    fn patch(&mut self, _: &Self::Table, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
-        self.patch_of(names, changed)
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        names: &NameTable,
+        changed: &[NodeId],
+    ) -> Result<Patch, Outgrown> {
+        self.patch_of(table.image(), names, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -89,12 +94,6 @@ impl Engine<NameDomain> for Acta {
 }
 
 impl Acta {
-    /// The state and the result of the root, in the form of `head`.
-    pub(super) fn root(&self, names: &NameTable) -> [u64; 2] {
-        let state = self.states.of(NodeId::ROOT).map_or(NO_STATE, |State(state)| u64::from(state));
-        [state, u64::from(names.root().result())]
-    }
-
     fn table(&mut self, names: &NameTable, options: &BuildOptions) -> Result<ActaTable, BuildError> {
         self.states.reserve(names.id_bound() * options.head_room as usize / 100);
         let long = self.form.long.words().len();
@@ -103,7 +102,7 @@ impl Acta {
         let capacity = long + least + long * options.head_room as usize / 50;
         self.form.long.bound(capacity);
         let mut image = allocate(u64::from(self.form.count()), capacity as u64, options.memory_cap)?;
-        let words: &[u64] = bytemuck::cast_slice(self.form.buckets());
+        let words = self.form.buckets().as_flattened();
         let to = image.section_mut::<u64>(BUCKETS)?;
         to.par_chunks_mut(PART).zip(words.par_chunks(PART)).for_each(|(to, from)| to.copy_from_slice(from));
         image.section_mut::<u64>(LONG)?[..long].copy_from_slice(self.form.long.words());
@@ -111,12 +110,18 @@ impl Acta {
         head[B_AT] = u64::from(self.form.count());
         head[WIDTH_AT] = self.form.width as u64;
         head[SEEDS_AT..SEEDS_AT + 2].copy_from_slice(&self.form.seeds.0);
-        [head[ROOT_STATE_AT], head[ROOT_RESULT_AT]] = self.root(names);
+        [head[ROOT_STATE_AT], head[ROOT_RESULT_AT]] = root(names, &self.states);
         image.section_mut::<u64>(HEAD)?.copy_from_slice(&head);
         image.set_counts(names.len() as u64, u64::from(self.results));
         debug_assert!(ActaTable::from_image(image.clone()).is_ok());
         Ok(ActaTable::new(image))
     }
+}
+
+/// The state and the result of the root, in the form of `head`.
+pub(super) fn root(names: &NameTable, states: &OfNodes) -> [u64; 2] {
+    let state = states.of(NodeId::ROOT).map_or(NO_STATE, |State(state)| u64::from(state));
+    [state, u64::from(names.root().result())]
 }
 
 /// Bytes of the narrowest results that hold this result.
@@ -198,7 +203,7 @@ impl Census {
 }
 
 /// Places all nodes, the largest first, so that small ones fit into the remaining room.
-fn place(names: &NameTable, form: &mut Form, states: &OfNodes) -> Result<(), Full> {
+fn place(names: &NameTable, form: &mut Form<'_>, states: &OfNodes) -> Result<(), Full> {
     let (seeds, count, width, ids) = (form.seeds, form.count(), form.width, names.id_bound());
     let hashed = |part: usize| {
         let mut classes: [Vec<(NodeId, Key)>; CLASSES.len()] = Default::default();
@@ -221,7 +226,7 @@ fn place(names: &NameTable, form: &mut Form, states: &OfNodes) -> Result<(), Ful
 
 fn place_part(
     names: &NameTable,
-    form: &mut Form,
+    form: &mut Form<'_>,
     states: &OfNodes,
     part: &[(NodeId, Key)],
 ) -> Result<(), Full> {

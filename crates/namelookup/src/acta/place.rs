@@ -4,8 +4,12 @@
 //! in cuckoo hashing with buckets, but with entries of different sizes; see `room.rs`). An entry's other
 //! bucket follows from its component and its current bucket, so only one thing is kept beside the buckets:
 //! how many entries each bit of a bucket's filter stands for.
+//!
+//! The buckets themselves are here only while a table is built. An update reads them in the table, and has
+//! those that it touches beside it.
 
 use bytemuck::{Pod, Zeroable};
+use rustc_hash::FxHashMap;
 use wirespeed_image::HugeVec;
 
 use super::edit::{self, Payload};
@@ -108,34 +112,38 @@ pub(super) struct Homeless {
     pub(super) buckets: [u32; 2],
 }
 
-/// The touched buckets in their old state.
+/// The buckets of the table, or of a build.
+#[derive(Debug)]
+enum Buckets<'t> {
+    Built(HugeVec<Line>),
+    /// The buckets before an update.
+    Table(&'t [[u64; BUCKET_WORDS]]),
+}
+
+/// The buckets that the current update touched.
 #[derive(Debug, Default)]
 struct Touched {
-    before: Vec<Line>,
-    /// The number of each bucket in the high half and its index in `before` in the low half, so that they
-    /// sort as integers.
-    places: Vec<u64>,
+    lines: Vec<Line>,
+    /// The index in `lines` of each bucket.
+    at: FxHashMap<u32, u32>,
 }
 
 /// How many touched buckets ahead they are fetched.
 const AHEAD: usize = 12;
 
-/// The halves of a place.
-#[allow(clippy::cast_possible_truncation)] // that is what they are
-const fn split(place: u64) -> (u32, u32) {
-    ((place >> 32) as u32, place as u32)
-}
+/// Touched buckets whose memory is kept between updates.
+const MUCH: usize = 1 << 14;
 
 impl Touched {
-    const fn memory_usage(&self) -> usize {
-        (self.before.capacity() * BUCKET_WORDS + self.places.capacity()) * 8
+    fn memory_usage(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>() + self.at.capacity() * (size_of::<(u32, u32)>() + 1)
     }
 }
 
-/// The buckets.
+/// The buckets, and what is known of each.
 #[derive(Debug)]
-pub(super) struct Form {
-    buckets: HugeVec<Line>,
+pub(super) struct Form<'t> {
+    buckets: Buckets<'t>,
     /// Used bytes of each bucket without its head, and [`TOUCHED`].
     taken: HugeVec<u8>,
     /// The number of entries that each bit of each bucket's filter stands for, four bits each.
@@ -145,44 +153,72 @@ pub(super) struct Form {
     pub(super) width: usize,
     /// Entries of an update whose buckets were both full.
     pub(super) waiting: Vec<Homeless>,
-    /// `None` while the table is built.
-    touched: Option<Touched>,
+    touched: Touched,
 }
 
-impl Form {
+impl Form<'static> {
+    /// Makes empty buckets, for a build.
     pub(super) fn new(buckets: u32, seeds: Seeds, width: usize) -> Self {
         let count = buckets as usize;
         Self {
-            buckets: HugeVec::filled(Line([0; BUCKET_WORDS]), count),
+            buckets: Buckets::Built(HugeVec::filled(Line([0; BUCKET_WORDS]), count)),
             taken: HugeVec::filled(0, count),
             away: HugeVec::filled(0, count),
             long: Long::default(),
             seeds,
             width,
             waiting: Vec::new(),
-            touched: None,
+            touched: Touched::default(),
+        }
+    }
+}
+
+impl Form<'_> {
+    /// Takes the form for an update to a table. No table is the end of a build, or of an update.
+    pub(super) fn over<'t>(&mut self, table: &'t [[u64; BUCKET_WORDS]]) -> Form<'t> {
+        Form {
+            buckets: Buckets::Table(table),
+            taken: std::mem::take(&mut self.taken),
+            away: std::mem::take(&mut self.away),
+            long: std::mem::take(&mut self.long),
+            seeds: self.seeds,
+            width: self.width,
+            waiting: std::mem::take(&mut self.waiting),
+            touched: std::mem::take(&mut self.touched),
         }
     }
 
     /// Number of buckets.
     pub(super) fn count(&self) -> u32 {
-        u32::try_from(self.buckets.len()).expect("at most 2^28 buckets")
+        u32::try_from(self.taken.len()).expect("at most 2^28 buckets")
     }
 
     /// A bucket, to read.
     #[inline]
     pub(super) fn bucket(&self, at: u32) -> Bucket<'_> {
-        Bucket::of(&self.line(at).0)
+        Bucket::of(self.line(at))
     }
 
     #[inline]
-    pub(super) fn line(&self, at: u32) -> &Line {
-        &self.buckets[at as usize]
+    pub(super) fn line(&self, at: u32) -> &[u64; BUCKET_WORDS] {
+        match &self.buckets {
+            Buckets::Built(lines) => &lines[at as usize].0,
+            Buckets::Table(_) if self.is_touched(at) => &self.touched.lines[self.touched.at[&at] as usize].0,
+            Buckets::Table(lines) => &lines[at as usize],
+        }
     }
 
-    /// All buckets.
-    pub(super) fn buckets(&self) -> &[Line] {
-        &self.buckets
+    #[inline]
+    fn is_touched(&self, at: u32) -> bool {
+        self.taken[at as usize] & TOUCHED != 0
+    }
+
+    /// All buckets of a build, or of the table before the update.
+    pub(super) fn buckets(&self) -> &[[u64; BUCKET_WORDS]] {
+        match &self.buckets {
+            Buckets::Built(lines) => bytemuck::cast_slice(lines),
+            Buckets::Table(lines) => lines,
+        }
     }
 
     /// Prefetches the first data that an update of a transition reads.
@@ -194,7 +230,7 @@ impl Form {
     /// Asks for a bucket.
     #[inline]
     pub(super) fn fetch_bucket(&self, at: u32) {
-        prefetch(&self.buckets, at as usize);
+        prefetch(self.buckets(), at as usize);
         prefetch(&self.taken, at as usize);
     }
 
@@ -203,49 +239,51 @@ impl Form {
     #[inline]
     pub(super) fn fetch_second(&self, key: &Key, is_sought: bool, size: usize) {
         let [first, second] = key.buckets.map(|at| at as usize);
-        let is_away = is_sought && Bucket::of(&self.buckets[first].0).head() & key.hash.filter_bit() != 0;
+        let is_away = is_sought && self.bucket(key.buckets[0]).head() & key.hash.filter_bit() != 0;
         if is_away || self.taken(key.buckets[0]) + size > ROOM {
-            prefetch(&self.buckets, second);
+            prefetch(self.buckets(), second);
             prefetch(&self.taken, second);
             // Only entries in their second choice are counted.
             prefetch(&self.away, first);
         }
     }
 
-    /// Tracks touched buckets from now on.
-    pub(super) fn track(&mut self) {
-        self.touched = Some(Touched::default());
-    }
-
-    /// The number of buckets touched since they were last seen.
+    /// The number of buckets that the update touched.
     pub(super) fn touched(&self) -> usize {
-        self.touched.as_ref().map_or(0, |touched| touched.places.len())
+        self.touched.lines.len()
     }
 
-    /// Calls `see` with the buckets touched since the last call, in order, with their old and new words.
-    pub(super) fn each_touched(&mut self, mut see: impl FnMut(u32, &Line, &Line)) {
-        let Some(touched) = &mut self.touched else { return };
-        touched.places.sort_unstable();
-        for (turn, &place) in touched.places.iter().enumerate() {
-            if let Some(&ahead) = touched.places.get(turn + AHEAD) {
-                let (at, before) = split(ahead);
-                prefetch(&self.buckets, at as usize);
-                prefetch(&touched.before, before as usize);
+    /// Calls `see` with the buckets that the update touched, in order, with their old and new words. None is
+    /// touched afterwards.
+    pub(super) fn each_touched(
+        &mut self,
+        mut see: impl FnMut(u32, &[u64; BUCKET_WORDS], &[u64; BUCKET_WORDS]),
+    ) {
+        let mut touched = std::mem::take(&mut self.touched);
+        let mut places: Vec<(u32, u32)> = touched.at.drain().collect();
+        places.sort_unstable();
+        let before = self.buckets();
+        for (turn, &(at, line)) in places.iter().enumerate() {
+            if let Some(&(at, line)) = places.get(turn + AHEAD) {
+                prefetch(before, at as usize);
+                prefetch(&touched.lines, line as usize);
             }
-            let (at, before) = split(place);
-            self.taken[at as usize] &= !TOUCHED;
-            see(at, &touched.before[before as usize], &self.buckets[at as usize]);
+            see(at, &before[at as usize], &touched.lines[line as usize].0);
         }
-        touched.places.clear();
-        touched.before.clear();
+        places.iter().for_each(|&(at, _)| self.taken[at as usize] &= !TOUCHED);
+        touched.lines.clear();
+        touched.lines.shrink_to(MUCH);
+        touched.at.shrink_to(MUCH);
+        self.touched = touched;
     }
 
     /// Bytes held.
     pub(super) fn memory_usage(&self) -> u64 {
-        let touched = self.touched.as_ref().map_or(0, Touched::memory_usage);
-        let bucket = size_of::<Line>() + 1 + size_of::<u64>();
-        (self.buckets.len() * bucket + touched + self.waiting.capacity() * size_of::<Homeless>()) as u64
-            + self.long.memory_usage()
+        let built =
+            if let Buckets::Built(lines) = &self.buckets { lines.len() * size_of::<Line>() } else { 0 };
+        let beside = self.taken.len() * (1 + size_of::<u64>());
+        let waiting = self.waiting.capacity() * size_of::<Homeless>();
+        (built + beside + self.touched.memory_usage() + waiting) as u64 + self.long.memory_usage()
     }
 
     /// The bucket and slot of a component.
@@ -276,7 +314,7 @@ impl Form {
             Some(choice) => self.settle(&homeless, choice),
             // Small tables need no prefetch, and the entry that waited longest would fit worst, because it is
             // mostly the largest.
-            None if self.buckets.len() < CACHED => self.house(homeless)?,
+            None if self.taken.len() < CACHED => self.house(homeless)?,
             None => self.waiting.push(homeless),
         }
         Ok(())
@@ -436,14 +474,21 @@ impl Form {
 
     /// A bucket, to write.
     fn touch(&mut self, at: u32) -> &mut [u64; BUCKET_WORDS] {
-        let line = &mut self.buckets[at as usize];
+        let before = match &mut self.buckets {
+            Buckets::Built(lines) => return &mut lines[at as usize].0,
+            Buckets::Table(lines) => lines[at as usize],
+        };
         let taken = &mut self.taken[at as usize];
-        if let Some(touched) = self.touched.as_mut().filter(|_| *taken & TOUCHED == 0) {
+        let Touched { lines, at: places } = &mut self.touched;
+        let line = if *taken & TOUCHED == 0 {
             *taken |= TOUCHED;
-            touched.places.push(u64::from(at) << 32 | touched.before.len() as u64);
-            touched.before.push(*line);
-        }
-        &mut line.0
+            places.insert(at, u32::try_from(lines.len()).expect("at most 2^28 buckets"));
+            lines.push(Line(before));
+            lines.len() - 1
+        } else {
+            places[&at] as usize
+        };
+        &mut lines[line].0
     }
 }
 

@@ -42,7 +42,7 @@ struct Plan {
     slots: u16,
 }
 
-impl Form {
+impl Form<'_> {
     /// Puts an entry in, and moves others if necessary.
     #[inline]
     pub(super) fn house(&mut self, homeless: Homeless) -> Result<(), Full> {
@@ -119,7 +119,7 @@ impl Form {
     /// Moves an entry to its other bucket if that has room.
     fn move_out(&mut self, at: u32, number: usize) {
         let line = *self.line(at);
-        let bucket = Bucket::of(&line.0);
+        let bucket = Bucket::of(&line);
         let Some(slot) = bucket.slots(self.width).nth(number) else { return };
         let (hash, other) = self.hash_and_other(at, bucket, slot);
         if other != at && self.fits(other, slot.size()) {
@@ -162,7 +162,7 @@ impl Form {
     /// Takes the smallest entry out of a bucket, one that has any.
     fn evict(&mut self, at: u32) -> Homeless {
         let line = *self.line(at);
-        let bucket = Bucket::of(&line.0);
+        let bucket = Bucket::of(&line);
         let slot = bucket.slots(self.width).min_by_key(|slot| slot.end - slot.start);
         let slot = slot.expect("an empty bucket has room for any entry");
         let (hash, other) = self.hash_and_other(at, bucket, slot);
@@ -180,7 +180,7 @@ impl Form {
         let mut next = 0;
         while let Some(&Step { at, size: wanted, .. }) = search.steps.get(next) {
             let line = *self.line(at);
-            let bucket = Bucket::of(&line.0);
+            let bucket = Bucket::of(&line);
             let free = ROOM - self.taken(at);
             for slot in bucket.slots(self.width) {
                 let freed = slot.size();
@@ -212,7 +212,7 @@ impl Form {
         loop {
             let Step { at, from, .. } = search.steps[step];
             let line = *self.line(at);
-            let bucket = Bucket::of(&line.0);
+            let bucket = Bucket::of(&line);
             let (hash, _) = self.hash_and_other(at, bucket, slot);
             self.transfer(at, Entry::of(bucket, slot), slot, to, hash);
             let Some((before, its)) = from else { return };

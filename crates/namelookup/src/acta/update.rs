@@ -5,12 +5,13 @@
 //! Only after that states of nodes without children become free. A patch holds the words of touched buckets
 //! that differ.
 
-use wirespeed_image::{Patch, PatchBuilder};
+use wirespeed_image::{Image, Patch, PatchBuilder};
 use wirespeed_table::Outgrown;
 
-use super::build::{Acta, bytes_of, gives};
+use super::build::{Acta, bytes_of, gives, root};
 use super::layout::{BUCKET_WORDS, BUCKETS, HEAD, HEADER_BYTES, LONG, ROOT_STATE_AT, State};
-use super::place::{Full, Key};
+use super::place::{Form, Full, Key};
+use super::states::{OfNodes, States};
 use crate::table::{NameTable, NodeId};
 
 /// How many nodes ahead the first buckets are fetched; the second ones half as many.
@@ -46,12 +47,38 @@ impl From<Full> for Outgrown {
     }
 }
 
+/// An update to a table.
+struct Update<'a, 't> {
+    form: Form<'t>,
+    states: &'a mut OfNodes,
+    pool: &'a mut States,
+}
+
 impl Acta {
-    pub(super) fn patch_of(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+    pub(super) fn patch_of(
+        &mut self,
+        table: &Image,
+        names: &NameTable,
+        changed: &[NodeId],
+    ) -> Result<Patch, Outgrown> {
         if bytes_of(names.results()) > self.form.width {
             return Err(Outgrown("result width"));
         }
         self.results = self.results.max(names.results());
+        let (buckets, _) = table.section::<u64>(BUCKETS).as_chunks();
+        let (states, pool) = (&mut self.states, &mut self.pool);
+        let mut update = Update { form: self.form.over(buckets), states, pool };
+        // After an error nobody asks for the form.
+        update.make(names, changed)?;
+        let patch = update.finish(names, self.results);
+        self.form = update.form.over(&[]);
+        Ok(patch)
+    }
+}
+
+impl Update<'_, '_> {
+    /// Makes the changes.
+    fn make(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<(), Outgrown> {
         let Sorted { gone, there, leaving } = self.sort(names, changed)?;
         for (at, one) in gone.iter().enumerate() {
             self.fetch(names, &gone, at, 0);
@@ -67,7 +94,7 @@ impl Acta {
         for id in leaving {
             self.states.take(id).into_iter().for_each(|state| self.pool.take_back(state));
         }
-        Ok(self.finish(names))
+        Ok(())
     }
 
     /// Gives states to nodes that have children now, and says what is to be done with each node.
@@ -134,7 +161,7 @@ impl Acta {
     /// Makes a node's transition give what it does now.
     fn put(&mut self, names: &NameTable, &One { id, ref key, was_placed }: &One) -> Result<(), Outgrown> {
         let node = names.node(id);
-        let mut gives = gives(node, &self.states);
+        let mut gives = gives(node, self.states);
         if !node.has_children() {
             gives.state = None;
         }
@@ -147,16 +174,17 @@ impl Acta {
         Ok(self.form.insert_or_wait(key, node.component(), gives)?)
     }
 
-    fn finish(&mut self, names: &NameTable) -> Patch {
+    /// The patch.
+    fn finish(&mut self, names: &NameTable, results: u32) -> Patch {
         let mut patch = PatchBuilder::with_capacity(BUCKET_WORDS * self.form.touched() + ROOT_WRITES);
         self.form.each_touched(|at, before, now| {
             let first = u64::from(at) * BUCKET_WORDS as u64;
             // Which words differ can't be foreseen; one jump a word that does is less than one each.
-            let differs = |word: usize| u8::from(now.0[word] != before.0[word]) << word;
+            let differs = |word: usize| u8::from(now[word] != before[word]) << word;
             let mut different = (0..BUCKET_WORDS).fold(0, |all, word| all | differs(word));
             while different != 0 {
                 let word = different.trailing_zeros();
-                patch.set(BUCKETS, first + u64::from(word), now.0[word as usize]);
+                patch.set(BUCKETS, first + u64::from(word), now[word as usize]);
                 different &= different - 1;
             }
         });
@@ -165,8 +193,8 @@ impl Acta {
             (u64::from(at)..).zip(words).for_each(|(index, &word)| patch.set(LONG, index, word));
         }
         (ROOT_STATE_AT as u64..)
-            .zip(self.root(names))
+            .zip(root(names, self.states))
             .for_each(|(index, value)| patch.set(HEAD, index, value));
-        patch.finish(Some((names.len() as u64, u64::from(self.results))))
+        patch.finish(Some((names.len() as u64, u64::from(results))))
     }
 }

@@ -22,7 +22,7 @@ use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{self, Selection};
 use crate::family::number_of;
-use crate::made::{EngineReport, Entries, NoMore};
+use crate::made::{EngineReport, Entries, NoMore, live_bytes};
 use crate::memory;
 use crate::number::{Bytes, counted_u64, share};
 use crate::output::Output;
@@ -282,7 +282,8 @@ impl Report {
         let measure = |engine| {
             busy.now(format!("building {engine}"));
             let entries = Entries { count: rib.len() as u64, one: "prefix" };
-            Ok(EngineReport::of(engine, A::compile(engine, rib, build)?, entries, |_| NoMore {}))
+            let live = live_bytes::<A>(engine, rib.clone(), build.clone(), ())?;
+            Ok(EngineReport::of(engine, A::compile(engine, rib, build)?, live, entries, |_| NoMore {}))
         };
         engines.check_strides(rib, &build.strides)?;
         let engines = engines.engines::<A>(rib)?.into_iter().map(measure).collect::<Result<_>>()?;

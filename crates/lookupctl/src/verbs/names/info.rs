@@ -9,14 +9,14 @@ use serde::Serialize;
 use wirespeed::engine::{AnyTable, Served};
 use wirespeed::names::NameRib;
 use wirespeed_namelookup::fsm::{Fsm, Stride};
-use wirespeed_namelookup::{Aggregated, NameDomain, Savings};
+use wirespeed_namelookup::{Aggregated, NameDomain, NameModel, Savings};
 
 use super::engines::engines;
 use super::source::{BuildArguments, Loaded, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{self, Selection};
-use crate::made::{EngineReport, Entries, More};
+use crate::made::{EngineReport, Entries, More, live_bytes};
 use crate::number::{Bytes, Grouped, counted, counted_u64, grouped, share};
 use crate::output::Output;
 use crate::skipped::Skipped;
@@ -92,7 +92,9 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         let busy = Busy::with(format!("building {engine}"));
         let entries = Entries { count: names.len() as u64, one: "name" };
         let built = NameDomain::compile(engine, compiled, &build)?;
-        let engine = EngineReport::of(engine, built, entries, |table| OfNames {
+        let model = NameModel::new(names.clone(), options.build.aggregate);
+        let live = live_bytes::<NameDomain>(engine, model, build.clone(), ())?;
+        let engine = EngineReport::of(engine, built, live, entries, |table| OfNames {
             stt_ratio: stt.map(|stt| share(stt, table.image().bytes())),
             arrays: arrays(table),
         });

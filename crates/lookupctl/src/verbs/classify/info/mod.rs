@@ -11,6 +11,7 @@ use anyhow::Result;
 use census::Census;
 use clap::Args;
 use serde::Serialize;
+use wirespeed::classify::Facts;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::{AnyTable, RuleTuple};
@@ -22,7 +23,7 @@ use super::doubt::{assumed, assuming, not_whole, widened};
 use super::source::{BuildArguments, Loaded, Raw, ReadArguments};
 use crate::Outcome;
 use crate::engine::{self, Selection};
-use crate::made::{EngineReport, Entries, More};
+use crate::made::{EngineReport, Entries, More, live_bytes};
 use crate::number::{Grouped, counted_u64, share};
 use crate::output::Output;
 use crate::stdin::at_most_one;
@@ -209,7 +210,9 @@ impl TupleVisitor for OfRules<'_> {
         for engine in options.engine.engines::<T>(rules)? {
             let built = T::compile(engine, rules, &options.build.options(1, None))?;
             let entries = Entries { count: rules.len() as u64, one: "rule" };
-            let engine = EngineReport::of(engine, built, entries, OfTable::new::<T>);
+            let options_of_live = options.build.options(1, None);
+            let live = live_bytes::<T>(engine, rules.clone(), options_of_live, Facts::None)?;
+            let engine = EngineReport::of(engine, built, live, entries, OfTable::new::<T>);
             if !options.json {
                 // Some builds take long, so each engine is printed when it is done.
                 engine.print(options.sections, output)?;
