@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::changes::Changes;
+use crate::fetch::prefetch;
 use crate::pool::Pool;
 use crate::section::SectionId;
 
@@ -176,6 +177,12 @@ impl<T: Pod + Eq> SharedPool<T> {
             },
         };
         &contents[from..][..self.len]
+    }
+
+    /// Prefetches the content that a piece had before the update.
+    #[inline]
+    pub fn fetch(&self, piece: u32, changes: &Changes<'_>) {
+        prefetch(changes.before(self.section), piece as usize * self.len * size_of::<T>());
     }
 
     /// The old content of the piece that was last [`Fresh`](Placed::Fresh). All zero if the piece was never

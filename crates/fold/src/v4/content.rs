@@ -18,8 +18,13 @@ impl<const WORDS: usize> Content<WORDS> {
     /// What a piece of a pool holds.
     pub(crate) fn of(width: usize, bytes: &[u8]) -> Self {
         let mut content = Self::new(width);
-        bytemuck::cast_slice_mut(&mut content.words)[..bytes.len()].copy_from_slice(bytes);
+        content.copy_from(bytes);
         content
+    }
+
+    /// Takes what a piece of a pool holds. Both are as wide.
+    pub(crate) fn copy_from(&mut self, bytes: &[u8]) {
+        bytemuck::cast_slice_mut(&mut self.words)[..bytes.len()].copy_from_slice(bytes);
     }
 
     /// A content with one value in each element.

@@ -121,10 +121,15 @@ impl Form {
         self.short_of.memory_usage() + self.short.memory_usage() + self.long.memory_usage()
     }
 
-    /// The content of a slot.
-    pub(super) fn content(&self, slot: u32, changes: &Changes<'_>) -> Content<SHORT_WORDS> {
+    /// Writes the content of a slot to a content of any slot.
+    pub(super) fn load(&self, slot: u32, content: &mut Content<SHORT_WORDS>, changes: &Changes<'_>) {
         let chunk = self.short_of.get(slot as usize, changes);
-        Content::of(self.width, self.short.content(chunk, changes))
+        content.copy_from(self.short.content(chunk, changes));
+    }
+
+    /// Prefetches the chunk of a slot.
+    pub(super) fn fetch(&self, slot: u32, changes: &Changes<'_>) {
+        self.short.fetch(self.short_of.get(slot as usize, changes), changes);
     }
 
     /// Gives a slot its chunk.

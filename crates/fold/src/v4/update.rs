@@ -15,15 +15,18 @@ use wirespeed_image::{Changes, Image, Patch};
 use super::build::FoldV4;
 use super::content::Content;
 use super::form::{QUARTERS, SHORT_WORDS};
-use super::layout::{SHORT, mark};
+use super::layout::{SHORT, SLOT_BITS, mark};
 use super::walk::{below_16, changed_16};
 
 /// The slot that changes reach, with a content that has no chunk yet.
 struct Open {
-    slot: u32,
+    slot: Option<u32>,
     content: Content<SHORT_WORDS>,
     is_changed: bool,
 }
+
+/// The distance, in changes, of prefetches of chunks.
+const AHEAD: usize = 8;
 
 /// A cursor at the routes of a /16 that are longer, and the next hop where there are none.
 type Below<'r> = (Option<Cursor<'r, V4>>, NextHop);
@@ -37,9 +40,12 @@ impl FoldV4 {
     ) -> Result<Patch, Outgrown> {
         self.form.settle();
         let mut changes = Changes::to(table);
-        let mut open = None;
+        let mut open = Open { slot: None, content: Content::new(self.form.width), is_changed: false };
         let mut last = None;
-        for &prefix in changed {
+        for (at, &prefix) in changed.iter().enumerate() {
+            if let Some(ahead) = changed.get(at + AHEAD) {
+                self.form.fetch(slot_of(*ahead), &changes);
+            }
             if prefix.len() > 24 {
                 // The others are admitted where they decide an element.
                 self.admit(rib.get(prefix).unwrap_or(NextHop::NONE))?;
@@ -75,14 +81,15 @@ impl FoldV4 {
         octets: u32,
         (cursor, inherited): Below<'_>,
         prefix: Prefix<V4>,
-        open: &mut Option<Open>,
+        open: &mut Open,
         changes: &mut Changes<'_>,
     ) -> Result<(), Outgrown> {
         let covered = prefix.octets(2);
         let (from, to) = (usize::from(*covered.start()), usize::from(*covered.end()));
         for quarter in from / SHORT..=to / SHORT {
             let slot = octets * QUARTERS + u32::try_from(quarter).unwrap_or(0);
-            let Open { content, is_changed, .. } = self.open(slot, open, changes)?;
+            self.open(slot, open, changes)?;
+            let Open { content, is_changed, .. } = open;
             for at in from.max(quarter * SHORT)..=to.min(quarter * SHORT + SHORT - 1) {
                 let octet = u8::try_from(at).unwrap_or(u8::MAX);
                 let best = cursor.and_then(|cursor| cursor.best(octet));
@@ -109,27 +116,21 @@ impl FoldV4 {
     }
 
     /// Opens a slot, and closes another one.
-    fn open<'o>(
-        &mut self,
-        slot: u32,
-        open: &'o mut Option<Open>,
-        changes: &mut Changes<'_>,
-    ) -> Result<&'o mut Open, Outgrown> {
-        if open.as_ref().is_none_or(|open| open.slot != slot) {
+    fn open(&mut self, slot: u32, open: &mut Open, changes: &mut Changes<'_>) -> Result<(), Outgrown> {
+        if open.slot != Some(slot) {
             self.close(open, changes)?;
+            self.form.load(slot, &mut open.content, changes);
+            open.slot = Some(slot);
         }
-        Ok(open.get_or_insert_with(|| Open {
-            slot,
-            content: self.form.content(slot, changes),
-            is_changed: false,
-        }))
+        Ok(())
     }
 
     /// Gives the open slot, if there is one, its chunk.
-    fn close(&mut self, open: &mut Option<Open>, changes: &mut Changes<'_>) -> Result<(), Outgrown> {
-        match open.take() {
-            Some(Open { slot, content, is_changed: true }) => self.form.place(slot, &content, changes),
-            _ => Ok(()),
+    fn close(&mut self, open: &mut Open, changes: &mut Changes<'_>) -> Result<(), Outgrown> {
+        let slot = open.slot.take();
+        match slot.filter(|_| std::mem::take(&mut open.is_changed)) {
+            Some(slot) => self.form.place(slot, &open.content, changes),
+            None => Ok(()),
         }
     }
 
@@ -141,4 +142,9 @@ impl FoldV4 {
         self.results = self.results.max(next_hop.0);
         Ok(())
     }
+}
+
+/// The first slot that a route reaches.
+fn slot_of(prefix: Prefix<V4>) -> u32 {
+    prefix.address().0 >> (u32::BITS - SLOT_BITS)
 }
