@@ -109,6 +109,16 @@ pub enum Error {
         /// The report of the file, with all such rules and the reasons.
         report: Box<classify::read::RuleReport>,
     },
+    /// Rules can't replace others if some of either are in doubt, because readers keep the doubts that a
+    /// classifier was built with.
+    #[cfg(feature = "rules")]
+    #[error(
+        "rules in doubt can't be replaced, nor replace others ({rules} of them here): build a classifier anew"
+    )]
+    RulesInDoubt {
+        /// The number of rules in doubt.
+        rules: usize,
+    },
     /// An assumption is not valid, or contradicts another one.
     #[cfg(feature = "rules")]
     #[error(transparent)]

@@ -256,7 +256,7 @@ pub mod image_file;
 mod ip;
 mod key;
 mod labels;
-#[cfg(feature = "text")]
+#[cfg(any(feature = "text", feature = "names", feature = "rules"))]
 mod load;
 mod match_ids;
 mod memory;

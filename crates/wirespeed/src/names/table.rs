@@ -38,7 +38,7 @@ use crate::uses::Claims;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct NameTable {
-    core: TableCore<NameDomain>,
+    pub(super) core: TableCore<NameDomain>,
 }
 
 impl NameTable {
@@ -167,7 +167,7 @@ impl NameTable {
 }
 
 /// Checks that every inserted name has a result.
-fn with_results(updates: &[NameUpdate]) -> Result<(), Error> {
+pub(super) fn with_results(updates: &[NameUpdate]) -> Result<(), Error> {
     for update in updates {
         if let NameUpdate::Insert(name, 0) = update {
             return Err(Error::NameWithoutResult { name: name.to_string() });

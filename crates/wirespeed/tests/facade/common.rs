@@ -104,6 +104,28 @@ fn batch<A: Addresses, K: Key<A>>(reader: &Reader<A>, keys: &[K]) -> Vec<NextHop
     found
 }
 
+/// Makes changes while two threads look up again and again.
+pub(crate) fn under_readers(look: impl Fn() + Sync, change: impl FnOnce()) {
+    struct Stop<'s>(&'s AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    look();
+                }
+            });
+        }
+        let _stop = Stop(&stop); // also after a panic
+        change();
+    });
+}
+
 /// An address in the other types that are keys.
 pub(crate) trait Native: Addresses {
     type Std: Key<Self>;

@@ -20,6 +20,8 @@ mod names_gpu;
 mod old_images;
 mod prefixes;
 mod replace;
+mod replace_names;
+mod replace_rules;
 mod scattered;
 mod sharing;
 mod sources;
