@@ -38,7 +38,7 @@ pub use address::{Address, Family, V4, V6};
 pub use domain::LiveTable;
 pub use fib::{AnyUpdate, Fib, InFib};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};
-pub use prefix::{Prefix, PrefixError};
+pub use prefix::{HostBits, Prefix, PrefixError};
 pub use rib::Rib;
 #[cfg(feature = "text")]
 pub use stats::Stats;

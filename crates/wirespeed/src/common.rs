@@ -141,6 +141,12 @@ impl<D: Served> TableCore<D> {
         changed
     }
 
+    /// Counts a call that fails before it changes anything.
+    pub(crate) fn counted<V>(&mut self, checked: Result<V, impl Into<Error>>) -> Result<V, Error> {
+        self.refused += u64::from(checked.is_err());
+        checked.map_err(Into::into)
+    }
+
     pub(crate) fn reader(&self) -> ReaderCore<D> {
         let (offload, ids, uses) = (self.offload.clone(), self.ids.clone(), Arc::clone(&self.uses));
         ReaderCore { inner: self.live.reader(), choice: self.choice, offload, ids, uses }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use ipnet::IpNet;
-use wirespeed_fib::{AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
+use wirespeed_fib::{AnyUpdate, Applied, Fib, HostBits, InFib, NextHop, Rib, Update, V4, V6};
 
 #[cfg(feature = "text")]
 use crate::builder::read_file;
@@ -92,13 +92,21 @@ impl IpTable {
 
     /// Inserts a route while readers look up, and replaces the route of an equal prefix. For many routes use
     /// [`apply`](Self::apply).
+    ///
+    /// Fails like [`apply`](Self::apply), and if the prefix has host bits: [`Table::insert`].
     pub fn insert(&mut self, prefix: impl Into<IpNet>, next_hop: NextHop) -> Result<Applied, Error> {
-        self.apply(&[AnyUpdate::announce(prefix, next_hop)])
+        self.apply_one(AnyUpdate::announce(prefix, next_hop))
     }
 
-    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply).
+    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply). Fails for the
+    /// reasons of [`insert`](Self::insert).
     pub fn remove(&mut self, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
-        self.apply(&[AnyUpdate::withdraw(prefix)])
+        self.apply_one(AnyUpdate::withdraw(prefix))
+    }
+
+    fn apply_one(&mut self, update: Result<AnyUpdate, HostBits>) -> Result<Applied, Error> {
+        self.refused += u64::from(update.is_err());
+        self.apply(&[update?])
     }
 
     /// The number of calls that failed. A call that fails changes nothing.
@@ -156,6 +164,20 @@ fn of_family<A: InFib>(updates: &[AnyUpdate]) -> Vec<Update<A>> {
     updates.iter().filter_map(A::update).collect()
 }
 
+/// The routes of each family. Fails if a prefix has host bits.
+pub(crate) fn of_both<P: Into<IpNet>>(
+    routes: impl IntoIterator<Item = (P, NextHop)>,
+) -> Result<(Rib<V4>, Rib<V6>), HostBits> {
+    let (mut v4, mut v6) = (Rib::new(), Rib::new());
+    for (prefix, next_hop) in routes {
+        match prefix.into() {
+            IpNet::V4(prefix) => v4.insert(prefix.try_into()?, next_hop),
+            IpNet::V6(prefix) => v6.insert(prefix.try_into()?, next_hop),
+        };
+    }
+    Ok((v4, v6))
+}
+
 /// Collects routes of both families, and builds their table. Its methods are like those of [`Builder`].
 #[derive(Debug)]
 #[must_use = "a builder makes nothing until `build`"]
@@ -167,17 +189,16 @@ pub struct IpBuilder {
 }
 
 impl IpBuilder {
-    /// Adds routes that lead to indexes of the caller's own table of next hops.
+    /// Adds routes that lead to indexes of the caller's own table of next hops. A route to [`NextHop::NONE`]
+    /// makes [`build`](Self::build) fail, and so does a prefix with host bits: [`Builder::routes`].
     pub fn routes<P: Into<IpNet>>(mut self, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
-        let mut fib = Fib::default();
-        for (prefix, next_hop) in routes {
-            match prefix.into() {
-                IpNet::V4(prefix) => fib.v4.insert(prefix.into(), next_hop),
-                IpNet::V6(prefix) => fib.v6.insert(prefix.into(), next_hop),
-            };
+        match of_both(routes) {
+            Ok((v4, v6)) => {
+                self.v4 = self.v4.rib(v4);
+                self.v6 = self.v6.rib(v6);
+            }
+            Err(error) => self.v4 = self.v4.failed(error.into()),
         }
-        self.v4 = self.v4.rib(fib.v4);
-        self.v6 = self.v6.rib(fib.v6);
         self
     }
 

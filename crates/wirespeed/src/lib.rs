@@ -96,7 +96,7 @@
 //!     })
 //!     .collect();
 //!
-//! updates.send(Update::announce("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(2)))?;
+//! updates.send(Update::announce("10.0.0.0/8".parse()?, NextHop(2)))?;
 //! workers.into_iter().for_each(|worker| worker.join().unwrap());
 //! drop(updates);
 //! assert_eq!(writer.join().unwrap()?.len(), 2);
@@ -292,7 +292,7 @@ pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
 pub use vrfs::{VrfGuard, VrfReader, VrfRoutes, VrfUpdate, Vrfs, VrfsBuilder};
 
 pub use wirespeed_fib::{
-    Address, AnyUpdate, Applied, Family, Fib, NextHop, Prefix, Rib, TooManyNextHops, Update, V4, V6,
+    Address, AnyUpdate, Applied, Family, Fib, HostBits, NextHop, Prefix, Rib, TooManyNextHops, Update, V4, V6,
 };
 
 pub use wirespeed_forest::FibId as VrfId;

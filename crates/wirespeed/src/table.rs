@@ -130,12 +130,34 @@ impl<A: Addresses> Table<A> {
 
     /// Inserts a route while readers look up, and replaces the route of an equal prefix. For many routes use
     /// [`apply`](Self::apply).
-    pub fn insert(&mut self, prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Result<Applied, Error> {
+    ///
+    /// Fails like [`apply`](Self::apply), and if the prefix has host bits, as `10.1.2.3/8` has. `trunc` of
+    /// `ipnet` clears them.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let mut table = Ipv4Table::builder().build()?;
+    /// let net: Ipv4Net = "10.1.2.3/8".parse()?;
+    /// assert!(table.insert(net, NextHop(1)).is_err());
+    /// table.insert(net.trunc(), NextHop(1))?; // 10.0.0.0/8
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert<P>(&mut self, prefix: P, next_hop: NextHop) -> Result<Applied, Error>
+    where
+        P: TryInto<Prefix<A>, Error: Into<Error>>,
+    {
+        let prefix = self.core.counted(prefix.try_into())?;
         self.apply(&[Update::announce(prefix, next_hop)])
     }
 
-    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply).
-    pub fn remove(&mut self, prefix: impl Into<Prefix<A>>) -> Result<Applied, Error> {
+    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply). Fails for the
+    /// reasons of [`insert`](Self::insert).
+    pub fn remove<P>(&mut self, prefix: P) -> Result<Applied, Error>
+    where
+        P: TryInto<Prefix<A>, Error: Into<Error>>,
+    {
+        let prefix = self.core.counted(prefix.try_into())?;
         self.apply(&[Update::withdraw(prefix)])
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 use wirespeed::engine::{Addresses, EngineName, Engines, of_domain};
@@ -130,6 +131,8 @@ pub(crate) fn under_readers(look: impl Fn() + Sync, change: impl FnOnce()) {
 pub(crate) trait Native: Addresses {
     type Std: Key<Self>;
     type Int: Key<Self>;
+    type Net: Copy;
+    fn net(net: IpNet) -> Self::Net;
     fn std(self) -> Self::Std;
     fn int(self) -> Self::Int;
 }
@@ -137,6 +140,12 @@ pub(crate) trait Native: Addresses {
 impl Native for V4 {
     type Std = Ipv4Addr;
     type Int = u32;
+    type Net = Ipv4Net;
+
+    fn net(net: IpNet) -> Ipv4Net {
+        let IpNet::V4(net) = net else { panic!("{net}") };
+        net
+    }
 
     fn std(self) -> Ipv4Addr {
         self.into()
@@ -150,6 +159,12 @@ impl Native for V4 {
 impl Native for V6 {
     type Std = Ipv6Addr;
     type Int = u128;
+    type Net = Ipv6Net;
+
+    fn net(net: IpNet) -> Ipv6Net {
+        let IpNet::V6(net) = net else { panic!("{net}") };
+        net
+    }
 
     fn std(self) -> Ipv6Addr {
         self.into()

@@ -19,6 +19,7 @@ mod names;
 mod names_gpu;
 mod old_images;
 mod prefixes;
+mod refused;
 mod replace;
 mod replace_names;
 mod replace_rules;
