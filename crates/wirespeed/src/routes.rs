@@ -1,7 +1,5 @@
 //! [`Routes`]: the routes of a table, to look at.
 
-use std::sync::Arc;
-
 use wirespeed_fib::{Address, NextHop, Prefix, Rib};
 
 use crate::key::Key;
@@ -25,10 +23,21 @@ pub struct Routes<'a, A: Address> {
     ids: Option<&'a MatchIds>,
 }
 
+impl<'a, A: Address> From<&'a Rib<A>> for Routes<'a, A> {
+    fn from(rib: &'a Rib<A>) -> Self {
+        Self { rib, ids: None }
+    }
+}
+
 impl<'a, A: Address> Routes<'a, A> {
     /// The routes of a model, whose next hops may be numbers of pairs.
-    pub(crate) fn of(rib: &'a Rib<A>, ids: Option<&'a Arc<MatchIds>>) -> Self {
-        Self { rib, ids: ids.map(Arc::as_ref) }
+    pub(crate) fn of(rib: &'a Rib<A>, ids: Option<&'a MatchIds>) -> Self {
+        Self { rib, ids }
+    }
+
+    /// The pairs that the model's next hops stand for, if they are numbers of pairs.
+    pub(crate) fn ids(self) -> Option<&'a MatchIds> {
+        self.ids
     }
 
     /// Number of prefixes.

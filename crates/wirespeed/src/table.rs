@@ -168,7 +168,7 @@ impl<A: Addresses> Table<A> {
 
     /// The routes: exact and longest match, all prefixes that contain an address, and iteration in order.
     pub fn routes(&self) -> Routes<'_, A> {
-        Routes::of(self.core.model(), self.core.ids())
+        Routes::of(self.core.model(), self.core.ids().map(Arc::as_ref))
     }
 
     /// Every prefix that contains the address, with its next hop, shortest first. The last one is the longest
@@ -205,15 +205,11 @@ impl<A: Addresses> Table<A> {
 
     /// The image of the table with its routes, without labels.
     pub(crate) fn to_image(&self) -> Result<Image, ImageError> {
-        let ids = self.core.ids().map(|ids| ids.to_bytes());
-        self.core.with_image(|image| image_file::with_routes(image, self.routes(), ids.as_deref()))
+        self.core.with_image(|image| image_file::with_routes(image, self.routes()))
     }
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
-        let ids = self.core.ids().map(|ids| ids.to_bytes());
-        let save = |image: &Image| {
-            image_file::save_with(image, self.routes(), ids.as_deref(), &labels.texts, path).map(drop)
-        };
+        let save = |image: &Image| image_file::save(image, self.routes(), &labels.texts, path).map(drop);
         self.core.with_image(|image| labels.save_beside(image, path, save))
     }
 }
