@@ -13,6 +13,9 @@
 //! All are on by default. A file in a format that the build leaves out is still recognised, and refused by an
 //! error that names the feature.
 
+// Users print what they get, and keep it in types of their own that derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 pub mod address;
 
 #[cfg(feature = "conformance")]

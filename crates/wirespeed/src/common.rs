@@ -208,24 +208,28 @@ fn of_build<D: Served>(engine: EngineName, cap: Cap) -> impl Fn(BuildError) -> E
 macro_rules! table_methods {
     ($keys:literal, $builder:literal) => {
         /// The engine that the table was built with.
+        #[must_use]
         pub fn engine(&self) -> crate::engine::EngineName {
             self.core.engine()
         }
 
         #[doc = concat!("The GPUs that the table is on, for example for the [`fleet`](", $builder, "::fleet)")]
         /// of another table. `None` where lookups run on the CPU alone.
+        #[must_use]
         pub fn fleet(&self) -> Option<&crate::Fleet> {
             self.core.fleet()
         }
 
         /// The reason why lookups run on the CPU although [`Device::Auto`](crate::Device::Auto) was asked
         /// for: no GPU was usable at the start, or a GPU failed later. `None` if there is no such reason.
+        #[must_use]
         pub fn device_note(&self) -> Option<String> {
             self.core.device_note()
         }
 
         #[doc = concat!("Numbers of ", $keys, " that readers of this table looked up in batches,")]
         /// on the CPU and on GPUs. `None` where lookups run on the CPU alone.
+        #[must_use]
         pub fn lookups(&self) -> Option<crate::Counts> {
             self.core.lookups()
         }
@@ -238,11 +242,13 @@ macro_rules! table_methods {
         }
 
         /// The number of updates that made the engine rebuild the table.
+        #[must_use]
         pub fn rebuilds(&self) -> u64 {
             self.core.rebuilds()
         }
 
         /// The number of calls that failed. A call that fails changes nothing.
+        #[must_use]
         pub fn refused(&self) -> u64 {
             self.core.refused()
         }

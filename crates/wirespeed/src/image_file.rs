@@ -170,6 +170,7 @@ impl ImageFile {
     }
 
     /// The image with its attachments.
+    #[must_use]
     pub fn image(&self) -> &Image {
         &self.image
     }
@@ -189,16 +190,19 @@ impl ImageFile {
     }
 
     /// The file, for messages.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The family of its addresses.
+    #[must_use]
     pub fn family(&self) -> Family {
         self.family
     }
 
     /// The engine that reads it.
+    #[must_use]
     pub fn engine(&self) -> EngineName {
         self.engine
     }
@@ -231,6 +235,7 @@ impl ImageFile {
     }
 
     /// Whether the table was built with [`prefix_lookups`](crate::Builder::prefix_lookups).
+    #[must_use]
     pub fn has_prefix_lookups(&self) -> bool {
         self.image.attachment(MATCH_IDS).is_some()
     }
@@ -309,6 +314,7 @@ fn owned(texts: &NextHops) -> Vec<String> {
 }
 
 /// Bytes of an image without its attachments.
+#[must_use]
 pub fn bytes_of_table(image: &Image) -> u64 {
     let beside = [NEXT_HOPS, ROUTES, MATCH_IDS].into_iter().filter_map(|name| image.attachment(name));
     image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()

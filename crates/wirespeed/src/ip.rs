@@ -54,16 +54,19 @@ impl IpTable {
     }
 
     /// Joins two tables, for example two with different engines.
+    #[must_use]
     pub fn new(v4: Table<V4>, v6: Table<V6>) -> Self {
         Self { v4, v6, refused: 0 }
     }
 
     /// The IPv4 table.
+    #[must_use]
     pub fn v4(&self) -> &Table<V4> {
         &self.v4
     }
 
     /// The IPv6 table.
+    #[must_use]
     pub fn v6(&self) -> &Table<V6> {
         &self.v6
     }
@@ -110,11 +113,13 @@ impl IpTable {
     }
 
     /// The number of calls that failed. A call that fails changes nothing.
+    #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
     /// A reader of the table. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> IpReader {
         IpReader::new(self.v4.reader(), self.v6.reader())
     }
@@ -126,6 +131,7 @@ impl IpTable {
     }
 
     /// Every prefix that contains the address, with its next hop, shortest first: [`Table::lookup_all`].
+    #[must_use]
     pub fn lookup_all(&self, address: IpAddr) -> Vec<(IpNet, NextHop)> {
         match address {
             IpAddr::V4(address) => self.v4.lookup_all(address).map(|(p, n)| (p.into(), n)).collect(),
@@ -134,16 +140,19 @@ impl IpTable {
     }
 
     /// Number of prefixes of both families.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.v4.len() + self.v6.len()
     }
 
     /// Whether there is no prefix.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.v4.is_empty() && self.v6.is_empty()
     }
 
     /// Bytes that both tables hold.
+    #[must_use]
     pub fn memory_usage(&self) -> u64 {
         self.v4.memory_usage() + self.v6.memory_usage()
     }
@@ -155,6 +164,7 @@ impl IpTable {
     }
 
     /// The two tables.
+    #[must_use]
     pub fn into_parts(self) -> (Table<V4>, Table<V6>) {
         (self.v4, self.v6)
     }

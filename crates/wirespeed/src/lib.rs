@@ -242,6 +242,10 @@
 //! Looking a batch up makes one virtual call, whatever the batch's size, because the engine is chosen at run
 //! time. A single lookup makes one, too; `examples/single_lookups.rs` measures both.
 
+// Users print what they get, and keep it in types of their own that derive `Debug`. An answer that nobody
+// reads is a mistake.
+#![warn(missing_debug_implementations, clippy::must_use_candidate)]
+
 mod bare;
 mod builder;
 #[cfg(feature = "rules")]

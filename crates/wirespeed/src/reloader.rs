@@ -59,6 +59,7 @@ impl Reloader {
     }
 
     /// The file.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

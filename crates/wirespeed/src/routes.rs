@@ -18,6 +18,7 @@ use crate::match_ids::{MatchIds, Pairs};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub struct Routes<'a, A: Address> {
     rib: &'a Rib<A>,
     ids: Option<&'a MatchIds>,
@@ -41,27 +42,32 @@ impl<'a, A: Address> Routes<'a, A> {
     }
 
     /// Number of prefixes.
+    #[must_use]
     pub fn len(self) -> usize {
         self.rib.len()
     }
 
     /// Whether there is no prefix.
+    #[must_use]
     pub fn is_empty(self) -> bool {
         self.rib.is_empty()
     }
 
     /// Number of prefixes of each length.
+    #[must_use]
     pub fn by_length(self) -> &'a [usize] {
         self.rib.by_length()
     }
 
     /// The next hop of a prefix itself.
+    #[must_use]
     pub fn get(self, prefix: impl Into<Prefix<A>>) -> Option<NextHop> {
         let next_hop = self.rib.get(prefix.into())?;
         Some(self.next_hop(next_hop))
     }
 
     /// The longest prefix that contains the address, with its next hop.
+    #[must_use]
     pub fn longest_match(self, address: impl Key<A>) -> Option<(Prefix<A>, NextHop)> {
         self.rib.longest_match(address.address()).map(|route| self.route(route))
     }
@@ -73,6 +79,7 @@ impl<'a, A: Address> Routes<'a, A> {
     }
 
     /// The longest other prefix that covers `prefix`, with its next hop.
+    #[must_use]
     pub fn cover(self, prefix: impl Into<Prefix<A>>) -> Option<(Prefix<A>, NextHop)> {
         self.rib.cover(prefix.into()).map(|route| self.route(route))
     }
@@ -93,6 +100,7 @@ impl<'a, A: Address> Routes<'a, A> {
     }
 
     /// A copy of the routes. O(prefixes).
+    #[must_use]
     pub fn to_rib(self) -> Rib<A> {
         match self.ids {
             None => self.rib.clone(),

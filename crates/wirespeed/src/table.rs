@@ -162,6 +162,7 @@ impl<A: Addresses> Table<A> {
     }
 
     /// A reader of the table. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> Reader<A> {
         Reader(self.core.reader())
     }
@@ -178,11 +179,13 @@ impl<A: Addresses> Table<A> {
     }
 
     /// Number of prefixes.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.routes().len()
     }
 
     /// Whether there is no prefix.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.routes().is_empty()
     }
@@ -191,6 +194,7 @@ impl<A: Addresses> Table<A> {
 
     /// Bytes held: both copies of the compiled table, the routes, and the engine's data for updates. Each GPU
     /// holds one more copy.
+    #[must_use]
     pub fn memory_usage(&self) -> u64 {
         self.core.memory_usage()
     }

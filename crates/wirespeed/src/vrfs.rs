@@ -194,6 +194,7 @@ impl Vrfs {
     }
 
     /// A reader of all VRFs. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> VrfReader {
         let (v4, v6) = (&self.v4, &self.v6);
         let uses = [Arc::clone(&v4.uses), Arc::clone(&v6.uses)];
@@ -206,16 +207,19 @@ impl Vrfs {
     }
 
     /// Number of VRFs.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.ids().count()
     }
 
     /// Whether there is no VRF.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids().next().is_none()
     }
 
     /// The routes of a VRF. `None` if there is no such VRF. O(routes of the VRF).
+    #[must_use]
     pub fn routes(&self, vrf: VrfId) -> Option<VrfRoutes> {
         let (mut routes, ids) = (VrfRoutes::default(), self.ids.as_deref());
         let next_hop = |result| ids.map_or(result, |ids| ids.pairs().pair(result).0);
@@ -236,6 +240,7 @@ impl Vrfs {
     }
 
     /// The number of calls that failed. A call that fails changes nothing.
+    #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }

@@ -126,11 +126,13 @@ impl<T: RuleTuple> Classifier<T> {
     }
 
     /// A reader of the rules. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> RuleReader<T> {
         RuleReader::new(self.core.reader(), Arc::clone(&self.turnover), Arc::clone(&self.doubts))
     }
 
     /// The rules with their numbers, as they are now.
+    #[must_use]
     pub fn rules(&self) -> &RuleSet<T> {
         self.core.model()
     }
@@ -147,27 +149,32 @@ impl<T: RuleTuple> Classifier<T> {
     /// assert_eq!(all.iter().map(|(number, _)| number.get()).collect::<Vec<_>>(), [1, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn lookup_all(&self, tuple: &T) -> Vec<(RuleNumber, &Rule<T>)> {
         self.rules().matching(tuple)
     }
 
     /// Number of rules.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.rules().len()
     }
 
     /// Whether there is no rule.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules().is_empty()
     }
 
     /// The number of different masks of the rules: the paper's classes. O(n).
+    #[must_use]
     pub fn classes(&self) -> usize {
         Classes::sizes(self.rules()).len()
     }
 
     /// Reports of the files that were read, one for each: the rules in the file, and the rules that were
     /// [left out](ClassifierBuilder::leave_out).
+    #[must_use]
     pub fn reports(&self) -> &[RuleReport] {
         &self.reports
     }
@@ -177,6 +184,7 @@ impl<T: RuleTuple> Classifier<T> {
     /// [`verdict`](RuleReader::verdict)s.
     ///
     /// Updates don't change doubts. A rule that an update adds and that ranks before a doubt is certain.
+    #[must_use]
     pub fn doubts(&self) -> &Doubts<T> {
         &self.doubts
     }
@@ -185,6 +193,7 @@ impl<T: RuleTuple> Classifier<T> {
 
     /// Bytes held: both copies of the compiled table and of the actions, the rules, and the engine's data for
     /// updates. Each GPU holds one more copy of the table.
+    #[must_use]
     pub fn memory_usage(&self) -> u64 {
         self.core.memory_usage()
     }

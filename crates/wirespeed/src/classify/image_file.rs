@@ -94,16 +94,19 @@ impl RuleImageFile {
     }
 
     /// The file, for messages.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The engine that reads it.
+    #[must_use]
     pub fn engine(&self) -> EngineName {
         self.engine
     }
 
     /// The tuple of the rules.
+    #[must_use]
     pub fn tuple(&self) -> TupleName {
         self.tuple
     }
@@ -117,11 +120,13 @@ impl RuleImageFile {
     }
 
     /// The number of compiled rules.
+    #[must_use]
     pub fn len(&self) -> u64 {
         self.image.entries()
     }
 
     /// Whether it has no rules.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
