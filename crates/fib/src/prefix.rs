@@ -1,5 +1,5 @@
-//! Prefixes: an address with zero host bits, and a length. `ipnet` types convert to and from them, if they have
-//! no host bits.
+//! Prefixes: an address with zero host bits, and a length. `ipnet` types convert to and from them, if they
+//! have no host bits.
 
 use std::fmt::{self, Debug, Display};
 use std::str::FromStr;

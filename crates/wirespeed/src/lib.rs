@@ -62,7 +62,8 @@
 //! # A table that changes
 //!
 //! One thread takes route updates from a channel. The workers look up with clones of one reader.
-//! `examples/live_table.rs` is a complete program.
+//! `examples/live_table.rs` is a complete program. An [`UpdateBuffer`] collects updates that come singly, for
+//! a limited time.
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -275,6 +276,7 @@ mod routes;
 mod settings;
 mod table;
 mod taken_apart;
+mod update_buffer;
 mod uses;
 mod vrfs;
 
@@ -293,6 +295,7 @@ pub use reader::{Guard, Reader};
 pub use reloader::Reloader;
 pub use routes::Routes;
 pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
+pub use update_buffer::UpdateBuffer;
 pub use vrfs::{VrfGuard, VrfReader, VrfRoutes, VrfUpdate, Vrfs, VrfsBuilder};
 
 pub use wirespeed_fib::{

@@ -56,12 +56,13 @@ impl<A: Addresses> Table<A> {
     /// Fails like [`apply`](Self::apply): the call then did not happen.
     ///
     /// ```
+    /// use wirespeed::Rib;
     /// use wirespeed::prelude::*;
     ///
-    /// let routes = |n| [("10.0.0.0/8".parse::<Ipv4Net>().unwrap(), NextHop(n))];
-    /// let mut table = Ipv4Table::builder().routes(routes(1)).build()?;
+    /// let routes = |n| [("10.0.0.0/8".parse().unwrap(), NextHop(n))].into_iter().collect::<Rib<V4>>();
+    /// let mut table = Ipv4Table::builder().rib(routes(1)).build()?;
     /// let reader = table.reader();
-    /// table.replace(routes(2).map(|(net, next_hop)| (net.into(), next_hop)).into_iter().collect())?;
+    /// table.replace(routes(2))?;
     /// assert_eq!(reader.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

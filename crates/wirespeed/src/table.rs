@@ -101,7 +101,8 @@ impl<A: Addresses> Table<A> {
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
     /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
-    /// call for each. The call waits for guards that were taken before the previous call.
+    /// call for each: an [`UpdateBuffer`](crate::UpdateBuffer) collects updates that come singly. The call
+    /// waits for guards that were taken before the previous call.
     ///
     /// Fails if a route leads to [`NextHop::NONE`], or if the table needs a rebuild that fails: [the call
     /// then did not happen](crate::image::live#when-an-update-fails).

@@ -37,8 +37,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
-    /// Compile a table whose lookups give the matched prefix, too, for IpReader::lookup_prefix of the library. It is
-    /// larger and slower, and lookupctl looks it up on the CPU only
+    /// Compile a table whose lookups give the matched prefix, too, for IpReader::lookup_prefix of the
+    /// library. It is larger and slower, and lookupctl looks it up on the CPU only
     #[arg(long)]
     prefix_lookups: bool,
 
