@@ -18,7 +18,7 @@ use crate::gpu::runtime::Fleet;
 use crate::match_ids::{MatchIds, Pairs};
 use crate::memory::Cap;
 use crate::settings::Choice;
-use crate::uses::{Claims, LabelCounts, TableUses};
+use crate::uses::{Claims, Interned, LabelCounts, TableUses};
 
 /// A live table with its copies on GPUs.
 pub(crate) struct TableCore<D: Served> {
@@ -118,14 +118,14 @@ impl<D: Served> TableCore<D> {
         updates: &[D::Update],
         change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<Option<Applied>, Error>,
     ) -> Result<Option<Applied>, Error> {
-        self.change_claimed(true, updates, change)
+        self.change_claimed(Interned::Updates, updates, change)
     }
 
-    /// Changes the table like [`change`](Self::change). `is_interned` says whether the caller interned labels
-    /// for these updates, so that each update settles a claim.
+    /// Changes the table like [`change`](Self::change). Each entry that the caller interned a label for
+    /// settles a claim.
     pub(crate) fn change_claimed(
         &mut self,
-        is_interned: bool,
+        interned: Interned,
         updates: &[D::Update],
         change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<Option<Applied>, Error>,
     ) -> Result<Option<Applied>, Error> {
@@ -135,7 +135,8 @@ impl<D: Served> TableCore<D> {
             *engine = self.engine();
         }
         if let Some(watch) = watch {
-            watch.tell(self.live.model(), is_interned && matches!(changed, Ok(Some(_))));
+            let is_done = matches!(changed, Ok(Some(_)));
+            watch.tell(self.live.model(), if is_done { interned } else { Interned::Nothing });
         }
         self.refused += u64::from(changed.is_err());
         changed

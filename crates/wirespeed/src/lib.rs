@@ -256,6 +256,7 @@ pub mod device;
 pub mod engine;
 mod error;
 #[cfg(not(feature = "gpu"))]
+#[allow(clippy::must_use_candidate)] // like the crate in whose place it is
 pub mod gpu;
 pub mod image_file;
 mod ip;

@@ -27,6 +27,7 @@ use crate::routes::Routes;
 use crate::table::{Table, announced, with_next_hops};
 #[cfg(feature = "text")]
 use crate::uses::Claims;
+use crate::uses::Interned;
 
 /// One in so many entries may differ for updates to cost less than a build.
 const FEW: usize = 4;
@@ -42,7 +43,8 @@ impl<D: Served> TableCore<D> {
         change: impl FnOnce(&mut dyn AnyLive<D>, bool) -> Result<Option<Applied>, Error>,
     ) -> Result<Option<Applied>, Error> {
         let is_few = difference.len() <= len / FEW;
-        let replaced = self.change_claimed(is_interned, difference, |live| change(live, is_few))?;
+        let interned = if is_interned { Interned::Entries } else { Interned::Nothing };
+        let replaced = self.change_claimed(interned, difference, |live| change(live, is_few))?;
         Ok(replaced.map(|applied| Applied { changes: difference.len(), ..applied }))
     }
 }
@@ -51,7 +53,8 @@ impl<A: Addresses> Table<A> {
     /// Replaces all routes. Readers see the old routes or the new ones, and nothing between. If few routes
     /// differ, only these are updated; otherwise a table is built beside the current one, which takes as much
     /// memory again until the call returns. The engine and the settings stay. `changes` of the result counts
-    /// the routes that differ.
+    /// the routes that differ. If labels are attached, [intern](crate::Labels::intern) one for each route,
+    /// also for routes that stay.
     ///
     /// Fails like [`apply`](Self::apply): the call then did not happen.
     ///

@@ -93,7 +93,7 @@ impl<U> UpdateBuffer<U> {
             return Ok(None);
         }
         let applied = apply(&self.updates)?;
-        self.drain();
+        drop(self.drain());
         Ok(Some(applied))
     }
 

@@ -16,7 +16,7 @@ use crate::ip::of_both;
 use crate::labels::Labels;
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
-use crate::uses::TableUses;
+use crate::uses::{Interned, TableUses};
 
 pub use builder::VrfsBuilder;
 pub use reader::{VrfGuard, VrfReader};
@@ -273,7 +273,8 @@ impl<A: InFib> Tables<A> {
         let watch = self.uses.watch::<InFibs<A>>(self.live.model(), updates);
         let applied = self.live.apply_if(compiled, is_agreed).map_err(|error| of_fibs(error, cap));
         if let Some(watch) = watch {
-            watch.tell(self.live.model(), matches!(applied, Ok(Some(_))));
+            let is_done = matches!(applied, Ok(Some(_)));
+            watch.tell(self.live.model(), if is_done { Interned::Updates } else { Interned::Nothing });
         }
         applied
     }

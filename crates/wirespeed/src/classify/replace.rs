@@ -21,7 +21,8 @@ impl<T: RuleTuple> Classifier<T> {
     /// Replaces all rules and their actions. Readers see the old rules or the new ones, and nothing between.
     /// If few rules differ, only these are updated; otherwise a table is built beside the current one, which
     /// takes as much memory again until the call returns. The engine and the settings stay. `changes` of the
-    /// result counts the numbers whose rules differ.
+    /// result counts the numbers whose rules differ. If labels are attached, [intern](Labels::intern) one for
+    /// each rule, also for rules that stay.
     ///
     /// The rules have the numbers of the set. A number may then belong to another rule than before.
     /// [`insert`](Self::insert) goes on giving numbers that no rule had.

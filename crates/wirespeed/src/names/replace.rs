@@ -19,7 +19,8 @@ impl NameTable {
     /// Replaces all names. Readers see the old names or the new ones, and nothing between. If few names
     /// differ, only these are updated; otherwise a table is built beside the current one, which takes as much
     /// memory again until the call returns. The engine and the settings stay. `changes` of the result counts
-    /// the names that differ.
+    /// the names that differ. If labels are attached, [intern](Labels::intern) one for each name, also for
+    /// names that stay.
     ///
     /// Fails like [`apply`](Self::apply): the call then did not happen.
     ///

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use wirespeed::engine::EngineName;
+use wirespeed::names::NameRib;
 use wirespeed::prelude::*;
-use wirespeed::{Error, LabelsGuard, Prefix};
+use wirespeed::{Error, LabelsGuard, Prefix, Rib};
 use wirespeed_image::rounds;
 
 fn net(text: &str) -> IpNet {
@@ -409,4 +410,42 @@ fn labels_of_another_type_are_refused() {
     labels.intern("text".to_owned()).unwrap();
     table.save_labelled(&path, &labels).unwrap();
     refused(Labels::<u32>::open_json(&path).unwrap_err(), "text", "JSON of u32");
+}
+
+/// A service that replaces all entries interns each label anew, whether its entry differs or not.
+#[test]
+fn labels_of_replaced_entries_end_with_their_last_entry() {
+    const ENTRIES: u32 = 40;
+    let labels = Labels::new();
+    // By difference, and by a build: of so many entries one label is another in each round.
+    for changed in [1, ENTRIES] {
+        let round =
+            |n: u32| (0..ENTRIES).map(move |at| (at, if at < changed { at << 8 | n } else { at << 8 }));
+        let intern = |value: u32| labels.intern(value).unwrap();
+        let mut table = Ipv4Table::builder().prefix_lookups().labels(&labels).build().unwrap();
+        let mut names = NameTable::builder().labels(&labels).build().unwrap();
+        let mut rules = Classifier::<Ipv4Tuple>::builder().labels(&labels).build().unwrap();
+        for n in 1..5 {
+            let prefix = |at: u32| Prefix::around(V4(at << 24), 8);
+            table.replace(round(n).map(|(at, value)| (prefix(at), intern(value))).collect()).unwrap();
+            let name = |at: u32| NameBuf::new(&format!("/{at}")).unwrap();
+            names.replace(round(n).map(|(at, value)| (name(at), intern(value).0)).collect()).unwrap();
+            let rule = |at: u32| format!("dport={at}").parse::<Rule<Ipv4Tuple>>().unwrap();
+            let all = round(n).map(|(at, value)| rule(at).with_action(intern(value).0));
+            rules.replace(all.collect()).unwrap();
+            assert_eq!(labels.len(), ENTRIES as usize, "round {n}");
+            for (at, value) in round(n) {
+                let found = table.reader().lookup(V4(at << 24 | 1));
+                assert_eq!(labels.get(found).as_deref(), Some(&value));
+                assert_eq!(names.reader().lookup(name(at)), found);
+                let packet = format!("dport={at}").parse().unwrap();
+                assert_eq!(rules.reader().find(&packet).map(|found| found.action), Some(found));
+            }
+        }
+        table.replace(Rib::new()).unwrap();
+        names.replace(NameRib::new()).unwrap();
+        assert_eq!(labels.len(), ENTRIES as usize, "the rules have them");
+        rules.replace(RuleSet::new()).unwrap();
+        assert_eq!(labels.len(), 0, "{changed} changed");
+    }
 }
