@@ -70,6 +70,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// Users print what they get, and keep it in types of their own that derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 mod actions;
 pub mod bloom;
 mod classes;

@@ -4,6 +4,7 @@ use ipnet::IpNet;
 
 use crate::address::{Address, Family, V4, V6};
 use crate::next_hop::{NextHop, NextHops};
+use crate::prefix::HostBits;
 use crate::rib::Rib;
 use crate::update::Update;
 
@@ -51,20 +52,20 @@ pub enum AnyUpdate {
 }
 
 impl AnyUpdate {
-    /// Makes an announcement of a prefix with a next hop.
-    pub fn announce(prefix: impl Into<IpNet>, next_hop: NextHop) -> Self {
-        match prefix.into() {
-            IpNet::V4(prefix) => Self::V4(Update::announce(prefix, next_hop)),
-            IpNet::V6(prefix) => Self::V6(Update::announce(prefix, next_hop)),
-        }
+    /// Makes an announcement of a prefix with a next hop. Fails if the prefix has host bits.
+    pub fn announce(prefix: impl Into<IpNet>, next_hop: NextHop) -> Result<Self, HostBits> {
+        Ok(match prefix.into() {
+            IpNet::V4(prefix) => Self::V4(Update::announce(prefix.try_into()?, next_hop)),
+            IpNet::V6(prefix) => Self::V6(Update::announce(prefix.try_into()?, next_hop)),
+        })
     }
 
-    /// Makes a withdrawal of a prefix.
-    pub fn withdraw(prefix: impl Into<IpNet>) -> Self {
-        match prefix.into() {
-            IpNet::V4(prefix) => Self::V4(Update::withdraw(prefix)),
-            IpNet::V6(prefix) => Self::V6(Update::withdraw(prefix)),
-        }
+    /// Makes a withdrawal of a prefix. Fails if the prefix has host bits.
+    pub fn withdraw(prefix: impl Into<IpNet>) -> Result<Self, HostBits> {
+        Ok(match prefix.into() {
+            IpNet::V4(prefix) => Self::V4(Update::withdraw(prefix.try_into()?)),
+            IpNet::V6(prefix) => Self::V6(Update::withdraw(prefix.try_into()?)),
+        })
     }
 
     /// The family of its prefix.

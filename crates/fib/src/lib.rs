@@ -13,6 +13,9 @@
 //! All are on by default. A file in a format that the build leaves out is still recognised, and refused by an
 //! error that names the feature.
 
+// Users print what they get, and keep it in types of their own that derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 pub mod address;
 
 #[cfg(feature = "conformance")]
@@ -38,7 +41,7 @@ pub use address::{Address, Family, V4, V6};
 pub use domain::LiveTable;
 pub use fib::{AnyUpdate, Fib, InFib};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};
-pub use prefix::{Prefix, PrefixError};
+pub use prefix::{HostBits, Prefix, PrefixError};
 pub use rib::Rib;
 #[cfg(feature = "text")]
 pub use stats::Stats;

@@ -1,4 +1,5 @@
-//! Prefixes: an address with zero host bits, and a length. `ipnet` types convert to and from them.
+//! Prefixes: an address with zero host bits, and a length. `ipnet` types convert to and from them, if they
+//! have no host bits.
 
 use std::fmt::{self, Debug, Display};
 use std::str::FromStr;
@@ -171,12 +172,19 @@ pub enum PrefixError {
     HostBits,
 }
 
+/// A prefix of `ipnet` that has host bits: `10.1.2.3/8`. [`IpNet::trunc`] clears them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("host bits are set in {}: without them it is {}", .0, .0.trunc())]
+pub struct HostBits(pub IpNet);
+
 macro_rules! ipnet {
     ($address:ty, $net:ty) => {
-        impl From<$net> for Prefix<$address> {
-            /// Clears host bits, which `ipnet` allows.
-            fn from(net: $net) -> Self {
-                Self::around(net.network().into(), net.prefix_len())
+        impl TryFrom<$net> for Prefix<$address> {
+            type Error = HostBits;
+
+            /// Fails if a host bit is set, which `ipnet` allows.
+            fn try_from(net: $net) -> Result<Self, HostBits> {
+                Self::new(net.addr().into(), net.prefix_len()).map_err(|_| HostBits(net.into()))
             }
         }
 
@@ -240,7 +248,12 @@ mod tests {
     #[test]
     fn ipnet_there_and_back() {
         let net: Ipv4Net = "10.1.2.3/8".parse().unwrap();
-        assert_eq!(Prefix::from(net).to_string(), "10.0.0.0/8");
-        assert_eq!(Ipv4Net::from(Prefix::<V4>::from(net)), net.trunc());
+        let error = Prefix::try_from(net).unwrap_err();
+        assert_eq!(error.to_string(), "host bits are set in 10.1.2.3/8: without them it is 10.0.0.0/8");
+        let prefix = Prefix::try_from(net.trunc()).unwrap();
+        assert_eq!((prefix.to_string().as_str(), Ipv4Net::from(prefix)), ("10.0.0.0/8", net.trunc()));
+        let net: Ipv6Net = "2001:db8::1/64".parse().unwrap();
+        assert_eq!(Prefix::try_from(net), Err(HostBits(net.into())));
+        assert_eq!(Prefix::try_from(net.trunc()).unwrap().to_string(), "2001:db8::/64");
     }
 }

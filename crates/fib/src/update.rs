@@ -33,13 +33,13 @@ pub struct Undo<A: Address> {
 
 impl<A: Address> Update<A> {
     /// Makes an announcement of a prefix with a next hop.
-    pub fn announce(prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Self {
-        Self::Announce { prefix: prefix.into(), next_hop: Some(next_hop) }
+    pub fn announce(prefix: Prefix<A>, next_hop: NextHop) -> Self {
+        Self::Announce { prefix, next_hop: Some(next_hop) }
     }
 
     /// Makes a withdrawal of a prefix.
-    pub fn withdraw(prefix: impl Into<Prefix<A>>) -> Self {
-        Self::Withdraw { prefix: prefix.into() }
+    pub fn withdraw(prefix: Prefix<A>) -> Self {
+        Self::Withdraw { prefix }
     }
 
     /// The prefix that changes.

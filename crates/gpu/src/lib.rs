@@ -15,6 +15,9 @@
 //! This crate names no engine. Each engine says which kernels look up in its tables, and with which
 //! arguments: [`wirespeed_image::device`].
 
+// Users print what they get, and keep it in types of their own that derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 mod check;
 #[cfg(feature = "rules")]
 pub mod classify;

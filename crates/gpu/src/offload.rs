@@ -152,6 +152,12 @@ pub struct Offload<T> {
     dispatcher: Dispatcher,
 }
 
+impl<T> fmt::Debug for Offload<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Offload").finish_non_exhaustive()
+    }
+}
+
 impl<T: RemoteTable> Offload<T> {
     /// Joins a table on GPUs with the policy and the cost of lookups on the CPU.
     pub fn new(remote: T, by: Use, meter: Meter) -> Self {
@@ -228,6 +234,12 @@ enum State<R> {
     OnGpu(Ticket),
     /// The results were taken early, to free the slot.
     Found(Vec<R>),
+}
+
+impl<T: Answers<R>, R> fmt::Debug for Pipeline<'_, '_, T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pipeline").field("under_way", &self.under_way.len()).finish_non_exhaustive()
+    }
 }
 
 impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {

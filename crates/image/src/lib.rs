@@ -17,6 +17,9 @@
 //! file; the pointer to an image's bytes, which saves lookups the indirection through the map; the advice
 //! about pages of [`HugeVec`]; and [`prefetch`].
 
+// Users print what they get, and keep it in types of their own that derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 mod changes;
 pub mod device;
 mod error;

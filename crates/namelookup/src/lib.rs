@@ -11,6 +11,9 @@
 //! [`Match`]: the result, an index into the user's own table or 0 for no match, and the length of the matched
 //! prefix.
 
+// Users print what they get, and keep it in types of their own that derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 pub mod acta;
 mod aggregate;
 pub mod aligned;

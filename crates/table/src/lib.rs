@@ -14,6 +14,9 @@
 //! The feature `parallel`, on by default, looks batches up on the threads of a pool
 //! ([`Lookup::par_lookup_batch`]).
 
+// Users print what they get, and keep it in types of their own that derive `Debug`.
+#![warn(missing_debug_implementations)]
+
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod domain;

@@ -46,8 +46,8 @@ pub fn feed(mut table: IpTable, known: &Labels<String>, mut file: Reloader, from
         let mut updates = Vec::new();
         for event in once(first).chain(from.try_iter()) {
             match event {
-                Some((net, Some(network))) => updates.push(AnyUpdate::announce(net, known.intern(network)?)),
-                Some((net, None)) => updates.push(AnyUpdate::withdraw(net)),
+                Some((net, Some(network))) => updates.push(AnyUpdate::announce(net, known.intern(network)?)?),
+                Some((net, None)) => updates.push(AnyUpdate::withdraw(net)?),
                 None => {
                     table.apply(&take(&mut updates))?;
                     file.if_changed(|p| table.load(p, known)).map_or_else(|why| eprintln!("{why}"), drop);

@@ -39,23 +39,37 @@ impl<A: Addresses> Builder<A> {
 
     /// Adds routes that lead to indexes of the caller's own table of next hops.
     ///
-    /// A route to [`NextHop::NONE`] makes [`build`](Self::build) fail.
-    pub fn routes<P: Into<Prefix<A>>>(mut self, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
-        self.rib.extend(routes.into_iter().map(|(prefix, next_hop)| (prefix.into(), next_hop)));
+    /// A route to [`NextHop::NONE`] makes [`build`](Self::build) fail, and so does a prefix with host bits,
+    /// such as `10.1.2.3/8`. `trunc` of `ipnet` clears them.
+    pub fn routes<P>(mut self, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self
+    where
+        P: TryInto<Prefix<A>, Error: Into<Error>>,
+    {
+        for (prefix, next_hop) in routes {
+            match prefix.try_into() {
+                Ok(prefix) => self.rib.insert(prefix, next_hop),
+                Err(error) => return self.failed(error.into()),
+            };
+        }
         self
     }
 
     /// Adds routes with values of the caller's type. Each value gets an index in `labels`.
-    pub fn labelled_routes<P: Into<Prefix<A>>, T: Eq + Hash>(
+    /// A prefix with host bits makes [`build`](Self::build) fail.
+    pub fn labelled_routes<P, T: Eq + Hash>(
         mut self,
         labels: &Labels<T>,
         routes: impl IntoIterator<Item = (P, T)>,
-    ) -> Self {
+    ) -> Self
+    where
+        P: TryInto<Prefix<A>, Error: Into<Error>>,
+    {
         self.claims.attach(labels.counts());
         for (prefix, value) in routes {
-            match labels.intern_for(&mut self.claims, value) {
-                Ok(next_hop) => self.rib.insert(prefix.into(), next_hop),
-                Err(error) => return self.failed(error.into()),
+            let next_hop = labels.intern_for(&mut self.claims, value).map_err(Error::from);
+            match next_hop.and_then(|next_hop| Ok((prefix.try_into().map_err(Into::into)?, next_hop))) {
+                Ok((prefix, next_hop)) => self.rib.insert(prefix, next_hop),
+                Err(error) => return self.failed(error),
             };
         }
         self
@@ -86,7 +100,8 @@ impl<A: Addresses> Builder<A> {
     /// with gzip, bzip2 or zstd. MRT and each compression need their features. The texts of next hops are
     /// parsed into labels: a `Labels<String>` takes any text.
     ///
-    /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line.
+    /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line. A prefix with host
+    /// bits is wrong, too: `mask_host_bits` of [`ReadOptions`] clears them, for [`fib`](Self::fib).
     #[cfg(feature = "text")]
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
         self,

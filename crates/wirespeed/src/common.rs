@@ -18,7 +18,7 @@ use crate::gpu::runtime::Fleet;
 use crate::match_ids::{MatchIds, Pairs};
 use crate::memory::Cap;
 use crate::settings::Choice;
-use crate::uses::{Claims, LabelCounts, TableUses};
+use crate::uses::{Claims, Interned, LabelCounts, TableUses};
 
 /// A live table with its copies on GPUs.
 pub(crate) struct TableCore<D: Served> {
@@ -118,14 +118,14 @@ impl<D: Served> TableCore<D> {
         updates: &[D::Update],
         change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<Option<Applied>, Error>,
     ) -> Result<Option<Applied>, Error> {
-        self.change_claimed(true, updates, change)
+        self.change_claimed(Interned::Updates, updates, change)
     }
 
-    /// Changes the table like [`change`](Self::change). `is_interned` says whether the caller interned labels
-    /// for these updates, so that each update settles a claim.
+    /// Changes the table like [`change`](Self::change). Each entry that the caller interned a label for
+    /// settles a claim.
     pub(crate) fn change_claimed(
         &mut self,
-        is_interned: bool,
+        interned: Interned,
         updates: &[D::Update],
         change: impl FnOnce(&mut dyn AnyLive<D>) -> Result<Option<Applied>, Error>,
     ) -> Result<Option<Applied>, Error> {
@@ -135,10 +135,17 @@ impl<D: Served> TableCore<D> {
             *engine = self.engine();
         }
         if let Some(watch) = watch {
-            watch.tell(self.live.model(), is_interned && matches!(changed, Ok(Some(_))));
+            let is_done = matches!(changed, Ok(Some(_)));
+            watch.tell(self.live.model(), if is_done { interned } else { Interned::Nothing });
         }
         self.refused += u64::from(changed.is_err());
         changed
+    }
+
+    /// Counts a call that fails before it changes anything.
+    pub(crate) fn counted<V>(&mut self, checked: Result<V, impl Into<Error>>) -> Result<V, Error> {
+        self.refused += u64::from(checked.is_err());
+        checked.map_err(Into::into)
     }
 
     pub(crate) fn reader(&self) -> ReaderCore<D> {
@@ -202,24 +209,28 @@ fn of_build<D: Served>(engine: EngineName, cap: Cap) -> impl Fn(BuildError) -> E
 macro_rules! table_methods {
     ($keys:literal, $builder:literal) => {
         /// The engine that the table was built with.
+        #[must_use]
         pub fn engine(&self) -> crate::engine::EngineName {
             self.core.engine()
         }
 
         #[doc = concat!("The GPUs that the table is on, for example for the [`fleet`](", $builder, "::fleet)")]
         /// of another table. `None` where lookups run on the CPU alone.
+        #[must_use]
         pub fn fleet(&self) -> Option<&crate::Fleet> {
             self.core.fleet()
         }
 
         /// The reason why lookups run on the CPU although [`Device::Auto`](crate::Device::Auto) was asked
         /// for: no GPU was usable at the start, or a GPU failed later. `None` if there is no such reason.
+        #[must_use]
         pub fn device_note(&self) -> Option<String> {
             self.core.device_note()
         }
 
         #[doc = concat!("Numbers of ", $keys, " that readers of this table looked up in batches,")]
         /// on the CPU and on GPUs. `None` where lookups run on the CPU alone.
+        #[must_use]
         pub fn lookups(&self) -> Option<crate::Counts> {
             self.core.lookups()
         }
@@ -232,11 +243,13 @@ macro_rules! table_methods {
         }
 
         /// The number of updates that made the engine rebuild the table.
+        #[must_use]
         pub fn rebuilds(&self) -> u64 {
             self.core.rebuilds()
         }
 
         /// The number of calls that failed. A call that fails changes nothing.
+        #[must_use]
         pub fn refused(&self) -> u64 {
             self.core.refused()
         }

@@ -184,6 +184,7 @@ pub fn of_domain<D: Engines>() -> impl Iterator<Item = EngineName> {
 }
 
 /// The first engine that reads images of a kind. `None` if no engine of the domain does.
+#[must_use]
 pub fn of_kind<D: Engines>(kind: &str) -> Option<EngineName> {
     of_domain::<D>().find(|&engine| reads::<D>(engine, kind))
 }
@@ -261,6 +262,7 @@ impl UnknownEngine {
 
 impl EngineName {
     /// The engine with this name. `None` if there is none.
+    #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|engine| engine.as_str() == name)
     }

@@ -1,10 +1,11 @@
 //! Errors of tables.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "text")]
 use wirespeed_fib::read::ReadError;
-use wirespeed_fib::{BuildError, Family, NextHop, TooManyNextHops};
+use wirespeed_fib::{BuildError, Family, HostBits, NextHop, TooManyNextHops};
 use wirespeed_forest::FibsError;
 use wirespeed_image::ImageError;
 
@@ -69,6 +70,9 @@ pub enum Error {
         /// The prefix.
         prefix: String,
     },
+    /// A prefix has host bits: `10.1.2.3/8`. `trunc` of `ipnet` clears them.
+    #[error(transparent)]
+    HostBits(#[from] HostBits),
     /// A VRF is not there, or its number is too large.
     #[error(transparent)]
     Vrf(FibsError),
@@ -108,6 +112,16 @@ pub enum Error {
     RulesLeftOut {
         /// The report of the file, with all such rules and the reasons.
         report: Box<classify::read::RuleReport>,
+    },
+    /// Rules can't replace others if some of either are in doubt, because readers keep the doubts that a
+    /// classifier was built with.
+    #[cfg(feature = "rules")]
+    #[error(
+        "rules in doubt can't be replaced, nor replace others ({rules} of them here): build a classifier anew"
+    )]
+    RulesInDoubt {
+        /// The number of rules in doubt.
+        rules: usize,
     },
     /// An assumption is not valid, or contradicts another one.
     #[cfg(feature = "rules")]
@@ -248,6 +262,13 @@ pub enum Error {
         /// The missing content: routes, names or rules.
         what: &'static str,
     },
+}
+
+impl From<Infallible> for Error {
+    /// Never happens: a [`Prefix`](crate::Prefix) has no host bits.
+    fn from(never: Infallible) -> Self {
+        match never {}
+    }
 }
 
 impl Error {

@@ -170,6 +170,12 @@ pub mod offload {
     /// A table on GPUs beside the same table on the CPU.
     pub struct Offload<T>(T);
 
+    impl<T> fmt::Debug for Offload<T> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Offload")
+        }
+    }
+
     impl<T: RemoteTable> Offload<T> {
         /// Joins a table on GPUs with the policy and the cost of lookups on the CPU.
         pub fn new(remote: T, _: Use, _: Meter) -> Self {
@@ -213,6 +219,12 @@ pub mod offload {
     pub struct Pipeline<'o, 'k, T: Answers<R>, R> {
         offload: &'o Offload<T>,
         keys: PhantomData<(KeysOf<'k, T>, R)>,
+    }
+
+    impl<T: Answers<R>, R> fmt::Debug for Pipeline<'_, '_, T, R> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("Pipeline")
+        }
     }
 
     impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {

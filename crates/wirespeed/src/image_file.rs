@@ -40,57 +40,87 @@ const ROUTES: &str = "routes";
 pub(crate) const MATCH_IDS: &str = "match-ids";
 
 /// Writes a compiled table as a file, with its routes and the texts of their next hops, if there are any.
-/// Replaces an existing file.
+/// Replaces an existing file. The table was compiled from these routes, or from their
+/// [numbered](NumberedRoutes) form.
 pub fn save<A: Address>(
     image: &Image,
-    rib: &Rib<A>,
-    next_hops: &NextHops,
-    path: &Path,
-) -> Result<Image, Error> {
-    save_with(image, Routes::of(rib, None), None, next_hops, path)
-}
-
-/// Writes a compiled table like [`save`]; `ids` are the pairs that its results stand for, if they are no next
-/// hops.
-pub(crate) fn save_with<A: Address>(
-    image: &Image,
     routes: Routes<'_, A>,
-    ids: Option<&[u8]>,
     next_hops: &NextHops,
     path: &Path,
 ) -> Result<Image, Error> {
     let named = |source| Error::Image { path: path.to_owned(), source };
-    let image = with_routes(image, routes, ids).map_err(named)?;
+    let image = with_routes(image, routes).map_err(named)?;
     let image = image.with_attachment(NEXT_HOPS, &next_hops.to_bytes()).map_err(named)?;
     image.save(path).map_err(named)?;
     Ok(image)
 }
 
-/// Writes the compiled tables of both families as one file, each with its routes, and the texts of their next
-/// hops. Replaces an existing file. Returns the images of the two tables, and the length of the file.
+/// Writes the compiled tables of both families as one file, each with its routes like [`save`], and the texts
+/// of their next hops. Replaces an existing file. Returns the images of the two tables, and the length of the
+/// file.
 pub fn save_both(
-    (v4, v4_routes): (&Image, &Rib<V4>),
-    (v6, v6_routes): (&Image, &Rib<V6>),
+    (v4, v4_routes): (&Image, Routes<'_, V4>),
+    (v6, v6_routes): (&Image, Routes<'_, V6>),
     next_hops: &NextHops,
     path: &Path,
 ) -> Result<([Image; 2], u64), Error> {
     let named = |source| Error::Image { path: path.to_owned(), source };
-    let v4 = with_routes(v4, Routes::of(v4_routes, None), None).map_err(named)?;
-    let v6 = with_routes(v6, Routes::of(v6_routes, None), None).map_err(named)?;
+    let v4 = with_routes(v4, v4_routes).map_err(named)?;
+    let v6 = with_routes(v6, v6_routes).map_err(named)?;
     let length = both::save(&both::container(&v4, &v6).map_err(named)?, next_hops, path)?;
     Ok(([v4, v6], length))
 }
 
 /// A compiled table with its routes, and with the pairs that its results stand for, if they are no next hops.
-pub(crate) fn with_routes<A: Address>(
-    image: &Image,
-    routes: Routes<'_, A>,
-    ids: Option<&[u8]>,
-) -> Result<Image, ImageError> {
+pub(crate) fn with_routes<A: Address>(image: &Image, routes: Routes<'_, A>) -> Result<Image, ImageError> {
     let image = image.with_attachment(ROUTES, &route_list::to_bytes(routes.iter()))?;
-    match ids {
+    match routes.ids() {
         None => Ok(image),
-        Some(ids) => image.with_attachment(MATCH_IDS, ids),
+        Some(ids) => image.with_attachment(MATCH_IDS, &ids.to_bytes()),
+    }
+}
+
+/// Routes in the form that an image for [prefix lookups](crate::Builder::prefix_lookups) is compiled from. A
+/// number stands for each pair of a next hop and a prefix length.
+///
+/// ```
+/// use wirespeed::engine::{EngineName, Served};
+/// use wirespeed::fib::{BuildOptions, NextHops};
+/// use wirespeed::image_file::{NumberedRoutes, save};
+/// use wirespeed::prelude::*;
+/// use wirespeed::Rib;
+///
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("table.img");
+/// let rib: Rib<V4> = [("10.0.0.0/8".parse()?, NextHop(1))].into_iter().collect();
+/// let numbered = NumberedRoutes::new(&rib)?;
+/// let compiled = V4::compile(EngineName::Fold, numbered.source(), &BuildOptions::default())??;
+/// save(compiled.table.image(), numbered.routes(), &NextHops::new(), &path)?;
+/// let found = Ipv4Reader::open(&path)?.lookup_prefix(Ipv4Addr::new(10, 1, 2, 3))?;
+/// assert_eq!(found, Some(("10.0.0.0/8".parse()?, NextHop(1))));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct NumberedRoutes<A: Address> {
+    numbered: Rib<A>,
+    ids: MatchIds,
+}
+
+impl<A: Address> NumberedRoutes<A> {
+    /// Numbers the pairs of routes. Fails if there are more pairs than numbers.
+    pub fn new(rib: &Rib<A>) -> Result<Self, Error> {
+        let ids = MatchIds::new();
+        Ok(Self { numbered: ids.rib(rib)?, ids })
+    }
+
+    /// The routes to compile.
+    pub fn source(&self) -> &Rib<A> {
+        &self.numbered
+    }
+
+    /// The routes with their next hops, to save beside the compiled table.
+    pub fn routes(&self) -> Routes<'_, A> {
+        Routes::of(&self.numbered, Some(&self.ids))
     }
 }
 
@@ -140,6 +170,7 @@ impl ImageFile {
     }
 
     /// The image with its attachments.
+    #[must_use]
     pub fn image(&self) -> &Image {
         &self.image
     }
@@ -159,16 +190,19 @@ impl ImageFile {
     }
 
     /// The file, for messages.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The family of its addresses.
+    #[must_use]
     pub fn family(&self) -> Family {
         self.family
     }
 
     /// The engine that reads it.
+    #[must_use]
     pub fn engine(&self) -> EngineName {
         self.engine
     }
@@ -201,6 +235,7 @@ impl ImageFile {
     }
 
     /// Whether the table was built with [`prefix_lookups`](crate::Builder::prefix_lookups).
+    #[must_use]
     pub fn has_prefix_lookups(&self) -> bool {
         self.image.attachment(MATCH_IDS).is_some()
     }
@@ -279,6 +314,7 @@ fn owned(texts: &NextHops) -> Vec<String> {
 }
 
 /// Bytes of an image without its attachments.
+#[must_use]
 pub fn bytes_of_table(image: &Image) -> u64 {
     let beside = [NEXT_HOPS, ROUTES, MATCH_IDS].into_iter().filter_map(|name| image.attachment(name));
     image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use ipnet::IpNet;
-use wirespeed_fib::{AnyUpdate, Applied, Fib, InFib, NextHop, Update, V4, V6};
+use wirespeed_fib::{AnyUpdate, Applied, Fib, HostBits, InFib, NextHop, Rib, Update, V4, V6};
 
 #[cfg(feature = "text")]
 use crate::builder::read_file;
@@ -54,16 +54,19 @@ impl IpTable {
     }
 
     /// Joins two tables, for example two with different engines.
+    #[must_use]
     pub fn new(v4: Table<V4>, v6: Table<V6>) -> Self {
         Self { v4, v6, refused: 0 }
     }
 
     /// The IPv4 table.
+    #[must_use]
     pub fn v4(&self) -> &Table<V4> {
         &self.v4
     }
 
     /// The IPv6 table.
+    #[must_use]
     pub fn v6(&self) -> &Table<V6> {
         &self.v6
     }
@@ -92,21 +95,31 @@ impl IpTable {
 
     /// Inserts a route while readers look up, and replaces the route of an equal prefix. For many routes use
     /// [`apply`](Self::apply).
+    ///
+    /// Fails like [`apply`](Self::apply), and if the prefix has host bits: [`Table::insert`].
     pub fn insert(&mut self, prefix: impl Into<IpNet>, next_hop: NextHop) -> Result<Applied, Error> {
-        self.apply(&[AnyUpdate::announce(prefix, next_hop)])
+        self.apply_one(AnyUpdate::announce(prefix, next_hop))
     }
 
-    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply).
+    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply). Fails for the
+    /// reasons of [`insert`](Self::insert).
     pub fn remove(&mut self, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
-        self.apply(&[AnyUpdate::withdraw(prefix)])
+        self.apply_one(AnyUpdate::withdraw(prefix))
+    }
+
+    fn apply_one(&mut self, update: Result<AnyUpdate, HostBits>) -> Result<Applied, Error> {
+        self.refused += u64::from(update.is_err());
+        self.apply(&[update?])
     }
 
     /// The number of calls that failed. A call that fails changes nothing.
+    #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
     /// A reader of the table. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> IpReader {
         IpReader::new(self.v4.reader(), self.v6.reader())
     }
@@ -118,6 +131,7 @@ impl IpTable {
     }
 
     /// Every prefix that contains the address, with its next hop, shortest first: [`Table::lookup_all`].
+    #[must_use]
     pub fn lookup_all(&self, address: IpAddr) -> Vec<(IpNet, NextHop)> {
         match address {
             IpAddr::V4(address) => self.v4.lookup_all(address).map(|(p, n)| (p.into(), n)).collect(),
@@ -126,16 +140,19 @@ impl IpTable {
     }
 
     /// Number of prefixes of both families.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.v4.len() + self.v6.len()
     }
 
     /// Whether there is no prefix.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.v4.is_empty() && self.v6.is_empty()
     }
 
     /// Bytes that both tables hold.
+    #[must_use]
     pub fn memory_usage(&self) -> u64 {
         self.v4.memory_usage() + self.v6.memory_usage()
     }
@@ -147,6 +164,7 @@ impl IpTable {
     }
 
     /// The two tables.
+    #[must_use]
     pub fn into_parts(self) -> (Table<V4>, Table<V6>) {
         (self.v4, self.v6)
     }
@@ -154,6 +172,20 @@ impl IpTable {
 
 fn of_family<A: InFib>(updates: &[AnyUpdate]) -> Vec<Update<A>> {
     updates.iter().filter_map(A::update).collect()
+}
+
+/// The routes of each family. Fails if a prefix has host bits.
+pub(crate) fn of_both<P: Into<IpNet>>(
+    routes: impl IntoIterator<Item = (P, NextHop)>,
+) -> Result<(Rib<V4>, Rib<V6>), HostBits> {
+    let (mut v4, mut v6) = (Rib::new(), Rib::new());
+    for (prefix, next_hop) in routes {
+        match prefix.into() {
+            IpNet::V4(prefix) => v4.insert(prefix.try_into()?, next_hop),
+            IpNet::V6(prefix) => v6.insert(prefix.try_into()?, next_hop),
+        };
+    }
+    Ok((v4, v6))
 }
 
 /// Collects routes of both families, and builds their table. Its methods are like those of [`Builder`].
@@ -167,17 +199,16 @@ pub struct IpBuilder {
 }
 
 impl IpBuilder {
-    /// Adds routes that lead to indexes of the caller's own table of next hops.
+    /// Adds routes that lead to indexes of the caller's own table of next hops. A route to [`NextHop::NONE`]
+    /// makes [`build`](Self::build) fail, and so does a prefix with host bits: [`Builder::routes`].
     pub fn routes<P: Into<IpNet>>(mut self, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
-        let mut fib = Fib::default();
-        for (prefix, next_hop) in routes {
-            match prefix.into() {
-                IpNet::V4(prefix) => fib.v4.insert(prefix.into(), next_hop),
-                IpNet::V6(prefix) => fib.v6.insert(prefix.into(), next_hop),
-            };
+        match of_both(routes) {
+            Ok((v4, v6)) => {
+                self.v4 = self.v4.rib(v4);
+                self.v6 = self.v6.rib(v6);
+            }
+            Err(error) => self.v4 = self.v4.failed(error.into()),
         }
-        self.v4 = self.v4.rib(fib.v4);
-        self.v6 = self.v6.rib(fib.v6);
         self
     }
 

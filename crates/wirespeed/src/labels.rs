@@ -129,6 +129,7 @@ enum State {
 
 impl<T> Labels<T> {
     /// Makes an empty set of values.
+    #[must_use]
     pub fn new() -> Self {
         let shared = Shared {
             slots: Slots::new(),
@@ -152,16 +153,19 @@ impl<T> Labels<T> {
     /// The value of an index. `None` for [`NextHop::NONE`] and for an index without a value. Wait-free. Many
     /// indexes resolve faster through one guard: [`enter`](Self::enter).
     #[inline]
+    #[must_use]
     pub fn get(&self, next_hop: NextHop) -> Option<LabelRef<'_, T>> {
         self.shared.slots.hold(next_hop)
     }
 
     /// The number of labels: the indexes that stand for a value, without those that ended.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.with_index(|index| index.live)
     }
 
     /// Whether there are no values.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -434,6 +438,7 @@ impl<T: FromStr<Err: ToString> + Eq + Hash> Labels<T> {
 }
 
 /// The labels, entered to resolve indexes: see [`Labels::enter`].
+#[must_use = "a guard that is dropped at once keeps no value"]
 pub struct LabelsGuard<'a, T> {
     labels: &'a Labels<T>,
     pin: Pin,
@@ -442,6 +447,7 @@ pub struct LabelsGuard<'a, T> {
 impl<T> LabelsGuard<'_, T> {
     /// The value of an index. `None` for [`NextHop::NONE`] and for an index without a value. Wait-free.
     #[inline]
+    #[must_use]
     pub fn get(&self, next_hop: NextHop) -> Option<&T> {
         self.labels.shared.slots.value(next_hop, &self.pin)
     }

@@ -62,7 +62,8 @@
 //! # A table that changes
 //!
 //! One thread takes route updates from a channel. The workers look up with clones of one reader.
-//! `examples/live_table.rs` is a complete program.
+//! `examples/live_table.rs` is a complete program. An [`UpdateBuffer`] collects updates that come singly, for
+//! a limited time.
 //!
 //! ```
 //! use std::sync::mpsc;
@@ -96,7 +97,7 @@
 //!     })
 //!     .collect();
 //!
-//! updates.send(Update::announce("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(2)))?;
+//! updates.send(Update::announce("10.0.0.0/8".parse()?, NextHop(2)))?;
 //! workers.into_iter().for_each(|worker| worker.join().unwrap());
 //! drop(updates);
 //! assert_eq!(writer.join().unwrap()?.len(), 2);
@@ -242,6 +243,10 @@
 //! Looking a batch up makes one virtual call, whatever the batch's size, because the engine is chosen at run
 //! time. A single lookup makes one, too; `examples/single_lookups.rs` measures both.
 
+// Users print what they get, and keep it in types of their own that derive `Debug`. An answer that nobody
+// reads is a mistake.
+#![warn(missing_debug_implementations, clippy::must_use_candidate)]
+
 mod bare;
 mod builder;
 #[cfg(feature = "rules")]
@@ -251,12 +256,13 @@ pub mod device;
 pub mod engine;
 mod error;
 #[cfg(not(feature = "gpu"))]
+#[allow(clippy::must_use_candidate)] // like the crate in whose place it is
 pub mod gpu;
 pub mod image_file;
 mod ip;
 mod key;
 mod labels;
-#[cfg(feature = "text")]
+#[cfg(any(feature = "text", feature = "names", feature = "rules"))]
 mod load;
 mod match_ids;
 mod memory;
@@ -271,6 +277,7 @@ mod routes;
 mod settings;
 mod table;
 mod taken_apart;
+mod update_buffer;
 mod uses;
 mod vrfs;
 
@@ -289,10 +296,11 @@ pub use reader::{Guard, Reader};
 pub use reloader::Reloader;
 pub use routes::Routes;
 pub use table::{Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table, Table};
+pub use update_buffer::UpdateBuffer;
 pub use vrfs::{VrfGuard, VrfReader, VrfRoutes, VrfUpdate, Vrfs, VrfsBuilder};
 
 pub use wirespeed_fib::{
-    Address, AnyUpdate, Applied, Family, Fib, NextHop, Prefix, Rib, TooManyNextHops, Update, V4, V6,
+    Address, AnyUpdate, Applied, Family, Fib, HostBits, NextHop, Prefix, Rib, TooManyNextHops, Update, V4, V6,
 };
 
 pub use wirespeed_forest::FibId as VrfId;

@@ -1,4 +1,4 @@
-//! Routes with labels from files: [`IpTable::load`](crate::IpTable::load).
+//! Entries with labels from files: [`IpTable::load`](crate::IpTable::load), and those of names and rules.
 
 use std::fs::File;
 use std::hash::Hash;
@@ -6,48 +6,36 @@ use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
-use wirespeed_fib::{Family, Fib, NextHop};
+use wirespeed_fib::NextHop;
+#[cfg(feature = "text")]
+use wirespeed_fib::{Family, Fib};
 use wirespeed_image::Image;
 
+#[cfg(feature = "text")]
 use crate::builder::{labelled, read_file, relabel};
 use crate::error::Error;
-use crate::image_file::{ImageFile, each_label};
+#[cfg(feature = "text")]
+use crate::image_file::ImageFile;
+use crate::image_file::each_label;
 use crate::labels::{Labels, parse};
 use crate::uses::Claims;
 
-/// Reads a file of routes, or an image with its routes. The claims keep the labels.
-pub(crate) fn read<T: FromStr<Err: ToString> + Eq + Hash>(
-    path: &Path,
-    labels: &Labels<T>,
-    claims: &mut Claims,
-) -> Result<Fib, Error> {
-    match routes_of_image(path, labels, claims)? {
-        Some(fib) => Ok(fib),
-        None => labelled(read_file(path)?, labels, claims),
-    }
-}
-
-/// The routes of an image file of addresses, with labels. `None` if the file is no image.
-fn routes_of_image<T: FromStr<Err: ToString> + Eq + Hash>(
-    path: &Path,
-    labels: &Labels<T>,
-    claims: &mut Claims,
-) -> Result<Option<Fib>, Error> {
-    let in_file = |source| Error::Image { path: path.to_owned(), source };
+/// Whether a file is an image.
+pub(crate) fn is_image(path: &Path) -> Result<bool, Error> {
     let mut start = [0; 64];
     let read = File::open(path).and_then(|mut file| file.read(&mut start));
-    if !Image::is_start(&start[..read.map_err(|error| in_file(error.into()))?]) {
-        return Ok(None);
-    }
-    let image = Image::open(path).map_err(in_file)?;
-    let mut fib = Fib::default();
-    for file in ImageFile::all_of(path, image)? {
-        let without = || Error::without(path, "routes");
-        match file.family() {
-            Family::V4 => fib.v4 = file.routes()?.ok_or_else(without)?,
-            Family::V6 => fib.v6 = file.routes()?.ok_or_else(without)?,
-        }
-    }
+    let in_file = |error: std::io::Error| Error::Image { path: path.to_owned(), source: error.into() };
+    Ok(Image::is_start(&start[..read.map_err(in_file)?]))
+}
+
+/// Attaches labels, and gives each index of an image file the label of its text, from 0:
+/// [`NextHop::NONE`]. The claims keep the labels. Fails if the file has no labels for its entries.
+pub(crate) fn labels_of_image<T: FromStr<Err: ToString> + Eq + Hash>(
+    path: &Path,
+    has_entries: bool,
+    labels: &Labels<T>,
+    claims: &mut Claims,
+) -> Result<Vec<NextHop>, Error> {
     let mut label = vec![NextHop::NONE];
     each_label(path, None, |text| {
         label.push(match text {
@@ -56,10 +44,43 @@ fn routes_of_image<T: FromStr<Err: ToString> + Eq + Hash>(
         });
         Ok(())
     })?;
-    if label.len() == 1 && !(fib.v4.is_empty() && fib.v6.is_empty()) {
+    if has_entries && label.len() == 1 {
         return Err(Error::without(path, "labels"));
     }
     claims.attach(labels.counts());
+    Ok(label)
+}
+
+/// Reads a file of routes, or an image with its routes. The claims keep the labels.
+#[cfg(feature = "text")]
+pub(crate) fn read<T: FromStr<Err: ToString> + Eq + Hash>(
+    path: &Path,
+    labels: &Labels<T>,
+    claims: &mut Claims,
+) -> Result<Fib, Error> {
+    match is_image(path)? {
+        true => routes_of_image(path, labels, claims),
+        false => labelled(read_file(path)?, labels, claims),
+    }
+}
+
+/// The routes of an image file of addresses, with labels.
+#[cfg(feature = "text")]
+fn routes_of_image<T: FromStr<Err: ToString> + Eq + Hash>(
+    path: &Path,
+    labels: &Labels<T>,
+    claims: &mut Claims,
+) -> Result<Fib, Error> {
+    let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+    let mut fib = Fib::default();
+    for file in ImageFile::all_of(path, image)? {
+        let without = || Error::without(path, "routes");
+        match file.family() {
+            Family::V4 => fib.v4 = file.routes()?.ok_or_else(without)?,
+            Family::V6 => fib.v6 = file.routes()?.ok_or_else(without)?,
+        }
+    }
+    let label = labels_of_image(path, !(fib.v4.is_empty() && fib.v6.is_empty()), labels, claims)?;
     relabel(&mut fib, &label);
-    Ok(Some(fib))
+    Ok(fib)
 }

@@ -16,6 +16,7 @@ use crate::gpu::offload;
 ///
 /// A batch for the CPU is looked up when its results are taken, and so is a batch that a GPU could not
 /// answer.
+#[must_use = "a pipeline that is dropped drops the results of its batches"]
 pub struct Pipeline<'k, D: Served> {
     reader: &'k ReaderCore<D>,
     under_way: UnderWay<'k, D>,
@@ -38,6 +39,7 @@ impl<'k, D: Served> Pipeline<'k, D> {
     }
 
     /// The number of batches under way.
+    #[must_use]
     pub fn under_way(&self) -> usize {
         match &self.under_way {
             UnderWay::OnCpu(batches) => batches.len(),
@@ -46,6 +48,7 @@ impl<'k, D: Served> Pipeline<'k, D> {
     }
 
     /// Whether [`next`](Self::next) returns without waiting for a device. False if no batch is under way.
+    #[must_use]
     pub fn is_ready(&self) -> bool {
         match &self.under_way {
             UnderWay::OnCpu(batches) => !batches.is_empty(),

@@ -45,6 +45,7 @@ impl<A: Addresses> Reader<A> {
 
     /// The next hop of the longest prefix that contains the address, or [`NextHop::NONE`].
     #[inline]
+    #[must_use]
     pub fn lookup(&self, address: impl Key<A>) -> NextHop {
         let found = self.0.lookup(address.address());
         self.0.ids().map_or(found, |ids| ids.pairs().pair(found).0)
@@ -100,6 +101,7 @@ impl<A: Addresses> Reader<A> {
 
     /// Whether [`lookup_prefix`](Self::lookup_prefix) works: whether the table was built with
     /// [`prefix_lookups`](crate::Builder::prefix_lookups).
+    #[must_use]
     pub fn has_prefix_lookups(&self) -> bool {
         self.0.ids().is_some()
     }
@@ -192,12 +194,14 @@ impl<A: Addresses> Reader<A> {
     }
 
     /// The engine that looks up.
+    #[must_use]
     pub fn engine(&self) -> EngineName {
         self.0.engine()
     }
 }
 
 /// One state of a table, until the guard is dropped.
+#[must_use = "a state that is dropped at once protects nothing"]
 pub struct Guard<'a, A: Addresses> {
     state: Entered<'a, A>,
     ids: Option<&'a MatchIds>,
@@ -206,6 +210,7 @@ pub struct Guard<'a, A: Addresses> {
 impl<A: Addresses> Guard<'_, A> {
     /// [`Reader::lookup`] in this state.
     #[inline]
+    #[must_use]
     pub fn lookup(&self, address: impl Key<A>) -> NextHop {
         let found = self.state.table.lookup(address.address());
         self.ids.map_or(found, |ids| ids.pairs().pair(found).0)

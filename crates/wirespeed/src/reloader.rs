@@ -8,8 +8,8 @@ use wirespeed_image::ImageError;
 
 use crate::error::Error;
 
-/// Follows a file, and loads it when it has changed: routes into a table, or an image into a reader. A
-/// service calls it from a timer, or when it gets a signal.
+/// Follows a file, and loads it when it has changed: routes, names or rules into a table, or an image into a
+/// reader. A service calls it from a timer, or when it gets a signal.
 ///
 /// ```
 /// use wirespeed::Reloader;
@@ -59,6 +59,7 @@ impl Reloader {
     }
 
     /// The file.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -1,8 +1,9 @@
-//! All routes of a table replaced in one step: [`Table::replace`], [`Table::load`] and those of [`IpTable`].
+//! All entries of a table replaced in one step: [`TableCore::replace`] for every domain; and for routes
+//! [`Table::replace`], [`Table::load`] and those of [`IpTable`].
 //!
 //! ```text
-//! new routes ──► difference to the current routes ─┬─ few:  updates
-//!                                                  └─ many: a table built beside the current one
+//! new entries ──► difference to the current entries ─┬─ few:  updates
+//!                                                    └─ many: a table built beside the current one
 //! ```
 
 #[cfg(feature = "text")]
@@ -14,7 +15,8 @@ use std::str::FromStr;
 
 use wirespeed_fib::{Applied, Rib, Update, V4, V6};
 
-use crate::engine::Addresses;
+use crate::common::TableCore;
+use crate::engine::{Addresses, AnyLive, Served};
 use crate::error::Error;
 use crate::ip::IpTable;
 #[cfg(feature = "text")]
@@ -25,25 +27,45 @@ use crate::routes::Routes;
 use crate::table::{Table, announced, with_next_hops};
 #[cfg(feature = "text")]
 use crate::uses::Claims;
+use crate::uses::Interned;
 
-/// One in so many routes may differ for updates to cost less than a build.
+/// One in so many entries may differ for updates to cost less than a build.
 const FEW: usize = 4;
+
+impl<D: Served> TableCore<D> {
+    /// Replaces all entries by other ones, `len` in number, to which the updates of `difference` lead. Tells
+    /// `change` whether these are so few that they cost less than a build. `is_interned` says whether the
+    /// caller interned the entries' labels.
+    pub(crate) fn replace(
+        &mut self,
+        is_interned: bool,
+        (difference, len): (&[D::Update], usize),
+        change: impl FnOnce(&mut dyn AnyLive<D>, bool) -> Result<Option<Applied>, Error>,
+    ) -> Result<Option<Applied>, Error> {
+        let is_few = difference.len() <= len / FEW;
+        let interned = if is_interned { Interned::Entries } else { Interned::Nothing };
+        let replaced = self.change_claimed(interned, difference, |live| change(live, is_few))?;
+        Ok(replaced.map(|applied| Applied { changes: difference.len(), ..applied }))
+    }
+}
 
 impl<A: Addresses> Table<A> {
     /// Replaces all routes. Readers see the old routes or the new ones, and nothing between. If few routes
     /// differ, only these are updated; otherwise a table is built beside the current one, which takes as much
     /// memory again until the call returns. The engine and the settings stay. `changes` of the result counts
-    /// the routes that differ.
+    /// the routes that differ. If labels are attached, [intern](crate::Labels::intern) one for each route,
+    /// also for routes that stay.
     ///
     /// Fails like [`apply`](Self::apply): the call then did not happen.
     ///
     /// ```
+    /// use wirespeed::Rib;
     /// use wirespeed::prelude::*;
     ///
-    /// let routes = |n| [("10.0.0.0/8".parse::<Ipv4Net>().unwrap(), NextHop(n))];
-    /// let mut table = Ipv4Table::builder().routes(routes(1)).build()?;
+    /// let routes = |n| [("10.0.0.0/8".parse().unwrap(), NextHop(n))].into_iter().collect::<Rib<V4>>();
+    /// let mut table = Ipv4Table::builder().rib(routes(1)).build()?;
     /// let reader = table.reader();
-    /// table.replace(routes(2).map(|(net, next_hop)| (net.into(), next_hop)).into_iter().collect())?;
+    /// table.replace(routes(2))?;
     /// assert_eq!(reader.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -81,18 +103,16 @@ impl<A: Addresses> Table<A> {
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, Error> {
         let updates = difference(self.routes(), &routes);
-        let is_few = updates.len() <= routes.len() / FEW;
         let (of_build, ids) = (self.core.of_build(), self.core.ids().cloned());
-        self.core.change_claimed(is_interned, &updates, |live| {
+        self.core.replace(is_interned, (&updates, routes.len()), |live, is_few| {
             with_next_hops(updates.iter().filter_map(announced))?;
-            let replaced = match (is_few, ids) {
+            match (is_few, ids) {
                 (true, None) => live.apply_if(&updates, is_agreed),
                 (true, Some(ids)) => live.apply_if(&ids.updates(&updates, live.model())?, is_agreed),
                 (false, None) => live.replace_if(routes, is_agreed),
                 (false, Some(ids)) => live.replace_if(ids.rib(&routes)?, is_agreed),
-            };
-            let counted = |applied| Applied { changes: updates.len(), ..applied };
-            replaced.map(|replaced| replaced.map(counted)).map_err(of_build)
+            }
+            .map_err(of_build)
         })
     }
 }

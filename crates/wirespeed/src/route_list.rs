@@ -24,13 +24,14 @@ pub(crate) fn to_bytes<A: Address>(routes: impl Iterator<Item = (Prefix<A>, Next
 pub(crate) struct RouteList<'a>(pub(crate) &'a [u8]);
 
 impl RouteList<'_> {
-    /// The routes. `None` if a record is not valid for family `A`, or if a prefix comes twice.
+    /// The routes. `None` if a record is not valid for family `A` or has no next hop, or if a prefix comes
+    /// twice.
     pub(crate) fn routes<A: Address>(self) -> Option<Rib<A>> {
         let mut records = self.0.chunks_exact(record::<A>());
         let mut rib = Rib::new();
         for record in &mut records {
             let (prefix, next_hop) = parse(record)?;
-            if rib.insert(prefix, next_hop).is_some() {
+            if !next_hop.is_some() || rib.insert(prefix, next_hop).is_some() {
                 return None;
             }
         }
@@ -114,9 +115,15 @@ mod tests {
     fn takes_nothing_else() {
         let ten = [10, 0, 0, 0, 8, 1, 0, 0, 0];
         assert!(RouteList(&ten).routes::<V4>().is_some());
-        let twice = [ten, ten].concat();
-        let bad =
-            [&ten[..8], &[10, 0, 0, 0, 33, 1, 0, 0, 0], &[10, 0, 0, 1, 8, 1, 0, 0, 0], &[255; 23], &twice];
+        let (twice, nowhere) = ([ten, ten].concat(), [10, 0, 0, 0, 8, 0, 0, 0, 0]);
+        let bad = [
+            &ten[..8],
+            &[10, 0, 0, 0, 33, 1, 0, 0, 0],
+            &[10, 0, 0, 1, 8, 1, 0, 0, 0],
+            &[255; 23],
+            &twice,
+            &nowhere,
+        ];
         for bytes in bad {
             assert!(RouteList(bytes).routes::<V4>().is_none(), "{bytes:?}");
         }

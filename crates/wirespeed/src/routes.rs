@@ -1,7 +1,5 @@
 //! [`Routes`]: the routes of a table, to look at.
 
-use std::sync::Arc;
-
 use wirespeed_fib::{Address, NextHop, Prefix, Rib};
 
 use crate::key::Key;
@@ -20,39 +18,56 @@ use crate::match_ids::{MatchIds, Pairs};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
+#[must_use]
 pub struct Routes<'a, A: Address> {
     rib: &'a Rib<A>,
     ids: Option<&'a MatchIds>,
 }
 
+impl<'a, A: Address> From<&'a Rib<A>> for Routes<'a, A> {
+    fn from(rib: &'a Rib<A>) -> Self {
+        Self { rib, ids: None }
+    }
+}
+
 impl<'a, A: Address> Routes<'a, A> {
     /// The routes of a model, whose next hops may be numbers of pairs.
-    pub(crate) fn of(rib: &'a Rib<A>, ids: Option<&'a Arc<MatchIds>>) -> Self {
-        Self { rib, ids: ids.map(Arc::as_ref) }
+    pub(crate) fn of(rib: &'a Rib<A>, ids: Option<&'a MatchIds>) -> Self {
+        Self { rib, ids }
+    }
+
+    /// The pairs that the model's next hops stand for, if they are numbers of pairs.
+    pub(crate) fn ids(self) -> Option<&'a MatchIds> {
+        self.ids
     }
 
     /// Number of prefixes.
+    #[must_use]
     pub fn len(self) -> usize {
         self.rib.len()
     }
 
     /// Whether there is no prefix.
+    #[must_use]
     pub fn is_empty(self) -> bool {
         self.rib.is_empty()
     }
 
     /// Number of prefixes of each length.
+    #[must_use]
     pub fn by_length(self) -> &'a [usize] {
         self.rib.by_length()
     }
 
     /// The next hop of a prefix itself.
+    #[must_use]
     pub fn get(self, prefix: impl Into<Prefix<A>>) -> Option<NextHop> {
         let next_hop = self.rib.get(prefix.into())?;
         Some(self.next_hop(next_hop))
     }
 
     /// The longest prefix that contains the address, with its next hop.
+    #[must_use]
     pub fn longest_match(self, address: impl Key<A>) -> Option<(Prefix<A>, NextHop)> {
         self.rib.longest_match(address.address()).map(|route| self.route(route))
     }
@@ -64,6 +79,7 @@ impl<'a, A: Address> Routes<'a, A> {
     }
 
     /// The longest other prefix that covers `prefix`, with its next hop.
+    #[must_use]
     pub fn cover(self, prefix: impl Into<Prefix<A>>) -> Option<(Prefix<A>, NextHop)> {
         self.rib.cover(prefix.into()).map(|route| self.route(route))
     }
@@ -84,6 +100,7 @@ impl<'a, A: Address> Routes<'a, A> {
     }
 
     /// A copy of the routes. O(prefixes).
+    #[must_use]
     pub fn to_rib(self) -> Rib<A> {
         match self.ids {
             None => self.rib.clone(),

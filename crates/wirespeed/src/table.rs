@@ -101,7 +101,8 @@ impl<A: Addresses> Table<A> {
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
     /// this call sees all of them; no lookup sees a part. One call with many updates costs much less than a
-    /// call for each. The call waits for guards that were taken before the previous call.
+    /// call for each: an [`UpdateBuffer`](crate::UpdateBuffer) collects updates that come singly. The call
+    /// waits for guards that were taken before the previous call.
     ///
     /// Fails if a route leads to [`NextHop::NONE`], or if the table needs a rebuild that fails: [the call
     /// then did not happen](crate::image::live#when-an-update-fails).
@@ -130,23 +131,46 @@ impl<A: Addresses> Table<A> {
 
     /// Inserts a route while readers look up, and replaces the route of an equal prefix. For many routes use
     /// [`apply`](Self::apply).
-    pub fn insert(&mut self, prefix: impl Into<Prefix<A>>, next_hop: NextHop) -> Result<Applied, Error> {
+    ///
+    /// Fails like [`apply`](Self::apply), and if the prefix has host bits, as `10.1.2.3/8` has. `trunc` of
+    /// `ipnet` clears them.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let mut table = Ipv4Table::builder().build()?;
+    /// let net: Ipv4Net = "10.1.2.3/8".parse()?;
+    /// assert!(table.insert(net, NextHop(1)).is_err());
+    /// table.insert(net.trunc(), NextHop(1))?; // 10.0.0.0/8
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn insert<P>(&mut self, prefix: P, next_hop: NextHop) -> Result<Applied, Error>
+    where
+        P: TryInto<Prefix<A>, Error: Into<Error>>,
+    {
+        let prefix = self.core.counted(prefix.try_into())?;
         self.apply(&[Update::announce(prefix, next_hop)])
     }
 
-    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply).
-    pub fn remove(&mut self, prefix: impl Into<Prefix<A>>) -> Result<Applied, Error> {
+    /// Removes a route while readers look up. For many routes use [`apply`](Self::apply). Fails for the
+    /// reasons of [`insert`](Self::insert).
+    pub fn remove<P>(&mut self, prefix: P) -> Result<Applied, Error>
+    where
+        P: TryInto<Prefix<A>, Error: Into<Error>>,
+    {
+        let prefix = self.core.counted(prefix.try_into())?;
         self.apply(&[Update::withdraw(prefix)])
     }
 
     /// A reader of the table. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> Reader<A> {
         Reader(self.core.reader())
     }
 
     /// The routes: exact and longest match, all prefixes that contain an address, and iteration in order.
     pub fn routes(&self) -> Routes<'_, A> {
-        Routes::of(self.core.model(), self.core.ids())
+        Routes::of(self.core.model(), self.core.ids().map(Arc::as_ref))
     }
 
     /// Every prefix that contains the address, with its next hop, shortest first. The last one is the longest
@@ -156,11 +180,13 @@ impl<A: Addresses> Table<A> {
     }
 
     /// Number of prefixes.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.routes().len()
     }
 
     /// Whether there is no prefix.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.routes().is_empty()
     }
@@ -169,6 +195,7 @@ impl<A: Addresses> Table<A> {
 
     /// Bytes held: both copies of the compiled table, the routes, and the engine's data for updates. Each GPU
     /// holds one more copy.
+    #[must_use]
     pub fn memory_usage(&self) -> u64 {
         self.core.memory_usage()
     }
@@ -183,15 +210,11 @@ impl<A: Addresses> Table<A> {
 
     /// The image of the table with its routes, without labels.
     pub(crate) fn to_image(&self) -> Result<Image, ImageError> {
-        let ids = self.core.ids().map(|ids| ids.to_bytes());
-        self.core.with_image(|image| image_file::with_routes(image, self.routes(), ids.as_deref()))
+        self.core.with_image(|image| image_file::with_routes(image, self.routes()))
     }
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
-        let ids = self.core.ids().map(|ids| ids.to_bytes());
-        let save = |image: &Image| {
-            image_file::save_with(image, self.routes(), ids.as_deref(), &labels.texts, path).map(drop)
-        };
+        let save = |image: &Image| image_file::save(image, self.routes(), &labels.texts, path).map(drop);
         self.core.with_image(|image| labels.save_beside(image, path, save))
     }
 }

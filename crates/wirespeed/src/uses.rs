@@ -135,6 +135,17 @@ impl Drop for TableUses {
     }
 }
 
+/// The entries that a caller interned labels for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interned {
+    /// No entry.
+    Nothing,
+    /// The entries of the updates.
+    Updates,
+    /// All entries of the table after the call, also those that the call did not change.
+    Entries,
+}
+
 /// The labels of a call's places before the call.
 pub(crate) struct Watch<'u, D: Counted> {
     uses: &'u TableUses,
@@ -143,9 +154,8 @@ pub(crate) struct Watch<'u, D: Counted> {
 }
 
 impl<D: Counted> Watch<'_, D> {
-    /// Tells the labels what a call changed. `settles` says whether the call used up claims: not if it
-    /// failed, or if nothing was interned for it.
-    pub(crate) fn tell(self, model: &D::Model, settles: bool) {
+    /// Tells the labels what a call changed, and which of the caller's claims it used up: none if it failed.
+    pub(crate) fn tell(self, model: &D::Model, interned: Interned) {
         let mut uses = self.uses.uses();
         for (place, before) in self.before {
             let after = self.uses.label(D::label_at(model, place));
@@ -154,10 +164,17 @@ impl<D: Counted> Watch<'_, D> {
                 uses.leave(before);
             }
         }
-        // The claim of this call, and that of the `intern` before it: each update settles one of these.
-        let announced = announced::<D>(self.updates);
-        let settled = || announced.iter().chain(announced.iter().filter(|_| settles)).copied();
-        uses.labels.iter().for_each(|labels| labels.tell(&uses.joined, &uses.left, settled()));
+        // The claims of this call, and those of the `intern`s before it.
+        let mut settled = announced::<D>(self.updates);
+        match interned {
+            Interned::Nothing => {}
+            Interned::Updates => settled.extend_from_within(..),
+            Interned::Entries => {
+                D::each_label(model, &mut |result| settled.push(self.uses.label(result)));
+                settled.retain(|next_hop| next_hop.is_some());
+            }
+        }
+        uses.labels.iter().for_each(|labels| labels.tell(&uses.joined, &uses.left, settled.iter().copied()));
         uses.joined.clear();
         uses.left.clear();
     }

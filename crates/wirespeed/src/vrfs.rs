@@ -7,15 +7,16 @@ use std::fmt;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use wirespeed_fib::{AnyUpdate, Applied, InFib, NextHop, Prefix, Rib, Update, V4, V6};
+use wirespeed_fib::{AnyUpdate, Applied, HostBits, InFib, NextHop, Prefix, Rib, Update, V4, V6};
 use wirespeed_forest::{FibId as VrfId, FibsError, FibsUpdate, InFibs, LiveFibs};
 
 use crate::engine::EngineName;
 use crate::error::Error;
+use crate::ip::of_both;
 use crate::labels::Labels;
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
-use crate::uses::TableUses;
+use crate::uses::{Interned, TableUses};
 
 pub use builder::VrfsBuilder;
 pub use reader::{VrfGuard, VrfReader};
@@ -29,16 +30,10 @@ pub struct VrfRoutes {
     pub v6: Rib<V6>,
 }
 
-impl<P: Into<IpNet>> FromIterator<(P, NextHop)> for VrfRoutes {
-    fn from_iter<I: IntoIterator<Item = (P, NextHop)>>(routes: I) -> Self {
-        let mut all = Self::default();
-        for (prefix, next_hop) in routes {
-            match prefix.into() {
-                IpNet::V4(prefix) => all.v4.insert(prefix.into(), next_hop),
-                IpNet::V6(prefix) => all.v6.insert(prefix.into(), next_hop),
-            };
-        }
-        all
+impl VrfRoutes {
+    /// Takes routes of both families. Fails if a prefix has host bits.
+    pub fn new<P: Into<IpNet>>(routes: impl IntoIterator<Item = (P, NextHop)>) -> Result<Self, HostBits> {
+        of_both(routes).map(|(v4, v6)| Self { v4, v6 })
     }
 }
 
@@ -54,19 +49,22 @@ pub enum VrfUpdate {
 }
 
 impl VrfUpdate {
-    /// Makes the update that gives a VRF these routes.
-    pub fn set<P: Into<IpNet>>(vrf: VrfId, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
-        Self::Set(vrf, Box::new(routes.into_iter().collect()))
+    /// Makes the update that gives a VRF these routes. Fails if a prefix has host bits.
+    pub fn set<P: Into<IpNet>>(
+        vrf: VrfId,
+        routes: impl IntoIterator<Item = (P, NextHop)>,
+    ) -> Result<Self, HostBits> {
+        VrfRoutes::new(routes).map(|routes| Self::Set(vrf, Box::new(routes)))
     }
 
-    /// Makes an announcement of a prefix with a next hop in a VRF.
-    pub fn announce(vrf: VrfId, prefix: impl Into<IpNet>, next_hop: NextHop) -> Self {
-        Self::Route(vrf, AnyUpdate::announce(prefix, next_hop))
+    /// Makes an announcement of a prefix with a next hop in a VRF. Fails if the prefix has host bits.
+    pub fn announce(vrf: VrfId, prefix: impl Into<IpNet>, next_hop: NextHop) -> Result<Self, HostBits> {
+        AnyUpdate::announce(prefix, next_hop).map(|update| Self::Route(vrf, update))
     }
 
-    /// Makes a withdrawal of a prefix in a VRF.
-    pub fn withdraw(vrf: VrfId, prefix: impl Into<IpNet>) -> Self {
-        Self::Route(vrf, AnyUpdate::withdraw(prefix))
+    /// Makes a withdrawal of a prefix in a VRF. Fails if the prefix has host bits.
+    pub fn withdraw(vrf: VrfId, prefix: impl Into<IpNet>) -> Result<Self, HostBits> {
+        AnyUpdate::withdraw(prefix).map(|update| Self::Route(vrf, update))
     }
 }
 
@@ -147,6 +145,11 @@ impl Vrfs {
         applied
     }
 
+    fn apply_one(&mut self, update: Result<VrfUpdate, HostBits>) -> Result<Applied, Error> {
+        self.refused += u64::from(update.is_err());
+        self.apply([update?])
+    }
+
     fn apply_to_both(&mut self, v4: &[FibsUpdate<V4>], v6: &[FibsUpdate<V6>]) -> Result<Applied, Error> {
         // Wrong values are found before a table changes.
         v4.iter().try_for_each(with_next_hops)?;
@@ -167,7 +170,7 @@ impl Vrfs {
         vrf: VrfId,
         routes: impl IntoIterator<Item = (P, NextHop)>,
     ) -> Result<Applied, Error> {
-        self.apply([VrfUpdate::set(vrf, routes)])
+        self.apply_one(VrfUpdate::set(vrf, routes))
     }
 
     /// Ends a VRF: [`apply`](Self::apply). Its number may be given to another one.
@@ -182,15 +185,16 @@ impl Vrfs {
         prefix: impl Into<IpNet>,
         next_hop: NextHop,
     ) -> Result<Applied, Error> {
-        self.apply([VrfUpdate::announce(vrf, prefix, next_hop)])
+        self.apply_one(VrfUpdate::announce(vrf, prefix, next_hop))
     }
 
     /// Removes a route of a VRF: [`apply`](Self::apply).
     pub fn remove(&mut self, vrf: VrfId, prefix: impl Into<IpNet>) -> Result<Applied, Error> {
-        self.apply([VrfUpdate::withdraw(vrf, prefix)])
+        self.apply_one(VrfUpdate::withdraw(vrf, prefix))
     }
 
     /// A reader of all VRFs. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> VrfReader {
         let (v4, v6) = (&self.v4, &self.v6);
         let uses = [Arc::clone(&v4.uses), Arc::clone(&v6.uses)];
@@ -203,16 +207,19 @@ impl Vrfs {
     }
 
     /// Number of VRFs.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.ids().count()
     }
 
     /// Whether there is no VRF.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids().next().is_none()
     }
 
     /// The routes of a VRF. `None` if there is no such VRF. O(routes of the VRF).
+    #[must_use]
     pub fn routes(&self, vrf: VrfId) -> Option<VrfRoutes> {
         let (mut routes, ids) = (VrfRoutes::default(), self.ids.as_deref());
         let next_hop = |result| ids.map_or(result, |ids| ids.pairs().pair(result).0);
@@ -233,6 +240,7 @@ impl Vrfs {
     }
 
     /// The number of calls that failed. A call that fails changes nothing.
+    #[must_use]
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -265,7 +273,8 @@ impl<A: InFib> Tables<A> {
         let watch = self.uses.watch::<InFibs<A>>(self.live.model(), updates);
         let applied = self.live.apply_if(compiled, is_agreed).map_err(|error| of_fibs(error, cap));
         if let Some(watch) = watch {
-            watch.tell(self.live.model(), matches!(applied, Ok(Some(_))));
+            let is_done = matches!(applied, Ok(Some(_)));
+            watch.tell(self.live.model(), if is_done { Interned::Updates } else { Interned::Nothing });
         }
         applied
     }

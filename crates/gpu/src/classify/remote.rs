@@ -9,6 +9,7 @@
 //! batches ask for wider results. A batch that was sent too early comes back as [`GpuError::NarrowResults`]
 //! and is sent again.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,6 +38,12 @@ struct Inner {
     copies: Copies,
     /// The largest number in the tables on the GPUs, or more.
     largest: AtomicU64,
+}
+
+impl<T> fmt::Debug for Remote<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").finish_non_exhaustive()
+    }
 }
 
 impl<T> Clone for Remote<T> {

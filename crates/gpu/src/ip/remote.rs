@@ -10,6 +10,7 @@
 //! too early comes back as [`GpuError::NarrowKeys`] and is packed again from the addresses. So no lookup uses
 //! keys that are too narrow.
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -36,6 +37,12 @@ struct Inner {
     copies: Copies,
     /// The number of leading bits of a key that a lookup may depend on.
     bits: AtomicU8,
+}
+
+impl<A> fmt::Debug for Remote<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote").finish_non_exhaustive()
+    }
 }
 
 impl<A> Clone for Remote<A> {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use serde::Serialize;
 use wirespeed::engine::{Addresses, Compiled};
-use wirespeed::image_file;
+use wirespeed::image_file::{self, NumberedRoutes};
 use wirespeed_fib::{Family, Fib, Rib, V4, V6};
 use wirespeed_image::Image;
 
@@ -37,6 +37,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
     engine: Choice,
 
+    /// Compile a table whose lookups give the matched prefix, too, for IpReader::lookup_prefix of the
+    /// library. It is larger and slower, and lookupctl looks it up on the CPU only
+    #[arg(long)]
+    prefix_lookups: bool,
+
     /// One JSON object
     #[arg(long)]
     json: bool,
@@ -53,6 +58,7 @@ const EXAMPLES: &str = "\
 Examples:
   lookupctl build --fib rib.mrt.bz2 -o fib.img
   lookupctl build --fib fib.txt --family 6 --engine sail-l -o six.img
+  lookupctl build --fib fib.txt --prefix-lookups -o prefixes.img
   lookupctl replay --image fib.img --trace capture.pcap
   lookupctl lookup --image fib.img 192.0.2.1
 
@@ -73,35 +79,52 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<ImageReport<Routes>> {
-    let (compiled, rib) = (compile::<A>(options, fib)?, A::rib(fib));
-    let image = image_file::save(compiled.table.image(), rib, &fib.next_hops, &options.output)?;
-    Ok(report(options, &compiled, rib, (&image, image.bytes())))
+    let built = Built::<A>::of(options, fib)?;
+    let image = image_file::save(built.image(), built.routes(), &fib.next_hops, &options.output)?;
+    Ok(built.report(options, (&image, image.bytes())))
 }
 
 fn build_both(options: &Options, fib: &Fib) -> Result<Vec<ImageReport<Routes>>> {
     let hint = "the table has both families, and --family takes one";
-    let (v4, v6) = (compile::<V4>(options, fib).context(hint)?, compile::<V6>(options, fib).context(hint)?);
-    let (four, six) = ((v4.table.image(), &fib.v4), (v6.table.image(), &fib.v6));
+    let v4 = Built::<V4>::of(options, fib).context(hint)?;
+    let v6 = Built::<V6>::of(options, fib).context(hint)?;
+    let (four, six) = ((v4.image(), v4.routes()), (v6.image(), v6.routes()));
     let ([four, six], bytes) = image_file::save_both(four, six, &fib.next_hops, &options.output)?;
-    let four = report(options, &v4, &fib.v4, (&four, bytes));
-    Ok(vec![four, report(options, &v6, &fib.v6, (&six, bytes))])
+    Ok(vec![v4.report(options, (&four, bytes)), v6.report(options, (&six, bytes))])
 }
 
-fn compile<A: Addresses>(options: &Options, fib: &Fib) -> Result<Compiled<A>> {
-    let (build, rib) = (options.table.build_options(1), A::rib(fib));
-    let engine = options.engine.resolve_with::<A>(rib, false, &build.strides)?;
-    tables::compile::<A>(engine, rib, &build)
+/// A compiled table, with the routes that it was compiled from.
+struct Built<'f, A: Addresses> {
+    compiled: Compiled<A>,
+    rib: &'f Rib<A>,
+    /// The routes of a table for prefix lookups.
+    numbered: Option<NumberedRoutes<A>>,
 }
 
-fn report<A: Addresses>(
-    options: &Options,
-    compiled: &Compiled<A>,
-    rib: &Rib<A>,
-    image: (&Image, u64),
-) -> ImageReport<Routes> {
-    let routes = Routes { family: number_of(A::FAMILY), prefixes: rib.len() };
-    let entries = Entries { count: rib.len() as u64, one: "prefix" };
-    ImageReport::new(&options.output, compiled, image, entries, routes)
+impl<'f, A: Addresses> Built<'f, A> {
+    fn of(options: &Options, fib: &'f Fib) -> Result<Self> {
+        let (build, rib) = (options.table.build_options(1), A::rib(fib));
+        let numbered = options.prefix_lookups.then(|| NumberedRoutes::new(rib)).transpose()?;
+        let source = numbered.as_ref().map_or(rib, NumberedRoutes::source);
+        let engine = options.engine.resolve_with::<A>(source, false, &build.strides)?;
+        let compiled = tables::compile::<A>(engine, source, &build)?;
+        Ok(Self { compiled, rib, numbered })
+    }
+
+    fn image(&self) -> &Image {
+        self.compiled.table.image()
+    }
+
+    fn routes(&self) -> wirespeed::Routes<'_, A> {
+        self.numbered.as_ref().map_or_else(|| self.rib.into(), NumberedRoutes::routes)
+    }
+
+    fn report(&self, options: &Options, image: (&Image, u64)) -> ImageReport<Routes> {
+        let (prefixes, prefix_lookups) = (self.rib.len(), options.prefix_lookups);
+        let routes = Routes { family: number_of(A::FAMILY), prefixes, prefix_lookups };
+        let entries = Entries { count: prefixes as u64, one: "prefix" };
+        ImageReport::new(&options.output, &self.compiled, image, entries, routes)
+    }
 }
 
 /// The routes that were compiled.
@@ -109,10 +132,12 @@ fn report<A: Addresses>(
 struct Routes {
     family: u8,
     prefixes: usize,
+    prefix_lookups: bool,
 }
 
 impl fmt::Display for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "IPv{}, {}", self.family, counted(self.prefixes, "prefix"))
+        let of_prefixes = if self.prefix_lookups { ", for prefix lookups" } else { "" };
+        write!(f, "IPv{}, {}{of_prefixes}", self.family, counted(self.prefixes, "prefix"))
     }
 }

@@ -1,5 +1,7 @@
 //! `build`.
 
+use wirespeed::{IpReader, Labels};
+
 use crate::common::Folder;
 
 #[test]
@@ -48,6 +50,62 @@ fn a_table_of_both_families_is_one_file() {
     folder.run("build --fib both --engine rank --family 4 -o rank.img").ok();
     folder.run("names info both.img").ok();
     folder.run("names lookup --table both.img a.b").status(2);
+}
+
+/// An image for prefix lookups gives the library the matched prefix, and every verb what other images give.
+#[test]
+fn an_image_is_for_prefix_lookups() {
+    let folder = Folder::new();
+    for (table, engine, count) in
+        [("v4", "auto", 1), ("v6", "fold", 1), ("both", "auto", 2), ("both", "fold", 2)]
+    {
+        let options = format!("--fib {table} --engine {engine}");
+        let reports =
+            folder.run(&format!("build {options} --prefix-lookups -o prefixes.img --json")).ok().json();
+        assert_eq!(reports.len(), count);
+        assert!(reports.iter().all(|report| report["prefix_lookups"] == true), "{reports:?}");
+        let plain = folder.run(&format!("build {options} -o plain.img --json")).ok().json();
+        assert!(plain.iter().all(|report| report["prefix_lookups"] == false), "{plain:?}");
+        for (report, plain) in reports.iter().zip(&plain) {
+            assert_eq!((&report["prefixes"], &report["engine"]), (&plain["prefixes"], &plain["engine"]));
+        }
+
+        let path = folder.path("prefixes.img");
+        let (reader, labels) = (IpReader::open(&path).unwrap(), Labels::<String>::open(&path).unwrap());
+        let addresses = match table {
+            "v4" => "10.1.2.3 10.1.200.9 198.51.100.9 9.9.9.9",
+            "v6" => "2001:db8:1:2:3::9 2001:db8::1 ::1",
+            _ => "10.1.2.3 10.1.200.9 9.9.9.9 2001:db8:1:2:3::9 2001:db8::1 ::1",
+        };
+        let of_file = folder.run(&format!("lookup --fib {table} {addresses} --json"));
+        let of_image = folder.run(&format!("lookup --image prefixes.img {addresses} --json"));
+        assert_eq!((of_image.status, &of_image.stdout), (of_file.status, &of_file.stdout), "{table}");
+        let mut matched = 0;
+        for line in of_file.json() {
+            let address = line["address"].as_str().unwrap().parse().unwrap();
+            let found = reader.lookup_prefix(address).unwrap();
+            let right =
+                line["prefix"].as_str().map(|prefix| (prefix.to_owned(), line["next_hop"].as_str().unwrap()));
+            let label = found.and_then(|(_, next_hop)| labels.get(next_hop));
+            let found = found.map(|(prefix, _)| prefix.to_string()).zip(label.as_deref().map(String::as_str));
+            assert_eq!(found, right, "{table}: {address}");
+            matched += usize::from(found.is_some());
+        }
+        assert!(matched >= 2 * count, "{table}: {matched}");
+
+        let infos = folder.run("info prefixes.img --json").ok().json();
+        assert_eq!(infos.len(), count, "{infos:?}");
+        let replay = |from: &str| {
+            let options = "--trace prefix --count 1000 --seconds 0.01 --json --family";
+            let family = if table == "v6" { 6 } else { 4 };
+            folder.run(&format!("replay {from} {options} {family}")).ok().json()[0]["checksum"].clone()
+        };
+        assert_eq!(replay("--image prefixes.img"), replay(&format!("--fib {table}")), "{table}");
+    }
+    let ran = folder.run("build --fib v4 --prefix-lookups -o prefixes.img").ok();
+    assert!(ran.stdout.contains("IPv4, 6 prefixes, for prefix lookups"), "{ran:?}");
+    let error = IpReader::open(folder.path("plain.img")).unwrap().lookup_prefix("10.1.2.3".parse().unwrap());
+    assert!(error.is_err());
 }
 
 #[test]

@@ -72,6 +72,40 @@ fn the_checksum_is_that_of_the_table_after_the_updates() {
     assert!(again["updates"]["applied"].as_u64().unwrap() > 5, "{again}");
 }
 
+/// A table of `auto` grows past the engine of small tables, and the checksum is that of any engine.
+#[test]
+fn auto_chooses_again_while_updates_go_in() {
+    use std::fmt::Write;
+    let folder = Folder::new();
+    let (mut updates, mut trace) = (String::new(), String::new());
+    for n in 0..600 {
+        writeln!(updates, "A 10.{}.{}.0/24 192.0.2.{}", n / 256, n % 256, n % 7).unwrap();
+        writeln!(updates, "A 2001:db8:{n:x}::/48 192.0.2.{}", n % 5).unwrap();
+        writeln!(trace, "10.{}.{}.9\n2001:db8:{n:x}::9", n / 256, n % 256).unwrap();
+    }
+    folder.write("more", &updates);
+    folder.write("trace", &trace);
+    let run = |fib: &str, engine: &str| {
+        let options = format!("--fib {fib} --trace trace --updates more --seconds 0.05 --engine {engine}");
+        replay(&folder, &options)
+    };
+    let (one, named) = (run("v4", "auto"), run("v4", "fold"));
+    assert_eq!((&one["began_with"], &one["engine"]), (&"forest".into(), &"fold".into()), "{one}");
+    assert_eq!((&named["began_with"], &one["checksum"]), (&Value::Null, &named["checksum"]), "{named}");
+    assert!(one["updates"]["rebuilds"].as_u64() > Some(0), "{one}");
+    let (both, named) = (run("both", "auto"), run("both", "fold"));
+    assert_eq!((&both["began_with"], &both["engine"]), (&"forest".into(), &"fold".into()), "{both}");
+    for family in both["families"].as_array().unwrap() {
+        assert_eq!((&family["began_with"], &family["engine"]), (&"forest".into(), &"fold".into()), "{both}");
+    }
+    assert_eq!(both["checksum"], named["checksum"]);
+    // Few updates change nothing.
+    let few = replay(&folder, "--fib v4 --trace trace --updates updates --seconds 0.02");
+    assert_eq!((&few["began_with"], &few["engine"]), (&Value::Null, &"forest".into()), "{few}");
+    let ran = folder.run("replay --fib v4 --trace trace --updates more --seconds 0.02").ok();
+    assert!(ran.stdout.contains("engine    forest at the start, fold at the end"), "{ran:?}");
+}
+
 #[test]
 fn traces_that_are_made_are_alike_for_alike_seeds() {
     let folder = Folder::new();

@@ -17,11 +17,11 @@ use bytemuck::Pod;
 use super::ops::{Cpu, Mask, Vector, operators, sealed};
 
 /// Eight numbers of 32 bits.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Avx2(__m256i);
 
 /// Some of the lanes of an [`Avx2`]: all ones in those, zero in the others.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Avx2Mask(__m256i);
 
 /// The lanes of every mask, a byte each, those that there are first.

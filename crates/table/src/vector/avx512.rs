@@ -16,7 +16,7 @@ use bytemuck::Pod;
 use super::ops::{Cpu, Mask, Vector, operators, sealed};
 
 /// Sixteen numbers of 32 bits. Of AVX-512 it takes the foundation only.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Avx512(__m512i);
 
 impl Avx512 {
@@ -38,7 +38,7 @@ impl Avx512 {
 /// They are in a number of 32 bits, whose upper half says nothing. Four masks of 16 bits, kept from one level
 /// of a table to the next, were put together in one register by the compiler, and taking them apart cost GAMT
 /// a tenth of its rate for IPv6.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Avx512Mask(u32);
 
 impl Avx512Mask {

@@ -10,6 +10,7 @@ use wirespeed_image::Element;
 pub const MOST_LANES: usize = 16;
 
 /// Evidence that this CPU has the instructions of vectors of type `V`. Vectors can only be made with it.
+#[derive(Debug)]
 pub struct Cpu<V>(PhantomData<V>);
 
 impl<V> Clone for Cpu<V> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
+use std::mem;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -37,12 +38,12 @@ pub struct ClassifierBuilder<T: RuleTuple> {
 }
 
 impl<T: RuleTuple> ClassifierBuilder<T> {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(assume: Assumptions) -> Self {
         Self {
             rules: RuleSet::new(),
             reports: Vec::new(),
             doubts: Doubts::none(),
-            assume: Assumptions::default(),
+            assume,
             leave_out: false,
             settings: Settings::default(),
             claims: Claims::default(),
@@ -123,7 +124,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             let (fact, file) = (fact.to_owned(), report.name.clone());
             return self.failed(Error::AssumedLate { fact, file });
         }
-        match fact.parse().and_then(|fact| std::mem::take(&mut self.assume).with(fact)) {
+        match fact.parse().and_then(|fact| mem::take(&mut self.assume).with(fact)) {
             Ok(assume) => Self { assume, ..self },
             Err(error) => self.failed(error.into()),
         }
@@ -288,19 +289,25 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     ///
     /// Fails if a source could not be read, or not completely, if no engine has the name, the rules exceed a
     /// limit of the engine or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
-    pub fn build(self) -> Result<Classifier<T>, Error> {
+    pub fn build(mut self) -> Result<Classifier<T>, Error> {
+        let mut settings = mem::take(&mut self.settings);
+        let collected = self.collected()?;
+        let (choice, options) = settings.resolve::<T>(&collected.rules, Cap::Named)?;
+        Classifier::build(collected, choice, options, settings.device)
+    }
+
+    /// The rules that were added, and what lies beside them.
+    pub(super) fn collected(self) -> Result<Collected<T>, Error> {
+        let Self { rules, mut reports, doubts, assume, claims, .. } = self;
         if let Some(error) = self.error {
             return Err(error);
         }
-        let mut reports = self.reports;
         if !self.leave_out
             && let Some(at) = reports.iter().position(|report| !report.left_out.is_empty())
         {
             return Err(Error::RulesLeftOut { report: Box::new(reports.swap_remove(at)) });
         }
-        let (rules, mut settings) = (self.rules, self.settings);
-        let (choice, options) = settings.resolve::<T>(&rules, Cap::Named)?;
-        Classifier::build(rules, choice, options, settings.device, (reports, self.doubts), self.claims)
+        Ok(Collected { rules, reports, doubts, assume, claims })
     }
 
     /// Keeps the first error.
@@ -308,6 +315,15 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         self.error.get_or_insert(error);
         self
     }
+}
+
+/// The rules of a builder, and what lies beside them.
+pub(super) struct Collected<T> {
+    pub(super) rules: RuleSet<T>,
+    pub(super) reports: Vec<RuleReport>,
+    pub(super) doubts: Doubts<T>,
+    pub(super) assume: Assumptions,
+    pub(super) claims: Claims,
 }
 
 /// Reads a file of rules. The report lists the rules that header fields can't decide.
@@ -337,7 +353,7 @@ fn label_of<V: FromStr<Err: ToString> + Eq + Hash>(
 }
 
 /// The rules under the same numbers with other actions. `action` is called in the order of the rules.
-fn with_actions<T: RuleTuple>(
+pub(super) fn with_actions<T: RuleTuple>(
     rules: &RuleSet<T>,
     mut action: impl FnMut(u32) -> Result<u32, Error>,
 ) -> Result<RuleSet<T>, Error> {

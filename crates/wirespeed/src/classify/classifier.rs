@@ -4,13 +4,13 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_classify::read::{Doubts, Effect, Lines, RuleReport};
+use wirespeed_classify::read::{Assumptions, Doubts, Effect, Lines, RuleReport};
 use wirespeed_classify::{
-    Applied, BuildOptions, Classes, Rule, RuleError, RuleNumber, RuleSet, RuleUpdate, UpdateError,
+    Applied, BuildError, BuildOptions, Classes, Rule, RuleError, RuleNumber, RuleSet, RuleUpdate, UpdateError,
 };
 use wirespeed_fib::NextHop;
 
-use super::builder::ClassifierBuilder;
+use super::builder::{ClassifierBuilder, Collected};
 use super::facts::Facts;
 use super::image_file::{self, RuleImageFile};
 use super::reader::RuleReader;
@@ -22,7 +22,6 @@ use crate::error::Error;
 use crate::labels::saved::{SavedLabels, save_methods};
 use crate::memory::Cap;
 use crate::settings::Choice;
-use crate::uses::Claims;
 
 /// A set of rules, and the compiled table. One owner changes it. Any number of [`RuleReader`]s look up at the
 /// same time, and never wait.
@@ -47,30 +46,30 @@ use crate::uses::Claims;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Classifier<T: RuleTuple> {
-    core: TableCore<T>,
-    turnover: Arc<Turnover>,
-    reports: Vec<RuleReport>,
+    pub(super) core: TableCore<T>,
+    pub(super) turnover: Arc<Turnover>,
+    pub(super) reports: Vec<RuleReport>,
     doubts: Arc<Doubts<T>>,
+    /// The facts that files of rules are read with.
+    pub(super) assume: Assumptions,
 }
 
 impl<T: RuleTuple> Classifier<T> {
     /// Starts a classifier. The builder collects the rules and the settings.
     pub fn builder() -> ClassifierBuilder<T> {
-        ClassifierBuilder::new()
+        ClassifierBuilder::new(Assumptions::default())
     }
 
     /// Builds the table of some rules with an engine.
     pub(super) fn build(
-        rules: RuleSet<T>,
+        Collected { rules, reports, doubts, assume, claims }: Collected<T>,
         choice: Choice,
         options: (Cap, BuildOptions),
         device: DeviceSettings,
-        (reports, doubts): (Vec<RuleReport>, Doubts<T>),
-        claims: Claims,
     ) -> Result<Self, Error> {
         let core = TableCore::build(choice, rules, options, Facts::for_doubts(&doubts), device)?;
         let core = core.with_beside(actions(&doubts)).with_labels(claims);
-        Ok(Self { core, turnover: Arc::default(), reports, doubts: Arc::new(doubts) })
+        Ok(Self { core, turnover: Arc::default(), reports, doubts: Arc::new(doubts), assume })
     }
 
     /// Opens an image file with its rules. Lookups can start as soon as the file is read and checked. The
@@ -84,8 +83,9 @@ impl<T: RuleTuple> Classifier<T> {
         let core =
             TableCore::resume(Choice::named(engine), rules, file.into_bare()?, Facts::for_doubts(&doubts))?;
         let core = core.with_beside(actions(&doubts));
+        let assume = doubts.assumed.iter().cloned().try_fold(Assumptions::default(), Assumptions::with)?;
         let (turnover, reports, doubts) = (Arc::default(), Vec::new(), Arc::new(doubts));
-        Ok(Self { core, turnover, reports, doubts })
+        Ok(Self { core, turnover, reports, doubts, assume })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -98,15 +98,8 @@ impl<T: RuleTuple> Classifier<T> {
         let is_turnover = gives_again(self.rules().last_number(), updates);
         let (of_build, turnover) = (self.core.of_build(), &self.turnover);
         let applied = self.core.change(updates, |live| {
-            let applied = match is_turnover {
-                true => turnover.during(|| live.apply(updates)),
-                false => live.apply(updates),
-            };
-            applied.map(Some).map_err(|error| match error {
-                UpdateError::Build(source) => of_build(source),
-                UpdateError::Rule(source) => source.into(),
-                source => Error::UpdateRules { source },
-            })
+            let applied = turnover.during_if(is_turnover, || live.apply(updates));
+            applied.map(Some).map_err(|error| of_update(error, of_build))
         });
         applied.map(Option::unwrap_or_default)
     }
@@ -133,11 +126,13 @@ impl<T: RuleTuple> Classifier<T> {
     }
 
     /// A reader of the rules. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> RuleReader<T> {
         RuleReader::new(self.core.reader(), Arc::clone(&self.turnover), Arc::clone(&self.doubts))
     }
 
     /// The rules with their numbers, as they are now.
+    #[must_use]
     pub fn rules(&self) -> &RuleSet<T> {
         self.core.model()
     }
@@ -154,27 +149,32 @@ impl<T: RuleTuple> Classifier<T> {
     /// assert_eq!(all.iter().map(|(number, _)| number.get()).collect::<Vec<_>>(), [1, 2]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn lookup_all(&self, tuple: &T) -> Vec<(RuleNumber, &Rule<T>)> {
         self.rules().matching(tuple)
     }
 
     /// Number of rules.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.rules().len()
     }
 
     /// Whether there is no rule.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rules().is_empty()
     }
 
     /// The number of different masks of the rules: the paper's classes. O(n).
+    #[must_use]
     pub fn classes(&self) -> usize {
         Classes::sizes(self.rules()).len()
     }
 
     /// Reports of the files that were read, one for each: the rules in the file, and the rules that were
     /// [left out](ClassifierBuilder::leave_out).
+    #[must_use]
     pub fn reports(&self) -> &[RuleReport] {
         &self.reports
     }
@@ -184,6 +184,7 @@ impl<T: RuleTuple> Classifier<T> {
     /// [`verdict`](RuleReader::verdict)s.
     ///
     /// Updates don't change doubts. A rule that an update adds and that ranks before a doubt is certain.
+    #[must_use]
     pub fn doubts(&self) -> &Doubts<T> {
         &self.doubts
     }
@@ -192,6 +193,7 @@ impl<T: RuleTuple> Classifier<T> {
 
     /// Bytes held: both copies of the compiled table and of the actions, the rules, and the engine's data for
     /// updates. Each GPU holds one more copy of the table.
+    #[must_use]
     pub fn memory_usage(&self) -> u64 {
         self.core.memory_usage()
     }
@@ -218,8 +220,17 @@ fn actions<T: RuleTuple>(doubts: &Doubts<T>) -> impl Iterator<Item = NextHop> {
     doubts.map(|doubt| NextHop(doubt.rule.action()))
 }
 
+/// Returns the error for updates that could not be made.
+pub(super) fn of_update(error: UpdateError, of_build: impl Fn(BuildError) -> Error) -> Error {
+    match error {
+        UpdateError::Build(source) => of_build(source),
+        UpdateError::Rule(source) => source.into(),
+        source => Error::UpdateRules { source },
+    }
+}
+
 /// Whether updates put a rule under a number that was given before.
-fn gives_again<T: RuleTuple>(mut last: u32, updates: &[RuleUpdate<T>]) -> bool {
+pub(super) fn gives_again<T: RuleTuple>(mut last: u32, updates: &[RuleUpdate<T>]) -> bool {
     let mut is_again = false;
     for update in updates {
         match *update {

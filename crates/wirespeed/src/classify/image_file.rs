@@ -94,16 +94,19 @@ impl RuleImageFile {
     }
 
     /// The file, for messages.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The engine that reads it.
+    #[must_use]
     pub fn engine(&self) -> EngineName {
         self.engine
     }
 
     /// The tuple of the rules.
+    #[must_use]
     pub fn tuple(&self) -> TupleName {
         self.tuple
     }
@@ -117,11 +120,13 @@ impl RuleImageFile {
     }
 
     /// The number of compiled rules.
+    #[must_use]
     pub fn len(&self) -> u64 {
         self.image.entries()
     }
 
     /// Whether it has no rules.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -179,12 +184,18 @@ fn rules<T: RuleTuple>(words: &[u8], image: &Image) -> Option<RuleSet<T>> {
     if rules.len() as u64 != image.entries() || rules.last_number() > last {
         return None;
     }
+    number_from(&mut rules, last)?;
+    Some(rules)
+}
+
+/// Gives no number up to `last` to further rules: numbers of removed rules are not given again. `None` if it
+/// is no number of a rule.
+pub(super) fn number_from<T: RuleTuple>(rules: &mut RuleSet<T>, last: u32) -> Option<()> {
     if rules.last_number() < last {
-        // Numbers of removed rules are not given again.
         let number = rules.set(last, Rule::new(Pattern::all(), 0, 0)).ok()?.0;
         rules.remove(RuleNumber::get(number));
     }
-    Some(rules)
+    Some(())
 }
 
 fn malformed(path: PathBuf, attachment: &str) -> Error {

@@ -169,6 +169,12 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # A file that changes
+//!
+//! [`load`](Classifier::load) replaces all rules and their actions in one step, from a file or an image;
+//! [`replace`](Classifier::replace) does it from memory. A [`Reloader`](crate::Reloader) calls `load` when
+//! the file has changed.
+//!
 //! # On a GPU
 //!
 //! One call of the builder brings rules to GPUs, as with addresses and names:
@@ -189,6 +195,7 @@ mod facts;
 mod found;
 pub mod image_file;
 mod reader;
+mod replace;
 pub mod tuple_name;
 mod turnover;
 mod verdict;

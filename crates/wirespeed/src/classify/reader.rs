@@ -51,6 +51,7 @@ impl<T: RuleTuple> RuleReader<T> {
 
     /// The number of the best rule that matches. `None` if no rule matches.
     #[inline]
+    #[must_use]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
         RuleNumber::new(self.core.lookup(tuple))
     }
@@ -69,6 +70,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// assert_eq!(reader.find(&"proto=icmp".parse()?), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
         self.enter().find(tuple)
     }
@@ -97,6 +99,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// assert_eq!(reader.enter().doubts_of(&packet).next().map(|one| one.why.line), Some(4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn verdict(&self, tuple: &T) -> RuleVerdict {
         self.enter().verdict(tuple)
     }
@@ -123,6 +126,7 @@ impl<T: RuleTuple> RuleReader<T> {
 
     /// The rules that were left out and could match a packet, and the assumptions under which the rules were
     /// read.
+    #[must_use]
     pub fn doubts(&self) -> &Doubts<T> {
         &self.doubts
     }
@@ -250,12 +254,14 @@ impl<T: RuleTuple> RuleReader<T> {
     }
 
     /// The engine that looks up.
+    #[must_use]
     pub fn engine(&self) -> EngineName {
         self.core.engine()
     }
 }
 
 /// One state of a set of rules, until the guard is dropped.
+#[must_use = "a state that is dropped at once protects nothing"]
 pub struct RuleGuard<'a, T: RuleTuple> {
     state: Entered<'a, T>,
     doubts: &'a Doubts<T>,
@@ -264,16 +270,19 @@ pub struct RuleGuard<'a, T: RuleTuple> {
 impl<T: RuleTuple> RuleGuard<'_, T> {
     /// [`RuleReader::lookup`] in this state.
     #[inline]
+    #[must_use]
     pub fn lookup(&self, tuple: &T) -> Option<RuleNumber> {
         RuleNumber::new(self.state.table.lookup(tuple))
     }
 
     /// [`RuleReader::find`] in this state.
+    #[must_use]
     pub fn find(&self, tuple: &T) -> Option<RuleMatch> {
         matched(self.state.beside.actions(), self.state.table.lookup(tuple))
     }
 
     /// [`RuleReader::verdict`] in this state.
+    #[must_use]
     pub fn verdict(&self, tuple: &T) -> RuleVerdict {
         self.judge(tuple, self.find(tuple))
     }
@@ -326,6 +335,7 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
 
     /// The action of a rule. `None` if this state has no rule of that number. A number that was found in
     /// another state may belong to another rule now.
+    #[must_use]
     pub fn action(&self, number: RuleNumber) -> Option<NextHop> {
         self.state.beside.actions().action(number.get()).map(NextHop)
     }
@@ -341,6 +351,7 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
     }
 
     /// The shape of the compiled table as a line of text, if the engine describes it.
+    #[must_use]
     pub fn shape(&self) -> Option<String> {
         self.state.table.shape()
     }

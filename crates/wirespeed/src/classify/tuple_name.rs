@@ -25,6 +25,7 @@ pub trait TupleVisitor {
 
 impl TupleName {
     /// The tuple with this name. `None` if there is none.
+    #[must_use]
     pub fn of(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|tuple| tuple.as_str() == name)
     }

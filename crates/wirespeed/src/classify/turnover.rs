@@ -29,6 +29,11 @@ impl Turnover {
         done
     }
 
+    /// Runs a change that may put rules in place of others.
+    pub(super) fn during_if<R>(&self, is_turnover: bool, change: impl FnOnce() -> R) -> R {
+        if is_turnover { self.during(change) } else { change() }
+    }
+
     pub(super) fn seen(&self) -> Seen {
         Seen(self.0.load(Ordering::SeqCst))
     }

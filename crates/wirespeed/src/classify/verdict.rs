@@ -33,6 +33,7 @@ pub enum RuleVerdict {
 
 impl RuleVerdict {
     /// The best rule in the table, certain or not.
+    #[must_use]
     pub const fn found(self) -> Option<RuleMatch> {
         match self {
             Self::Certain(found) | Self::Uncertain(found) => found,
@@ -40,6 +41,7 @@ impl RuleVerdict {
     }
 
     /// Whether no rule that was left out could change the answer.
+    #[must_use]
     pub const fn is_certain(self) -> bool {
         matches!(self, Self::Certain(_))
     }

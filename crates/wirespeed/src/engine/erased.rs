@@ -7,6 +7,7 @@
 //! | made by | [`Served::compile`], [`Served::adopt`] | [`Served::live`], [`Served::resume`] | [`AnyLive::reader`], [`Served::open`] |
 //! | is | [`AnyTable`] | [`AnyLive`] | [`AnyReader`] |
 
+use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,6 +50,15 @@ pub struct Compiled<D: Served> {
     pub control_plane: u64,
     /// The time that the build took.
     pub build_time: Duration,
+}
+
+impl<D: Served> fmt::Debug for Compiled<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Compiled")
+            .field("engine", &self.engine)
+            .field("bytes", &self.table.image().bytes())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A live table of any engine.
@@ -157,6 +167,7 @@ pub trait AnyReader<D: Served>: Send + Sync {
 type AnyState<D> = State<dyn AnyTable<D>, <D as Served>::Beside>;
 
 /// One state of any engine's table, held by a reader.
+#[must_use = "a state that is dropped at once protects nothing"]
 pub struct Entered<'a, D: Served>(Held<'a, D>);
 
 enum Held<'a, D: Served> {
@@ -164,6 +175,12 @@ enum Held<'a, D: Served> {
     Live(live::Guard<'a, AnyState<D>>),
     /// A state of a table that never changes.
     Fixed(&'a AnyState<D>),
+}
+
+impl<D: Served> fmt::Debug for Entered<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entered").field("kind", &self.table.image().kind()).finish_non_exhaustive()
+    }
 }
 
 impl<D: Served> Deref for Entered<'_, D> {

@@ -23,16 +23,19 @@ pub struct IpReader {
 
 impl IpReader {
     /// Joins two readers, for example of two images.
+    #[must_use]
     pub fn new(v4: Reader<V4>, v6: Reader<V6>) -> Self {
         Self { v4, v6, mapped_as_v4: false }
     }
 
     /// The reader of the IPv4 table. For keys that are known to be IPv4 it is faster than [`IpAddr`]s.
+    #[must_use]
     pub fn v4(&self) -> &Reader<V4> {
         &self.v4
     }
 
     /// The reader of the IPv6 table.
+    #[must_use]
     pub fn v6(&self) -> &Reader<V6> {
         &self.v6
     }
@@ -47,6 +50,7 @@ impl IpReader {
 
     /// The next hop of the longest prefix that contains the address, or [`NextHop::NONE`].
     #[inline]
+    #[must_use]
     pub fn lookup(&self, address: IpAddr) -> NextHop {
         match in_family(address, self.mapped_as_v4) {
             IpAddr::V4(address) => self.v4.lookup(address),
@@ -113,6 +117,7 @@ impl IpReader {
 
 /// One state of each family's table, until the guard is dropped.
 #[derive(Debug)]
+#[must_use = "a state that is dropped at once protects nothing"]
 pub struct IpGuard<'a> {
     v4: Guard<'a, V4>,
     v6: Guard<'a, V6>,
@@ -122,6 +127,7 @@ pub struct IpGuard<'a> {
 impl IpGuard<'_> {
     /// [`IpReader::lookup`] in this state.
     #[inline]
+    #[must_use]
     pub fn lookup(&self, address: IpAddr) -> NextHop {
         match in_family(address, self.mapped_as_v4) {
             IpAddr::V4(address) => self.v4.lookup(address),

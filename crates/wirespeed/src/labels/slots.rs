@@ -202,6 +202,7 @@ impl Grace {
 
 /// The value of an index. The value stays until this is dropped, even if its label ends or is replaced. Hold
 /// it for a short time only: see [`LabelsGuard`](super::LabelsGuard).
+#[must_use]
 pub struct LabelRef<'a, T> {
     /// No reference: it would claim to be valid until the end of a function that drops the pin.
     value: NonNull<T>,

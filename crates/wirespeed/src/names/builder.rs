@@ -1,6 +1,7 @@
 //! [`NameBuilder`]: collects the names and settings of a table.
 
 use std::hash::Hash;
+use std::mem;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::str::FromStr;
@@ -213,13 +214,19 @@ impl NameBuilder {
     ///
     /// Fails if a source could not be read, no engine has the name, the table exceeds a limit of the engine
     /// or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
-    pub fn build(self) -> Result<NameTable, Error> {
-        if let Some(error) = self.error {
-            return Err(error);
-        }
-        let (names, mut settings) = (self.names, self.settings);
+    pub fn build(mut self) -> Result<NameTable, Error> {
+        let (aggregate, mut settings) = (self.aggregate, mem::take(&mut self.settings));
+        let (names, claims) = self.into_names()?;
         let (choice, options) = settings.resolve::<NameDomain>(&names, Cap::Named)?;
-        NameTable::build(NameModel::new(names, self.aggregate), choice, options, settings.device, self.claims)
+        NameTable::build(NameModel::new(names, aggregate), choice, options, settings.device, claims)
+    }
+
+    /// The names that were added, with the claims on their labels.
+    pub(super) fn into_names(self) -> Result<(NameRib, Claims), Error> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok((self.names, self.claims)),
+        }
     }
 
     /// Keeps the first error.
@@ -236,23 +243,32 @@ fn labelled<T: FromStr<Err: ToString> + Eq + Hash>(
     claims: &mut Claims,
 ) -> Result<NameRib, Error> {
     claims.attach(labels.counts());
-    let mut label = vec![0];
+    let mut label = vec![NextHop::NONE];
     for (_, text) in fib.labels.iter() {
         let value = match text {
             read::Label::Word(word) => parse(word)?,
             line @ read::Label::Line(_) => parse(&line.to_string())?,
         };
-        label.push(labels.intern_for(claims, value)?.0);
+        label.push(labels.intern_for(claims, value)?);
     }
-    if label.iter().zip(0..).all(|(&label, index)| label == index) {
-        return Ok(fib.names);
+    relabel(fib.names, &label)
+}
+
+/// Replaces each result of the names by the label at its place. Fails if a result has none.
+pub(super) fn relabel(names: NameRib, label: &[NextHop]) -> Result<NameRib, Error> {
+    if label.iter().zip(0..).all(|(label, index)| label.0 == index)
+        && (names.results() as usize) < label.len()
+    {
+        return Ok(names);
     }
-    let mut names = NameRib::new();
-    each(&fib.names, |name, result| {
-        let next_hop = label.get(result as usize).copied().unwrap_or_default();
-        names.insert(name, next_hop);
-    });
-    Ok(names)
+    let mut relabelled = NameRib::new();
+    for (name, result) in names.iter() {
+        match label.get(result as usize) {
+            Some(next_hop) if next_hop.is_some() => relabelled.insert(&name, next_hop.0),
+            _ => return Err(Error::NameWithoutResult { name: name.to_string() }),
+        };
+    }
+    Ok(relabelled)
 }
 
 /// Calls `give` with every name and its result.

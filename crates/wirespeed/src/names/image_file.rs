@@ -80,27 +80,32 @@ impl NameImageFile {
     }
 
     /// The file, for messages.
+    #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// The engine that made the image, and reads it.
+    #[must_use]
     pub fn engine(&self) -> EngineName {
         self.engine
     }
 
     /// Whether only the reduced names are compiled. Results are the same as with all names. Match lengths
     /// refer to the reduced names.
+    #[must_use]
     pub fn is_aggregated(&self) -> bool {
         self.is_aggregated
     }
 
     /// The number of compiled names.
+    #[must_use]
     pub fn len(&self) -> u64 {
         self.image.entries()
     }
 
     /// Whether it has no names.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

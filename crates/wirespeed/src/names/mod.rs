@@ -112,6 +112,28 @@
 //! ```
 
 //!
+//! # A file that changes
+//!
+//! [`load`](NameTable::load) replaces all names in one step, from a file or an image;
+//! [`replace`](NameTable::replace) does it from memory. A [`Reloader`](crate::Reloader) calls `load` when the
+//! file has changed.
+//!
+//! ```
+//! use wirespeed::Reloader;
+//! use wirespeed::prelude::*;
+//!
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("blocked.txt");
+//! std::fs::write(&path, "tracker.example ads\n")?;
+//! let labels = Labels::<String>::new();
+//! let (mut table, mut reloader) = (NameTable::builder().build()?, Reloader::new(&path));
+//! let reader = table.reader();
+//! reloader.if_changed(|path| table.load(path, &labels))?; // from a timer
+//! let found = reader.lookup(NameBuf::from_domain(b"pixel.tracker.example")?);
+//! assert_eq!(labels.get(found).as_deref().map(String::as_str), Some("ads"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # On a GPU
 //!
 //! One call of the builder brings names to GPUs, as with addresses. Batches go to the CPU or to a GPU.
@@ -141,6 +163,7 @@ mod builder;
 mod entry_list;
 pub mod image_file;
 mod reader;
+mod replace;
 mod table;
 
 pub use builder::NameBuilder;

@@ -42,6 +42,7 @@ impl NameReader {
 
     /// The result of the longest prefix of the name in the table, or [`NextHop::NONE`].
     #[inline]
+    #[must_use]
     pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
         self.core.lookup(name.as_ref()).next_hop()
     }
@@ -58,6 +59,7 @@ impl NameReader {
     /// assert_eq!(reader.longest_match(Name::new("/com/parcel")?), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
         let found = self.core.lookup(name);
         Some((found.prefix(name)?, found.next_hop()))
@@ -134,28 +136,33 @@ impl NameReader {
     }
 
     /// The engine that looks up.
+    #[must_use]
     pub fn engine(&self) -> EngineName {
         self.core.engine()
     }
 
     /// Whether only the names that results need are compiled
     /// ([`NameBuilder::aggregate`](super::NameBuilder::aggregate)).
+    #[must_use]
     pub fn is_aggregated(&self) -> bool {
         self.is_aggregated
     }
 }
 
 /// One state of a table of names, until the guard is dropped.
+#[must_use = "a state that is dropped at once protects nothing"]
 pub struct NameGuard<'a>(Entered<'a, NameDomain>);
 
 impl NameGuard<'_> {
     /// [`NameReader::lookup`] in this state.
     #[inline]
+    #[must_use]
     pub fn lookup(&self, name: impl AsRef<Name>) -> NextHop {
         self.0.table.lookup(name.as_ref()).next_hop()
     }
 
     /// [`NameReader::longest_match`] in this state.
+    #[must_use]
     pub fn longest_match<'n>(&self, name: &'n Name) -> Option<(&'n Name, NextHop)> {
         let found = self.0.table.lookup(name);
         Some((found.prefix(name)?, found.next_hop()))

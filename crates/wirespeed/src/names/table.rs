@@ -38,7 +38,7 @@ use crate::uses::Claims;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct NameTable {
-    core: TableCore<NameDomain>,
+    pub(super) core: TableCore<NameDomain>,
 }
 
 impl NameTable {
@@ -97,12 +97,14 @@ impl NameTable {
     }
 
     /// A reader of the table. Threads share it, or clone it.
+    #[must_use]
     pub fn reader(&self) -> NameReader {
         NameReader::new(self.core.reader(), self.is_aggregated())
     }
 
     /// The names with their results, also those that aggregation left out: exact and longest match,
     /// iteration, all names beneath a name.
+    #[must_use]
     pub fn entries(&self) -> &NameRib {
         self.core.model().names()
     }
@@ -119,16 +121,19 @@ impl NameTable {
     /// assert_eq!(all, [(Name::new("/com")?, NextHop(1)), (Name::new("/com/parc")?, NextHop(2))]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[must_use]
     pub fn lookup_all<'n>(&self, name: &'n Name) -> Vec<(&'n Name, NextHop)> {
         self.entries().matching(name).into_iter().map(|(name, result)| (name, NextHop(result))).collect()
     }
 
     /// Number of names.
+    #[must_use]
     pub fn len(&self) -> usize {
         self.entries().len()
     }
 
     /// Whether there is no name.
+    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
@@ -136,12 +141,14 @@ impl NameTable {
     table_methods!("names", "NameBuilder");
 
     /// Whether only the names that results need are compiled ([`NameBuilder::aggregate`]).
+    #[must_use]
     pub fn is_aggregated(&self) -> bool {
         self.core.model().is_aggregated()
     }
 
     /// Bytes held: both copies of the compiled table, the names, and the engine's data for updates. Each GPU
     /// holds one more copy.
+    #[must_use]
     pub fn memory_usage(&self) -> u64 {
         self.core.memory_usage()
     }
@@ -167,7 +174,7 @@ impl NameTable {
 }
 
 /// Checks that every inserted name has a result.
-fn with_results(updates: &[NameUpdate]) -> Result<(), Error> {
+pub(super) fn with_results(updates: &[NameUpdate]) -> Result<(), Error> {
     for update in updates {
         if let NameUpdate::Insert(name, 0) = update {
             return Err(Error::NameWithoutResult { name: name.to_string() });

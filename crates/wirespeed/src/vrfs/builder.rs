@@ -22,12 +22,17 @@ pub struct VrfsBuilder {
     memory_cap: Option<u64>,
     results: u32,
     prefix_lookups: bool,
+    error: Option<Error>,
 }
 
 impl VrfsBuilder {
-    /// Adds a VRF with its routes. [`build`](Self::build) refuses a route to [`NextHop::NONE`].
+    /// Adds a VRF with its routes. [`build`](Self::build) refuses a route to [`NextHop::NONE`], and a prefix
+    /// with host bits.
     pub fn vrf<P: Into<IpNet>>(mut self, vrf: VrfId, routes: impl IntoIterator<Item = (P, NextHop)>) -> Self {
-        self.vrfs.push(VrfUpdate::set(vrf, routes));
+        match VrfUpdate::set(vrf, routes) {
+            Ok(set) => self.vrfs.push(set),
+            Err(error) => _ = self.error.get_or_insert(error.into()),
+        }
         self
     }
 
@@ -61,7 +66,8 @@ impl VrfsBuilder {
 
     /// Builds the tables. Fails for the same reasons as [`Vrfs::apply`].
     pub fn build(self) -> Result<Vrfs, Error> {
-        let Self { vrfs, claims, memory_cap, results, prefix_lookups } = self;
+        let Self { vrfs, claims, memory_cap, results, prefix_lookups, error } = self;
+        error.map_or(Ok(()), Err)?;
         let cap = memory_cap.map_or(Cap::Named, Cap::Stated);
         let ids = prefix_lookups.then(|| Arc::new(MatchIds::new()));
         let options = BuildOptions { results, ..cap.options() };

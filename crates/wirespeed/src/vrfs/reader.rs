@@ -37,6 +37,7 @@ impl VrfReader {
 
     /// The next hop of the longest prefix in a VRF that contains the address. [`NextHop::NONE`] if no prefix
     /// does, or if there is no such VRF.
+    #[must_use]
     pub fn lookup(&self, vrf: VrfId, address: IpAddr) -> NextHop {
         self.enter().lookup(vrf, address)
     }
@@ -80,6 +81,7 @@ impl VrfReader {
 }
 
 /// One state of all VRFs, until the guard is dropped.
+#[must_use = "a state that is dropped at once protects nothing"]
 pub struct VrfGuard<'a> {
     v4: live::Guard<'a, ForestTable<V4>>,
     v6: live::Guard<'a, ForestTable<V6>>,
@@ -88,6 +90,7 @@ pub struct VrfGuard<'a> {
 
 impl VrfGuard<'_> {
     /// [`VrfReader::lookup`] in this state.
+    #[must_use]
     pub fn lookup(&self, vrf: VrfId, address: IpAddr) -> NextHop {
         let found = self.find(vrf, address);
         self.ids.map_or(found, |ids| ids.pairs().pair(found).0)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 use wirespeed::engine::{Addresses, EngineName, Engines, of_domain};
@@ -104,10 +105,34 @@ fn batch<A: Addresses, K: Key<A>>(reader: &Reader<A>, keys: &[K]) -> Vec<NextHop
     found
 }
 
+/// Makes changes while two threads look up again and again.
+pub(crate) fn under_readers(look: impl Fn() + Sync, change: impl FnOnce()) {
+    struct Stop<'s>(&'s AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    look();
+                }
+            });
+        }
+        let _stop = Stop(&stop); // also after a panic
+        change();
+    });
+}
+
 /// An address in the other types that are keys.
 pub(crate) trait Native: Addresses {
     type Std: Key<Self>;
     type Int: Key<Self>;
+    type Net: Copy;
+    fn net(net: IpNet) -> Self::Net;
     fn std(self) -> Self::Std;
     fn int(self) -> Self::Int;
 }
@@ -115,6 +140,12 @@ pub(crate) trait Native: Addresses {
 impl Native for V4 {
     type Std = Ipv4Addr;
     type Int = u32;
+    type Net = Ipv4Net;
+
+    fn net(net: IpNet) -> Ipv4Net {
+        let IpNet::V4(net) = net else { panic!("{net}") };
+        net
+    }
 
     fn std(self) -> Ipv4Addr {
         self.into()
@@ -128,6 +159,12 @@ impl Native for V4 {
 impl Native for V6 {
     type Std = Ipv6Addr;
     type Int = u128;
+    type Net = Ipv6Net;
+
+    fn net(net: IpNet) -> Ipv6Net {
+        let IpNet::V6(net) = net else { panic!("{net}") };
+        net
+    }
 
     fn std(self) -> Ipv6Addr {
         self.into()

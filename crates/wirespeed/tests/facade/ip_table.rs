@@ -52,8 +52,8 @@ fn addresses_of_both_families_in_one_batch() {
     let updates: Vec<AnyUpdate> = v4
         .iter()
         .step_by(3)
-        .map(|(prefix, _)| AnyUpdate::withdraw(prefix))
-        .chain(v6.iter().step_by(2).map(|(prefix, n)| AnyUpdate::announce(prefix, NextHop(n.0 + 1))))
+        .map(|(prefix, _)| AnyUpdate::withdraw(prefix).unwrap())
+        .chain(v6.iter().step_by(2).map(|(prefix, n)| AnyUpdate::announce(prefix, NextHop(n.0 + 1)).unwrap()))
         .collect();
     let applied = table.apply(&updates).unwrap();
     assert_eq!(applied.changes, updates.len());

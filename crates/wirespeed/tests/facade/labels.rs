@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use wirespeed::engine::EngineName;
+use wirespeed::names::NameRib;
 use wirespeed::prelude::*;
-use wirespeed::{Error, LabelsGuard, Prefix};
+use wirespeed::{Error, LabelsGuard, Prefix, Rib};
 use wirespeed_image::rounds;
 
 fn net(text: &str) -> IpNet {
@@ -133,7 +134,7 @@ fn readers_that_enter_first_resolve_all_that_they_find() {
                 // Also labels that are replaced, and some that no route gets.
                 let next_hop = labels.intern((n, round)).unwrap();
                 for net in nets(n) {
-                    updates.push(AnyUpdate::announce(net, next_hop));
+                    updates.push(AnyUpdate::announce(net, next_hop).unwrap());
                 }
                 if round % 3 == n % 3 {
                     labels.replace(next_hop, (n, round + 1)).unwrap();
@@ -161,11 +162,11 @@ fn calls_that_fail_leave_the_counts_as_they_were() {
 
     let (wide, moved) = (labels.intern(1000).unwrap(), labels.intern(7).unwrap());
     let mut updates = vec![
-        AnyUpdate::announce(net("2001:db8::/32"), labels.intern(8).unwrap()),
-        AnyUpdate::withdraw(route(5)),
-        AnyUpdate::announce(route(6), moved),
+        AnyUpdate::announce(net("2001:db8::/32"), labels.intern(8).unwrap()).unwrap(),
+        AnyUpdate::withdraw(route(5)).unwrap(),
+        AnyUpdate::announce(route(6), moved).unwrap(),
     ];
-    updates.extend((1000..10_000).map(|n| AnyUpdate::announce(route(n << 8), wide)));
+    updates.extend((1000..10_000).map(|n| AnyUpdate::announce(route(n << 8), wide).unwrap()));
     assert!(matches!(table.apply(&updates), Err(Error::MemoryCap { .. })));
     assert_eq!((labels.len(), labels.find(&1000)), (301, Some(wide)));
     labels.release(wide);
@@ -178,7 +179,7 @@ fn calls_that_fail_leave_the_counts_as_they_were() {
     assert_eq!([7, 8, 9].map(|n| labels.find(&n).is_some()), [true, true, false]);
     [7, 8].iter().for_each(|n| labels.release(labels.find(n).unwrap()));
     assert_eq!(labels.len(), 297);
-    table.apply(&[AnyUpdate::announce(route(7), NextHop::NONE)]).unwrap_err();
+    table.apply(&[AnyUpdate::announce(route(7), NextHop::NONE).unwrap()]).unwrap_err();
     table.apply(&[]).unwrap();
     assert_eq!(labels.len(), 297);
 }
@@ -208,14 +209,24 @@ fn a_label_moves_between_prefixes_families_and_tables() {
     let mut table = IpTable::builder().labelled_routes(&labels, [(net("10.0.0.0/8"), "a")]).build().unwrap();
     let a = NextHop(1);
     // Without another claim: in one call the index never ends.
-    table.apply(&[AnyUpdate::withdraw(net("10.0.0.0/8")), AnyUpdate::announce(net("::/0"), a)]).unwrap();
-    table.apply(&[AnyUpdate::announce(net("10.0.0.0/8"), a), AnyUpdate::withdraw(net("::/0"))]).unwrap();
+    table
+        .apply(&[
+            AnyUpdate::withdraw(net("10.0.0.0/8")).unwrap(),
+            AnyUpdate::announce(net("::/0"), a).unwrap(),
+        ])
+        .unwrap();
+    table
+        .apply(&[
+            AnyUpdate::announce(net("10.0.0.0/8"), a).unwrap(),
+            AnyUpdate::withdraw(net("::/0")).unwrap(),
+        ])
+        .unwrap();
     assert_eq!(all(&labels), [(1, "a")]);
     // Updates of one prefix count by what they come to, and use up what was interned for them.
     let b = labels.intern("b").unwrap();
     let c = labels.intern("c").unwrap();
-    let to = |next_hop| AnyUpdate::announce(net("10.0.0.0/8"), next_hop);
-    table.apply(&[to(b), AnyUpdate::withdraw(net("10.0.0.0/8")), to(c), to(a)]).unwrap();
+    let to = |next_hop| AnyUpdate::announce(net("10.0.0.0/8"), next_hop).unwrap();
+    table.apply(&[to(b), AnyUpdate::withdraw(net("10.0.0.0/8")).unwrap(), to(c), to(a)]).unwrap();
     assert_eq!(all(&labels), [(1, "a")]);
     // A route that comes again uses up its claim.
     for _ in 0..3 {
@@ -399,4 +410,42 @@ fn labels_of_another_type_are_refused() {
     labels.intern("text".to_owned()).unwrap();
     table.save_labelled(&path, &labels).unwrap();
     refused(Labels::<u32>::open_json(&path).unwrap_err(), "text", "JSON of u32");
+}
+
+/// A service that replaces all entries interns each label anew, whether its entry differs or not.
+#[test]
+fn labels_of_replaced_entries_end_with_their_last_entry() {
+    const ENTRIES: u32 = 40;
+    let labels = Labels::new();
+    // By difference, and by a build: of so many entries one label is another in each round.
+    for changed in [1, ENTRIES] {
+        let round =
+            |n: u32| (0..ENTRIES).map(move |at| (at, if at < changed { at << 8 | n } else { at << 8 }));
+        let intern = |value: u32| labels.intern(value).unwrap();
+        let mut table = Ipv4Table::builder().prefix_lookups().labels(&labels).build().unwrap();
+        let mut names = NameTable::builder().labels(&labels).build().unwrap();
+        let mut rules = Classifier::<Ipv4Tuple>::builder().labels(&labels).build().unwrap();
+        for n in 1..5 {
+            let prefix = |at: u32| Prefix::around(V4(at << 24), 8);
+            table.replace(round(n).map(|(at, value)| (prefix(at), intern(value))).collect()).unwrap();
+            let name = |at: u32| NameBuf::new(&format!("/{at}")).unwrap();
+            names.replace(round(n).map(|(at, value)| (name(at), intern(value).0)).collect()).unwrap();
+            let rule = |at: u32| format!("dport={at}").parse::<Rule<Ipv4Tuple>>().unwrap();
+            let all = round(n).map(|(at, value)| rule(at).with_action(intern(value).0));
+            rules.replace(all.collect()).unwrap();
+            assert_eq!(labels.len(), ENTRIES as usize, "round {n}");
+            for (at, value) in round(n) {
+                let found = table.reader().lookup(V4(at << 24 | 1));
+                assert_eq!(labels.get(found).as_deref(), Some(&value));
+                assert_eq!(names.reader().lookup(name(at)), found);
+                let packet = format!("dport={at}").parse().unwrap();
+                assert_eq!(rules.reader().find(&packet).map(|found| found.action), Some(found));
+            }
+        }
+        table.replace(Rib::new()).unwrap();
+        names.replace(NameRib::new()).unwrap();
+        assert_eq!(labels.len(), ENTRIES as usize, "the rules have them");
+        rules.replace(RuleSet::new()).unwrap();
+        assert_eq!(labels.len(), 0, "{changed} changed");
+    }
 }

@@ -1,12 +1,10 @@
 //! All routes of a table replaced in one step, from memory and from files.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::{Device, Error, IpTable, Ipv4Table, Labels, NextHop, Prefix, Reloader, Rib, Table, V4, V6};
 
-use crate::common::{Native, check, engines, on_host, rib};
+use crate::common::{Native, check, engines, on_host, rib, under_readers};
 
 /// The routes after some updates.
 fn changed<A: Native>(rib: &Rib<A>, updates: usize) -> Rib<A> {
@@ -64,29 +62,14 @@ fn readers_see_one_table_or_the_other() {
         (0..256).map(move |at| (Prefix::around(V4(at << 24), 8), NextHop(n)))
     }
     let mut table = Ipv4Table::builder().rib(round(1)).build().unwrap();
-    let (reader, stop) = (table.reader(), AtomicBool::new(false));
-    struct Stop<'s>(&'s AtomicBool);
-    impl Drop for Stop<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                let keys: Vec<_> = (0..256).map(|at| V4(at << 24 | 5)).collect();
-                let mut found = vec![NextHop::NONE; keys.len()];
-                while !stop.load(Ordering::Relaxed) {
-                    reader.lookup_batch(&keys, &mut found);
-                    assert!(found.iter().all(|&next_hop| next_hop == found[0]), "a mixture");
-                }
-            });
-        }
-        let _stop = Stop(&stop);
-        for n in 2..60 {
-            table.replace(round(n)).unwrap();
-        }
-    });
+    let reader = table.reader();
+    let keys: Vec<_> = (0..256).map(|at| V4(at << 24 | 5)).collect();
+    let look = || {
+        let mut found = vec![NextHop::NONE; keys.len()];
+        reader.lookup_batch(&keys, &mut found);
+        assert!(found.iter().all(|&next_hop| next_hop == found[0]), "a mixture");
+    };
+    under_readers(look, || (2..60).for_each(|n| _ = table.replace(round(n)).unwrap()));
 }
 
 #[test]

@@ -28,12 +28,6 @@ fn sources_add_up_and_the_last_route_of_a_prefix_stays() {
 }
 
 #[test]
-fn host_bits_of_a_prefix_are_dropped() {
-    let table = Ipv4Table::builder().routes([(net("10.1.2.3/8"), NextHop(1))]).build().unwrap();
-    assert_eq!(table.reader().lookup(Ipv4Addr::new(10, 255, 0, 0)), NextHop(1));
-}
-
-#[test]
 fn engines_by_name_by_type_and_by_themselves() {
     let rib = rib::<V4>(1);
     let of = |engine: &str| Ipv4Table::builder().rib(rib.clone()).engine(engine).build().unwrap().engine();

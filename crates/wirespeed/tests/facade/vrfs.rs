@@ -72,10 +72,10 @@ fn drawn(rng: &mut Rng) -> IpNet {
 
 fn insert(routes: &mut VrfRoutes, prefix: IpNet, next_hop: Option<NextHop>) {
     match (prefix, next_hop) {
-        (IpNet::V4(prefix), Some(next_hop)) => routes.v4.insert(prefix.into(), next_hop),
-        (IpNet::V6(prefix), Some(next_hop)) => routes.v6.insert(prefix.into(), next_hop),
-        (IpNet::V4(prefix), None) => routes.v4.remove(prefix.into()),
-        (IpNet::V6(prefix), None) => routes.v6.remove(prefix.into()),
+        (IpNet::V4(prefix), Some(next_hop)) => routes.v4.insert(prefix.try_into().unwrap(), next_hop),
+        (IpNet::V6(prefix), Some(next_hop)) => routes.v6.insert(prefix.try_into().unwrap(), next_hop),
+        (IpNet::V4(prefix), None) => routes.v4.remove(prefix.try_into().unwrap()),
+        (IpNet::V6(prefix), None) => routes.v6.remove(prefix.try_into().unwrap()),
     };
 }
 
@@ -96,16 +96,16 @@ fn random_changes(prefix_lookups: bool) {
                 (1..7, Some(routes)) => {
                     let (prefix, next_hop) = (drawn(&mut rng), NextHop(1 + rng.below(70_000) as u32));
                     insert(routes, prefix, Some(next_hop));
-                    updates.push(VrfUpdate::announce(vrf, prefix, next_hop));
+                    updates.push(VrfUpdate::announce(vrf, prefix, next_hop).unwrap());
                 }
                 (7..9, Some(routes)) => {
                     let prefix = drawn(&mut rng);
                     insert(routes, prefix, None);
-                    updates.push(VrfUpdate::withdraw(vrf, prefix));
+                    updates.push(VrfUpdate::withdraw(vrf, prefix).unwrap());
                 }
                 _ => {
                     let routes = (0..rng.below(20)).map(|_| (drawn(&mut rng), NextHop(7)));
-                    let routes: VrfRoutes = routes.collect();
+                    let routes = VrfRoutes::new(routes).unwrap();
                     model.insert(vrf, routes.clone());
                     updates.push(VrfUpdate::Set(vrf, routes.into()));
                 }
@@ -139,7 +139,7 @@ fn a_refused_call_changes_neither_family() {
     let (one, two) = (VrfId(1), VrfId(2));
     let routes = [(net("10.0.0.0/8"), NextHop(1)), (net("2001:db8::/32"), NextHop(2))];
     let mut vrfs = Vrfs::builder().vrf(one, routes).memory_cap(64 << 10).build().unwrap();
-    let (reader, model) = (vrfs.reader(), BTreeMap::from([(one, routes.into_iter().collect::<VrfRoutes>())]));
+    let (reader, model) = (vrfs.reader(), BTreeMap::from([(one, VrfRoutes::new(routes).unwrap())]));
     let many = |v6: bool| {
         (0..9_000u32).map(move |n| match v6 {
             false => Prefix::<V4>::host(V4(n.wrapping_mul(0x9e37_79b1))).into(),
@@ -147,15 +147,21 @@ fn a_refused_call_changes_neither_family() {
         })
     };
     let with = |prefixes: &mut dyn Iterator<Item = IpNet>| -> VrfUpdate {
-        VrfUpdate::set(two, prefixes.map(|prefix| (prefix, NextHop(3))))
+        VrfUpdate::set(two, prefixes.map(|prefix| (prefix, NextHop(3)))).unwrap()
     };
-    let announce = VrfUpdate::announce(one, net("10.1.0.0/16"), NextHop(4));
+    let announce = VrfUpdate::announce(one, net("10.1.0.0/16"), NextHop(4)).unwrap();
     let cases = [
         (vec![announce.clone(), with(&mut many(false))], "cap"),
         (vec![announce.clone(), with(&mut many(true))], "cap"),
         (vec![announce.clone(), VrfUpdate::Remove(two)], "there is no table 2"),
-        (vec![announce.clone(), VrfUpdate::announce(two, net("::/0"), NextHop(1))], "there is no table 2"),
-        (vec![announce.clone(), VrfUpdate::announce(one, net("::/0"), NextHop::NONE)], "no next hop"),
+        (
+            vec![announce.clone(), VrfUpdate::announce(two, net("::/0"), NextHop(1)).unwrap()],
+            "there is no table 2",
+        ),
+        (
+            vec![announce.clone(), VrfUpdate::announce(one, net("::/0"), NextHop::NONE).unwrap()],
+            "no next hop",
+        ),
         (vec![announce, VrfUpdate::Set(VrfId(1 << 20), Box::default())], "the largest is 1048575"),
     ];
     for (refused, (updates, why)) in (1..).zip(cases) {
@@ -211,7 +217,7 @@ fn labels_end_with_the_last_vrf_that_uses_them() {
 fn readers_see_whole_calls() {
     let ids = [0, 5, 900].map(VrfId);
     let mut vrfs = Vrfs::builder().build().unwrap();
-    let set = |n: u32| ids.map(|id| VrfUpdate::set(id, [(net("10.0.0.0/8"), NextHop(n))]));
+    let set = |n: u32| ids.map(|id| VrfUpdate::set(id, [(net("10.0.0.0/8"), NextHop(n))]).unwrap());
     vrfs.apply(set(1)).unwrap();
     let (reader, stop) = (vrfs.reader(), AtomicBool::new(false));
     std::thread::scope(|scope| {

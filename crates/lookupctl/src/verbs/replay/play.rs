@@ -149,6 +149,7 @@ pub(in crate::verbs) fn play(
     let gpu = before.zip(place.gpu()).map(|(before, after)| GpuReport::between(&before, after));
     Ok(Report {
         engine: engine.to_owned(),
+        began_with: None,
         device: if gpu.is_some() { options.device().name() } else { "cpu" },
         gpu,
         threads: plan.threads,

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use wirespeed::Error;
-use wirespeed::engine::{Addresses, AnyLive, AnyTable, EngineName};
+use wirespeed::engine::{Addresses, AnyLive, AnyReader, AnyTable, EngineName, of_kind};
 use wirespeed::gpu::offload::Offload;
 use wirespeed::gpu::runtime::Fleet;
 use wirespeed::image_file::{ImageFile, bytes_of_table};
@@ -20,10 +20,15 @@ use super::place::Results;
 use super::play::{Job, feeder, play, say_bytes};
 use super::report::{FamilyReport, Report};
 use crate::device::Device;
+use crate::engine::Choice;
+use crate::tables::cannot_build;
 
 /// A table that is ready for lookups.
 pub(super) struct Ready<A: Addresses> {
+    /// The engine that the table was built with.
     engine: EngineName,
+    /// Whether updates may bring another engine.
+    is_auto: bool,
     table: Table<A>,
     /// The number of prefixes.
     pub(super) prefixes: usize,
@@ -48,10 +53,12 @@ impl<A: Addresses> Ready<A> {
         let strides = if has_gpu { build.strides.on_gpu() } else { build.strides };
         let build = BuildOptions { strides, ..build };
         let (began, prefixes) = (Instant::now(), rib.len());
-        let live = A::live(engine, rib, build, ())?.with_context(|| format!("{engine} can't be built"))?;
+        let is_auto = options.engine == Choice::Auto;
+        let live = if is_auto { A::live_auto(rib, build, ()) } else { A::live(engine, rib, build, ())? };
+        let live = live.with_context(|| cannot_build(engine))?;
         let bytes = live.reader().enter().table.image().bytes();
         say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "built", began);
-        Ok(Self { engine, reach: live.reach(), table: Table::Live(live), prefixes })
+        Ok(Self { engine, is_auto, reach: live.reach(), table: Table::Live(live), prefixes })
     }
 
     /// Takes the table of an image. Returns its routes, too; none if the image has none.
@@ -71,7 +78,7 @@ impl<A: Addresses> Ready<A> {
             (Table::Live(resumed.map_err(|source| Error::Image { path, source })?), bytes)
         };
         say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "loaded", began);
-        Ok((Self { engine, table, prefixes, reach }, rib))
+        Ok((Self { engine, is_auto: false, table, prefixes, reach }, rib))
     }
 
     /// Replays a trace.
@@ -82,12 +89,16 @@ impl<A: Addresses> Ready<A> {
         trace: &[A],
         updates: &[Update<A>],
     ) -> Result<Report> {
-        let (drive, Self { engine, table, reach, .. }) = (&options.drive, self);
+        let (engines, drive) = (self.engines(), &options.drive);
+        let Self { engine, table, reach, .. } = self;
         match table {
             Table::Live(mut live) => {
                 let fleet = drive.open_gpus(options.gpus::<A>(has_gpu, trace.len()))?;
                 let offload = drive.offload(fleet.as_ref(), &mut *live, reach, trace)?;
-                Ok(Job { drive, engine, live, offload, trace, updates }.play::<Results>()?.0)
+                let (report, _) = Job { drive, engine, live, offload, trace, updates }.play::<Results>()?;
+                let (engine, began_with) = engines.at_the_end();
+                let began_with = began_with.map(|engine| engine.as_str().to_owned());
+                Ok(Report { engine: engine.as_str().to_owned(), began_with, ..report })
             }
             Table::ForPrefixes(table) => {
                 on_cpu_only(options)?;
@@ -96,6 +107,15 @@ impl<A: Addresses> Ready<A> {
                 play(drive, engine.as_str(), &place, None)
             }
         }
+    }
+
+    /// The engines of the table, from now on.
+    fn engines(&self) -> Engines<A> {
+        let reader = match &self.table {
+            Table::Live(live) if self.is_auto => Some(live.reader()),
+            Table::Live(_) | Table::ForPrefixes(_) => None,
+        };
+        Engines { first: self.engine, reader }
     }
 
     /// Copies the table to GPUs, if these look up.
@@ -120,6 +140,21 @@ impl<A: Addresses> Ready<A> {
     }
 }
 
+/// The engine that a table began with, and a reader of a table that may get another one.
+struct Engines<A: Addresses> {
+    first: EngineName,
+    reader: Option<Arc<dyn AnyReader<A>>>,
+}
+
+impl<A: Addresses> Engines<A> {
+    /// The engine now, and the first one if it was another.
+    fn at_the_end(&self) -> (EngineName, Option<EngineName>) {
+        let now = |reader: &Arc<dyn AnyReader<A>>| of_kind::<A>(reader.enter().table.image().kind());
+        let last = self.reader.as_ref().and_then(now).unwrap_or(self.first);
+        (last, (last != self.first).then_some(self.first))
+    }
+}
+
 /// Replays a trace of both families.
 pub(super) fn replay_both(
     options: &Options,
@@ -137,14 +172,7 @@ pub(super) fn replay_both(
         (Some(v4), Some(v6)) => (Some(v4), Some(v6)),
         _ => (None, None),
     };
-    let families = vec![
-        FamilyReport { family: 4, engine: v4.engine.as_str(), keys: fours.len() },
-        FamilyReport { family: 6, engine: v6.engine.as_str(), keys: sixes.len() },
-    ];
-    let engine = match (v4.engine, v6.engine) {
-        (v4, v6) if v4 == v6 => v4.to_string(),
-        (v4, v6) => format!("{v4}+{v6}"),
-    };
+    let (engines4, engines6) = (v4.engines(), v6.engines());
     let ((cpu4, live4), (cpu6, live6)) = (v4.on_cpu(), v6.on_cpu());
     let place = InBoth {
         v4: OfFamily { keys: fours, cpu: cpu4, offload: offload4 },
@@ -153,8 +181,24 @@ pub(super) fn replay_both(
     };
     let live = live4.zip(live6).map(|(v4, v6)| LiveBoth { v4, v6 });
     let feeder = live.and_then(|live| feeder(drive, live, updates));
-    let report = play(drive, &engine, &place, feeder)?;
-    Ok(Report { families, other_family: Some(0), ..report })
+    let report = play(drive, "", &place, feeder)?;
+    let ((last4, first4), (last6, first6)) = (engines4.at_the_end(), engines6.at_the_end());
+    let both = |v4: EngineName, v6: EngineName| match v4 == v6 {
+        true => v4.to_string(),
+        false => format!("{v4}+{v6}"),
+    };
+    let has_changed = first4.is_some() || first6.is_some();
+    let of = |family, engine: EngineName, began_with: Option<EngineName>, keys| {
+        let began_with = began_with.map(EngineName::as_str);
+        FamilyReport { family, engine: engine.as_str(), began_with, keys }
+    };
+    Ok(Report {
+        engine: both(last4, last6),
+        began_with: has_changed.then(|| both(engines4.first, engines6.first)),
+        families: vec![of(4, last4, first4, fours.len()), of(6, last6, first6, sixes.len())],
+        other_family: Some(0),
+        ..report
+    })
 }
 
 /// Refuses GPUs for an image for prefix lookups.

@@ -13,8 +13,11 @@ use crate::output::Output;
 /// The result; in JSON, scripts rely on these keys.
 #[derive(Debug, Serialize)]
 pub(in crate::verbs) struct Report {
-    /// The engine, or the engines of IPv4 and IPv6 with a plus sign between them if they differ.
+    /// The engine at the end, or the engines of IPv4 and IPv6 with a plus sign between them if they differ.
     pub(in crate::verbs) engine: String,
+    /// The engine before the updates, if the table of `auto` got another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) began_with: Option<String>,
     pub(in crate::verbs) device: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) gpu: Option<GpuReport>,
@@ -59,6 +62,9 @@ pub(in crate::verbs) struct Report {
 pub(in crate::verbs) struct FamilyReport {
     pub(in crate::verbs) family: u8,
     pub(in crate::verbs) engine: &'static str,
+    /// The engine before the updates, if the table of `auto` got another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) began_with: Option<&'static str>,
     /// Keys of the trace.
     pub(in crate::verbs) keys: usize,
 }
@@ -130,6 +136,9 @@ impl fmt::Display for Report {
             grouped(*batch),
             counted(*keys, "key")
         )?;
+        if let Some(first) = &self.began_with {
+            writeln!(f, "engine    {first} at the start, {engine} at the end")?;
+        }
         writeln!(f, "rate      {mlookups_per_s:.1} M lookups/s ({} in {seconds:.2} s)", Grouped(*lookups))?;
         writeln!(f, "latency   p50 {p50:.1} µs, p99 {p99:.1} µs, max {max:.1} µs a batch")?;
         if let Some(BoundReport { us, mlookups_per_s }) = &self.latency_bound {
