@@ -1,7 +1,7 @@
 //! [`Reached`]: the elements of a chunk that changed routes reach.
 //!
-//! Changes come in bursts of neighbours. All changes beneath a chunk are taken down together, so each chunk on
-//! the way gets its new content once.
+//! Changes come in bursts of neighbours. All changes beneath a chunk are taken down together, so each chunk
+//! on the way gets its new content once.
 
 use wirespeed_fib::{Address, Prefix, V6};
 
@@ -32,8 +32,8 @@ pub(super) struct Reached<'c> {
     whole: Option<u8>,
     /// The changes at elements to come.
     rest: &'c [Prefix<V6>],
-    /// The changed routes that cover several elements: the last element and the length. Each is within the one
-    /// before.
+    /// The changed routes that cover several elements: the last element and the length. Each is within the
+    /// one before.
     spans: Vec<(usize, u8)>,
     next: usize,
 }
