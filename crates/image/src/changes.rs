@@ -9,7 +9,6 @@ use crate::error::ImageError;
 use crate::image::{Element, Image};
 use crate::patch::{Patch, PatchBuilder};
 use crate::section::SectionId;
-use crate::shared::{Placed, SharedPool};
 
 /// Bytes of an element in sections whose elements hold several narrow elements.
 pub const WORD: usize = 8;
@@ -48,19 +47,6 @@ impl<'t> Changes<'t> {
         }
     }
 
-    /// Writes the changed elements of a piece that is [`Fresh`](Placed::Fresh).
-    #[inline]
-    pub fn chunk(&mut self, placed: Placed, pool: &SharedPool<u8>) {
-        let (Some(update), Placed::Fresh(piece)) = (&mut self.0, placed) else { return };
-        let (old, new) = (pool.previous(), pool.latest());
-        let first = u64::from(piece) * (new.len() / WORD) as u64;
-        for (index, (old, new)) in (first..).zip(old.chunks_exact(WORD).zip(new.chunks_exact(WORD))) {
-            if old != new {
-                update.patch.set(pool.section(), index, word(new));
-            }
-        }
-    }
-
     /// The bytes of a section before the update. Empty while a table is built.
     #[inline]
     pub(crate) fn before(&self, section: SectionId) -> &'t [u8] {
@@ -71,10 +57,6 @@ impl<'t> Changes<'t> {
     pub fn finish(self, counts: (u64, u64)) -> Patch {
         self.0.map(|update| update.patch).unwrap_or_default().finish(Some(counts))
     }
-}
-
-fn word(bytes: &[u8]) -> u64 {
-    u64::from_le_bytes(bytes.try_into().expect("a word"))
 }
 
 /// The elements of a section, for engines that read what they have written. They are here while a table is

@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use rustc_hash::FxHashMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::changes::Changes;
+use crate::changes::{Changes, WORD};
 use crate::fetch::prefetch;
 use crate::pool::Pool;
 use crate::section::SectionId;
@@ -44,7 +44,7 @@ pub struct SharedPool<T> {
 pub enum Placed {
     /// A piece that had this content before.
     Shared(u32),
-    /// A piece that must be written now, from [`SharedPool::previous`] to [`SharedPool::latest`].
+    /// A piece that must be written now: [`SharedPool::write`].
     Fresh(u32),
 }
 
@@ -78,11 +78,6 @@ impl<T: Pod + Eq> SharedPool<T> {
             latest: vec![T::zeroed(); len],
             seed,
         }
-    }
-
-    /// The section of the pieces.
-    pub fn section(&self) -> SectionId {
-        self.section
     }
 
     /// Says that the table has all contents: at the end of a build, and at the start of an update. Contents
@@ -185,13 +180,6 @@ impl<T: Pod + Eq> SharedPool<T> {
         prefetch(changes.before(self.section), piece as usize * self.len * size_of::<T>());
     }
 
-    /// The old content of the piece that was last [`Fresh`](Placed::Fresh). All zero if the piece was never
-    /// used before.
-    #[inline]
-    pub fn previous(&self) -> &[T] {
-        &self.previous
-    }
-
     /// The content of the piece that was last [`Fresh`](Placed::Fresh).
     #[inline]
     pub fn latest(&self) -> &[T] {
@@ -289,6 +277,22 @@ impl<T: Pod + Eq> SharedPool<T> {
     }
 }
 
+impl SharedPool<u8> {
+    /// Writes the changed words of a piece that is [`Fresh`](Placed::Fresh), in a section of words.
+    #[inline]
+    pub fn write(&self, placed: Placed, changes: &mut Changes<'_>) {
+        let Placed::Fresh(piece) = placed else { return };
+        let first = u64::from(piece) * (self.len / WORD) as u64;
+        let (old, new) = (self.previous.chunks_exact(WORD), self.latest.chunks_exact(WORD));
+        for (index, (old, new)) in (first..).zip(old.zip(new)) {
+            if old != new {
+                let word = new.try_into().expect("a word");
+                changes.set(self.section, index, u64::from_le_bytes(word));
+            }
+        }
+    }
+}
+
 /// A hash for the index, which takes some bits from the front and some from the end.
 const fn spread(hash: u32) -> u64 {
     (hash as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -301,7 +305,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::changes::WORD;
     use crate::image::{Image, ImageBuilder};
 
     const PIECES: SectionId = SectionId(0);
@@ -323,7 +326,7 @@ mod tests {
                 0 => match pool.link(&bytes, changes) {
                     Some(placed) => {
                         prop_assert_eq!(matches!(placed, Placed::Shared(_)), distinct.contains(&content));
-                        changes.chunk(placed, pool);
+                        pool.write(placed, changes);
                         held.push((placed.piece(), content));
                     }
                     None => prop_assert!(distinct.len() == 4 && !distinct.contains(&content)),
@@ -331,7 +334,7 @@ mod tests {
                 1 if !held.is_empty() => {
                     let at = which.index(held.len());
                     if let Some(placed) = pool.relink(held[at].0, &bytes, changes) {
-                        changes.chunk(placed, pool);
+                        pool.write(placed, changes);
                         held[at] = (placed.piece(), content);
                     } else {
                         prop_assert!(distinct.len() == 4 && !distinct.contains(&content));

@@ -201,7 +201,7 @@ impl Form {
             Some(now) => self.short.relink(now, content.bytes(), changes),
         }
         .ok_or(Outgrown("room for chunks of level 24"))?;
-        changes.chunk(placed, &self.short);
+        self.short.write(placed, changes);
         if let Placed::Fresh(chunk) = placed {
             self.refresh(chunk, changes);
         }

@@ -145,7 +145,7 @@ impl Form {
             _ => self.short.relink(now, content.bytes(), changes),
         }
         .ok_or(Outgrown("room for chunks of level 24"))?;
-        changes.chunk(placed, &self.short);
+        self.short.write(placed, changes);
         if placed.piece() != now {
             self.short_of.set(slot as usize, placed.piece(), changes);
         }

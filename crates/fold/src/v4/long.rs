@@ -114,7 +114,7 @@ impl Long {
             now => self.chunks.relink(now, bytes, changes),
         }
         .ok_or(Outgrown("room for chunks of level 32"))?;
-        changes.chunk(placed, &self.chunks);
+        self.chunks.write(placed, changes);
         if placed.piece() != *chunk {
             *chunk = placed.piece();
             changes.set(C24, u64::from(block.number) * short as u64 + at as u64, placed.piece().into());

@@ -208,7 +208,7 @@ impl Form {
             None => pool.link(content.bytes(), changes),
         }
         .ok_or(Outgrown("room for chunks"))?;
-        changes.chunk(placed, self.shared(step));
+        self.shared(step).write(placed, changes);
         if matches!(placed, Placed::Shared(_)) {
             self.drop_links(step + 1, &content, changes);
         }

@@ -6,7 +6,7 @@ use wirespeed_fib::{Address, NextHop, Rib, V6};
 /// Answers for one place of the address space after another; cheap where a place shares octets with the one
 /// before.
 pub(super) struct Walk<'a> {
-    /// For each octet of the last address what was known before it. The first entry is before any.
+    /// The state before each octet of the last address. The first entry is before any octet.
     path: Vec<Stop<'a>>,
     last: V6,
 }
