@@ -1,48 +1,96 @@
 //! [`Content`]: the routes and children of a node, packed; and [`Draft`], a content that changes.
 //!
 //! ```text
-//! counts  routes + children × 2^16
-//! routes  (key, next hop) …          ascending; key: a 1 bit, then the route's bits in this node
-//! children (slot, node) …            ascending
+//! counts    u8 × 2     routes and children, the lowest eight bits
+//! widths    u8         bytes of a next hop, a child and a key, and the counts' ninth bits
+//! keys      W × routes, ascending; a key: a 1 bit, then the route's bits in this node
+//! next hops W × routes
+//! slots     u8 × children, ascending
+//! children  W × children
 //! ```
+//!
+//! All are as narrow as the largest of the node needs. Most nodes have few routes and take under two dozen
+//! bytes, which lie in the content itself.
 
 /// The number of no node.
 pub(crate) const NONE: u32 = 0;
 
-/// The routes and children of a node. Equal contents have equal words.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Content(Box<[u32]>);
+/// The most bytes of a content that lie in it.
+const INLINE: usize = 22;
+
+/// The routes and children of a node. Equal contents have equal bytes.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Inline { len: u8, bytes: [u8; INLINE] },
+    Boxed(Box<[u8]>),
+}
+
+/// The parts of a content.
+#[derive(Clone, Copy, Default)]
+struct Parts<'c> {
+    keys: Column<'c>,
+    next_hops: Column<'c>,
+    slots: Column<'c>,
+    children: Column<'c>,
+}
+
+/// Numbers of equally many bytes.
+#[derive(Clone, Copy)]
+struct Column<'c> {
+    bytes: &'c [u8],
+    width: usize,
+}
 
 impl Content {
-    /// The words.
-    pub(crate) fn words(&self) -> &[u32] {
-        &self.0
+    fn of(bytes: &[u8]) -> Self {
+        match u8::try_from(bytes.len()) {
+            Ok(len) if bytes.len() <= INLINE => {
+                let mut inline = [0; INLINE];
+                inline[..bytes.len()].copy_from_slice(bytes);
+                Self::Inline { len, bytes: inline }
+            }
+            _ => Self::Boxed(bytes.into()),
+        }
+    }
+
+    /// All bytes.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Inline { len, bytes } => &bytes[..usize::from(*len)],
+            Self::Boxed(bytes) => bytes,
+        }
     }
 
     /// The routes: key and next hop, shorter routes first.
     pub(crate) fn routes(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.pairs().0.iter().map(|&[key, next_hop]| (key, next_hop))
+        let Parts { keys, next_hops, .. } = self.parts();
+        keys.iter().zip(next_hops.iter())
     }
 
     /// The children: slot and node, ascending.
     pub(crate) fn children(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        self.pairs().1.iter().map(|&[slot, node]| (slot, node))
+        let Parts { slots, children, .. } = self.parts();
+        slots.iter().zip(children.iter())
     }
 
     /// The next hop of a route.
     pub(crate) fn route(&self, key: u32) -> Option<u32> {
-        find(self.pairs().0, key)
+        let Parts { keys, next_hops, .. } = self.parts();
+        Some(next_hops.get(keys.find(key)?))
     }
 
     /// The child at a slot, or [`NONE`].
     pub(crate) fn child(&self, slot: u32) -> u32 {
-        find(self.pairs().1, slot).unwrap_or(NONE)
+        let Parts { slots, children, .. } = self.parts();
+        slots.find(slot).map_or(NONE, |at| children.get(at))
     }
 
     /// A copy to change.
     pub(crate) fn draft(&self) -> Draft {
-        let (routes, children) = self.pairs();
-        Draft { routes: routes.to_vec(), children: children.to_vec() }
+        Draft {
+            routes: self.routes().map(Into::into).collect(),
+            children: self.children().map(Into::into).collect(),
+        }
     }
 
     /// Writes route and child of each slot of the node: one more than the next hop, and the child; 0 for
@@ -63,23 +111,85 @@ impl Content {
 
     /// Whether there is no child.
     pub(crate) fn is_leaf(&self) -> bool {
-        self.pairs().1.is_empty()
+        self.parts().slots.bytes.is_empty()
     }
 
-    /// Bytes held.
-    pub(crate) fn bytes(&self) -> usize {
-        size_of_val(&*self.0)
+    /// Bytes held beside the content itself.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Inline { .. } => 0,
+            Self::Boxed(bytes) => bytes.len(),
+        }
     }
 
-    fn pairs(&self) -> (&[[u32; 2]], &[[u32; 2]]) {
-        let Some((&counts, words)) = self.0.split_first() else { return (&[], &[]) };
-        let (pairs, _) = words.as_chunks();
-        pairs.split_at(counts as usize & 0xffff)
+    fn parts(&self) -> Parts<'_> {
+        let [routes, children, widths, rest @ ..] = self.bytes() else { return Parts::default() };
+        let bits = |from: u8, count: u8| usize::from(widths >> from & ((1 << count) - 1));
+        let routes = usize::from(*routes) | bits(4, 1) << 8;
+        let children = usize::from(*children) | bits(5, 1) << 8;
+        let mut rest = rest;
+        let mut column = |count: usize, width: usize| {
+            let (bytes, behind) = rest.split_at(count * width);
+            rest = behind;
+            Column { bytes, width }
+        };
+        Parts {
+            keys: column(routes, 1 + bits(6, 1)),
+            next_hops: column(routes, 1 + bits(0, 2)),
+            slots: column(children, 1),
+            children: column(children, 1 + bits(2, 2)),
+        }
     }
 }
 
-fn find(pairs: &[[u32; 2]], wanted: u32) -> Option<u32> {
-    pairs.binary_search_by_key(&wanted, |&[name, _]| name).ok().map(|at| pairs[at][1])
+impl Default for Content {
+    fn default() -> Self {
+        Self::of(&[])
+    }
+}
+
+impl PartialEq for Content {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for Content {}
+
+impl Default for Column<'_> {
+    fn default() -> Self {
+        Self { bytes: &[], width: 1 }
+    }
+}
+
+impl<'c> Column<'c> {
+    fn len(self) -> usize {
+        self.bytes.len() / self.width
+    }
+
+    fn get(self, at: usize) -> u32 {
+        let mut number = [0; 4];
+        number[..self.width].copy_from_slice(&self.bytes[at * self.width..][..self.width]);
+        u32::from_le_bytes(number)
+    }
+
+    fn iter(self) -> impl Iterator<Item = u32> + use<'c> {
+        (0..self.len()).map(move |at| self.get(at))
+    }
+
+    /// The position of a number in a column that ascends.
+    fn find(self, wanted: u32) -> Option<usize> {
+        let (mut from, mut to) = (0, self.len());
+        while from < to {
+            let middle = from.midpoint(to);
+            match self.get(middle).cmp(&wanted) {
+                std::cmp::Ordering::Equal => return Some(middle),
+                std::cmp::Ordering::Less => from = middle + 1,
+                std::cmp::Ordering::Greater => to = middle,
+            }
+        }
+        None
+    }
 }
 
 /// A content that changes. A node has at most 510 routes and 256 children.
@@ -118,11 +228,29 @@ impl Draft {
     /// The content.
     pub(crate) fn finish(self) -> Content {
         let Self { routes, children } = self;
-        #[allow(clippy::cast_possible_truncation)] // few hundred
-        let counts = (routes.len() | children.len() << 16) as u32;
-        let pairs = routes.iter().chain(&children).flatten().copied();
-        Content(std::iter::once(counts).chain(pairs).collect())
+        let widest = |pairs: &[[u32; 2]], of: usize| {
+            let most = pairs.iter().map(|pair| pair[of]).max().unwrap_or(0);
+            (32 - most.leading_zeros()).div_ceil(8).max(1)
+        };
+        let (key, next_hop, child) = (widest(&routes, 0), widest(&routes, 1), widest(&children, 1));
+        #[allow(clippy::cast_possible_truncation)] // few hundred, and at most 4
+        let header = {
+            let (routes, children) = (routes.len() as u32, children.len() as u32);
+            let widths = (next_hop - 1) | (child - 1) << 2 | (key - 1) << 6;
+            [routes as u8, children as u8, (widths | (routes >> 8) << 4 | (children >> 8) << 5) as u8]
+        };
+        let mut bytes = header.to_vec();
+        for (pairs, of, width) in
+            [(&routes, 0, key), (&routes, 1, next_hop), (&children, 0, 1), (&children, 1, child)]
+        {
+            pairs.iter().for_each(|pair| bytes.extend(&pair[of].to_le_bytes()[..width as usize]));
+        }
+        Content::of(&bytes)
     }
+}
+
+fn find(pairs: &[[u32; 2]], wanted: u32) -> Option<u32> {
+    pairs.binary_search_by_key(&wanted, |&[name, _]| name).ok().map(|at| pairs[at][1])
 }
 
 fn set(pairs: &mut Vec<[u32; 2]>, name: u32, value: Option<u32>) {
@@ -143,7 +271,49 @@ pub(crate) fn key_range(key: u32, stride: u8) -> (u32, u8) {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        /// Routes and children of all widths and counts come back as they were set, and equal contents have
+        /// equal bytes.
+        #[test]
+        fn a_content_has_what_its_draft_had(
+            routes in proptest::collection::btree_map(2..512u32, (any::<u32>(), 0..32u32), 0..510),
+            children in proptest::collection::btree_map(0..256u32, (1..u32::MAX, 0..32u32), 0..=256),
+            few in any::<bool>(),
+        ) {
+            let most = if few { 4 } else { usize::MAX };
+            let narrow = |(name, (value, by)): (u32, (u32, u32))| (name, (value >> by).max(1));
+            let routes: BTreeMap<_, _> = routes.into_iter().take(most).map(narrow).collect();
+            let children: BTreeMap<_, _> = children.into_iter().take(most).map(narrow).collect();
+            let mut draft = Draft::default();
+            routes.iter().rev().for_each(|(&key, &next_hop)| draft.set_route(key, Some(next_hop)));
+            children.iter().for_each(|(&slot, &child)| draft.set_child(slot, child));
+            let content = draft.finish();
+            prop_assert!(content.routes().eq(routes.iter().map(|(&key, &value)| (key, value))));
+            prop_assert!(content.children().eq(children.iter().map(|(&slot, &value)| (slot, value))));
+            for key in 0..514 {
+                prop_assert_eq!(content.route(key), routes.get(&key).copied());
+                prop_assert_eq!(content.child(key), children.get(&key).copied().unwrap_or(NONE));
+            }
+            prop_assert_eq!(content.is_leaf(), children.is_empty());
+            prop_assert_eq!(content.draft().finish(), content.clone());
+            prop_assert_eq!(content.heap_bytes() > 0, content.bytes().len() > INLINE);
+        }
+    }
+
+    #[test]
+    fn most_contents_take_no_memory_of_their_own() {
+        assert_eq!(size_of::<Content>(), 24);
+        let mut draft = Draft::default();
+        (2..10).for_each(|key| draft.set_route(key, Some(200)));
+        assert_eq!(draft.finish().heap_bytes(), 0);
+        assert_eq!(Content::default().routes().count(), 0);
+    }
 
     #[test]
     fn keys_name_slots() {

@@ -351,6 +351,7 @@ impl<A: Address> Model<InFibs<A>> for Fibs<A> {
 }
 
 /// Lookups in the tables of a forest: each key has the number of its table.
+#[derive(Debug)]
 pub struct InFibs<A>(PhantomData<A>);
 
 /// Addresses, each with the number of the table to look it up in.

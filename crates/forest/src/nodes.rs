@@ -171,7 +171,7 @@ impl Nodes {
     pub(crate) fn memory_usage(&self) -> u64 {
         let each = size_of::<Content>() + size_of::<u32>();
         let index = self.by_content.capacity() * (size_of::<u32>() + 1);
-        let contents: usize = self.contents.iter().map(Content::bytes).sum();
+        let contents: usize = self.contents.iter().map(Content::heap_bytes).sum();
         (self.contents.capacity() * each + index + contents) as u64 + self.pool.memory_usage()
     }
 
@@ -262,7 +262,7 @@ impl Nodes {
 }
 
 fn hash(content: &Content, seed: u64) -> u64 {
-    xxh3_64_with_seed(bytemuck::cast_slice(content.words()), seed)
+    xxh3_64_with_seed(content.bytes(), seed)
 }
 
 #[cfg(test)]
