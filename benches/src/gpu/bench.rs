@@ -250,9 +250,9 @@ fn wide(bytes: &[u8]) -> NextHop {
 
 /// The planes of keys of so many bytes.
 fn planes<A: Address>(addresses: &[A], key_bytes: usize) -> [Vec<u8>; 2] {
-    let (first, second) = Planes::of(key_bytes).widths();
-    let mut planes = [vec![0; first * addresses.len()], vec![0; second * addresses.len()]];
-    let [first, second] = &mut planes;
-    pack(addresses, KeyBytes::of(A::FAMILY, key_bytes), first, second);
-    planes
+    let mut all = vec![0; Planes::of(key_bytes).bytes(addresses.len()).expect("few keys")];
+    let form = pack(addresses, KeyBytes::of(A::FAMILY, key_bytes), &mut all).expect("there is room");
+    let second = form.second().map_or_else(Vec::new, |second| all.split_off(second));
+    all.truncate(Planes::of(key_bytes).widths().0 * addresses.len());
+    [all, second]
 }

@@ -8,9 +8,11 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use bytemuck::cast_slice_mut;
 use wirespeed_fib::{Address, Lookup, NextHop};
 use wirespeed_gpu::driver::Cuda;
-use wirespeed_gpu::ip::{KeyBytes, pack, unpack};
+use wirespeed_gpu::ip::{KeyBytes, pack};
+use wirespeed_gpu::numbers::unpack;
 use wirespeed_gpu::runtime::{Batch, Done, Form, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
 use wirespeed_image::device::OnDevice;
 
@@ -78,15 +80,13 @@ pub fn fill<A: Address, T: Lookup<A>>(
         let from = at * trip.batch % (keys.len() - trip.batch + 1);
         let part = &keys[from..from + trip.batch];
         let mut batch = gpu.batch(trip.batch)?;
-        let (first, second) = batch.planes_mut(key.count(), part.len());
-        pack(part, key, first, second);
-        let done = batch.submit(handle, key.count(), part.len()).wait();
+        let form = pack(part, key, batch.keys_mut()).context("more keys than memory")?;
+        let done = batch.submit_form(handle, form).wait();
         let mut found = vec![NextHop(u32::MAX); part.len()];
-        unpack(checked(&done)?, done.result_bytes(), &mut found);
+        unpack(checked(&done)?, done.result_bytes(), cast_slice_mut(&mut found));
         let mut right = vec![NextHop::NONE; part.len()];
         table.par_lookup_batch(part, &mut right);
         ensure!(found == right, "results of a batch of {} differ from the CPU's", part.len());
-        let form = Form::keys(key.count(), part.len()).context("more keys than memory")?;
         batches.push((done.into_batch()?, form));
     }
     Ok(Filled(batches))

@@ -6,6 +6,8 @@
 //! classify tuples as keys, and their tables                                    (and here, and nowhere else)
 //! copies   a table on GPUs, in step with a live one or not, whatever its keys are
 //! offload  batches that go to the CPU or to GPUs, one by one or several under way; the CPU answers for a GPU that fails
+//! remote   what a table on GPUs is, whatever its keys are
+//! trip     a batch to a GPU and back
 //! runtime  one owner thread a device; slots and batches, tables and their patches, the way of moving data, fleets
 //! driver   memory, streams, events, launches, graphs of one device
 //! ```
@@ -29,10 +31,12 @@ mod follow;
 pub mod ip;
 #[cfg(feature = "names")]
 pub mod names;
-#[cfg(any(feature = "names", feature = "rules"))]
 pub mod numbers;
 pub mod offload;
+mod remote;
 pub mod runtime;
+mod simd;
+pub mod trip;
 
 pub use check::{check, run as check_driver};
 pub use copies::Copies;

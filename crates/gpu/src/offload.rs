@@ -10,140 +10,15 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::ops::Range;
 
-use wirespeed_image::Patch;
-use wirespeed_image::device::OnDevice;
-use wirespeed_image::live::Follower;
-use wirespeed_table::{Domain, Keys};
+use wirespeed_table::Keys;
 
-use crate::copies::Copies;
 use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use};
 use crate::error::GpuError;
-use crate::runtime::{Done, Fleet, Ticket};
+use crate::runtime::{Done, Ticket};
+use crate::trip::{self, look_up};
 
-/// A table on GPUs, for keys of a domain. Clones share the table.
-pub trait RemoteTable: Clone + Send + Sync + 'static {
-    /// The domain of the table.
-    type Domain: Domain;
-
-    /// A hint about future keys, given when a table is copied to GPUs. It decides the form of keys and the
-    /// measurements.
-    type KeyHint<'k>: Copy;
-
-    /// The number of parts of a large batch, so that one part's keys travel while another part's results come
-    /// back.
-    const PARTS: usize;
-
-    /// Copies a table to all GPUs. Finds the fastest launches and measures transfers, which takes about a
-    /// second.
-    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, hint: Self::KeyHint<'_>) -> Result<Self, GpuError>;
-
-    /// The copies on the GPUs.
-    fn copies(&self) -> &Copies;
-
-    /// The end of the part of a large batch that starts at `start`: at least one key, and small enough for a
-    /// slot if one key fits any.
-    fn end_of_part(&self, keys: KeysOf<'_, Self>, start: usize) -> usize;
-
-    /// Says that lookups may depend on this number of leading bits of a key, from the next change on.
-    fn reach(&self, bits: u8) {
-        let _ = bits;
-    }
-
-    /// Applies a patch.
-    fn patch(&self, patch: &Patch) {
-        self.copies().patch(patch);
-    }
-
-    /// Replaces the table.
-    fn replace<T: OnDevice>(&self, table: &T) {
-        self.copies().replace(table);
-    }
-
-    /// The follower that keeps the copies in step with a live table: for
-    /// [`Live::follow`](wirespeed_table::Live::follow).
-    fn follower(&self) -> RemoteFollower<Self> {
-        RemoteFollower(self.clone())
-    }
-}
-
-/// The keys of a table on GPUs, borrowed.
-pub type KeysOf<'k, T> = <<T as RemoteTable>::Domain as Domain>::Keys<'k>;
-
-/// A table on GPUs with results of a type.
-pub trait Answers<R>: RemoteTable {
-    /// Packs and sends keys, at most as many as a slot holds. Waits for a slot.
-    fn send(&self, keys: KeysOf<'_, Self>) -> Result<Ticket, GpuError>;
-
-    /// Packs and sends keys like [`send`](Self::send). `None` if no slot is free; a caller with batches under
-    /// way then takes the results of one, which frees a slot.
-    fn try_send(&self, keys: KeysOf<'_, Self>) -> Result<Option<Ticket>, GpuError>;
-
-    /// Takes the results of keys that were sent.
-    fn results(&self, done: Done, keys: KeysOf<'_, Self>, found: &mut [R]) -> Result<(), GpuError>;
-}
-
-/// Passes a live table's changes to its copies on GPUs. A change that fails takes the copies out of use,
-/// until a whole table replaces them.
-pub struct RemoteFollower<R>(R);
-
-impl<R> fmt::Debug for RemoteFollower<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("RemoteFollower")
-    }
-}
-
-impl<R: RemoteTable, T: OnDevice> Follower<T> for RemoteFollower<R> {
-    fn reach(&mut self, bits: u8) {
-        self.0.reach(bits);
-    }
-
-    fn patch(&mut self, patch: &Patch) {
-        self.0.patch(patch);
-    }
-
-    fn replace(&mut self, table: &T) {
-        self.0.replace(table);
-    }
-}
-
-/// Looks up all keys in parts, several under way at once. After an error some results are written and some
-/// are not.
-///
-/// Panics when the lengths differ.
-pub(crate) fn look_up<R, T: Answers<R>>(
-    table: &T,
-    keys: KeysOf<'_, T>,
-    found: &mut [R],
-) -> Result<(), GpuError> {
-    assert_eq!(keys.len(), found.len(), "a result for each key");
-    let mut finish = |(ticket, part): (Ticket, Range<usize>)| {
-        table.results(ticket.wait(), keys.part(part.clone()), &mut found[part])
-    };
-    let (mut under_way, mut start) = (VecDeque::new(), 0);
-    while start < keys.len() {
-        let part = start..table.end_of_part(keys, start);
-        if under_way.len() == T::PARTS
-            && let Some(oldest) = under_way.pop_front()
-        {
-            finish(oldest)?;
-        }
-        let ticket = loop {
-            if let Some(ticket) = table.try_send(keys.part(part.clone()))? {
-                break ticket;
-            }
-            // A caller that holds slots must not wait for more, because all callers could wait then.
-            match under_way.pop_front() {
-                Some(oldest) => finish(oldest)?,
-                None => break table.send(keys.part(part.clone()))?,
-            }
-        };
-        start = part.end;
-        under_way.push_back((ticket, part));
-    }
-    under_way.into_iter().try_for_each(finish)
-}
+pub use crate::remote::{Answers, KeysOf, RemoteFollower, RemoteTable, ResultOf};
 
 /// A table on GPUs beside the same table on the CPU. Each call passes its lookup on the CPU, which answers
 /// the batches that a GPU can't answer, with one warning for all.
@@ -187,6 +62,47 @@ impl<T: RemoteTable> Offload<T> {
     {
         assert_eq!(keys.len(), found.len(), "a result for each key");
         self.answer(found, |remote, found| look_up(remote, keys, found), |found| cpu(keys, found));
+    }
+
+    /// Packs and sends keys, if the policy picks a GPU and a slot is free. `None` means that the CPU looks
+    /// them up.
+    pub fn try_send(&self, keys: KeysOf<'_, T>) -> Option<Ticket>
+    where
+        T: Answers<ResultOf<T>>,
+    {
+        match self.place(keys.len()) {
+            Place::Cpu => None,
+            Place::Gpu => {
+                let sent = trip::try_send::<ResultOf<T>, T>(&self.remote, keys);
+                sent.unwrap_or_else(|error| {
+                    self.dispatcher.warn(&error);
+                    None
+                })
+            }
+        }
+    }
+
+    /// Waits for keys that were sent. The results in the slot are valid. `None` after an error means that the
+    /// CPU looks the keys up.
+    pub fn came(&self, ticket: Ticket, keys: KeysOf<'_, T>) -> Option<Done>
+    where
+        T: Answers<ResultOf<T>>,
+    {
+        match trip::valid::<ResultOf<T>, T>(&self.remote, ticket.wait(), keys) {
+            Ok(done) => {
+                self.dispatcher.count(Place::Gpu, keys.len());
+                Some(done)
+            }
+            Err(error) => {
+                self.dispatcher.warn(&error);
+                None
+            }
+        }
+    }
+
+    /// Looks `keys` keys up on the CPU.
+    pub fn on_cpu(&self, keys: usize, cpu: impl FnOnce()) {
+        self.dispatcher.on_cpu(keys, cpu);
     }
 
     /// Looks up keys that are not in the table's form: each device gets a function of its own.
@@ -288,11 +204,11 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     fn send(&mut self, keys: KeysOf<'k, T>, mut free: impl FnMut() -> bool) -> Result<Ticket, GpuError> {
         let remote = &self.offload.remote;
         loop {
-            if let Some(ticket) = remote.try_send(keys)? {
+            if let Some(ticket) = trip::try_send(remote, keys)? {
                 return Ok(ticket);
             }
             if !self.give_up_slot() && !free() {
-                return remote.send(keys);
+                return trip::send(remote, keys);
             }
         }
     }
@@ -304,7 +220,7 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
         let Some(sent) = oldest else { return false };
         if let State::OnGpu(ticket) = std::mem::replace(&mut sent.state, State::Waiting) {
             let mut found = vec![R::default(); sent.keys.len()];
-            match self.offload.remote.results(ticket.wait(), sent.keys, &mut found) {
+            match trip::results(&self.offload.remote, ticket.wait(), sent.keys, &mut found) {
                 Ok(()) => sent.state = State::Found(found),
                 Err(error) => self.offload.dispatcher.warn(&error),
             }
@@ -331,7 +247,7 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
                 found.copy_from_slice(&kept);
                 Some(Ok(()))
             }
-            State::OnGpu(ticket) => Some(self.offload.remote.results(ticket.wait(), keys, found)),
+            State::OnGpu(ticket) => Some(trip::results(&self.offload.remote, ticket.wait(), keys, found)),
         };
         match taken {
             Some(Ok(())) => {

@@ -17,6 +17,7 @@ use crate::gpu::offload::{Offload, RemoteTable};
 use crate::gpu::runtime::Fleet;
 use crate::match_ids::{MatchIds, Pairs};
 use crate::memory::Cap;
+use crate::owned_keys::OwnedKeys;
 use crate::settings::Choice;
 use crate::uses::{Claims, Interned, LabelCounts, TableUses};
 
@@ -54,7 +55,7 @@ impl<D: Served> TableCore<D> {
             None => None,
             Some(fleet) => {
                 let (sample, reach) = (D::sample(live.model(), &fleet), live.reach());
-                let there = offload(&mut *live, &fleet, D::keys(&sample), reach, device.by(), all_cores());
+                let there = offload(&mut *live, &fleet, sample.keys(), reach, device.by(), all_cores());
                 device.or_cpu(there)?.map(Arc::new)
             }
         };

@@ -16,6 +16,7 @@ use wirespeed_image::Table;
 use wirespeed_namelookup::NameDomain;
 pub use wirespeed_table::{Domain, Engine, Standing};
 
+pub use crate::owned_keys::OwnedKeys;
 pub use erased::{AnyLive, AnyReader, AnyTable, Compiled, Entered};
 pub(crate) use served::MEASURED;
 pub use served::{Built, KeyHint, Served, Wanted};
@@ -131,7 +132,7 @@ pub trait Engines: Domain {
 
 /// A family of addresses: a bound for code that works for both.
 pub trait Addresses:
-    Served<Beside = (), Remote = ip::Remote<Self>, Sample = Vec<Self>, Answer = NextHop> + InFib + Key<Self>
+    Served<Beside = (), Remote = ip::Remote<Self>, Owned = Vec<Self>, Answer = NextHop> + InFib + Key<Self>
 {
 }
 
@@ -144,7 +145,7 @@ pub trait RuleTuple:
     Served<
         Beside = crate::classify::RuleFacts,
         Remote = classify::Remote<Self>,
-        Sample = Vec<Self>,
+        Owned = Vec<Self>,
         Answer = u32,
     > + wirespeed_classify::Tuple
 {

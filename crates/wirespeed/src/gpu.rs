@@ -62,6 +62,33 @@ pub mod runtime {
         }
     }
 
+    /// A batch under way. There is none.
+    #[derive(Debug)]
+    pub enum Ticket {}
+
+    impl Ticket {
+        /// Whether the batch has come back.
+        pub fn is_done(&self) -> bool {
+            match *self {}
+        }
+    }
+
+    /// A batch that has come back. There is none.
+    #[derive(Debug)]
+    pub enum Done {}
+
+    impl Done {
+        /// The results.
+        pub fn results(&self) -> Result<&[u8], &super::GpuError> {
+            match *self {}
+        }
+
+        /// Bytes of a result.
+        pub fn result_bytes(&self) -> usize {
+            match *self {}
+        }
+    }
+
     /// Slots of one size.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct SlotSize {
@@ -97,7 +124,7 @@ pub mod offload {
 
     use super::GpuError;
     use super::dispatch::{Counts, Meter, Use};
-    use super::runtime::Fleet;
+    use super::runtime::{Done, Fleet, Ticket};
 
     /// A table on GPUs, and the keys that it takes.
     pub trait RemoteTable: Clone + Send + Sync + 'static {
@@ -201,6 +228,21 @@ pub mod offload {
         ) where
             T: Answers<R>,
         {
+            self.0.never()
+        }
+
+        /// Packs and sends keys, if the policy picks a GPU and a slot is free.
+        pub fn try_send(&self, _: KeysOf<'_, T>) -> Option<Ticket> {
+            self.0.never()
+        }
+
+        /// Waits for keys that were sent.
+        pub fn came(&self, ticket: Ticket, _: KeysOf<'_, T>) -> Option<Done> {
+            match ticket {}
+        }
+
+        /// Looks `keys` keys up on the CPU.
+        pub fn on_cpu(&self, _: usize, _: impl FnOnce()) {
             self.0.never()
         }
 

@@ -248,6 +248,7 @@
 #![warn(missing_debug_implementations, clippy::must_use_candidate)]
 
 mod bare;
+mod batches;
 mod builder;
 #[cfg(feature = "rules")]
 pub mod classify;
@@ -268,6 +269,7 @@ mod match_ids;
 mod memory;
 #[cfg(feature = "names")]
 pub mod names;
+mod owned_keys;
 mod pipeline;
 mod reader;
 mod reloader;
@@ -281,6 +283,7 @@ mod update_buffer;
 mod uses;
 mod vrfs;
 
+pub use batches::{Answers, Batch, Batches, Full, Numbers, Submitted};
 pub use builder::Builder;
 #[cfg(feature = "rules")]
 pub use classify::{Classifier, RuleReader};

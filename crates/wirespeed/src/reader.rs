@@ -7,6 +7,7 @@ use std::path::Path;
 use wirespeed_fib::on_all_cores;
 use wirespeed_fib::{NextHop, Prefix};
 
+use crate::batches::Batches;
 use crate::common::ReaderCore;
 use crate::engine::{Addresses, AnyTable, EngineName, Entered};
 use crate::error::Error;
@@ -183,6 +184,11 @@ impl<A: Addresses> Reader<A> {
     /// ```
     pub fn pipeline(&self) -> Pipeline<'_, A> {
         Pipeline::new(&self.0)
+    }
+
+    /// Makes a source of empty batches, for a thread that gets addresses one at a time: [`Batches`].
+    pub fn batches(&self) -> Batches<A> {
+        Batches::new(self.0.clone())
     }
 
     /// Enters one state of the table, for lookups that belong together. They run on the CPU. While a guard is

@@ -13,8 +13,6 @@
 use bytemuck::cast_slice;
 use wirespeed_classify::Tuple;
 
-use crate::error::GpuError;
-use crate::numbers;
 use crate::runtime::Form;
 
 /// Tuples of a group.
@@ -88,18 +86,22 @@ fn write_group<T: Tuple>(tuples: &[T; GROUP], to: &mut [u8]) {
     }
 }
 
-/// Reads rule numbers of `bytes` bytes each. [`GpuError::NarrowResults`] if a number was too large for them.
-///
-/// Panics if the number of results is not the length of `to`.
-pub fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) -> Result<(), GpuError> {
-    numbers::unpack(results, bytes, to);
-    let largest = to.iter().copied().max().unwrap_or(0);
-    let limit = match bytes {
-        1 => 0xff,
-        2 => 0xffff,
-        _ => u32::MAX,
-    };
-    if largest == limit { Err(GpuError::NarrowResults { bytes }) } else { Ok(()) }
+/// The value that stands for numbers that are too large for results of `bytes` bytes.
+pub(super) const fn most_of(bytes: usize) -> u64 {
+    u64::MAX >> (64 - 8 * bytes)
+}
+
+/// Whether a number was too large for its result of `bytes` bytes. No rule has the largest number of 4 bytes.
+pub fn has_too_large(results: &[u8], bytes: usize) -> bool {
+    match bytes {
+        1 => results.contains(&0xff),
+        2 => {
+            let (results, _) = results.as_chunks::<2>();
+            // Without an end before the last result the loop has vectors.
+            results.iter().fold(false, |has, result| has | (*result == [0xff; 2]))
+        }
+        _ => false,
+    }
 }
 
 #[cfg(test)]
@@ -152,16 +154,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_all_widths() {
-        let mut to = [9; 2];
-        unpack(&[7, 254], 1, &mut to).unwrap();
-        assert_eq!(to, [7, 254]);
-        assert!(matches!(unpack(&[7, 255], 1, &mut to), Err(GpuError::NarrowResults { bytes: 1 })));
-        unpack(&[1, 2, 254, 255], 2, &mut to).unwrap();
-        assert_eq!(to, [0x0201, 0xfffe]);
-        assert!(matches!(unpack(&[255, 255, 0, 0], 2, &mut to), Err(GpuError::NarrowResults { bytes: 2 })));
-        unpack(&[1, 0, 0, 1, 255, 0, 0, 0], 4, &mut to).unwrap();
-        assert_eq!(to, [0x0100_0001, 255]);
-        unpack(&[], 1, &mut []).unwrap();
+    fn a_number_that_is_too_large_is_found() {
+        assert_eq!([1, 2, 4].map(most_of), [0xff, 0xffff, 0xffff_ffff]);
+        assert!(!has_too_large(&[7, 254, 0], 1) && has_too_large(&[7, 255, 0], 1));
+        assert!(!has_too_large(&[255, 254, 254, 255], 2) && has_too_large(&[0, 0, 255, 255], 2));
+        assert!(!has_too_large(&[255; 8], 4) && !has_too_large(&[], 1));
     }
 }

@@ -8,7 +8,7 @@
 mod form;
 mod remote;
 
-pub use form::{GROUP, bytes_of, kind, pack, unpack};
+pub use form::{GROUP, bytes_of, has_too_large, kind, pack};
 pub use remote::Remote;
 
 /// A table of rules on GPUs beside the same table on the CPU.

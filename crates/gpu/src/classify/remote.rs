@@ -19,11 +19,13 @@ use wirespeed_classify::kernel::result_bytes;
 use wirespeed_image::Patch;
 use wirespeed_image::device::OnDevice;
 
-use super::form::{bytes_of, kind, pack, unpack};
+use super::form::{bytes_of, has_too_large, kind, most_of, pack};
 use crate::copies::Copies;
 use crate::error::GpuError;
-use crate::offload::{Answers, RemoteTable, look_up};
-use crate::runtime::{Batch, Done, Fleet, Form, Ticket};
+use crate::numbers::unpack;
+use crate::remote::{Answers, RemoteTable};
+use crate::runtime::{Batch, Done, Fleet, Form};
+use crate::trip::look_up;
 
 /// The fewest tuples of a part.
 const LEAST_PART: usize = 1 << 14;
@@ -62,33 +64,8 @@ impl<T: Tuple> Remote<T> {
     }
 
     /// The number of keys to ask a slot for, so that it holds `count` tuples.
-    fn slot_keys(&self, count: usize) -> usize {
+    fn slot_keys_of(&self, count: usize) -> usize {
         self.inner.copies.slot_keys(count, bytes_of::<T>(count))
-    }
-
-    /// Packs and sends tuples, at most as many as a slot holds. Waits for a slot.
-    pub fn submit(&self, tuples: &[T]) -> Result<Ticket, GpuError> {
-        self.inner.copies.check()?;
-        let mut batch = self.inner.copies.fleet().batch(self.slot_keys(tuples.len()))?;
-        let form = self.packed(tuples, batch.batch())?;
-        Ok(batch.submit_form(self.inner.copies.table(), form))
-    }
-
-    /// Packs and sends tuples like [`submit`](Self::submit). `None` if no slot is free; a caller with batches
-    /// under way then takes the results of one, which frees a slot.
-    pub fn try_submit(&self, tuples: &[T]) -> Result<Option<Ticket>, GpuError> {
-        self.inner.copies.check()?;
-        let Some(mut batch) = self.inner.copies.fleet().try_batch(self.slot_keys(tuples.len()))? else {
-            return Ok(None);
-        };
-        let form = self.packed(tuples, batch.batch())?;
-        Ok(Some(batch.submit_form(self.inner.copies.table(), form)))
-    }
-
-    fn packed(&self, tuples: &[T], batch: &mut Batch) -> Result<Form, GpuError> {
-        let bytes = result_bytes(self.inner.largest.load(Ordering::Acquire));
-        let too_many = GpuError::TooManyKeys { asked: tuples.len(), most: batch.capacity() };
-        pack(tuples, bytes, batch.keys_mut()).ok_or(too_many)
     }
 }
 
@@ -134,10 +111,14 @@ impl<T: Tuple> RemoteTable for Remote<T> {
         &self.inner.copies
     }
 
+    fn slot_keys(&self, tuples: &[T]) -> usize {
+        self.slot_keys_of(tuples.len())
+    }
+
     fn end_of_part(&self, tuples: &[T], start: usize) -> usize {
         let largest = self.inner.copies.fleet().largest_batch();
         let mut count = tuples.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
-        while count > 1 && self.slot_keys(count.min(tuples.len() - start)) > largest {
+        while count > 1 && self.slot_keys_of(count.min(tuples.len() - start)) > largest {
             count = count.div_ceil(2);
         }
         tuples.len().min(start + count)
@@ -160,28 +141,21 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 }
 
 impl<T: Tuple> Answers<u32> for Remote<T> {
-    fn send(&self, tuples: &[T]) -> Result<Ticket, GpuError> {
-        self.submit(tuples)
+    fn pack(&self, tuples: &[T], to: &mut [u8]) -> Option<Form> {
+        pack(tuples, result_bytes(self.inner.largest.load(Ordering::Acquire)), to)
     }
 
-    fn try_send(&self, tuples: &[T]) -> Result<Option<Ticket>, GpuError> {
-        self.try_submit(tuples)
-    }
-
-    fn results(&self, mut done: Done, tuples: &[T], numbers: &mut [u32]) -> Result<(), GpuError> {
-        loop {
-            match unpack(done.results().map_err(Clone::clone)?, done.result_bytes(), numbers) {
-                Err(GpuError::NarrowResults { .. }) => {}
-                other => return other,
-            }
-            // The batch is sent again in its slot, because a caller with other batches under way must not
-            // wait for a slot. Results get wider each time, so this ends.
-            let bytes = 2 * done.result_bytes();
-            let mut batch = done.into_batch()?;
-            let replica = self.inner.copies.table().beside(&batch).ok_or(GpuError::OtherDevice)?;
-            let too_many = GpuError::TooManyKeys { asked: tuples.len(), most: batch.capacity() };
-            let form = pack(tuples, bytes, batch.keys_mut()).ok_or(too_many)?;
-            done = batch.submit_form(replica, form).wait();
+    fn check(&self, done: &Done) -> Result<(), GpuError> {
+        let (results, bytes) = (done.results().map_err(Clone::clone)?, done.result_bytes());
+        if has_too_large(results, bytes) {
+            // This and later batches get wider results.
+            self.inner.largest.fetch_max(most_of(bytes), Ordering::AcqRel);
+            return Err(GpuError::NarrowResults { bytes });
         }
+        Ok(())
+    }
+
+    fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) {
+        unpack(results, bytes, to);
     }
 }

@@ -1,10 +1,14 @@
-//! Addresses as keys of a batch, and next hops as results.
+//! Addresses as keys of a batch.
 //!
 //! If no prefix of a table is longer than 24 bits, the last octet of an address does not matter. Then keys
 //! can have 3 bytes, which saves a quarter of the bytes on the bus. Kernels are built for the kinds of keys
 //! in [`KeyBytes`]; [`KeyBytes::for_bits`] chooses one.
 
-use wirespeed_fib::{Address, Family, NextHop};
+use bytemuck::cast_slice;
+use wirespeed_fib::{Address, Family};
+
+use crate::runtime::{Form, Planes};
+use crate::simd;
 
 /// Bytes of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,30 +49,44 @@ impl KeyBytes {
     }
 }
 
-/// Writes addresses as keys of a kind into the planes of a batch ([`Planes`](crate::runtime::Planes)). Panics
-/// if the planes don't have the length of the keys.
-pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], second: &mut [u8]) {
+/// Writes addresses as keys of a kind to the start of `to`, in [`Planes`]. `None` if they don't fit.
+pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, to: &mut [u8]) -> Option<Form> {
+    let form = Form::keys(kind.count(), addresses.len())?;
+    let (first, second) = Planes::of(kind.count()).widths();
+    let (head, tail) = to.get_mut(..form.bytes())?.split_at_mut(form.second().unwrap_or(form.bytes()));
+    write(addresses, kind, &mut head[..first * addresses.len()], &mut tail[..second * addresses.len()]);
+    Some(form)
+}
+
+fn write<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], second: &mut [u8]) {
     match kind.count() {
         3 => {
-            fill(first, addresses, |address| address.first_16().to_le_bytes());
-            fill(second, addresses, |address| [address.octet(2)]);
+            let done = simd::first_24_bits(cast_slice(addresses), first, second);
+            let rest = &addresses[done..];
+            fill(&mut first[2 * done..], rest, |address| address.first_16().to_le_bytes());
+            fill(&mut second[done..], rest, |address| [address.octet(2)]);
         }
         // The number has 16 bytes, least significant first, so its first 64 bits are the last eight bytes.
         6 => {
-            fill(first, addresses, |address| {
+            let done = simd::first_6(cast_slice(addresses), first, second);
+            let rest = &addresses[done..];
+            fill(&mut first[4 * done..], rest, |address| {
                 let [.., a, b, c, d] = address.to_u128().to_le_bytes();
                 [a, b, c, d]
             });
-            fill(second, addresses, |address| {
+            fill(&mut second[2 * done..], rest, |address| {
                 let [.., a, b, _, _, _, _] = address.to_u128().to_le_bytes();
                 [a, b]
             });
         }
-        8 => fill(first, addresses, |address| {
-            let [.., a, b, c, d, e, f, g, h] = address.to_u128().to_le_bytes();
-            [a, b, c, d, e, f, g, h]
-        }),
-        _ => first.copy_from_slice(bytemuck::cast_slice(addresses)),
+        8 => {
+            let done = simd::first_8(cast_slice(addresses), first);
+            fill(&mut first[8 * done..], &addresses[done..], |address| {
+                let [.., a, b, c, d, e, f, g, h] = address.to_u128().to_le_bytes();
+                [a, b, c, d, e, f, g, h]
+            });
+        }
+        _ => first.copy_from_slice(cast_slice(addresses)),
     }
 }
 
@@ -80,49 +98,43 @@ fn fill<A: Address, const N: usize>(plane: &mut [u8], addresses: &[A], bytes: im
     }
 }
 
-/// Reads results of `bytes` bytes each. Panics if the number of results is not the number of next hops.
-pub fn unpack(results: &[u8], bytes: usize, next_hops: &mut [NextHop]) {
-    assert_eq!(results.len(), bytes * next_hops.len(), "a result for each key");
-    match bytes {
-        1 => widen::<1>(results, next_hops, |[low]| low.into()),
-        2 => widen::<2>(results, next_hops, |bytes| u16::from_le_bytes(bytes).into()),
-        _ => widen::<4>(results, next_hops, u32::from_le_bytes),
-    }
-}
-
-fn widen<const N: usize>(results: &[u8], next_hops: &mut [NextHop], number: impl Fn([u8; N]) -> u32) {
-    let (results, _) = results.as_chunks::<N>();
-    for (next_hop, &result) in next_hops.iter_mut().zip(results) {
-        *next_hop = NextHop(number(result));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use wirespeed_fib::{V4, V6};
 
     use super::*;
-    use crate::runtime::Planes;
 
     fn check<A: Address>(addresses: &[A], kind: KeyBytes) {
         let (width, rest) = Planes::of(kind.count()).widths();
-        let (mut first, mut second) = (vec![0; width * addresses.len()], vec![0; rest * addresses.len()]);
-        pack(addresses, kind, &mut first, &mut second);
+        let mut to = vec![0xee; Form::keys(kind.count(), addresses.len()).unwrap().bytes()];
+        let form = pack(addresses, kind, &mut to).unwrap();
+        assert_eq!(form, Form::keys(kind.count(), addresses.len()).unwrap());
+        assert!(addresses.is_empty() || pack(addresses, kind, &mut vec![0; form.bytes() - 1]).is_none());
+        let second = form.second().unwrap_or(0);
         for (at, address) in addresses.iter().enumerate() {
             // Each plane is a number, little-endian; together they are the address's first bytes.
-            let mut bytes: Vec<u8> = first[at * width..][..width].iter().rev().copied().collect();
-            bytes.extend(second[at * rest..][..rest].iter().rev());
+            let mut bytes: Vec<u8> = to[at * width..][..width].iter().rev().copied().collect();
+            bytes.extend(to[second + at * rest..][..rest].iter().rev());
             let octets: Vec<u8> = (0..kind.count()).map(|octet| address.octet(octet)).collect();
-            assert_eq!(bytes, octets, "{address} in {kind:?}");
+            assert_eq!(bytes, octets, "{address} in {kind:?}, number {at} of {}", addresses.len());
         }
     }
 
+    /// All kinds of keys, of batches around whole vectors, of one that is written past the caches, and from
+    /// an address on that is not aligned to a vector.
     #[test]
     fn keys_are_the_first_bytes_of_addresses() {
-        let v4: Vec<V4> = [0, 1, 0x0102_0304, u32::MAX].map(V4).into();
-        let v6: Vec<V6> = [0, 1, 0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10, u128::MAX].map(V6).into();
-        KeyBytes::kinds(Family::V4).iter().for_each(|&kind| check(&v4, kind));
-        KeyBytes::kinds(Family::V6).iter().for_each(|&kind| check(&v6, kind));
+        let of = |n: u128| n.wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835).rotate_left(31);
+        let mut v6: Vec<V6> = (0..540_000).map(|n| V6(of(n))).collect();
+        v6[..3].copy_from_slice(&[V6(0), V6(0x0102_0304_0506_0708_090a_0b0c_0d0e_0f10), V6(u128::MAX)]);
+        let mut v4: Vec<V4> = v6.iter().map(|address| V4(u32::try_from(address.0 >> 96).unwrap())).collect();
+        v4[..3].copy_from_slice(&[V4(0), V4(0x0102_0304), V4(u32::MAX)]);
+        for len in [0, 1, 3, 31, 32, 63, 64, 65, 129, 1000, 539_990] {
+            for start in [0, 1, 9] {
+                KeyBytes::kinds(Family::V4).iter().for_each(|&kind| check(&v4[start..start + len], kind));
+                KeyBytes::kinds(Family::V6).iter().for_each(|&kind| check(&v6[start..start + len], kind));
+            }
+        }
     }
 
     #[test]
@@ -131,16 +143,5 @@ mod tests {
         assert_eq!(v4, [3, 3, 3, 4, 4]);
         let v6 = [0, 48, 49, 64, 65, 128].map(|bits| KeyBytes::for_bits(Family::V6, bits).count());
         assert_eq!(v6, [6, 6, 8, 8, 16, 16]);
-    }
-
-    #[test]
-    fn results_of_all_widths() {
-        let mut next_hops = [NextHop::NONE; 2];
-        unpack(&[7, 255], 1, &mut next_hops);
-        assert_eq!(next_hops, [NextHop(7), NextHop(255)]);
-        unpack(&[1, 2, 255, 255], 2, &mut next_hops);
-        assert_eq!(next_hops, [NextHop(0x0201), NextHop(0xffff)]);
-        unpack(&[1, 0, 0, 1, 0, 0, 0, 255], 4, &mut next_hops);
-        assert_eq!(next_hops, [NextHop(0x0100_0001), NextHop(0xff00_0000)]);
     }
 }

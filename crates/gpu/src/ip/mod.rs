@@ -12,7 +12,7 @@ mod keys;
 mod open;
 mod remote;
 
-pub use keys::{KeyBytes, pack, unpack};
+pub use keys::{KeyBytes, pack};
 pub use open::open_all;
 pub use remote::Remote;
 

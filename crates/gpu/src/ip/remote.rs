@@ -15,14 +15,17 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
+use bytemuck::cast_slice_mut;
 use wirespeed_fib::{Address, NextHop};
 use wirespeed_image::device::OnDevice;
 
-use super::keys::{KeyBytes, pack, unpack};
+use super::keys::{KeyBytes, pack};
 use crate::copies::Copies;
 use crate::error::GpuError;
-use crate::offload::{Answers, RemoteTable, look_up};
-use crate::runtime::{Batch, Done, Fleet, FleetBatch, Ticket};
+use crate::numbers::unpack;
+use crate::remote::{Answers, RemoteTable};
+use crate::runtime::{Fleet, Form};
+use crate::trip::look_up;
 
 /// The fewest addresses of a part.
 const LEAST_PART: usize = 1 << 17;
@@ -64,56 +67,6 @@ impl<A: Address> Remote<A> {
     pub fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) -> Result<(), GpuError> {
         look_up(self, addresses, next_hops)
     }
-
-    /// Packs and sends keys, at most as many as a slot holds. Waits for a slot.
-    pub fn submit(&self, addresses: &[A]) -> Result<Ticket, GpuError> {
-        self.inner.copies.check()?;
-        Ok(self.submit_on(self.inner.copies.fleet().batch(addresses.len())?, addresses))
-    }
-
-    /// Packs and sends keys like [`submit`](Self::submit). `None` if no slot is free; a caller with batches
-    /// under way then takes the results of one, which frees a slot.
-    pub fn try_submit(&self, addresses: &[A]) -> Result<Option<Ticket>, GpuError> {
-        self.inner.copies.check()?;
-        Ok(self
-            .inner
-            .copies
-            .fleet()
-            .try_batch(addresses.len())?
-            .map(|batch| self.submit_on(batch, addresses)))
-    }
-
-    fn submit_on(&self, mut batch: FleetBatch, addresses: &[A]) -> Ticket {
-        let kind = self.fill(batch.batch(), addresses);
-        batch.submit(self.inner.copies.table(), kind.count(), addresses.len())
-    }
-
-    /// Takes the results of keys that were sent. Sends them again if their kind has become too narrow.
-    pub fn take(&self, mut done: Done, addresses: &[A], next_hops: &mut [NextHop]) -> Result<(), GpuError> {
-        loop {
-            match done.results() {
-                Ok(results) => {
-                    unpack(results, done.result_bytes(), next_hops);
-                    return Ok(());
-                }
-                Err(GpuError::NarrowKeys { .. }) => {}
-                Err(error) => return Err(error.clone()),
-            }
-            // The batch is sent again in its slot, because a caller with other batches under way must not
-            // wait for a slot.
-            let mut batch = done.into_batch()?;
-            let replica = self.inner.copies.table().beside(&batch).ok_or(GpuError::OtherDevice)?;
-            let kind = self.fill(&mut batch, addresses);
-            done = batch.submit(replica, kind.count(), addresses.len()).wait();
-        }
-    }
-
-    fn fill(&self, batch: &mut Batch, addresses: &[A]) -> KeyBytes {
-        let kind = self.key_bytes();
-        let (first, second) = batch.planes_mut(kind.count(), addresses.len());
-        pack(addresses, kind, first, second);
-        kind
-    }
 }
 
 impl<A: Address> RemoteTable for Remote<A> {
@@ -148,6 +101,10 @@ impl<A: Address> RemoteTable for Remote<A> {
         keys.len().min(start + part)
     }
 
+    fn slot_keys(&self, addresses: &[A]) -> usize {
+        addresses.len()
+    }
+
     fn reach(&self, bits: u8) {
         let narrow = KeyBytes::for_bits(A::FAMILY, self.inner.bits.fetch_max(bits, Ordering::AcqRel));
         let wide = KeyBytes::for_bits(A::FAMILY, bits);
@@ -158,15 +115,11 @@ impl<A: Address> RemoteTable for Remote<A> {
 }
 
 impl<A: Address> Answers<NextHop> for Remote<A> {
-    fn send(&self, keys: &[A]) -> Result<Ticket, GpuError> {
-        self.submit(keys)
+    fn pack(&self, addresses: &[A], to: &mut [u8]) -> Option<Form> {
+        pack(addresses, self.key_bytes(), to)
     }
 
-    fn try_send(&self, keys: &[A]) -> Result<Option<Ticket>, GpuError> {
-        self.try_submit(keys)
-    }
-
-    fn results(&self, done: Done, keys: &[A], found: &mut [NextHop]) -> Result<(), GpuError> {
-        self.take(done, keys, found)
+    fn unpack(results: &[u8], bytes: usize, to: &mut [NextHop]) {
+        unpack(results, bytes, cast_slice_mut(to));
     }
 }

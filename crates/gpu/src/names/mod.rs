@@ -12,7 +12,7 @@ pub use crate::numbers::unpack;
 pub use form::{
     ENDS, GROUP, PACKED, ROWS, Wanted, bytes_of, pack, pack_ends, pack_rows, row_bytes_of, unpack_matches,
 };
-pub use remote::{Found, Remote, take, take_matches};
+pub use remote::Remote;
 
 /// A table of names on GPUs beside the same table on the CPU.
 pub type Offload = crate::offload::Offload<Remote>;

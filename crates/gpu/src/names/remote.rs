@@ -19,8 +19,9 @@ use super::form::{Wanted, bytes_of, pack, unpack_matches};
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
-use crate::offload::{Answers, RemoteTable, look_up};
-use crate::runtime::{Batch, Done, Fleet, Form, Ticket};
+use crate::remote::{Answers, RemoteTable};
+use crate::runtime::{Batch, Fleet, Form};
+use crate::trip::look_up;
 
 /// The fewest names of a part.
 const LEAST_PART: usize = 1 << 14;
@@ -52,28 +53,6 @@ impl Remote {
     pub fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) -> Result<(), GpuError> {
         look_up(self, names, matches)
     }
-
-    /// The number of keys to ask a slot for, so that it holds these names.
-    fn slot_keys(&self, names: Names<'_>) -> usize {
-        self.copies.slot_keys(names.len(), bytes_of(names))
-    }
-
-    /// Packs and sends names, at most as many as a slot holds. Waits for a slot.
-    pub fn submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Ticket, GpuError> {
-        self.copies.check()?;
-        let mut batch = self.copies.fleet().batch(self.slot_keys(names))?;
-        let form = packed(names, wanted, batch.batch())?;
-        Ok(batch.submit_form(self.copies.table(), form))
-    }
-
-    /// Packs and sends names like [`submit`](Self::submit). `None` if no slot is free; a caller with batches
-    /// under way then takes the results of one, which frees a slot.
-    pub fn try_submit(&self, names: Names<'_>, wanted: Wanted) -> Result<Option<Ticket>, GpuError> {
-        self.copies.check()?;
-        let Some(mut batch) = self.copies.fleet().try_batch(self.slot_keys(names))? else { return Ok(None) };
-        let form = packed(names, wanted, batch.batch())?;
-        Ok(Some(batch.submit_form(self.copies.table(), form)))
-    }
 }
 
 impl RemoteTable for Remote {
@@ -100,6 +79,10 @@ impl RemoteTable for Remote {
         &self.copies
     }
 
+    fn slot_keys(&self, names: Names<'_>) -> usize {
+        self.copies.slot_keys(names.len(), bytes_of(names))
+    }
+
     fn end_of_part(&self, names: Names<'_>, start: usize) -> usize {
         let largest = self.copies.fleet().largest_batch();
         let mut count = names.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
@@ -113,62 +96,24 @@ impl RemoteTable for Remote {
     }
 }
 
-/// A type of result for a name.
-pub trait Found: Sized {
-    /// The wanted result.
-    const WANTED: Wanted;
+impl Answers<u32> for Remote {
+    fn pack(&self, names: Names<'_>, to: &mut [u8]) -> Option<Form> {
+        pack(names, Wanted::Results, to)
+    }
 
-    /// Takes the results of names that were sent for this result.
-    fn take(done: &Done, found: &mut [Self]) -> Result<(), GpuError>;
-}
-
-impl Found for u32 {
-    const WANTED: Wanted = Wanted::Results;
-
-    fn take(done: &Done, found: &mut [Self]) -> Result<(), GpuError> {
-        take(done, found)
+    fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) {
+        unpack(results, bytes, to);
     }
 }
 
-impl Found for Match {
-    const WANTED: Wanted = Wanted::Matches;
-
-    fn take(done: &Done, found: &mut [Self]) -> Result<(), GpuError> {
-        take_matches(done, found)
-    }
-}
-
-impl<R: Found> Answers<R> for Remote {
-    fn send(&self, names: Names<'_>) -> Result<Ticket, GpuError> {
-        self.submit(names, R::WANTED)
+impl Answers<Match> for Remote {
+    fn pack(&self, names: Names<'_>, to: &mut [u8]) -> Option<Form> {
+        pack(names, Wanted::Matches, to)
     }
 
-    fn try_send(&self, names: Names<'_>) -> Result<Option<Ticket>, GpuError> {
-        self.try_submit(names, R::WANTED)
+    fn unpack(results: &[u8], _: usize, to: &mut [Match]) {
+        unpack_matches(results, to);
     }
-
-    fn results(&self, done: Done, _: Names<'_>, found: &mut [R]) -> Result<(), GpuError> {
-        R::take(&done, found)
-    }
-}
-
-/// Takes the results of names that were sent for [`Wanted::Results`]. Panics if the number of results is not
-/// the length of `results`.
-pub fn take(done: &Done, results: &mut [u32]) -> Result<(), GpuError> {
-    unpack(done.results().map_err(Clone::clone)?, done.result_bytes(), results);
-    Ok(())
-}
-
-/// Takes the matches of names that were sent for [`Wanted::Matches`]. Panics if the number of matches is not
-/// the length of `matches`.
-pub fn take_matches(done: &Done, matches: &mut [Match]) -> Result<(), GpuError> {
-    unpack_matches(done.results().map_err(Clone::clone)?, matches);
-    Ok(())
-}
-
-fn packed(names: Names<'_>, wanted: Wanted, batch: &mut Batch) -> Result<Form, GpuError> {
-    let too_many = GpuError::TooManyKeys { asked: names.len(), most: batch.capacity() };
-    pack(names, wanted, batch.keys_mut()).ok_or(too_many)
 }
 
 /// Packs as many names of a sample as fit, up to `most`. Repeats the sample if it is shorter.

@@ -12,6 +12,7 @@ use wirespeed_gpu::dispatch::{Meter, Policy, Use};
 use wirespeed_gpu::ip::{KeyBytes, Offload, Pipeline, Remote};
 use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
+use wirespeed_gpu::trip;
 use wirespeed_image::device::OnDevice;
 
 use crate::fleet::{fleet, losable};
@@ -123,19 +124,20 @@ fn keys_packed_before_a_longer_prefix_came_are_packed_again() {
     let Some(fleet) = fleet(1, &options()) else { return };
     let rib: Rib<V4> = [("10.0.0.0/24".parse().unwrap(), NextHop(1))].into_iter().collect();
     let mut live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
-    let remote = Remote::upload(&fleet, &*live.reader().enter(), live.reach()).expect("it is uploaded");
+    let uploaded = Remote::<V4>::upload(&fleet, &*live.reader().enter(), live.reach());
+    let remote = uploaded.expect("it is uploaded");
     live.follow(|_| Ok::<_, ()>(remote.follower())).expect("it follows");
     assert_eq!(remote.key_bytes().count(), 3);
     // Packed in three bytes and held back until the table takes only four.
     let addresses = [V4(0x0a00_0001), V4(0x0a00_0080)];
     let mut batch = remote.copies().fleet().batch(2).expect("a slot is free");
-    let (first, second) = batch.batch().planes_mut(3, 2);
-    wirespeed_gpu::ip::pack(&addresses, KeyBytes::for_bits(V4::FAMILY, 24), first, second);
+    let kind = KeyBytes::for_bits(V4::FAMILY, 24);
+    wirespeed_gpu::ip::pack(&addresses, kind, batch.batch().keys_mut()).expect("there is room");
     live.apply(&[Update::announce("10.0.0.128/25".parse::<Prefix<V4>>().unwrap(), NextHop(2))]).unwrap();
     let done = batch.submit(remote.copies().table(), 3, 2).wait();
     assert!(done.results().is_err(), "narrow keys are refused");
     let mut found = [NextHop::NONE; 2];
-    remote.take(done, &addresses, &mut found).expect("they are sent again");
+    trip::results(&remote, done, &addresses, &mut found).expect("they are sent again");
     assert_eq!(found, [NextHop(1), NextHop(2)]);
 }
 

@@ -14,7 +14,7 @@ use serde::{Serialize, Serializer};
 use subject::{Lookups, Subject};
 use verdict::{Line, Verdict};
 use wirespeed::Fleet;
-use wirespeed::engine::{EngineName, Served, Wanted};
+use wirespeed::engine::{EngineName, OwnedKeys, Served, Wanted};
 use wirespeed_table::{BuildOptions, Model};
 
 use crate::Outcome;
@@ -51,7 +51,7 @@ pub(crate) trait Truth<D: Served> {
     fn check(&self, table: &Subject<'_, D>, threads: usize, bar: &ProgressBar) -> Verdict<Self::Mismatch>;
 
     /// Keys like those to come, for the choice of a kernel; there may be none.
-    fn sample(&self) -> D::Sample;
+    fn sample(&self) -> D::Owned;
 
     /// What else to tell.
     fn aside(&self) -> Self::Aside;
@@ -95,7 +95,7 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
         let sample = self.before.sample();
         let reaches = T::Lookups::reaches(self.model.reach()).into_iter();
         let on_gpu = reaches.map(|reach| {
-            let remote = compiled.table.upload(fleet, D::key_hint(D::keys(&sample), reach));
+            let remote = compiled.table.upload(fleet, D::key_hint(sample.keys(), reach));
             let remote = remote.with_context(|| cannot_upload(engine))?;
             self.report(state, Subject::on_gpu(&remote), T::Lookups::key_bytes(&remote))
         });
@@ -108,7 +108,7 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
         let live = D::live(engine, self.model.clone(), self.build.clone(), self.wanted)?;
         let mut live = live.with_context(|| cannot_build(engine))?;
         let sample = self.before.sample();
-        let hint = D::key_hint(D::keys(&sample), live.reach());
+        let hint = D::key_hint(sample.keys(), live.reach());
         let upload = |fleet| live.upload(fleet, hint).with_context(|| cannot_upload(engine));
         let remote = self.fleet.as_ref().map(upload).transpose()?;
         let (reader, key_bytes) = (live.reader(), remote.as_ref().and_then(T::Lookups::key_bytes));

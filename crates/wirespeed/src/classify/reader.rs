@@ -14,6 +14,7 @@ use super::found::RuleMatch;
 use super::image_file::RuleImageFile;
 use super::turnover::Turnover;
 use super::verdict::RuleVerdict;
+use crate::batches::Batches;
 use crate::common::ReaderCore;
 use crate::engine::{EngineName, Entered, RuleTuple};
 use crate::error::Error;
@@ -243,6 +244,12 @@ impl<T: RuleTuple> RuleReader<T> {
     /// ```
     pub fn pipeline(&self) -> RulePipeline<'_, T> {
         Pipeline::new(&self.core)
+    }
+
+    /// Makes a source of empty batches, for a thread that gets tuples one at a time: [`Batches`]. Answers are
+    /// rule numbers, 0 where no rule matches.
+    pub fn batches(&self) -> Batches<T> {
+        Batches::new(self.core.clone())
     }
 
     /// Enters one state of the rules, for lookups that belong together. They run on the CPU. While a guard is

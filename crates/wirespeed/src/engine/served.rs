@@ -1,7 +1,9 @@
 //! [`Served`]: what the façade knows of each domain beside its engines.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
+use bytemuck::Pod;
 #[cfg(feature = "rules")]
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet};
 use wirespeed_fib::{Address, NextHop, Rib, V4, V6};
@@ -9,7 +11,7 @@ use wirespeed_image::{Image, ImageError};
 #[cfg(feature = "names")]
 use wirespeed_namelookup::generate::{self as made_names, Domains, Load, Paths, TraceSpec};
 #[cfg(feature = "names")]
-use wirespeed_namelookup::{Match, NameBatch, NameDomain, NameModel, Names};
+use wirespeed_namelookup::{Match, NameBatch, NameDomain, NameModel};
 use wirespeed_rng::Rng;
 use wirespeed_table::{BuildError, BuildOptions, Companion, Model};
 
@@ -28,6 +30,7 @@ use crate::gpu::{names, runtime::SlotSize};
 use crate::match_ids::MatchIds;
 #[cfg(feature = "names")]
 use crate::names::NAME_BYTES;
+use crate::owned_keys::OwnedKeys;
 use crate::uses::Counted;
 
 /// Keys of a batch for measuring.
@@ -62,18 +65,15 @@ pub trait Served: Engines + Counted {
     /// A table on GPUs.
     type Remote: RemoteTable<Domain = Self> + Answers<Self::Result>;
 
-    /// Keys that lookups are measured with.
-    type Sample: Send + Sync;
+    /// Keys of a batch in memory of their own.
+    type Owned: OwnedKeys<Self>;
 
-    /// The result of a key as readers give it. It has the bits of the engine's result.
-    type Answer: Copy + Default + Send;
+    /// The result of a key as readers give it: 32 bits, those of the engine's result.
+    type Answer: Pod + Default + Debug + PartialEq + Send + Sync;
 
     /// Keys that the table is likely to be asked for. For names and rules as many as GPUs take at a time:
     /// there the keys decide how they are packed.
-    fn sample(model: &Self::Model, fleet: &Fleet) -> Self::Sample;
-
-    /// The keys of a sample.
-    fn keys(sample: &Self::Sample) -> Self::Keys<'_>;
+    fn sample(model: &Self::Model, fleet: &Fleet) -> Self::Owned;
 
     /// The hint that a sample of keys gives, for a table whose lookups depend on the first `reach` bits.
     fn key_hint<'k>(keys: Self::Keys<'k>, reach: u8) -> KeyHint<'k, Self>;
@@ -201,7 +201,7 @@ macro_rules! addresses {
         impl Served for $address {
             type Beside = ();
             type Remote = ip::Remote<Self>;
-            type Sample = Vec<Self>;
+            type Owned = Vec<Self>;
             type Answer = NextHop;
 
             fn results(answers: &mut [NextHop]) -> &mut [NextHop] {
@@ -215,10 +215,6 @@ macro_rules! addresses {
             fn sample(_: &Rib<Self>, _: &Fleet) -> Vec<Self> {
                 let mut rng = Rng::new(1);
                 (0..MEASURED).map(|_| Self::from_u128_low(rng.bits128())).collect()
-            }
-
-            fn keys(sample: &Vec<Self>) -> &[Self] {
-                sample
             }
 
             fn key_hint<'k>(_: Self::Keys<'k>, reach: u8) -> KeyHint<'k, Self> {
@@ -258,7 +254,7 @@ addresses!(V6, AutoV6);
 impl Served for NameDomain {
     type Beside = ();
     type Remote = names::Remote;
-    type Sample = NameBatch;
+    type Owned = NameBatch;
     type Answer = NextHop;
 
     fn results(answers: &mut [NextHop]) -> &mut [u32] {
@@ -276,10 +272,6 @@ impl Served for NameDomain {
             while batch.len() < count && batch.push(domains.draw()).is_ok() {}
             batch
         })
-    }
-
-    fn keys(sample: &NameBatch) -> Names<'_> {
-        sample.names()
     }
 
     fn key_hint<'k>(names: Self::Keys<'k>, _: u8) -> KeyHint<'k, Self> {
@@ -304,7 +296,7 @@ macro_rules! tuples {
         impl Served for $tuple {
             type Beside = RuleFacts;
             type Remote = classify::Remote<Self>;
-            type Sample = Vec<Self>;
+            type Owned = Vec<Self>;
             type Answer = u32;
 
             fn results(answers: &mut [u32]) -> &mut [u32] {
@@ -313,10 +305,6 @@ macro_rules! tuples {
 
             fn sample(rules: &RuleSet<Self>, fleet: &Fleet) -> Vec<Self> {
                 wirespeed_classify::generate::tuples(rules, sample_size(fleet), 1.0, 1)
-            }
-
-            fn keys(sample: &Vec<Self>) -> &[Self] {
-                sample
             }
 
             fn key_hint<'k>(tuples: Self::Keys<'k>, _: u8) -> KeyHint<'k, Self> {

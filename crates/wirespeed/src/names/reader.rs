@@ -8,6 +8,7 @@ use wirespeed_namelookup::{Match, Name, NameDomain, Names};
 
 use super::NamePipeline;
 use super::image_file::NameImageFile;
+use crate::batches::Batches;
 use crate::common::ReaderCore;
 use crate::engine::{EngineName, Entered};
 use crate::error::Error;
@@ -125,6 +126,11 @@ impl NameReader {
     /// ```
     pub fn pipeline(&self) -> NamePipeline<'_> {
         Pipeline::new(&self.core)
+    }
+
+    /// Makes a source of empty batches, for a thread that gets names one at a time: [`Batches`].
+    pub fn batches(&self) -> Batches<NameDomain> {
+        Batches::new(self.core.clone())
     }
 
     /// Enters one state of the table, for lookups that belong together. They run on the CPU. While a guard is

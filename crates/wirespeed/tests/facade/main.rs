@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // in what the tests share, too
 
+mod batches;
 mod changing;
 mod classify;
 mod classify_doubts;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use wirespeed_gpu::dispatch::{Meter, Use};
 
-use wirespeed_gpu::names::{Offload, Remote, Wanted, pack, pack_ends, take, take_matches};
+use wirespeed_gpu::names::{Offload, Remote, Wanted, pack, pack_ends, unpack, unpack_matches};
 use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize, Way};
 use wirespeed_image::Table;
@@ -138,11 +138,11 @@ fn every_way_over_patches_and_replacements() {
             assert_eq!(done.version(), version);
             if wanted == Wanted::Matches {
                 let mut found = vec![Match::NONE; right.len()];
-                take_matches(&done, &mut found).expect("it is looked up");
+                unpack_matches(done.results().expect("it is looked up"), &mut found);
                 assert_eq!(found, right);
             } else {
                 let mut found = vec![0; right.len()];
-                take(&done, &mut found).expect("it is looked up");
+                unpack(done.results().expect("it is looked up"), done.result_bytes(), &mut found);
                 assert!(found.iter().zip(&right).all(|(found, right)| *found == right.result));
             }
         }
@@ -201,7 +201,7 @@ fn names_that_are_on_the_device() {
     loop {
         // SAFETY: as many bytes as the driver gave; what the device is writing meanwhile is read again.
         let bytes = unsafe { std::slice::from_raw_parts(results.host, results.len) };
-        wirespeed_gpu::names::unpack_matches(bytes, &mut found);
+        unpack_matches(bytes, &mut found);
         if found.iter().all(|found| found.result != u32::MAX) || Instant::now() > until {
             break;
         }

@@ -1,0 +1,115 @@
+//! The trip of a batch: keys are packed into a slot and sent, and its results are taken. Keys or results that
+//! a change of the table made too narrow make the trip once more.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use wirespeed_table::Keys;
+
+use crate::error::GpuError;
+use crate::remote::{Answers, KeysOf, RemoteTable};
+use crate::runtime::{Done, FleetBatch, Ticket};
+
+/// Packs and sends keys, at most as many as a slot holds. Waits for a slot.
+pub fn send<R, T: Answers<R>>(table: &T, keys: KeysOf<'_, T>) -> Result<Ticket, GpuError> {
+    table.copies().check()?;
+    let slot = table.copies().fleet().batch(table.slot_keys(keys))?;
+    send_in(table, slot, keys)
+}
+
+/// Packs and sends keys like [`send`]. `None` if no slot is free; a caller with batches under way then takes
+/// the results of one, which frees a slot.
+pub(crate) fn try_send<R, T: Answers<R>>(table: &T, keys: KeysOf<'_, T>) -> Result<Option<Ticket>, GpuError> {
+    match try_slot(table, table.slot_keys(keys))? {
+        None => Ok(None),
+        Some(slot) => send_in(table, slot, keys).map(Some),
+    }
+}
+
+/// A free slot for this number of keys of the widest kind. `None` if no slot is free.
+pub(crate) fn try_slot<T: RemoteTable>(table: &T, keys: usize) -> Result<Option<FleetBatch>, GpuError> {
+    table.copies().check()?;
+    table.copies().fleet().try_batch(keys)
+}
+
+fn send_in<R, T: Answers<R>>(
+    table: &T,
+    mut slot: FleetBatch,
+    keys: KeysOf<'_, T>,
+) -> Result<Ticket, GpuError> {
+    let batch = slot.batch();
+    let too_many = GpuError::TooManyKeys { asked: keys.len(), most: batch.capacity() };
+    let form = table.pack(keys, batch.keys_mut()).ok_or(too_many)?;
+    Ok(slot.submit_form(table.copies().table(), form))
+}
+
+/// Waits for keys that were sent, until they have results that are valid.
+pub(crate) fn valid<R, T: Answers<R>>(
+    table: &T,
+    mut done: Done,
+    keys: KeysOf<'_, T>,
+) -> Result<Done, GpuError> {
+    loop {
+        match table.check(&done) {
+            Ok(()) => return Ok(done),
+            Err(GpuError::NarrowKeys { .. } | GpuError::NarrowResults { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        // The batch is sent again in its slot, because a caller with other batches under way must not wait
+        // for a slot. Keys and results get wider each time, so this ends.
+        let mut batch = done.into_batch()?;
+        let replica = table.copies().table().beside(&batch).ok_or(GpuError::OtherDevice)?;
+        let too_many = GpuError::TooManyKeys { asked: keys.len(), most: batch.capacity() };
+        let form = table.pack(keys, batch.keys_mut()).ok_or(too_many)?;
+        done = batch.submit_form(replica, form).wait();
+    }
+}
+
+/// Takes the results of keys that were sent.
+pub fn results<R, T: Answers<R>>(
+    table: &T,
+    done: Done,
+    keys: KeysOf<'_, T>,
+    found: &mut [R],
+) -> Result<(), GpuError> {
+    let done = valid(table, done, keys)?;
+    T::unpack(done.results().map_err(Clone::clone)?, done.result_bytes(), found);
+    Ok(())
+}
+
+/// Looks up all keys in parts, several under way at once. After an error some results are written and some
+/// are not.
+///
+/// Panics when the lengths differ.
+pub(crate) fn look_up<R, T: Answers<R>>(
+    table: &T,
+    keys: KeysOf<'_, T>,
+    found: &mut [R],
+) -> Result<(), GpuError> {
+    assert_eq!(keys.len(), found.len(), "a result for each key");
+    let mut finish = |(ticket, part): (Ticket, Range<usize>)| {
+        results(table, ticket.wait(), keys.part(part.clone()), &mut found[part])
+    };
+    let (mut under_way, mut start) = (VecDeque::new(), 0);
+    while start < keys.len() {
+        let part = start..table.end_of_part(keys, start);
+        if under_way.len() == T::PARTS
+            && let Some(oldest) = under_way.pop_front()
+        {
+            finish(oldest)?;
+        }
+        let ticket = loop {
+            if let Some(ticket) = try_send(table, keys.part(part.clone()))? {
+                break ticket;
+            }
+            // A caller that holds slots must not wait for more, because all callers could wait then.
+            match under_way.pop_front() {
+                Some(oldest) => finish(oldest)?,
+                None => break send(table, keys.part(part.clone()))?,
+            }
+        };
+        start = part.end;
+        under_way.push_back((ticket, part));
+    }
+    under_way.into_iter().try_for_each(finish)
+}

@@ -1,0 +1,349 @@
+//! [`Batches`]: batches in memory that is used again and again, on the device that suits them.
+//!
+//! ```text
+//! Batches::batch ──► Batch ──push, extend──► submit ──► Submitted ──wait──► Answers ──► read in place
+//!     ▲                                                                        │
+//!     └───────────────── memory of keys and results ◄─────────────── dropped ◄─┘   at any step
+//! ```
+
+mod answers;
+
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use wirespeed_table::Keys;
+
+use crate::common::ReaderCore;
+use crate::engine::Served;
+use crate::gpu::runtime::Ticket;
+use crate::owned_keys::OwnedKeys;
+
+pub use answers::{Answers, Numbers};
+
+/// A source of empty batches that are filled key by key, looked up, and read where the results are.
+/// [`Reader::batches`](crate::Reader::batches) makes one for addresses,
+/// [`NameReader::batches`](crate::NameReader::batches) for names,
+/// [`RuleReader::batches`](crate::RuleReader::batches) for tuples. It is made for a thread that gets its keys
+/// one at a time, such as a thread that parses packets.
+///
+/// Keys and results lie in memory that comes from this source and goes back to it when a batch is dropped, so
+/// a batch allocates nothing once the source is warm. If a GPU looks the batch up, its results stay where the
+/// GPU wrote them, as wide as the table needs, and [`Answers`] reads them there.
+///
+/// A batch is never lost and never waits for a GPU's memory. The CPU looks it up when the results are asked
+/// for, if the device is the CPU, if all slots of the GPUs are taken, or if a GPU fails. So any number of
+/// threads may keep any number of batches for any time.
+///
+/// ```
+/// use wirespeed::prelude::*;
+///
+/// let routes = [("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))];
+/// let reader = Ipv4Table::builder().routes(routes).device(Device::Auto).build()?.reader();
+///
+/// let batches = reader.batches();
+/// let mut batch = batches.batch(1024).expect("no batch is out");
+/// for n in 0..100 {
+///     batch.push(Ipv4Addr::new(10, 0, 0, n)).expect("there is room");
+/// }
+/// let answers = batch.submit().wait();
+/// assert!(answers.iter().all(|next_hop| next_hop == NextHop(1)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Batches<D: Served> {
+    source: Arc<Source<D>>,
+}
+
+/// The part that a source shares with its batches.
+struct Source<D: Served> {
+    reader: ReaderCore<D>,
+    spare: Mutex<Vec<Memory<D>>>,
+    out: AtomicUsize,
+    at_once: usize,
+    within: Option<Duration>,
+}
+
+/// Memory for the keys of a batch, and for results that the CPU finds.
+struct Memory<D: Served> {
+    keys: D::Owned,
+    results: Vec<D::Answer>,
+}
+
+/// Memory that is out. Dropping it gives it back.
+struct Lent<D: Served> {
+    memory: Memory<D>,
+    source: Arc<Source<D>>,
+}
+
+/// The most batches of a source that are out at once, unless [`Batches::at_once`] says otherwise.
+const AT_ONCE: usize = 8;
+
+impl<D: Served> Batches<D> {
+    pub(crate) fn new(reader: ReaderCore<D>) -> Self {
+        let (spare, out) = (Mutex::default(), AtomicUsize::new(0));
+        Self { source: Arc::new(Source { reader, spare, out, at_once: AT_ONCE, within: None }) }
+    }
+
+    /// Sets the number of batches that may be out at once, at least 1. The default is 8. This bounds the
+    /// memory of the source, and the batches of this thread that are under way.
+    #[must_use]
+    pub fn at_once(self, batches: usize) -> Self {
+        self.with(|source| source.at_once = batches.max(1))
+    }
+
+    /// Sets the longest time from a batch's first key to its submission, for [`Batch::is_due`].
+    #[must_use]
+    pub fn within(self, time: Duration) -> Self {
+        self.with(|source| source.within = Some(time))
+    }
+
+    /// Changes settings. Batches that are out keep the settings of before.
+    fn with(self, change: impl FnOnce(&mut Source<D>)) -> Self {
+        let Source { at_once, within, .. } = *self.source;
+        let (spare, out) = (Mutex::default(), AtomicUsize::new(0));
+        let mut source = Source { reader: self.source.reader.clone(), spare, out, at_once, within };
+        change(&mut source);
+        Self { source: Arc::new(source) }
+    }
+
+    /// Takes an empty batch for at most `keys` keys, at least 1. Returns `None` if as many batches are out as
+    /// [may be](Self::at_once): drop the answers of one first. Never waits.
+    #[must_use]
+    pub fn batch(&self, keys: usize) -> Option<Batch<D>> {
+        let take = |out: usize| (out < self.source.at_once).then_some(out + 1);
+        self.source.out.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
+        let spare = self.source.locked().pop();
+        let memory = spare.unwrap_or_else(|| Memory { keys: D::Owned::default(), results: Vec::new() });
+        let lent = Lent { memory, source: Arc::clone(&self.source) };
+        Some(Batch::of(lent, keys))
+    }
+
+    /// The number of batches that are out: being filled, under way, or with answers that are still held.
+    #[must_use]
+    pub fn out(&self) -> usize {
+        self.source.out.load(Ordering::Relaxed)
+    }
+}
+
+impl<D: Served> Source<D> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Memory<D>>> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<D: Served> Drop for Lent<D> {
+    fn drop(&mut self) {
+        let empty = Memory { keys: D::Owned::default(), results: Vec::new() };
+        let memory = std::mem::replace(&mut self.memory, empty);
+        self.source.locked().push(memory);
+        self.source.out.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Keys that are being collected. Dropping it drops the keys.
+#[must_use = "a batch that is dropped drops its keys"]
+pub struct Batch<D: Served> {
+    lent: Lent<D>,
+    capacity: usize,
+    /// The time by which it is to be submitted, from its first key on.
+    due: Option<Instant>,
+}
+
+/// A batch has no room for another key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the batch is full: submit it first")]
+pub struct Full;
+
+impl<D: Served> Batch<D> {
+    fn of(mut lent: Lent<D>, keys: usize) -> Self {
+        let capacity = keys.max(1);
+        lent.memory.keys.empty();
+        lent.memory.keys.make_room(capacity);
+        Self { lent, capacity, due: None }
+    }
+
+    /// Adds a key: an address, a [`Name`](crate::names::Name) or a tuple. Fails, and adds nothing, if the
+    /// batch is full. A batch of names is also full at 4 GiB.
+    #[inline]
+    pub fn push<'k>(&mut self, key: impl Into<D::Key<'k>>) -> Result<(), Full> {
+        if self.is_full() {
+            return Err(Full);
+        }
+        self.start();
+        match self.lent.memory.keys.add(key.into()) {
+            true => Ok(()),
+            false => Err(Full),
+        }
+    }
+
+    /// Adds keys of an iterator until the batch is full, and returns how many. The iterator is not asked for
+    /// more. Keys of a range that are computed are made by vector instructions here.
+    #[inline]
+    pub fn extend<'k>(&mut self, keys: impl IntoIterator<Item = D::Key<'k>>) -> usize {
+        self.start();
+        let room = self.room();
+        self.lent.memory.keys.add_all(keys.into_iter(), room)
+    }
+
+    /// Adds the first keys of a slice or of [`Names`](crate::names::Names), as many as there is room for, and
+    /// returns how many.
+    pub fn extend_from(&mut self, keys: D::Keys<'_>) -> usize {
+        self.start();
+        let room = self.room();
+        self.lent.memory.keys.copy(keys, room)
+    }
+
+    /// The keys.
+    #[must_use]
+    pub fn keys(&self) -> D::Keys<'_> {
+        self.lent.memory.keys.keys()
+    }
+
+    /// The number of keys.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lent.memory.keys.count()
+    }
+
+    /// Whether there are no keys.
+    #[inline]
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The most keys that it takes.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Whether it takes no more keys.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.len() >= self.capacity
+    }
+
+    /// Whether it should be submitted: it is full, or its first key has waited for as long as
+    /// [`Batches::within`] allows.
+    #[inline]
+    #[must_use]
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.is_full() || self.due.is_some_and(|due| due <= now)
+    }
+
+    /// The time by which it should be submitted. `None` without keys, or without [`Batches::within`].
+    #[must_use]
+    pub fn due(&self) -> Option<Instant> {
+        self.due
+    }
+
+    /// Sends the batch to the device that suits it. Never waits.
+    pub fn submit(self) -> Submitted<D> {
+        let Self { lent, .. } = self;
+        let ticket =
+            lent.source.reader.offload().and_then(|offload| offload.try_send(lent.memory.keys.keys()));
+        Submitted { ticket, lent }
+    }
+
+    fn room(&self) -> usize {
+        self.capacity.saturating_sub(self.len())
+    }
+
+    /// Starts the time of the first key.
+    #[inline]
+    fn start(&mut self) {
+        if self.due.is_none()
+            && let Some(within) = self.lent.source.within
+        {
+            self.due = Instant::now().checked_add(within);
+        }
+    }
+}
+
+/// A batch under way. Dropping it drops its results.
+#[must_use = "a batch that is dropped drops its results"]
+pub struct Submitted<D: Served> {
+    /// The batch on a GPU. `None` if the CPU will look it up.
+    ticket: Option<Ticket>,
+    lent: Lent<D>,
+}
+
+impl<D: Served> Submitted<D> {
+    /// The number of keys.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lent.memory.keys.count()
+    }
+
+    /// Whether there are no keys.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether [`wait`](Self::wait) returns without waiting for a GPU. A batch for the CPU is ready: waiting
+    /// looks it up.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.ticket.as_ref().is_none_or(Ticket::is_done)
+    }
+
+    /// Waits for the results. The CPU looks the batch up now if no GPU does, or if a GPU failed.
+    pub fn wait(self) -> Answers<D> {
+        let Self { ticket, mut lent } = self;
+        let reader = &lent.source.reader;
+        if let (Some(ticket), Some(offload)) = (ticket, reader.offload())
+            && let Some(done) = offload.came(ticket, lent.memory.keys.keys())
+        {
+            return Answers::of(Some(done), lent);
+        }
+        let Memory { keys, results } = &mut lent.memory;
+        let keys = keys.keys();
+        // Every element is written, so old results may stay.
+        results.resize(keys.len(), D::Answer::default());
+        let mut look_up = || reader.lookup_on_cpu(keys, D::results(results));
+        match reader.offload() {
+            None => look_up(),
+            Some(offload) => offload.on_cpu(keys.len(), look_up),
+        }
+        Answers::of(None, lent)
+    }
+}
+
+impl<D: Served> Clone for Batches<D> {
+    /// Makes a source of its own for the same table, with the same settings.
+    fn clone(&self) -> Self {
+        let Source { at_once, within, .. } = *self.source;
+        let (spare, out) = (Mutex::default(), AtomicUsize::new(0));
+        Self { source: Arc::new(Source { reader: self.source.reader.clone(), spare, out, at_once, within }) }
+    }
+}
+
+impl<D: Served> fmt::Debug for Batches<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Source { at_once, .. } = *self.source;
+        f.debug_struct("Batches").field("at_once", &at_once).field("out", &self.out()).finish_non_exhaustive()
+    }
+}
+
+impl<D: Served> fmt::Debug for Batch<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batch")
+            .field("len", &self.len())
+            .field("capacity", &self.capacity)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<D: Served> fmt::Debug for Submitted<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Submitted")
+            .field("len", &self.len())
+            .field("is_ready", &self.is_ready())
+            .finish_non_exhaustive()
+    }
+}

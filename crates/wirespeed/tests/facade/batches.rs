@@ -1,0 +1,413 @@
+//! Batches that are filled key by key: on the CPU, on the kernels' host build in a GPU's place, and beside
+//! everything that happens to tables and devices meanwhile.
+
+use std::collections::VecDeque;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use wirespeed::classify::oracle::Oracle;
+use wirespeed::engine::{Addresses, Served};
+use wirespeed::fib::synth::rng::Rng;
+use wirespeed::gpu::runtime::GpuOptions;
+use wirespeed::names::NameDomain;
+use wirespeed::prelude::*;
+use wirespeed::{
+    Answers, Batch, Batches, Error, Fleet, Full, Numbers, Prefix, Reader, Rib, Submitted, Table, Update,
+};
+
+use crate::common::{addresses, has_gpu, on_host, rib};
+
+fn host() -> Option<(Fleet, Arc<AtomicBool>)> {
+    on_host(GpuOptions::default())
+}
+
+fn right<A: Addresses>(rib: &Rib<A>, address: A) -> NextHop {
+    rib.longest_match(address).map_or(NextHop::NONE, |(_, next_hop)| next_hop)
+}
+
+/// Holds every way to read answers against the answers that are right.
+fn check_answers<D: Served>(answers: &Answers<D>, right: &[D::Answer], what: &str) {
+    assert_eq!((answers.len(), answers.is_empty()), (right.len(), right.is_empty()), "{what}");
+    let numbers: Vec<u32> = match answers.numbers() {
+        Numbers::U8(numbers) => numbers.iter().map(|&number| number.into()).collect(),
+        Numbers::U16(numbers) => numbers.iter().map(|&number| number.into()).collect(),
+        Numbers::U32(numbers) => numbers.to_vec(),
+    };
+    assert!(numbers.iter().map(|&number| answers.resolve(number)).eq(right.iter().copied()), "{what}");
+    assert!(answers.iter().eq(right.iter().copied()), "{what}");
+    assert!((0..right.len()).all(|at| answers.get(at) == right[at]), "{what}");
+    let mut copied = vec![bytemuck::cast(u32::MAX); right.len()];
+    answers.copy_to(&mut copied);
+    assert_eq!(copied, right, "{what}");
+}
+
+/// Looks up all addresses of a table in batches of many sizes, filled in each way.
+fn check_table<A: Addresses>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
+    let keys = addresses(rib);
+    let batches = reader.batches();
+    for size in [1, 3, 100, 1000, keys.len()] {
+        for (turn, part) in keys.chunks(size).enumerate().take(40) {
+            let mut batch = batches.batch(size).expect("none is out");
+            assert!(batch.is_empty() && batch.capacity() == size);
+            match turn % 3 {
+                0 => part.iter().for_each(|&key| batch.push(key).expect("there is room")),
+                1 => assert_eq!(batch.extend(part.iter().copied()), part.len()),
+                _ => assert_eq!(batch.extend_from(part), part.len()),
+            }
+            assert_eq!((batch.keys(), batch.len(), batch.is_full()), (part, part.len(), part.len() == size));
+            let submitted = batch.submit();
+            assert_eq!(submitted.len(), part.len());
+            let answers = submitted.wait();
+            assert_eq!(answers.keys(), part, "{what}");
+            let right: Vec<_> = part.iter().map(|&key| right(rib, key)).collect();
+            check_answers(&answers, &right, what);
+        }
+    }
+    assert_eq!(batches.out(), 0);
+}
+
+#[test]
+fn on_the_cpu() {
+    let (v4, v6) = (rib::<V4>(3), rib::<V6>(3));
+    check_table(&Table::builder().rib(v4.clone()).build().unwrap().reader(), &v4, "IPv4");
+    check_table(&Table::builder().rib(v6.clone()).build().unwrap().reader(), &v6, "IPv6");
+}
+
+#[test]
+fn on_a_gpu() {
+    let Some((fleet, _)) = host() else { return };
+    fn on<A: Addresses>(fleet: &Fleet, what: &str) {
+        let rib = rib::<A>(3);
+        let builder = Table::builder().rib(rib.clone()).device(Device::Gpu).fleet(fleet.clone());
+        let table = builder.build().unwrap();
+        let reader = table.reader();
+        let mut batch = reader.batches().batch(10).unwrap();
+        batch.push(A::MIN).unwrap();
+        assert!(batch.submit().wait().is_from_gpu());
+        check_table(&reader, &rib, what);
+        assert_eq!(table.lookups().unwrap().cpu, 0, "{what}");
+    }
+    on::<V4>(&fleet, "IPv4");
+    on::<V6>(&fleet, "IPv6");
+}
+
+#[test]
+fn a_batch_is_full_and_memory_is_bounded() {
+    let reader = Table::builder().rib(rib::<V4>(3)).build().unwrap().reader();
+    let batches = reader.batches().at_once(2);
+    let mut batch = batches.batch(2).unwrap();
+    assert_eq!(batch.extend((0..10).map(V4)), 2);
+    assert_eq!((batch.push(V4(1)), batch.extend_from(&[V4(1)]), batch.len()), (Err(Full), 0, 2));
+    assert_eq!(Full.to_string(), "the batch is full: submit it first");
+    let other = batches.batch(0).unwrap();
+    assert_eq!((other.capacity(), batches.out()), (1, 2));
+    assert!(batches.batch(1).is_none(), "as many are out as may be");
+    // A batch counts until its answers are dropped.
+    let submitted = batch.submit();
+    assert!(submitted.is_ready() && batches.batch(1).is_none());
+    let answers = submitted.wait();
+    assert!(!answers.is_from_gpu() && batches.batch(1).is_none());
+    let mut batch = answers.into_batch(3);
+    assert!(batch.is_empty() && batch.extend((0..9).map(V4)) == 3 && batches.batch(1).is_none());
+    drop((batch, other));
+    assert_eq!(batches.out(), 0);
+    // Without keys there are no answers.
+    let answers = batches.batch(5).unwrap().submit().wait();
+    check_answers(&answers, &[], "no keys");
+    // A source of its own, with the same settings.
+    let clone = batches.clone();
+    assert!(clone.batch(1).is_some() && clone.batch(1).is_some() && answers.is_empty());
+    assert_eq!(format!("{batches:?}"), "Batches { at_once: 2, out: 1, .. }");
+}
+
+#[test]
+fn a_batch_is_due_after_its_first_keys_time() {
+    let reader = Table::builder().rib(rib::<V4>(3)).build().unwrap().reader();
+    let mut batch = reader.batches().batch(10).unwrap();
+    batch.push(V4(1)).unwrap();
+    assert!(batch.due().is_none() && !batch.is_due(Instant::now() + Duration::from_secs(1 << 30)));
+    let batches = reader.batches().within(Duration::from_secs(100));
+    let mut batch = batches.batch(2).unwrap();
+    assert!(batch.due().is_none());
+    let before = Instant::now();
+    batch.push(Ipv4Addr::LOCALHOST).unwrap();
+    let due = batch.due().unwrap();
+    assert!(due >= before + Duration::from_secs(100) && due <= Instant::now() + Duration::from_secs(100));
+    assert!(!batch.is_due(due - Duration::from_nanos(1)) && batch.is_due(due));
+    batch.push(V4(2)).unwrap();
+    assert!(batch.due() == Some(due) && batch.is_due(before), "it is full");
+}
+
+#[test]
+fn keys_that_became_too_narrow_are_packed_again() {
+    let Some((fleet, _)) = host() else { return };
+    let routes = [("10.0.0.0/24".parse::<Ipv4Net>().unwrap(), NextHop(1))];
+    let builder = Ipv4Table::builder().routes(routes).device(Device::Gpu).fleet(fleet);
+    let mut table = builder.build().unwrap();
+    let batches = table.reader().batches();
+    let mut filled = batches.batch(2).unwrap();
+    filled.extend([V4(0x0a00_0001), V4(0x0a00_0080)]);
+    let mut sent = batches.batch(2).unwrap();
+    sent.extend([V4(0x0a00_0001), V4(0x0a00_0080)]);
+    let sent = sent.submit();
+    table.insert("10.0.0.128/25".parse::<Ipv4Net>().unwrap(), NextHop(2)).unwrap();
+    check_answers(&filled.submit().wait(), &[NextHop(1), NextHop(2)], "filled before");
+    let sent = sent.wait();
+    assert!([NextHop(1), NextHop(2)].contains(&sent.get(1)), "one state or the other");
+    drop(table);
+    let mut batch = batches.batch(1).unwrap();
+    batch.push(V4(0x0a00_0080)).unwrap();
+    check_answers(&batch.submit().wait(), &[NextHop(2)], "after the table is gone");
+    check_answers(&sent, &[NextHop(1), sent.get(1)], "held");
+}
+
+#[test]
+fn results_of_all_widths_on_a_gpu() {
+    let Some((fleet, _)) = host() else { return };
+    for next_hop in [200, 60_000, 70_000] {
+        let routes = [("10.0.0.0/8".parse::<Ipv4Net>().unwrap(), NextHop(next_hop))];
+        let builder = Ipv4Table::builder().routes(routes).device(Device::Gpu).fleet(fleet.clone());
+        let reader = builder.build().unwrap().reader();
+        let mut batch = reader.batches().batch(300).unwrap();
+        batch.extend((0..300).map(|n| V4(0x0a00_0000 - 150 + n)));
+        let answers = batch.submit().wait();
+        let expected: Vec<_> = (0..300).map(|n| NextHop(if n < 150 { 0 } else { next_hop })).collect();
+        check_answers(&answers, &expected, "a width");
+    }
+}
+
+#[test]
+fn prefixes_on_both_devices() {
+    let Some((fleet, _)) = host() else { return };
+    let rib = rib::<V6>(9);
+    for device in [Device::Cpu, Device::Gpu] {
+        let builder = Table::builder().rib(rib.clone()).prefix_lookups().device(device).fleet(fleet.clone());
+        let reader = builder.build().unwrap().reader();
+        check_table(&reader, &rib, "with prefixes");
+        let keys = addresses(&rib);
+        let mut batch = reader.batches().batch(keys.len()).unwrap();
+        batch.extend_from(&keys);
+        let answers = batch.submit().wait();
+        assert_eq!(answers.is_from_gpu(), device == Device::Gpu);
+        let (mut next_hops, mut lengths) = (vec![NextHop::NONE; keys.len()], vec![0; keys.len()]);
+        answers.copy_prefixes_to(&mut next_hops, &mut lengths).unwrap();
+        for (at, &key) in keys.iter().enumerate() {
+            let right =
+                rib.longest_match(key).map_or((NextHop::NONE, 0), |(prefix, hop)| (hop, prefix.len()));
+            assert_eq!((next_hops[at], lengths[at]), right, "{key}");
+        }
+    }
+    let reader = Table::builder().rib(rib).build().unwrap().reader();
+    let answers = reader.batches().batch(1).unwrap().submit().wait();
+    assert!(matches!(answers.copy_prefixes_to(&mut [], &mut []), Err(Error::NoPrefixLookups)));
+}
+
+#[test]
+fn a_gpu_that_is_lost_with_batches_out_costs_no_answer() {
+    let Some((fleet, switch)) = host() else { return };
+    let rib = rib::<V4>(23);
+    let table = Table::builder().rib(rib.clone()).device(Device::Gpu).fleet(fleet).build().unwrap();
+    let batches = table.reader().batches();
+    let keys = addresses(&rib);
+    let batch = |keys: &[V4]| {
+        let mut batch = batches.batch(keys.len()).unwrap();
+        batch.extend_from(keys);
+        batch
+    };
+    let held = batch(&keys[..500]).submit().wait();
+    let (under_way, filled) = (batch(&keys[500..900]).submit(), batch(&keys[900..1000]));
+    switch.store(true, Ordering::Relaxed);
+    let expected = |keys: &[V4]| keys.iter().map(|&key| right(&rib, key)).collect::<Vec<_>>();
+    check_answers(&under_way.wait(), &expected(&keys[500..900]), "under way");
+    check_answers(&filled.submit().wait(), &expected(&keys[900..1000]), "filled before");
+    assert!(held.is_from_gpu());
+    check_answers(&held, &expected(&keys[..500]), "from before");
+    check_table(&table.reader(), &rib, "after");
+    assert!(table.lookups().unwrap().cpu > 0);
+}
+
+/// Threads that keep batches for ever do not stop others: the CPU answers when slots are taken.
+#[test]
+fn slots_that_are_kept_do_not_stop_anybody() {
+    let Some((fleet, _)) = host() else { return };
+    let rib = rib::<V4>(5);
+    let table = Table::builder().rib(rib.clone()).device(Device::Gpu).fleet(fleet).build().unwrap();
+    let batches = table.reader().batches().at_once(100);
+    let kept: Vec<Answers<V4>> = (0..20)
+        .map(|n| {
+            let mut batch = batches.batch(1).unwrap();
+            batch.push(V4(n)).unwrap();
+            batch.submit().wait()
+        })
+        .collect();
+    assert_eq!(kept.iter().filter(|answers| answers.is_from_gpu()).count(), 6, "there are six slots");
+    check_table(&table.reader(), &rib, "beside kept batches");
+    let before = table.lookups().unwrap();
+    drop(kept);
+    check_table(&table.reader(), &rib, "after them");
+    assert_eq!(table.lookups().unwrap().cpu, before.cpu);
+}
+
+/// Random calls of several threads beside updates: each batch has the answers of a state that was there.
+#[test]
+fn any_order_of_calls_gives_right_answers() {
+    enum Step {
+        Filling(Batch<V4>),
+        UnderWay(Submitted<V4>),
+        Held(Answers<V4>, Vec<NextHop>),
+    }
+    let Some((fleet, _)) = host() else { return };
+    for device in [Device::Cpu, Device::Auto, Device::Gpu] {
+        let rib = rib::<V4>(11);
+        let (keys, writes) = (addresses(&rib), 60u32);
+        // One prefix changes: its next hop is the number of the change.
+        let changing = "198.18.0.0/15".parse::<Prefix<V4>>().unwrap();
+        let mut table =
+            Table::builder().rib(rib.clone()).device(device).fleet(fleet.clone()).build().unwrap();
+        let reader = table.reader();
+        let is_over = AtomicBool::new(false);
+        let check = |answers: &Answers<V4>| {
+            for (&key, found) in answers.keys().iter().zip(answers.iter()) {
+                match changing.contains(key) && rib.longest_match(key).is_none_or(|(at, _)| at.len() <= 15) {
+                    true => assert!(found == right(&rib, key) || (1000..=1000 + writes).contains(&found.0)),
+                    false => assert_eq!(found, right(&rib, key), "{key}"),
+                }
+            }
+            answers.iter().collect::<Vec<_>>()
+        };
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let (reader, keys, check, is_over) = (&reader, &keys, &check, &is_over);
+                scope.spawn(move || {
+                    let (mut rng, mut steps) = (Rng::new(thread), VecDeque::new());
+                    let batches = reader.batches().at_once(5);
+                    let mut rounds = 0;
+                    while !is_over.load(Ordering::Relaxed) || rounds < 300 {
+                        rounds += 1;
+                        match (rng.below(8), steps.pop_front()) {
+                            (0 | 1, step) => {
+                                steps.extend(step);
+                                match batches.batch(1 + usize::try_from(rng.below(3000)).unwrap()) {
+                                    Some(batch) => steps.push_back(Step::Filling(batch)),
+                                    None => assert_eq!(batches.out(), 5),
+                                }
+                            }
+                            (2, step) => drop(step),
+                            (_, Some(Step::Filling(mut batch))) => {
+                                let from = usize::try_from(rng.below(keys.len() as u64)).unwrap();
+                                let taken = batch.extend_from(&keys[from..]);
+                                steps.push_back(match taken == 0 || rng.below(2) == 0 {
+                                    true => Step::UnderWay(batch.submit()),
+                                    false => Step::Filling(batch),
+                                });
+                            }
+                            (_, Some(Step::UnderWay(batch))) => {
+                                let answers = batch.wait();
+                                let found = check(&answers);
+                                steps.push_back(Step::Held(answers, found));
+                            }
+                            (_, Some(Step::Held(answers, found))) => {
+                                assert!(answers.iter().eq(found.iter().copied()), "it does not change");
+                                steps.push_back(match rng.below(2) {
+                                    0 => Step::Filling(answers.into_batch(700)),
+                                    _ => Step::Held(answers, found),
+                                });
+                            }
+                            (_, None) => {}
+                        }
+                    }
+                    drop(steps);
+                    assert_eq!(batches.out(), 0);
+                });
+            }
+            for write in 0..writes {
+                table.apply(&[Update::announce(changing, NextHop(1000 + write))]).unwrap();
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let mut batch = table.reader().batches().batch(1).unwrap();
+        batch.push(Ipv4Addr::new(198, 18, 0, 1)).unwrap();
+        let last = table.routes().longest_match(V4(0xc612_0001)).unwrap().1;
+        assert_eq!(batch.submit().wait().get(0), last, "{device:?}");
+    }
+}
+
+fn check_names(reader: &NameReader, what: &str) {
+    let batches: Batches<NameDomain> = reader.batches();
+    let names: Vec<NameBuf> =
+        (0..500).map(|n| NameBuf::new(&format!("/com/{}/x{n}", n % 9)).unwrap()).collect();
+    let right: Vec<_> = (0..500).map(|n| NextHop(if n % 9 < 5 { 1 + n % 9 } else { 100 })).collect();
+    let mut batch = batches.batch(500).unwrap();
+    names.iter().for_each(|name| batch.push(&**name).unwrap());
+    check_answers(&batch.submit().wait(), &right, what);
+    let all: NameBatch = names.iter().map(|name| &**name as &Name).collect();
+    let mut batch = batches.batch(100).unwrap();
+    assert_eq!(batch.extend_from(all.names().part(50..450)), 100);
+    check_answers(&batch.submit().wait(), &right[50..150], what);
+}
+
+#[test]
+fn names_on_both_devices() {
+    let names = || {
+        let more = (0..5).map(|n| (NameBuf::new(&format!("/com/{n}")).unwrap(), NextHop(1 + n)));
+        more.chain([(NameBuf::new("/com").unwrap(), NextHop(100))])
+    };
+    check_names(&NameTable::builder().names(names()).build().unwrap().reader(), "on the CPU");
+    let Some((fleet, _)) = on_host(NameDomain::gpu_options()) else { return };
+    let table = NameTable::builder().names(names()).device(Device::Gpu).fleet(fleet).build().unwrap();
+    check_names(&table.reader(), "on a GPU");
+    assert_eq!(table.lookups().unwrap().cpu, 0);
+}
+
+#[test]
+fn rules_on_both_devices_and_numbers_that_become_too_wide() {
+    let rules = crate::classify::rules::<Ipv4Tuple>(3);
+    let (oracle, tuples) = (Oracle::of(&rules), crate::classify::tuples(&rules));
+    let right: Vec<_> = tuples.iter().map(|tuple| oracle.lookup(tuple)).collect();
+    let check = |reader: &RuleReader<Ipv4Tuple>, what: &str| {
+        let mut batch = reader.batches().batch(tuples.len()).unwrap();
+        assert_eq!(batch.extend(tuples.iter()), tuples.len());
+        let answers = batch.submit().wait();
+        check_answers(&answers, &right, what);
+        answers.is_from_gpu()
+    };
+    let builder = Classifier::builder().rule_set(rules.clone());
+    assert!(!check(&builder.build().unwrap().reader(), "on the CPU"));
+    let Some((fleet, _)) = on_host(Ipv4Tuple::gpu_options()) else { return };
+    let builder = Classifier::builder().rule_set(rules.clone()).device(Device::Gpu);
+    assert!(check(&builder.fleet(fleet.clone()).build().unwrap().reader(), "on a GPU"));
+
+    // A number that bytes can't hold.
+    let one: RuleSet<Ipv4Tuple> = ["dport=53 action=1".parse().unwrap()].into_iter().collect();
+    let builder = Classifier::builder().rule_set(one).device(Device::Gpu).fleet(fleet);
+    let mut classifier = builder.build().unwrap();
+    let batches = classifier.reader().batches();
+    let tuple: Ipv4Tuple = "dport=53".parse().unwrap();
+    let mut sent = batches.batch(1).unwrap();
+    sent.push(&tuple).unwrap();
+    let sent = sent.submit();
+    let number = RuleNumber::new(70_000).unwrap();
+    classifier
+        .apply(&[RuleUpdate::Set(number.get(), "dport=53 priority=9 action=2".parse().unwrap())])
+        .unwrap();
+    assert!([1, 70_000].contains(&sent.wait().get(0)));
+    let mut batch = batches.batch(1).unwrap();
+    batch.push(&tuple).unwrap();
+    let answers = batch.submit().wait();
+    assert!(answers.is_from_gpu());
+    check_answers(&answers, &[70_000], "a wide number");
+}
+
+#[test]
+fn without_a_gpu_auto_takes_the_cpu() {
+    if has_gpu() {
+        eprintln!("skipped: there is a GPU");
+        return;
+    }
+    let rib = rib::<V4>(3);
+    let table = Table::builder().rib(rib.clone()).device(Device::Auto).build().unwrap();
+    check_table(&table.reader(), &rib, "without a GPU");
+}
