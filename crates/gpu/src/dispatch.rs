@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! cpu(n)   n keys × what a key costs on this CPU, kept up to date by every batch that goes there
-//! gpu(n)   what a lone batch of n takes, as calibrated, and what is under way before it
+//! feed(n)  n keys × what it costs this CPU to pack a key and to take its result, kept up to date likewise
+//! gpu(n)   feed(n), what a lone batch of n takes, as calibrated, and what is under way before it
 //!
 //!                              load is low          load is high
 //! both within the bound        CPU                  GPU
@@ -12,7 +13,9 @@
 //! ```
 //!
 //! So at low load a batch stays on the CPU if that is in time, and without a bound a batch goes where it is
-//! answered first. Load is the share of its threads' time that a CPU spends on lookups, in windows of a
+//! answered first. When a GPU has as much as it can do, cores look up themselves. A core also looks up where
+//! it would be as long busy with feeding a GPU; now and then one batch goes there nevertheless, because the
+//! cost of feeding may change. Load is the share of its threads' time that a CPU spends on lookups, in windows of a
 //! millisecond. A decision reads a clock and a few shared numbers, which takes well under a microsecond.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -42,6 +45,8 @@ const HIGH_LOAD: f64 = 0.7;
 const WINDOW: u64 = 1_000_000;
 /// The weight of a new measurement is one part in this many; the rest is the old value.
 const MEMORY: u64 = 8;
+/// One batch in this many goes to a GPU although feeding it costs as much as a lookup on the CPU.
+const PROBED: u64 = 512;
 /// Picoseconds in a nanosecond: costs of a key are stored in picoseconds.
 const PICO: u64 = 1000;
 
@@ -49,8 +54,12 @@ const PICO: u64 = 1000;
 #[derive(Debug)]
 pub struct Meter {
     started: Instant,
-    /// Picoseconds for each key.
+    /// Picoseconds for each key that the CPU looks up.
     cpu_per_key: AtomicU64,
+    /// Picoseconds of the CPU for each key that a GPU looks up. 0 until it is known.
+    feed_per_key: AtomicU64,
+    /// Batches that were kept from a GPU because of the cost of feeding it.
+    kept: AtomicU64,
     /// Start of the window, in nanoseconds from the start.
     window: AtomicU64,
     /// Nanoseconds that all threads spent on lookups in the window.
@@ -76,13 +85,32 @@ impl Meter {
     fn with(threads: usize, cpu_per_key: AtomicU64) -> Self {
         let zero = || AtomicU64::new(0);
         let threads = threads.max(1) as u64;
-        Self { started: Instant::now(), cpu_per_key, window: zero(), busy: zero(), load: zero(), threads }
+        let (started, feed_per_key, kept) = (Instant::now(), zero(), zero());
+        let (window, busy, load) = (zero(), zero(), zero());
+        Self { started, cpu_per_key, feed_per_key, kept, window, busy, load, threads }
     }
 
     /// The expected cost of `keys` keys on the CPU.
     pub fn cpu(&self, keys: usize) -> Duration {
-        let picos = self.cpu_per_key.load(Ordering::Relaxed).saturating_mul(keys as u64);
-        Duration::from_nanos(picos / PICO)
+        of_keys(&self.cpu_per_key, keys)
+    }
+
+    /// The expected cost for the CPU of `keys` keys that a GPU looks up.
+    pub fn feed(&self, keys: usize) -> Duration {
+        of_keys(&self.feed_per_key, keys)
+    }
+
+    /// Whether a core looks up in the time that it takes to feed a GPU. Says no once in a while.
+    fn is_fed_in_vain(&self) -> bool {
+        let [cpu, feed] = [&self.cpu_per_key, &self.feed_per_key].map(|cost| cost.load(Ordering::Relaxed));
+        feed >= cpu && self.kept.fetch_add(1, Ordering::Relaxed) % PROBED != PROBED - 1
+    }
+
+    /// Notes the time that the CPU took for a batch that a GPU looked up.
+    pub fn fed(&self, keys: usize, time: Duration) {
+        if keys > 0 {
+            average(&self.feed_per_key, keys, time);
+        }
     }
 
     /// The share of all threads' time that lookups on the CPU took recently, 0 to 1.
@@ -95,10 +123,7 @@ impl Meter {
     /// Notes a batch that the CPU looked up.
     pub fn done(&self, keys: usize, time: Duration) {
         if keys > 0 {
-            let old = self.cpu_per_key.load(Ordering::Relaxed);
-            let new = (old * (MEMORY - 1) + per_key(keys, time)) / MEMORY;
-            // If two threads store at once one value is lost, which does not matter.
-            self.cpu_per_key.store(new.max(1), Ordering::Relaxed);
+            average(&self.cpu_per_key, keys, time);
         }
         self.busy.fetch_add(nanos(time), Ordering::Relaxed);
         self.roll(nanos(self.started.elapsed()));
@@ -179,7 +204,13 @@ impl Dispatcher {
         let Some(gpu) = gpu.filter(|_| keys > 0) else { return Place::Cpu };
         match self.by {
             Use::Always => Place::Gpu,
-            Use::ByLoad(policy) => policy.place(self.meter.cpu(keys), gpu(), self.meter.load()),
+            Use::ByLoad(policy) => {
+                let gpu = self.meter.feed(keys) + gpu();
+                match policy.place(self.meter.cpu(keys), gpu, self.meter.load()) {
+                    Place::Gpu if policy.latency_bound.is_none() && self.meter.is_fed_in_vain() => Place::Cpu,
+                    place => place,
+                }
+            }
         }
     }
 
@@ -191,6 +222,16 @@ impl Dispatcher {
         self.count(Place::Cpu, keys);
     }
 
+    /// The expected cost for the CPU of keys that a GPU looks up.
+    pub(crate) fn feed(&self, keys: usize) -> Duration {
+        self.meter.feed(keys)
+    }
+
+    /// Notes the time that the CPU took for a batch that a GPU looked up.
+    pub(crate) fn fed(&self, keys: usize, time: Duration) {
+        self.meter.fed(keys, time);
+    }
+
     pub(crate) fn count(&self, place: Place, keys: usize) {
         self.counts[usize::from(place == Place::Gpu)].fetch_add(keys as u64, Ordering::Relaxed);
     }
@@ -200,6 +241,19 @@ impl Dispatcher {
             tracing::warn!("lookups go on on the CPU: {error}");
         }
     }
+}
+
+/// The cost of keys of which each costs so many picoseconds.
+fn of_keys(per_key: &AtomicU64, keys: usize) -> Duration {
+    Duration::from_nanos(per_key.load(Ordering::Relaxed).saturating_mul(keys as u64) / PICO)
+}
+
+/// Takes a measurement into the average of a key's cost.
+fn average(cost: &AtomicU64, keys: usize, time: Duration) {
+    let (old, new) = (cost.load(Ordering::Relaxed), per_key(keys, time));
+    let average = if old == 0 { new } else { (old * (MEMORY - 1) + new) / MEMORY };
+    // If two threads store at once one value is lost, which does not matter.
+    cost.store(average.max(1), Ordering::Relaxed);
 }
 
 fn nanos(time: Duration) -> u64 {
@@ -244,6 +298,23 @@ mod tests {
         let cost = meter.cpu(1000);
         assert!(cost > US(9) && cost <= US(10), "{cost:?}");
         assert_eq!(Meter::measured(2, 4000, US(8)).cpu(1000), US(2));
+    }
+
+    #[test]
+    fn a_gpu_is_not_fed_in_vain() {
+        let meter = Meter::new(1, Duration::from_nanos(2));
+        assert!(!meter.is_fed_in_vain(), "nothing is known");
+        meter.fed(1000, US(1));
+        assert_eq!(meter.feed(3000), US(3));
+        assert!(!meter.is_fed_in_vain(), "feeding takes half of the time");
+        (0..100).for_each(|_| meter.fed(1000, US(9)));
+        let kept = (0..10 * PROBED).filter(|_| meter.is_fed_in_vain()).count() as u64;
+        assert_eq!(kept, 10 * (PROBED - 1), "one batch in so many goes to the GPU");
+        // Once feeding is cheap again, the GPU gets batches.
+        (0..100).for_each(|_| meter.fed(1000, US(1)));
+        assert!(!meter.is_fed_in_vain());
+        meter.fed(0, US(9));
+        assert_eq!(meter.feed(1000), US(1));
     }
 
     #[test]

@@ -10,6 +10,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::time::{Duration, Instant};
 
 use wirespeed_table::Keys;
 
@@ -73,11 +74,19 @@ impl<T: RemoteTable> Offload<T> {
         match self.place(keys.len()) {
             Place::Cpu => None,
             Place::Gpu => {
-                let sent = trip::try_send::<ResultOf<T>, T>(&self.remote, keys);
-                sent.unwrap_or_else(|error| {
-                    self.dispatcher.warn(&error);
-                    None
-                })
+                let began = Instant::now();
+                match trip::try_send::<ResultOf<T>, T>(&self.remote, keys) {
+                    Ok(ticket) => {
+                        if ticket.is_some() {
+                            self.dispatcher.fed(keys.len(), began.elapsed());
+                        }
+                        ticket
+                    }
+                    Err(error) => {
+                        self.dispatcher.warn(&error);
+                        None
+                    }
+                }
             }
         }
     }
@@ -147,7 +156,8 @@ struct Sent<K, R> {
 enum State<R> {
     /// The CPU will look the batch up when its turn comes.
     Waiting,
-    OnGpu(Ticket),
+    /// On a GPU, and the time that packing and sending took.
+    OnGpu(Ticket, Duration),
     /// The results were taken early, to free the slot.
     Found(Vec<R>),
 }
@@ -173,7 +183,7 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// the CPU.
     pub fn is_ready(&self) -> bool {
         self.under_way.front().is_some_and(|sent| match &sent.state {
-            State::OnGpu(ticket) => ticket.is_done(),
+            State::OnGpu(ticket, _) => ticket.is_done(),
             State::Waiting | State::Found(_) => true,
         })
     }
@@ -191,7 +201,7 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
         let state = match self.offload.place(keys.len()) {
             Place::Cpu => State::Waiting,
             Place::Gpu => match self.send(keys, free) {
-                Ok(ticket) => State::OnGpu(ticket),
+                Ok((ticket, time)) => State::OnGpu(ticket, time),
                 Err(error) => {
                     self.offload.dispatcher.warn(&error);
                     State::Waiting
@@ -201,14 +211,20 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
         self.under_way.push_back(Sent { keys, state });
     }
 
-    fn send(&mut self, keys: KeysOf<'k, T>, mut free: impl FnMut() -> bool) -> Result<Ticket, GpuError> {
+    fn send(
+        &mut self,
+        keys: KeysOf<'k, T>,
+        mut free: impl FnMut() -> bool,
+    ) -> Result<(Ticket, Duration), GpuError> {
         let remote = &self.offload.remote;
         loop {
+            let began = Instant::now();
             if let Some(ticket) = trip::try_send(remote, keys)? {
-                return Ok(ticket);
+                return Ok((ticket, began.elapsed()));
             }
             if !self.give_up_slot() && !free() {
-                return trip::send(remote, keys);
+                // The wait for a slot is no work: an earlier batch tells what packing takes.
+                return Ok((trip::send(remote, keys)?, self.offload.dispatcher.feed(keys.len())));
             }
         }
     }
@@ -216,9 +232,9 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// Takes the oldest batch on a GPU from its slot, and keeps its results until its turn. After an error
     /// the CPU looks it up then. Waits for the results. Returns `false` if no batch is on a GPU.
     pub fn give_up_slot(&mut self) -> bool {
-        let oldest = self.under_way.iter_mut().find(|sent| matches!(sent.state, State::OnGpu(_)));
+        let oldest = self.under_way.iter_mut().find(|sent| matches!(sent.state, State::OnGpu(..)));
         let Some(sent) = oldest else { return false };
-        if let State::OnGpu(ticket) = std::mem::replace(&mut sent.state, State::Waiting) {
+        if let State::OnGpu(ticket, _) = std::mem::replace(&mut sent.state, State::Waiting) {
             let mut found = vec![R::default(); sent.keys.len()];
             match trip::results(&self.offload.remote, ticket.wait(), sent.keys, &mut found) {
                 Ok(()) => sent.state = State::Found(found),
@@ -247,7 +263,12 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
                 found.copy_from_slice(&kept);
                 Some(Ok(()))
             }
-            State::OnGpu(ticket) => Some(trip::results(&self.offload.remote, ticket.wait(), keys, found)),
+            State::OnGpu(ticket, packing) => {
+                let (done, began) = (ticket.wait(), Instant::now());
+                let taken = trip::results(&self.offload.remote, done, keys, found);
+                dispatcher.fed(count, packing + began.elapsed());
+                Some(taken)
+            }
         };
         match taken {
             Some(Ok(())) => {

@@ -58,39 +58,68 @@ impl Calibration {
     }
 
     /// The expected time of a batch of `keys` keys: the time of a single batch, and of the keys under way
-    /// before it.
+    /// before it. Those are taken to be in batches of the same size: a device does small batches at a lower
+    /// rate.
     #[allow(clippy::cast_precision_loss)] // an estimate
     pub fn estimate(&self, keys: usize, before: u64) -> Duration {
-        let rate = self.measured.iter().map(|measured| measured.rate).fold(0.0, f64::max);
+        let rate = self.rate(keys);
         let waits = if rate > 0.0 { before as f64 / rate * 1e6 } else { 0.0 };
         Duration::try_from_secs_f64((self.lone_us(keys) + waits) / 1e6).unwrap_or(Duration::MAX)
+    }
+
+    /// Keys a second in batches of `keys` keys by the best transfer, interpolated between the measured sizes.
+    /// 0 if nothing was measured.
+    pub fn rate(&self, keys: usize) -> f64 {
+        let best = |measured: &[&Measured]| measured.iter().map(|of| of.rate).fold(0.0, f64::max);
+        let Around { below, above, share } = self.around(keys);
+        match (best(&below), best(&above)) {
+            (below, 0.0) => below,
+            (0.0, above) => above,
+            (below, above) => below + (above - below) * share,
+        }
     }
 
     /// Microseconds of a single batch by the best transfer, interpolated between the measured sizes.
     #[allow(clippy::cast_precision_loss)] // an estimate
     fn lone_us(&self, keys: usize) -> f64 {
-        let best = |size: usize| {
-            let of_size = self.measured.iter().filter(|measured| measured.count == size);
-            of_size.map(|measured| measured.lone_us).fold(f64::INFINITY, f64::min)
-        };
-        let sizes = self.measured.iter().map(|measured| measured.count);
-        let below = sizes.clone().filter(|&size| size <= keys).max();
-        let above = sizes.filter(|&size| size >= keys).min();
-        match (below, above) {
-            (Some(below), Some(above)) if below < above => {
-                let (low, high) = (best(below), best(above));
-                low + (high - low) * (keys - below) as f64 / (above - below) as f64
-            }
-            (Some(size), _) if size < keys => best(size) * keys as f64 / size as f64,
-            (Some(size), _) | (None, Some(size)) => best(size),
+        let best = |measured: &[&Measured]| measured.iter().map(|of| of.lone_us).reduce(f64::min);
+        let Around { below, above, share } = self.around(keys);
+        match (best(&below), best(&above)) {
+            (Some(low), Some(high)) => low + (high - low) * share,
+            (Some(time), None) => time * keys as f64 / below[0].count as f64,
+            (None, Some(time)) => time,
             // Nothing was measured, so the time counts as infinite.
             (None, None) => 1e12,
         }
     }
 
+    /// The measurements of the sizes on both sides of a number of keys.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    fn around(&self, keys: usize) -> Around<'_> {
+        let sizes = self.measured.iter().map(|measured| measured.count);
+        let below = sizes.clone().filter(|&size| size <= keys).max();
+        let above = sizes.filter(|&size| size > keys).min();
+        let share = match (below, above) {
+            (Some(below), Some(above)) => (keys - below) as f64 / (above - below) as f64,
+            _ => 0.0,
+        };
+        let of = |size: Option<usize>| {
+            self.measured.iter().filter(|measured| Some(measured.count) == size).collect()
+        };
+        Around { below: of(below), above: of(above), share }
+    }
+
     fn cell(&self, way: Way, count: usize) -> Option<&Measured> {
         self.measured.iter().find(|measured| (measured.way, measured.count) == (way, count))
     }
+}
+
+/// Measurements of the next smaller or equal size and of the next larger size, and how far a number of keys
+/// is on the way from the first to the second.
+struct Around<'c> {
+    below: Vec<&'c Measured>,
+    above: Vec<&'c Measured>,
+    share: f64,
 }
 
 impl std::fmt::Display for Calibration {
@@ -271,5 +300,27 @@ mod tests {
         assert_eq!(calibration.best(4 << 22, true), Way::Copies);
         assert_eq!(Calibration::default().best(0, true), Way::Copies);
         assert!(calibration.to_string().contains("140.0"));
+    }
+
+    #[test]
+    fn an_estimate_lies_between_the_measured_sizes() {
+        let cell = |way, count, lone_us, rate| Measured { way, count, lone_us, rate };
+        let calibration = Calibration {
+            device: "a GPU".into(),
+            key_bytes: 4,
+            measured: vec![
+                cell(Way::Copies, 1000, 20.0, 1e8),
+                cell(Way::Mapped, 1000, 10.0, 2e8),
+                cell(Way::Copies, 3000, 30.0, 6e8),
+            ],
+        };
+        let us = |keys, before| calibration.estimate(keys, before).as_secs_f64() * 1e6;
+        assert!((calibration.rate(2000) - 4e8).abs() < 1.0, "between 2e8 and 6e8");
+        assert!((us(2000, 0) - 20.0).abs() < 0.01, "between 10 and 30");
+        assert!((us(2000, 4000) - 30.0).abs() < 0.01, "4,000 keys at 4e8 a second come first");
+        assert!((us(10, 2000) - 20.0).abs() < 0.01, "below the least size: its time and rate");
+        assert!((us(6000, 6000) - 70.0).abs() < 0.01, "over the largest size: its time twice, its rate");
+        let none = Calibration::default();
+        assert!(none.rate(5) == 0.0 && none.estimate(5, 5) > Duration::from_secs(1000));
     }
 }
