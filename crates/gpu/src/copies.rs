@@ -8,7 +8,7 @@ use wirespeed_image::device::OnDevice;
 
 use crate::error::GpuError;
 use crate::follow::Staleness;
-use crate::runtime::{Calibration, Fleet, FleetTable, Gpu, TableHandle};
+use crate::runtime::{Calibration, Curve, Fleet, FleetTable, Gpu, TableHandle};
 
 /// A table on GPUs.
 #[derive(Debug)]
@@ -17,6 +17,7 @@ pub struct Copies {
     table: FleetTable,
     staleness: Staleness,
     calibration: Calibration,
+    curve: Curve,
 }
 
 impl Copies {
@@ -35,7 +36,8 @@ impl Copies {
                 calibration = measured.unwrap_or_default();
             }
         }
-        Ok(Self { fleet: fleet.clone(), table: remote, staleness: Staleness::default(), calibration })
+        let (staleness, curve) = (Staleness::default(), calibration.curve());
+        Ok(Self { fleet: fleet.clone(), table: remote, staleness, calibration, curve })
     }
 
     /// The GPUs.
@@ -66,7 +68,7 @@ impl Copies {
     /// The expected time of a batch of `keys` keys: the time of a batch alone, and of the keys under way
     /// before it.
     pub fn estimate(&self, keys: usize) -> Duration {
-        self.calibration.estimate(keys, self.fleet.least_load())
+        self.curve.estimate(keys, self.fleet.least_load())
     }
 
     /// The number of keys to ask a slot for, so that it holds `count` keys of `bytes` bytes in all.

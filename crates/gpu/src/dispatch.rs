@@ -22,6 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::GpuError;
+pub use crate::tally::Counts;
+use crate::tally::{self, Tally};
 
 /// The device that looks a batch up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +49,10 @@ const WINDOW: u64 = 1_000_000;
 const MEMORY: u64 = 8;
 /// One batch in this many goes to a GPU although feeding it costs as much as a lookup on the CPU.
 const PROBED: u64 = 512;
+/// A batch of fewer keys is small.
+const SMALL: usize = 4096;
+/// One small batch in this many of a thread is measured.
+const SAMPLED: u64 = 32;
 /// Picoseconds in a nanosecond: costs of a key are stored in picoseconds.
 const PICO: u64 = 1000;
 
@@ -122,10 +128,15 @@ impl Meter {
 
     /// Notes a batch that the CPU looked up.
     pub fn done(&self, keys: usize, time: Duration) {
+        self.done_times(1, keys, time);
+    }
+
+    /// Notes a batch that the CPU looked up, and that stands for `times` batches.
+    fn done_times(&self, times: u64, keys: usize, time: Duration) {
         if keys > 0 {
             average(&self.cpu_per_key, keys, time);
         }
-        self.busy.fetch_add(nanos(time), Ordering::Relaxed);
+        self.busy.fetch_add(times * nanos(time), Ordering::Relaxed);
         self.roll(nanos(self.started.elapsed()));
     }
 
@@ -168,15 +179,6 @@ pub enum Use {
     ByLoad(Policy),
 }
 
-/// Numbers of keys that each device looked up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Keys that the CPU looked up.
-    pub cpu: u64,
-    /// Keys that GPUs looked up.
-    pub gpu: u64,
-}
-
 /// Chooses the device of each batch, and keeps the counts. Batches that a GPU can't answer go to the CPU,
 /// with one warning for all.
 #[derive(Debug)]
@@ -184,18 +186,17 @@ pub(crate) struct Dispatcher {
     by: Use,
     meter: Meter,
     has_warned: AtomicBool,
-    counts: [AtomicU64; 2],
+    counts: Tally,
 }
 
 impl Dispatcher {
     pub(crate) fn new(by: Use, meter: Meter) -> Self {
-        Self { by, meter, has_warned: AtomicBool::new(false), counts: Default::default() }
+        Self { by, meter, has_warned: AtomicBool::new(false), counts: Tally::default() }
     }
 
     /// Numbers of keys that each device looked up since the start.
     pub(crate) fn counts(&self) -> Counts {
-        let [cpu, gpu] = [0, 1].map(|place| self.counts[place].load(Ordering::Relaxed));
-        Counts { cpu, gpu }
+        self.counts.sum()
     }
 
     /// The device for a batch of `keys` keys. `gpu` gives the expected time on a GPU; `None` if no GPU can
@@ -216,9 +217,16 @@ impl Dispatcher {
 
     /// Looks a batch up on the CPU.
     pub(crate) fn on_cpu(&self, keys: usize, cpu: impl FnOnce()) {
-        let began = Instant::now();
-        cpu();
-        self.meter.done(keys, began.elapsed());
+        // The clock and numbers that all threads write cost as much as some hundred lookups: of small batches
+        // one in many is measured, and stands for the others.
+        let stands_for = if keys < SMALL { SAMPLED } else { 1 };
+        if stands_for == 1 || tally::turn().is_multiple_of(SAMPLED) {
+            let began = Instant::now();
+            cpu();
+            self.meter.done_times(stands_for, keys, began.elapsed());
+        } else {
+            cpu();
+        }
         self.count(Place::Cpu, keys);
     }
 
@@ -233,7 +241,7 @@ impl Dispatcher {
     }
 
     pub(crate) fn count(&self, place: Place, keys: usize) {
-        self.counts[usize::from(place == Place::Gpu)].fetch_add(keys as u64, Ordering::Relaxed);
+        self.counts.add(place == Place::Gpu, keys as u64);
     }
 
     pub(crate) fn warn(&self, error: &GpuError) {

@@ -36,6 +36,7 @@ pub mod offload;
 mod remote;
 pub mod runtime;
 mod simd;
+mod tally;
 pub mod trip;
 
 pub use check::{check, run as check_driver};

@@ -145,6 +145,8 @@ impl<T: RemoteTable> Offload<T> {
 /// batches.
 pub struct Pipeline<'o, 'k, T: Answers<R>, R> {
     offload: &'o Offload<T>,
+    /// The device of all batches, instead of the policy's choice.
+    only: Option<Place>,
     under_way: VecDeque<Sent<KeysOf<'k, T>, R>>,
 }
 
@@ -171,7 +173,14 @@ impl<T: Answers<R>, R> fmt::Debug for Pipeline<'_, '_, T, R> {
 impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// Makes a pipeline with no batch under way.
     pub const fn new(offload: &'o Offload<T>) -> Self {
-        Self { offload, under_way: VecDeque::new() }
+        Self { offload, only: None, under_way: VecDeque::new() }
+    }
+
+    /// Sends all batches to one device, instead of the policy's choice. The CPU looks up those that a GPU
+    /// can't answer.
+    #[must_use]
+    pub fn only(self, place: Place) -> Self {
+        Self { only: Some(place), ..self }
     }
 
     /// The number of batches under way.
@@ -198,7 +207,11 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// up](Self::give_up_slot), and returns `false` if none of them holds one: a thread that holds slots must
     /// not wait for more, because all threads could wait then.
     pub fn submit_freeing(&mut self, keys: KeysOf<'k, T>, free: impl FnMut() -> bool) {
-        let state = match self.offload.place(keys.len()) {
+        let place = match self.only {
+            Some(only) if !keys.is_empty() => only,
+            Some(_) | None => self.offload.place(keys.len()),
+        };
+        let state = match place {
             Place::Cpu => State::Waiting,
             Place::Gpu => match self.send(keys, free) {
                 Ok((ticket, time)) => State::OnGpu(ticket, time),

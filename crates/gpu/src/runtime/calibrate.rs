@@ -57,56 +57,19 @@ impl Calibration {
             .map_or(Way::Copies, |measured| measured.way)
     }
 
-    /// The expected time of a batch of `keys` keys: the time of a single batch, and of the keys under way
-    /// before it. Those are taken to be in batches of the same size: a device does small batches at a lower
-    /// rate.
-    #[allow(clippy::cast_precision_loss)] // an estimate
-    pub fn estimate(&self, keys: usize, before: u64) -> Duration {
-        let rate = self.rate(keys);
-        let waits = if rate > 0.0 { before as f64 / rate * 1e6 } else { 0.0 };
-        Duration::try_from_secs_f64((self.lone_us(keys) + waits) / 1e6).unwrap_or(Duration::MAX)
-    }
-
-    /// Keys a second in batches of `keys` keys by the best transfer, interpolated between the measured sizes.
-    /// 0 if nothing was measured.
-    pub fn rate(&self, keys: usize) -> f64 {
-        let best = |measured: &[&Measured]| measured.iter().map(|of| of.rate).fold(0.0, f64::max);
-        let Around { below, above, share } = self.around(keys);
-        match (best(&below), best(&above)) {
-            (below, 0.0) => below,
-            (0.0, above) => above,
-            (below, above) => below + (above - below) * share,
+    /// The best of all transfers by batch size.
+    pub fn curve(&self) -> Curve {
+        let mut points: Vec<Point> = Vec::new();
+        for &Measured { count, lone_us, rate, .. } in &self.measured {
+            match points.iter_mut().find(|point| point.count == count) {
+                None => points.push(Point { count, lone_us, rate }),
+                Some(point) => {
+                    (point.lone_us, point.rate) = (point.lone_us.min(lone_us), point.rate.max(rate));
+                }
+            }
         }
-    }
-
-    /// Microseconds of a single batch by the best transfer, interpolated between the measured sizes.
-    #[allow(clippy::cast_precision_loss)] // an estimate
-    fn lone_us(&self, keys: usize) -> f64 {
-        let best = |measured: &[&Measured]| measured.iter().map(|of| of.lone_us).reduce(f64::min);
-        let Around { below, above, share } = self.around(keys);
-        match (best(&below), best(&above)) {
-            (Some(low), Some(high)) => low + (high - low) * share,
-            (Some(time), None) => time * keys as f64 / below[0].count as f64,
-            (None, Some(time)) => time,
-            // Nothing was measured, so the time counts as infinite.
-            (None, None) => 1e12,
-        }
-    }
-
-    /// The measurements of the sizes on both sides of a number of keys.
-    #[allow(clippy::cast_precision_loss)] // an estimate
-    fn around(&self, keys: usize) -> Around<'_> {
-        let sizes = self.measured.iter().map(|measured| measured.count);
-        let below = sizes.clone().filter(|&size| size <= keys).max();
-        let above = sizes.filter(|&size| size > keys).min();
-        let share = match (below, above) {
-            (Some(below), Some(above)) => (keys - below) as f64 / (above - below) as f64,
-            _ => 0.0,
-        };
-        let of = |size: Option<usize>| {
-            self.measured.iter().filter(|measured| Some(measured.count) == size).collect()
-        };
-        Around { below: of(below), above: of(above), share }
+        points.sort_unstable_by_key(|point| point.count);
+        Curve { points }
     }
 
     fn cell(&self, way: Way, count: usize) -> Option<&Measured> {
@@ -114,12 +77,58 @@ impl Calibration {
     }
 }
 
-/// Measurements of the next smaller or equal size and of the next larger size, and how far a number of keys
-/// is on the way from the first to the second.
-struct Around<'c> {
-    below: Vec<&'c Measured>,
-    above: Vec<&'c Measured>,
-    share: f64,
+/// The time of a single batch and the rate of many by batch size, in straight lines between the measured
+/// sizes. Asking takes a few nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Curve {
+    /// Ascending by size.
+    points: Vec<Point>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Point {
+    count: usize,
+    lone_us: f64,
+    rate: f64,
+}
+
+impl Curve {
+    /// The expected time of a batch of `keys` keys: the time of a single batch, and of the keys under way
+    /// before it. Those are taken to be in batches of the same size: a device does small batches at a lower
+    /// rate.
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    pub fn estimate(&self, keys: usize, before: u64) -> Duration {
+        let Point { lone_us, rate, .. } = self.at(keys);
+        let waits = if rate > 0.0 { before as f64 / rate * 1e6 } else { 0.0 };
+        Duration::try_from_secs_f64((lone_us + waits) / 1e6).unwrap_or(Duration::MAX)
+    }
+
+    /// Keys a second in batches of `keys` keys. 0 if nothing was measured.
+    pub fn rate(&self, keys: usize) -> f64 {
+        self.at(keys).rate
+    }
+
+    #[allow(clippy::cast_precision_loss)] // an estimate
+    fn at(&self, keys: usize) -> Point {
+        // Nothing was measured, so the time counts as infinite.
+        let none = Point { count: keys, lone_us: 1e12, rate: 0.0 };
+        let above = self.points.partition_point(|point| point.count <= keys);
+        match (above.checked_sub(1).map(|below| self.points[below]), self.points.get(above).copied()) {
+            (Some(low), Some(high)) => {
+                let share = (keys - low.count) as f64 / (high.count - low.count) as f64;
+                let between = |low: f64, high: f64| low + (high - low) * share;
+                Point {
+                    count: keys,
+                    lone_us: between(low.lone_us, high.lone_us),
+                    rate: between(low.rate, high.rate),
+                }
+            }
+            // A batch that is larger than all takes longer in proportion.
+            (Some(last), None) => Point { lone_us: last.lone_us * keys as f64 / last.count as f64, ..last },
+            (None, Some(first)) => first,
+            (None, None) => none,
+        }
+    }
 }
 
 impl std::fmt::Display for Calibration {
@@ -314,13 +323,14 @@ mod tests {
                 cell(Way::Copies, 3000, 30.0, 6e8),
             ],
         };
-        let us = |keys, before| calibration.estimate(keys, before).as_secs_f64() * 1e6;
-        assert!((calibration.rate(2000) - 4e8).abs() < 1.0, "between 2e8 and 6e8");
+        let curve = calibration.curve();
+        let us = |keys, before| curve.estimate(keys, before).as_secs_f64() * 1e6;
+        assert!((curve.rate(2000) - 4e8).abs() < 1.0, "between 2e8 and 6e8");
         assert!((us(2000, 0) - 20.0).abs() < 0.01, "between 10 and 30");
         assert!((us(2000, 4000) - 30.0).abs() < 0.01, "4,000 keys at 4e8 a second come first");
         assert!((us(10, 2000) - 20.0).abs() < 0.01, "below the least size: its time and rate");
         assert!((us(6000, 6000) - 70.0).abs() < 0.01, "over the largest size: its time twice, its rate");
-        let none = Calibration::default();
+        let none = Curve::default();
         assert!(none.rate(5) == 0.0 && none.estimate(5, 5) > Duration::from_secs(1000));
     }
 }

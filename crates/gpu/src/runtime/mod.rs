@@ -45,7 +45,7 @@ mod tune;
 mod writes;
 
 pub use batch::{Batch, Done, Ticket};
-pub use calibrate::{Calibration, Measured};
+pub use calibrate::{Calibration, Curve, Measured};
 pub use fleet::{Fleet, FleetBatch, FleetTable};
 pub use form::Form;
 pub use gpu::{Enqueued, Gpu};

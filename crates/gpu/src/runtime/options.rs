@@ -93,7 +93,11 @@ impl GpuOptions {
 impl Default for GpuOptions {
     fn default() -> Self {
         Self {
-            slots: vec![SlotSize { slots: 16, keys: 1 << 16 }, SlotSize { slots: 8, keys: 1 << 20 }],
+            slots: vec![
+                SlotSize { slots: 16, keys: 1 << 16 },
+                SlotSize { slots: 16, keys: 1 << 18 },
+                SlotSize { slots: 4, keys: 1 << 20 },
+            ],
             key_bytes: 16,
             result_bytes: 4,
             memory_cap: None,

@@ -8,12 +8,15 @@ use clap::Args;
 use wirespeed::gpu::classify::GROUP;
 use wirespeed::gpu::runtime::{GpuOptions, SlotSize};
 
-use super::bound;
 use super::drive::Plan;
 use super::feed::Pace;
-use crate::device::Device;
+use super::{bound, choose};
+use crate::device::{Device, On};
 use crate::number::{parse_count, parse_positive};
 use crate::threads::{self, all_cores};
+
+/// Keys that the CPU looks up at a time.
+const ON_CPU: usize = 1 << 12;
 
 /// How a trace is driven.
 #[derive(Debug, Args)]
@@ -31,9 +34,10 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long)]
     device: Option<Device>,
 
-    /// Batches of each thread that are under way at once, on the way to a GPU and back
-    #[arg(long, value_name = "N", default_value = "4", value_parser = threads::parser())]
-    pub(in crate::verbs) in_flight: usize,
+    /// Batches of each thread that are under way at once, on the way to a GPU and back. By default the best
+    /// number that is found by trying
+    #[arg(long, value_name = "N", value_parser = threads::parser())]
+    in_flight: Option<usize>,
 
     /// Find and hold the highest rate at which 99 of 100 batches are back this long after they were due:
     /// 100us, 2ms, 1s
@@ -44,8 +48,8 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
-    /// Keys looked up at a time. The default is 4096 on the CPU, 1048576 on a GPU, 65536 where it may be
-    /// either, and what is best for a bound on latency
+    /// Keys looked up at a time. The default is 4096 on the CPU, and the best size that is found by trying
+    /// where a GPU may look up or a bound on latency is given
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     batch: Option<usize>,
 
@@ -100,9 +104,55 @@ impl DriveArguments {
         self.rate.unwrap_or(Pace::Over(self.seconds.as_secs_f64()))
     }
 
-    /// What to do with a trace of so many keys.
-    pub(in crate::verbs) fn plan(&self, len: usize, has_gpu: bool) -> Plan {
-        Plan { len, batch: self.batch(has_gpu), threads: self.threads(has_gpu), time: self.seconds }
+    /// What may be done with a trace of so many keys. The best is found by trying.
+    pub(in crate::verbs) fn plans(&self, len: usize, has_gpu: bool) -> Vec<Plan> {
+        let is_bound = self.latency_bound.is_some();
+        let device = if has_gpu { self.device() } else { Device::Cpu };
+        // A plan that the CPU alone carries out has nobody to drive a GPU.
+        let mut plans = Vec::new();
+        if device != Device::Gpu {
+            let sizes = match is_bound {
+                true => self.sizes(&bound::SIZES[..bound::ON_CPU], len),
+                false => vec![self.batch.unwrap_or(ON_CPU)],
+            };
+            let counts = if is_bound { self.thread_counts(false) } else { vec![self.threads(false)] };
+            let only = Some(On::Cpu);
+            let all = counts.iter().flat_map(|&threads| sizes.iter().map(move |&batch| (threads, batch)));
+            plans.extend(all.map(|(threads, batch)| Plan {
+                in_flight: 1,
+                only,
+                ..self.plan(len, batch, threads)
+            }));
+        }
+        if device != Device::Cpu {
+            let sizes =
+                self.sizes(if is_bound { &bound::SIZES[bound::ON_GPU..] } else { &choose::SIZES }, len);
+            let counts = if is_bound { self.thread_counts(true) } else { vec![self.threads(true)] };
+            let modes = if device == Device::Gpu { &[Some(On::Gpu)][..] } else { &[Some(On::Gpu), None] };
+            for only in modes {
+                for &threads in &counts {
+                    for &batch in &sizes {
+                        for in_flight in self.in_flights() {
+                            plans.push(Plan { in_flight, only: *only, ..self.plan(len, batch, threads) });
+                        }
+                    }
+                }
+            }
+        }
+        plans
+    }
+
+    fn plan(&self, len: usize, batch: usize, threads: usize) -> Plan {
+        Plan { len, batch, threads, in_flight: 1, only: None, time: self.seconds }
+    }
+
+    /// Numbers of batches under way to try on a GPU.
+    fn in_flights(&self) -> Vec<usize> {
+        match (self.in_flight, self.latency_bound) {
+            (Some(in_flight), _) => vec![in_flight],
+            (None, Some(_)) => vec![bound::IN_FLIGHT],
+            (None, None) => choose::IN_FLIGHT.to_vec(),
+        }
     }
 
     /// A core that lookups take from who writes, or from the thread that drives a GPU, shows as milliseconds
@@ -112,30 +162,26 @@ impl DriveArguments {
         self.threads.unwrap_or_else(|| all_cores().saturating_sub(others).max(1))
     }
 
-    /// Keys looked up at a time.
-    fn batch(&self, has_gpu: bool) -> usize {
-        self.batch.unwrap_or(match self.device() {
-            Device::Gpu => 1 << 20,
-            Device::Auto | Device::IfAny if has_gpu => 1 << 16,
-            Device::Auto | Device::IfAny | Device::Cpu => 1 << 12,
-        })
-    }
-
-    /// Sizes of batches to try for a bound on latency.
-    pub(in crate::verbs) fn sizes(&self, len: usize) -> Vec<usize> {
+    /// Sizes of batches to try.
+    fn sizes(&self, sizes: &[usize], len: usize) -> Vec<usize> {
         match self.batch {
             Some(batch) => vec![batch],
-            None => bound::SIZES.into_iter().filter(|&size| size <= len.max(bound::SIZES[0])).collect(),
+            // The last one may hold the whole trace.
+            None => sizes.iter().copied().filter(|&size| size < 2 * len.max(sizes[0])).collect(),
         }
     }
 
     /// Numbers of threads to try for a bound on latency, the most last.
-    pub(in crate::verbs) fn thread_counts(&self, has_gpu: bool) -> Vec<usize> {
+    fn thread_counts(&self, has_gpu: bool) -> Vec<usize> {
         let most = self.threads(has_gpu);
-        if self.threads.is_some() || !has_gpu {
+        if self.threads.is_some() {
             return vec![most];
         }
-        let mut counts = vec![most.div_ceil(4), most.div_ceil(2), most];
+        // On the CPU every core adds, except one that other programs need.
+        let mut counts = match has_gpu {
+            true => vec![most.div_ceil(4), most.div_ceil(2), most],
+            false => vec![most.saturating_sub(1).max(1), most],
+        };
         counts.dedup();
         counts
     }
@@ -149,17 +195,16 @@ impl DriveArguments {
         result_bytes: usize,
     ) -> GpuOptions {
         /// Bytes of all slots of a size together, about, at most.
-        const MOST: usize = 1 << 30;
-        let sizes = match self.latency_bound {
-            None => vec![self.batch(true)],
-            Some(_) => self.sizes(len),
-        };
+        const MOST: usize = 1 << 28;
+        let plans = self.plans(len, true);
+        let mut sizes: Vec<_> = plans.iter().map(|plan| plan.batch).collect();
+        sizes.sort_unstable();
         // Slots for small batches are for all small ones; a few keys alone would leave no room between their
         // planes, and the last of the groups that tuples lie in is a whole one.
         let keys = sizes.into_iter().map(|size| size.min(len).max(1 << 12).next_multiple_of(GROUP));
         let mut keys: Vec<_> = keys.collect();
         keys.dedup();
-        let under_way = self.threads(true) * self.in_flight;
+        let under_way = plans.iter().map(|plan| plan.threads * plan.in_flight).max().unwrap_or(1);
         let most = MOST / (key_bytes + result_bytes);
         let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(most / keys).max(2), keys });
         GpuOptions { slots: slots.collect(), key_bytes, result_bytes, ..GpuOptions::default() }
@@ -209,6 +254,38 @@ mod tests {
     struct Alone {
         #[command(flatten)]
         drive: DriveArguments,
+    }
+
+    /// The devices, batch size, threads and batches under way of each plan.
+    fn plans(options: &[&str], has_gpu: bool) -> Vec<(Option<On>, usize, usize, usize)> {
+        let drive = Alone::parse_from([&["replay"], options].concat()).drive;
+        let plans = drive.plans(1 << 22, has_gpu);
+        plans.iter().map(|plan| (plan.only, plan.batch, plan.threads, plan.in_flight)).collect()
+    }
+
+    #[test]
+    fn what_the_user_says_is_not_tried() {
+        let cpu = Some(On::Cpu);
+        assert_eq!(plans(&["--threads", "3"], false), [(cpu, 4096, 3, 1)]);
+        assert_eq!(plans(&["--device", "cpu", "--batch", "7", "--threads", "2"], false), [(cpu, 7, 2, 1)]);
+        let gpu = ["--device", "gpu", "--batch", "7", "--in-flight", "5", "--threads", "2"];
+        assert_eq!(plans(&gpu, true), [(Some(On::Gpu), 7, 2, 5)]);
+        let both = [(cpu, 7, 2, 1), (Some(On::Gpu), 7, 2, 5), (None, 7, 2, 5)];
+        assert_eq!(plans(&["--batch", "7", "--in-flight", "5", "--threads", "2"], true), both);
+    }
+
+    #[test]
+    fn what_is_left_open_is_tried() {
+        let gpu = plans(&["--device", "gpu", "--threads", "1"], true);
+        assert_eq!(gpu.len(), choose::SIZES.len() * choose::IN_FLIGHT.len());
+        let auto = plans(&["--threads", "1"], true);
+        assert_eq!(auto.len(), 1 + 2 * gpu.len());
+        assert!(gpu.iter().all(|plan| auto.contains(plan)) && auto.contains(&(Some(On::Cpu), 4096, 1, 1)));
+        // For a bound on latency, all that either device may do alone is tried with both.
+        let bound = |device| plans(&["--latency-bound", "1ms", "--threads", "4", "--device", device], true);
+        let (cpu, gpu, auto) = (bound("cpu"), bound("gpu"), bound("auto"));
+        assert!(gpu.iter().all(|plan| auto.contains(plan)));
+        assert!(cpu.iter().all(|&(_, batch, threads, _)| auto.contains(&(Some(On::Cpu), batch, threads, 1))));
     }
 
     #[test]

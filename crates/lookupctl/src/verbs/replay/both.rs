@@ -19,15 +19,15 @@ use wirespeed::engine::{Addresses, AnyReader, AnyTable};
 use wirespeed::gpu::offload::{Offload, Pipeline};
 use wirespeed_fib::{NextHop, V4, V6};
 
-use super::place::{CpuKeys, CpuLane, GpuState, Lane, Place, gpu_state};
+use super::drive::Plan;
+use super::place::{CpuKeys, CpuLane, GpuState, Lane, Place, gpu_state, only};
 use super::worker::Worker;
+use crate::device::On;
 
 /// A trace of both families, looked up on the CPU or on GPUs.
 pub(in crate::verbs) struct InBoth<'k> {
     pub(in crate::verbs) v4: OfFamily<'k, V4>,
     pub(in crate::verbs) v6: OfFamily<'k, V6>,
-    /// Batches that a thread has under way at once, where GPUs look up.
-    pub(in crate::verbs) in_flight: usize,
 }
 
 /// The keys of a family, and the table that they are looked up in.
@@ -60,15 +60,15 @@ impl Place for InBoth<'_> {
         self.v4.keys.len() + self.v6.keys.len()
     }
 
-    fn lane(&self, batch: usize) -> Box<dyn Worker + '_> {
+    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_> {
         let is_on_gpu = self.v4.offload.is_some() || self.v6.offload.is_some();
         Box::new(BothLane {
             split: Split { v4: self.v4.keys.len(), len: self.len() },
-            v4: self.v4.lane(),
-            v6: self.v6.lane(),
-            found: vec![NextHop::NONE; batch.min(self.len())],
+            v4: self.v4.lane_on(plan.only),
+            v6: self.v6.lane_on(plan.only),
+            found: vec![NextHop::NONE; plan.batch.min(self.len())],
             under_way: VecDeque::new(),
-            depth: if is_on_gpu { self.in_flight } else { 1 },
+            depth: if is_on_gpu { plan.in_flight } else { 1 },
         })
     }
 
@@ -85,8 +85,8 @@ impl<A: Addresses> Place for OfFamily<'_, A> {
         self.keys.len()
     }
 
-    fn lane(&self, batch: usize) -> Box<dyn Worker + '_> {
-        let found = vec![NextHop::NONE; batch.min(self.keys.len())];
+    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_> {
+        let found = vec![NextHop::NONE; plan.batch.min(self.keys.len())];
         Box::new(CpuLane::new(FamilyKeys { keys: self.keys, cpu: &self.cpu, found }))
     }
 }
@@ -181,8 +181,8 @@ struct FamilyLane<'p, 'k, A: Addresses> {
 }
 
 impl<'k, A: Addresses> OfFamily<'k, A> {
-    fn lane(&self) -> FamilyLane<'_, 'k, A> {
-        let pipeline = self.offload.as_ref().map(Pipeline::new);
+    fn lane_on(&self, on: Option<On>) -> FamilyLane<'_, 'k, A> {
+        let pipeline = self.offload.as_ref().map(|offload| only(Pipeline::new(offload), on));
         FamilyLane { keys: self.keys, cpu: &self.cpu, pipeline }
     }
 }
@@ -227,10 +227,17 @@ mod tests {
 
     use super::*;
     use crate::on_host;
-    use crate::verbs::replay::drive::{Feeder, Plan};
+    use crate::verbs::replay::drive::Feeder;
     use crate::verbs::replay::feed::{LiveBoth, Pace};
 
-    const PLAN: Plan = Plan { len: 10_000, batch: 300, threads: 3, time: Duration::from_millis(100) };
+    const PLAN: Plan = Plan {
+        len: 10_000,
+        batch: 300,
+        threads: 3,
+        in_flight: 5,
+        only: None,
+        time: Duration::from_millis(100),
+    };
 
     /// A live table with keys and updates for it.
     struct Family<A: Addresses> {
@@ -257,7 +264,6 @@ mod tests {
         let on_cpu = InBoth {
             v4: OfFamily { keys: &v4.keys, cpu: cpu4.clone(), offload: None },
             v6: OfFamily { keys: &v6.keys, cpu: cpu6.clone(), offload: None },
-            in_flight: 1,
         };
         let (reach4, reach6) = (v4.live.reach(), v6.live.reach());
         let offload4 = device::offload(&mut *v4.live, &fleet, &v4.keys, reach4, Use::Always, 3).unwrap();
@@ -265,7 +271,6 @@ mod tests {
         let place = InBoth {
             v4: OfFamily { keys: &v4.keys, cpu: cpu4, offload: Some(offload4) },
             v6: OfFamily { keys: &v6.keys, cpu: cpu6, offload: Some(offload6) },
-            in_flight: 5,
         };
         let before = PLAN.pass(&place);
         assert_eq!(before.checksum, PLAN.pass(&on_cpu).checksum);
@@ -310,8 +315,8 @@ mod tests {
         let six = OfFamily { keys: &v6.keys, cpu: cpu6.clone(), offload: Some(offload6) };
         let mut lane = BothLane {
             split: Split { v4: 1, len: 100 },
-            v4: four.lane(),
-            v6: six.lane(),
+            v4: four.lane_on(None),
+            v6: six.lane_on(None),
             found: vec![NextHop::NONE; 1],
             under_way: VecDeque::new(),
             depth: 100,

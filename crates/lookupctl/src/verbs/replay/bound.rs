@@ -7,10 +7,11 @@
 //! due       │    │    │    │    │            every batch / rate, the threads in turn
 //! looked up │██   ██      ████ ██            latency = end - due
 //!
-//! for each size of batch, by each number of threads:
+//! for each plan (devices, size of batch, number of threads):
 //!                          what comes through without a bound ─► halve the gap between what holds and what does not
-//! the best sizes again:    for longer, lowered a little until the bound holds ─► the best of them
-//! that:                    held for --seconds; lowered a little and held again where the bound breaks
+//! the best plans again:    for longer, lowered a little until the bound holds ─► the best of them
+//! that:                    held for --seconds; lowered a little and held again where the bound breaks, then
+//!                          much, so that there is an end
 //! ```
 //!
 //! A rate that is kept for a moment often isn't for long: p99 is made of rare events. So there is a second
@@ -26,23 +27,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
+use super::choose::Shown;
 use super::drive::{Driven, Feeder, Plan};
 use super::latency::Latencies;
 use super::place::{Lane, Place};
 use crate::interrupt::{Interrupted, is_interrupted};
-use crate::number::grouped;
 
 /// Sizes of batches to try.
 pub(in crate::verbs) const SIZES: [usize; 8] =
     [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
+/// The first sizes, which are tried on the CPU.
+pub(super) const ON_CPU: usize = 6;
+/// The sizes from this one on are tried on a GPU.
+pub(super) const ON_GPU: usize = 2;
+/// Batches of a thread under way on a GPU.
+pub(super) const IN_FLIGHT: usize = 4;
+/// The search takes no new plans after this time.
+const SEARCH: Duration = Duration::from_secs(30);
 /// How often the gap between a rate that is kept and one that is not is halved.
 const HALVINGS: usize = 6;
 /// The factor by which a rate that is not kept is lowered, again and again.
 const LOWER: f64 = 0.95;
 /// How often a rate is lowered: to about half.
 const LOWERINGS: usize = 14;
+/// The factor by which a rate is lowered when half of it is not kept either.
+const MUCH_LOWER: f64 = 0.6;
+/// How often it is lowered by that factor: to about a thousandth.
+const MUCH_LOWERINGS: usize = 12;
 /// The best plans, which are tried for longer.
 const FINALISTS: usize = 3;
 /// A plan is tried further only if it beats the best one so far by this factor.
@@ -59,82 +72,75 @@ struct Trial {
     is_behind: bool,
 }
 
-/// The rate that was found and kept.
+/// The rate that was found.
 pub(in crate::verbs) struct Held {
-    /// The plan with the size of batches and the number of threads that were found.
+    /// The plan that was found.
     pub(in crate::verbs) plan: Plan,
     /// Keys a second that were offered.
     pub(in crate::verbs) rate: f64,
+    /// Whether the rate was kept. If not, no rate was, and this is the lowest that was tried.
+    pub(in crate::verbs) is_held: bool,
 }
 
-impl Plan {
-    /// Finds the highest rate at which 99 of 100 batches are back within the bound, and keeps it for the
-    /// plan's time. Tries several batch sizes and numbers of threads. Updates go in all the time.
-    pub(in crate::verbs) fn hold(
-        self,
-        place: &dyn Place,
-        bound: Duration,
-        sizes: &[usize],
-        threads: &[usize],
-        feeder: Option<Feeder<'_>>,
-    ) -> Result<(Held, Driven)> {
-        let stop = &AtomicBool::new(false);
-        thread::scope(|scope| {
-            let feeder = feeder.map(|feeder| scope.spawn(move || (feeder.feed)(Instant::now(), stop)));
-            let search = Search { plan: self, place, bound };
-            let plans: Vec<_> = threads
-                .iter()
-                .flat_map(|&threads| sizes.iter().map(move |&batch| Plan { batch, threads, ..self }))
-                .collect();
-            let held = search.best(&plans).and_then(|(plan, rate)| search.hold(plan, rate));
-            stop.store(true, Ordering::Relaxed);
-            let fed = feeder.map(|feeder| feeder.join().expect("the feeder does not panic")).transpose()?;
-            let (held, driven) = held?;
-            Ok((held, Driven { fed, ..driven }))
-        })
-    }
+/// Finds the highest rate at which 99 of 100 batches are back within the bound by any of the plans, and keeps
+/// it for the plan's time. Updates go in all the time. It ends with the highest rate that it could keep, and
+/// fails only if it is interrupted before there is one.
+pub(in crate::verbs) fn hold(
+    place: &dyn Place,
+    bound: Duration,
+    plans: &[Plan],
+    feeder: Option<Feeder<'_>>,
+) -> Result<(Held, Driven)> {
+    let stop = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let feeder = feeder.map(|feeder| scope.spawn(move || (feeder.feed)(Instant::now(), stop)));
+        let search = Search { place, bound, time: plans[0].time };
+        let held = search.best(plans).map(|found| search.hold(&found, plans[0]));
+        stop.store(true, Ordering::Relaxed);
+        let fed = feeder.map(|feeder| feeder.join().expect("the feeder does not panic")).transpose()?;
+        let (held, driven) = held?;
+        Ok((held, Driven { fed, ..driven }))
+    })
 }
 
 struct Search<'p> {
-    plan: Plan,
     place: &'p dyn Place,
     bound: Duration,
+    /// How long the rate that is found is kept.
+    time: Duration,
 }
 
 impl Search<'_> {
-    /// The best plan and its rate.
-    fn best(&self, plans: &[Plan]) -> Result<(Plan, f64)> {
+    /// The best plans with the rates that they kept for a while, the best first. Empty if none kept any.
+    fn best(&self, plans: &[Plan]) -> Result<Vec<(Plan, f64)>> {
         // The first trial of all warms up.
         self.trial(plans[0], f64::INFINITY, self.glimpse());
+        let began = Instant::now();
         let mut found: Vec<(Plan, f64)> = Vec::new();
         for &plan in plans {
             unless_interrupted()?;
+            if !found.is_empty() && began.elapsed() > SEARCH {
+                break;
+            }
             let least = found.last().map_or(0.0, |(_, rate)| rate * WORTH);
             let Some(rate) = self.of_plan(plan, least) else { continue };
-            let (batch, threads, rate_m) = (grouped(plan.batch), plan.threads, rate / 1e6);
-            eprintln!(
-                "batches of {batch}, threads {threads}: {rate_m:.1} M lookups/s within {:?}",
-                self.bound
-            );
+            eprintln!("{}: {:.1} M lookups/s within {:?}", Shown(&plan), rate / 1e6, self.bound);
             found.push((plan, rate));
         }
-        let Some(&best) = found.last() else {
-            bail!(
-                "--latency-bound {:?}: no rate keeps it, not even one batch of {} at a time; a longer bound, smaller batches or fewer threads may",
-                self.bound,
-                grouped(plans[0].batch)
-            )
-        };
         // Each rate that was found is over those before it.
-        let mut held: Option<(Plan, f64)> = None;
-        for (plan, rate) in found.into_iter().rev().take(FINALISTS) {
-            let least = held.map_or(0.0, |(_, rate)| rate);
-            if let Some((rate, _)) = self.lowered(plan, rate, least, self.look()) {
-                held = Some((plan, rate));
+        let mut held: Vec<(Plan, f64)> = Vec::new();
+        for (plan, rate) in found.iter().rev().take(FINALISTS) {
+            let least = held.first().map_or(0.0, |(_, rate)| *rate);
+            if let Some((rate, _)) = self.lowered(*plan, *rate, least, self.look()) {
+                held.insert(0, (*plan, rate));
             }
         }
         unless_interrupted()?;
-        Ok(held.unwrap_or(best))
+        found.reverse();
+        // What was kept for longer comes first.
+        found.retain(|(plan, _)| held.iter().all(|(other, _)| other != plan));
+        held.append(&mut found);
+        Ok(held)
     }
 
     /// The highest rate that a plan keeps, if it is over `least`.
@@ -153,16 +159,30 @@ impl Search<'_> {
         (low > 0.0).then_some(low)
     }
 
-    /// Keeps a rate for the time of the plan, and lowers it if it breaks the bound after all.
-    fn hold(&self, plan: Plan, found: f64) -> Result<(Held, Driven)> {
-        match self.lowered(plan, found, 0.0, plan.time) {
-            Some((rate, driven)) => Ok((Held { plan, rate }, driven)),
-            None => bail!(
-                "--latency-bound {:?}: kept for moments at {:.1} M lookups/s, but not for {:?} at half of that",
-                self.bound,
-                found / 1e6,
-                plan.time
-            ),
+    /// Keeps a rate for the whole time. Lowers it if it breaks the bound after all, for the best plan first.
+    fn hold(&self, found: &[(Plan, f64)], first: Plan) -> (Held, Driven) {
+        let lowered = found
+            .iter()
+            .take(FINALISTS)
+            .find_map(|&(plan, rate)| Some((plan, self.lowered(plan, rate, 0.0, self.time)?)));
+        if let Some((plan, (rate, driven))) = lowered {
+            return (Held { plan, rate, is_held: true }, driven);
+        }
+        // Half of no rate was kept. What disturbs the machine for so long may leave room for less.
+        let (plan, mut rate) = found.first().copied().unwrap_or_else(|| {
+            let through = self.trial(first, f64::INFINITY, self.glimpse());
+            (first, rate(&first, &through.driven))
+        });
+        rate *= LOWER.powi(LOWERINGS.try_into().unwrap_or(0));
+        let mut tried = 0;
+        loop {
+            rate *= MUCH_LOWER;
+            let trial = self.trial(plan, rate, self.look());
+            tried += 1;
+            let is_held = self.is_within(&trial);
+            if is_held || tried == MUCH_LOWERINGS || is_interrupted() {
+                return (Held { plan, rate, is_held }, trial.driven);
+            }
         }
     }
 
@@ -183,7 +203,7 @@ impl Search<'_> {
 
     /// The time of a longer trial.
     fn look(&self) -> Duration {
-        (self.plan.time / 3).clamp(self.glimpse(), Duration::from_secs(1))
+        (self.time / 3).clamp(self.glimpse(), Duration::from_secs(1))
     }
 
     fn is_within(&self, trial: &Trial) -> bool {
@@ -197,7 +217,7 @@ impl Search<'_> {
         #[allow(clippy::cast_precision_loss)] // a rate
         let interval = plan.len as f64 / plan.batches() as f64 / rate;
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..plan.threads).map(|_| self.place.lane(plan.batch)).collect();
+            let workers: Vec<_> = (0..plan.threads).map(|_| self.place.lane(&plan)).collect();
             let begin = Instant::now() + LEAD;
             let workers: Vec<_> = workers
                 .into_iter()

@@ -18,11 +18,12 @@ use wirespeed_fib::NextHop;
 use super::feed::Fed;
 use super::latency::Latencies;
 use super::place::{Lane, Place};
+use crate::device::On;
 use crate::interrupt::is_interrupted;
 use crate::output::{TICK, progress};
 
-/// A plan: how much of a trace to drive, on how many threads, for how long.
-#[derive(Clone, Copy, Debug)]
+/// A plan: how much of a trace to drive, on which devices and how many threads, for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::verbs) struct Plan {
     /// Keys of the trace, at least one.
     pub(in crate::verbs) len: usize,
@@ -30,6 +31,10 @@ pub(in crate::verbs) struct Plan {
     pub(in crate::verbs) batch: usize,
     /// Lookup threads, at least 1.
     pub(in crate::verbs) threads: usize,
+    /// Batches of a thread that are under way at once, where a GPU may look up; at least 1.
+    pub(in crate::verbs) in_flight: usize,
+    /// The only device that looks up. Without it each batch goes where it is answered sooner.
+    pub(in crate::verbs) only: Option<On>,
     /// How long the trace is repeated.
     pub(in crate::verbs) time: Duration,
 }
@@ -64,7 +69,7 @@ impl Plan {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, mut worker) = (*self, place.lane(self.batch));
+                    let (plan, mut worker) = (*self, place.lane(self));
                     scope.spawn(move || worker.work(&plan, thread, start, stop))
                 })
                 .collect();
@@ -214,7 +219,7 @@ impl Plan {
         let parts: Vec<Pass> = thread::scope(|scope| {
             let workers: Vec<_> = (0..self.threads)
                 .map(|thread| {
-                    let (plan, mut worker) = (*self, place.lane(self.batch));
+                    let (plan, mut worker) = (*self, place.lane(self));
                     let batches = thread * share..self.batches().min((thread + 1) * share);
                     scope.spawn(move || worker.pass_over(&plan, batches))
                 })

@@ -3,6 +3,7 @@
 mod arguments;
 mod both;
 mod bound;
+mod choose;
 pub(in crate::verbs) mod drive;
 pub(in crate::verbs) mod feed;
 mod latency;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use wirespeed::Counts;
 use wirespeed::engine::{AnyReader, Served};
+use wirespeed::gpu::dispatch;
 use wirespeed::gpu::offload::{Answers, Offload, Pipeline, RemoteTable};
 use wirespeed_fib::{Address, NextHop};
 use wirespeed_image::live::Reader;
@@ -16,15 +17,17 @@ use wirespeed_namelookup::{Match, NameDomain, Names};
 use wirespeed_sail::{FibId, SailMTable};
 use wirespeed_table::Keys;
 
+use super::drive::Plan;
 use super::worker::Worker;
+use crate::device::On;
 
 /// Where a trace is looked up.
 pub(in crate::verbs) trait Place {
     /// Keys of the trace.
     fn len(&self) -> usize;
 
-    /// A lane for one thread, for batches of at most `batch` keys.
-    fn lane(&self, batch: usize) -> Box<dyn Worker + '_>;
+    /// A lane for one thread of a plan.
+    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_>;
 
     /// The state of the GPUs that look up, if any do.
     fn gpu(&self) -> Option<GpuState> {
@@ -112,8 +115,6 @@ pub(in crate::verbs) struct InTable<'k, D: Served, Q> {
     pub(in crate::verbs) reader: Arc<dyn AnyReader<D>>,
     /// The table on GPUs, if these look up.
     pub(in crate::verbs) offload: Option<Offload<D::Remote>>,
-    /// Batches that a thread has under way at once, where GPUs look up.
-    pub(in crate::verbs) in_flight: usize,
 }
 
 impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> InTable<'_, D, Q> {
@@ -134,14 +135,13 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q
         self.trace.len()
     }
 
-    fn lane(&self, batch: usize) -> Box<dyn Worker + '_> {
+    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_> {
         let (trace, reader) = (self.trace, self.reader.clone());
-        let (found, spare) = (vec![Q::Found::default(); batch.min(trace.len())], Vec::new());
+        let (found, spare) = (vec![Q::Found::default(); plan.batch.min(trace.len())], Vec::new());
         match &self.offload {
             None => Box::new(CpuLane::new(TraceKeys::<D, Q> { trace, reader, found, spare })),
             Some(offload) => {
-                let pipeline = Pipeline::new(offload);
-                let in_flight = self.in_flight;
+                let (pipeline, in_flight) = (only(Pipeline::new(offload), plan.only), plan.in_flight);
                 Box::new(EitherLane::<D, Q> { trace, reader, pipeline, found, spare, in_flight })
             }
         }
@@ -149,6 +149,18 @@ impl<D: Served<Remote: Answers<Q::Found>>, Q: Ask<D>> Place for InTable<'_, D, Q
 
     fn gpu(&self) -> Option<GpuState> {
         gpu_state(self.offload.as_ref()?)
+    }
+}
+
+/// A pipeline that sends all batches to one device, if only that one looks up.
+pub(super) fn only<'o, 'k, T: Answers<R>, R: Copy + Default>(
+    pipeline: Pipeline<'o, 'k, T, R>,
+    on: Option<On>,
+) -> Pipeline<'o, 'k, T, R> {
+    match on {
+        None => pipeline,
+        Some(On::Cpu) => pipeline.only(dispatch::Place::Cpu),
+        Some(On::Gpu) => pipeline.only(dispatch::Place::Gpu),
     }
 }
 
@@ -267,8 +279,8 @@ impl<A: Address> Place for InFibs<'_, A> {
         self.keys.len()
     }
 
-    fn lane(&self, batch: usize) -> Box<dyn Worker + '_> {
-        let next_hops = vec![NextHop::NONE; batch.min(self.keys.len())];
+    fn lane(&self, plan: &Plan) -> Box<dyn Worker + '_> {
+        let next_hops = vec![NextHop::NONE; plan.batch.min(self.keys.len())];
         let Self { fibs, keys, reader } = self;
         Box::new(CpuLane::new(FibKeys { fibs, keys, reader: reader.clone(), next_hops }))
     }
@@ -310,10 +322,18 @@ mod tests {
 
     use super::*;
     use crate::on_host;
-    use crate::verbs::replay::drive::{Feeder, Plan};
+    use crate::verbs::replay::drive::Feeder;
     use crate::verbs::replay::feed::{Fed, Pace};
+    use crate::verbs::replay::{bound, choose};
 
-    const PLAN: Plan = Plan { len: 10_000, batch: 300, threads: 2, time: Duration::from_millis(100) };
+    const PLAN: Plan = Plan {
+        len: 10_000,
+        batch: 300,
+        threads: 2,
+        in_flight: 3,
+        only: None,
+        time: Duration::from_millis(100),
+    };
 
     /// A live table with updates and a trace for it, and the same table on a device in a GPU's place.
     struct Bench<D: Served, Q> {
@@ -335,7 +355,7 @@ mod tests {
         let (sample, reach) = (trace.part(0..500), live.reach());
         let offload = device::offload(&mut *live, &fleet, sample, reach, Use::Always, 2).unwrap();
         let (reader, offload) = (live.reader(), Some(offload));
-        let place = InTable { trace, ask: PhantomData, reader, offload, in_flight: 3 };
+        let place = InTable { trace, ask: PhantomData, reader, offload };
         Some(Bench { live, updates, place, switch })
     }
 
@@ -375,7 +395,7 @@ mod tests {
     {
         let Some(Bench { mut live, updates, place, .. }) = bench else { return };
         let (trace, reader) = (place.trace, place.reader.clone());
-        let cpu = InTable::<D, Q> { trace, ask: PhantomData, reader, offload: None, in_flight: 1 };
+        let cpu = InTable::<D, Q> { trace, ask: PhantomData, reader, offload: None };
         let before = PLAN.pass(&place).checksum;
         assert_eq!(before, PLAN.pass(&cpu).checksum);
         let mut drive = || {
@@ -462,11 +482,33 @@ mod tests {
     {
         let Some(Bench { place, .. }) = bench else { return };
         let (bound, plan) = (Duration::from_millis(200), PLAN);
-        let (held, driven) = plan.hold(&place, bound, &[100, 500], &[1], None).unwrap();
-        assert!([100, 500].contains(&held.plan.batch) && held.plan.threads == 1, "{:?}", held.plan);
-        assert!(held.rate > 0.0, "{}", held.rate);
+        let plans = [100, 500].map(|batch| Plan { batch, threads: 1, ..plan });
+        let (held, driven) = bound::hold(&place, bound, &plans, None).unwrap();
+        assert!(plans.contains(&held.plan) && held.is_held && held.rate > 0.0, "{:?}", held.plan);
         assert!(driven.latencies.percentiles().p99 <= 200_000.0, "{driven:?}");
         assert_eq!(place.gpu().unwrap().counts.cpu, 0);
+        // Nothing is back within a nanosecond. That is a result, too.
+        let (held, driven) = bound::hold(&place, Duration::from_nanos(1), &plans, None).unwrap();
+        assert!(!held.is_held && held.plan == plans[0] && driven.latencies.count() > 0);
+    }
+
+    #[test]
+    fn the_best_of_several_plans_is_chosen() {
+        let Some(Bench { place, .. }) = addresses() else { return };
+        let on = |only| Plan { only, time: Duration::from_millis(1), ..PLAN };
+        let plans = [Some(On::Cpu), Some(On::Gpu), None].map(on);
+        let best = choose::best(&plans, &place).unwrap();
+        assert!(plans.contains(&best));
+        let counts = place.gpu().unwrap().counts;
+        assert!(counts.cpu > 0 && counts.gpu > 0, "all were tried: {counts:?}");
+        // One device looks up what only it is to look up.
+        for (only, is_gpu) in [(On::Cpu, false), (On::Gpu, true)] {
+            let before = place.gpu().unwrap().counts;
+            on(Some(only)).pass(&place);
+            let after = place.gpu().unwrap().counts;
+            assert_eq!(after.gpu - before.gpu, if is_gpu { PLAN.len as u64 } else { 0 });
+            assert_eq!(after.cpu - before.cpu, if is_gpu { 0 } else { PLAN.len as u64 });
+        }
     }
 
     #[test]

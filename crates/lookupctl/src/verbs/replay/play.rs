@@ -16,6 +16,8 @@ use wirespeed_sail::{Fibs, LiveFibs};
 use wirespeed_table::Keys;
 
 use super::arguments::DriveArguments;
+use super::bound::{self, Held};
+use super::choose;
 use super::drive::Feeder;
 use super::feed::{Live, Pace};
 use super::options::Options;
@@ -46,8 +48,7 @@ impl<'a, D: Served<Update: Sync>> Job<'a, D> {
         D::Remote: Answers<Q::Found>,
     {
         let Self { drive, engine, live, offload, trace, updates } = self;
-        let (reader, in_flight) = (live.reader(), drive.in_flight);
-        let place = InTable { trace, ask: PhantomData, reader, offload, in_flight };
+        let place = InTable { trace, ask: PhantomData, reader: live.reader(), offload };
         let report = play(drive, engine.as_str(), &place, feeder(drive, live, updates))?;
         Ok((report, place))
     }
@@ -128,14 +129,18 @@ pub(in crate::verbs) fn play(
 ) -> Result<Report> {
     let measuring = Measuring::begin();
     let before = place.gpu();
-    let plan = options.plan(place.len(), before.is_some());
+    let plans = options.plans(place.len(), before.is_some());
     let (plan, driven, latency_bound) = match options.latency_bound {
-        None => (plan, plan.drive(place, feeder)?, None),
+        None => {
+            let plan = choose::best(&plans, place)?;
+            (plan, plan.drive(place, feeder)?, None)
+        }
         Some(bound) => {
-            let threads = options.thread_counts(before.is_some());
-            let (held, driven) = plan.hold(place, bound, &options.sizes(place.len()), &threads, feeder)?;
-            let report = BoundReport { us: bound.as_secs_f64() * 1e6, mlookups_per_s: held.rate / 1e6 };
-            (held.plan, driven, Some(report))
+            let (held, driven) = bound::hold(place, bound, &plans, feeder)?;
+            let Held { plan, rate, is_held } = held;
+            let report =
+                BoundReport { us: bound.as_secs_f64() * 1e6, mlookups_per_s: rate / 1e6, held: is_held };
+            (plan, driven, Some(report))
         }
     };
     let pass = plan.pass(place);
@@ -147,6 +152,7 @@ pub(in crate::verbs) fn play(
         rebuilds: fed.rebuilds,
     });
     let gpu = before.zip(place.gpu()).map(|(before, after)| GpuReport::between(&before, after));
+    let in_flight = gpu.is_some().then_some(plan.in_flight);
     Ok(Report {
         engine: engine.to_owned(),
         began_with: None,
@@ -154,6 +160,7 @@ pub(in crate::verbs) fn play(
         gpu,
         threads: plan.threads,
         batch: plan.batch,
+        in_flight,
         keys: plan.len,
         lookups,
         matched,

@@ -177,7 +177,6 @@ pub(super) fn replay_both(
     let place = InBoth {
         v4: OfFamily { keys: fours, cpu: cpu4, offload: offload4 },
         v6: OfFamily { keys: sixes, cpu: cpu6, offload: offload6 },
-        in_flight: drive.in_flight,
     };
     let live = live4.zip(live6).map(|(v4, v6)| LiveBoth { v4, v6 });
     let feeder = live.and_then(|live| feeder(drive, live, updates));

@@ -23,6 +23,9 @@ pub(in crate::verbs) struct Report {
     pub(in crate::verbs) gpu: Option<GpuReport>,
     pub(in crate::verbs) threads: usize,
     pub(in crate::verbs) batch: usize,
+    /// Batches of a thread that were under way at once, where a GPU could look up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) in_flight: Option<usize>,
     /// Keys of the trace.
     pub(in crate::verbs) keys: usize,
     /// Keys looked up in the timed part.
@@ -109,8 +112,10 @@ pub(in crate::verbs) struct GpuReport {
 pub(in crate::verbs) struct BoundReport {
     /// The bound on p99.
     pub(in crate::verbs) us: f64,
-    /// The rate that was offered and kept.
+    /// The rate that was offered, and kept if it is so.
     pub(in crate::verbs) mlookups_per_s: f64,
+    /// Whether it was kept. No rate that was tried was kept if not; then this is the lowest of them.
+    pub(in crate::verbs) held: bool,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -141,8 +146,9 @@ impl fmt::Display for Report {
         }
         writeln!(f, "rate      {mlookups_per_s:.1} M lookups/s ({} in {seconds:.2} s)", Grouped(*lookups))?;
         writeln!(f, "latency   p50 {p50:.1} µs, p99 {p99:.1} µs, max {max:.1} µs a batch")?;
-        if let Some(BoundReport { us, mlookups_per_s }) = &self.latency_bound {
-            writeln!(f, "bound     p99 under {us:.0} µs, held at {mlookups_per_s:.1} M lookups/s offered")?;
+        if let Some(BoundReport { us, mlookups_per_s, held }) = &self.latency_bound {
+            let how = if *held { "held" } else { "not held, not even" };
+            writeln!(f, "bound     p99 under {us:.0} µs, {how} at {mlookups_per_s:.1} M lookups/s offered")?;
         }
         writeln!(f, "hits      {:.2} %", self.hit_share * 100.0)?;
         if let Some(uncertain) = self.uncertain.filter(|&uncertain| uncertain > 0) {

@@ -1,0 +1,81 @@
+//! The choice of what the user left open: devices, batch size, threads, and batches under way. Plans are tried
+//! for moments, and the best for a little longer.
+//!
+//! What is best depends on machine, table and trace: the larger a batch, the less a GPU's driver costs, until
+//! the batches under way outgrow the caches of the cores that fill them. And where a GPU has as much as it
+//! can do, cores that look up themselves add to it, as long as the host's memory is fast enough for both.
+
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use super::drive::Plan;
+use super::place::Place;
+use crate::device::On;
+use crate::interrupt::is_interrupted;
+use crate::number::grouped;
+
+/// Batch sizes to try where a GPU looks up.
+pub(super) const SIZES: [usize; 4] = [1 << 16, 1 << 17, 1 << 18, 1 << 19];
+/// Numbers of batches under way to try.
+pub(super) const IN_FLIGHT: [usize; 2] = [2, 4];
+/// The time of a first trial.
+const GLIMPSE: Duration = Duration::from_millis(40);
+/// The time of a longer trial.
+const LOOK: Duration = Duration::from_millis(200);
+/// The plans that are tried for longer.
+const FINALISTS: usize = 4;
+
+/// The plan with the highest rate. The only plan is not tried.
+pub(super) fn best(plans: &[Plan], place: &dyn Place) -> Result<Plan> {
+    if let &[only] = plans {
+        return Ok(only);
+    }
+    let mut tried = rates(plans.iter().copied(), place, GLIMPSE)?;
+    let finalists = tried.iter().take(FINALISTS).map(|&(plan, _)| plan);
+    let longer = rates(finalists, place, LOOK)?;
+    if !longer.is_empty() {
+        tried = longer;
+    }
+    let (best, rate) = tried.first().copied().unwrap_or((plans[0], 0.0));
+    eprintln!(
+        "{}: chosen of {} plans that were tried, at {:.0} M lookups/s",
+        Shown(&best),
+        plans.len(),
+        rate / 1e6
+    );
+    Ok(best)
+}
+
+/// The plans with their rates, the best first. Ends early at Ctrl-C.
+fn rates(plans: impl Iterator<Item = Plan>, place: &dyn Place, time: Duration) -> Result<Vec<(Plan, f64)>> {
+    let mut rates = Vec::new();
+    for plan in plans {
+        if is_interrupted() {
+            break;
+        }
+        let driven = Plan { time, ..plan }.drive(place, None)?;
+        #[allow(clippy::cast_precision_loss)] // a rate
+        let keys = plan.lookups(&driven.batches) as f64;
+        rates.push((plan, if driven.seconds > 0.0 { keys / driven.seconds } else { 0.0 }));
+    }
+    rates.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    Ok(rates)
+}
+
+/// A plan in words.
+pub(super) struct Shown<'p>(pub(super) &'p Plan);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Plan { batch, threads, in_flight, only, .. } = *self.0;
+        let device = match only {
+            None => "GPU and CPU",
+            Some(On::Gpu) => "GPU",
+            Some(On::Cpu) => "CPU",
+        };
+        write!(f, "{device}, batches of {}, threads {threads}", grouped(batch))?;
+        if only == Some(On::Cpu) { Ok(()) } else { write!(f, ", {in_flight} in flight") }
+    }
+}

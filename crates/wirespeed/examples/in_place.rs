@@ -1,0 +1,124 @@
+//! Batches that are filled in place: threads make keys, as a thread that parses packets does, and sum the
+//! results where they come back. Prints what a thread feeds, for the CPU and, if there is one, for a GPU.
+//!
+//! ```sh
+//! cargo run --release -p wirespeed --features synth,compression --example in_place -- [FILE] [SECONDS]
+//! ```
+//!
+//! Without a file the table is a synthetic one of full size.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use wirespeed::engine::Addresses;
+use wirespeed::fib::synth::{self, TableSpec};
+use wirespeed::prelude::*;
+use wirespeed::{Family, Numbers, Reader, Rib, Table};
+
+/// Batch sizes to measure.
+const SIZES: [usize; 3] = [1 << 14, 1 << 16, 1 << 18];
+/// Batches of a thread that are under way at once.
+const IN_FLIGHT: usize = 4;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (file, seconds) = (arguments.next(), arguments.next());
+    let time = Duration::from_secs_f64(seconds.map_or(Ok(1.0), |seconds| seconds.parse())?);
+    let (v4, v6) = match file {
+        Some(file) => {
+            let table = IpTable::builder().file(file, &Labels::<String>::new()).build()?;
+            (table.v4().routes().iter().collect(), table.v6().routes().iter().collect())
+        }
+        None => (synth::table(&TableSpec::full(Family::V4))?, synth::table(&TableSpec::full(Family::V6))?),
+    };
+    println!("family device threads batch Gkeys/s/thread Gkeys/s share-of-GPU");
+    measure::<V4>(v4, time)?;
+    measure::<V6>(v6, time)
+}
+
+fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<dyn std::error::Error>> {
+    if rib.is_empty() {
+        return Ok(());
+    }
+    let cores = std::thread::available_parallelism()?.get();
+    for device in [Device::Cpu, Device::Gpu] {
+        let table = match Table::builder().rib(rib.clone()).device(device).build() {
+            Ok(table) => table,
+            Err(why) => {
+                println!("{why}");
+                continue;
+            }
+        };
+        let reader = table.reader();
+        for threads in [1, 2, 4, 5, 8, 15].into_iter().filter(|&threads| threads <= cores.max(2)) {
+            for size in SIZES {
+                let before = table.lookups();
+                let rate = rate(&reader, threads, size, time);
+                let share = before.zip(table.lookups()).map_or(0.0, |(before, after)| {
+                    let (cpu, gpu) = (after.cpu - before.cpu, after.gpu - before.gpu);
+                    gpu as f64 / (cpu + gpu).max(1) as f64
+                });
+                println!(
+                    "{} {device:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
+                    A::FAMILY,
+                    rate / threads as f64
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Billions of keys a second that all threads together look up.
+fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: usize, size: usize, time: Duration) -> f64 {
+    let began = Instant::now();
+    let keys: u64 = std::thread::scope(|scope| {
+        let workers: Vec<_> =
+            (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, size, time))).collect();
+        workers.into_iter().map(|worker| worker.join().expect("a worker does not panic").0).sum()
+    });
+    keys as f64 / began.elapsed().as_secs_f64() / 1e9
+}
+
+/// Makes keys and sums their results until the time is over. Returns the number of keys and the sum.
+fn feed<A: Addresses + Cheap>(reader: &Reader<A>, thread: usize, size: usize, time: Duration) -> (u64, u64) {
+    let batches = reader.batches().at_once(IN_FLIGHT);
+    let (mut under_way, mut keys, mut sum) = (VecDeque::new(), 0, 0);
+    let (end, mut next) = (Instant::now() + time, (thread as u32) << 24);
+    while Instant::now() < end {
+        while let Some(mut batch) = batches.batch(size) {
+            batch.extend((0..size as u32).map(|n| A::cheap(next.wrapping_add(n))));
+            next = next.wrapping_add(size as u32);
+            under_way.push_back(batch.submit());
+        }
+        let Some(oldest) = under_way.pop_front() else { break };
+        let answers = oldest.wait();
+        keys += answers.len() as u64;
+        sum += match answers.numbers() {
+            Numbers::U8(numbers) => numbers.iter().map(|&number| u64::from(number)).sum::<u64>(),
+            Numbers::U16(numbers) => numbers.iter().map(|&number| u64::from(number)).sum(),
+            Numbers::U32(numbers) => numbers.iter().map(|&number| u64::from(number)).sum(),
+        };
+    }
+    (keys, std::hint::black_box(sum))
+}
+
+/// A key that takes an instruction or two to make, from all over the space.
+trait Cheap {
+    fn cheap(n: u32) -> Self;
+}
+
+impl Cheap for V4 {
+    #[inline]
+    fn cheap(n: u32) -> Self {
+        Self(n.wrapping_mul(0x9e37_79b1))
+    }
+}
+
+impl Cheap for V6 {
+    /// In 2000::/3, where routes are.
+    #[inline]
+    fn cheap(n: u32) -> Self {
+        Self(u128::from(0x2000_0000 | n.wrapping_mul(0x9e37_79b1) >> 3) << 96 | u128::from(n) << 64)
+    }
+}
