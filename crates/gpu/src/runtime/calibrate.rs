@@ -15,7 +15,12 @@ use super::table::TableHandle;
 /// The measured sizes: 2^8, 2^10, … 2^22 keys, as far as slots hold them.
 const SIZES: [u32; 8] = [8, 10, 12, 14, 16, 18, 20, 22];
 /// The most batches under way while a rate is measured.
-const STREAMED: usize = 8;
+const STREAMED: usize = 16;
+/// The time that a rate is measured for, if the budget allows it.
+const STREAMING: Duration = Duration::from_millis(8);
+/// A transfer that keeps the kernel reading over the bus must have a rate so much higher than copies to be
+/// taken when others are under way: the measurement varies by about as much, and copies never fall behind.
+const MAPPED_WORTH: f64 = 1.1;
 /// The most single batches that are measured for a transfer and size.
 const LONE: usize = 15;
 
@@ -50,7 +55,8 @@ impl Calibration {
         let log = |count: usize| count.max(1).ilog2();
         let wanted = log(bytes / self.key_bytes.max(1));
         let off = |measured: &Measured| log(measured.count).abs_diff(wanted);
-        let cost = |measured: &Measured| if is_busy { -measured.rate } else { measured.lone_us };
+        let worth = |way| if way == Way::Mapped { MAPPED_WORTH } else { 1.0 };
+        let cost = |of: &Measured| if is_busy { -of.rate / worth(of.way) } else { of.lone_us };
         self.measured
             .iter()
             .min_by(|a, b| off(a).cmp(&off(b)).then(cost(a).total_cmp(&cost(b))))
@@ -253,21 +259,17 @@ impl Bench<'_> {
     }
 
     fn streamed(&mut self, way: Way, form: Form, share: Duration) -> Result<f64> {
-        let began = Instant::now();
-        let rounds = 8 * self.batches.len();
+        let (began, time) = (Instant::now(), share.min(STREAMING));
         let mut under_way: VecDeque<Ticket> = VecDeque::new();
         let mut done = 0usize;
-        let (mut sent, mut batches) = (0, std::mem::take(&mut self.batches));
-        while let Some(batch) = batches.pop() {
+        for batch in std::mem::take(&mut self.batches) {
             under_way.push_back(batch.submit_form_by(way, self.table, form));
-            sent += 1;
         }
         while let Some(ticket) = under_way.pop_front() {
             let batch = checked(ticket.wait())?;
             done += form.count();
-            if sent < rounds && began.elapsed() < share {
+            if began.elapsed() < time {
                 under_way.push_back(batch.submit_form_by(way, self.table, form));
-                sent += 1;
             } else {
                 self.batches.push(batch);
             }

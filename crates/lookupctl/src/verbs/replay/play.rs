@@ -128,19 +128,20 @@ pub(in crate::verbs) fn play(
     feeder: Option<Feeder<'_>>,
 ) -> Result<Report> {
     let measuring = Measuring::begin();
-    let before = place.gpu();
-    let plans = options.plans(place.len(), before.is_some());
-    let (plan, driven, latency_bound) = match options.latency_bound {
+    let plans = options.plans(place.len(), place.gpu().is_some());
+    let (plan, before, driven, latency_bound) = match options.latency_bound {
         None => {
             let plan = choose::best(&plans, place)?;
-            (plan, plan.drive(place, feeder)?, None)
+            let before = place.gpu();
+            (plan, before, plan.drive(place, feeder)?, None)
         }
         Some(bound) => {
+            let before = place.gpu();
             let (held, driven) = bound::hold(place, bound, &plans, feeder)?;
             let Held { plan, rate, is_held } = held;
             let report =
                 BoundReport { us: bound.as_secs_f64() * 1e6, mlookups_per_s: rate / 1e6, held: is_held };
-            (plan, driven, Some(report))
+            (plan, before, driven, Some(report))
         }
     };
     let pass = plan.pass(place);
