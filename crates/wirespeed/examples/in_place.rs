@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None => (synth::table(&TableSpec::full(Family::V4))?, synth::table(&TableSpec::full(Family::V6))?),
     };
-    println!("family device threads batch Gkeys/s/thread Gkeys/s share-of-GPU");
+    println!("family device keys threads batch Gkeys/s/thread Gkeys/s share-of-GPU");
     measure::<V4>(v4, time)?;
     measure::<V6>(v6, time)
 }
@@ -50,16 +50,17 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
             }
         };
         let reader = table.reader();
-        for threads in [1, 2, 4, 5, 8, 15].into_iter().filter(|&threads| threads <= cores.max(2)) {
+        let threads = [1, 2, 5, 8, 15].into_iter().filter(|&threads| threads <= cores.max(2));
+        for (threads, keys) in threads.flat_map(|threads| [(threads, Keys::Made), (threads, Keys::Copied)]) {
             for size in SIZES {
                 let before = table.lookups();
-                let rate = rate(&reader, threads, size, time);
+                let rate = rate(&reader, threads, (keys, size), time);
                 let share = before.zip(table.lookups()).map_or(0.0, |(before, after)| {
                     let (cpu, gpu) = (after.cpu - before.cpu, after.gpu - before.gpu);
                     gpu as f64 / (cpu + gpu).max(1) as f64
                 });
                 println!(
-                    "{} {device:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
+                    "{} {device:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
                     A::FAMILY,
                     rate / threads as f64
                 );
@@ -69,25 +70,53 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
     Ok(())
 }
 
+/// Where keys come from.
+#[derive(Clone, Copy, Debug)]
+enum Keys {
+    /// Each is computed.
+    Made,
+    /// They are copied from a block in the first-level cache.
+    Copied,
+}
+
+/// Keys of the block.
+const BLOCK: usize = 1024;
+
 /// Billions of keys a second that all threads together look up.
-fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: usize, size: usize, time: Duration) -> f64 {
+fn rate<A: Addresses + Cheap>(
+    reader: &Reader<A>,
+    threads: usize,
+    batch: (Keys, usize),
+    time: Duration,
+) -> f64 {
     let began = Instant::now();
     let keys: u64 = std::thread::scope(|scope| {
         let workers: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, size, time))).collect();
+            (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, batch, time))).collect();
         workers.into_iter().map(|worker| worker.join().expect("a worker does not panic").0).sum()
     });
     keys as f64 / began.elapsed().as_secs_f64() / 1e9
 }
 
 /// Makes keys and sums their results until the time is over. Returns the number of keys and the sum.
-fn feed<A: Addresses + Cheap>(reader: &Reader<A>, thread: usize, size: usize, time: Duration) -> (u64, u64) {
+fn feed<A: Addresses + Cheap>(
+    reader: &Reader<A>,
+    thread: usize,
+    (from, size): (Keys, usize),
+    time: Duration,
+) -> (u64, u64) {
+    let block: Vec<A> = (0..BLOCK as u32).map(|n| A::cheap(n.wrapping_mul(0x9e37_79b1))).collect();
     let batches = reader.batches().at_once(IN_FLIGHT);
     let (mut under_way, mut keys, mut sum) = (VecDeque::new(), 0, 0);
     let (end, mut next) = (Instant::now() + time, (thread as u32) << 24);
     while Instant::now() < end {
         while let Some(mut batch) = batches.batch(size) {
-            batch.extend((0..size as u32).map(|n| A::cheap(next.wrapping_add(n))));
+            match from {
+                Keys::Made => {
+                    batch.extend((0..size as u32).map(|n| A::cheap(next.wrapping_add(n))));
+                }
+                Keys::Copied => while batch.extend_from(&block) == block.len() {},
+            }
             next = next.wrapping_add(size as u32);
             under_way.push_back(batch.submit());
         }

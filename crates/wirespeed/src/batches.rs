@@ -32,9 +32,9 @@ pub use answers::{Answers, Numbers};
 /// a batch allocates nothing once the source is warm. If a GPU looks the batch up, its results stay where the
 /// GPU wrote them, as wide as the table needs, and [`Answers`] reads them there.
 ///
-/// A batch is never lost and never waits for a GPU's memory. The CPU looks it up when the results are asked
-/// for, if the device is the CPU, if all slots of the GPUs are taken, or if a GPU fails. So any number of
-/// threads may keep any number of batches for any time.
+/// A batch is never lost and never waits for a GPU's memory. If all slots of the GPUs are taken, it is tried
+/// again when the results are asked for. The CPU looks it up then if the device is the CPU, if there is still
+/// no slot, or if a GPU fails. So any number of threads may keep any number of batches for any time.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -167,14 +167,11 @@ impl<D: Served> Batch<D> {
     /// batch is full. A batch of names is also full at 4 GiB.
     #[inline]
     pub fn push<'k>(&mut self, key: impl Into<D::Key<'k>>) -> Result<(), Full> {
-        if self.is_full() {
-            return Err(Full);
+        let len = self.len();
+        if len == 0 {
+            self.start();
         }
-        self.start();
-        match self.lent.memory.keys.add(key.into()) {
-            true => Ok(()),
-            false => Err(Full),
-        }
+        if len < self.capacity && self.lent.memory.keys.add(key.into()) { Ok(()) } else { Err(Full) }
     }
 
     /// Adds keys of an iterator until the batch is full, and returns how many. The iterator is not asked for
@@ -254,7 +251,6 @@ impl<D: Served> Batch<D> {
     }
 
     /// Starts the time of the first key.
-    #[inline]
     fn start(&mut self) {
         if self.due.is_none()
             && let Some(within) = self.lent.source.within
@@ -285,8 +281,7 @@ impl<D: Served> Submitted<D> {
         self.len() == 0
     }
 
-    /// Whether [`wait`](Self::wait) returns without waiting for a GPU. A batch for the CPU is ready: waiting
-    /// looks it up.
+    /// Whether the results are there, or the batch is on no GPU: then [`wait`](Self::wait) has it looked up.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.ticket.as_ref().is_none_or(Ticket::is_done)
@@ -296,10 +291,13 @@ impl<D: Served> Submitted<D> {
     pub fn wait(self) -> Answers<D> {
         let Self { ticket, mut lent } = self;
         let reader = &lent.source.reader;
-        if let (Some(ticket), Some(offload)) = (ticket, reader.offload())
-            && let Some(done) = offload.came(ticket, lent.memory.keys.keys())
-        {
-            return Answers::of(Some(done), lent);
+        if let Some(offload) = reader.offload() {
+            let keys = lent.memory.keys.keys();
+            // A slot may be free by now.
+            let ticket = ticket.or_else(|| offload.try_send(keys));
+            if let Some(done) = ticket.and_then(|ticket| offload.came(ticket, keys)) {
+                return Answers::of(Some(done), lent);
+            }
         }
         let Memory { keys, results } = &mut lent.memory;
         let keys = keys.keys();

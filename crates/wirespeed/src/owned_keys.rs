@@ -40,12 +40,12 @@ pub trait OwnedKeys<D: Domain>: Debug + Default + Send + Sync {
 
 macro_rules! vec_of {
     ($key:ty, by value) => {
-        vec_of!($key, keys => keys);
+        vec_of!($key, key => key, keys => keys);
     };
     ($key:ty, by reference) => {
-        vec_of!($key, keys => keys.copied());
+        vec_of!($key, key => *key, keys => keys.copied());
     };
-    ($key:ty, $keys:ident => $values:expr) => {
+    ($key:ty, $one:ident => $value:expr, $keys:ident => $values:expr) => {
         impl OwnedKeys<$key> for Vec<$key> {
             #[inline]
             fn keys(&self) -> &[$key] {
@@ -67,9 +67,8 @@ macro_rules! vec_of {
             }
 
             #[inline]
-            fn add(&mut self, key: <$key as Domain>::Key<'_>) -> bool {
-                let $keys = std::iter::once(key);
-                self.extend($values);
+            fn add(&mut self, $one: <$key as Domain>::Key<'_>) -> bool {
+                self.push($value);
                 true
             }
 

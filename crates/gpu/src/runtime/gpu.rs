@@ -231,7 +231,7 @@ impl Gpu {
         })
     }
 
-    /// Measures each transfer by batch size, for half a second at most, with all slots of the largest size.
+    /// Measures each transfer by batch size, for half a second at most, with the slots that such batches get.
     /// [`Transfer::Auto`](super::Transfer::Auto) chooses by the result from then on. Keys are random bytes.
     /// Batches of other threads disturb the measurement.
     pub fn calibrate(&self, table: &TableHandle, key_bytes: usize) -> Result<Calibration> {

@@ -94,8 +94,8 @@ impl Default for GpuOptions {
     fn default() -> Self {
         Self {
             slots: vec![
-                SlotSize { slots: 16, keys: 1 << 16 },
-                SlotSize { slots: 16, keys: 1 << 18 },
+                SlotSize { slots: 32, keys: 1 << 16 },
+                SlotSize { slots: 32, keys: 1 << 18 },
                 SlotSize { slots: 4, keys: 1 << 20 },
             ],
             key_bytes: 16,

@@ -280,7 +280,7 @@ impl Served for NameDomain {
 
     fn gpu_options() -> GpuOptions {
         GpuOptions {
-            slots: vec![SlotSize { slots: 16, keys: 1 << 16 }, SlotSize { slots: 4, keys: 1 << 18 }],
+            slots: vec![SlotSize { slots: 32, keys: 1 << 16 }, SlotSize { slots: 8, keys: 1 << 18 }],
             key_bytes: NAME_BYTES,
             result_bytes: size_of::<Match>(),
             ..GpuOptions::default()

@@ -4,9 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
-use clap::Args;
+use clap::{Args, ValueEnum};
 use wirespeed::gpu::classify::GROUP;
-use wirespeed::gpu::runtime::{GpuOptions, SlotSize};
+use wirespeed::gpu::runtime::{self, GpuOptions, SlotSize, Way};
 
 use super::drive::Plan;
 use super::feed::Pace;
@@ -39,6 +39,15 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     in_flight: Option<usize>,
 
+    /// How keys get to a GPU and results back. By default the fastest way for the size of a batch, as measured
+    #[arg(long)]
+    transfer: Option<Transfer>,
+
+    /// Say on stderr how fast each transfer was, and what each choice of devices, batch size and batches in
+    /// flight gave that was tried
+    #[arg(long)]
+    pub(in crate::verbs) explain: bool,
+
     /// Find and hold the highest rate at which 99 of 100 batches are back this long after they were due:
     /// 100us, 2ms, 1s
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -60,6 +69,27 @@ pub(in crate::verbs) struct DriveArguments {
     /// One JSON object
     #[arg(long)]
     pub(in crate::verbs) json: bool,
+}
+
+/// A transfer to name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Transfer {
+    /// Keys and results are copied: three commands a batch
+    Copies,
+    /// The kernel reads keys and writes results over the bus: one command a batch
+    Mapped,
+    /// The copies and the kernel, recorded once and replayed as one command
+    Graphs,
+}
+
+impl Transfer {
+    const fn always(self) -> runtime::Transfer {
+        runtime::Transfer::Always(match self {
+            Self::Copies => Way::Copies,
+            Self::Mapped => Way::Mapped,
+            Self::Graphs => Way::Graphs,
+        })
+    }
 }
 
 /// Where updates come from.
@@ -207,7 +237,8 @@ impl DriveArguments {
         let under_way = plans.iter().map(|plan| plan.threads * plan.in_flight).max().unwrap_or(1);
         let most = MOST / (key_bytes + result_bytes);
         let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(most / keys).max(2), keys });
-        GpuOptions { slots: slots.collect(), key_bytes, result_bytes, ..GpuOptions::default() }
+        let transfer = self.transfer.map_or(runtime::Transfer::Auto, Transfer::always);
+        GpuOptions { slots: slots.collect(), key_bytes, result_bytes, transfer, ..GpuOptions::default() }
     }
 }
 

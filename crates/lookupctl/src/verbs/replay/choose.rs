@@ -28,15 +28,21 @@ const LOOK: Duration = Duration::from_millis(200);
 const FINALISTS: usize = 4;
 
 /// The plan with the highest rate. The only plan is not tried.
-pub(super) fn best(plans: &[Plan], place: &dyn Place) -> Result<Plan> {
+pub(super) fn best(plans: &[Plan], place: &dyn Place, explains: bool) -> Result<Plan> {
     if let &[only] = plans {
         return Ok(only);
     }
     let mut tried = rates(plans.iter().copied(), place, GLIMPSE)?;
+    if explains {
+        explain("tried", &tried);
+    }
     let finalists = tried.iter().take(FINALISTS).map(|&(plan, _)| plan);
     let longer = rates(finalists, place, LOOK)?;
     if !longer.is_empty() {
         tried = longer;
+        if explains {
+            explain("tried for longer", &tried);
+        }
     }
     let (best, rate) = tried.first().copied().unwrap_or((plans[0], 0.0));
     eprintln!(
@@ -46,6 +52,12 @@ pub(super) fn best(plans: &[Plan], place: &dyn Place) -> Result<Plan> {
         rate / 1e6
     );
     Ok(best)
+}
+
+fn explain(how: &str, rates: &[(Plan, f64)]) {
+    for (plan, rate) in rates {
+        eprintln!("{how}: {}: {:.0} M lookups/s", Shown(plan), rate / 1e6);
+    }
 }
 
 /// The plans with their rates, the best first. Ends early at Ctrl-C.

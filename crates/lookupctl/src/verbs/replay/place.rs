@@ -497,7 +497,7 @@ mod tests {
         let Some(Bench { place, .. }) = addresses() else { return };
         let on = |only| Plan { only, time: Duration::from_millis(1), ..PLAN };
         let plans = [Some(On::Cpu), Some(On::Gpu), None].map(on);
-        let best = choose::best(&plans, &place).unwrap();
+        let best = choose::best(&plans, &place, true).unwrap();
         assert!(plans.contains(&best));
         let counts = place.gpu().unwrap().counts;
         assert!(counts.gpu > 0, "all were tried: {counts:?}");

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use wirespeed::Fleet;
 use wirespeed::device;
 use wirespeed::engine::{AnyLive, EngineName, Served};
-use wirespeed::gpu::offload::{Answers, Offload};
+use wirespeed::gpu::offload::{Answers, Offload, RemoteTable};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed_fib::{Address, BuildOptions, Update};
 use wirespeed_image::Table;
@@ -81,6 +81,9 @@ impl DriveArguments {
             fleet.gpus().iter().map(|gpu| gpu.properties().name.as_str()).collect::<Vec<_>>().join(", "),
             began.elapsed().as_secs_f64()
         );
+        if self.explain {
+            eprint!("{}", offload.remote().copies().calibration());
+        }
         Ok(Some(offload))
     }
 }
@@ -131,7 +134,7 @@ pub(in crate::verbs) fn play(
     let plans = options.plans(place.len(), place.gpu().is_some());
     let (plan, before, driven, latency_bound) = match options.latency_bound {
         None => {
-            let plan = choose::best(&plans, place)?;
+            let plan = choose::best(&plans, place, options.explain)?;
             let before = place.gpu();
             (plan, before, plan.drive(place, feeder)?, None)
         }
