@@ -15,8 +15,9 @@
 //! So at low load a batch stays on the CPU if that is in time, and without a bound a batch goes where it is
 //! answered first. When a GPU has as much as it can do, cores look up themselves. A core also looks up where
 //! it would be as long busy with feeding a GPU; now and then one batch goes there nevertheless, because the
-//! cost of feeding may change. Load is the share of its threads' time that a CPU spends on lookups, in windows of a
-//! millisecond. A decision reads a clock and a few shared numbers, which takes well under a microsecond.
+//! cost of feeding may change. Load is the share of its threads' time that a CPU spends on lookups, in
+//! windows of a millisecond. A decision reads a clock and a few shared numbers, which takes well under a
+//! microsecond.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};

@@ -158,7 +158,7 @@ struct Sent<K, R> {
 enum State<R> {
     /// The CPU will look the batch up when its turn comes.
     Waiting,
-    /// On a GPU, and the time that packing and sending took.
+    /// A GPU has it. Packing and sending took this time.
     OnGpu(Ticket, Duration),
     /// The results were taken early, to free the slot.
     Found(Vec<R>),

@@ -16,7 +16,7 @@ use wirespeed::prelude::*;
 use wirespeed::{Family, Numbers, Reader, Rib, Table};
 
 /// Batch sizes to measure.
-const SIZES: [usize; 3] = [1 << 14, 1 << 16, 1 << 18];
+const SIZES: [u32; 3] = [1 << 14, 1 << 16, 1 << 18];
 /// Batches of a thread that are under way at once.
 const IN_FLIGHT: usize = 4;
 
@@ -50,7 +50,7 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
             }
         };
         let reader = table.reader();
-        let threads = [1, 2, 5, 8, 15].into_iter().filter(|&threads| threads <= cores.max(2));
+        let threads = [1u32, 2, 5, 8, 15].into_iter().filter(|&threads| threads as usize <= cores.max(2));
         for (threads, keys) in threads.flat_map(|threads| [(threads, Keys::Made), (threads, Keys::Copied)]) {
             for size in SIZES {
                 let before = table.lookups();
@@ -62,7 +62,7 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
                 println!(
                     "{} {device:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
                     A::FAMILY,
-                    rate / threads as f64
+                    rate / f64::from(threads)
                 );
             }
         }
@@ -80,15 +80,10 @@ enum Keys {
 }
 
 /// Keys of the block.
-const BLOCK: usize = 1024;
+const BLOCK: u32 = 1024;
 
 /// Billions of keys a second that all threads together look up.
-fn rate<A: Addresses + Cheap>(
-    reader: &Reader<A>,
-    threads: usize,
-    batch: (Keys, usize),
-    time: Duration,
-) -> f64 {
+fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: u32, batch: (Keys, u32), time: Duration) -> f64 {
     let began = Instant::now();
     let keys: u64 = std::thread::scope(|scope| {
         let workers: Vec<_> =
@@ -101,23 +96,23 @@ fn rate<A: Addresses + Cheap>(
 /// Makes keys and sums their results until the time is over. Returns the number of keys and the sum.
 fn feed<A: Addresses + Cheap>(
     reader: &Reader<A>,
-    thread: usize,
-    (from, size): (Keys, usize),
+    thread: u32,
+    (from, size): (Keys, u32),
     time: Duration,
 ) -> (u64, u64) {
-    let block: Vec<A> = (0..BLOCK as u32).map(|n| A::cheap(n.wrapping_mul(0x9e37_79b1))).collect();
+    let block: Vec<A> = (0..BLOCK).map(|n| A::cheap(n.wrapping_mul(0x9e37_79b1))).collect();
     let batches = reader.batches().at_once(IN_FLIGHT);
     let (mut under_way, mut keys, mut sum) = (VecDeque::new(), 0, 0);
-    let (end, mut next) = (Instant::now() + time, (thread as u32) << 24);
+    let (end, mut next) = (Instant::now() + time, thread << 24);
     while Instant::now() < end {
-        while let Some(mut batch) = batches.batch(size) {
+        while let Some(mut batch) = batches.batch(size as usize) {
             match from {
                 Keys::Made => {
-                    batch.extend((0..size as u32).map(|n| A::cheap(next.wrapping_add(n))));
+                    batch.extend((0..size).map(|n| A::cheap(next.wrapping_add(n))));
                 }
                 Keys::Copied => while batch.extend_from(&block) == block.len() {},
             }
-            next = next.wrapping_add(size as u32);
+            next = next.wrapping_add(size);
             under_way.push_back(batch.submit());
         }
         let Some(oldest) = under_way.pop_front() else { break };
@@ -150,7 +145,7 @@ impl Cheap for V4 {
 }
 
 impl Cheap for V6 {
-    /// In 2000::/3, where routes are.
+    /// Keys are in 2000::/3, where routes are.
     #[inline]
     fn cheap(n: u32) -> Self {
         Self(u128::from(0x2000_0000 | (n ^ n << 16) >> 3) << 96 | u128::from(n) << 64)

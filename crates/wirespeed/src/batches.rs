@@ -51,6 +51,7 @@ pub use answers::{Answers, Numbers};
 /// assert!(answers.iter().all(|next_hop| next_hop == NextHop(1)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[must_use = "a source that is dropped gives no batches"]
 pub struct Batches<D: Served> {
     source: Arc<Source<D>>,
 }
@@ -87,13 +88,11 @@ impl<D: Served> Batches<D> {
 
     /// Sets the number of batches that may be out at once, at least 1. The default is 8. This bounds the
     /// memory of the source, and the batches of this thread that are under way.
-    #[must_use]
     pub fn at_once(self, batches: usize) -> Self {
         self.with(|source| source.at_once = batches.max(1))
     }
 
     /// Sets the longest time from a batch's first key to its submission, for [`Batch::is_due`].
-    #[must_use]
     pub fn within(self, time: Duration) -> Self {
         self.with(|source| source.within = Some(time))
     }

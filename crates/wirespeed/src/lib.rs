@@ -176,7 +176,7 @@
 //! One call of the builder brings a table to GPUs: [`Device::Gpu`] or [`Device::Auto`]. [`Device::Auto`]
 //! sends each batch to the CPU or to a GPU, whichever answers sooner, and stays on the CPU if no GPU is
 //! usable. Large batches, and several batches under way at once ([`Reader::pipeline`]), make the best use of
-//! a GPU.
+//! a GPU. A thread that gets its keys one at a time fills [`Batches`].
 //!
 //! ```
 //! use std::time::Duration;

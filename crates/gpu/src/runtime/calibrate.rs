@@ -18,9 +18,9 @@ const SIZES: [u32; 8] = [8, 10, 12, 14, 16, 18, 20, 22];
 const STREAMED: usize = 16;
 /// The time that a rate is measured for, if the budget allows it.
 const STREAMING: Duration = Duration::from_millis(8);
-/// Copies must have a rate so much higher than mapped memory to be taken when others are under way. One thread
-/// measures. When all cores of a host pack keys, copies lose more: 12 G keys/s of a measured 14, where mapped
-/// memory made 16.6 of a measured 15 (IPv4, batches of 256 K, H200).
+/// Copies must have a rate so much higher than mapped memory to be taken when others are under way. One
+/// thread measures. When all cores of a host pack keys, copies lose more: 12 G keys/s of a measured 14, where
+/// mapped memory made 16.6 of a measured 15 (IPv4, batches of 256 K, H200).
 const COPIES_WORTH: f64 = 1.1;
 /// The most single batches that are measured for a transfer and size.
 const LONE: usize = 15;

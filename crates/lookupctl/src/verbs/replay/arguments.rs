@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 use wirespeed::gpu::classify::GROUP;
 use wirespeed::gpu::runtime::{self, GpuOptions, SlotSize, Way};
 
-use super::drive::Plan;
 use super::feed::Pace;
+use super::plan::Plan;
 use super::{bound, choose};
 use crate::device::{Device, On};
 use crate::number::{parse_count, parse_positive};
@@ -39,7 +39,8 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     in_flight: Option<usize>,
 
-    /// How keys get to a GPU and results back. By default the fastest way for the size of a batch, as measured
+    /// How keys get to a GPU and results back. By default the fastest way for the size of a batch, as
+    /// measured
     #[arg(long)]
     transfer: Option<Transfer>,
 

@@ -19,8 +19,8 @@ use wirespeed::engine::{Addresses, AnyReader, AnyTable};
 use wirespeed::gpu::offload::{Offload, Pipeline};
 use wirespeed_fib::{NextHop, V4, V6};
 
-use super::drive::Plan;
 use super::place::{CpuKeys, CpuLane, GpuState, Lane, Place, gpu_state, only};
+use super::plan::Plan;
 use super::worker::Worker;
 use crate::device::On;
 

@@ -29,10 +29,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::choose::Shown;
-use super::drive::{Driven, Feeder, Plan};
+use super::drive::{Driven, Feeder};
 use super::latency::Latencies;
 use super::place::{Lane, Place};
+use super::plan::Plan;
 use crate::interrupt::{Interrupted, is_interrupted};
 
 /// Sizes of batches to try.
@@ -124,7 +124,7 @@ impl Search<'_> {
             }
             let least = found.last().map_or(0.0, |(_, rate)| rate * WORTH);
             let Some(rate) = self.of_plan(plan, least) else { continue };
-            eprintln!("{}: {:.1} M lookups/s within {:?}", Shown(&plan), rate / 1e6, self.bound);
+            eprintln!("{}: {:.1} M lookups/s within {:?}", plan, rate / 1e6, self.bound);
             found.push((plan, rate));
         }
         // Each rate that was found is over those before it.

@@ -1,20 +1,17 @@
-//! The choice of what the user left open: devices, batch size, threads, and batches under way. Plans are tried
-//! for moments, and the best for a little longer.
+//! The choice of what the user left open: devices, batch size, threads, and batches under way. Plans are
+//! tried for moments, and the best for a little longer.
 //!
 //! What is best depends on machine, table and trace: the larger a batch, the less a GPU's driver costs, until
 //! the batches under way outgrow the caches of the cores that fill them. And where a GPU has as much as it
 //! can do, cores that look up themselves add to it, as long as the host's memory is fast enough for both.
 
-use std::fmt;
 use std::time::Duration;
 
 use anyhow::Result;
 
-use super::drive::Plan;
 use super::place::Place;
-use crate::device::On;
+use super::plan::Plan;
 use crate::interrupt::is_interrupted;
-use crate::number::grouped;
 
 /// Batch sizes to try where a GPU looks up.
 pub(super) const SIZES: [usize; 4] = [1 << 16, 1 << 17, 1 << 18, 1 << 19];
@@ -45,18 +42,13 @@ pub(super) fn best(plans: &[Plan], place: &dyn Place, explains: bool) -> Result<
         }
     }
     let (best, rate) = tried.first().copied().unwrap_or((plans[0], 0.0));
-    eprintln!(
-        "{}: chosen of {} plans that were tried, at {:.0} M lookups/s",
-        Shown(&best),
-        plans.len(),
-        rate / 1e6
-    );
+    eprintln!("{}: chosen of {} plans that were tried, at {:.0} M lookups/s", best, plans.len(), rate / 1e6);
     Ok(best)
 }
 
 fn explain(how: &str, rates: &[(Plan, f64)]) {
     for (plan, rate) in rates {
-        eprintln!("{how}: {}: {:.0} M lookups/s", Shown(plan), rate / 1e6);
+        eprintln!("{how}: {}: {:.0} M lookups/s", plan, rate / 1e6);
     }
 }
 
@@ -74,20 +66,4 @@ fn rates(plans: impl Iterator<Item = Plan>, place: &dyn Place, time: Duration) -
     }
     rates.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     Ok(rates)
-}
-
-/// A plan in words.
-pub(super) struct Shown<'p>(pub(super) &'p Plan);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Plan { batch, threads, in_flight, only, .. } = *self.0;
-        let device = match only {
-            None => "GPU and CPU",
-            Some(On::Gpu) => "GPU",
-            Some(On::Cpu) => "CPU",
-        };
-        write!(f, "{device}, batches of {}, threads {threads}", grouped(batch))?;
-        if only == Some(On::Cpu) { Ok(()) } else { write!(f, ", {in_flight} in flight") }
-    }
 }

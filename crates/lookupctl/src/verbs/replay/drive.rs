@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 use wirespeed_fib::NextHop;
@@ -18,26 +18,9 @@ use wirespeed_fib::NextHop;
 use super::feed::Fed;
 use super::latency::Latencies;
 use super::place::{Lane, Place};
-use crate::device::On;
+use super::plan::Plan;
 use crate::interrupt::is_interrupted;
 use crate::output::{TICK, progress};
-
-/// A plan: how much of a trace to drive, on which devices and how many threads, for how long.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::verbs) struct Plan {
-    /// Keys of the trace, at least one.
-    pub(in crate::verbs) len: usize,
-    /// Keys of a batch, at least 1.
-    pub(in crate::verbs) batch: usize,
-    /// Lookup threads, at least 1.
-    pub(in crate::verbs) threads: usize,
-    /// Batches of a thread that are under way at once, where a GPU may look up; at least 1.
-    pub(in crate::verbs) in_flight: usize,
-    /// The only device that looks up. Without it each batch goes where it is answered sooner.
-    pub(in crate::verbs) only: Option<On>,
-    /// How long the trace is repeated.
-    pub(in crate::verbs) time: Duration,
-}
 
 /// The timed part of a replay.
 #[derive(Debug)]

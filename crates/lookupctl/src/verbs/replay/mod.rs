@@ -9,6 +9,7 @@ pub(in crate::verbs) mod feed;
 mod latency;
 mod options;
 pub(in crate::verbs) mod place;
+mod plan;
 pub(in crate::verbs) mod play;
 mod ready;
 pub(in crate::verbs) mod report;

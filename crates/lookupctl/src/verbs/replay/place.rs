@@ -17,7 +17,7 @@ use wirespeed_namelookup::{Match, NameDomain, Names};
 use wirespeed_sail::{FibId, SailMTable};
 use wirespeed_table::Keys;
 
-use super::drive::Plan;
+use super::plan::Plan;
 use super::worker::Worker;
 use crate::device::On;
 

@@ -7,9 +7,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::bound::Paced;
-use super::drive::{Pass, Plan};
+use super::drive::Pass;
 use super::latency::Latencies;
 use super::place::Lane;
+use super::plan::Plan;
 
 /// A lane of some kind.
 pub(in crate::verbs) trait Worker: Send {
