@@ -208,9 +208,10 @@ pub(super) fn run(
                 // They go back first: a slot that is waited for may be among them.
                 bench.batches.clear();
                 bench.batches = batches_for(gpu, slot)?;
-                let forms = bench.batches.iter_mut().map(|batch| fill(batch, 1 << size));
-                // All use the same keys.
-                filled = forms.last().flatten().map(|form| (size, form));
+                let forms: Option<Vec<Form>> =
+                    bench.batches.iter_mut().map(|batch| fill(batch, 1 << size)).collect();
+                // All slots have the same keys.
+                filled = forms.and_then(|forms| forms.last().map(|&form| (size, form)));
                 if filled.is_some() {
                     break;
                 }

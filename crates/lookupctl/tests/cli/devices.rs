@@ -146,6 +146,7 @@ fn a_rate_is_found_and_held_within_a_bound_on_latency() {
         let number = |of: &Value, key: &str| of[key].as_f64().unwrap();
         assert_eq!(number(&report["latency_bound"], "us"), 100_000.0, "{report}");
         assert!(number(&report["latency_us"], "p99") <= 100_000.0, "{report}");
+        assert_eq!(report["latency_bound"]["held"], true, "{report}");
         let offered = number(&report["latency_bound"], "mlookups_per_s");
         let came = number(report, "mlookups_per_s");
         assert!(offered > 0.0 && (0.5..1.1).contains(&(came / offered)), "{report}");
@@ -163,10 +164,24 @@ fn a_rate_is_found_and_held_within_a_bound_on_latency() {
 #[test]
 fn a_bound_that_nothing_keeps_is_told() {
     let folder = Folder::new();
-    let ran = folder.run(
-        "replay --fib v4 --keys 400k --batch 400k --threads 1 --seconds 0.1 --device cpu --latency-bound 1us",
-    );
-    ran.refused(&["--latency-bound 1µs", "400,000"]);
+    let run =
+        "replay --fib v4 --keys 400k --batch 400k --threads 1 --seconds 0.1 --device cpu --latency-bound 1us";
+    let ran = folder.run(&format!("{run} --json")).ok();
+    let report = &ran.json()[0];
+    assert_eq!(report["latency_bound"]["held"], false, "{report}");
+    assert!(report["latency_us"]["p99"].as_f64().unwrap() > 1.0, "{report}");
+    assert!(folder.run(run).ok().stdout.contains("bound     p99 under 1 µs, not held, not even at"));
+}
+
+#[test]
+fn a_replay_tells_what_it_costs_the_cpu() {
+    let folder = Folder::new();
+    let ran = folder.run("replay --fib v4 --keys 100k --threads 1 --seconds 0.5 --device cpu --json").ok();
+    let report = &ran.json()[0];
+    let number = |key: &str| report[key].as_f64().unwrap();
+    // One thread looks up all the time, beside one that waits.
+    let cpu = number("cpu_s_per_glookups") * number("mlookups_per_s") / 1e3;
+    assert!((0.1..1.3).contains(&cpu), "{cpu} CPU seconds a second: {report}");
 }
 
 #[test]

@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
+use super::cpu_time::cpu_seconds;
 use super::drive::{Driven, Feeder};
 use super::latency::Latencies;
 use super::place::{Lane, Place};
@@ -218,7 +219,7 @@ impl Search<'_> {
         let interval = plan.len as f64 / plan.batches() as f64 / rate;
         thread::scope(|scope| {
             let workers: Vec<_> = (0..plan.threads).map(|_| self.place.lane(&plan)).collect();
-            let begin = Instant::now() + LEAD;
+            let (begin, cpu_before) = (Instant::now() + LEAD, cpu_seconds());
             let workers: Vec<_> = workers
                 .into_iter()
                 .enumerate()
@@ -227,8 +228,13 @@ impl Search<'_> {
                     scope.spawn(move || worker.work_paced(&paced))
                 })
                 .collect();
-            let mut driven =
-                Driven { seconds: 0.0, latencies: Latencies::new(), batches: Vec::new(), fed: None };
+            let mut driven = Driven {
+                latencies: Latencies::new(),
+                batches: Vec::new(),
+                seconds: 0.0,
+                cpu_seconds: None,
+                fed: None,
+            };
             let mut is_behind = false;
             for worker in workers {
                 let (latencies, ended, late) = worker.join().expect("a lookup thread does not panic");
@@ -237,6 +243,7 @@ impl Search<'_> {
                 driven.latencies.merge(&latencies);
                 is_behind |= late;
             }
+            driven.cpu_seconds = cpu_seconds().zip(cpu_before).map(|(after, before)| after - before);
             Trial { driven, is_behind }
         })
     }

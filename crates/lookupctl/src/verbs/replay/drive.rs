@@ -15,6 +15,7 @@ use std::time::Instant;
 use anyhow::Result;
 use wirespeed_fib::NextHop;
 
+use super::cpu_time::cpu_seconds;
 use super::feed::Fed;
 use super::latency::Latencies;
 use super::place::{Lane, Place};
@@ -27,6 +28,8 @@ use crate::output::{TICK, progress};
 pub(in crate::verbs) struct Driven {
     /// Seconds from the common start to the end of the last thread.
     pub(in crate::verbs) seconds: f64,
+    /// Seconds of CPU time that all threads of the program took meanwhile, if the system tells.
+    pub(in crate::verbs) cpu_seconds: Option<f64>,
     pub(in crate::verbs) latencies: Latencies,
     /// Batches that each thread has done.
     pub(in crate::verbs) batches: Vec<u64>,
@@ -64,7 +67,7 @@ impl Plan {
                 })
             });
             start.wait();
-            let began = Instant::now();
+            let (began, cpu_before) = (Instant::now(), cpu_seconds());
             let bar = progress(u64::try_from(self.time.as_millis()).unwrap_or(u64::MAX), "replay");
             loop {
                 let elapsed = began.elapsed();
@@ -77,14 +80,20 @@ impl Plan {
             }
             stop.store(true, Ordering::Relaxed);
             bar.finish_and_clear();
-            let mut driven =
-                Driven { seconds: 0.0, latencies: Latencies::new(), batches: Vec::new(), fed: None };
+            let mut driven = Driven {
+                latencies: Latencies::new(),
+                batches: Vec::new(),
+                seconds: 0.0,
+                cpu_seconds: None,
+                fed: None,
+            };
             for worker in workers {
                 let (latencies, ended) = worker.join().expect("a lookup thread does not panic");
                 driven.seconds = driven.seconds.max(ended.duration_since(began).as_secs_f64());
                 driven.batches.push(latencies.count());
                 driven.latencies.merge(&latencies);
             }
+            driven.cpu_seconds = cpu_seconds().zip(cpu_before).map(|(after, before)| after - before);
             if let Some(feeder) = feeder {
                 driven.fed = Some(feeder.join().expect("the feeder does not panic")?);
             }

@@ -4,6 +4,7 @@ mod arguments;
 mod both;
 mod bound;
 mod choose;
+mod cpu_time;
 pub(in crate::verbs) mod drive;
 pub(in crate::verbs) mod feed;
 mod latency;

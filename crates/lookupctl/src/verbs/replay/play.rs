@@ -173,6 +173,7 @@ pub(in crate::verbs) fn play(
         assuming: None,
         seconds: driven.seconds,
         mlookups_per_s: per_second(lookups, driven.seconds) / 1e6,
+        cpu_s_per_glookups: driven.cpu_seconds.filter(|_| lookups > 0).map(|cpu| cpu * 1e9 / lookups as f64),
         latency_us: driven.latencies.percentiles(),
         latency_bound,
         updates,

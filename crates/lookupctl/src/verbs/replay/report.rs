@@ -42,6 +42,9 @@ pub(in crate::verbs) struct Report {
     pub(in crate::verbs) assuming: Option<Vec<String>>,
     pub(in crate::verbs) seconds: f64,
     pub(in crate::verbs) mlookups_per_s: f64,
+    /// Seconds of CPU time of the whole program for a billion lookups, if the system tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) cpu_s_per_glookups: Option<f64>,
     pub(in crate::verbs) latency_us: Percentiles,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) latency_bound: Option<BoundReport>,
@@ -145,6 +148,9 @@ impl fmt::Display for Report {
             writeln!(f, "engine    {first} at the start, {engine} at the end")?;
         }
         writeln!(f, "rate      {mlookups_per_s:.1} M lookups/s ({} in {seconds:.2} s)", Grouped(*lookups))?;
+        if let Some(cpu) = self.cpu_s_per_glookups {
+            writeln!(f, "cost      {cpu:.2} s of CPU time a billion lookups")?;
+        }
         writeln!(f, "latency   p50 {p50:.1} µs, p99 {p99:.1} µs, max {max:.1} µs a batch")?;
         if let Some(BoundReport { us, mlookups_per_s, held }) = &self.latency_bound {
             let how = if *held { "held" } else { "not held, not even" };
