@@ -82,28 +82,25 @@ const AT_ONCE: usize = 8;
 
 impl<D: Served> Batches<D> {
     pub(crate) fn new(reader: ReaderCore<D>) -> Self {
+        Self::of(reader, AT_ONCE, None)
+    }
+
+    fn of(reader: ReaderCore<D>, at_once: usize, within: Option<Duration>) -> Self {
         let (spare, out) = (Mutex::default(), AtomicUsize::new(0));
-        Self { source: Arc::new(Source { reader, spare, out, at_once: AT_ONCE, within: None }) }
+        Self { source: Arc::new(Source { reader, spare, out, at_once, within }) }
     }
 
     /// Sets the number of batches that may be out at once, at least 1. The default is 8. This bounds the
-    /// memory of the source, and the batches of this thread that are under way.
+    /// memory of the source, and the batches of this thread that are under way. Batches that are out already
+    /// don't count.
     pub fn at_once(self, batches: usize) -> Self {
-        self.with(|source| source.at_once = batches.max(1))
+        Self::of(self.source.reader.clone(), batches.max(1), self.source.within)
     }
 
-    /// Sets the longest time from a batch's first key to its submission, for [`Batch::is_due`].
+    /// Sets the longest time from a batch's first key to its submission, for [`Batch::is_due`]. Batches that
+    /// are out already keep their time.
     pub fn within(self, time: Duration) -> Self {
-        self.with(|source| source.within = Some(time))
-    }
-
-    /// Changes settings. Batches that are out keep the settings of before.
-    fn with(self, change: impl FnOnce(&mut Source<D>)) -> Self {
-        let Source { at_once, within, .. } = *self.source;
-        let (spare, out) = (Mutex::default(), AtomicUsize::new(0));
-        let mut source = Source { reader: self.source.reader.clone(), spare, out, at_once, within };
-        change(&mut source);
-        Self { source: Arc::new(source) }
+        Self::of(self.source.reader.clone(), self.source.at_once, Some(time))
     }
 
     /// Takes an empty batch for at most `keys` keys, at least 1. Returns `None` if as many batches are out as
@@ -113,8 +110,7 @@ impl<D: Served> Batches<D> {
         let take = |out: usize| (out < self.source.at_once).then_some(out + 1);
         self.source.out.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
         let spare = self.source.locked().pop();
-        let memory = spare.unwrap_or_else(|| Memory { keys: D::Owned::default(), results: Vec::new() });
-        let lent = Lent { memory, source: Arc::clone(&self.source) };
+        let lent = Lent { memory: spare.unwrap_or_default(), source: Arc::clone(&self.source) };
         Some(Batch::of(lent, keys))
     }
 
@@ -131,10 +127,15 @@ impl<D: Served> Source<D> {
     }
 }
 
+impl<D: Served> Default for Memory<D> {
+    fn default() -> Self {
+        Self { keys: D::Owned::default(), results: Vec::new() }
+    }
+}
+
 impl<D: Served> Drop for Lent<D> {
     fn drop(&mut self) {
-        let empty = Memory { keys: D::Owned::default(), results: Vec::new() };
-        let memory = std::mem::replace(&mut self.memory, empty);
+        let memory = std::mem::take(&mut self.memory);
         self.source.locked().push(memory);
         self.source.out.fetch_sub(1, Ordering::Relaxed);
     }
@@ -314,9 +315,7 @@ impl<D: Served> Submitted<D> {
 impl<D: Served> Clone for Batches<D> {
     /// Makes a source of its own for the same table, with the same settings.
     fn clone(&self) -> Self {
-        let Source { at_once, within, .. } = *self.source;
-        let (spare, out) = (Mutex::default(), AtomicUsize::new(0));
-        Self { source: Arc::new(Source { reader: self.source.reader.clone(), spare, out, at_once, within }) }
+        Self::of(self.source.reader.clone(), self.source.at_once, self.source.within)
     }
 }
 

@@ -118,8 +118,7 @@ impl<D: Served> Answers<D> {
 
     /// Takes the memory for the next batch of at most `keys` keys.
     pub fn into_batch(self, keys: usize) -> Batch<D> {
-        let Self { done, lent } = self;
-        drop(done);
+        let Self { lent, .. } = self;
         Batch::of(lent, keys)
     }
 }
