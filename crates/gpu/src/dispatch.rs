@@ -52,7 +52,7 @@ const MEMORY: u64 = 8;
 const PROBED: u64 = 512;
 /// A batch of fewer keys is small.
 const SMALL: usize = 4096;
-/// One small batch in this many of a thread is measured.
+/// One small batch in this many of a thread is measured where nobody asks for the load.
 const SAMPLED: u64 = 32;
 /// Picoseconds in a nanosecond: costs of a key are stored in picoseconds.
 const PICO: u64 = 1000;
@@ -129,15 +129,10 @@ impl Meter {
 
     /// Notes a batch that the CPU looked up.
     pub fn done(&self, keys: usize, time: Duration) {
-        self.done_times(1, keys, time);
-    }
-
-    /// Notes a batch that the CPU looked up, and that stands for `times` batches.
-    fn done_times(&self, times: u64, keys: usize, time: Duration) {
         if keys > 0 {
             average(&self.cpu_per_key, keys, time);
         }
-        self.busy.fetch_add(times * nanos(time), Ordering::Relaxed);
+        self.busy.fetch_add(nanos(time), Ordering::Relaxed);
         self.roll(nanos(self.started.elapsed()));
     }
 
@@ -218,13 +213,13 @@ impl Dispatcher {
 
     /// Looks a batch up on the CPU.
     pub(crate) fn on_cpu(&self, keys: usize, cpu: impl FnOnce()) {
-        // The clock and numbers that all threads write cost as much as some hundred lookups: of small batches
-        // one in many is measured, and stands for the others.
-        let stands_for = if keys < SMALL { SAMPLED } else { 1 };
-        if stands_for == 1 || tally::turn().is_multiple_of(SAMPLED) {
+        // The clock and numbers that all threads write cost as much as some hundred lookups. Only a bound on
+        // latency asks for the load, which all batches make. One small batch in many tells the cost of a key.
+        let asks_for_load = matches!(self.by, Use::ByLoad(Policy { latency_bound: Some(_) }));
+        if asks_for_load || keys >= SMALL || tally::turn().is_multiple_of(SAMPLED) {
             let began = Instant::now();
             cpu();
-            self.meter.done_times(stands_for, keys, began.elapsed());
+            self.meter.done(keys, began.elapsed());
         } else {
             cpu();
         }
