@@ -25,6 +25,14 @@ pub(crate) enum Content {
     Boxed(Box<[u8]>),
 }
 
+/// The first three bytes of a content.
+struct Header {
+    routes: usize,
+    children: usize,
+    /// Bytes of a key, a next hop and a child.
+    widths: [usize; 3],
+}
+
 /// The parts of a content.
 #[derive(Clone, Copy, Default)]
 struct Parts<'c> {
@@ -51,6 +59,23 @@ impl Content {
             }
             _ => Self::Boxed(bytes.into()),
         }
+    }
+
+    /// Splits the content that bytes begin with off. `None` if no node of this stride has such a content, or
+    /// none whose children are below `node`.
+    pub(crate) fn split_off(bytes: &mut &[u8], stride: u8, node: u32) -> Option<Self> {
+        let header = Header::of(*bytes.first_chunk()?);
+        let (content, rest) = bytes.split_at_checked(header.bytes())?;
+        *bytes = rest;
+        let content = Self::of(content);
+        let Parts { keys, slots, children, .. } = content.parts();
+        let is_within = |numbers: Column<'_>, from: u32, to: u32| {
+            numbers.iter().is_sorted_by(|a, b| a < b) && numbers.iter().all(|n| from <= n && n < to)
+        };
+        let is_valid = is_within(keys, 2, 2 << stride)
+            && is_within(slots, 0, 1 << stride)
+            && children.iter().all(|child| child != NONE && child < node);
+        is_valid.then_some(content)
     }
 
     /// All bytes.
@@ -123,22 +148,37 @@ impl Content {
     }
 
     fn parts(&self) -> Parts<'_> {
-        let [routes, children, widths, rest @ ..] = self.bytes() else { return Parts::default() };
-        let bits = |from: u8, count: u8| usize::from(widths >> from & ((1 << count) - 1));
-        let routes = usize::from(*routes) | bits(4, 1) << 8;
-        let children = usize::from(*children) | bits(5, 1) << 8;
-        let mut rest = rest;
+        let Some((header, mut rest)) = self.bytes().split_first_chunk() else { return Parts::default() };
+        let Header { routes, children, widths: [key, next_hop, child] } = Header::of(*header);
         let mut column = |count: usize, width: usize| {
             let (bytes, behind) = rest.split_at(count * width);
             rest = behind;
             Column { bytes, width }
         };
         Parts {
-            keys: column(routes, 1 + bits(6, 1)),
-            next_hops: column(routes, 1 + bits(0, 2)),
+            keys: column(routes, key),
+            next_hops: column(routes, next_hop),
             slots: column(children, 1),
-            children: column(children, 1 + bits(2, 2)),
+            children: column(children, child),
         }
+    }
+}
+
+impl Header {
+    #[inline]
+    fn of([routes, children, widths]: [u8; 3]) -> Self {
+        let bits = |from: u8, count: u8| usize::from(widths >> from & ((1 << count) - 1));
+        Self {
+            routes: usize::from(routes) | bits(4, 1) << 8,
+            children: usize::from(children) | bits(5, 1) << 8,
+            widths: [1 + bits(6, 1), 1 + bits(0, 2), 1 + bits(2, 2)],
+        }
+    }
+
+    /// Bytes of the content, header included.
+    fn bytes(&self) -> usize {
+        let [key, next_hop, child] = self.widths;
+        3 + self.routes * (key + next_hop) + self.children * (1 + child)
     }
 }
 

@@ -65,7 +65,7 @@ pub(crate) struct Fib {
     /// The next hop + 1 of the default route, 0 for none.
     pub(crate) default: u32,
     pub(crate) root: u32,
-    routes: usize,
+    pub(crate) routes: usize,
 }
 
 /// The routes of any number of tables. Equal parts of tables are stored once.
@@ -75,7 +75,7 @@ pub struct Fibs<A: Address> {
     fibs: Vec<Option<Fib>>,
     routes: usize,
     /// The largest next hop that a route ever had.
-    results: u32,
+    pub(crate) results: u32,
     /// What takes back the changes since the last `settle`, in order. An old trie is linked from here.
     undo: Vec<Undo<A>>,
     /// Tables whose root changed.
@@ -242,6 +242,12 @@ impl<A: Address> Fibs<A> {
     fn remove(&mut self, id: FibId) {
         self.undo.push(Undo::Fib(id, self.fib(id)));
         self.store(id, None);
+    }
+
+    /// Stores a table whose trie is there, and links to it.
+    pub(crate) fn adopt(&mut self, id: FibId, fib: Fib) {
+        self.nodes.link(fib.root);
+        self.store(id, Some(fib));
     }
 
     /// Stores a table without a change of links.

@@ -32,6 +32,7 @@ pub mod layout;
 mod lookup;
 mod nodes;
 mod rest;
+mod saved;
 mod simd;
 mod update;
 

@@ -147,6 +147,22 @@ impl Nodes {
         }
     }
 
+    /// Adds a content as the next node, with one link that [`finish_pushes`](Self::finish_pushes) takes back.
+    /// `None` if no node can have the content: an empty one, one that is there, or one in wider numbers than
+    /// it needs. Its children are there.
+    pub(crate) fn push(&mut self, content: &Content) -> Option<()> {
+        let draft = content.draft();
+        draft.children().for_each(|child| self.link(child));
+        let next = self.end();
+        (self.put(draft, None) == next && self.contents[next as usize] == *content).then_some(())
+    }
+
+    /// Takes back the links of [`push`](Self::push). Returns whether all nodes have other links.
+    pub(crate) fn finish_pushes(&mut self) -> bool {
+        self.links[1..].iter_mut().for_each(|links| *links -= 1);
+        self.links[1..].iter().all(|&links| links > 0)
+    }
+
     /// Adds a link to a node.
     pub(crate) fn link(&mut self, node: u32) {
         if node != NONE {

@@ -99,6 +99,11 @@ fn check_routes<A: Address>(fibs: &Fibs<A>, model: &Model<A>) {
     }
 }
 
+/// The routes as they come from a file.
+fn reread<A: Address>(fibs: &Fibs<A>) -> Fibs<A> {
+    Fibs::from_bytes(&fibs.to_bytes(), |_, len| len <= A::BITS).unwrap()
+}
+
 fn as_from_a_file<A: Address>(table: &ForestTable<A>) -> ForestTable<A> {
     let mut bytes = Vec::new();
     table.image().write(&mut bytes).unwrap();
@@ -121,6 +126,17 @@ fn random_changes<A: Address>(calls: &[Vec<Drawn>]) {
         }
         check(&reader.enter(), &model);
         check_routes(live.model(), &model);
+        check_routes(&reread(live.model()), &model);
+    }
+    // Routes and tables from files take changes.
+    let table = as_from_a_file(&reader.enter());
+    let mut opened = LiveFibs::<A>::resume(reread(live.model()), table, BuildOptions::default());
+    let (mut changed, of_opened) = (model.clone(), opened.reader());
+    for drawn in calls {
+        let updates: Vec<_> = drawn.iter().map(|&drawn| change(&mut changed, drawn)).collect();
+        opened.apply(&updates).unwrap();
+        check(&of_opened.enter(), &changed);
+        check_routes(opened.model(), &changed);
     }
     check(&as_from_a_file(&reader.enter()), &model);
     let ends: Vec<_> = model.keys().map(|&id| FibsUpdate::Remove(id)).collect();
@@ -144,6 +160,98 @@ proptest! {
     fn random_changes_v6(calls in calls()) {
         random_changes::<V6>(&calls);
     }
+}
+
+/// Damaged bytes are refused, or describe other routes that can be read, written and compiled.
+fn damaged_bytes<A: Address>() {
+    let mut fibs = Fibs::<A>::new();
+    let whole = |len| [A::MIN, A::MAX, A::MAX.keep(len / 2)].map(|address| Prefix::around(address, len));
+    for id in [0, 3, 4] {
+        let rib: Rib<A> = (0..=A::BITS).flat_map(whole).zip((1 + id * 300..).map(NextHop)).collect();
+        fibs.set(FibId(id), &rib).unwrap();
+    }
+    let good = fibs.to_bytes();
+    let (mut refused, mut taken) = (0, 0);
+    let mut read = |bytes: &[u8]| match Fibs::<A>::from_bytes(bytes, |_, len| len <= A::BITS) {
+        None => refused += 1,
+        Some(read) => {
+            taken += 1;
+            let mut model = Model::new();
+            for id in read.ids() {
+                let rib: &mut Rib<A> = model.entry(id).or_default();
+                read.visit(id, |prefix, next_hop| assert!(rib.insert(prefix, next_hop).is_none()));
+            }
+            check_routes(&read, &model);
+            check_routes(&reread(&read), &model);
+            check(&LiveFibs::new(read, BuildOptions::default()).unwrap().reader().enter(), &model);
+        }
+    };
+    for at in (0..good.len()).step_by(good.len() / 120) {
+        read(&good[..at]);
+        for change in [1, 2, 0x80] {
+            let mut bad = good.clone();
+            bad[at] ^= change;
+            read(&bad);
+        }
+    }
+    read(&[&good[..], &[0]].concat());
+    assert!(refused > taken && taken > 0, "{refused} refused, {taken} taken");
+    let mut routes = 0;
+    Fibs::<A>::from_bytes(&good, |next_hop, len| {
+        routes += 1;
+        len <= A::BITS && next_hop.is_some()
+    });
+    assert!(routes > 3 * usize::from(A::BITS), "{routes}");
+    assert!(Fibs::<A>::from_bytes(&good, |_, len| len < A::BITS).is_none());
+    assert!(Fibs::<A>::from_bytes(&good, |_, len| len > 0).is_none());
+}
+
+#[test]
+fn damaged_bytes_are_refused_or_other_routes() {
+    damaged_bytes::<V4>();
+    damaged_bytes::<V6>();
+}
+
+/// Bytes with a node of its own for each line: as other programs might write them.
+#[test]
+fn bytes_that_no_forest_has_are_refused() {
+    let leaf = [1, 0, 0, 0b1_0000, 7];
+    let bytes = |nodes: &[&[u8]], tables: &[[u32; 3]]| {
+        let mut bytes = vec![4];
+        bytes.extend((nodes.len() as u32).to_le_bytes());
+        nodes.iter().for_each(|node| bytes.extend(*node));
+        bytes.extend((tables.len() as u32).to_le_bytes());
+        bytes.extend(tables.iter().flatten().flat_map(|number| number.to_le_bytes()));
+        bytes
+    };
+    let read = |nodes: &[&[u8]], tables: &[[u32; 3]]| {
+        Fibs::<V4>::from_bytes(&bytes(nodes, tables), |_, len| len <= 32)
+    };
+    let parent = [0, 1, 0, 3, 1];
+    assert_eq!(read(&[&leaf, &parent], &[[1, 8, 2], [9, 0, 1]]).unwrap().routes_of(FibId(1)), Some(2));
+    let refused: [(_, &[&[u8]], &[_]); 11] = [
+        ("a node that no table has", &[&leaf, &parent], &[[1, 0, 1]]),
+        ("a node that is there twice", &[&leaf, &leaf], &[[1, 0, 1], [2, 0, 2]]),
+        ("a child that comes later", &[&[0, 1, 0, 3, 2], &leaf], &[[1, 0, 1], [2, 0, 2]]),
+        ("a node beneath itself", &[&[0, 1, 0, 3, 1]], &[[1, 0, 1]]),
+        ("an empty node", &[&[0, 0, 0]], &[[1, 0, 1]]),
+        ("a wide next hop", &[&[1, 0, 1, 0b1_0000, 7, 0]], &[[1, 0, 1]]),
+        ("a route of no bits", &[&[1, 0, 0, 1, 7]], &[[1, 0, 1]]),
+        ("routes out of order", &[&[2, 0, 0, 0b1_0001, 0b1_0000, 7, 7]], &[[1, 0, 1]]),
+        ("a root that is not there", &[&leaf], &[[1, 0, 1], [2, 0, 2]]),
+        ("tables out of order", &[&leaf], &[[2, 0, 1], [1, 0, 1]]),
+        ("a table number that is too large", &[&leaf], &[[1 << 20, 0, 1]]),
+    ];
+    for (what, nodes, tables) in refused {
+        assert!(read(nodes, tables).is_none(), "{what}");
+    }
+    // Eight strides are all that an address has.
+    let chain = |len: u8| {
+        let parents: Vec<_> = (1..len).map(|child| [0, 1, 0, 3, child]).collect();
+        let nodes: Vec<&[u8]> = std::iter::once(&leaf[..]).chain(parents.iter().map(|p| &p[..])).collect();
+        read(&nodes, &[[0, 0, len.into()]])
+    };
+    assert!(chain(8).is_some() && chain(9).is_none());
 }
 
 fn routes(n: u32, count: u32) -> Rib<V4> {

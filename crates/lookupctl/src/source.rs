@@ -69,6 +69,13 @@ pub(crate) struct Loaded {
 }
 
 impl ReadArguments {
+    /// Whether any of them is given.
+    pub(crate) fn is_given(&self) -> bool {
+        let Self { format, peer, vrf, mask_host_bits, lenient, verbose } = self;
+        let is_named = format.is_some() || peer.is_some() || vrf.is_some();
+        is_named || *mask_host_bits || *lenient || *verbose
+    }
+
     /// Whether wrong lines are passed over.
     pub(crate) fn is_lenient(&self) -> bool {
         self.lenient
@@ -112,6 +119,11 @@ impl ReadArguments {
         }
     }
 
+    /// The VRF that was asked for.
+    pub(crate) fn vrf(&self) -> Option<&str> {
+        self.vrf.as_deref()
+    }
+
     /// Refuses `--peer` and `--vrf` if no input names peers or VRFs.
     pub(crate) fn check(&self, tables: &[&ReadReport], updates: Option<&ReadReport>) -> Result<()> {
         let names_peers = |report: &&ReadReport| report.format.names_peers();
@@ -127,7 +139,7 @@ impl ReadArguments {
         }
         match &self.vrf {
             Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {
-                bail!("--vrf {vrf}: no input names VRFs: only FRR's JSON does")
+                bail!("--vrf {vrf}: no input names VRFs: only FRR's JSON and images of VRFs do")
             }
             _ => Ok(()),
         }

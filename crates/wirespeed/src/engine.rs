@@ -16,7 +16,7 @@ use wirespeed_image::Table;
 use wirespeed_namelookup::NameDomain;
 pub use wirespeed_table::{Domain, Engine, Standing};
 
-pub use crate::owned_keys::OwnedKeys;
+pub use crate::owned_keys::{AddressKeys, OwnedKeys};
 pub use erased::{AnyLive, AnyReader, AnyTable, Compiled, Entered};
 pub(crate) use served::MEASURED;
 pub use served::{Built, KeyHint, Served, Wanted};
@@ -132,7 +132,9 @@ pub trait Engines: Domain {
 
 /// A family of addresses: a bound for code that works for both.
 pub trait Addresses:
-    Served<Beside = (), Remote = ip::Remote<Self>, Owned = Vec<Self>, Answer = NextHop> + InFib + Key<Self>
+    Served<Beside = (), Remote = ip::Remote<Self>, Owned = AddressKeys<Self>, Answer = NextHop>
+    + InFib
+    + Key<Self>
 {
 }
 
@@ -203,7 +205,6 @@ pub(crate) enum ImageOf {
 
 impl ImageOf {
     /// The domain's name in errors.
-    #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Addresses(_) => "addresses",
@@ -217,6 +218,8 @@ impl ImageOf {
 
 /// The kind of images of both families, which no engine reads as a whole.
 pub(crate) const BOTH_FAMILIES: &str = "ip";
+/// The kind of images of [`Vrfs`](crate::Vrfs), which no engine reads as a whole.
+pub(crate) const VRFS: &str = "vrfs";
 
 /// The domain of images of a kind, and the first engine that reads them. `None` if no engine of this build
 /// reads them.

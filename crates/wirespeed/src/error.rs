@@ -11,9 +11,7 @@ use wirespeed_image::ImageError;
 
 #[cfg(feature = "rules")]
 use crate::classify;
-#[cfg(any(feature = "names", feature = "rules"))]
-use crate::engine::BOTH_FAMILIES;
-use crate::engine::{EngineName, Engines, UnknownEngine};
+use crate::engine::{BOTH_FAMILIES, EngineName, Engines, UnknownEngine, VRFS};
 use crate::gpu::GpuError;
 use crate::memory::Cap;
 #[cfg(feature = "names")]
@@ -139,6 +137,10 @@ pub enum Error {
     /// A GPU was asked for, and lookups can't run on one.
     #[error("no lookups on a GPU: {0}")]
     Gpu(#[from] GpuError),
+    /// Keys on a GPU were to be looked up, and the table is not on GPUs.
+    #[cfg(feature = "gpu")]
+    #[error("no GPU has the table: build it with `Device::Gpu`, or see `device_note` after `Device::Auto`")]
+    NotOnGpu,
     /// A file of routes can't be read; the message names file and line.
     #[cfg(feature = "text")]
     #[error(transparent)]
@@ -223,14 +225,14 @@ pub enum Error {
         /// Its kind.
         kind: String,
     },
-    /// The image holds a table of another domain.
+    /// The image holds a table with other keys.
     #[error("{}: the image holds a table of {found}, a table of {wanted} is wanted", path.display())]
     ImageOf {
         /// The file.
         path: PathBuf,
-        /// The domain of the image: addresses, names or rules.
+        /// The content of the image: addresses, VRFs, names or rules.
         found: &'static str,
-        /// The domain that is wanted.
+        /// The content that is wanted.
         wanted: &'static str,
     },
     /// The image holds rules of another type of tuple.
@@ -273,10 +275,10 @@ impl From<Infallible> for Error {
 
 impl Error {
     /// The error for an image of a kind that no engine of a domain reads.
-    #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn of_kind(path: PathBuf, kind: &str, wanted: &'static str) -> Self {
         match kind {
             BOTH_FAMILIES => Self::ImageOf { path, found: "addresses", wanted },
+            VRFS => Self::ImageOf { path, found: "VRFs", wanted },
             kind => Self::ImageKind { path, kind: kind.to_owned() },
         }
     }

@@ -9,10 +9,14 @@
 //! next-hops        a text for each index, from 1
 //! ```
 //!
+//! Images of both families ([`IpTable`](crate::IpTable)) and of VRFs ([`VrfImageFile`]) hold a whole image of
+//! each family.
+//!
 //! Opening copies the file into memory. Mapping the file would save the copy, but nobody may write to a
 //! mapped file, and a safe function can't promise that for its caller.
 
 pub(crate) mod both;
+mod vrfs;
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +26,7 @@ use wirespeed_image::{Image, ImageError};
 use crate::bare::bare;
 #[cfg(feature = "rules")]
 use crate::classify::image_file::RuleImageFile;
-use crate::engine::{Addresses, AnyTable, EngineName, ImageOf, image_of};
+use crate::engine::{Addresses, AnyTable, BOTH_FAMILIES, EngineName, ImageOf, VRFS, image_of};
 use crate::error::Error;
 use crate::labels::saved;
 use crate::match_ids::MatchIds;
@@ -32,10 +36,12 @@ use crate::route_list::{self, RouteList};
 use crate::routes::Routes;
 use crate::taken_apart::TakenApart;
 
+pub use vrfs::VrfImageFile;
+
 /// The attachment that [`NextHops::to_bytes`] writes.
 const NEXT_HOPS: &str = "next-hops";
 /// The attachment that [`route_list::to_bytes`] writes.
-const ROUTES: &str = "routes";
+pub(crate) const ROUTES: &str = "routes";
 /// The attachment that [`MatchIds::to_bytes`] writes.
 pub(crate) const MATCH_IDS: &str = "match-ids";
 
@@ -67,7 +73,7 @@ pub fn save_both(
     let named = |source| Error::Image { path: path.to_owned(), source };
     let v4 = with_routes(v4, v4_routes).map_err(named)?;
     let v6 = with_routes(v6, v6_routes).map_err(named)?;
-    let length = both::save(&both::container(&v4, &v6).map_err(named)?, next_hops, path)?;
+    let length = both::save(&both::container(BOTH_FAMILIES, &v4, &v6).map_err(named)?, next_hops, path)?;
     Ok(([v4, v6], length))
 }
 
@@ -185,7 +191,7 @@ impl ImageFile {
             Some((ImageOf::Addresses(family), engine)) => Ok(Self { path, image, family, engine }),
             #[cfg(any(feature = "names", feature = "rules"))]
             Some((found, _)) => Err(Error::ImageOf { path, found: found.name(), wanted: "addresses" }),
-            None => Err(Error::ImageKind { path, kind: kind.to_owned() }),
+            None => Err(Error::of_kind(path, kind, "addresses")),
         }
     }
 
@@ -299,7 +305,7 @@ pub(crate) fn each_label(
         }
         #[cfg(feature = "rules")]
         Some(ImageOf::Rules) => owned(&RuleImageFile::of(path, image.clone())?.labels()?),
-        None if both::holds(&image) => owned(&next_hops_of(&image, path)?),
+        None if [BOTH_FAMILIES, VRFS].contains(&image.kind()) => owned(&next_hops_of(&image, path)?),
         // An image of an unknown kind gives an error here.
         Some(ImageOf::Addresses(_)) | None => owned(&ImageFile::of(path, image.clone())?.next_hops()?),
     };

@@ -1,6 +1,8 @@
 //! [`Vrfs`]: thousands of routing tables in one, each known by a number.
 
 mod builder;
+mod entered;
+mod image;
 mod reader;
 
 use std::fmt;
@@ -17,6 +19,8 @@ use crate::labels::Labels;
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
 use crate::uses::{Interned, TableUses};
+
+use entered::FamilyReader;
 
 pub use builder::VrfsBuilder;
 pub use reader::{VrfGuard, VrfReader};
@@ -75,6 +79,8 @@ impl VrfUpdate {
 /// Parts that are equal in several VRFs are stored once. A VRF of a few routes takes about a kilobyte. Large
 /// tables are faster as [`IpTable`](crate::IpTable)s, and smaller if they differ in more than a few percent
 /// of their routes: BENCHMARKS.md has figures. Lookups run on the CPU.
+///
+/// An image file holds all VRFs: [`save`](Self::save), [`open`](Self::open) and [`VrfReader::open`].
 ///
 /// A call changes both families or neither. Readers see the IPv4 changes first, when the IPv6 changes can't
 /// fail any more.
@@ -198,7 +204,8 @@ impl Vrfs {
     pub fn reader(&self) -> VrfReader {
         let (v4, v6) = (&self.v4, &self.v6);
         let uses = [Arc::clone(&v4.uses), Arc::clone(&v6.uses)];
-        VrfReader::new(v4.live.reader(), v6.live.reader(), self.ids.clone(), uses)
+        let (v4, v6) = (FamilyReader::Live(v4.live.reader()), FamilyReader::Live(v6.live.reader()));
+        VrfReader::new(v4, v6, self.ids.clone(), uses)
     }
 
     /// The numbers of the VRFs, ascending.

@@ -95,7 +95,7 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
         let sample = self.before.sample();
         let reaches = T::Lookups::reaches(self.model.reach()).into_iter();
         let on_gpu = reaches.map(|reach| {
-            let remote = compiled.table.upload(fleet, D::key_hint(sample.keys(), reach));
+            let remote = compiled.table.upload(fleet, D::key_hint(sample.keys(None), reach));
             let remote = remote.with_context(|| cannot_upload(engine))?;
             self.report(state, Subject::on_gpu(&remote), T::Lookups::key_bytes(&remote))
         });
@@ -108,7 +108,7 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
         let live = D::live(engine, self.model.clone(), self.build.clone(), self.wanted)?;
         let mut live = live.with_context(|| cannot_build(engine))?;
         let sample = self.before.sample();
-        let hint = D::key_hint(sample.keys(), live.reach());
+        let hint = D::key_hint(sample.keys(None), live.reach());
         let upload = |fleet| live.upload(fleet, hint).with_context(|| cannot_upload(engine));
         let remote = self.fleet.as_ref().map(upload).transpose()?;
         let (reader, key_bytes) = (live.reader(), remote.as_ref().and_then(T::Lookups::key_bytes));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+use wirespeed::prelude::{IpNet, Labels, VrfId, Vrfs};
 
 /// A small table of IPv4 routes.
 pub(crate) const V4: &str = "\
@@ -60,6 +61,21 @@ impl Folder {
         let path = self.path(name);
         std::fs::write(&path, bytes).unwrap();
         path
+    }
+
+    /// Writes an image of VRFs 7 and 4000.
+    pub(crate) fn vrfs(&self, name: &str) {
+        let labels = Labels::new();
+        let label = |text: &str| labels.intern(text.to_owned()).unwrap();
+        let (red, blue) = (label("red-gate"), label("blue-gate"));
+        let net = |text: &str| text.parse::<IpNet>().unwrap();
+        let vrfs = Vrfs::builder()
+            .vrf(
+                VrfId(7),
+                [(net("10.0.0.0/8"), red), (net("10.1.0.0/16"), blue), (net("2001:db8::/32"), red)],
+            )
+            .vrf(VrfId(4_000), [(net("10.0.0.0/8"), blue)]);
+        vrfs.build().unwrap().save_labelled(self.path(name), &labels).unwrap();
     }
 
     /// Runs `lookupctl` here with arguments split at blanks.

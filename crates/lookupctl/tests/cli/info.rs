@@ -97,6 +97,23 @@ fn an_image_is_told() {
 }
 
 #[test]
+fn an_image_of_vrfs_is_told() {
+    let folder = Folder::new();
+    folder.vrfs("vrfs.img");
+    let told = folder.run("info vrfs.img --json").ok().json();
+    for (report, (family, entries)) in told.iter().zip([(4, 3), (6, 1)]) {
+        let keys = ["holds", "kind", "engine"].map(|key| report[key].as_str().unwrap().to_owned());
+        assert_eq!(keys, ["VRFs", &format!("forest-v{family}"), "forest"]);
+        let numbers = ["family", "vrfs", "entries", "results"].map(|key| report[key].as_u64().unwrap());
+        assert_eq!(numbers, [family, 2, entries, 2]);
+    }
+    let ran = folder.run("info vrfs.img").ok();
+    let told = "vrfs.img: an image of VRFs, forest (kind forest-v4), IPv4, 2 VRFs, 3 prefixes, 2 next hops";
+    assert!(ran.stdout.starts_with(told), "{ran:?}");
+    folder.run("replay --image vrfs.img").refused(&["a table of VRFs", "a table of addresses is wanted"]);
+}
+
+#[test]
 fn engines_have_a_standing_and_those_of_papers_are_asked_for() {
     let folder = Folder::new();
     let engines = |options: &str| -> Vec<(String, String)> {

@@ -132,3 +132,28 @@ fn a_stream_goes_on_after_a_line_that_is_no_address() {
     let many = folder.run_with("lookup --fib v4 --lenient", "x\n".repeat(1_000).as_bytes()).status(2);
     assert!(many.stderr.lines().count() < 40 && many.stderr.contains("1000 of 1,000 lines"), "{many:?}");
 }
+
+#[test]
+fn an_image_of_vrfs_answers_for_the_one_that_is_chosen() {
+    let folder = Folder::new();
+    folder.vrfs("vrfs.img");
+    let answer = |vrf: &str, address: &str| {
+        let ran = folder.run(&format!("lookup --image vrfs.img --vrf {vrf} --json {address}"));
+        ["prefix", "next_hop"].map(|key| ran.json()[0][key].as_str().map(str::to_owned))
+    };
+    let found = |prefix: &str, next_hop: &str| [Some(prefix.to_owned()), Some(next_hop.to_owned())];
+    assert_eq!(answer("7", "10.1.2.3"), found("10.1.0.0/16", "blue-gate"));
+    assert_eq!(answer("7", "2001:db8::1"), found("2001:db8::/32", "red-gate"));
+    assert_eq!(answer("4000", "10.1.2.3"), found("10.0.0.0/8", "blue-gate"));
+    assert_eq!(answer("4000", "2001:db8::1"), [None, None]);
+    let all = folder.run("lookup --image vrfs.img --vrf 7 --all 10.1.2.3").ok();
+    assert_eq!(all.stdout.lines().count(), 3, "{all:?}");
+
+    let lookup = |options: &str| folder.run(&format!("lookup --image vrfs.img {options} 10.1.2.3"));
+    lookup("").refused(&["vrfs.img: an image of VRFs: choose one with --vrf"]);
+    lookup("--vrf 8").refused(&["vrfs.img: there is no VRF 8"]);
+    lookup("--vrf red").refused(&["there is no VRF red"]);
+    lookup("--vrf 7 --explain").refused(&["--explain", "VRFs"]);
+    folder.run("build --fib v4 -o four.img").ok();
+    folder.run("lookup --image four.img --vrf 7 10.1.2.3").refused(&["--vrf 7: no input names VRFs"]);
+}

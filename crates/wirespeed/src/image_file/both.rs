@@ -6,7 +6,8 @@
 //! next-hops    a text for each index, for both families
 //! ```
 //!
-//! The container has no sections. Its checksum covers the images inside, which have their own.
+//! The container has no sections. Its checksum covers the images inside, which have their own. Images of VRFs
+//! are such containers, too, of another kind.
 
 use std::path::Path;
 
@@ -24,9 +25,9 @@ pub(crate) fn holds(image: &Image) -> bool {
     image.kind() == BOTH_FAMILIES
 }
 
-/// A container without labels.
-pub(crate) fn container(v4: &Image, v6: &Image) -> Result<Image, ImageError> {
-    let empty = ImageBuilder::new(BOTH_FAMILIES, LAYOUT).build(None)?;
+/// A container of a kind, without labels.
+pub(crate) fn container(kind: &str, v4: &Image, v6: &Image) -> Result<Image, ImageError> {
+    let empty = ImageBuilder::new(kind, LAYOUT).build(None)?;
     empty.with_attachment(name(Family::V4), &bytes(v4)?)?.with_attachment(name(Family::V6), &bytes(v6)?)
 }
 
@@ -41,18 +42,25 @@ pub(crate) fn save(container: &Image, texts: &NextHops, path: &Path) -> Result<u
 /// The image of a family in a container, with the texts of the container.
 pub(crate) fn part(path: &Path, container: &Image, family: Family) -> Result<ImageFile, Error> {
     let in_file = |source| Error::Image { path: path.to_owned(), source };
-    let malformed = || in_file(ImageError::Malformed(format!("the attachment {}", name(family))));
-    if container.layout() != LAYOUT {
-        let found = container.layout();
-        return Err(in_file(ImageError::Malformed(format!("layout {found} of both families"))));
-    }
-    let bytes = container.attachment(name(family)).ok_or_else(malformed)?;
-    let mut image = Image::from_bytes(bytes).map_err(in_file)?;
+    let mut image = image(container, family).map_err(in_file)?;
     if let Some(texts) = container.attachment(NEXT_HOPS) {
         image = image.with_attachment(NEXT_HOPS, texts).map_err(in_file)?;
     }
-    let file = if holds(&image) { Err(malformed()) } else { ImageFile::of(path, image) }?;
-    if file.family() == family { Ok(file) } else { Err(malformed()) }
+    let file = if holds(&image) { Err(in_file(malformed(family))) } else { ImageFile::of(path, image) }?;
+    if file.family() == family { Ok(file) } else { Err(in_file(malformed(family))) }
+}
+
+/// The image of a family in a container of any kind.
+pub(crate) fn image(container: &Image, family: Family) -> Result<Image, ImageError> {
+    if container.layout() != LAYOUT {
+        let found = container.layout();
+        return Err(ImageError::Malformed(format!("layout {found} of both families")));
+    }
+    Image::from_bytes(container.attachment(name(family)).ok_or_else(|| malformed(family))?)
+}
+
+fn malformed(family: Family) -> ImageError {
+    ImageError::Malformed(format!("the attachment {}", name(family)))
 }
 
 fn name(family: Family) -> &'static str {

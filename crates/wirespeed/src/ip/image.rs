@@ -6,7 +6,7 @@ use wirespeed_fib::{Family, V4, V6};
 use wirespeed_image::Image;
 
 use super::{IpReader, IpTable};
-use crate::engine::Addresses;
+use crate::engine::{Addresses, BOTH_FAMILIES};
 use crate::error::Error;
 use crate::image_file::{ImageFile, both};
 use crate::labels::saved::{SavedLabels, save_methods};
@@ -44,7 +44,8 @@ impl IpTable {
     save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
-        let made = self.v4.to_image().and_then(|v4| both::container(&v4, &self.v6.to_image()?));
+        let made =
+            self.v4.to_image().and_then(|v4| both::container(BOTH_FAMILIES, &v4, &self.v6.to_image()?));
         let made = made.map_err(|source| Error::Image { path: path.to_owned(), source })?;
         labels.save_beside(&made, path, |image| both::save(image, &labels.texts, path).map(drop))
     }

@@ -12,7 +12,7 @@
 //! It only sets a number then ([`Mark`]), on any thread. Values are dropped by writers, in
 //! [`reclaim`](Slots::reclaim), never on a reader's thread.
 
-// Reads and frees values behind atomic pointers: the only unsafe code of the façade.
+// Reads and frees values behind atomic pointers.
 #![allow(unsafe_code)]
 
 use std::collections::VecDeque;

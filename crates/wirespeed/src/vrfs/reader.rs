@@ -7,8 +7,8 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use wirespeed_fib::{Address, Lookup, NextHop, Prefix, V4, V6};
 use wirespeed_forest::{FibId as VrfId, FibKeys, ForestTable, InFibs};
-use wirespeed_image::live;
 
+use super::entered::{Entered, FamilyReader};
 use crate::error::Error;
 use crate::key::BLOCK;
 use crate::match_ids::MatchIds;
@@ -18,8 +18,8 @@ use crate::uses::TableUses;
 /// writer. A reader stays valid after the [`Vrfs`](crate::Vrfs) are gone, and then keeps the last state.
 #[derive(Clone)]
 pub struct VrfReader {
-    v4: live::Reader<ForestTable<V4>>,
-    v6: live::Reader<ForestTable<V6>>,
+    v4: FamilyReader<V4>,
+    v6: FamilyReader<V6>,
     ids: Option<Arc<MatchIds>>,
     /// The labels of the tables are used as long as they are looked up in.
     _uses: [Arc<TableUses>; 2],
@@ -27,12 +27,18 @@ pub struct VrfReader {
 
 impl VrfReader {
     pub(super) fn new(
-        v4: live::Reader<ForestTable<V4>>,
-        v6: live::Reader<ForestTable<V6>>,
+        v4: FamilyReader<V4>,
+        v6: FamilyReader<V6>,
         ids: Option<Arc<MatchIds>>,
         uses: [Arc<TableUses>; 2],
     ) -> Self {
         Self { v4, v6, ids, _uses: uses }
+    }
+
+    /// A reader of tables that never change.
+    pub(super) fn of_tables(v4: ForestTable<V4>, v6: ForestTable<V6>, ids: Option<Arc<MatchIds>>) -> Self {
+        let (v4, v6) = (FamilyReader::Fixed(Arc::new(v4)), FamilyReader::Fixed(Arc::new(v6)));
+        Self::new(v4, v6, ids, Default::default())
     }
 
     /// The next hop of the longest prefix in a VRF that contains the address. [`NextHop::NONE`] if no prefix
@@ -83,8 +89,8 @@ impl VrfReader {
 /// One state of all VRFs, until the guard is dropped.
 #[must_use = "a state that is dropped at once protects nothing"]
 pub struct VrfGuard<'a> {
-    v4: live::Guard<'a, ForestTable<V4>>,
-    v6: live::Guard<'a, ForestTable<V6>>,
+    v4: Entered<'a, V4>,
+    v6: Entered<'a, V6>,
     ids: Option<&'a MatchIds>,
 }
 

@@ -9,11 +9,11 @@ use wirespeed::fib::synth::rng::Rng;
 use wirespeed::prelude::*;
 use wirespeed::{Address, Error, Prefix, VrfId, VrfReader, VrfRoutes, VrfUpdate, Vrfs};
 
-fn net(text: &str) -> IpNet {
+pub(crate) fn net(text: &str) -> IpNet {
     text.parse().unwrap()
 }
 
-fn ip(text: &str) -> IpAddr {
+pub(crate) fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
@@ -26,7 +26,7 @@ fn right(model: &BTreeMap<VrfId, VrfRoutes>, vrf: VrfId, address: IpAddr) -> Opt
     }
 }
 
-fn check(reader: &VrfReader, model: &BTreeMap<VrfId, VrfRoutes>, gives_prefixes: bool) {
+pub(crate) fn check(reader: &VrfReader, model: &BTreeMap<VrfId, VrfRoutes>, gives_prefixes: bool) {
     let mut rng = Rng::new(model.len() as u64);
     let mut keys: Vec<(VrfId, IpAddr)> = Vec::new();
     for (&vrf, routes) in model {
@@ -62,7 +62,7 @@ fn check(reader: &VrfReader, model: &BTreeMap<VrfId, VrfRoutes>, gives_prefixes:
     }
 }
 
-fn drawn(rng: &mut Rng) -> IpNet {
+pub(crate) fn drawn(rng: &mut Rng) -> IpNet {
     if rng.below(2) == 0 {
         Prefix::<V4>::around(V4(rng.bits() as u32 & 0xc0f0_0f00), rng.below(33) as u8).into()
     } else {
@@ -70,7 +70,7 @@ fn drawn(rng: &mut Rng) -> IpNet {
     }
 }
 
-fn insert(routes: &mut VrfRoutes, prefix: IpNet, next_hop: Option<NextHop>) {
+pub(crate) fn insert(routes: &mut VrfRoutes, prefix: IpNet, next_hop: Option<NextHop>) {
     match (prefix, next_hop) {
         (IpNet::V4(prefix), Some(next_hop)) => routes.v4.insert(prefix.try_into().unwrap(), next_hop),
         (IpNet::V6(prefix), Some(next_hop)) => routes.v6.insert(prefix.try_into().unwrap(), next_hop),

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
-use wirespeed::Error;
 use wirespeed::classify::image_file::RuleImageFile;
-use wirespeed::image_file::{ImageFile, bytes_of_table};
+use wirespeed::image_file::{ImageFile, VrfImageFile, bytes_of_table};
 use wirespeed::names::image_file::NameImageFile;
+use wirespeed::{Error, Vrfs};
 use wirespeed_fib::{Family, V4, V6};
 use wirespeed_image::Image;
 
@@ -22,7 +22,7 @@ use crate::section::{Section, sections};
 #[derive(Debug, Serialize)]
 pub(in crate::verbs) struct ImageReport {
     image: String,
-    /// `addresses`, `names` or `rules`.
+    /// `addresses`, `VRFs`, `names` or `rules`.
     holds: &'static str,
     /// The kind in the file's header.
     kind: String,
@@ -31,6 +31,8 @@ pub(in crate::verbs) struct ImageReport {
     family: Option<u8>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tuple: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vrfs: Option<usize>,
     /// The number of compiled prefixes, names or rules.
     entries: u64,
     /// The number of next hops, results or actions.
@@ -50,6 +52,7 @@ impl ImageReport {
         let path = Path::new(from);
         Ok(vec![match ImageFile::open_all(path) {
             Ok(files) => return files.into_iter().map(|file| Self::of_addresses(path, file)).collect(),
+            Err(Error::ImageOf { found: "VRFs", .. }) => return Self::of_vrfs(path),
             Err(Error::ImageOf { found: "names", .. }) => Self::of_names(path, NameImageFile::open(path)?)?,
             Err(Error::ImageOf { found: "rules", .. }) => Self::of_rules(path, &RuleImageFile::open(path)?)?,
             Err(error) => return Err(error.into()),
@@ -64,6 +67,19 @@ impl ImageReport {
             Family::V6 => bytes_of_table(file.into_table::<V6>()?.image()),
         };
         Ok(Self { family: Some(number_of(family)), bytes: Some(bytes), ..report })
+    }
+
+    /// Describes the tables of each family.
+    fn of_vrfs(path: &Path) -> Result<Vec<Self>> {
+        let (vrfs, file) = (Vrfs::open(path)?.len(), VrfImageFile::open(path)?);
+        let results = file.next_hops()?.len();
+        let of_family = |family| {
+            let image = file.image(family)?;
+            let report = Self::new(path, &image, "VRFs", "forest", results);
+            let bytes = Some(bytes_of_table(&image));
+            Ok(Self { family: Some(number_of(family)), vrfs: Some(vrfs), bytes, ..report })
+        };
+        [Family::V4, Family::V6].into_iter().map(of_family).collect()
     }
 
     fn of_names(path: &Path, file: NameImageFile) -> Result<Self> {
@@ -89,10 +105,11 @@ impl ImageReport {
             engine,
             family: None,
             tuple: None,
+            vrfs: None,
             entries: image.entries(),
             results,
             aggregated: None,
-            // A file of both families is longer than the image of one.
+            // A file of several images is longer than each.
             file_bytes: path.metadata().map_or(image.bytes(), |file| file.len()),
             bytes: None,
             sections: sections(image),
@@ -117,13 +134,14 @@ impl fmt::Display for ImageReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { image, holds, kind, engine, entries, results, .. } = self;
         let (entry, result) = match *holds {
-            "addresses" => ("prefix", "next hop"),
+            "addresses" | "VRFs" => ("prefix", "next hop"),
             "names" => ("name", "result"),
             _ => ("rule", "action"),
         };
         write!(f, "{image}: an image of {holds}, {engine} (kind {kind})")?;
         self.family.map_or(Ok(()), |family| write!(f, ", IPv{family}"))?;
         self.tuple.map_or(Ok(()), |tuple| write!(f, ", {tuple}"))?;
+        self.vrfs.map_or(Ok(()), |vrfs| write!(f, ", {}", counted(vrfs, "VRF")))?;
         let compiled = if self.aggregated == Some(true) { " left of aggregation" } else { "" };
         write!(f, ", {}{compiled}, {}", counted_u64(*entries, entry), counted(*results, result))?;
         self.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Bytes(bytes)))?;

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use serde::Serialize;
+use wirespeed::Error;
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::image_file::ImageFile;
 use wirespeed_fib::{Family, Step};
@@ -41,7 +42,7 @@ pub(crate) struct Options {
     #[arg(long = "in", value_name = "ID", default_value_t = 0, conflicts_with = "image")]
     within: u16,
 
-    /// Compiled table (see build), instead of --fib
+    /// Compiled table (see build), instead of --fib. In an image of VRFs, --vrf is the number of a VRF
     #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "strides"])]
     image: Option<PathBuf>,
 
@@ -79,6 +80,7 @@ Examples:
   lookupctl lookup --fib fib.txt --all 192.0.2.1
   lookupctl lookup --fib rib.mrt.bz2 --json < hosts | jq -r .next_hop | sort
   lookupctl lookup --image fib.img 192.0.2.1
+  lookupctl lookup --image vrfs.img --vrf 7 192.0.2.1
   lookupctl lookup --fib fib.txt --device gpu 192.0.2.1
   lookupctl lookup --fib red.txt --fib blue.txt --in 1 192.0.2.1
 
@@ -102,16 +104,24 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
             bail!("--device gpu looks up in one FIB, and {} are given", options.fib.len());
         }
     }
+    let images = options.image.as_deref().map(ImageFile::open_all).transpose();
+    let is_of_vrfs = matches!(images, Err(Error::ImageOf { found: "VRFs", .. }));
+    let vrfs = options.image.as_deref().filter(|_| is_of_vrfs);
     let fleet = options.device.open_for_lookup(&GpuOptions::default(), options.explain)?;
     stdin::at_most_one(options.fib.iter().map(|fib| ("the table", Some(&**fib))))?;
     let loaded = several::load(&options.read, &options.fib)?;
-    options.read.check(&loaded.iter().map(|loaded| &loaded.report).collect::<Vec<_>>(), None)?;
+    if vrfs.is_none() {
+        options.read.check(&loaded.iter().map(|loaded| &loaded.report).collect::<Vec<_>>(), None)?;
+    }
     let fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
-    let images = options.image.as_deref().map(ImageFile::open_all).transpose()?.unwrap_or_default();
     let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
     let compile = Compile { engine: options.engine, build: options.table.build_options(1), fleet };
+    let tables = match vrfs {
+        Some(path) => Tables::of_vrf(path, options.read.vrf(), compile)?,
+        None => Tables::new(routes, images?.unwrap_or_default(), compile)?,
+    };
     let mut session = Session {
-        tables: Tables::new(routes, images, compile)?,
+        tables,
         output: Output::new(),
         all: options.all,
         explain: options.explain,

@@ -2,12 +2,13 @@
 
 use std::cell::OnceCell;
 use std::net::IpAddr;
+use std::path::Path;
 
-use anyhow::{Context, Result, anyhow};
-use wirespeed::Fleet;
+use anyhow::{Context, Result, anyhow, bail};
 use wirespeed::engine::{Addresses, AnyTable, EngineName};
 use wirespeed::gpu::ip::Remote;
-use wirespeed::image_file::{self, ImageFile};
+use wirespeed::image_file::{self, ImageFile, VrfImageFile};
+use wirespeed::{Fleet, VrfId, VrfReader, VrfRoutes, Vrfs};
 use wirespeed_fib::{Address, BuildOptions, Family, Fib, NextHop, NextHops, Prefix, Rib, Step, V4, V6};
 use wirespeed_sail::{FibId, SailM, SailMTable};
 
@@ -65,6 +66,22 @@ impl<'a> Tables<'a> {
             };
         }
         Ok(Self { routes, named, compile, v4, v6, image: only })
+    }
+
+    /// The tables of one VRF of an image.
+    pub(super) fn of_vrf(path: &Path, vrf: Option<&str>, compile: Compile) -> Result<Self> {
+        let (name, vrfs) = (path.display(), Vrfs::open(path)?);
+        let vrf = vrf.with_context(|| format!("{name}: an image of VRFs: choose one with --vrf NUMBER"))?;
+        let number = vrf.parse().map(VrfId).ok();
+        let found = number.and_then(|number| Some((number, vrfs.routes(number)?)));
+        let (vrf, VrfRoutes { v4, v6 }) = found.with_context(|| format!("{name}: there is no VRF {vrf}"))?;
+        if compile.fleet.is_some() {
+            bail!("{name}: VRFs are looked up on the CPU: leave out --device");
+        }
+        let v4: Box<dyn Answer> = Box::new(AnswersInVrf { rib: v4, reader: vrfs.reader(), vrf });
+        let v6: Box<dyn Answer> = Box::new(AnswersInVrf { rib: v6, reader: vrfs.reader(), vrf });
+        let named = VrfImageFile::open(path)?.next_hops()?;
+        Ok(Self { routes: None, named, compile, v4: v4.into(), v6: v6.into(), image: None })
     }
 
     /// The text of a next hop, or its number if there is no text.
@@ -218,6 +235,28 @@ impl<A: Address> Answer for AnswersWithin<'_, A> {
 
     fn explain(&self, address: IpAddr) -> Result<Vec<Step>> {
         Ok(self.table.explain_in(self.fib, own::<A>(address)?))
+    }
+}
+
+/// The tables of an image of VRFs, for one of them.
+struct AnswersInVrf<A: Address> {
+    rib: Rib<A>,
+    reader: VrfReader,
+    vrf: VrfId,
+}
+
+impl<A: Address> Answer for AnswersInVrf<A> {
+    fn answer(&self, address: IpAddr) -> Result<Found> {
+        let next_hop = self.reader.lookup(self.vrf, address);
+        Ok(Found::checked(&self.rib, own::<A>(address)?, next_hop, "forest"))
+    }
+
+    fn all(&self, address: IpAddr) -> Result<Vec<(String, NextHop)>> {
+        Ok(covering(&self.rib, own::<A>(address)?))
+    }
+
+    fn explain(&self, _: IpAddr) -> Result<Vec<Step>> {
+        bail!("--explain shows no lookups in an image of VRFs")
     }
 }
 

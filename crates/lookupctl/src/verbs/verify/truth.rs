@@ -8,7 +8,7 @@ use std::fmt;
 
 use indicatif::ProgressBar;
 use serde::Serialize;
-use wirespeed::engine::Addresses;
+use wirespeed::engine::{AddressKeys, Addresses};
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, oracle};
 
@@ -94,8 +94,8 @@ impl<A: Addresses> check::Truth<A> for State<A> {
         }
     }
 
-    fn sample(&self) -> Vec<A> {
-        Vec::new()
+    fn sample(&self) -> AddressKeys<A> {
+        AddressKeys::default()
     }
 
     fn aside(&self) -> OfFamily {
