@@ -20,6 +20,7 @@
 //! cargo xtask gamt-paper    the GAMT paper's figures (gamt_paper)    ──► record/MACHINE/DATE-gamt-paper-….csv
 //! cargo xtask record names      engines of names and rivals         ──► record/MACHINE/DATE-names.csv
 //! cargo xtask record classify   engines of rules, a scan, rte_acl    ──► record/MACHINE/DATE-classify.csv
+//! cargo xtask record replay     lookupctl replay on CPU and GPU (replay) ──► record/GPU/DATE-TABLE-replay….csv
 //! cargo xtask gswitch-paper     the GSwitch paper's figures (gswitch_paper) ──► record/MACHINE/DATE-gswitch-paper-….csv
 //! cargo xtask mata-paper        the MATA paper's figures (mata_paper) ──► record/MACHINE/DATE-mata-paper-….csv
 //! cargo run --release -p wirespeed-benches --bin sail-m              ──► screen: its figure 12, against the number of FIBs
@@ -41,6 +42,7 @@ pub mod machine;
 pub mod mata_paper;
 pub mod names;
 pub mod pages;
+pub mod replay;
 pub mod report;
 pub mod rivals;
 pub mod sail_paper;

@@ -1,7 +1,9 @@
 //! Measures this machine with the bench crate. `record` writes `benches/record/MACHINE/DATE.csv`, and a
 //! description of the machine beside it. `gpu` writes the figures of the machine's GPUs, CSV and SVG, to
 //! `benches/record/GPU/DATE-….csv`. `names` and `classify` do for names and for rules what `record` does for
-//! addresses, and write `benches/record/MACHINE/DATE-names.csv` and `…-classify.csv`.
+//! addresses, and write `benches/record/MACHINE/DATE-names.csv` and `…-classify.csv`. `replay` runs
+//! `lookupctl replay` on the CPU, on the GPUs and on both, and writes
+//! `benches/record/GPU/DATE-TABLE-replay….csv` and `.svg`.
 
 use std::process::{Command, Stdio};
 
@@ -33,6 +35,8 @@ enum What {
     Names,
     /// Engines of rules beside a scan and DPDK's, on a core
     Classify,
+    /// `lookupctl replay` on each device: by batch size, by threads, within a bound on latency
+    Replay,
 }
 
 impl What {
@@ -43,6 +47,7 @@ impl What {
             Self::Gpu => "gpu",
             Self::Names => "names",
             Self::Classify => "classify",
+            Self::Replay => "replay",
         }
     }
 
@@ -54,6 +59,10 @@ impl What {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let bin = options.what.bin();
+    if options.what == What::Replay {
+        let build = ["build", "--release", "--package", "lookupctl"];
+        step::run("lookupctl", &mut step::cargo(&build))?;
+    }
     let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", bin];
     if options.what.has_dpdk() {
         if !options.without_dpdk && dpdk_is_installed() {

@@ -8,11 +8,11 @@ use clap::{Parser, ValueEnum};
 use wirespeed_benches::data::{self, Source};
 use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::gpu::figures::{self, Best, Effort, Subject};
-use wirespeed_benches::gpu::plot::{Plot, svg};
-use wirespeed_benches::machine::Machine;
-use wirespeed_benches::report::{self, Sheet};
+use wirespeed_benches::gpu::plot::Plot;
+use wirespeed_benches::gpu::record::Record;
+use wirespeed_benches::report::Sheet;
 use wirespeed_fib::{Family, V4, V6};
-use wirespeed_gpu::driver::{Properties, devices};
+use wirespeed_gpu::driver::devices;
 
 /// Measures on the GPUs of this machine and writes record/GPU/DATE-….csv and .svg.
 #[derive(Parser)]
@@ -61,9 +61,7 @@ enum Figure {
 fn main() -> Result<()> {
     let options = Options::parse();
     let gpus = devices().context("a GPU is needed to measure one")?;
-    let record =
-        Record { gpu: gpus[0].clone(), gpus: gpus.len(), machine: Machine::here(), options: &options };
-    eprint!("{}", record.describe());
+    let record = Record::new(&options.out, "", gpus.first(), options.dry);
     let effort = Effort { keys: options.keys, rounds: options.rounds, seconds: options.seconds };
     let usual = [
         Figure::Kernels,
@@ -82,12 +80,11 @@ fn main() -> Result<()> {
             Family::V4 => {
                 let subject = Subject::<V4>::read(&source, effort.keys)?;
                 if figures.contains(&Figure::Kernels) {
-                    record.kernels(&source, figures::kernels_v4(&mut Bench::open()?, &subject, &effort)?)?;
+                    kernels(&record, &source, figures::kernels_v4(&mut Bench::open()?, &subject, &effort)?)?;
                 }
-                let levels = figures.contains(&Figure::Levels) && !source.name.contains("asn");
-                if levels {
+                if figures.contains(&Figure::Levels) && !source.name.contains("asn") {
                     let sheet = figures::levels(&mut Bench::open()?, &subject, 4..=20, &effort)?;
-                    record.levels(&source, &sheet)?;
+                    levels(&record, &source, &sheet)?;
                 }
                 if !source.name.contains("asn") {
                     rest(&record, &source, &subject, &figures, &effort)?;
@@ -96,11 +93,11 @@ fn main() -> Result<()> {
             Family::V6 => {
                 let subject = Subject::<V6>::read(&source, effort.keys / 2)?;
                 if figures.contains(&Figure::Kernels) {
-                    record.kernels(&source, figures::kernels_v6(&mut Bench::open()?, &subject, &effort)?)?;
+                    kernels(&record, &source, figures::kernels_v6(&mut Bench::open()?, &subject, &effort)?)?;
                 }
                 if figures.contains(&Figure::Levels) && !source.name.contains("asn") {
                     let sheet = figures::levels(&mut Bench::open()?, &subject, (8..=30).step_by(2), &effort)?;
-                    record.levels(&source, &sheet)?;
+                    levels(&record, &source, &sheet)?;
                 }
                 if !source.name.contains("asn") {
                     rest(&record, &source, &subject, &figures, &effort)?;
@@ -113,86 +110,64 @@ fn main() -> Result<()> {
 
 /// The figures that are alike for both families.
 fn rest<A: Best>(
-    record: &Record<'_>,
+    record: &Record,
     source: &Source,
     subject: &Subject<A>,
     figures: &[Figure],
     effort: &Effort,
 ) -> Result<()> {
+    let name = |figure: &str| format!("{}-{figure}", source.name);
     for figure in figures {
         match figure {
             Figure::Kernels | Figure::Levels => {}
             Figure::Batches => {
                 let sheet = figures::batches(&mut Bench::open()?, subject, effort)?;
-                let plot = Plot { x: "batch", y: "gkeys_per_s", curves: &["way", "key_bytes"], log_x: true };
-                record.show(source, "batches", &sheet, Some(&plot))?;
+                let plot = Plot {
+                    x: "batch",
+                    y: "gkeys_per_s",
+                    curves: &["way", "key_bytes"],
+                    log_x: true,
+                    ..Plot::NONE
+                };
+                record.show(&name("batches"), &sheet, &[plot])?;
             }
             Figure::Latency => {
                 let sheet = figures::latency(subject, effort)?;
-                let plot = Plot { x: "p99_us", y: "gkeys_per_s", curves: &["batch", "way"], log_x: false };
-                record.show(source, "latency", &sheet, Some(&plot))?;
+                let plot = Plot { x: "p99_us", y: "gkeys_per_s", curves: &["batch", "way"], ..Plot::NONE };
+                record.show(&name("latency"), &sheet, &[plot])?;
             }
             Figure::Updates => {
                 let sheet = figures::updates(source, subject, effort)?;
-                let plot = Plot { x: "applied_per_s", y: "kept", curves: &["how"], log_x: false };
-                record.show(source, "updates", &sheet, Some(&plot))?;
+                let plot = Plot { x: "applied_per_s", y: "kept", curves: &["how"], ..Plot::NONE };
+                record.show(&name("updates"), &sheet, &[plot])?;
             }
             Figure::Dispatch => {
                 let sheet = figures::dispatch(subject)?;
-                record.show(source, "dispatch", &sheet, None)?;
+                record.show(&name("dispatch"), &sheet, &[])?;
             }
             Figure::Gpus => {
-                let sheet = figures::gpus(subject, record.gpus, effort)?;
-                record.show(source, "gpus", &sheet, None)?;
+                let sheet = figures::gpus(subject, devices()?.len(), effort)?;
+                record.show(&name("gpus"), &sheet, &[])?;
             }
         }
     }
     Ok(())
 }
 
-/// Where figures go.
-struct Record<'a> {
-    gpu: Properties,
-    gpus: usize,
-    machine: Machine,
-    options: &'a Options,
+fn kernels(record: &Record, source: &Source, [rates, shapes]: [Sheet; 2]) -> Result<()> {
+    record.show(&format!("{}-kernels", source.name), &rates, &[])?;
+    let plot = Plot {
+        x: "threads",
+        y: "kernel_gkeys_per_s",
+        curves: &["kernel", "trace"],
+        log_x: true,
+        ..Plot::NONE
+    };
+    // On the screen there is no room for all of them.
+    record.write(&format!("{}-threads", source.name), &shapes, &[plot])
 }
 
-impl Record<'_> {
-    fn describe(&self) -> String {
-        wirespeed_benches::gpu::describe(&self.gpu, self.gpus, &self.machine)
-    }
-
-    fn kernels(&self, source: &Source, [rates, shapes]: [Sheet; 2]) -> Result<()> {
-        self.show(source, "kernels", &rates, None)?;
-        let plot = Plot { x: "threads", y: "kernel_gkeys_per_s", curves: &["kernel", "trace"], log_x: true };
-        // On the screen there is no room for all of them.
-        self.write(source, "threads", &shapes, Some(&plot))
-    }
-
-    fn levels(&self, source: &Source, sheet: &Sheet) -> Result<()> {
-        let plot = Plot { x: "levels", y: "kernel_gkeys_per_s", curves: &["trace"], log_x: false };
-        self.show(source, "levels", sheet, Some(&plot))
-    }
-
-    fn show(&self, source: &Source, name: &str, sheet: &Sheet, plot: Option<&Plot>) -> Result<()> {
-        println!("{sheet}");
-        self.write(source, name, sheet, plot)
-    }
-
-    fn write(&self, source: &Source, name: &str, sheet: &Sheet, plot: Option<&Plot>) -> Result<()> {
-        if self.options.dry || sheet.rows.is_empty() {
-            return Ok(());
-        }
-        let directory = self.options.out.join(wirespeed_benches::gpu::slug(&self.gpu));
-        std::fs::create_dir_all(&directory)?;
-        std::fs::write(directory.join("machine.txt"), self.describe())?;
-        let name = format!("{}-{}-{name}", report::date(), source.name);
-        std::fs::write(directory.join(format!("{name}.csv")), sheet.csv(&self.machine))?;
-        if let Some(plot) = plot {
-            std::fs::write(directory.join(format!("{name}.svg")), svg(sheet, plot)?)?;
-        }
-        eprintln!("written to {}", directory.join(name).display());
-        Ok(())
-    }
+fn levels(record: &Record, source: &Source, sheet: &Sheet) -> Result<()> {
+    let plot = Plot { x: "levels", y: "kernel_gkeys_per_s", curves: &["trace"], ..Plot::NONE };
+    record.show(&format!("{}-levels", source.name), sheet, &[plot])
 }

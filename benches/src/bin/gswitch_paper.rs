@@ -5,14 +5,11 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
-use wirespeed_benches::gpu::bench::Bench;
-use wirespeed_benches::gpu::plot::svg;
-use wirespeed_benches::gpu::{self, Device};
+use wirespeed_benches::gpu::Device;
+use wirespeed_benches::gpu::record::Record;
 use wirespeed_benches::gswitch_paper::device::Rig;
 use wirespeed_benches::gswitch_paper::{self as paper, Scale, classes, micro, sets, versus};
 use wirespeed_benches::machine::Machine;
-use wirespeed_benches::report;
-use wirespeed_gpu::driver::devices;
 
 /// Makes the GSwitch paper's figures anew and writes MACHINE/DATE-gswitch-paper-….csv and .svg.
 #[derive(Parser)]
@@ -133,7 +130,8 @@ fn main() -> Result<()> {
     if rig.is_none() && options.device == Device::Host {
         anyhow::bail!("the host build of the kernels was asked for, and does not start");
     }
-    let record = Record::new(&options, rig.as_ref().map(|rig| &rig.bench));
+    let gpu = rig.as_ref().map(|rig| rig.bench.properties());
+    let record = Record::new(&options.out, "gswitch-paper", gpu, options.dry);
     let mut run = Run { rig, record, scale, began: Instant::now(), failed: Vec::new() };
     for &figure in &options.figures {
         run.make(figure);
@@ -143,15 +141,15 @@ fn main() -> Result<()> {
 }
 
 /// A run: the GPU where there is one, how much is measured, and where figures go.
-struct Run<'o> {
+struct Run {
     rig: Option<Rig>,
-    record: Record<'o>,
+    record: Record,
     scale: Scale,
     began: Instant,
     failed: Vec<&'static str>,
 }
 
-impl Run<'_> {
+impl Run {
     /// Makes a figure; where that fails says so and goes on to the next.
     fn make(&mut self, figure: Figure) {
         let name = figure.name();
@@ -187,67 +185,22 @@ impl Run<'_> {
             Figure::Real => &[sets::real],
             _ => &[],
         };
+        let show = |figures: Vec<paper::Figure>| {
+            figures.iter().try_for_each(|figure| self.record.show(&figure.name, &figure.sheet, &figure.plots))
+        };
         if figure == Figure::Classes {
-            self.record.show(classes::figure(scale)?)?;
+            show(classes::figure(scale)?)?;
         }
         for part in of_gpu {
             if let Some(rig) = rig.as_mut() {
-                self.record.show(part(rig, scale)?)?;
+                show(part(rig, scale)?)?;
             }
         }
         for part in of_sets {
-            self.record.show([part(rig.as_mut(), scale)?])?;
+            show(vec![part(rig.as_mut(), scale)?])?;
         }
         if figure == Figure::Versus {
-            self.record.show(versus::figures(rig.as_mut(), scale)?)?;
-        }
-        Ok(())
-    }
-}
-
-/// Where figures go: the GPU's directory where there is one.
-struct Record<'a> {
-    machine: Machine,
-    directory: PathBuf,
-    description: String,
-    options: &'a Options,
-}
-
-impl<'a> Record<'a> {
-    fn new(options: &'a Options, bench: Option<&Bench>) -> Self {
-        let machine = Machine::here();
-        let (slug, description) = match bench {
-            Some(bench) => {
-                let gpus = devices().map_or(1, |devices| devices.len());
-                (gpu::slug(bench.properties()), gpu::describe(bench.properties(), gpus, &machine))
-            }
-            None => (machine.slug(), machine.describe()),
-        };
-        eprint!("{description}");
-        Self { directory: options.out.join(slug), machine, description, options }
-    }
-
-    /// Prints figures and writes them; the first picture of each has the figure's name, and the others end in
-    /// what they show.
-    fn show(&self, figures: impl IntoIterator<Item = paper::Figure>) -> Result<()> {
-        for paper::Figure { name, sheet, plots } in figures {
-            println!("{sheet}");
-            if self.options.dry || sheet.rows.is_empty() {
-                continue;
-            }
-            std::fs::create_dir_all(&self.directory)?;
-            std::fs::write(self.directory.join("machine.txt"), &self.description)?;
-            let path = self.directory.join(format!("{}-gswitch-paper-{name}", report::date()));
-            let path = path.display();
-            std::fs::write(format!("{path}.csv"), sheet.csv(&self.machine))?;
-            for (at, plot) in plots.iter().enumerate() {
-                let ending = if at == 0 { String::new() } else { format!("-{}", plot.y.replace('_', "-")) };
-                match svg(&sheet, plot) {
-                    Ok(picture) => std::fs::write(format!("{path}{ending}.svg"), picture)?,
-                    Err(why) => eprintln!("{name}: no picture: {why}"),
-                }
-            }
-            eprintln!("written to {path}");
+            show(versus::figures(rig.as_mut(), scale)?)?;
         }
         Ok(())
     }

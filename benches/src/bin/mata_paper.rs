@@ -5,16 +5,13 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
-use wirespeed_benches::gpu;
 use wirespeed_benches::gpu::bench::Bench;
-use wirespeed_benches::gpu::plot::{Plot, svg};
-use wirespeed_benches::machine::Machine;
+use wirespeed_benches::gpu::plot::Plot;
+use wirespeed_benches::gpu::record::Record;
 use wirespeed_benches::mata_paper::device::{self, On};
 use wirespeed_benches::mata_paper::subject::{Placed, Subject};
 use wirespeed_benches::mata_paper::{growth, memory};
 use wirespeed_benches::names::data::{self, Trace};
-use wirespeed_benches::report::{self, Sheet};
-use wirespeed_gpu::driver::devices;
 use wirespeed_namelookup::generate::Paths;
 
 /// Makes the MATA paper's figures anew and writes MACHINE/DATE-mata-paper-….csv and .svg.
@@ -111,7 +108,8 @@ fn main() -> Result<()> {
             subject.traces[1].bytes_a_name(),
         );
     }
-    let record = Record::new(&options, bench.as_ref());
+    let gpu = bench.as_ref().map(Bench::properties);
+    let record = Record::new(&options.out, "mata-paper", gpu, options.dry);
     let mut run = Run { bench, record, options: &options, figures, paths, began, failed: Vec::new() };
     run.say(if compiles { "tables, traces and engines" } else { "tables and traces" });
     let of_tables = [Figure::Streams, Figure::Tables, Figure::Bus, Figure::Kernels];
@@ -127,7 +125,7 @@ fn main() -> Result<()> {
 /// A run: the GPU, if there is one, the figures that are wanted, and their destination.
 struct Run<'o> {
     bench: Option<Bench>,
-    record: Record<'o>,
+    record: Record,
     options: &'o Options,
     figures: Vec<Figure>,
     paths: Paths,
@@ -177,7 +175,7 @@ impl Run<'_> {
                 (23, false) => continue,
                 _ => &["insertions_per_s", "deletions_per_s"],
             };
-            let plot = |&y| Plot { x: "names", y, curves: &["table", "method"], log_x: false };
+            let plot = |&y| Plot { x: "names", y, curves: &["table", "method"], ..Plot::NONE };
             let plots: Vec<Plot> = columns.iter().map(plot).collect();
             self.record.show(&format!("figure-{number}"), &sheet, &plots)?;
         }
@@ -217,10 +215,11 @@ impl Run<'_> {
         let (record, options) = (&self.record, self.options);
         let of = |trace| on(subject, trace, &placed, options);
         let usual = of(&subject.traces[0]);
-        let by_streams = |y| Plot { x: "streams", y, curves: &["method"], log_x: true };
+        let by_streams = |y| Plot { x: "streams", y, curves: &["method"], log_x: true, ..Plot::NONE };
         if wants(Figure::Streams) && with_streams {
             let sheet = device::whole_batches(bench, usual)?;
-            let plot = |y| Plot { x: "all_threads", y, curves: &["method", "batch_mb"], log_x: true };
+            let plot =
+                |y| Plot { x: "all_threads", y, curves: &["method", "batch_mb"], log_x: true, ..Plot::NONE };
             record.show("figure-4", &sheet, &[plot("mnames_per_s"), plot("latency_us")])?;
             let [curves, fitted] = device::streams(bench, usual)?;
             record.show("figure-5", &curves, &[by_streams("mnames_per_s"), by_streams("latency_us")])?;
@@ -254,60 +253,11 @@ fn on<'a>(subject: &'a Subject, trace: &'a Trace, placed: &'a Placed, options: &
 }
 
 /// One of figures 9 to 16.
-fn points(bench: &mut Bench, record: &Record<'_>, on: On<'_>, figure: u32) -> Result<()> {
+fn points(bench: &mut Bench, record: &Record, on: On<'_>, figure: u32) -> Result<()> {
     let [all, front, within] = device::points(bench, on, figure)?;
-    let plot = Plot { x: "latency_us", y: "mnames_per_s", curves: &["method"], log_x: false };
+    let plot = Plot { x: "latency_us", y: "mnames_per_s", curves: &["method"], ..Plot::NONE };
     // All of them are too many for the screen.
     record.write(&format!("figure-{figure}-points"), &all, &[])?;
     record.write(&format!("figure-{figure}"), &front, &[plot])?;
     record.show(&format!("figure-{figure}-within"), &within, &[])
-}
-
-/// Where figures go: the GPU's directory where there is one.
-struct Record<'a> {
-    machine: Machine,
-    directory: PathBuf,
-    description: String,
-    options: &'a Options,
-}
-
-impl<'a> Record<'a> {
-    fn new(options: &'a Options, bench: Option<&Bench>) -> Self {
-        let machine = Machine::here();
-        let (slug, description) = match bench {
-            Some(bench) => {
-                let gpus = devices().map_or(1, |devices| devices.len());
-                (gpu::slug(bench.properties()), gpu::describe(bench.properties(), gpus, &machine))
-            }
-            None => (machine.slug(), machine.describe()),
-        };
-        eprint!("{description}");
-        Self { directory: options.out.join(slug), machine, description, options }
-    }
-
-    fn show(&self, name: &str, sheet: &Sheet, plots: &[Plot]) -> Result<()> {
-        println!("{sheet}");
-        self.write(name, sheet, plots)
-    }
-
-    /// Writes a figure and its plots; the first has the figure's name, and the others end in what they show.
-    fn write(&self, name: &str, sheet: &Sheet, plots: &[Plot]) -> Result<()> {
-        if self.options.dry || sheet.rows.is_empty() {
-            return Ok(());
-        }
-        std::fs::create_dir_all(&self.directory)?;
-        std::fs::write(self.directory.join("machine.txt"), &self.description)?;
-        let path = self.directory.join(format!("{}-mata-paper-{name}", report::date()));
-        let path = path.display();
-        std::fs::write(format!("{path}.csv"), sheet.csv(&self.machine))?;
-        for (at, plot) in plots.iter().enumerate() {
-            let ending = if at == 0 { String::new() } else { format!("-{}", plot.y.replace('_', "-")) };
-            match svg(sheet, plot) {
-                Ok(picture) => std::fs::write(format!("{path}{ending}.svg"), picture)?,
-                Err(why) => eprintln!("{name}: no picture: {why}"),
-            }
-        }
-        eprintln!("written to {path}");
-        Ok(())
-    }
 }

@@ -12,6 +12,7 @@ pub mod kernels;
 pub mod names;
 pub mod options;
 pub mod plot;
+pub mod record;
 pub mod trip;
 pub mod tuples;
 pub mod updates;

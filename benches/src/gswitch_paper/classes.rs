@@ -40,6 +40,7 @@ pub fn figure(scale: &Scale) -> Result<Vec<Figure>> {
             }
         }
     }
-    let plot = Plot { x: "rules_at_most", y: "share_of_classes", curves: &["set"], log_x: true };
+    let plot =
+        Plot { x: "rules_at_most", y: "share_of_classes", curves: &["set"], log_x: true, ..Plot::NONE };
     Ok(vec![Figure { name: "figure-3".into(), sheet, plots: vec![plot] }])
 }

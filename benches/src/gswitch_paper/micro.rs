@@ -36,7 +36,8 @@ pub fn bus(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
             }
         }
     }
-    let plot = Plot { x: "bytes", y: "gbit_per_s", curves: &["direction", "under_way"], log_x: true };
+    let plot =
+        Plot { x: "bytes", y: "gbit_per_s", curves: &["direction", "under_way"], log_x: true, ..Plot::NONE };
     Ok(vec![Figure { name: "figure-4".into(), sheet, plots: vec![plot] }])
 }
 
@@ -100,8 +101,8 @@ pub fn batches(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
         }
         rig.bench.forget(&uploaded)?;
     }
-    let plot = |y| Plot { x: "batch", y, curves: &["method"], log_x: true };
-    let of_times = Plot { x: "batch", y: "us", curves: &["what"], log_x: true };
+    let plot = |y| Plot { x: "batch", y, curves: &["method"], log_x: true, ..Plot::NONE };
+    let of_times = Plot { x: "batch", y: "us", curves: &["what"], log_x: true, ..Plot::NONE };
     Ok(vec![
         Figure { name: "figure-5a".into(), sheet: times, plots: vec![of_times] },
         Figure {
@@ -142,7 +143,7 @@ pub fn blocks(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
         }
         rig.bench.forget(&uploaded)?;
     }
-    let plot = Plot { x: "classes", y: "mtuples_per_s", curves: &["blocks"], log_x: true };
+    let plot = Plot { x: "classes", y: "mtuples_per_s", curves: &["blocks"], log_x: true, ..Plot::NONE };
     Ok(vec![Figure { name: "figure-5c-blocks".into(), sheet, plots: vec![plot] }])
 }
 
@@ -185,7 +186,13 @@ pub fn filters(rig: &mut Rig, scale: &Scale) -> Result<Vec<Figure>> {
             ]);
         }
     }
-    let plot = Plot { x: "classes", y: "mtuples_per_s", curves: &["filter_bytes_a_class"], log_x: true };
+    let plot = Plot {
+        x: "classes",
+        y: "mtuples_per_s",
+        curves: &["filter_bytes_a_class"],
+        log_x: true,
+        ..Plot::NONE
+    };
     Ok(vec![Figure { name: "figure-5c-filters".into(), sheet, plots: vec![plot] }])
 }
 

@@ -143,7 +143,7 @@ fn plots(on_gpu: bool, x: &'static str) -> Vec<Plot> {
         true => &["kernel_mtuples_per_s", "trip_mtuples_per_s", "core_mtuples_per_s"],
         false => &["core_mtuples_per_s"],
     };
-    ys.iter().map(|&y| Plot { x, y, curves: &["method"], log_x: true }).collect()
+    ys.iter().map(|&y| Plot { x, y, curves: &["method"], log_x: true, ..Plot::NONE }).collect()
 }
 
 /// So many numbers, each twice the one before.

@@ -47,12 +47,13 @@ pub fn figures(mut rig: Option<&mut Rig>, scale: &Scale) -> Result<Vec<Figure>> 
             }
         }
     }
-    let on_y = |y| Plot { x: "cores", y, curves: &["method"], log_x: false };
+    let on_y = |y| Plot { x: "cores", y, curves: &["method"], ..Plot::NONE };
     let mut plots = vec![on_y("cpu_mtuples_per_s")];
     if rig.is_some() {
         plots = vec![on_y("kernel_by_cpu"), on_y("trip_by_cpu"), on_y("cpu_mtuples_per_s")];
     }
-    let by_size = Plot { x: "batch", y: "mtuples_per_s", curves: &["method", "where"], log_x: true };
+    let by_size =
+        Plot { x: "batch", y: "mtuples_per_s", curves: &["method", "where"], log_x: true, ..Plot::NONE };
     Ok(vec![
         Figure { name: "figure-6a".into(), sheet: by_cores, plots },
         Figure { name: "figure-6b".into(), sheet: by_batch, plots: vec![by_size] },
