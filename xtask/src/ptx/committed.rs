@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::manifest::{self, Manifest, Module};
-use super::source::{self, Sources};
+use super::source::{self, Place, Sources};
 
 /// The newest PTX that r535, the oldest driver that is promised, takes.
 const NEWEST_ISA: Isa = Isa { major: 8, minor: 2 };
@@ -26,13 +26,17 @@ pub(super) fn differences(kernels: &Path) -> Result<Vec<String>> {
     let mut differences = lists(&sources, "ptx", &source::names(&kernels.join("ptx"), "ptx")?);
     differences.extend(lists(&sources, "src/lib.rs", &source::embedded(kernels)?));
     let mut modules = BTreeMap::new();
-    for name in &sources {
-        let Ok(ptx) = fs::read_to_string(kernels.join(format!("ptx/{name}.ptx"))) else {
-            // Named above, as one that is missing.
+    for Place { name, folder, ptx } in source::places(kernels)? {
+        let ptx = kernels.join("ptx").join(ptx);
+        let Ok(ptx) = fs::read_to_string(&ptx) else {
+            // A module of the crate is named above, as one that is missing.
+            if !sources.contains(&name) {
+                differences.push(format!("{name}: there is no {}", ptx.display()));
+            }
             continue;
         };
-        differences.extend(too_new(name, &ptx));
-        modules.insert(name.clone(), Module::of(&Sources::read(kernels, name)?, &ptx));
+        differences.extend(too_new(&name, &ptx));
+        modules.insert(name.clone(), Module::of(&Sources::read(&folder, &name)?, &ptx));
     }
     differences.extend(Manifest::read(&kernels.join("ptx").join(manifest::FILE))?.differences(&modules));
     Ok(differences)

@@ -1,4 +1,5 @@
 //! The kernels' PTX: built from `kernels/*.cu`, committed under `kernels/ptx`, and held against its sources.
+//! So is that of examples with kernels of their own; it lies beside them.
 //!
 //! ```text
 //! kernels/NAME.cu ─┐
@@ -34,7 +35,7 @@ use crate::step;
 use manifest::{Compiler, Manifest, Module};
 use nvrtc::{Compiled, Nvrtc};
 use registers::Table;
-use source::Sources;
+use source::{Place, Sources};
 
 /// What every module is compiled with: the oldest GPU that is promised, Volta.
 const FLAGS: [&str; 2] = ["--gpu-architecture=compute_70", "--std=c++17"];
@@ -42,7 +43,7 @@ const FLAGS: [&str; 2] = ["--gpu-architecture=compute_70", "--std=c++17"];
 /// The table of what `ptxas` makes of the kernels, beside their PTX.
 const REGISTERS: &str = "registers.csv";
 
-/// Files of `kernels/ptx`: name, contents.
+/// Files by their path from `kernels/ptx` on: contents.
 type Files = BTreeMap<String, String>;
 
 #[derive(Args)]
@@ -83,7 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// What the compilers give.
 struct Built {
-    /// All that belongs in `kernels/ptx`.
+    /// All that belongs in `kernels/ptx`, and beside examples.
     files: Files,
     /// What is wrong with the kernels although they compile.
     faults: Vec<String>,
@@ -97,10 +98,10 @@ fn kernels() -> PathBuf {
 fn build(kernels: &Path, with_registers: bool) -> Result<Built> {
     let nvrtc = Nvrtc::open(&wheel::NVRTC.file()?)?;
     let ptxas = with_registers.then(|| wheel::PTXAS.file()).transpose()?;
-    let names: Vec<_> = source::modules(kernels)?.into_iter().collect();
+    let places = source::places(kernels)?;
     // NVRTC takes one program at a time, whatever the threads; the others assemble meanwhile.
-    let made = parallel::map(&names, |name| {
-        let sources = Sources::read(kernels, name)?;
+    let made = parallel::map(&places, |Place { name, folder, .. }| {
+        let sources = Sources::read(folder, name)?;
         let compiled = nvrtc.compile(name, &sources, &FLAGS)?;
         let table = ptxas.as_deref().map(|ptxas| Table::of(ptxas, name, &compiled.ptx)).transpose()?;
         Ok((sources, compiled, table))
@@ -110,13 +111,13 @@ fn build(kernels: &Path, with_registers: bool) -> Result<Built> {
     let mut modules = BTreeMap::new();
     let mut tables = Vec::new();
     let mut built_by = String::new();
-    for (name, (sources, Compiled { ptx, log }, table)) in names.into_iter().zip(made) {
+    for (place, (sources, Compiled { ptx, log }, table)) in places.into_iter().zip(made) {
         if !log.is_empty() {
             eprintln!("{log}");
         }
         built_by = builder(&ptx).to_owned();
-        modules.insert(name.clone(), Module::of(&sources, &ptx));
-        files.insert(format!("{name}.ptx"), ptx);
+        modules.insert(place.name, Module::of(&sources, &ptx));
+        files.insert(place.ptx, ptx);
         tables.extend(table);
     }
     let compiler = Compiler {

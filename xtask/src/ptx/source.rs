@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -45,6 +45,31 @@ impl Sources {
     pub(super) fn own_text(&self) -> &str {
         self.texts.get(&self.own).map_or("", String::as_str)
     }
+}
+
+/// The folder of examples with kernels of their own, from `kernels/ptx` on: their PTX lies beside them.
+const EXAMPLES: &str = "../../crates/wirespeed/examples";
+
+/// A module's name, where its source is, and where its PTX belongs.
+pub(super) struct Place {
+    pub(super) name: String,
+    pub(super) folder: PathBuf,
+    /// Where its PTX belongs, from `kernels/ptx` on.
+    pub(super) ptx: String,
+}
+
+/// The modules of the kernels' crate, and those of examples.
+pub(super) fn places(kernels: &Path) -> Result<Vec<Place>> {
+    let examples = kernels.join("ptx").join(EXAMPLES);
+    let of = |folder: &Path, name: String, before: &str| Place {
+        ptx: format!("{before}{name}.ptx"),
+        folder: folder.to_owned(),
+        name,
+    };
+    let own = modules(kernels)?.into_iter().map(|name| of(kernels, name, ""));
+    let beside = modules(&examples)?.into_iter();
+    let beside = beside.map(|name| of(&examples, name, &format!("{EXAMPLES}/")));
+    Ok(own.chain(beside).collect())
 }
 
 /// The modules that have a source.
