@@ -9,9 +9,9 @@ use wirespeed_gpu::dispatch::{Meter, Use};
 
 use wirespeed_gpu::names::{Offload, Remote, Wanted, pack, pack_ends, unpack, unpack_matches};
 use wirespeed_gpu::offload::RemoteTable;
-use wirespeed_gpu::runtime::{Gpu, GpuOptions, SlotSize, Way};
+use wirespeed_gpu::runtime::{DeviceKeys, DeviceMemory, Gpu, GpuOptions, SlotSize, Way};
 use wirespeed_image::Table;
-use wirespeed_image::device::OnDevice;
+use wirespeed_image::device::{Kind, OnDevice};
 use wirespeed_namelookup::oracle::Oracle;
 use wirespeed_namelookup::{
     Acta, BuildOptions, Engine, LiveNames, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameTable,
@@ -191,9 +191,12 @@ fn names_that_are_on_the_device() {
     let (_, built) = Acta::build(&table, &BuildOptions::default()).expect("it is built");
     let handle = gpu.upload(built.image(), |sections| built.programs(sections)).expect("it fits");
     let second = names.plus(form.second().expect("names have two parts") as u64);
+    let Kind::Named(kind) = form.kind() else { unreachable!("names are keys of any length") };
+    let keys = DeviceKeys::parts(kind, names, Some(second), form.count()).with_results_of(8);
+    let memory = DeviceMemory { at: results.device, bytes: results.len };
     // SAFETY: names and results were taken for as many, both stay until the driver ends, and nobody else uses
     // the stream.
-    let sent = unsafe { gpu.lookup_form_on(&handle, stream, names, second, form, results.device) };
+    let sent = unsafe { gpu.lookup_on(&handle, stream, keys, memory) };
     assert_eq!(sent.expect("it is sent").result_bytes, 8);
     handle.settle().expect("the device is there");
     let until = Instant::now() + Duration::from_secs(30);
