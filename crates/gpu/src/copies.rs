@@ -1,14 +1,15 @@
 //! [`Copies`]: a table on GPUs, for keys of any kind: a replica on each GPU, whether the replicas are in step
 //! with the live table, and the measurements.
 
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use wirespeed_image::Patch;
 use wirespeed_image::device::OnDevice;
 
 use crate::error::GpuError;
 use crate::follow::Staleness;
-use crate::runtime::{Calibration, Curve, Fleet, FleetTable, Gpu, TableHandle};
+use crate::runtime::{Calibration, Curve, Fleet, FleetBatch, FleetTable, Gpu, TableHandle};
 
 /// A table on GPUs.
 #[derive(Debug)]
@@ -18,7 +19,13 @@ pub struct Copies {
     staleness: Staleness,
     calibration: Calibration,
     curve: Curve,
+    /// Whether the last wait for a slot was in vain, and no slot has been free since.
+    is_crowded: AtomicBool,
 }
+
+/// The time that a batch waits for a slot. Batches under way free slots much sooner; slots that somebody
+/// keeps may never be free.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Copies {
     /// Copies a table to all GPUs, and calls a measurement on each; the result of the first GPU counts.
@@ -37,7 +44,8 @@ impl Copies {
             }
         }
         let (staleness, curve) = (Staleness::default(), calibration.curve());
-        Ok(Self { fleet: fleet.clone(), table: remote, staleness, calibration, curve })
+        let is_crowded = AtomicBool::new(false);
+        Ok(Self { fleet: fleet.clone(), table: remote, staleness, calibration, curve, is_crowded })
     }
 
     /// The GPUs.
@@ -55,14 +63,54 @@ impl Copies {
         &self.calibration
     }
 
+    /// The time of a batch and the rate of many by batch size, as measured at the start.
+    pub(crate) fn curve(&self) -> &Curve {
+        &self.curve
+    }
+
     /// The error that took the copies out of use, if they are.
     pub fn is_out(&self) -> Option<GpuError> {
         self.staleness.is_out(&self.fleet)
     }
 
+    /// A GPU by its index in the fleet, and the copy on it. Fails if the GPU is lost, or if the copies are
+    /// out of use.
+    pub fn replica(&self, device: usize) -> Result<(&Gpu, &TableHandle), GpuError> {
+        self.check()?;
+        let (gpus, replicas) = (self.fleet.gpus(), self.table.replicas());
+        let none = GpuError::NoSuchDevice { asked: device, there: gpus.len() };
+        let (gpu, replica) = gpus.get(device).zip(replicas.get(device)).ok_or(none)?;
+        gpu.lost().map_or(Ok((gpu, replica)), |lost| Err(lost.clone()))
+    }
+
     /// Fails if the copies are out of use.
     pub(crate) fn check(&self) -> Result<(), GpuError> {
         self.is_out().map_or(Ok(()), Err)
+    }
+
+    /// A free slot for `keys` keys of the widest kind. `None` if no slot is free.
+    pub(crate) fn try_slot(&self, keys: usize) -> Result<Option<FleetBatch>, GpuError> {
+        self.check()?;
+        let slot = self.fleet.try_batch(keys)?;
+        if slot.is_some() && self.is_crowded.load(Ordering::Relaxed) {
+            self.is_crowded.store(false, Ordering::Relaxed);
+        }
+        Ok(slot)
+    }
+
+    /// A slot like that of [`try_slot`](Self::try_slot). Waits for one, but not for ever: slots may be kept
+    /// for any time. After a wait in vain nobody waits until a slot is free again.
+    pub(crate) fn slot(&self, keys: usize) -> Result<FleetBatch, GpuError> {
+        if let Some(slot) = self.try_slot(keys)? {
+            return Ok(slot);
+        }
+        let none = || GpuError::NoSlot(u64::try_from(PATIENCE.as_millis()).unwrap_or(u64::MAX));
+        if self.is_crowded.load(Ordering::Relaxed) {
+            return Err(none());
+        }
+        let slot = self.fleet.batch_until(keys, Instant::now() + PATIENCE)?;
+        self.is_crowded.store(slot.is_none(), Ordering::Relaxed);
+        slot.ok_or_else(none)
     }
 
     /// The expected time of a batch of `keys` keys: the time of a batch alone, and of the keys under way
@@ -81,6 +129,12 @@ impl Copies {
     /// Makes lookups refuse keys of fewer bytes, from the next change on.
     pub(crate) fn require(&self, key_bytes: usize) {
         self.staleness.note(self.table.require(key_bytes).map(|()| 0));
+    }
+
+    /// Makes results of keys on the GPUs wider, from the next change on.
+    #[cfg(feature = "rules")]
+    pub(crate) fn widen(&self, result_bytes: usize) {
+        self.staleness.note(self.table.widen(result_bytes).map(|()| 0));
     }
 
     /// Applies a patch. A failure takes the copies out of use.

@@ -107,6 +107,13 @@ impl Meter {
         of_keys(&self.feed_per_key, keys)
     }
 
+    /// Keys a second that all threads look up on the CPU.
+    #[allow(clippy::cast_precision_loss)] // a rate
+    pub(crate) fn cpu_rate(&self) -> f64 {
+        let per_key = self.cpu_per_key.load(Ordering::Relaxed).max(1);
+        self.threads as f64 * 1e12 / per_key as f64
+    }
+
     /// Whether a core looks up in the time that it takes to feed a GPU. Says no once in a while.
     fn is_fed_in_vain(&self) -> bool {
         let [cpu, feed] = [&self.cpu_per_key, &self.feed_per_key].map(|cost| cost.load(Ordering::Relaxed));
@@ -190,6 +197,19 @@ impl Dispatcher {
         Self { by, meter, has_warned: AtomicBool::new(false), counts: Tally::default() }
     }
 
+    /// The measured costs of the CPU.
+    pub(crate) const fn meter(&self) -> &Meter {
+        &self.meter
+    }
+
+    /// The policy. `None` if a GPU looks up always.
+    pub(crate) const fn policy(&self) -> Option<Policy> {
+        match self.by {
+            Use::Always => None,
+            Use::ByLoad(policy) => Some(policy),
+        }
+    }
+
     /// Numbers of keys that each device looked up since the start.
     pub(crate) fn counts(&self) -> Counts {
         self.counts.sum()
@@ -208,6 +228,15 @@ impl Dispatcher {
                     place => place,
                 }
             }
+        }
+    }
+
+    /// The device for keys that are in a GPU's form already, so that feeding it costs nothing more.
+    pub(crate) fn place_packed(&self, keys: usize, gpu: Option<impl FnOnce() -> Duration>) -> Place {
+        match (self.by, gpu.filter(|_| keys > 0)) {
+            (_, None) => Place::Cpu,
+            (Use::Always, _) => Place::Gpu,
+            (Use::ByLoad(policy), Some(gpu)) => policy.place(self.meter.cpu(keys), gpu(), self.meter.load()),
         }
     }
 

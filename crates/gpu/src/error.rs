@@ -93,6 +93,9 @@ pub enum GpuError {
     /// The device didn't answer in time.
     #[error("the GPU didn't answer within {0} ms")]
     TimedOut(u64),
+    /// No slot came free in time: batches, or answers in slots, are kept.
+    #[error("no slot came free within {0} ms: batches or their answers are kept")]
+    NoSlot(u64),
     /// A batch has more keys than the slot holds.
     #[error("a batch of {asked} keys is too large: the slots hold {most}")]
     TooManyKeys {
@@ -134,6 +137,24 @@ pub enum GpuError {
     NarrowResults {
         /// Bytes of a result.
         bytes: usize,
+    },
+    /// Results of keys on the GPU take more bytes than the memory for them has.
+    #[error("results of {count} keys take {needed} bytes, the memory for them has {there}")]
+    ResultMemory {
+        /// The number of keys.
+        count: usize,
+        /// Bytes of their results.
+        needed: usize,
+        /// Bytes of the memory.
+        there: usize,
+    },
+    /// Memory on the GPU is not aligned to its elements.
+    #[error("the memory of {what} on the GPU must start at a multiple of {to} bytes")]
+    Misaligned {
+        /// Keys or results.
+        what: &'static str,
+        /// The alignment in bytes.
+        to: usize,
     },
     /// The driver refused a call for another reason.
     #[error("the NVIDIA driver: {call}: {why}")]

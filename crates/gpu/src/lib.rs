@@ -24,6 +24,7 @@ mod check;
 #[cfg(feature = "rules")]
 pub mod classify;
 mod copies;
+pub mod costs;
 pub mod dispatch;
 pub mod driver;
 mod error;

@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use wirespeed_table::Keys;
 
+use crate::costs::{self, Cost, Suited};
 use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use};
 use crate::error::GpuError;
-use crate::runtime::{Done, Ticket};
+use crate::runtime::{Done, FleetBatch, Form, Ticket};
 use crate::trip::{self, look_up};
 
 pub use crate::remote::{Answers, KeysOf, RemoteFollower, RemoteTable, ResultOf};
@@ -37,12 +38,34 @@ impl<T> fmt::Debug for Offload<T> {
 impl<T: RemoteTable> Offload<T> {
     /// Joins a table on GPUs with the policy and the cost of lookups on the CPU.
     pub fn new(remote: T, by: Use, meter: Meter) -> Self {
-        Self { remote, dispatcher: Dispatcher::new(by, meter) }
+        let offload = Self { remote, dispatcher: Dispatcher::new(by, meter) };
+        let first = offload.costs().into_iter().find(|cost| cost.place == Place::Gpu);
+        match first {
+            Some(cost) => tracing::info!(keys = cost.keys, "GPUs look up batches of this many keys or more"),
+            None => tracing::info!("the CPU looks up batches of every size"),
+        }
+        offload
     }
 
     /// The table on GPUs.
     pub const fn remote(&self) -> &T {
         &self.remote
+    }
+
+    /// The expected times of batches of usual sizes, with nothing else under way, and the device of each.
+    /// Empty if the GPUs are out of use.
+    pub fn costs(&self) -> Vec<Cost> {
+        let copies = self.remote.copies();
+        if copies.is_out().is_some() {
+            return Vec::new();
+        }
+        costs::costs(self.dispatcher.policy(), self.dispatcher.meter(), copies.curve())
+    }
+
+    /// The batches that have the most keys looked up, as far as it is measured.
+    pub fn suited(&self) -> Suited {
+        let (policy, most) = (self.dispatcher.policy(), self.remote.copies().fleet().largest_batch());
+        costs::suited(&self.costs(), policy, self.dispatcher.meter().cpu_rate(), most)
     }
 
     /// Numbers of keys that each device looked up since the start.
@@ -91,6 +114,45 @@ impl<T: RemoteTable> Offload<T> {
         }
     }
 
+    /// A free slot for `keys` keys of the widest kind, if the policy picks a GPU for keys that are written
+    /// there as they come. Never waits.
+    pub fn lend(&self, keys: usize) -> Option<FleetBatch> {
+        match self.place_in_slot(keys) {
+            Place::Cpu => None,
+            Place::Gpu => self.remote.copies().try_slot(keys).unwrap_or_else(|error| {
+                self.dispatcher.warn(&error);
+                None
+            }),
+        }
+    }
+
+    /// The device for `keys` keys that are in a slot already.
+    pub fn place_in_slot(&self, keys: usize) -> Place {
+        self.dispatcher.place_packed(keys, self.gpu_estimate(keys))
+    }
+
+    /// Sends a slot that keys were written to in this form.
+    pub fn send_slot(&self, slot: FleetBatch, form: Form) -> Ticket {
+        slot.submit_form(self.remote.copies().table(), form)
+    }
+
+    /// Waits for a slot that was [sent](Self::send_slot), and keeps it. Returns whether it has valid results.
+    /// If it has not, its keys are still there, for the CPU.
+    pub fn slot_came<R>(&self, ticket: Ticket, slot: &mut Option<Done>) -> bool
+    where
+        T: Answers<R>,
+    {
+        let done = slot.insert(ticket.wait());
+        match self.remote.check(done) {
+            Ok(()) => self.dispatcher.count(Place::Gpu, done.count()),
+            Err(error) => {
+                self.dispatcher.warn(&error);
+                return false;
+            }
+        }
+        true
+    }
+
     /// Waits for keys that were sent. The results in the slot are valid. `None` after an error means that the
     /// CPU looks the keys up.
     pub fn came(&self, ticket: Ticket, keys: KeysOf<'_, T>) -> Option<Done>
@@ -133,8 +195,13 @@ impl<T: RemoteTable> Offload<T> {
 
     /// The device for a batch of `keys` keys now.
     pub fn place(&self, keys: usize) -> Place {
+        self.dispatcher.place(keys, self.gpu_estimate(keys))
+    }
+
+    /// The expected time of keys on a GPU. `None` if the GPUs are out of use.
+    fn gpu_estimate(&self, keys: usize) -> Option<impl FnOnce() -> Duration> {
         let is_there = self.remote.copies().is_out().is_none();
-        self.dispatcher.place(keys, is_there.then_some(|| self.remote.copies().estimate(keys)))
+        is_there.then_some(move || self.remote.copies().estimate(keys))
     }
 }
 

@@ -7,29 +7,21 @@ use std::ops::Range;
 use wirespeed_table::Keys;
 
 use crate::error::GpuError;
-use crate::remote::{Answers, KeysOf, RemoteTable};
+use crate::remote::{Answers, KeysOf};
 use crate::runtime::{Done, FleetBatch, Ticket};
 
-/// Packs and sends keys, at most as many as a slot holds. Waits for a slot.
+/// Packs and sends keys, at most as many as a slot holds. Waits for a slot, but not for ever.
 pub fn send<R, T: Answers<R>>(table: &T, keys: KeysOf<'_, T>) -> Result<Ticket, GpuError> {
-    table.copies().check()?;
-    let slot = table.copies().fleet().batch(table.slot_keys(keys))?;
-    send_in(table, slot, keys)
+    send_in(table, table.copies().slot(table.slot_keys(keys))?, keys)
 }
 
 /// Packs and sends keys like [`send`]. `None` if no slot is free; a caller with batches under way then takes
 /// the results of one, which frees a slot.
 pub(crate) fn try_send<R, T: Answers<R>>(table: &T, keys: KeysOf<'_, T>) -> Result<Option<Ticket>, GpuError> {
-    match try_slot(table, table.slot_keys(keys))? {
+    match table.copies().try_slot(table.slot_keys(keys))? {
         None => Ok(None),
         Some(slot) => send_in(table, slot, keys).map(Some),
     }
-}
-
-/// A free slot for this number of keys of the widest kind. `None` if no slot is free.
-pub(crate) fn try_slot<T: RemoteTable>(table: &T, keys: usize) -> Result<Option<FleetBatch>, GpuError> {
-    table.copies().check()?;
-    table.copies().fleet().try_batch(keys)
 }
 
 fn send_in<R, T: Answers<R>>(

@@ -17,7 +17,8 @@ use wirespeed_table::Keys;
 
 use crate::common::ReaderCore;
 use crate::engine::Served;
-use crate::gpu::runtime::Ticket;
+use crate::gpu::offload::Offload;
+use crate::gpu::runtime::{Done, Ticket};
 use crate::owned_keys::OwnedKeys;
 
 pub use answers::{Answers, Numbers};
@@ -28,13 +29,17 @@ pub use answers::{Answers, Numbers};
 /// [`RuleReader::batches`](crate::RuleReader::batches) for tuples. It is made for a thread that gets its keys
 /// one at a time, such as a thread that parses packets.
 ///
-/// Keys and results lie in memory that comes from this source and goes back to it when a batch is dropped, so
-/// a batch allocates nothing once the source is warm. If a GPU looks the batch up, its results stay where the
-/// GPU wrote them, as wide as the table needs, and [`Answers`] reads them there.
+/// If a GPU may look a batch of this size up, and has a slot free, IPv4 addresses are written to its pinned
+/// memory as they come, and lie nowhere else. Other keys are packed when the batch is submitted: their form
+/// in the slot may change until then. The results stay where the GPU wrote them, as wide as the table needs,
+/// and [`Answers`] reads them there. All other memory comes from this source and goes back to it when a batch
+/// is dropped, so a batch allocates nothing once the source is warm.
 ///
-/// A batch is never lost and never waits for a GPU's memory. If all slots of the GPUs are taken, it is tried
-/// again when the results are asked for. The CPU looks it up then if the device is the CPU, if there is still
-/// no slot, or if a GPU fails. So any number of threads may keep any number of batches for any time.
+/// A batch is never lost and never waits for a slot. Without a slot keys lie in memory of the source, and a
+/// slot is tried again when the batch is submitted and when its results are asked for. The CPU looks the
+/// batch up if the device is the CPU, if there is still no slot, or if a GPU fails. So any number of threads
+/// may keep any number of batches for any time. A slot that is kept serves nobody else: other calls then
+/// wait for another, at most 0.2 s, and go on on the CPU.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -69,6 +74,8 @@ struct Source<D: Served> {
 struct Memory<D: Served> {
     keys: D::Owned,
     results: Vec<D::Answer>,
+    /// The slot that came back, with the results of a GPU or with an error. Keys may lie there alone.
+    done: Option<Done>,
 }
 
 /// Memory that is out. Dropping it gives it back.
@@ -79,6 +86,9 @@ struct Lent<D: Served> {
 
 /// The most batches of a source that are out at once, unless [`Batches::at_once`] says otherwise.
 const AT_ONCE: usize = 8;
+
+/// Keys of a batch for the CPU: results stay in the first-level cache.
+const ON_CPU: usize = 4096;
 
 impl<D: Served> Batches<D> {
     pub(crate) fn new(reader: ReaderCore<D>) -> Self {
@@ -114,6 +124,29 @@ impl<D: Served> Batches<D> {
         Some(Batch::of(lent, keys))
     }
 
+    /// The number of keys that a batch should have on this machine, for a thread that may choose: the fewest
+    /// with which the device that suits the table best makes its highest rate, or stays within the [latency
+    /// bound](crate::Builder::latency_bound). The measurements are those of
+    /// [`Table::device_costs`](crate::Table::device_costs).
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// let routes = [("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))];
+    /// let batches = Ipv4Table::builder().routes(routes).build()?.reader().batches();
+    /// let batch = batches.batch(batches.suited_keys());
+    /// # assert_eq!(batch.map(|batch| batch.capacity()), Some(4096));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn suited_keys(&self) -> usize {
+        #[cfg(feature = "gpu")]
+        if let Some(offload) = self.source.reader.offload() {
+            return offload.suited().keys;
+        }
+        ON_CPU
+    }
+
     /// The number of batches that are out: being filled, under way, or with answers that are still held.
     #[must_use]
     pub fn out(&self) -> usize {
@@ -129,13 +162,35 @@ impl<D: Served> Source<D> {
 
 impl<D: Served> Default for Memory<D> {
     fn default() -> Self {
-        Self { keys: D::Owned::default(), results: Vec::new() }
+        Self { keys: D::Owned::default(), results: Vec::new(), done: None }
+    }
+}
+
+impl<D: Served> Memory<D> {
+    fn keys(&self) -> D::Keys<'_> {
+        self.keys.keys(self.done.as_ref())
+    }
+
+    /// Removes keys and results. Slots go back.
+    fn empty(&mut self) {
+        self.keys.empty();
+        self.done = None;
+    }
+
+    /// Waits for keys that were sent. Returns whether there are results of a GPU.
+    fn came(&mut self, offload: &Offload<D::Remote>, ticket: Ticket) -> bool {
+        if !self.keys.is_away() {
+            self.done = offload.came(ticket, self.keys.keys(None));
+            return self.done.is_some();
+        }
+        offload.slot_came::<D::Result>(ticket, &mut self.done)
     }
 }
 
 impl<D: Served> Drop for Lent<D> {
     fn drop(&mut self) {
-        let memory = std::mem::take(&mut self.memory);
+        let mut memory = std::mem::take(&mut self.memory);
+        memory.empty();
         self.source.locked().push(memory);
         self.source.out.fetch_sub(1, Ordering::Relaxed);
     }
@@ -158,8 +213,9 @@ pub struct Full;
 impl<D: Served> Batch<D> {
     fn of(mut lent: Lent<D>, keys: usize) -> Self {
         let capacity = keys.max(1);
-        lent.memory.keys.empty();
-        lent.memory.keys.make_room(capacity);
+        lent.memory.empty();
+        let Lent { memory, source } = &mut lent;
+        memory.keys.make_room(capacity, source.reader.offload());
         Self { lent, capacity, due: None }
     }
 
@@ -194,7 +250,7 @@ impl<D: Served> Batch<D> {
     /// The keys.
     #[must_use]
     pub fn keys(&self) -> D::Keys<'_> {
-        self.lent.memory.keys.keys()
+        self.lent.memory.keys()
     }
 
     /// The number of keys.
@@ -240,9 +296,9 @@ impl<D: Served> Batch<D> {
 
     /// Sends the batch to the device that suits it. Never waits.
     pub fn submit(self) -> Submitted<D> {
-        let Self { lent, .. } = self;
-        let ticket =
-            lent.source.reader.offload().and_then(|offload| offload.try_send(lent.memory.keys.keys()));
+        let Self { mut lent, .. } = self;
+        let Lent { memory, source } = &mut lent;
+        let ticket = source.reader.offload().and_then(|offload| memory.keys.send(offload));
         Submitted { ticket, lent }
     }
 
@@ -290,25 +346,25 @@ impl<D: Served> Submitted<D> {
     /// Waits for the results. The CPU looks the batch up now if no GPU does, or if a GPU failed.
     pub fn wait(self) -> Answers<D> {
         let Self { ticket, mut lent } = self;
-        let reader = &lent.source.reader;
-        if let Some(offload) = reader.offload() {
-            let keys = lent.memory.keys.keys();
+        let Lent { memory, source } = &mut lent;
+        let offload = source.reader.offload();
+        if let Some(offload) = offload {
             // A slot may be free by now.
-            let ticket = ticket.or_else(|| offload.try_send(keys));
-            if let Some(done) = ticket.and_then(|ticket| offload.came(ticket, keys)) {
-                return Answers::of(Some(done), lent);
+            let ticket = ticket.or_else(|| memory.keys.send(offload));
+            if ticket.is_some_and(|ticket| memory.came(offload, ticket)) {
+                return Answers { is_from_gpu: true, lent };
             }
         }
-        let Memory { keys, results } = &mut lent.memory;
-        let keys = keys.keys();
+        let Memory { keys, results, done } = memory;
+        let keys = keys.keys(done.as_ref());
         // Every element is written, so old results may stay.
         results.resize(keys.len(), D::Answer::default());
-        let mut look_up = || reader.lookup_on_cpu(keys, D::results(results));
-        match reader.offload() {
+        let mut look_up = || source.reader.lookup_on_cpu(keys, D::results(results));
+        match offload {
             None => look_up(),
             Some(offload) => offload.on_cpu(keys.len(), look_up),
         }
-        Answers::of(None, lent)
+        Answers { is_from_gpu: false, lent }
     }
 }
 

@@ -55,7 +55,7 @@ impl<D: Served> TableCore<D> {
             None => None,
             Some(fleet) => {
                 let (sample, reach) = (D::sample(live.model(), &fleet), live.reach());
-                let there = offload(&mut *live, &fleet, sample.keys(), reach, device.by(), all_cores());
+                let there = offload(&mut *live, &fleet, sample.keys(None), reach, device.by(), all_cores());
                 device.or_cpu(there)?.map(Arc::new)
             }
         };
@@ -179,6 +179,11 @@ impl<D: Served> TableCore<D> {
         self.device_note.clone().or_else(|| Some(is_out()?.to_string()))
     }
 
+    #[cfg(feature = "gpu")]
+    pub(crate) fn device_costs(&self) -> Vec<crate::gpu::costs::Cost> {
+        self.offload.as_ref().map_or_else(Vec::new, |offload| offload.costs())
+    }
+
     pub(crate) fn lookups(&self) -> Option<Counts> {
         self.offload.as_ref().map(|offload| offload.counts())
     }
@@ -234,6 +239,15 @@ macro_rules! table_methods {
         #[must_use]
         pub fn lookups(&self) -> Option<crate::Counts> {
             self.core.lookups()
+        }
+
+        /// The expected times of batches of usual sizes on the CPU and on a GPU, and the device that each
+        /// goes to while nothing else is under way. They are measured when the table is built, and what the
+        /// CPU takes is kept up to date. Empty where lookups run on the CPU alone.
+        #[cfg(feature = "gpu")]
+        #[must_use]
+        pub fn device_costs(&self) -> Vec<crate::gpu::costs::Cost> {
+            self.core.device_costs()
         }
 
         /// Attaches labels: their values end with the last route that uses them, as described at

@@ -156,6 +156,9 @@ pub mod offload {
     /// Keys as a table on GPUs takes them, borrowed.
     pub type KeysOf<'k, T> = <<T as RemoteTable>::Domain as Domain>::Keys<'k>;
 
+    /// The result of a key, as engines of the table's domain give it.
+    pub type ResultOf<T> = <<T as RemoteTable>::Domain as Domain>::Result;
+
     /// A table on GPUs that gives results of some type.
     pub trait Answers<R>: RemoteTable {}
 
@@ -238,6 +241,11 @@ pub mod offload {
 
         /// Waits for keys that were sent.
         pub fn came(&self, ticket: Ticket, _: KeysOf<'_, T>) -> Option<Done> {
+            match ticket {}
+        }
+
+        /// Waits for a slot that was sent.
+        pub fn slot_came<R>(&self, ticket: Ticket, _: &mut Option<Done>) -> bool {
             match ticket {}
         }
 

@@ -200,6 +200,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`Reader::on_device`] is for keys that are in the GPU's memory already: [`on_device`] has the rules.
+//!
 //! # Features
 //!
 //! | feature | what it adds | by default |
@@ -207,7 +209,7 @@
 //! | `text` | files of routes: `Builder::file` | yes |
 //! | `names` | tables of names, with their files: `NameTable` | yes |
 //! | `rules` | packet classification, with files of rules: `Classifier` | yes |
-//! | `gpu` | lookups on NVIDIA GPUs; the driver is opened at run time | yes |
+//! | `gpu` | lookups on NVIDIA GPUs, also of keys that are there already: `on_device`; the driver is opened at run time | yes |
 //! | `parallel` | batches on every core: `par_lookup_batch` | yes |
 //! | `papers` | engines of papers that `auto` never picks: SAIL, GAMT, DIR-24-8, ATA, MATA, STT, tuple and Bloom search | no |
 //! | `compression` | compressed files, recognised by magic number. `gzip`, `bzip2` and `zstd` are also features of their own; `zstd` needs a C compiler | no |
@@ -269,6 +271,8 @@ mod match_ids;
 mod memory;
 #[cfg(feature = "names")]
 pub mod names;
+#[cfg(feature = "gpu")]
+pub mod on_device;
 mod owned_keys;
 mod pipeline;
 mod reader;
@@ -294,6 +298,8 @@ pub use key::Key;
 pub use labels::{LabelRef, Labels, LabelsGuard};
 #[cfg(feature = "names")]
 pub use names::{NameReader, NameTable};
+#[cfg(feature = "gpu")]
+pub use on_device::DeviceTable;
 pub use pipeline::Pipeline;
 pub use reader::{Guard, Reader};
 pub use reloader::Reloader;

@@ -1,33 +1,49 @@
-//! [`OwnedKeys`]: keys of a domain in memory of their own, which is filled and used again.
+//! [`OwnedKeys`]: the keys of a batch, in memory that is filled and used again.
+
+#[cfg(feature = "gpu")]
+mod addresses;
 
 use std::fmt::Debug;
 
 #[cfg(feature = "rules")]
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
-use wirespeed_fib::{V4, V6};
 #[cfg(feature = "names")]
 use wirespeed_namelookup::{Name, NameBatch, NameDomain, Names};
+
 use wirespeed_table::Domain;
 
-/// Keys in memory of their own.
-pub trait OwnedKeys<D: Domain>: Debug + Default + Send + Sync {
-    /// The keys.
-    fn keys(&self) -> D::Keys<'_>;
+use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, ResultOf};
+use crate::gpu::runtime::{Done, Ticket};
+
+#[cfg(feature = "gpu")]
+pub use addresses::AddressKeys;
+
+/// Addresses of a batch.
+#[cfg(not(feature = "gpu"))]
+pub type AddressKeys<A> = Vec<A>;
+
+/// A key of a table's domain.
+type KeyOf<'k, T> = <<T as RemoteTable>::Domain as Domain>::Key<'k>;
+
+/// The keys of a batch for a table: in memory of their own, or in a slot of a GPU.
+pub trait OwnedKeys<T: RemoteTable>: Debug + Default + Send + Sync {
+    /// The keys. `done` is the slot that they were sent in, if it has come back.
+    fn keys<'k>(&'k self, done: Option<&'k Done>) -> KeysOf<'k, T>;
 
     /// The number of keys.
     fn count(&self) -> usize;
 
-    /// Removes all keys, and keeps the memory.
+    /// Removes all keys, and keeps the memory. A slot goes back.
     fn empty(&mut self);
 
-    /// Makes room for this number of keys in all.
-    fn make_room(&mut self, keys: usize);
+    /// Makes room for this number of keys, without a key in it. The room may be a slot of these GPUs.
+    fn make_room(&mut self, keys: usize, offload: Option<&Offload<T>>);
 
     /// Adds a key. Returns `false`, and adds nothing, if no more bytes fit.
-    fn add(&mut self, key: D::Key<'_>) -> bool;
+    fn add(&mut self, key: KeyOf<'_, T>) -> bool;
 
     /// Adds at most `most` keys. Returns how many.
-    fn add_all<'k>(&mut self, keys: impl Iterator<Item = D::Key<'k>>, most: usize) -> usize {
+    fn add_all<'k>(&mut self, keys: impl Iterator<Item = KeyOf<'k, T>>, most: usize) -> usize {
         let before = self.count();
         // `all` ends at the first key that does not fit.
         keys.take(most).all(|key| self.add(key));
@@ -35,20 +51,27 @@ pub trait OwnedKeys<D: Domain>: Debug + Default + Send + Sync {
     }
 
     /// Adds at most `most` of the keys. Returns how many.
-    fn copy(&mut self, keys: D::Keys<'_>, most: usize) -> usize;
+    fn copy(&mut self, keys: KeysOf<'_, T>, most: usize) -> usize;
+
+    /// Sends the keys to a GPU if that suits them, and a slot is there.
+    fn send(&mut self, offload: &Offload<T>) -> Option<Ticket>
+    where
+        T: Answers<ResultOf<T>>,
+    {
+        offload.try_send(self.keys(None))
+    }
+
+    /// Whether the keys lie in the slot that was sent, and nowhere else.
+    fn is_away(&self) -> bool {
+        false
+    }
 }
 
+#[cfg(any(feature = "rules", not(feature = "gpu")))]
 macro_rules! vec_of {
-    ($key:ty, by value) => {
-        vec_of!($key, key => key, keys => keys);
-    };
-    ($key:ty, by reference) => {
-        vec_of!($key, key => *key, keys => keys.copied());
-    };
-    ($key:ty, $one:ident => $value:expr, $keys:ident => $values:expr) => {
-        impl OwnedKeys<$key> for Vec<$key> {
-            #[inline]
-            fn keys(&self) -> &[$key] {
+    ($($key:ty),* => $one:ident, $value:expr) => {$(
+        impl<T: RemoteTable<Domain = $key>> OwnedKeys<T> for Vec<$key> {
+            fn keys<'k>(&'k self, _: Option<&'k Done>) -> &'k [$key] {
                 self
             }
 
@@ -57,13 +80,12 @@ macro_rules! vec_of {
                 self.len()
             }
 
-            #[inline]
             fn empty(&mut self) {
                 self.clear();
             }
 
-            fn make_room(&mut self, keys: usize) {
-                self.reserve(keys.saturating_sub(self.len()));
+            fn make_room(&mut self, keys: usize, _: Option<&Offload<T>>) {
+                self.reserve(keys);
             }
 
             #[inline]
@@ -72,39 +94,23 @@ macro_rules! vec_of {
                 true
             }
 
-            #[inline]
-            fn add_all<'k>(
-                &mut self,
-                $keys: impl Iterator<Item = <$key as Domain>::Key<'k>>,
-                most: usize,
-            ) -> usize {
-                let before = self.len();
-                self.extend($values.take(most));
-                self.len() - before
-            }
-
-            #[inline]
             fn copy(&mut self, keys: &[$key], most: usize) -> usize {
                 let keys = &keys[..keys.len().min(most)];
                 self.extend_from_slice(keys);
                 keys.len()
             }
         }
-    };
+    )*};
 }
 
-vec_of!(V4, by value);
-vec_of!(V6, by value);
 #[cfg(feature = "rules")]
-vec_of!(Ipv4Tuple, by reference);
-#[cfg(feature = "rules")]
-vec_of!(Ipv6Tuple, by reference);
-#[cfg(feature = "rules")]
-vec_of!(OpenFlowTuple, by reference);
+vec_of!(Ipv4Tuple, Ipv6Tuple, OpenFlowTuple => tuple, *tuple);
+#[cfg(not(feature = "gpu"))]
+vec_of!(wirespeed_fib::V4, wirespeed_fib::V6 => address, address);
 
 #[cfg(feature = "names")]
-impl OwnedKeys<NameDomain> for NameBatch {
-    fn keys(&self) -> Names<'_> {
+impl<T: RemoteTable<Domain = NameDomain>> OwnedKeys<T> for NameBatch {
+    fn keys<'k>(&'k self, _: Option<&'k Done>) -> Names<'k> {
         self.names()
     }
 
@@ -116,7 +122,7 @@ impl OwnedKeys<NameDomain> for NameBatch {
         self.clear();
     }
 
-    fn make_room(&mut self, _: usize) {
+    fn make_room(&mut self, _: usize, _: Option<&Offload<T>>) {
         // Nobody knows the bytes of names to come. The memory grows to that of the largest batch and stays.
     }
 
@@ -126,6 +132,6 @@ impl OwnedKeys<NameDomain> for NameBatch {
     }
 
     fn copy(&mut self, names: Names<'_>, most: usize) -> usize {
-        self.add_all(names.iter(), most)
+        OwnedKeys::<T>::add_all(self, names.iter(), most)
     }
 }

@@ -186,6 +186,16 @@ impl<A: Addresses> Reader<A> {
         Pipeline::new(&self.0)
     }
 
+    /// The copy of the table on GPU `n` of [`Table::fleet`](crate::Table::fleet), for lookups of keys that
+    /// are in that GPU's memory: see [`on_device`](crate::on_device).
+    ///
+    /// Fails if the table is not on GPUs, if there is no GPU `n`, or if the GPU is lost or its copy out of
+    /// use.
+    #[cfg(feature = "gpu")]
+    pub fn on_device(&self, n: usize) -> Result<crate::DeviceTable<A>, Error> {
+        crate::DeviceTable::new(&self.0, n)
+    }
+
     /// Makes a source of empty batches, for a thread that gets addresses one at a time: [`Batches`].
     pub fn batches(&self) -> Batches<A> {
         Batches::new(self.0.clone())

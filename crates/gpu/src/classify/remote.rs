@@ -126,7 +126,10 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 
     fn patch(&self, patch: &Patch) {
         if let Some((_, largest)) = patch.counts() {
-            self.inner.largest.fetch_max(largest, Ordering::AcqRel);
+            let known = self.inner.largest.fetch_max(largest, Ordering::AcqRel);
+            if result_bytes(largest) > result_bytes(known) {
+                self.inner.copies.widen(result_bytes(largest));
+            }
         }
         self.inner.copies.patch(patch);
     }

@@ -87,6 +87,8 @@ impl<A: Address> RemoteTable for Remote<A> {
             }
             gpu.calibrate(replica, kind.count()).map(Some)
         })?;
+        // Our own batches have as many; a caller with keys on the device may not know.
+        copies.require(kind.count());
         let inner = Inner { copies, bits: AtomicU8::new(bits) };
         Ok(Self { inner: Arc::new(inner), address: PhantomData })
     }

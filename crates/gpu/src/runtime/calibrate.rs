@@ -230,7 +230,7 @@ pub(super) fn run(
 
 /// Batches of the slots that such batches get.
 fn batches_for(gpu: &Gpu, keys: usize) -> Result<Vec<Batch>> {
-    let mut batches = vec![gpu.batch(keys)?];
+    let mut batches = vec![gpu.batch_in_time(keys)?];
     while batches.len() < STREAMED
         && let Some(batch) = gpu.try_batch(keys)?
     {

@@ -5,11 +5,12 @@ use crossbeam_channel::Sender;
 use super::Result;
 use super::calibrate::Calibration;
 use super::form::Form;
+use super::on_device::{DeviceKeys, DeviceMemory, Enqueued};
 use super::slot::Slot;
 use super::tune::{Tuned, Tuning};
 use super::writes::Writes;
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
-use wirespeed_image::device::{Kind, Program};
+use wirespeed_image::device::Program;
 
 pub(super) type Answer<T> = Sender<Result<T>>;
 
@@ -31,10 +32,11 @@ pub(super) enum Command {
     /// Makes a copy a table, or the next state of a table.
     Install(Box<Install>),
     Drop(u64),
-    /// Requires at least this number of bytes of a table's keys from now on.
+    /// Requires at least these numbers of bytes of a table's keys and results from now on.
     Require {
         table: u64,
         key_bytes: usize,
+        result_bytes: usize,
     },
     Patch {
         table: u64,
@@ -92,11 +94,7 @@ pub(super) struct Install {
 pub(super) struct OnDevice {
     pub(super) table: u64,
     pub(super) stream: Stream,
-    pub(super) keys: DevicePtr,
-    pub(super) low: Option<DevicePtr>,
-    pub(super) results: DevicePtr,
-    pub(super) kind: Kind,
-    pub(super) result_bytes: Option<usize>,
-    pub(super) count: usize,
-    pub(super) answer: Answer<super::gpu::Enqueued>,
+    pub(super) keys: DeviceKeys,
+    pub(super) results: DeviceMemory,
+    pub(super) answer: Answer<Enqueued>,
 }

@@ -76,13 +76,26 @@ impl Fleet {
     /// a slot.
     pub fn batch(&self, keys: usize) -> Result<FleetBatch> {
         loop {
-            if let Some(batch) = self.try_batch(keys)? {
+            if let Some(batch) = self.batch_until(keys, Instant::now() + PATIENCE)? {
                 return Ok(batch);
             }
+        }
+    }
+
+    /// A batch like that of [`batch`](Self::batch). `None` if the deadline comes first.
+    pub fn batch_until(&self, keys: usize, deadline: Instant) -> Result<Option<FleetBatch>> {
+        loop {
+            if let Some(batch) = self.try_batch(keys)? {
+                return Ok(Some(batch));
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                return Ok(None);
+            }
             let Some(&device) = self.by_load()?.first() else { continue };
-            let waited = self.gpus[device].batch_until(keys, Instant::now() + PATIENCE);
+            let waited = self.gpus[device].batch_until(keys, deadline.min(now + PATIENCE));
             if let Some(batch) = self.unless_lost(device, waited)? {
-                return Ok(FleetBatch { device, batch });
+                return Ok(Some(FleetBatch { device, batch }));
             }
         }
     }
@@ -144,6 +157,12 @@ impl FleetTable {
     pub fn require(&self, key_bytes: usize) -> Result<()> {
         let _in_order = locked(&self.order);
         merged(self.replicas.iter().map(|replica| replica.require(key_bytes).map(|()| 0))).map(drop)
+    }
+
+    /// Makes results wider on all devices from now on ([`TableHandle::widen`]).
+    pub fn widen(&self, result_bytes: usize) -> Result<()> {
+        let _in_order = locked(&self.order);
+        merged(self.replicas.iter().map(|replica| replica.widen(result_bytes).map(|()| 0))).map(drop)
     }
 
     /// Replaces the table on all devices ([`TableHandle::replace`]). If a device has no memory for it the

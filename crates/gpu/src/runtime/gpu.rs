@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use wirespeed_image::Image;
 
 use super::batch::Batch;
@@ -14,15 +14,16 @@ use super::calibrate::Calibration;
 use super::command::{Answer, Command, OnDevice, Staging};
 use super::form::Form;
 use super::memory::{Account, Usage};
+use super::on_device::{DeviceKeys, DeviceMemory, Enqueued};
 use super::options::GpuOptions;
 use super::owner::Owner;
 use super::pool::Pool;
 use super::table::TableHandle;
 use super::tune::{Tuned, Tuning};
 use super::{Result, calibrate, locked};
-use crate::driver::{DevicePtr, Driver, Properties, Stream};
+use crate::driver::{Driver, Properties, Stream};
 use crate::error::GpuError;
-use wirespeed_image::device::{Kind, Programs, Sections};
+use wirespeed_image::device::{Programs, Sections};
 
 /// The most commands that wait for the owner. Sending one more waits.
 const COMMANDS: usize = 1024;
@@ -31,15 +32,6 @@ const COMMANDS: usize = 1024;
 #[derive(Clone)]
 pub struct Gpu {
     core: Arc<Core>,
-}
-
-/// The result of putting a lookup of keys on the device into a stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Enqueued {
-    /// Bytes of a result.
-    pub result_bytes: usize,
-    /// The version of the table's state that it sees ([`TableHandle::version`]).
-    pub version: u64,
 }
 
 /// The part that all handles of a device share. The owner ends when it is dropped.
@@ -170,65 +162,37 @@ impl Gpu {
     }
 
     /// Looks up keys that are on the device: puts the lookup into the caller's stream and returns. The lookup
-    /// sees one state of the table, like a batch. `low` is the second plane of keys that have one
-    /// ([`Planes`](super::Planes)).
+    /// sees one state of the table, like a batch. Its results are as wide as those of that state: an error,
+    /// and nothing in the stream, if the memory for them is too small.
     ///
     /// # Safety
-    /// Until the stream is done with the lookup, `keys` and `low` are valid for `count` keys of `key_bytes`
-    /// bytes, and `results` for as many results of [`TableHandle::result_bytes`]. Nobody writes to the keys
-    /// or uses the results, except in the order of the stream. All are on this device, in the driver's
-    /// context, each aligned to its elements. The stream is the driver's or belongs to its context.
+    /// Until the stream is done with the lookup, both parts of the keys are valid: planes for all keys, other
+    /// parts in the layout that kernels of this kind take, up to the next multiple of 16 bytes. So are the
+    /// results, for the bytes that are stated. Nobody writes to the keys or uses the results, except in the
+    /// order of the stream. All are on this device, in the driver's context. The stream is the driver's or
+    /// belongs to its context, and is not being captured.
     #[allow(unsafe_code)] // as its contract says
-    #[allow(clippy::too_many_arguments)] // the arguments of a kernel
     pub unsafe fn lookup_on(
         &self,
         table: &TableHandle,
         stream: Stream,
-        keys: DevicePtr,
-        low: Option<DevicePtr>,
-        key_bytes: usize,
-        results: DevicePtr,
-        count: usize,
+        keys: DeviceKeys,
+        results: DeviceMemory,
     ) -> Result<Enqueued> {
         if !table.is_of(&self.core) {
             return Err(GpuError::OtherDevice);
         }
-        if Form::keys(key_bytes, count).is_none_or(|form| form.second().is_some() != low.is_some()) {
-            return Err(GpuError::Unsupported(format!("keys of {key_bytes} bytes in these planes")));
-        }
-        let (table, kind, result_bytes) = (table.id(), Kind::Bytes(key_bytes), None);
-        self.core.ask(|answer| {
-            let lookup = OnDevice { table, stream, keys, low, results, kind, result_bytes, count, answer };
-            Command::LookUp(Box::new(lookup))
-        })
+        keys.check()?;
+        let table = table.id();
+        let command = |answer| Command::LookUp(Box::new(OnDevice { table, stream, keys, results, answer }));
+        self.core.ask_briefly(command)
     }
 
-    /// Looks up keys of any length that are on the device. Their parts are at `keys` and `second`, in the
-    /// layout of `form`; the form's offset and bytes are ignored.
-    ///
-    /// # Safety
-    /// Like [`lookup_on`](Self::lookup_on). Both parts are in the layout that kernels of this kind take, each
-    /// aligned to 16 bytes and valid to the next multiple of 16. Results have the form's width, if it states
-    /// one.
-    #[allow(unsafe_code)] // as its contract says
-    pub unsafe fn lookup_form_on(
-        &self,
-        table: &TableHandle,
-        stream: Stream,
-        keys: DevicePtr,
-        second: DevicePtr,
-        form: Form,
-        results: DevicePtr,
-    ) -> Result<Enqueued> {
-        if !table.is_of(&self.core) {
-            return Err(GpuError::OtherDevice);
-        }
-        let (table, kind, count) = (table.id(), form.kind(), form.count());
-        let (low, result_bytes) = (Some(second), form.result_bytes());
-        self.core.ask(|answer| {
-            let lookup = OnDevice { table, stream, keys, low, results, kind, result_bytes, count, answer };
-            Command::LookUp(Box::new(lookup))
-        })
+    /// A batch for a measurement. Fails if none comes free: slots may be kept for any time.
+    pub(super) fn batch_in_time(&self, keys: usize) -> Result<Batch> {
+        let timeout = self.options().timeout;
+        let batch = self.batch_until(keys, Instant::now() + timeout)?;
+        batch.ok_or_else(|| GpuError::NoSlot(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)))
     }
 
     /// Measures each transfer by batch size, for half a second at most, with the slots that such batches get.
@@ -290,7 +254,7 @@ impl Gpu {
         if !table.is_of(&self.core) {
             return Err(GpuError::OtherDevice);
         }
-        let mut batch = self.batch(self.largest_batch())?;
+        let mut batch = self.batch_in_time(self.largest_batch())?;
         let too_many = GpuError::TooManyKeys { asked: batch.capacity(), most: batch.capacity() };
         let form = fill(&mut batch).ok_or(too_many)?;
         let (slot, table) = (batch.into_slot(), table.id());
@@ -328,6 +292,22 @@ impl Core {
             Some(lost) => Err(lost.clone()),
             None => self.send(command).map_err(|_| self.shared.why_lost()),
         }
+    }
+
+    /// Sends a command that takes microseconds, and polls for its answer before it waits: to be woken takes
+    /// as long as such a command.
+    pub(super) fn ask_briefly<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Result<T> {
+        let (answer, answered) = bounded(1);
+        self.order(command(answer))?;
+        let began = Instant::now();
+        while began.elapsed() < self.shared.options.spin {
+            match answered.try_recv() {
+                Ok(found) => return found,
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => break,
+            }
+        }
+        answered.recv().unwrap_or_else(|_| Err(self.shared.why_lost()))
     }
 
     /// Sends a command and waits for its answer.

@@ -33,6 +33,7 @@ mod fleet;
 mod form;
 mod gpu;
 mod memory;
+mod on_device;
 mod options;
 mod owner;
 mod planes;
@@ -48,13 +49,14 @@ pub use batch::{Batch, Done, Ticket};
 pub use calibrate::{Calibration, Curve, Measured};
 pub use fleet::{Fleet, FleetBatch, FleetTable};
 pub use form::Form;
-pub use gpu::{Enqueued, Gpu};
+pub use gpu::Gpu;
 pub use memory::Usage;
+pub use on_device::{DeviceKeys, DeviceMemory, Enqueued};
 pub use options::{GpuOptions, SlotSize, Transfer, Way};
 pub use planes::Planes;
 pub use submitter::Submitter;
 pub use table::TableHandle;
-pub use tune::{Tuned, Tuning};
+pub use tune::{Company, Tuned, Tuning};
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -91,7 +91,18 @@ impl TableHandle {
     /// with narrower keys come back with [`GpuError::NarrowKeys`](crate::GpuError::NarrowKeys).
     pub fn require(&self, key_bytes: usize) -> Result<()> {
         let _in_order = locked(&self.inner.places);
-        self.inner.core.order(Command::Require { table: self.inner.id, key_bytes })
+        self.inner.core.order(Command::Require { table: self.inner.id, key_bytes, result_bytes: 0 })
+    }
+
+    /// Makes results of at least `result_bytes` bytes from now on, in the order of patches, for lookups of
+    /// keys on the device that state no width ([`Gpu::lookup_on`](super::Gpu::lookup_on)): later patches may
+    /// bring results that are too large for fewer. Kernels that write results of any width allow this. A
+    /// replacement has its own width again.
+    pub fn widen(&self, result_bytes: usize) -> Result<()> {
+        let _in_order = locked(&self.inner.places);
+        self.inner.core.order(Command::Require { table: self.inner.id, key_bytes: 0, result_bytes })?;
+        self.inner.result_bytes.fetch_max(result_bytes as u64, Ordering::AcqRel);
+        Ok(())
     }
 
     /// Waits until the device has applied all earlier patches.

@@ -13,6 +13,16 @@ pub struct Tuning {
     pub tuned: Vec<Tuned>,
 }
 
+/// The work that a launch has beside it on the device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Company {
+    /// Other batches: the best launch leaves them a part of the device.
+    #[default]
+    Batches,
+    /// No work: the best launch is the fastest. Lookups of keys that are on the device count as such.
+    Nothing,
+}
+
 /// The best blocks and threads of a kernel for batches of similar size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tuned {
@@ -23,6 +33,9 @@ pub struct Tuned {
     /// Bytes of shared memory of a block. For a kernel that takes any number, each number is measured.
     #[serde(default)]
     pub shared: u32,
+    /// The work beside it.
+    #[serde(default)]
+    pub company: Company,
     /// The class: batches of about 2 to the power of this.
     pub class: u32,
     /// Blocks of a launch.
@@ -63,15 +76,23 @@ impl std::fmt::Display for Tuning {
         writeln!(f, "{}", self.device)?;
         writeln!(
             f,
-            "{:<24} {:>10} {:>7} {:>8} {:>10} {:>10}",
-            "kernel", "keys", "blocks", "threads", "us", "G keys/s"
+            "{:<24} {:>8} {:>10} {:>7} {:>8} {:>10} {:>10}",
+            "kernel", "beside", "keys", "blocks", "threads", "us", "G keys/s"
         )?;
         for tuned in &self.tuned {
-            let Tuned { kernel, class, blocks, threads, ns, .. } = tuned;
+            let Tuned { kernel, company, class, blocks, threads, ns, .. } = tuned;
+            let beside = match company {
+                Company::Batches => "batches",
+                Company::Nothing => "nothing",
+            };
             let keys = 1u64 << class;
             #[allow(clippy::cast_precision_loss)] // for people to read
             let rate = keys as f64 / ns;
-            writeln!(f, "{kernel:<24} {keys:>10} {blocks:>7} {threads:>8} {:>10.2} {rate:>10.2}", ns / 1e3)?;
+            writeln!(
+                f,
+                "{kernel:<24} {beside:>8} {keys:>10} {blocks:>7} {threads:>8} {:>10.2} {rate:>10.2}",
+                ns / 1e3
+            )?;
         }
         Ok(())
     }
@@ -96,6 +117,7 @@ mod tests {
             module: "m".into(),
             kernel: "k_k4".into(),
             shared: 0,
+            company: Company::Nothing,
             class: 20,
             blocks: 132,
             threads: 1024,

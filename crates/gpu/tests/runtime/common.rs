@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use wirespeed_gpu::runtime::{Done, Gpu, GpuOptions, SlotSize, TableHandle, Ticket, Way};
+use wirespeed_gpu::GpuError;
+use wirespeed_gpu::driver::{DevicePtr, Stream};
+use wirespeed_gpu::runtime::{DeviceKeys, DeviceMemory, Done, Enqueued, Gpu, GpuOptions, SlotSize};
+use wirespeed_gpu::runtime::{TableHandle, Ticket, Way};
 use wirespeed_image::device::{Program, Programs, Sections, Stem, Width};
 use wirespeed_image::{Image, ImageBuilder, Patch, PatchBuilder, SectionId};
 
@@ -92,3 +95,24 @@ pub(crate) fn way(round: u64) -> Option<Way> {
 }
 
 pub(crate) const ANY: [Option<Way>; 4] = [None, Some(Way::Copies), Some(Way::Mapped), Some(Way::Graphs)];
+
+/// Keys of four bytes.
+pub(crate) fn four(at: DevicePtr, count: usize) -> DeviceKeys {
+    DeviceKeys::bytes(4, at, None, count)
+}
+
+/// Looks up keys in a block of the driver, with results in another one.
+pub(crate) fn lookup_on(
+    gpu: &Gpu,
+    table: &TableHandle,
+    stream: Stream,
+    keys: DeviceKeys,
+    results: DevicePtr,
+    bytes: usize,
+) -> Result<Enqueued, GpuError> {
+    #[allow(unsafe_code)]
+    // SAFETY: blocks hold 100 keys or results of four bytes, and only this stream uses them.
+    unsafe {
+        gpu.lookup_on(table, stream, keys, DeviceMemory { at: results, bytes })
+    }
+}

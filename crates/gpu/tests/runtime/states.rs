@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use wirespeed_gpu::GpuError;
 use wirespeed_gpu::driver::DevicePtr;
-use wirespeed_gpu::runtime::{Gpu, GpuOptions, Ticket};
+use wirespeed_gpu::runtime::{DeviceKeys, Gpu, GpuOptions, Ticket};
 use wirespeed_image::{PatchBuilder, SectionId};
 
 use crate::common::{
-    ANY, LEN, all, check_version, gather, image, keys, options, send, start, start_with, way,
+    ANY, LEN, all, check_version, four, gather, image, keys, lookup_on, options, send, start, start_with, way,
 };
 use crate::fake::Fake;
 
@@ -111,10 +111,8 @@ fn keys_on_the_device_see_one_state_too() {
         let mut seen = Vec::new();
         for round in 0..10usize {
             let results = blocks[1 + round % 3];
-            #[allow(unsafe_code)]
-            // SAFETY: the blocks hold 100 keys and as many results, and only this stream uses them.
-            let enqueued =
-                unsafe { gpu.lookup_on(&table, stream, blocks[0], None, 4, results, 100) }.unwrap();
+            let enqueued = lookup_on(&gpu, &table, stream, four(blocks[0], 100), results, 400).unwrap();
+            assert_eq!(enqueued.result_bytes, 4);
             assert_eq!(enqueued.version, table.version());
             seen.push(enqueued.version);
             if round % 4 == 3 {
@@ -125,14 +123,22 @@ fn keys_on_the_device_see_one_state_too() {
             }
         }
         assert_eq!(seen, (0..10).collect::<Vec<_>>());
-        #[allow(unsafe_code)]
-        // SAFETY: as above; nothing is looked up.
-        let none = unsafe { gpu.lookup_on(&table, stream, DevicePtr(0), None, 4, DevicePtr(0), 0) }.unwrap();
+        let none = lookup_on(&gpu, &table, stream, four(DevicePtr(0), 0), DevicePtr(0), 0).unwrap();
         assert_eq!((none.version, none.result_bytes), (10, 4));
-        #[allow(unsafe_code)]
-        // SAFETY: refused before anything is done.
-        let planes = unsafe { gpu.lookup_on(&table, stream, blocks[0], None, 6, blocks[1], 10) };
-        assert!(matches!(planes, Err(GpuError::Unsupported(_))));
+        // Refused before anything is done: the results of the last lookups stay.
+        let refused =
+            |keys, results, bytes| lookup_on(&gpu, &table, stream, keys, results, bytes).unwrap_err();
+        let planes = DeviceKeys::bytes(6, blocks[0], None, 10);
+        assert!(matches!(refused(planes, blocks[1], 400), GpuError::Unsupported(_)));
+        let short = GpuError::ResultMemory { count: 100, needed: 400, there: 399 };
+        assert_eq!(refused(four(blocks[0], 100), blocks[1], 399), short);
+        let keys = GpuError::Misaligned { what: "keys", to: 4 };
+        assert_eq!(refused(four(blocks[0].plus(2), 10), blocks[1], 400), keys);
+        let results = GpuError::Misaligned { what: "results", to: 4 };
+        assert_eq!(refused(four(blocks[0], 10), blocks[1].plus(1), 399), results);
+        table.require(5).unwrap();
+        let narrow = GpuError::NarrowKeys { asked: 4, least: 5 };
+        assert_eq!(refused(four(blocks[0], 100), blocks[1], 400), narrow);
         drop((gpu, table));
         // The caller's own blocks are left over, with what was looked up last.
         assert!(control.has_ended());

@@ -32,6 +32,28 @@ fn devices_are_listed_or_explained() {
 }
 
 #[test]
+fn the_choice_for_a_table_is_told() {
+    let folder = Folder::new();
+    folder.write("fib.txt", "10.0.0.0/8 192.0.2.1\n2001:db8::/32 2001:db8::1\n");
+    for (family, options) in [(4, ""), (6, "--family 6")] {
+        let ran = folder.run(&format!("devices --fib fib.txt {options} --json")).ok();
+        let report = &ran.json()[0];
+        assert_eq!(report["family"], family);
+        assert!(report["suited_keys"].as_u64().unwrap() > 0);
+        let batches = report["batches"].as_array().unwrap();
+        match why_none(&folder) {
+            Some(why) => assert!(batches.is_empty() && report["cpu_alone"] == why),
+            None => assert!(batches.iter().all(|batch| batch["cpu_us"].as_f64().unwrap() > 0.0)),
+        }
+        let text = folder.run(&format!("devices --fib fib.txt {options}")).ok().stdout;
+        assert!(text.starts_with(&format!("IPv{family}, ")), "{text}");
+    }
+    folder.run("devices --fib missing.txt").refused(&["missing.txt"]);
+    folder.run("devices --family 6").refused(&["go with --fib"]);
+    folder.run("devices --lenient").refused(&["go with --fib"]);
+}
+
+#[test]
 fn a_gpu_that_is_asked_for_has_to_be_there() {
     let folder = Folder::new();
     let Some(why) = why_none(&folder) else {

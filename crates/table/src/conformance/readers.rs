@@ -1,6 +1,7 @@
 //! Readers on other threads beside a writer: [`beside_readers`].
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use super::suite::Suite;
@@ -21,7 +22,7 @@ pub fn beside_readers<D: Domain, S: Suite<D>, E: Engine<D>>(
     let stop = AtomicBool::new(false);
     let passes = [const { AtomicU64::new(0) }; 2];
     std::thread::scope(|scope| {
-        for passes in &passes {
+        let readers = passes.each_ref().map(|passes| {
             let reader = live.reader();
             let (stop, is_whole) = (&stop, &is_whole);
             scope.spawn(move || {
@@ -40,8 +41,8 @@ pub fn beside_readers<D: Domain, S: Suite<D>, E: Engine<D>>(
                     // The writer is to have its share of two cores, too.
                     std::thread::yield_now();
                 }
-            });
-        }
+            })
+        });
         let mut rebuilt = 0;
         for (round, (least, updates)) in rounds.into_iter().enumerate() {
             let applied = live.apply(&updates).expect("the table takes the update");
@@ -52,6 +53,13 @@ pub fn beside_readers<D: Domain, S: Suite<D>, E: Engine<D>>(
             }
         }
         assert_eq!(rebuilt, live.rebuilds());
+        // A reader on a busy machine may not have begun; one that panicked never does.
+        let is_to_begin = |(reader, passes): (&ScopedJoinHandle<'_, ()>, &AtomicU64)| {
+            !reader.is_finished() && passes.load(Ordering::Relaxed) == 0
+        };
+        while readers.iter().zip(&passes).any(is_to_begin) {
+            std::thread::yield_now();
+        }
         stop.store(true, Ordering::Relaxed);
     });
     assert!(passes.iter().all(|passes| passes.load(Ordering::Relaxed) > 0), "a reader never read");

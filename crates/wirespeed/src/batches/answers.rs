@@ -7,15 +7,14 @@ use wirespeed_fib::NextHop;
 use super::{Batch, Lent};
 use crate::engine::{Addresses, Served};
 use crate::error::Error;
-use crate::gpu::runtime::Done;
 use crate::owned_keys::OwnedKeys;
 
 /// The results of a batch, in the order of its keys, in the memory that they were written to. Dropping it
 /// gives the memory back. It stays valid whatever happens to the table.
 pub struct Answers<D: Served> {
-    /// The slot with the results of a GPU. `None` if the CPU looked up.
-    done: Option<Done>,
-    lent: Lent<D>,
+    /// Whether the results lie in the slot that came back, and not in the memory.
+    pub(super) is_from_gpu: bool,
+    pub(super) lent: Lent<D>,
 }
 
 /// Numbers that a table gave for keys, as wide as they lie in memory. [`Answers::resolve`] makes an answer of
@@ -31,15 +30,10 @@ pub enum Numbers<'a> {
 }
 
 impl<D: Served> Answers<D> {
-    /// The results lie in the slot, and are valid; or in the memory.
-    pub(super) fn of(done: Option<Done>, lent: Lent<D>) -> Self {
-        Self { done, lent }
-    }
-
     /// The keys.
     #[must_use]
     pub fn keys(&self) -> D::Keys<'_> {
-        self.lent.memory.keys.keys()
+        self.lent.memory.keys()
     }
 
     /// The number of keys.
@@ -57,13 +51,13 @@ impl<D: Served> Answers<D> {
     /// Whether a GPU looked the batch up.
     #[must_use]
     pub fn is_from_gpu(&self) -> bool {
-        self.done.is_some()
+        self.is_from_gpu
     }
 
     /// The numbers where they lie. A loop over them is the fastest way to read a batch.
     #[must_use]
     pub fn numbers(&self) -> Numbers<'_> {
-        let Some(done) = &self.done else {
+        let Some(done) = self.lent.memory.done.as_ref().filter(|_| self.is_from_gpu) else {
             return Numbers::U32(bytemuck::cast_slice(&self.lent.memory.results));
         };
         let results = done.results().expect("a batch with an error is looked up on the CPU");

@@ -246,6 +246,17 @@ impl<T: RuleTuple> RuleReader<T> {
         Pipeline::new(&self.core)
     }
 
+    /// The copy of the rules on GPU `n` of [`Classifier::fleet`](crate::Classifier::fleet), for lookups of
+    /// tuples that are in that GPU's memory: see [`on_device`](crate::on_device). An update that takes a rule
+    /// out, or puts a rule in place of another, gives its number a new meaning.
+    ///
+    /// Fails if the rules are not on GPUs, if there is no GPU `n`, or if the GPU is lost or its copy out of
+    /// use.
+    #[cfg(feature = "gpu")]
+    pub fn on_device(&self, n: usize) -> Result<crate::DeviceTable<T>, Error> {
+        crate::DeviceTable::new(&self.core, n)
+    }
+
     /// Makes a source of empty batches, for a thread that gets tuples one at a time: [`Batches`]. Answers are
     /// rule numbers, 0 where no rule matches.
     pub fn batches(&self) -> Batches<T> {

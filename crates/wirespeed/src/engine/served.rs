@@ -30,7 +30,7 @@ use crate::gpu::{names, runtime::SlotSize};
 use crate::match_ids::MatchIds;
 #[cfg(feature = "names")]
 use crate::names::NAME_BYTES;
-use crate::owned_keys::OwnedKeys;
+use crate::owned_keys::{AddressKeys, OwnedKeys};
 use crate::uses::Counted;
 
 /// Keys of a batch for measuring.
@@ -66,7 +66,7 @@ pub trait Served: Engines + Counted {
     type Remote: RemoteTable<Domain = Self> + Answers<Self::Result>;
 
     /// Keys of a batch in memory of their own.
-    type Owned: OwnedKeys<Self>;
+    type Owned: OwnedKeys<Self::Remote>;
 
     /// The result of a key as readers give it: 32 bits, those of the engine's result.
     type Answer: Pod + Default + Debug + PartialEq + Send + Sync;
@@ -201,7 +201,7 @@ macro_rules! addresses {
         impl Served for $address {
             type Beside = ();
             type Remote = ip::Remote<Self>;
-            type Owned = Vec<Self>;
+            type Owned = AddressKeys<Self>;
             type Answer = NextHop;
 
             fn results(answers: &mut [NextHop]) -> &mut [NextHop] {
@@ -212,9 +212,10 @@ macro_rules! addresses {
                 ids.pairs().next_hops(answers);
             }
 
-            fn sample(_: &Rib<Self>, _: &Fleet) -> Vec<Self> {
+            fn sample(_: &Rib<Self>, _: &Fleet) -> AddressKeys<Self> {
                 let mut rng = Rng::new(1);
-                (0..MEASURED).map(|_| Self::from_u128_low(rng.bits128())).collect()
+                let random = (0..MEASURED).map(|_| Self::from_u128_low(rng.bits128()));
+                random.collect::<Vec<_>>().into()
             }
 
             fn key_hint<'k>(_: Self::Keys<'k>, reach: u8) -> KeyHint<'k, Self> {

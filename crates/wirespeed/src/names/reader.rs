@@ -128,6 +128,16 @@ impl NameReader {
         Pipeline::new(&self.core)
     }
 
+    /// The copy of the table on GPU `n` of [`NameTable::fleet`](crate::NameTable::fleet), for lookups of keys
+    /// that are in that GPU's memory: see [`on_device`](crate::on_device).
+    ///
+    /// Fails if the table is not on GPUs, if there is no GPU `n`, or if the GPU is lost or its copy out of
+    /// use.
+    #[cfg(feature = "gpu")]
+    pub fn on_device(&self, n: usize) -> Result<crate::DeviceTable<NameDomain>, Error> {
+        crate::DeviceTable::new(&self.core, n)
+    }
+
     /// Makes a source of empty batches, for a thread that gets names one at a time: [`Batches`].
     pub fn batches(&self) -> Batches<NameDomain> {
         Batches::new(self.core.clone())

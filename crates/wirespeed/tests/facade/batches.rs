@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use wirespeed::classify::oracle::Oracle;
 use wirespeed::engine::{Addresses, Served};
 use wirespeed::fib::synth::rng::Rng;
+use wirespeed::gpu::dispatch::Place;
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::names::NameDomain;
 use wirespeed::prelude::*;
@@ -72,7 +73,9 @@ fn check_table<A: Addresses>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
 fn on_the_cpu() {
     let (v4, v6) = (rib::<V4>(3), rib::<V6>(3));
     check_table(&Table::builder().rib(v4.clone()).build().unwrap().reader(), &v4, "IPv4");
-    check_table(&Table::builder().rib(v6.clone()).build().unwrap().reader(), &v6, "IPv6");
+    let table = Table::builder().rib(v6.clone()).build().unwrap();
+    check_table(&table.reader(), &v6, "IPv6");
+    assert!(table.device_costs().is_empty() && table.reader().batches().suited_keys() == 4096);
 }
 
 #[test]
@@ -86,6 +89,13 @@ fn on_a_gpu() {
         let mut batch = reader.batches().batch(10).unwrap();
         batch.push(A::MIN).unwrap();
         assert!(batch.submit().wait().is_from_gpu());
+        let costs = table.device_costs();
+        assert!(costs.is_sorted_by(|a, b| a.keys < b.keys && a.cpu <= b.cpu));
+        assert!(
+            costs.iter().all(|cost| cost.place == Place::Gpu && cost.gpu_rate > 0.0),
+            "the CPU never looks up"
+        );
+        assert!(costs.iter().any(|cost| cost.keys == reader.batches().suited_keys()));
         check_table(&reader, &rib, what);
         assert_eq!(table.lookups().unwrap().cpu, 0, "{what}");
     }
@@ -161,6 +171,43 @@ fn keys_that_became_too_narrow_are_packed_again() {
     batch.push(V4(0x0a00_0080)).unwrap();
     check_answers(&batch.submit().wait(), &[NextHop(2)], "after the table is gone");
     check_answers(&sent, &[NextHop(1), sent.get(1)], "held");
+}
+
+/// Keys of 6 bytes, then 8, then all 16. Those of 16 are written to a slot as they come.
+#[test]
+fn parts_of_addresses_that_became_too_narrow_are_packed_again() {
+    let Some((fleet, _)) = host() else { return };
+    let net = |text: &str| text.parse::<Ipv6Net>().unwrap();
+    let routes = [(net("2001:db8::/32"), NextHop(1))];
+    let builder = Ipv6Table::builder().routes(routes).device(Device::Gpu).fleet(fleet);
+    let mut table = builder.build().unwrap();
+    let batches = table.reader().batches();
+    let keys: Vec<V6> =
+        ["2001:db8::1", "2001:db8:0:1::1", "2001:db8:0:1::2"].map(|key| key.parse().unwrap()).into();
+    let many: Vec<V6> = keys.iter().copied().cycle().take(2500).collect();
+    let fill = || {
+        let mut batch = batches.batch(3000).unwrap();
+        assert_eq!(batch.extend_from(&many[..1000]), 1000);
+        many[1000..1100].iter().for_each(|&key| batch.push(key).unwrap());
+        assert_eq!(batch.extend(many[1100..].iter().copied()), 1400);
+        assert_eq!(batch.keys(), many);
+        batch
+    };
+    let longer = [("2001:db8:0:1::/64", 2, [1, 2, 2]), ("2001:db8:0:1::2/128", 3, [1, 2, 3])];
+    for (prefix, next_hop, right) in longer {
+        let (filled, sent) = (fill(), fill().submit());
+        table.insert(net(prefix), NextHop(next_hop)).unwrap();
+        let right: Vec<_> = right.into_iter().map(NextHop).cycle().take(many.len()).collect();
+        let answers = filled.submit().wait();
+        assert!(answers.is_from_gpu());
+        check_answers(&answers, &right, "filled before");
+        drop(answers);
+        let sent = sent.wait();
+        assert!(sent.is_from_gpu() && sent.get(0) == NextHop(1) && sent.keys() == many);
+        drop(sent);
+        check_answers(&fill().submit().wait(), &right, "filled after");
+    }
+    assert_eq!(table.lookups().unwrap().cpu, 0);
 }
 
 #[test]
@@ -243,11 +290,38 @@ fn slots_that_are_kept_do_not_stop_anybody() {
         })
         .collect();
     assert_eq!(kept.iter().filter(|answers| answers.is_from_gpu()).count(), 6, "there are six slots");
-    check_table(&table.reader(), &rib, "beside kept batches");
+    // Slices would wait for a slot that never comes free.
+    let (keys, look_up) = (addresses(&rib), |reader: &Reader<V4>, keys: &[V4]| {
+        let mut found = vec![NextHop::NONE; keys.len()];
+        reader.lookup_batch(keys, &mut found);
+        let right: Vec<_> = keys.iter().map(|&key| right(&rib, key)).collect();
+        assert_eq!(found, right);
+    });
+    let check_beside = |what: &str| {
+        check_table(&table.reader(), &rib, what);
+        look_up(&table.reader(), &keys);
+        let began = Instant::now();
+        (0..100).for_each(|_| look_up(&table.reader(), &keys[..10]));
+        assert!(began.elapsed() < Duration::from_secs(10), "nobody waits again and again");
+    };
+    check_beside("beside kept answers");
     let before = table.lookups().unwrap();
     drop(kept);
     check_table(&table.reader(), &rib, "after them");
+    look_up(&table.reader(), &keys);
     assert_eq!(table.lookups().unwrap().cpu, before.cpu);
+    // Batches that are being filled keep slots, too.
+    let filled: Vec<Batch<V4>> = (0..20).map(|_| batches.batch(1).unwrap()).collect();
+    check_beside("beside kept batches");
+    let before = table.lookups().unwrap();
+    assert!(before.cpu > 0);
+    let answers = filled.into_iter().enumerate().map(|(n, mut batch)| {
+        batch.push(keys[n]).unwrap();
+        let answers = batch.submit().wait();
+        assert_eq!(answers.get(0), right(&rib, keys[n]));
+        answers.is_from_gpu()
+    });
+    assert_eq!(answers.filter(|&is_from_gpu| is_from_gpu).count(), 20, "each waits for a slot");
 }
 
 /// Random calls of several threads beside updates: each batch has the answers of a state that was there.

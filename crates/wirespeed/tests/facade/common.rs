@@ -25,22 +25,30 @@ pub(crate) fn engines<D: Engines>() -> impl Iterator<Item = EngineName> {
 /// The kernels' host build in a GPU's place, with small slots, and what makes it be lost; `None` where there
 /// is no compiler.
 pub(crate) fn on_host(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
-    let program = match build(Sanitizers::Off) {
-        Ok(program) => program,
+    let driver = host_driver()?;
+    let switch = driver.switch();
+    Some((Fleet::new(vec![start(driver, options)]).unwrap(), switch))
+}
+
+/// The driver of the kernels' host build; `None` where there is no compiler.
+pub(crate) fn host_driver() -> Option<HostDriver> {
+    match build(Sanitizers::Off) {
+        Ok(program) => Some(HostDriver::start(&program).unwrap()),
         Err(why) => {
             eprintln!("skipped: {why}");
-            return None;
+            None
         }
-    };
-    let driver = HostDriver::start(&program).unwrap();
-    let switch = driver.switch();
+    }
+}
+
+/// Starts a device with small slots.
+pub(crate) fn start(driver: HostDriver, options: GpuOptions) -> Gpu {
     let options = GpuOptions {
         slots: vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 13 }],
         timeout: Duration::from_secs(30),
         ..options
     };
-    let gpu = Gpu::start(Box::new(driver), options).unwrap();
-    Some((Fleet::new(vec![gpu]).unwrap(), switch))
+    Gpu::start(Box::new(driver), options).unwrap()
 }
 
 /// Whether this machine has a GPU after all.

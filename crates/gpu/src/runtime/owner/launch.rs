@@ -3,9 +3,10 @@
 //!
 //! Without a sweep a launch has as many blocks as the device holds at once, or fewer if there is not enough
 //! work: 256 threads a block, 1,024 if each block stages a part of the table. The sweep tries these and other
-//! numbers for each kernel and class of sizes, and takes the launch with the lowest cost ([`cost`]). A mapped
-//! batch of few keys always gets one block, because one block can say that it is done (`flag`), which the
-//! sweep does not measure.
+//! numbers for each kernel and class of sizes, and takes the launch with the lowest cost ([`cost`]): one for
+//! a batch among others, and one for a launch that has the device for itself. A mapped batch of few keys
+//! always gets one block, because one block can say that it is done (`flag`), which the sweep does not
+//! measure.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use crate::error::GpuError;
 use crate::runtime::Result;
 use crate::runtime::form::Form;
 use crate::runtime::slot::Slot;
-use crate::runtime::tune::{SMALLEST, Tuned, Tuning, class_of};
+use crate::runtime::tune::{Company, SMALLEST, Tuned, Tuning, class_of};
 use wirespeed_image::device::{Kind, Program};
 
 /// The batch size from which on staging is worthwhile, if nothing was measured.
@@ -35,6 +36,9 @@ const FEW: u64 = 1024;
 const USUAL_KEYS: usize = 4;
 /// The most time of a sweep.
 const SWEEP: Duration = Duration::from_millis(800);
+
+/// The kind of keys, the class of sizes and the company that a launch is for.
+pub(super) type LaunchOf = (Kind, u32, Company);
 
 /// A program that looks up one kind of keys in batches of one class of sizes.
 pub(super) struct Launch {
@@ -74,7 +78,7 @@ struct Trial<'a> {
 pub(super) struct Tuner {
     begin: Event,
     end: Event,
-    /// The best launch of each class, by module, kernel and shared memory.
+    /// The best launch of each class, with company and without, by module, kernel and shared memory.
     known: FxHashMap<(String, String, u32), Vec<Tuned>>,
 }
 
@@ -87,44 +91,52 @@ impl Tuner {
         for tuned in tuned {
             let of =
                 self.known.entry((tuned.module.clone(), tuned.kernel.clone(), tuned.shared)).or_default();
-            of.retain(|old| old.class != tuned.class);
+            of.retain(|old| (old.class, old.company) != (tuned.class, tuned.company));
             of.push(tuned);
         }
     }
 
-    /// The best known launch of a kernel for the class, or for the nearest class.
-    fn best(&self, kernel: &Kernel, shared: u32, class: u32) -> Option<&Tuned> {
+    /// The best known launch of a kernel for the class, or for the nearest class. Without one in this company
+    /// one in another will do: an earlier version of this software may have measured it.
+    fn best(&self, kernel: &Kernel, shared: u32, class: u32, company: Company) -> Option<&Tuned> {
         let of = self.known.get(&(kernel.module.to_owned(), kernel.name.clone(), shared))?;
-        of.iter().min_by_key(|tuned| tuned.class.abs_diff(class))
+        of.iter().min_by_key(|tuned| (tuned.company != company, tuned.class.abs_diff(class)))
     }
 }
 
 impl Owner {
     /// The launch that looks up `count` keys in a table.
-    pub(super) fn launch_for(&mut self, table: u64, kind: Kind, count: usize) -> Result<Arc<Launch>> {
-        let class = class_of(count);
+    pub(super) fn launch_for(
+        &mut self,
+        table: u64,
+        kind: Kind,
+        count: usize,
+        company: Company,
+    ) -> Result<Arc<Launch>> {
+        let of = (kind, class_of(count), company);
         let state = self.table(table)?;
-        let known = state.launches.iter().find(|(k, c, _)| (*k, *c) == (kind, class));
-        if let Some((_, _, launch)) = known {
+        let known = state.launches.iter().find(|(known, _)| *known == of);
+        if let Some((_, launch)) = known {
             return Ok(Arc::clone(launch));
         }
         let programs = state.programs.clone();
-        let launch = Arc::new(self.choose(&programs, kind, class)?);
+        let launch = Arc::new(self.choose(&programs, of)?);
         if let Some(state) = self.tables.get_mut(&table) {
-            state.launches.push((kind, class, Arc::clone(&launch)));
+            state.launches.push((of, Arc::clone(&launch)));
         }
         Ok(launch)
     }
 
-    fn choose(&mut self, programs: &[Program], kind: Kind, class: u32) -> Result<Launch> {
+    fn choose(&mut self, programs: &[Program], (kind, class, company): LaunchOf) -> Result<Launch> {
         let mut least: Option<(f64, &Program, Shape)> = None;
         for program in programs {
             let kernel = program.kernel(kind);
-            let Some(&Tuned { blocks, threads, ns, .. }) = self.tuner.best(&kernel, program.shared, class)
+            let Some(&Tuned { blocks, threads, ns, .. }) =
+                self.tuner.best(&kernel, program.shared, class, company)
             else {
                 continue;
             };
-            let cost = cost(ns, blocks, self.held(&kernel, threads, program.shared)?);
+            let cost = cost(ns, blocks, self.held(&kernel, threads, program.shared)?, company);
             if least.as_ref().is_none_or(|&(least, ..)| cost < least) {
                 least = Some((cost, program, Shape { blocks, threads, shared: program.shared }));
             }
@@ -212,33 +224,36 @@ impl Owner {
         Ok(Tuning { device: self.shared.properties.name.clone(), tuned })
     }
 
-    /// The best blocks and threads of a program for these keys, among those that there is time for. `None` if
-    /// the device holds no block.
-    fn sweep(&mut self, slot: &Slot, program: &Program, form: Form, until: Instant) -> Result<Option<Tuned>> {
+    /// The best blocks and threads of a program for these keys, among those that there is time for, with
+    /// company and without. Empty if the device holds no block.
+    fn sweep(&mut self, slot: &Slot, program: &Program, form: Form, until: Instant) -> Result<Vec<Tuned>> {
         let (count, class) = (form.count(), form.count().ilog2());
         let kernel = program.kernel(form.kind());
         let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
-        let (mut least, mut best) = (f64::INFINITY, None);
+        let mut best: [(f64, Option<Tuned>); 2] = [(f64::INFINITY, None), (f64::INFINITY, None)];
+        let companies = [Company::Batches, Company::Nothing];
         for threads in THREADS {
             let held = self.held(&kernel, threads, program.shared)?;
             for blocks in candidates(count, threads, held, self.shared.properties.multiprocessors) {
-                if best.is_some() && Instant::now() >= until {
-                    return Ok(best);
+                if best[0].1.is_some() && Instant::now() >= until {
+                    return Ok(best.into_iter().filter_map(|(_, best)| best).collect());
                 }
                 let shape = Shape { blocks, threads, shared: program.shared };
-                // A launch that takes this long costs more than the best one.
-                let to_beat = least / cost(1.0, blocks, held);
+                // A launch that takes longer than both of these costs more than the best ones.
+                let to_beat = [0, 1].map(|at| best[at].0 / cost(1.0, blocks, held, companies[at]));
                 let trial = Trial { slot, program, kernel: &kernel, shape, batch: &batch };
-                let ns = self.timed(&trial, to_beat)?;
-                if ns < to_beat {
-                    let (module, kernel) = (kernel.module.to_owned(), kernel.name.clone());
-                    let shared = program.shared;
-                    least = cost(ns, blocks, held);
-                    best = Some(Tuned { module, kernel, shared, class, blocks, threads, ns });
+                let ns = self.timed(&trial, to_beat[0].max(to_beat[1]))?;
+                for (at, company) in companies.into_iter().enumerate() {
+                    if ns < to_beat[at] {
+                        let (module, kernel) = (kernel.module.to_owned(), kernel.name.clone());
+                        let shared = program.shared;
+                        let tuned = Tuned { module, kernel, shared, company, class, blocks, threads, ns };
+                        best[at] = (cost(ns, blocks, held, company), Some(tuned));
+                    }
                 }
             }
         }
-        Ok(best)
+        Ok(best.into_iter().filter_map(|(_, best)| best).collect())
     }
 
     /// Nanoseconds of a launch: of one round if it is far from the best, otherwise the better of two rounds.
@@ -306,10 +321,13 @@ fn candidates(count: usize, threads: u32, held: u32, multiprocessors: u32) -> Ve
     all
 }
 
-/// The cost of a launch: the mean of its time, as if it ran alone, and of its time multiplied by its share of
-/// the device, as if it ran among others.
-fn cost(ns: f64, blocks: u32, held: u32) -> f64 {
-    let share = f64::from(blocks) / f64::from(held.max(1));
+/// The cost of a launch: its time, if it has the device for itself. Among batches the mean of this and of its
+/// time multiplied by its share of the device.
+fn cost(ns: f64, blocks: u32, held: u32, company: Company) -> f64 {
+    let share = match company {
+        Company::Batches => f64::from(blocks) / f64::from(held.max(1)),
+        Company::Nothing => 1.0,
+    };
     ns * f64::midpoint(1.0, share.min(1.0))
 }
 
@@ -341,8 +359,10 @@ mod tests {
 
     #[test]
     fn a_part_of_the_device_for_a_little_longer_costs_less() {
+        let cost = |ns, blocks, held| super::cost(ns, blocks, held, Company::Batches);
         assert!(cost(12.0, 32, 132) < cost(10.0, 132, 132) && cost(20.0, 32, 132) > cost(10.0, 132, 132));
         assert!(cost(9.0, 132, 132) < cost(10.0, 132, 132) && cost(10.0, 300, 0) == 10.0);
+        assert_eq!(super::cost(12.0, 32, 132, Company::Nothing), 12.0);
     }
 
     #[test]

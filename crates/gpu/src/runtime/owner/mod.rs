@@ -49,8 +49,8 @@ use tables::{CopyState, TableState};
 const BURST: usize = 8;
 /// The number of pinned blocks for uploads: one is filled while the other is transferred.
 const STAGINGS: usize = 2;
-/// The number of looks at a flag before its flight's event is checked: checking takes as long as a few dozen
-/// looks.
+/// The number of looks at a flight before its event is checked, if a flag says that it is done or nobody
+/// waits for it: checking takes as long as a few dozen looks.
 const LOOKS: u32 = 64;
 /// The time that the owner sleeps between checks when the device takes long.
 const NAP: Duration = Duration::from_micros(50);
@@ -86,7 +86,7 @@ struct Flight {
     began: Instant,
     /// The copy of a table that it uses.
     copy: Option<u64>,
-    /// The number of looks at its flag in vain.
+    /// The number of looks at it in vain, without a check of its event.
     looks: u32,
     cargo: Cargo,
 }
@@ -113,9 +113,10 @@ impl Flight {
         }
     }
 
-    /// Whether to check its event this time.
+    /// Whether to check its event this time. Nobody waits for a lookup in a caller's stream here, and checks
+    /// of it would hold up the next command.
     fn is_to_be_asked(&mut self, spin: Duration) -> bool {
-        if self.flag().is_none() {
+        if self.flag().is_none() && !matches!(self.cargo, Cargo::Foreign) {
             return true;
         }
         self.looks += 1;
@@ -223,7 +224,9 @@ impl Owner {
             Command::Uploaded(answer) => self.fence(self.uploads, answer),
             Command::Install(install) => self.install(*install),
             Command::Drop(table) => self.drop_table(table),
-            Command::Require { table, key_bytes } => self.require(table, key_bytes),
+            Command::Require { table, key_bytes, result_bytes } => {
+                self.require(table, key_bytes, result_bytes);
+            }
             Command::Patch { table, writes, version, one_by_one } => {
                 self.patch(table, writes, version, one_by_one);
             }

@@ -20,9 +20,10 @@ use crate::error::GpuError;
 use crate::runtime::Result;
 use crate::runtime::command::OnDevice;
 use crate::runtime::form::Form;
-use crate::runtime::gpu::Enqueued;
+use crate::runtime::on_device::{DeviceKeys, Enqueued};
 use crate::runtime::options::{Transfer, Way};
 use crate::runtime::slot::{Outcome, Request, Slot};
+use crate::runtime::tune::Company;
 use wirespeed_image::device::Kind;
 
 /// `Batch` of `kernels/batch.cuh`.
@@ -102,7 +103,7 @@ impl Owner {
         let Request { table, form, .. } = slot.request;
         self.check_keys(table, form.kind())?;
         self.flush(table)?;
-        let launch = self.launch_for(table, form.kind(), form.count())?;
+        let launch = self.launch_for(table, form.kind(), form.count(), Company::Batches)?;
         let state = self.table(table)?;
         let (copy, has_patches) = (state.copy, state.patched.is_some());
         slot.flag.lower();
@@ -237,27 +238,29 @@ impl Owner {
 
     /// Submits a lookup in a caller's stream.
     pub(super) fn lookup_on(&mut self, lookup: &OnDevice) -> Result<Enqueued> {
-        let &OnDevice { table, stream, keys, low, results, kind, result_bytes, count, .. } = lookup;
+        let &OnDevice { table, stream, keys, results, .. } = lookup;
+        let DeviceKeys { kind, count, first, second, result_bytes } = keys;
         self.check_keys(table, kind)?;
-        self.flush(table)?;
+        let state = self.table(table)?;
+        let result_bytes =
+            result_bytes.unwrap_or_else(|| state.programs[0].result_bytes.max(state.least_result_bytes));
+        results.check(count, result_bytes)?;
+        let (copy, version) = (state.copy, state.version);
         if count == 0 {
-            let state = self.table(table)?;
-            let result_bytes = result_bytes.unwrap_or(state.programs[0].result_bytes);
-            return Ok(Enqueued { result_bytes, version: state.version });
+            return Ok(Enqueued { result_bytes, version });
         }
-        let launch = self.launch_for(table, kind, count)?;
+        self.flush(table)?;
+        let launch = self.launch_for(table, kind, count, Company::Nothing)?;
         self.after_patch(table, stream, None)?;
-        let low = low.unwrap_or(DevicePtr(0));
-        let batch = KernelBatch::of(keys, low, results, count, result_bytes);
-        // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results; the table stays with the
-        // flight.
+        let second = second.unwrap_or(DevicePtr(0));
+        let batch = KernelBatch::of(first, second, results.at, count, Some(result_bytes));
+        // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results, whose memory is long
+        // enough; the table stays with the flight.
         unsafe { self.start(stream, &launch, launch.shape_for(batch.count), &batch) }?;
         let event = self.spare_event()?;
         self.driver.record(event, stream)?;
-        let state = self.table(table)?;
-        let (copy, version) = (state.copy, state.version);
         self.take_off(event, event, Some(copy), Cargo::Foreign);
-        Ok(Enqueued { result_bytes: result_bytes.unwrap_or(launch.result_bytes), version })
+        Ok(Enqueued { result_bytes, version })
     }
 
     pub(super) fn table(&self, table: u64) -> Result<&super::TableState> {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::launch::Launch;
+use super::launch::{Launch, LaunchOf};
 use super::{Cargo, Flight, Owner};
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
 use crate::runtime::Result;
 use crate::runtime::command::{Copy, Install, Staging};
 use crate::runtime::memory::Purpose;
 use crate::runtime::writes::Writes;
-use wirespeed_image::device::{Kind, Program};
+use wirespeed_image::device::Program;
 
 /// A table: its current copy, and the programs that look up in it.
 pub(super) struct TableState {
@@ -20,10 +20,12 @@ pub(super) struct TableState {
     pub(super) pending: Option<Writes>,
     /// The last patch's number among all patches, and its end.
     pub(super) patched: Option<(u64, Event)>,
-    /// The chosen launches by kind of key and class of size.
-    pub(super) launches: Vec<(Kind, u32, Arc<Launch>)>,
+    /// The chosen launches.
+    pub(super) launches: Vec<(LaunchOf, Arc<Launch>)>,
     /// The bytes that a key needs.
     pub(super) least_key_bytes: usize,
+    /// The bytes that a result needs, if patches made that more than the programs say.
+    pub(super) least_result_bytes: usize,
 }
 
 impl TableState {
@@ -87,15 +89,17 @@ impl Owner {
             patched: None,
             launches: Vec::new(),
             least_key_bytes: self.tables.get(&table).map_or(0, |old| old.least_key_bytes),
+            least_result_bytes: 0,
         };
         if let Some(old) = self.tables.insert(table, state) {
             self.doom(old.copy);
         }
     }
 
-    pub(super) fn require(&mut self, table: u64, key_bytes: usize) {
+    pub(super) fn require(&mut self, table: u64, key_bytes: usize, result_bytes: usize) {
         if let Some(state) = self.tables.get_mut(&table) {
             state.least_key_bytes = state.least_key_bytes.max(key_bytes);
+            state.least_result_bytes = state.least_result_bytes.max(result_bytes);
         }
     }
 

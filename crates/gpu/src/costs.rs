@@ -1,0 +1,130 @@
+//! [`Cost`] and [`Suited`]: the reasons why a batch goes to a device, for people and for callers that leave
+//! the size of batches open.
+
+use std::time::Duration;
+
+use crate::dispatch::{Meter, Place, Policy};
+use crate::runtime::Curve;
+
+/// The expected times of a batch, with nothing else under way, and the device that it goes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cost {
+    /// The number of keys.
+    pub keys: usize,
+    /// The time of a core that looks the batch up.
+    pub cpu: Duration,
+    /// The time of a core that packs the keys and takes the results for a GPU. Zero until a batch was sent.
+    pub feed: Duration,
+    /// The time of a GPU, from sending the batch to having its results.
+    pub gpu: Duration,
+    /// The rate of a GPU with many such batches under way, in keys a second.
+    pub gpu_rate: f64,
+    /// The device.
+    pub place: Place,
+}
+
+/// The batches that have the most keys looked up on a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suited {
+    /// The device that they go to while it is not busy.
+    pub place: Place,
+    /// The number of keys of a batch.
+    pub keys: usize,
+    /// The number of batches that a thread should have under way.
+    pub batches: usize,
+}
+
+/// Batch sizes to tell the costs of: powers of four.
+const SIZES: [usize; 8] = [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
+/// Keys of a batch for the CPU: results stay in the first-level cache.
+const ON_CPU: usize = 1 << 12;
+/// Batches of a thread under way, so that a GPU has work while results are read.
+const IN_FLIGHT: usize = 4;
+/// The share of the highest rate that is enough: a smaller batch is answered sooner.
+const ENOUGH: f64 = 0.97;
+
+/// The costs of batches of usual sizes.
+pub(crate) fn costs(policy: Option<Policy>, meter: &Meter, curve: &Curve) -> Vec<Cost> {
+    let cost = |keys| {
+        let (cpu, feed, gpu) = (meter.cpu(keys), meter.feed(keys), curve.estimate(keys, 0));
+        let place = policy.map_or(Place::Gpu, |policy| policy.place(cpu, feed + gpu, 0.0));
+        Cost { keys, cpu, feed, gpu, gpu_rate: curve.rate(keys), place }
+    };
+    SIZES.map(cost).into()
+}
+
+/// The batches that suit a machine whose CPU looks up `cpu_rate` keys a second on all threads.
+pub(crate) fn suited(costs: &[Cost], policy: Option<Policy>, cpu_rate: f64, most: usize) -> Suited {
+    let bound = policy.and_then(|policy| policy.latency_bound);
+    // A batch waits for another one, at the least.
+    let in_time =
+        |cost: &&Cost| cost.keys <= most && bound.is_none_or(|bound| (cost.feed + cost.gpu) * 2 <= bound);
+    let fit: Vec<&Cost> = costs.iter().filter(in_time).collect();
+    let highest = fit.iter().map(|cost| cost.gpu_rate).fold(0.0, f64::max);
+    let enough = fit.iter().find(|cost| cost.gpu_rate >= ENOUGH * highest);
+    match enough {
+        Some(cost) if policy.is_none() || highest > cpu_rate => {
+            Suited { place: Place::Gpu, keys: cost.keys, batches: IN_FLIGHT }
+        }
+        _ => {
+            let in_time = |cost: &&Cost| bound.is_none_or(|bound| cost.cpu <= bound);
+            let keys = costs.iter().filter(in_time).map(|cost| cost.keys).max().unwrap_or(SIZES[0]);
+            Suited { place: Place::Cpu, keys: keys.min(ON_CPU), batches: 1 }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: fn(u64) -> Duration = Duration::from_micros;
+
+    /// The rate of a GPU doubles with each size up to 2^18, and the CPU takes 1 ns a key.
+    fn made() -> Vec<Cost> {
+        let cost = |keys: usize| {
+            let (cpu, gpu) =
+                (Duration::from_nanos(keys as u64), US(20) + Duration::from_nanos(keys as u64 / 16));
+            let place = Policy::default().place(cpu, gpu, 0.0);
+            let gpu_rate = 16e9_f64.min(keys as f64 * 1e5);
+            Cost { keys, cpu, feed: Duration::ZERO, gpu, gpu_rate, place }
+        };
+        SIZES.map(cost).into()
+    }
+
+    #[test]
+    fn the_smallest_batch_that_has_the_highest_rate() {
+        let (costs, policy) = (made(), Some(Policy::default()));
+        let of = |cpu_rate, most| suited(&costs, policy, cpu_rate, most);
+        assert_eq!(of(8e9, 1 << 20), Suited { place: Place::Gpu, keys: 1 << 18, batches: 4 });
+        assert_eq!(of(2e9, 1 << 16), Suited { place: Place::Gpu, keys: 1 << 16, batches: 4 });
+        assert_eq!(of(20e9, 1 << 20), Suited { place: Place::Cpu, keys: 1 << 12, batches: 1 });
+        // A GPU that always looks up does so if the CPU would be faster, too.
+        assert_eq!(suited(&costs, None, 20e9, 1 << 20).place, Place::Gpu);
+        assert_eq!(suited(&[], policy, 1.0, 1 << 20), Suited { place: Place::Cpu, keys: 64, batches: 1 });
+    }
+
+    #[test]
+    fn a_bound_on_latency_makes_batches_smaller() {
+        let costs = made();
+        let of = |bound, cpu_rate| {
+            suited(&costs, Some(Policy { latency_bound: Some(US(bound)) }), cpu_rate, 1 << 20)
+        };
+        assert_eq!(of(60, 1e9), Suited { place: Place::Gpu, keys: 1 << 16, batches: 4 });
+        assert_eq!(of(20, 1e9), Suited { place: Place::Cpu, keys: 1 << 12, batches: 1 });
+        assert_eq!(of(1, 1e9), Suited { place: Place::Cpu, keys: 1 << 8, batches: 1 });
+    }
+
+    #[test]
+    fn costs_say_where_batches_go() {
+        let places: Vec<_> = made().iter().map(|cost| cost.place).collect();
+        assert_eq!(places[..5], [Place::Cpu; 5]);
+        assert_eq!(places[5..], [Place::Gpu; 3]);
+        // Nothing was measured of a GPU.
+        let meter = Meter::new(2, Duration::from_nanos(2));
+        let all = costs(Some(Policy::default()), &meter, &Curve::default());
+        assert!(all.iter().all(|cost| cost.place == Place::Cpu && cost.gpu_rate == 0.0));
+        assert_eq!((all[0].keys, all[0].cpu), (64, Duration::from_nanos(128)));
+        assert!(costs(None, &meter, &Curve::default()).iter().all(|cost| cost.place == Place::Gpu));
+    }
+}
