@@ -1,0 +1,73 @@
+//! [`Port`]: where frames come from and go to. Each port of a worker is one queue of a device.
+//!
+//! A worker owns its ports and the [`Memory`] whose frames they carry, so no port is shared between threads.
+
+use std::os::fd::RawFd;
+
+use crate::{Error, Frame, Memory};
+
+/// One queue of a device, of one worker.
+pub trait Port: Send {
+    /// Its name for people: that of the interface, or of the file.
+    fn name(&self) -> &str;
+
+    /// Receives at most `most` frames, and adds them at the end of `frames`. Returns how many. Never waits:
+    /// without a frame the number is 0.
+    fn receive(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>, most: usize) -> Result<usize, Error>;
+
+    /// Sends frames from the start of `frames`, in order, and removes those that it took. Frames that stay
+    /// have found no place: the caller keeps them. Never waits. A frame that was sent is the port's until its
+    /// buffer goes back to `memory`, in this call or in a later one.
+    fn send(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>) -> Result<usize, Error>;
+
+    /// Does what waits in the port: buffers of sent frames go back to `memory`, and the device is told of new
+    /// ones. Called once a round, also when nothing is sent.
+    fn poll(&mut self, memory: &mut Memory) -> Result<(), Error> {
+        let _ = memory;
+        Ok(())
+    }
+
+    /// The number of buffers that the port holds: of frames in its rings, and empty ones for frames to come.
+    fn held(&self) -> usize;
+
+    /// The number of those that hold frames that were given to [`send`](Self::send) and are not sent yet.
+    fn unsent(&self) -> usize {
+        0
+    }
+
+    /// Gives all buffers up that the port holds, because the worker ends. Frames that are not sent yet are
+    /// lost; [`unsent`](Self::unsent) told how many.
+    fn close(&mut self, memory: &mut Memory);
+
+    /// Whether no frame will come any more: the end of a file.
+    fn is_at_end(&self) -> bool {
+        false
+    }
+
+    /// The descriptor that is readable once there is a frame, for a worker that sleeps; `None` for ports that
+    /// always have frames.
+    fn descriptor(&self) -> Option<RawFd> {
+        None
+    }
+
+    /// Counters of the device since the port was opened.
+    fn counts(&self) -> PortCounts;
+}
+
+/// Counters of a port since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PortCounts {
+    /// Frames that were received: those that [`Port::receive`] gave.
+    pub received: u64,
+    /// Bytes of these.
+    pub received_bytes: u64,
+    /// Frames that were sent: those that [`Port::send`] took.
+    pub sent: u64,
+    /// Bytes of these.
+    pub sent_bytes: u64,
+    /// Frames that the device lost before the router saw them, such as for a full ring.
+    pub missed: u64,
+    /// Frames that the port could not give, such as those that are larger than a buffer.
+    pub refused: u64,
+}
