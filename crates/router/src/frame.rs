@@ -45,6 +45,12 @@ impl Frame {
         self.len as usize
     }
 
+    /// A second ticket for the buffer: the caller lets the first one go at once.
+    #[inline]
+    pub(crate) const fn again(&self) -> Self {
+        Self { buffer: self.buffer, start: self.start, len: self.len }
+    }
+
     /// Gives the ticket up, for a device that holds the buffer from now on: the number of the buffer.
     #[must_use]
     pub const fn into_buffer(self) -> u32 {
@@ -102,6 +108,17 @@ pub struct Memory {
     buffers: u32,
     stride: u32,
     free: Vec<Frame>,
+    /// A mark for each buffer, of the port that filled it. A buffer that is taken has none.
+    marks: Vec<Mark>,
+}
+
+/// What a port notes of a buffer that it filled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    /// Times that its frame can come round again.
+    pub(crate) rounds: u8,
+    /// The frame's length as it was made.
+    pub(crate) len: u16,
 }
 
 // SAFETY: `base` points into `map`, which the memory owns and which is not bound to a thread.
@@ -131,7 +148,8 @@ impl Memory {
         // The buffer of the lowest number is taken first.
         let free = (0..buffers).rev().map(|buffer| Frame { buffer, start: HEAD_ROOM, len: 0 }).collect();
         let base = NonNull::from(&mut map[0]);
-        Ok(Self { map, base, buffers, stride, free })
+        let marks = vec![Mark::default(); buffers as usize];
+        Ok(Self { map, base, buffers, stride, free, marks })
     }
 
     /// The number of buffers.
@@ -160,7 +178,14 @@ impl Memory {
 
     /// Takes a free buffer: an empty frame with head room.
     pub fn take(&mut self) -> Option<Frame> {
-        self.free.pop()
+        let frame = self.free.pop()?;
+        self.marks[frame.buffer as usize] = Mark::default();
+        Some(frame)
+    }
+
+    /// The mark of a frame's buffer, to be changed. It stays until the buffer is taken again.
+    pub(crate) fn mark(&mut self, frame: &Frame) -> &mut Mark {
+        &mut self.marks[frame.buffer as usize]
     }
 
     /// Takes a free buffer for a frame of this many bytes, whose bytes are anything. `None` if there is none,
@@ -204,6 +229,23 @@ impl Memory {
         let at = self.checked(frame);
         // SAFETY: as in `bytes`; the memory is borrowed for writing, so this is the only slice.
         unsafe { slice::from_raw_parts_mut(self.base.add(at).as_ptr(), frame.len()) }
+    }
+
+    /// The first bytes of a frame, if it has as many.
+    ///
+    /// Panics like [`bytes`](Self::bytes).
+    #[inline]
+    #[must_use]
+    pub fn first<const N: usize>(&self, frame: &Frame) -> Option<&[u8; N]> {
+        self.bytes(frame).first_chunk()
+    }
+
+    /// The first bytes of a frame, to be changed, if it has as many.
+    ///
+    /// Panics like [`bytes`](Self::bytes).
+    #[inline]
+    pub fn first_mut<const N: usize>(&mut self, frame: &Frame) -> Option<&mut [u8; N]> {
+        self.bytes_mut(frame).first_chunk_mut()
     }
 
     /// Brings the first cache line of a frame near.

@@ -141,10 +141,19 @@ impl<D: Served> Batches<D> {
     #[must_use]
     pub fn suited_keys(&self) -> usize {
         #[cfg(feature = "gpu")]
-        if let Some(offload) = self.source.reader.offload() {
-            return offload.suited().keys;
+        if let Some(suited) = self.suited() {
+            return suited.keys;
         }
         ON_CPU
+    }
+
+    /// The device, the number of keys and the number of batches under way that make the highest rate, as
+    /// measured for this table, or the highest within the [latency bound](crate::Builder::latency_bound).
+    /// `None` for a table that is on the CPU alone.
+    #[cfg(feature = "gpu")]
+    #[must_use]
+    pub fn suited(&self) -> Option<crate::gpu::costs::Suited> {
+        self.source.reader.offload().map(Offload::suited)
     }
 
     /// The number of batches that are out: being filled, under way, or with answers that are still held.

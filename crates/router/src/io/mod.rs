@@ -2,6 +2,8 @@
 //!
 //! A worker owns its ports and the [`Memory`] whose frames they carry, so no port is shared between threads.
 
+pub mod memory;
+
 use std::os::fd::RawFd;
 
 use crate::{Error, Frame, Memory};
@@ -54,18 +56,28 @@ pub trait Port: Send {
     fn counts(&self) -> PortCounts;
 }
 
+/// Waits until one of the descriptors is readable, or the time is over. With a port among them that has no
+/// descriptor, it only lets other threads run.
+#[allow(unsafe_code)] // poll(2)
+pub(crate) fn wait(descriptors: &[Option<RawFd>], milliseconds: i32) {
+    let Some(descriptors) = descriptors.iter().copied().collect::<Option<Vec<RawFd>>>() else {
+        return std::thread::yield_now();
+    };
+    let of = |&fd: &RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut list: Vec<libc::pollfd> = descriptors.iter().map(of).collect();
+    // SAFETY: the list is of this length, and lives through the call. An error, such as a signal, ends the
+    // wait early.
+    unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, milliseconds) };
+}
+
 /// Counters of a port since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PortCounts {
     /// Frames that were received: those that [`Port::receive`] gave.
     pub received: u64,
-    /// Bytes of these.
-    pub received_bytes: u64,
     /// Frames that were sent: those that [`Port::send`] took.
     pub sent: u64,
-    /// Bytes of these.
-    pub sent_bytes: u64,
     /// Frames that the device lost before the router saw them, such as for a full ring.
     pub missed: u64,
     /// Frames that the port could not give, such as those that are larger than a buffer.

@@ -1,0 +1,504 @@
+//! [`Ip`]: forwards IPv4 (RFC 1812) and IPv6 (RFC 8200) by the longest prefix.
+//!
+//! ```text
+//! pre_shade   EtherType, header, checksum, addresses ─► destinations of each family, in two lists
+//! shade       two batches: one lookup of each family's table
+//! post_shade  route ─┬─ next hop: addresses of the link, time to live, checksum ─► port
+//!                    ├─ group: the same, chosen by the flow
+//!                    ├─ the router itself, unresolved ─► the operating system
+//!                    └─ none ─► dropped; the sender is told, at a limited rate
+//! ```
+//!
+//! A frame of 64 bytes is one cache line. It is read in the first step and written in the last; between them
+//! lies the lookup of a chunk, which is so small on a CPU that its lines stay in the nearest cache.
+
+mod icmp;
+mod options;
+#[cfg(test)]
+mod tests;
+mod v4;
+mod v6;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use wirespeed::gpu::dispatch::Place;
+use wirespeed::{Batches, IpReader, Labels, LabelsGuard, NextHop, Reader, Submitted, V4, V6};
+
+use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
+use crate::{App, Chunk, Hop, Mac, Memory, PortId, Reason, Route, Verdict};
+use icmp::{Fault, Limit};
+
+/// What the router is at a port: the addresses that it sends errors from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Own {
+    /// The link-layer address.
+    pub mac: Mac,
+    /// An IPv4 address.
+    pub v4: Option<Ipv4Addr>,
+    /// An IPv6 address.
+    pub v6: Option<Ipv6Addr>,
+}
+
+/// Errors that a worker sends in a second, unless [`Ip::errors_per_second`] says otherwise: Linux's default.
+const ERRORS_PER_SECOND: u32 = 1000;
+
+/// Chunks of a GPU that a worker has under way, and one more that is filled.
+const AT_ONCE: usize = 9;
+
+/// Keys of a batch up to which the CPU looks up at once, without a batch that is handed over.
+const AT_ONCE_KEYS: usize = 512;
+
+/// Forwards IPv4 and IPv6 packets: an [`App`].
+#[derive(Debug)]
+pub struct Ip<'t> {
+    v4: Lookups<V4>,
+    v6: Lookups<V6>,
+    routes: &'t Labels<Route>,
+    /// By port.
+    own: &'t [Own],
+    limit: Limit,
+    counts: Counts,
+    /// Memory of earlier chunks, used again.
+    spare: Vec<Keys>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    errors_sent: u64,
+    errors_held: u64,
+    fragments: u64,
+}
+
+/// One family's table.
+#[derive(Debug)]
+struct Lookups<A: wirespeed::engine::Addresses> {
+    reader: Reader<A>,
+    batches: Batches<A>,
+}
+
+/// The frames of a chunk that are looked up.
+#[derive(Debug, Default)]
+struct Keys {
+    v4: Vec<V4>,
+    v6: Vec<V6>,
+    /// For each key: the place of its frame in the chunk, and of its packet in the frame. 0 for the packet
+    /// says that the frame is plain: see [`v4::check_plain`].
+    at_v4: Vec<At>,
+    at_v6: Vec<At>,
+    found_v4: Vec<NextHop>,
+    found_v6: Vec<NextHop>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct At {
+    frame: u32,
+    packet: u16,
+}
+
+/// The place of the packet in a plain frame, as it is noted: no packet begins there.
+const PLAIN: u16 = 0;
+
+/// A chunk whose keys are looked up.
+#[derive(Debug)]
+pub struct Pending<'t> {
+    keys: Keys,
+    /// Batches that were handed over; `None` where the CPU looks up at the end.
+    v4: Option<Submitted<V4>>,
+    v6: Option<Submitted<V6>>,
+    /// Taken before the lookup, so that it resolves what the lookup finds.
+    guard: LabelsGuard<'t, Route>,
+}
+
+impl<A: wirespeed::engine::Addresses> Lookups<A> {
+    fn new(reader: Reader<A>) -> Self {
+        Self { batches: reader.batches().at_once(AT_ONCE), reader }
+    }
+
+    /// Hands a large batch over to the device that suits it.
+    fn submit(&self, keys: &[A]) -> Option<Submitted<A>> {
+        if keys.len() <= AT_ONCE_KEYS {
+            return None;
+        }
+        let mut batch = self.batches.batch(keys.len())?;
+        let taken = batch.extend_from(keys);
+        debug_assert_eq!(taken, keys.len(), "the batch was made for them");
+        Some(batch.submit())
+    }
+}
+
+impl<'t> Ip<'t> {
+    /// Forwards by these tables. Their results are indexes of `routes`. `own` is what the router is at each
+    /// port, in the order of ports.
+    #[must_use]
+    pub fn new(reader: &IpReader, routes: &'t Labels<Route>, own: &'t [Own]) -> Self {
+        Self {
+            v4: Lookups::new(reader.v4().clone()),
+            v6: Lookups::new(reader.v6().clone()),
+            routes,
+            own,
+            limit: Limit::new(ERRORS_PER_SECOND),
+            counts: Counts::default(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Sends at most this many ICMP errors a second. 0 sends none.
+    #[must_use]
+    pub fn errors_per_second(mut self, errors: u32) -> Self {
+        self.limit = Limit::new(errors);
+        self
+    }
+
+    /// Checks a frame of any kind. Its key and its place go to `keys` if it is to be looked up.
+    #[inline(never)]
+    fn read(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: usize, keys: &mut Keys) {
+        let bytes = memory.bytes(&chunk.frames()[at]);
+        let (kind, packet) = match network(bytes) {
+            Ok(found) => found,
+            Err(reason) => return chunk.decide(at, Verdict::Drop(reason)),
+        };
+        // Frames of a chunk are fewer than 2^32, and headers of a frame shorter than 2^16.
+        let place = At { frame: at as u32, packet: packet as u16 };
+        match kind {
+            TYPE_IPV4 => match v4::check(&bytes[packet..]) {
+                v4::Checked::LookUp(key) => {
+                    keys.v4.push(key);
+                    keys.at_v4.push(place);
+                }
+                v4::Checked::Decided(verdict) => chunk.decide(at, verdict),
+                v4::Checked::BadOption(byte) => {
+                    chunk.decide(at, Verdict::Drop(Reason::Options));
+                    self.tell_v4(chunk, memory, place, Fault::BadHeader(byte));
+                }
+            },
+            TYPE_IPV6 => match v6::check(&bytes[packet..]) {
+                v6::Checked::LookUp(key) => {
+                    keys.v6.push(key);
+                    keys.at_v6.push(place);
+                }
+                v6::Checked::Decided(verdict) => chunk.decide(at, verdict),
+                v6::Checked::BeyondScope => {
+                    chunk.decide(at, Verdict::Drop(Reason::Martian));
+                    self.tell_v6(chunk, memory, place, Fault::BeyondScope);
+                }
+            },
+            // ARP and the like.
+            _ => chunk.decide(at, Verdict::Kernel),
+        }
+    }
+
+    /// Forwards a packet of IPv4 of any kind by its route.
+    #[inline(never)]
+    fn route_v4(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: At, route: Option<&Route>) {
+        let frame = at.frame as usize;
+        let bytes = memory.bytes_mut(&chunk.frames()[frame]);
+        let (link, packet) = bytes.split_at_mut(usize::from(at.packet));
+        let hop = match route {
+            Some(Route::Via(hop)) => hop,
+            Some(Route::Group(group)) => group.of_flow(v4::flow(packet)),
+            other => return self.refuse(chunk, memory, at, other, Self::tell_v4),
+        };
+        if v4::is_expired(packet) {
+            chunk.decide(frame, Verdict::Drop(Reason::Expired));
+            return self.tell_v4(chunk, memory, at, Fault::Expired);
+        }
+        if v4::total_length(packet) > hop.mtu() || v4::has_options(packet) {
+            let hop = *hop;
+            return self.route_slowly(chunk, memory, at, &hop);
+        }
+        link[..12].copy_from_slice(hop.header());
+        v4::count_hop(packet);
+        chunk.decide(frame, Verdict::Out(hop.port()));
+    }
+
+    /// Forwards a packet that has options, or that has to be cut for the link.
+    #[cold]
+    fn route_slowly(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: At, hop: &Hop) {
+        let frame = at.frame as usize;
+        let own = self.address_v4(hop.port());
+        let bytes = memory.bytes_mut(&chunk.frames()[frame]);
+        let (link, packet) = bytes.split_at_mut(usize::from(at.packet));
+        let is_too_big = v4::total_length(packet) > hop.mtu();
+        if is_too_big && v4::dont_fragment(packet) {
+            chunk.decide(frame, Verdict::Drop(Reason::TooBig));
+            return self.tell_v4(chunk, memory, at, Fault::TooBig(hop.mtu()));
+        }
+        link[..12].copy_from_slice(hop.header());
+        v4::count_hop(packet);
+        let end = v4::header_length(packet);
+        if let Some(own) = own.filter(|_| end > IPV4) {
+            options::record(&mut packet[IPV4..end], own, milliseconds_of_day());
+            v4::seal(packet);
+        }
+        chunk.decide(frame, Verdict::Out(hop.port()));
+        if is_too_big {
+            self.cut(chunk, memory, at, hop);
+        }
+    }
+
+    /// Cuts a packet into fragments. The first one stays in the packet's own frame.
+    fn cut(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: At, hop: &Hop) {
+        let frame = at.frame as usize;
+        let whole = memory.bytes(&chunk.frames()[frame]).to_vec();
+        let (link, packet) = whole.split_at(usize::from(at.packet));
+        let payload = &packet[v4::header_length(packet)..usize::from(v4::total_length(packet))];
+        for piece in v4::pieces(packet, hop.mtu()) {
+            let header = v4::fragment_header(packet, &piece);
+            let part = [link, &header, &payload[piece.clone()]].concat();
+            if piece.start == 0 {
+                // No longer than the frame was.
+                chunk.frame_mut(frame).truncate(part.len() as u16);
+                memory.bytes_mut(&chunk.frames()[frame]).copy_from_slice(&part);
+            } else if let Some(made) = memory.copy_of(&part) {
+                chunk.send(hop.port(), made);
+            } else {
+                // The receiver can't put the packet together; it asks again, as for any loss.
+                self.counts.errors_held += 1;
+                return;
+            }
+            self.counts.fragments += 1;
+        }
+    }
+
+    /// Forwards a packet of IPv6 by its route.
+    #[inline]
+    fn route_v6(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: At, route: Option<&Route>) {
+        let frame = at.frame as usize;
+        let bytes = memory.bytes_mut(&chunk.frames()[frame]);
+        let (link, packet) = bytes.split_at_mut(usize::from(at.packet));
+        let hop = match route {
+            Some(Route::Via(hop)) => hop,
+            Some(Route::Group(group)) => group.of_flow(v6::flow(packet)),
+            other => return self.refuse(chunk, memory, at, other, Self::tell_v6),
+        };
+        if v6::is_expired(packet) {
+            chunk.decide(frame, Verdict::Drop(Reason::Expired));
+            return self.tell_v6(chunk, memory, at, Fault::Expired);
+        }
+        if v6::total_length(packet) > usize::from(hop.mtu()) {
+            let mtu = hop.mtu();
+            chunk.decide(frame, Verdict::Drop(Reason::TooBig));
+            return self.tell_v6(chunk, memory, at, Fault::TooBig(mtu));
+        }
+        link[..12].copy_from_slice(hop.header());
+        v6::count_hop(packet);
+        chunk.decide(frame, Verdict::Out(hop.port()));
+    }
+
+    /// Decides about a packet that no next hop takes.
+    #[cold]
+    fn refuse(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        at: At,
+        route: Option<&Route>,
+        tell: impl FnOnce(&mut Self, &mut Chunk, &mut Memory, At, Fault),
+    ) {
+        let (reason, fault) = match route {
+            Some(Route::Kernel) => return chunk.decide(at.frame as usize, Verdict::Kernel),
+            Some(Route::Blackhole) => (Reason::Blackhole, None),
+            Some(Route::Prohibited) => (Reason::Prohibited, Some(Fault::Prohibited)),
+            Some(Route::Unreachable) => (Reason::Unreachable, Some(Fault::Unreachable)),
+            // The callers forward the others.
+            _ => (Reason::NoRoute, Some(Fault::Unreachable)),
+        };
+        chunk.decide(at.frame as usize, Verdict::Drop(reason));
+        if let Some(fault) = fault {
+            tell(self, chunk, memory, at, fault);
+        }
+    }
+
+    /// The router's address at a port, or at any other.
+    fn address_v4(&self, port: PortId) -> Option<Ipv4Addr> {
+        let at_port = self.own.get(port.index()).and_then(|own| own.v4);
+        at_port.or_else(|| self.own.iter().find_map(|own| own.v4))
+    }
+
+    fn address_v6(&self, port: PortId) -> Option<Ipv6Addr> {
+        let at_port = self.own.get(port.index()).and_then(|own| own.v6);
+        at_port.or_else(|| self.own.iter().find_map(|own| own.v6))
+    }
+
+    /// Tells the sender of a packet why it was not forwarded, if that is allowed.
+    #[cold]
+    fn tell_v4(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: At, fault: Fault) {
+        let packet = &memory.bytes(&chunk.frames()[at.frame as usize])[usize::from(at.packet)..];
+        let Some(own) = self.address_v4(chunk.port()).filter(|_| icmp::may_answer_v4(packet)) else { return };
+        if self.is_allowed() {
+            let answer = icmp::error_v4(packet, fault, own);
+            let (sender, _) = crate::header::ipv4_addresses(packet);
+            let back = self.v4.reader.lookup(sender);
+            let flow = v4::flow(&answer);
+            self.answer(chunk, memory, at, &answer, back, flow);
+        }
+    }
+
+    #[cold]
+    fn tell_v6(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: At, fault: Fault) {
+        let packet = &memory.bytes(&chunk.frames()[at.frame as usize])[usize::from(at.packet)..];
+        let Some(own) = self.address_v6(chunk.port()).filter(|_| icmp::may_answer_v6(packet, fault)) else {
+            return;
+        };
+        if self.is_allowed() {
+            let answer = icmp::error_v6(packet, fault, own);
+            let (sender, _) = crate::header::ipv6_addresses(packet);
+            // A sender of the link is behind the port that its packet came from.
+            let is_of_link = sender.is_unicast_link_local();
+            let back = if is_of_link { NextHop::NONE } else { self.v6.reader.lookup(sender) };
+            let flow = v6::flow(&answer);
+            self.answer(chunk, memory, at, &answer, back, flow);
+        }
+    }
+
+    fn is_allowed(&mut self) -> bool {
+        let is_allowed = self.limit.take(Instant::now());
+        self.counts.errors_held += u64::from(!is_allowed);
+        is_allowed
+    }
+
+    /// Sends an answer on the way back: by the route to the sender, or the way that the packet came, with its
+    /// tags, if no next hop is known there.
+    fn answer(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: At, answer: &[u8], back: NextHop, flow: u32) {
+        let asked = memory.bytes(&chunk.frames()[at.frame as usize]);
+        let label = self.routes.get(back);
+        let hop = match label.as_deref() {
+            Some(Route::Via(hop)) => Some(*hop),
+            Some(Route::Group(group)) => Some(*group.of_flow(flow)),
+            _ => None,
+        };
+        let mut link = asked[..usize::from(at.packet)].to_vec();
+        let port = match hop {
+            Some(hop) => {
+                link[..12].copy_from_slice(hop.header());
+                hop.port()
+            }
+            None => {
+                link[..12].rotate_left(6);
+                chunk.port()
+            }
+        };
+        match memory.copy_of(&[&link[..], answer].concat()) {
+            Some(made) => {
+                chunk.send(port, made);
+                self.counts.errors_sent += 1;
+            }
+            None => self.counts.errors_held += 1,
+        }
+    }
+}
+
+impl<'t> App for Ip<'t> {
+    type Pending = Pending<'t>;
+
+    fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending<'t> {
+        /// Frames whose bytes are on their way while one is read.
+        const AHEAD: usize = 24;
+        let guard = self.routes.enter();
+        let mut keys = self.spare.pop().unwrap_or_default();
+        keys.clear();
+        chunk.frames().iter().take(AHEAD).for_each(|frame| memory.prefetch(frame));
+        keys.v4.reserve(chunk.len());
+        keys.at_v4.reserve(chunk.len());
+        for at in 0..chunk.len() {
+            if let Some(ahead) = chunk.frames().get(at + AHEAD) {
+                memory.prefetch(ahead);
+            }
+            if !chunk.is_undecided(at) {
+                continue;
+            }
+            let frame = &chunk.frames()[at];
+            match memory.first(frame).and_then(|bytes| v4::check_plain(bytes, frame.len())) {
+                Some(key) => {
+                    keys.v4.push(key);
+                    keys.at_v4.push(At { frame: at as u32, packet: PLAIN });
+                }
+                None => self.read(chunk, memory, at, &mut keys),
+            }
+        }
+        Pending { v4: self.v4.submit(&keys.v4), v6: self.v6.submit(&keys.v6), keys, guard }
+    }
+
+    fn is_ready(&self, pending: &Pending<'t>) -> bool {
+        pending.v4.as_ref().is_none_or(Submitted::is_ready)
+            && pending.v6.as_ref().is_none_or(Submitted::is_ready)
+    }
+
+    fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Pending<'t>) {
+        let Pending { mut keys, v4, v6, guard } = pending;
+        let v4 = answers(&self.v4.reader, v4, &keys.v4, &mut keys.found_v4);
+        let v6 = answers(&self.v6.reader, v6, &keys.v6, &mut keys.found_v6);
+        if v4 || v6 {
+            chunk.set_by_gpu();
+        }
+        for (&at, &found) in keys.at_v4.iter().zip(&keys.found_v4) {
+            if !chunk.is_undecided(at.frame as usize) {
+                continue;
+            }
+            let route = guard.get(found);
+            if at.packet == PLAIN
+                && let Some(Route::Via(hop)) = route
+                && let Some(bytes) = memory.first_mut(&chunk.frames()[at.frame as usize])
+                && v4::forward_plain(bytes, hop)
+            {
+                chunk.decide(at.frame as usize, Verdict::Out(hop.port()));
+            } else {
+                let packet = if at.packet == PLAIN { ETHERNET as u16 } else { at.packet };
+                self.route_v4(chunk, memory, At { packet, ..at }, route);
+            }
+        }
+        for (&at, &found) in keys.at_v6.iter().zip(&keys.found_v6) {
+            if chunk.is_undecided(at.frame as usize) {
+                self.route_v6(chunk, memory, at, guard.get(found));
+            }
+        }
+        self.spare.push(keys);
+    }
+
+    fn suited_to_gpu(&self) -> Option<usize> {
+        self.v4.batches.suited().filter(|suited| suited.place == Place::Gpu).map(|suited| suited.keys)
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        vec![
+            ("errors_sent", self.counts.errors_sent),
+            ("errors_held", self.counts.errors_held),
+            ("fragments", self.counts.fragments),
+        ]
+    }
+}
+
+impl Keys {
+    fn clear(&mut self) {
+        self.v4.clear();
+        self.v6.clear();
+        self.at_v4.clear();
+        self.at_v6.clear();
+    }
+}
+
+/// Takes the answers of a batch, or looks the keys up now. Returns whether a GPU looked them up.
+fn answers<A: wirespeed::engine::Addresses>(
+    reader: &Reader<A>,
+    submitted: Option<Submitted<A>>,
+    keys: &[A],
+    found: &mut Vec<NextHop>,
+) -> bool {
+    // Every element is written.
+    found.resize(keys.len(), NextHop::NONE);
+    let Some(submitted) = submitted else {
+        reader.lookup_batch(keys, found);
+        return false;
+    };
+    let answers = submitted.wait();
+    answers.copy_to(found);
+    answers.is_from_gpu()
+}
+
+/// Milliseconds since midnight, universal time: what the timestamp option records.
+fn milliseconds_of_day() -> u32 {
+    const DAY: u128 = 24 * 60 * 60 * 1000;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+    (now % DAY) as u32
+}

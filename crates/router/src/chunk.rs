@@ -1,0 +1,159 @@
+//! [`Chunk`]: frames that go through the pipeline together, and what is decided about each.
+//!
+//! ```text
+//! frames    | f0 | f1 | f2 | …       tickets of 8 bytes
+//! verdicts  | v0 | v1 | v2 | …       4 bytes each, written by the application
+//! made      frames that the application makes, such as ICMP errors and fragments
+//! ```
+//!
+//! A frame's bytes stay in their buffer. A stage reads and writes arrays of its own, element by element
+//! (PacketShader's chunk, slide "Chunk": the packets' data and their description lie apart).
+
+use std::time::Instant;
+
+use crate::{Frame, Reason};
+
+/// The number of a port of a router: its place in the list of ports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PortId(pub u16);
+
+impl PortId {
+    /// Its place in a list of ports.
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The fate of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verdict {
+    /// Nothing is decided yet.
+    #[default]
+    Undecided,
+    /// The frame goes out of a port.
+    Out(PortId),
+    /// The frame is dropped, and counted.
+    Drop(Reason),
+    /// The operating system takes the frame: it is for the router itself, or its next hop has to be resolved.
+    Kernel,
+}
+
+/// Frames that came from one port, in order.
+#[derive(Debug)]
+pub struct Chunk {
+    port: PortId,
+    /// The time when the first frame was received.
+    first: Option<Instant>,
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) verdicts: Vec<Verdict>,
+    pub(crate) made: Vec<(PortId, Frame)>,
+    is_by_gpu: bool,
+}
+
+impl Chunk {
+    /// An empty chunk with memory for a number of frames.
+    pub(crate) fn new(frames: usize) -> Self {
+        Self {
+            port: PortId(0),
+            first: None,
+            frames: Vec::with_capacity(frames),
+            verdicts: Vec::with_capacity(frames),
+            made: Vec::new(),
+            is_by_gpu: false,
+        }
+    }
+
+    /// Begins again, for frames of a port.
+    pub(crate) fn begin(&mut self, port: PortId) {
+        debug_assert!(self.frames.is_empty() && self.made.is_empty(), "frames would be lost");
+        (self.port, self.first, self.is_by_gpu) = (port, None, false);
+        self.verdicts.clear();
+    }
+
+    /// Notes when its frames came: the first of them counts.
+    pub(crate) fn came(&mut self, now: Instant) {
+        self.first.get_or_insert(now);
+    }
+
+    /// The time when its first frame came.
+    pub(crate) const fn first(&self) -> Option<Instant> {
+        self.first
+    }
+
+    /// All frames are there: a verdict for each.
+    pub(crate) fn close(&mut self) {
+        self.verdicts.resize(self.frames.len(), Verdict::Undecided);
+    }
+
+    /// Notes that a GPU looked its keys up, for the statistics.
+    pub fn set_by_gpu(&mut self) {
+        self.is_by_gpu = true;
+    }
+
+    /// Whether a GPU looked its keys up.
+    #[must_use]
+    pub const fn is_by_gpu(&self) -> bool {
+        self.is_by_gpu
+    }
+
+    /// The port that its frames came from.
+    #[must_use]
+    pub const fn port(&self) -> PortId {
+        self.port
+    }
+
+    /// The number of frames.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Whether there is no frame.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// The frames.
+    #[must_use]
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// A frame, to be stripped or grown.
+    ///
+    /// Panics if there is no frame `at`.
+    pub fn frame_mut(&mut self, at: usize) -> &mut Frame {
+        &mut self.frames[at]
+    }
+
+    /// What is decided about each frame.
+    #[must_use]
+    pub fn verdicts(&self) -> &[Verdict] {
+        &self.verdicts
+    }
+
+    /// Whether nothing is decided about a frame yet.
+    ///
+    /// Panics if there is no frame `at`.
+    #[inline]
+    #[must_use]
+    pub fn is_undecided(&self, at: usize) -> bool {
+        self.verdicts[at] == Verdict::Undecided
+    }
+
+    /// Decides about a frame. A later call changes the decision.
+    ///
+    /// Panics if there is no frame `at`.
+    #[inline]
+    pub fn decide(&mut self, at: usize, verdict: Verdict) {
+        self.verdicts[at] = verdict;
+    }
+
+    /// Sends a frame out of a port that the application made itself: its buffer comes from the worker's
+    /// [`Memory`](crate::Memory).
+    pub fn send(&mut self, port: PortId, frame: Frame) {
+        self.made.push((port, frame));
+    }
+}

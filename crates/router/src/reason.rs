@@ -1,0 +1,108 @@
+//! [`Reason`]: why a frame was dropped. [`Drops`] counts by reason.
+
+/// Writes the enum, its names and their order once.
+macro_rules! reasons {
+    ($($(#[doc = $doc:literal])+ $variant:ident => $name:literal,)+) => {
+        /// The reason why a frame was dropped.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        #[repr(u8)]
+        pub enum Reason {
+            $($(#[doc = $doc])+ $variant,)+
+        }
+
+        impl Reason {
+            /// All reasons.
+            pub const ALL: &[Self] = &[$(Self::$variant),+];
+
+            /// Its name in reports, such as `no_route`.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)+
+                }
+            }
+        }
+    };
+}
+
+reasons! {
+    /// A header is not whole.
+    Cut => "cut",
+    /// The EtherType is none that the application forwards.
+    OtherProtocol => "other_protocol",
+    /// The version in an IP header is wrong.
+    Version => "version",
+    /// The length in a header does not fit the frame.
+    Length => "length",
+    /// The checksum of an IPv4 header is wrong.
+    Checksum => "checksum",
+    /// An IPv4 option is malformed, or asks for a source route.
+    Options => "options",
+    /// The source or the destination is an address that no router forwards (RFC 1812, 5.3.7; RFC 4291, 2.5).
+    Martian => "martian",
+    /// The time to live, or the hop limit, is spent.
+    Expired => "expired",
+    /// No route leads to the destination.
+    NoRoute => "no_route",
+    /// The route drops silently.
+    Blackhole => "blackhole",
+    /// The route says that the destination can't be reached.
+    Unreachable => "unreachable",
+    /// The route says that the destination is prohibited.
+    Prohibited => "prohibited",
+    /// The packet is larger than the next link takes, and must not be cut.
+    TooBig => "too_big",
+    /// The access list denies it.
+    Denied => "denied",
+    /// The queue of the port is full.
+    QueueFull => "queue_full",
+    /// No buffer is free.
+    NoBuffer => "no_buffer",
+    /// The router has no such port, or it is down.
+    NoPort => "no_port",
+    /// The application dropped it for a reason of its own.
+    Application => "application",
+    /// The application decided nothing.
+    Undecided => "undecided",
+}
+
+/// Numbers of dropped frames by reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Drops([u64; Reason::ALL.len()]);
+
+impl Default for Drops {
+    fn default() -> Self {
+        Self([0; Reason::ALL.len()])
+    }
+}
+
+impl Drops {
+    /// Counts a frame.
+    #[inline]
+    pub fn count(&mut self, reason: Reason) {
+        self.0[reason as usize] += 1;
+    }
+
+    /// The number of frames that were dropped for a reason.
+    #[must_use]
+    pub const fn of(&self, reason: Reason) -> u64 {
+        self.0[reason as usize]
+    }
+
+    /// The number of all frames that were dropped.
+    #[must_use]
+    pub fn all(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The reasons that occurred, with their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = (Reason, u64)> + '_ {
+        Reason::ALL.iter().map(|&reason| (reason, self.of(reason))).filter(|&(_, count)| count > 0)
+    }
+
+    /// Adds the numbers of another worker.
+    pub fn add(&mut self, other: &Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);
+    }
+}

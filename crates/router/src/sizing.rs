@@ -1,0 +1,174 @@
+//! [`Sizing`]: the number of frames of a chunk, and so the device that looks its keys up.
+//!
+//! PacketShader offloads when the load is high: the CPU looks up small chunks at low load, for the latency,
+//! and the GPU large ones at high load, for the rate ("opportunistic offloading"). Here a worker that is
+//! behind, whose ports always have more frames, tries both in turns, and keeps the one that forwards more.
+//!
+//! ```text
+//!            ports run dry                     ports run dry
+//!          ┌──────────────────────────────┬───────────────────────────────┐
+//!          ▼                              │                               │
+//!        small ── always behind ──► trial of small, trial of large ──► the faster ── after a while ─┐
+//!                                         ▲                                                         │
+//!                                         └─────────────────────────────────────────────────────────┘
+//! ```
+
+use std::time::{Duration, Instant};
+
+/// How long each size is tried.
+const TRIAL: Duration = Duration::from_millis(20);
+/// How long the faster size is kept before both are tried again. Trials of the slower take 2 % of the time.
+const KEPT: Duration = Duration::from_secs(1);
+/// The other size has to forward this much more, as a share, before it is taken.
+const MARGIN: f64 = 1.05;
+
+/// What a worker is doing about the size.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    /// The ports run dry now and then, so that chunks are as small as they come.
+    Calm,
+    /// A trial, with the rate of the size that was tried before it, if there was one.
+    Trial { is_large: bool, before: Option<f64>, since: Option<(Instant, u64)> },
+    /// The faster size.
+    Kept { is_large: bool, since: Instant },
+}
+
+/// The choice of the number of frames of a chunk.
+#[derive(Debug)]
+pub(crate) struct Sizing {
+    small: usize,
+    /// What a GPU needs, as far as the deadline allows.
+    large: Option<usize>,
+    most: usize,
+    state: State,
+    is_large: bool,
+}
+
+impl Sizing {
+    /// Chunks of `small` frames, or of `large` ones if there is a GPU.
+    pub(crate) fn new(small: usize, large: Option<usize>) -> Self {
+        let large = large.map(|large| large.max(small));
+        Self { small, large, most: large.unwrap_or(small), state: State::Calm, is_large: false }
+    }
+
+    /// The number of frames of the next chunk.
+    pub(crate) fn frames(&self) -> usize {
+        match self.large {
+            Some(large) if self.is_large => large,
+            _ => self.small,
+        }
+    }
+
+    /// Whether chunks are of the size for a GPU.
+    pub(crate) const fn is_large(&self) -> bool {
+        self.is_large
+    }
+
+    /// A chunk was done at `now`, after `frames` frames in all. `is_behind` says that it was full, so that more
+    /// frames wait: without that a trial says nothing, and ends.
+    pub(crate) fn done(&mut self, now: Instant, frames: u64, is_behind: bool) {
+        if self.large.is_none() {
+            return;
+        }
+        self.state = match self.state {
+            State::Calm | State::Trial { .. } if !is_behind => State::Calm,
+            State::Calm => State::Trial { is_large: false, before: None, since: None },
+            // The first chunk of a trial is still of the size before it.
+            State::Trial { is_large, before, since: None } => {
+                State::Trial { is_large, before, since: Some((now, frames)) }
+            }
+            State::Trial { is_large, before, since: Some((began, first)) } => {
+                let passed = now.saturating_duration_since(began);
+                if passed < TRIAL {
+                    return;
+                }
+                let rate = (frames - first) as f64 / passed.as_secs_f64();
+                match before {
+                    None => State::Trial { is_large: !is_large, before: Some(rate), since: None },
+                    Some(before) => {
+                        // The size that was kept has the margin.
+                        let other_is_faster = rate > before * MARGIN;
+                        State::Kept { is_large: is_large == other_is_faster, since: now }
+                    }
+                }
+            }
+            State::Kept { is_large, since } if now.saturating_duration_since(since) >= KEPT => {
+                State::Trial { is_large, before: None, since: Some((now, frames)) }
+            }
+            kept @ State::Kept { .. } => kept,
+        };
+        self.is_large = match self.state {
+            State::Calm => false,
+            State::Trial { is_large, .. } | State::Kept { is_large, .. } => is_large,
+        };
+    }
+
+    /// A large chunk took `took` where `deadline` is allowed: large chunks become smaller, or slowly larger
+    /// again.
+    pub(crate) fn took(&mut self, took: Duration, deadline: Duration) {
+        let Some(large) = &mut self.large else { return };
+        if took > deadline {
+            *large = (*large / 2).max(self.small);
+        } else if took < deadline * 7 / 10 {
+            *large = (*large + *large / 16 + 1).min(self.most);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a worker that forwards at these rates, in frames a second, for some seconds. Returns the share of
+    /// large chunks in the last second.
+    fn run(small: f64, large: f64, seconds: u64) -> f64 {
+        let mut sizing = Sizing::new(256, Some(16_384));
+        let (mut now, mut frames, start) = (Instant::now(), 0, Instant::now());
+        let (mut in_large, mut all) = (0, 0);
+        while now < start + Duration::from_secs(seconds) {
+            let rate = if sizing.is_large() { large } else { small };
+            now += Duration::from_secs_f64(sizing.frames() as f64 / rate);
+            frames += sizing.frames() as u64;
+            if now > start + Duration::from_secs(seconds - 1) {
+                all += sizing.frames();
+                in_large += if sizing.is_large() { sizing.frames() } else { 0 };
+            }
+            sizing.done(now, frames, true);
+        }
+        in_large as f64 / all as f64
+    }
+
+    #[test]
+    fn the_faster_size_is_kept() {
+        assert!(run(10e6, 30e6, 4) > 0.95);
+        assert!(run(30e6, 10e6, 4) < 0.05);
+        // The margin: sizes that are alike stay as they are.
+        assert!(run(30e6, 31e6, 4) < 0.05);
+    }
+
+    #[test]
+    fn chunks_stay_small_without_load_or_gpu() {
+        let now = Instant::now();
+        let mut sizing = Sizing::new(256, Some(16_384));
+        (0..1000).for_each(|n| sizing.done(now + Duration::from_millis(n), n, false));
+        assert_eq!(sizing.frames(), 256);
+        let mut alone = Sizing::new(256, None);
+        (0..1000).for_each(|n| alone.done(now + Duration::from_millis(n), n, true));
+        assert_eq!(alone.frames(), 256);
+    }
+
+    #[test]
+    fn a_deadline_makes_large_chunks_smaller() {
+        let mut sizing = Sizing::new(256, Some(16_384));
+        sizing.is_large = true;
+        let deadline = Duration::from_micros(200);
+        sizing.took(deadline * 2, deadline);
+        assert_eq!(sizing.frames(), 8192);
+        sizing.took(deadline / 2, deadline);
+        assert!((8193..9000).contains(&sizing.frames()));
+        (0..100).for_each(|_| sizing.took(deadline / 2, deadline));
+        assert_eq!(sizing.frames(), 16_384);
+        (0..100).for_each(|_| sizing.took(deadline * 2, deadline));
+        assert_eq!(sizing.frames(), 256);
+    }
+}

@@ -1,0 +1,401 @@
+//! [`Worker`]: one thread that takes frames from its ports through the pipeline and out again.
+//!
+//! ```text
+//! ports ─ receive ─► open chunks, one a port ─ full, dry or due ─► pre_shade ─► under way ─► post_shade ─► queues of ports ─► ports
+//!                                                                             (the device looks up)
+//! ```
+//!
+//! A worker shares nothing with another: it has a queue of each device, its own memory, chunks and
+//! application. Chunks come back in the order in which they went, so the order within a flow is kept.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::io::Port;
+use crate::sizing::Sizing;
+use crate::stats::Stats;
+use crate::tracer::Tracer;
+use crate::{App, Chunk, Error, Frame, Memory, PortId, Reason, Verdict};
+
+/// Frames of a chunk for the CPU: their lines and the answers stay in the nearest caches.
+pub const CHUNK: usize = 256;
+/// Chunks that a GPU has at once.
+const UNDER_WAY: usize = 8;
+/// Frames that wait for a port before more are dropped.
+const QUEUE: usize = 4096;
+/// Rounds without a frame before the worker sleeps until one comes.
+const IDLE_ROUNDS: u32 = 2000;
+/// How long it sleeps at most: so long takes it to see that it has to end.
+const SLEEP_MS: i32 = 20;
+/// How long frames may wait for full ports at the end.
+const DRAIN: Duration = Duration::from_millis(500);
+/// How often statistics are published.
+const PUBLISH: Duration = Duration::from_millis(100);
+
+/// Where frames for the operating system go.
+pub trait Kernel: Send {
+    /// Takes a frame that came from a port. An error is counted nowhere else: the frame counts as given.
+    fn take(&mut self, port: PortId, frame: &[u8]);
+}
+
+/// Settings of a worker.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Frames of a chunk for the CPU.
+    pub chunk: usize,
+    /// Frames of a chunk for a GPU; `None` asks the application.
+    pub gpu_chunk: Option<usize>,
+    /// The time that a frame may stay in the router.
+    pub deadline: Duration,
+    /// Frames whose way is told.
+    pub trace: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { chunk: CHUNK, gpu_chunk: None, deadline: Duration::from_micros(500), trace: 0 }
+    }
+}
+
+/// What a worker tells others while it runs.
+#[derive(Debug, Default)]
+pub struct Published(Mutex<Stats>);
+
+impl Published {
+    /// A copy of what the worker did, at most a tenth of a second old.
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// A port with the frames that wait for it.
+struct Queue {
+    port: Box<dyn Port>,
+    /// The chunk that is being filled.
+    open: Chunk,
+    /// Whether the last call to receive gave all that was asked for.
+    has_more: bool,
+    forwarded: Vec<Frame>,
+    made: Vec<Frame>,
+}
+
+/// A thread's part of a router.
+pub struct Worker<A: App> {
+    app: A,
+    memory: Memory,
+    queues: Vec<Queue>,
+    kernel: Option<Box<dyn Kernel>>,
+    settings: Settings,
+    sizing: Sizing,
+    under_way: VecDeque<(Chunk, A::Pending)>,
+    spare: Vec<Chunk>,
+    stats: Stats,
+    tracer: Tracer,
+    drops: Option<Box<dyn DropSink>>,
+}
+
+/// Where copies of dropped frames go.
+pub trait DropSink: Send {
+    /// Takes a copy of a frame that is dropped.
+    fn dropped(&mut self, reason: Reason, frame: &[u8]);
+}
+
+impl<A: App> Worker<A> {
+    /// A worker with an application and ports. The ports' frames are of this memory.
+    pub fn new(app: A, memory: Memory, ports: Vec<Box<dyn Port>>, settings: Settings) -> Self {
+        let large = settings.gpu_chunk.or_else(|| app.suited_to_gpu());
+        // Chunks under way, and those that are filled, have to leave buffers to receive in.
+        let most = memory.buffers() as usize / (2 * (UNDER_WAY + ports.len().max(1)));
+        let large = large.map(|large| large.min(most)).filter(|&large| large > settings.chunk);
+        let queue = |port| Queue {
+            port,
+            open: Chunk::new(settings.chunk),
+            has_more: false,
+            forwarded: Vec::new(),
+            made: Vec::new(),
+        };
+        let mut queues: Vec<Queue> = ports.into_iter().map(queue).collect();
+        for (at, queue) in (0..).zip(&mut queues) {
+            queue.open.begin(PortId(at));
+        }
+        Self {
+            sizing: Sizing::new(settings.chunk, large),
+            tracer: Tracer::new(settings.trace),
+            app,
+            memory,
+            queues,
+            kernel: None,
+            settings,
+            under_way: VecDeque::new(),
+            spare: Vec::new(),
+            stats: Stats::default(),
+            drops: None,
+        }
+    }
+
+    /// Gives frames for the operating system to `kernel`. Without one they are counted only.
+    #[must_use]
+    pub fn kernel(mut self, kernel: Box<dyn Kernel>) -> Self {
+        self.kernel = Some(kernel);
+        self
+    }
+
+    /// Gives copies of dropped frames to `sink`.
+    #[must_use]
+    pub fn drops(mut self, sink: Box<dyn DropSink>) -> Self {
+        self.drops = Some(sink);
+        self
+    }
+
+    /// The application.
+    pub const fn app(&self) -> &A {
+        &self.app
+    }
+
+    /// Runs until `stop` is set, or until no port gives frames any more. Then lets frames that are under way
+    /// out, and closes the ports. Returns what was done.
+    pub fn run(&mut self, stop: &AtomicBool, published: &Published) -> Result<Stats, Error> {
+        let (mut idle, mut told) = (0_u32, Instant::now());
+        let mut is_busy = true;
+        while !stop.load(Ordering::Relaxed) && (is_busy || !self.is_at_end()) {
+            is_busy = self.round()?;
+            idle = if is_busy { 0 } else { idle.saturating_add(1) };
+            if idle > IDLE_ROUNDS {
+                self.sleep();
+            }
+            // Reading the clock costs a worker nothing beside a chunk, and an idle one has time.
+            let now = Instant::now();
+            if now.duration_since(told) >= PUBLISH {
+                told = now;
+                debug_assert!(self.audit().is_ok(), "{:?}", self.audit());
+                self.publish(published);
+            }
+        }
+        self.drain()?;
+        self.publish(published);
+        self.audit()?;
+        for queue in &mut self.queues {
+            queue.port.close(&mut self.memory);
+        }
+        Ok(self.stats.clone())
+    }
+
+    /// Takes all ports once. Returns whether there was anything to do.
+    fn round(&mut self) -> Result<bool, Error> {
+        let mut is_busy = false;
+        for at in 0..self.queues.len() {
+            is_busy |= self.receive(at)?;
+        }
+        is_busy |= self.finish(UNDER_WAY)?;
+        is_busy |= self.transmit()?;
+        Ok(is_busy)
+    }
+
+    /// Receives frames of a port, and starts its chunk if that is complete.
+    fn receive(&mut self, at: usize) -> Result<bool, Error> {
+        let Queue { port, open, has_more, .. } = &mut self.queues[at];
+        let before = open.len();
+        // A burst at a time: a chunk for a GPU is filled by many, and other ports have their turn.
+        let most = self.sizing.frames().saturating_sub(before).min(self.settings.chunk);
+        let received = port.receive(&mut self.memory, &mut open.frames, most)?;
+        if received > 0 {
+            open.came(Instant::now());
+            self.stats.frames_in += received as u64;
+            self.stats.bytes_in += open.frames[before..].iter().map(|frame| frame.len() as u64).sum::<u64>();
+        }
+        *has_more = received == most;
+        let is_full = open.len() >= self.sizing.frames();
+        let is_due = || open.first().is_some_and(|first| first.elapsed() * 2 > self.settings.deadline);
+        if !open.is_empty() && (is_full || received < most || is_due()) {
+            self.start(at)?;
+        }
+        Ok(received > 0)
+    }
+
+    /// Starts the chunk of a port: the application reads it, and its keys are looked up.
+    fn start(&mut self, at: usize) -> Result<(), Error> {
+        // In the order of chunks, and no more than a GPU has at once.
+        self.finish(UNDER_WAY - 1)?;
+        let mut next = self.spare.pop().unwrap_or_else(|| Chunk::new(self.settings.chunk));
+        // At most 2^16 ports: the router refuses more.
+        next.begin(PortId(at as u16));
+        let mut chunk = std::mem::replace(&mut self.queues[at].open, next);
+        chunk.close();
+        self.tracer.received(&chunk, &self.memory, self.queues[at].port.name());
+        let pending = self.app.pre_shade(&mut chunk, &mut self.memory);
+        self.under_way.push_back((chunk, pending));
+        Ok(())
+    }
+
+    /// Ends chunks that are done, in order, and waits for the first ones until at most `most` are under way.
+    fn finish(&mut self, most: usize) -> Result<bool, Error> {
+        let mut is_busy = false;
+        while let Some((_, pending)) = self.under_way.front()
+            && (self.under_way.len() > most || self.app.is_ready(pending))
+        {
+            // There is a first one.
+            let Some((chunk, pending)) = self.under_way.pop_front() else { break };
+            self.end(chunk, pending)?;
+            is_busy = true;
+        }
+        Ok(is_busy)
+    }
+
+    /// Ends a chunk: the application decides, and the frames go where it says.
+    fn end(&mut self, mut chunk: Chunk, pending: A::Pending) -> Result<(), Error> {
+        self.app.post_shade(&mut chunk, &mut self.memory, pending);
+        *(if chunk.is_by_gpu() { &mut self.stats.chunks_gpu } else { &mut self.stats.chunks_cpu }) += 1;
+        self.tracer.decided(&chunk, &self.memory, |port| {
+            self.queues.get(port.index()).map_or("no port", |queue| queue.port.name())
+        });
+        let (first, frames, from) = (chunk.first(), chunk.len(), chunk.port());
+        for queue in &mut self.queues {
+            queue.forwarded.reserve(frames);
+        }
+        let verdicts = std::mem::take(&mut chunk.verdicts);
+        for (frame, &verdict) in chunk.frames.drain(..).zip(&verdicts) {
+            if let Verdict::Out(port) = verdict
+                && let Some(queue) = self.queues.get_mut(port.index())
+            {
+                queue.forwarded.push(frame);
+            } else {
+                self.keep_back(frame, verdict, from);
+            }
+        }
+        chunk.verdicts = verdicts;
+        for (port, frame) in chunk.made.drain(..) {
+            match self.queues.get_mut(port.index()) {
+                Some(queue) => queue.made.push(frame),
+                None => {
+                    self.stats.made_lost += 1;
+                    self.memory.give(frame);
+                }
+            }
+        }
+        self.spare.push(chunk);
+        self.transmit()?;
+        let now = Instant::now();
+        if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {
+            self.stats.took(took, frames);
+            if self.sizing.is_large() {
+                self.sizing.took(took, self.settings.deadline);
+            }
+        }
+        let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);
+        self.sizing.done(now, self.stats.frames_in, is_behind);
+        Ok(())
+    }
+
+    /// Keeps a frame back that goes out of no port.
+    fn keep_back(&mut self, frame: Frame, verdict: Verdict, from: PortId) {
+        let reason = match verdict {
+            Verdict::Kernel => {
+                if let Some(kernel) = &mut self.kernel {
+                    kernel.take(from, self.memory.bytes(&frame));
+                }
+                self.stats.to_kernel += 1;
+                return self.memory.give(frame);
+            }
+            Verdict::Drop(reason) => reason,
+            Verdict::Out(_) => Reason::NoPort,
+            Verdict::Undecided => Reason::Undecided,
+        };
+        self.drop_frame(frame, reason);
+    }
+
+    fn drop_frame(&mut self, frame: Frame, reason: Reason) {
+        self.stats.dropped.count(reason);
+        if let Some(sink) = &mut self.drops {
+            sink.dropped(reason, self.memory.bytes(&frame));
+        }
+        self.memory.give(frame);
+    }
+
+    /// Sends what waits for ports, and drops what does not fit their queues.
+    fn transmit(&mut self) -> Result<bool, Error> {
+        let mut is_busy = false;
+        for at in 0..self.queues.len() {
+            let Queue { port, forwarded, made, .. } = &mut self.queues[at];
+            port.poll(&mut self.memory)?;
+            if forwarded.is_empty() && made.is_empty() {
+                continue;
+            }
+            let bytes: u64 = forwarded.iter().map(|frame| frame.len() as u64).sum();
+            let sent = port.send(&mut self.memory, forwarded)?;
+            let left: u64 = forwarded.iter().map(|frame| frame.len() as u64).sum();
+            self.stats.frames_out += sent as u64;
+            self.stats.bytes_out += bytes - left;
+            let sent_made = if forwarded.is_empty() { port.send(&mut self.memory, made)? } else { 0 };
+            self.stats.made += sent_made as u64;
+            is_busy |= sent + sent_made > 0;
+            let (late, late_made) = (forwarded.len().min(QUEUE), made.len().min(QUEUE));
+            let late: Vec<Frame> = forwarded.drain(late..).collect();
+            for frame in made.drain(late_made..) {
+                self.stats.made_lost += 1;
+                self.memory.give(frame);
+            }
+            late.into_iter().for_each(|frame| self.drop_frame(frame, Reason::QueueFull));
+        }
+        Ok(is_busy)
+    }
+
+    /// Lets frames that are in chunks and queues out. What full ports do not take in time stays queued.
+    fn drain(&mut self) -> Result<(), Error> {
+        for at in 0..self.queues.len() {
+            if !self.queues[at].open.is_empty() {
+                self.start(at)?;
+            }
+        }
+        self.finish(0)?;
+        let until = Instant::now() + DRAIN;
+        while self.waiting() > 0 && Instant::now() < until {
+            if !self.transmit()? {
+                std::thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    /// Frames that wait in queues, or in a port for its device.
+    fn waiting(&self) -> usize {
+        let of = |queue: &Queue| queue.forwarded.len() + queue.made.len() + queue.port.unsent();
+        self.queues.iter().map(of).sum()
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.under_way.is_empty()
+            && self.queues.iter().all(|queue| queue.port.is_at_end() && queue.open.is_empty())
+            && self.queues.iter().all(|queue| queue.forwarded.is_empty() && queue.made.is_empty())
+    }
+
+    /// Sleeps until a port has a frame, for a short time at most.
+    fn sleep(&self) {
+        let of = |queue: &Queue| if queue.port.is_at_end() { Some(None) } else { Some(queue.port.descriptor()) };
+        let descriptors: Vec<_> = self.queues.iter().filter_map(of).collect();
+        crate::io::wait(&descriptors, SLEEP_MS);
+    }
+
+    /// Publishes the statistics of now.
+    fn publish(&mut self, published: &Published) {
+        let in_chunks = self.queues.iter().map(|queue| queue.open.len() + queue.forwarded.len()).sum::<usize>()
+            + self.under_way.iter().map(|(chunk, _)| chunk.len()).sum::<usize>();
+        self.stats.queued = in_chunks as u64;
+        debug_assert!(self.stats.is_whole(), "{:?}", self.stats);
+        published.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&self.stats);
+    }
+
+    /// Finds every buffer: free, in a chunk, in a queue or with a port.
+    fn audit(&self) -> Result<(), Error> {
+        let of = |queue: &Queue| {
+            queue.port.held() + queue.open.len() + queue.forwarded.len() + queue.made.len()
+        };
+        let held = self.memory.free()
+            + self.queues.iter().map(of).sum::<usize>()
+            + self.under_way.iter().map(|(chunk, _)| chunk.len() + chunk.made.len()).sum::<usize>();
+        let buffers = self.memory.buffers() as usize;
+        if held == buffers { Ok(()) } else { Err(Error::Unaccounted { held, buffers }) }
+    }
+}
