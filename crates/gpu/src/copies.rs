@@ -23,8 +23,8 @@ pub struct Copies {
     is_crowded: AtomicBool,
 }
 
-/// The time that a batch waits for a slot. Batches under way free slots much sooner; slots that somebody
-/// keeps may never be free.
+/// The time that a batch waits for a slot while nothing is under way: slots that somebody keeps may never be
+/// free. Batches under way will free theirs, so a wait for them may be as long as a device is trusted to take.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Copies {
@@ -108,9 +108,16 @@ impl Copies {
         if self.is_crowded.load(Ordering::Relaxed) {
             return Err(none());
         }
-        let slot = self.fleet.batch_until(keys, Instant::now() + PATIENCE)?;
-        self.is_crowded.store(slot.is_none(), Ordering::Relaxed);
-        slot.ok_or_else(none)
+        let start = Instant::now();
+        let trust = self.fleet.gpus().iter().map(|gpu| gpu.options().timeout).max().unwrap_or(PATIENCE);
+        loop {
+            let slot = self.fleet.batch_until(keys, Instant::now() + PATIENCE)?;
+            let is_working = self.fleet.gpus().iter().any(|gpu| gpu.load() > 0);
+            if slot.is_some() || !is_working || start.elapsed() >= trust {
+                self.is_crowded.store(slot.is_none(), Ordering::Relaxed);
+                return slot.ok_or_else(none);
+            }
+        }
     }
 
     /// The expected time of a batch of `keys` keys: the time of a batch alone, and of the keys under way

@@ -39,7 +39,7 @@ pub use answers::{Answers, Numbers};
 /// slot is tried again when the batch is submitted and when its results are asked for. The CPU looks the
 /// batch up if the device is the CPU, if there is still no slot, or if a GPU fails. So any number of threads
 /// may keep any number of batches for any time. A slot that is kept serves nobody else: other calls then
-/// wait for another, at most 0.2 s, and go on on the CPU.
+/// wait for another, at most 0.2 s while nothing is under way on the GPUs, and go on on the CPU.
 ///
 /// ```
 /// use wirespeed::prelude::*;

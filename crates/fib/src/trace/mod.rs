@@ -24,6 +24,8 @@ mod generate;
 mod packed;
 #[cfg(feature = "capture")]
 mod packet;
+#[cfg(feature = "capture")]
+mod packets;
 mod read;
 mod text;
 #[cfg(feature = "synth")]
@@ -33,6 +35,8 @@ pub use deepest::deepest;
 pub use error::TraceError;
 #[cfg(feature = "synth")]
 pub use generate::{Generator, KindError, NoPrefixes, TraceKind, fill, keys};
+#[cfg(feature = "capture")]
+pub use packets::{Packet, PacketError, Packets};
 pub use packed::{from_packed, write_packed};
 pub use read::{Format, Trace, from_reader, is_capture};
 pub use text::{from_text, write_text};
