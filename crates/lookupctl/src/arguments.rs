@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::verbs::{build, classify, completions, devices, generate, info, lookup, names, replay, verify};
+use crate::verbs::{build, classify, completions, devices, generate, info, lookup, names, replay, route, verify};
 
 /// Looks up in forwarding tables; replays, verifies, builds and generates them.
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ pub(crate) enum Verb {
     Gen(generate::Options),
     Names(names::Options),
     Classify(classify::Options),
+    Route(route::Options),
     Devices(devices::Options),
     Completions(completions::Options),
 }
@@ -37,6 +38,7 @@ Examples:
   lookupctl build --fib fib.txt -o fib.img    compile once, then use --image
   lookupctl names lookup --table t.txt /com/parc/www   the same verbs for names (names --help)
   lookupctl classify lookup --rules acl.txt src=10.0.0.1 dport=443 tcp   the same verbs for rules (classify --help)
+  lookupctl route --fib fib.txt --in traffic.pcap --out out.pcapng   the packet pipeline
   lookupctl devices                           the GPUs that lookups can run on
   lookupctl replay --help                     options and examples of a verb
 

@@ -51,15 +51,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .build()?;
 
     let buffers = std::env::var("BUFFERS").map_or(Ok(1 << 16), |text| text.parse())?;
-    let stride = std::env::var("STRIDE").map_or(Ok(2048), |text| text.parse())?;
+    let stride = std::env::var("STRIDE").map_or(Ok(2112), |text| text.parse())?;
     let mut memory = Memory::with_stride(buffers, stride)?;
     let own = [Own::default(); PORTS as usize];
-    let ports = (0..PORTS).map(|port| {
-        let source = source(prefixes.clone(), bytes, u64::from(port));
-        Box::new(MemoryPort::new(format!("memory{port}"), source, &mut memory, (PORTS - port).into(), None))
-            as Box<dyn Port>
-    });
-    let ports: Vec<_> = ports.collect();
+    let names = (0..PORTS).map(|port| format!("memory{port}"));
+    let ports = MemoryPort::ports(names, source(prefixes, bytes, 1), &mut memory, None);
+    let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
     let chunk = std::env::var("CHUNK").map_or(Ok(256), |text| text.parse())?;
     let settings = Settings { chunk, ..Settings::default() };
     let mut worker = Worker::new(Ip::new(&table.reader(), &routes, &own), memory, ports, settings);

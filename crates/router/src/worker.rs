@@ -155,6 +155,11 @@ impl<A: App> Worker<A> {
         &self.app
     }
 
+    /// The ports.
+    pub fn ports(&self) -> impl Iterator<Item = &dyn Port> + Clone {
+        self.queues.iter().map(|queue| &*queue.port)
+    }
+
     /// Runs until `stop` is set, or until no port gives frames any more. Then lets frames that are under way
     /// out, and closes the ports. Returns what was done.
     pub fn run(&mut self, stop: &AtomicBool, published: &Published) -> Result<Stats, Error> {

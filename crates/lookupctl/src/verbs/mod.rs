@@ -9,6 +9,7 @@ pub(crate) mod info;
 pub(crate) mod lookup;
 pub(crate) mod names;
 pub(crate) mod replay;
+pub(crate) mod route;
 pub(crate) mod verify;
 
 use anyhow::Result;
@@ -27,6 +28,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
         Verb::Gen(options) => generate::run(&options),
         Verb::Names(options) => names::run(options),
         Verb::Classify(options) => classify::run(options),
+        Verb::Route(options) => route::run(&options),
         Verb::Devices(options) => devices::run(&options),
         Verb::Completions(options) => completions::run(&options),
     }

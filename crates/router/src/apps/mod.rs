@@ -6,6 +6,10 @@
 //! | [`Acl`] | asks a classifier first, in front of another application |
 //! | [`Ndn`] | forwards NDN Interests by name |
 
+mod acl;
 pub mod ip;
+mod names;
 
+pub use acl::{Acl, Decision, NoDecision};
 pub use ip::Ip;
+pub use names::Ndn;

@@ -12,6 +12,7 @@
 //! than caches hold, if there are enough buffers.
 
 use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{Port, PortCounts};
 use crate::checksum::changed;
@@ -25,64 +26,93 @@ pub const ROUNDS: u8 = 60;
 /// Gives frames, one after the other, without an end: writes the next one's bytes to an empty vector.
 pub type Source = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// A port whose frames come from a [`Source`], and which takes every frame that is sent.
+/// A port whose frames come from a [`Source`], and which takes every frame that is sent. The ports of a worker
+/// share the frames that come round: traffic that leaves by one port only comes in at all of them again.
 pub struct MemoryPort {
     name: String,
+    ring: Arc<Mutex<Ring>>,
+    /// Whether it answers for the frames of the ring.
+    is_first: bool,
+    counts: PortCounts,
+}
+
+/// The frames that come round.
+struct Ring {
     source: Source,
     /// Frames that are to be received, in order.
     ready: VecDeque<Frame>,
     /// Free buffers that stay for others, such as ICMP errors.
     reserve: usize,
-    /// Frames that are still to be received.
+    /// Frames that are still to be received, by any port.
     left: u64,
     bytes: Vec<u8>,
-    counts: PortCounts,
 }
 
 impl MemoryPort {
-    /// A port that fills its share of the free buffers with frames now: one of `shares` equal ones. A sixteenth
-    /// of all buffers stays free. `limit` ends it after a number of frames.
-    pub fn new(
-        name: impl Into<String>,
+    /// The ports of a worker, by name. They fill the free buffers with frames now; a sixteenth of all buffers
+    /// stays free. `limit` ends them after a number of frames, all ports together.
+    pub fn ports(
+        names: impl IntoIterator<Item = String>,
         source: Source,
         memory: &mut Memory,
-        shares: usize,
         limit: Option<u64>,
-    ) -> Self {
+    ) -> Vec<Self> {
         let buffers = memory.buffers() as usize;
-        let mut port = Self {
-            name: name.into(),
+        let mut ring = Ring {
             source,
             ready: VecDeque::with_capacity(buffers),
             reserve: buffers / 16,
             left: limit.unwrap_or(u64::MAX),
             bytes: Vec::new(),
+        };
+        while ring.make(memory) {}
+        let ring = Arc::new(Mutex::new(ring));
+        let port = |(at, name)| Self {
+            name,
+            ring: Arc::clone(&ring),
+            is_first: at == 0,
             counts: PortCounts::default(),
         };
-        let share = memory.free().saturating_sub(port.reserve) / shares.max(1);
-        for _ in 0..share {
-            if !port.make(memory) {
-                break;
-            }
-        }
-        port
+        names.into_iter().enumerate().map(port).collect()
     }
 
-    /// Makes a frame. Returns `false` if there is no free buffer for it.
+    /// The ring. One thread has all ports that share it, so the lock is free.
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ring {
+    /// Makes a frame. Returns `false` if there is no free buffer for it, or none that is large enough.
     fn make(&mut self, memory: &mut Memory) -> bool {
         if memory.free() <= self.reserve {
             return false;
         }
         self.bytes.clear();
         (self.source)(&mut self.bytes);
-        let Some(frame) = memory.copy_of(&self.bytes) else {
-            self.counts.refused += 1;
-            return false;
-        };
+        let Some(frame) = memory.copy_of(&self.bytes) else { return false };
         // It fits a buffer, which is shorter than 2^16.
         *memory.mark(&frame) = Mark { rounds: ROUNDS, len: frame.len() as u16 };
         self.ready.push_back(frame);
         true
+    }
+
+    /// Takes frames that were sent: those that can come round do, the buffers of others go back.
+    fn take(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>) {
+        if frames.iter().fold(true, |all, frame| all & comes_round(frame, memory)) {
+            return self.ready.extend(frames.drain(..));
+        }
+        for frame in frames.drain(..) {
+            let mark = *memory.mark(&frame);
+            if mark.rounds > 0 && usize::from(mark.len) == frame.len() {
+                self.ready.push_back(frame);
+            } else if usize::from(mark.len) == frame.len() && renew(memory.bytes_mut(&frame)) {
+                memory.mark(&frame).rounds = ROUNDS;
+                self.ready.push_back(frame);
+            } else {
+                memory.give(frame);
+            }
+        }
     }
 }
 
@@ -118,50 +148,38 @@ impl Port for MemoryPort {
     }
 
     fn receive(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>, most: usize) -> Result<usize, Error> {
-        let most = usize::try_from(self.left).unwrap_or(usize::MAX).min(most);
-        while self.ready.len() < most && self.make(memory) {}
-        let taken = most.min(self.ready.len());
-        let (one, other) = self.ready.as_slices();
+        let mut ring = self.ring();
+        let most = usize::try_from(ring.left).unwrap_or(usize::MAX).min(most);
+        while ring.ready.len() < most && ring.make(memory) {}
+        let taken = most.min(ring.ready.len());
+        let (one, other) = ring.ready.as_slices();
         let from_one = taken.min(one.len());
         frames.extend(one[..from_one].iter().map(Frame::again));
         frames.extend(other[..taken - from_one].iter().map(Frame::again));
-        drop(self.ready.drain(..taken));
-        self.left -= taken as u64;
+        drop(ring.ready.drain(..taken));
+        ring.left -= taken as u64;
+        drop(ring);
         self.counts.received += taken as u64;
         Ok(taken)
     }
 
     fn send(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>) -> Result<usize, Error> {
         let sent = frames.len();
+        self.ring().take(memory, frames);
         self.counts.sent += sent as u64;
-        if frames.iter().fold(true, |all, frame| all & comes_round(frame, memory)) {
-            self.ready.extend(frames.drain(..));
-            return Ok(sent);
-        }
-        for frame in frames.drain(..) {
-            let mark = *memory.mark(&frame);
-            if mark.rounds > 0 && usize::from(mark.len) == frame.len() {
-                self.ready.push_back(frame);
-            } else if mark.len > 0 && renew(memory.bytes_mut(&frame)) {
-                memory.mark(&frame).rounds = ROUNDS;
-                self.ready.push_back(frame);
-            } else {
-                memory.give(frame);
-            }
-        }
         Ok(sent)
     }
 
     fn held(&self) -> usize {
-        self.ready.len()
+        if self.is_first { self.ring().ready.len() } else { 0 }
     }
 
     fn close(&mut self, memory: &mut Memory) {
-        self.ready.drain(..).for_each(|frame| memory.give(frame));
+        self.ring().ready.drain(..).for_each(|frame| memory.give(frame));
     }
 
     fn is_at_end(&self) -> bool {
-        self.left == 0
+        self.ring().left == 0
     }
 
     fn counts(&self) -> PortCounts {

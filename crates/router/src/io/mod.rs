@@ -1,8 +1,15 @@
 //! [`Port`]: where frames come from and go to. Each port of a worker is one queue of a device.
 //!
+//! | port | frames come from, go to |
+//! |---|---|
+//! | [`memory`] | frames made in memory; a sink that takes them back |
+//! | [`capture`] | pcap and pcapng files |
+//!
 //! A worker owns its ports and the [`Memory`] whose frames they carry, so no port is shared between threads.
 
+pub mod capture;
 pub mod memory;
+pub mod traffic;
 
 use std::os::fd::RawFd;
 
@@ -46,6 +53,11 @@ pub trait Port: Send {
         false
     }
 
+    /// What is wrong with the source, so that its frames ended early.
+    fn damage(&self) -> Option<&str> {
+        None
+    }
+
     /// The descriptor that is readable once there is a frame, for a worker that sleeps; `None` for ports that
     /// always have frames.
     fn descriptor(&self) -> Option<RawFd> {
@@ -82,4 +94,14 @@ pub struct PortCounts {
     pub missed: u64,
     /// Frames that the port could not give, such as those that are larger than a buffer.
     pub refused: u64,
+}
+
+impl PortCounts {
+    /// Adds the counts of another queue.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.received += other.received;
+        self.sent += other.sent;
+        self.missed += other.missed;
+        self.refused += other.refused;
+    }
 }

@@ -243,7 +243,7 @@ impl DriveArguments {
     }
 }
 
-fn parse_seconds(text: &str) -> Result<Duration, String> {
+pub(in crate::verbs) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds".to_owned())?;
     if !(0.001..=1e6).contains(&seconds) {
         return Err("from 0.001 to 1000000 seconds".to_owned());
@@ -251,7 +251,7 @@ fn parse_seconds(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-fn parse_time(text: &str) -> Result<Duration, String> {
+pub(in crate::verbs) fn parse_time(text: &str) -> Result<Duration, String> {
     const UNITS: [(&str, f64); 3] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0)];
     let wrong = || "a time is a number and a unit, such as 100us, 2ms or 1s".to_owned();
     let (number, unit) =

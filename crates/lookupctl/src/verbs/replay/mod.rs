@@ -16,7 +16,7 @@ mod ready;
 pub(in crate::verbs) mod report;
 mod worker;
 
-pub(in crate::verbs) use arguments::{DriveArguments, Updates};
+pub(in crate::verbs) use arguments::{DriveArguments, Updates, parse_seconds, parse_time};
 pub(crate) use options::Options;
 
 use std::path::Path;

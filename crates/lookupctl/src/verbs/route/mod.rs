@@ -1,0 +1,91 @@
+//! `route`: the packet pipeline, from a source of frames to a sink.
+
+mod options;
+mod report;
+mod tables;
+mod wiring;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use wirespeed::gpu::runtime::GpuOptions;
+use wirespeed_router::apps::{Acl, Ip, Ndn};
+use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
+
+use crate::Outcome;
+use crate::interrupt::{Measuring, is_interrupted};
+use crate::output::Output;
+
+pub(crate) use options::Options;
+use options::AppName;
+use tables::Tables;
+use wiring::Wiring;
+
+/// Runs the verb.
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    options.check()?;
+    let device = options.device();
+    let fleet = if device.has_gpu()? { device.open(&GpuOptions::default())? } else { None };
+    let tables = Tables::load(options, fleet)?;
+    let wiring = Wiring::of(options, &tables)?;
+    let (report, seconds) = match (&tables, options.app) {
+        (Tables::Ip(ip), AppName::Ip) => {
+            drive(options, &wiring, |_| Ip::new(&ip.reader, &ip.routes, &ip.own))?
+        }
+        (Tables::Ip(ip), AppName::Acl) => drive(options, &wiring, |_| {
+            let mut acl = Acl::new(Ip::new(&ip.reader, &ip.routes, &ip.own), &ip.decisions, options.otherwise);
+            if let Some(rules) = &ip.rules_v4 {
+                acl = acl.v4(rules.reader());
+            }
+            if let Some(rules) = &ip.rules_v6 {
+                acl = acl.v6(rules.reader());
+            }
+            acl
+        })?,
+        (Tables::Names(names), _) => {
+            drive(options, &wiring, |_| Ndn::new(names.reader.clone(), &names.routes))?
+        }
+        (Tables::Ip(_), AppName::Names) => bail!("--app names needs a table of names: --table FILE"),
+    };
+    wiring.finish()?;
+    let mut output = Output::new();
+    report::tell(options, &report, seconds, &mut output)?;
+    output.finish()?;
+    Ok(if is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// Runs the workers until the time is up, the source ends, or Ctrl-C comes.
+fn drive<A: App>(options: &Options, wiring: &Wiring, app: impl Fn(usize) -> A + Sync) -> Result<(Report, f64)> {
+    let stop = AtomicBool::new(false);
+    let measuring = Measuring::begin();
+    let make = |at: usize| -> Result<Worker<A>, Error> {
+        let (memory, ports) = wiring.open(at)?;
+        let worker = Worker::new(app(at), memory, ports, options.settings());
+        Ok(match wiring.drops() {
+            Some(sink) => worker.drops(sink),
+            None => worker,
+        })
+    };
+    let begin = Instant::now();
+    let mut progress = report::Progress::new(options);
+    let is_done = AtomicBool::new(false);
+    let report = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Relaxed) {
+                // Making frames and opening ports is no part of the time.
+                let is_over = wiring.started().is_some_and(|since| since.elapsed() >= options.seconds());
+                if is_over || is_interrupted() {
+                    stop.store(true, Ordering::Relaxed);
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let report = run_workers(options.threads(), &stop, make, |stats| progress.tell(stats));
+        is_done.store(true, Ordering::Relaxed);
+        report
+    })?;
+    drop(measuring);
+    let seconds = wiring.started().unwrap_or(begin).elapsed().as_secs_f64();
+    Ok((report, seconds))
+}

@@ -1,0 +1,234 @@
+//! [`Options`]: what the router was asked for.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use wirespeed_router::apps::Decision;
+use wirespeed_router::io::traffic::Sizes;
+use wirespeed_router::{CHUNK, Settings};
+
+use crate::device::Device;
+use crate::number::{parse_count, parse_positive};
+use crate::source::ReadArguments;
+use crate::threads;
+use crate::verbs::replay::{parse_seconds, parse_time};
+
+/// Forwards frames from a source to a sink: IPv4 and IPv6 by the longest prefix, behind an access list, or
+/// NDN Interests by name.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// What is done with the frames
+    #[arg(long, value_name = "NAME", default_value = "ip")]
+    pub(super) app: AppName,
+
+    /// Where frames come from: a capture (pcap, pcapng, compressed or not; - is standard input), or frames
+    /// that are made in memory to addresses of the table: gen:SIZE in bytes, gen:imix
+    #[arg(long, value_name = "FILE|gen:SIZE", default_value = "gen:64", value_parser = parse_source)]
+    pub(super) r#in: From,
+
+    /// Where frames go to: a capture (.pcap, else pcapng; .gz and .zst compress it), or sink, which counts
+    /// them. Next hops take several sinks in turns
+    #[arg(long, value_name = "FILE|sink", default_value = "sink")]
+    pub(super) out: Vec<OsString>,
+
+    /// The table of routes. The default is a synthetic one as large as today's full IPv4 table
+    #[arg(long, value_name = "FILE")]
+    pub(super) fib: Option<OsString>,
+
+    /// The table of names, for --app names
+    #[arg(long, value_name = "FILE")]
+    pub(super) table: Option<PathBuf>,
+
+    /// Rules of the access list, for --app acl. Their actions are permit, accept, allow, pass, deny, drop, reject
+    /// or block
+    #[arg(long, value_name = "FILE")]
+    pub(super) rules: Option<PathBuf>,
+
+    /// Rules of the access list for IPv6
+    #[arg(long, value_name = "FILE")]
+    pub(super) rules6: Option<PathBuf>,
+
+    /// What happens to packets that match no rule, or a rule without an action
+    #[arg(long, value_name = "permit|deny", default_value = "permit")]
+    pub(super) otherwise: Decision,
+
+    /// The device that looks up. With auto, the default, a worker that is behind tries both, and keeps the faster
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<Device>,
+
+    /// Number of workers, each on a core of its own. The default is 1 for a capture, all cores for frames
+    /// that are made
+    #[arg(long, value_name = "N", value_parser = threads::parser())]
+    threads: Option<usize>,
+
+    /// How long frames are made
+    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = parse_seconds)]
+    seconds: Duration,
+
+    /// Ends after this number of frames that are made, all workers together
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    pub(super) count: Option<u64>,
+
+    /// The time that a frame may stay in the router: chunks are started in time
+    #[arg(long, value_name = "TIME", default_value = "500us", value_parser = parse_time)]
+    deadline: Duration,
+
+    /// Frames of a chunk for the CPU
+    #[arg(long, value_name = "N", default_value_t = CHUNK, value_parser = parse_positive)]
+    chunk: usize,
+
+    /// Frames of a chunk for a GPU. By default the number that was measured as the best
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
+    gpu_chunk: Option<usize>,
+
+    /// Buffers of a worker, 2,112 bytes each
+    #[arg(long, value_name = "N", default_value = "64k", value_parser = parse_positive)]
+    pub(super) buffers: usize,
+
+    /// Largest packet that links take, in bytes from the IP header on
+    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
+    pub(super) mtu: u16,
+
+    /// The router's own IPv4 address: the source of ICMP errors
+    #[arg(long, value_name = "ADDRESS", default_value = "192.0.2.254")]
+    pub(super) own: std::net::Ipv4Addr,
+
+    /// The router's own IPv6 address
+    #[arg(long, value_name = "ADDRESS", default_value = "2001:db8::fe")]
+    pub(super) own6: std::net::Ipv6Addr,
+
+    /// Tells the ways of the first frames, stage by stage
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    trace: u64,
+
+    /// Writes frames that are dropped to a capture, an interface for each reason
+    #[arg(long, value_name = "FILE")]
+    pub(super) drops: Option<PathBuf>,
+
+    /// One JSON object at the end
+    #[arg(long)]
+    pub(super) json: bool,
+
+    #[command(flatten)]
+    pub(super) read: ReadArguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl route                              64-byte frames from memory to memory, a synthetic table
+  lookupctl route --fib rib.mrt.bz2 --in gen:imix --threads 1
+  lookupctl route --fib fib.txt --in traffic.pcap --out forwarded.pcapng --drops dropped.pcapng
+  lookupctl route --fib fib.txt --in traffic.pcap --trace 3
+  lookupctl route --app acl --rules acl.txt --fib fib.txt --in traffic.pcap
+  lookupctl route --app names --table names.txt --in interests.pcap --out out.pcapng
+
+Each next hop of the table is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
+next hop. ICMP errors go back to the source; in pcapng that is the interface in.
+Frames that are made come round again, so no more are made than there are buffers.
+At the end each frame that came in is out, dropped for a reason, with the operating system, or still queued.
+Ctrl-C ends the run: what was done until then is told, and the exit status is 130.";
+
+/// What is done with frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum AppName {
+    /// Forwards IPv4 and IPv6
+    Ip,
+    /// The same behind an access list
+    Acl,
+    /// Forwards NDN Interests
+    Names,
+}
+
+impl AppName {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Ip => "ip",
+            Self::Acl => "acl",
+            Self::Names => "names",
+        }
+    }
+}
+
+/// Where frames come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// Frames made in memory.
+    Made(Sizes),
+    /// A capture.
+    File(PathBuf),
+}
+
+fn parse_source(text: &str) -> Result<From, String> {
+    match text.strip_prefix("gen:") {
+        Some(sizes) => sizes.parse().map(From::Made).map_err(|error: wirespeed_router::io::traffic::NoSizes| error.to_string()),
+        None => Ok(From::File(text.into())),
+    }
+}
+
+impl Options {
+    /// Refuses options that do not go together.
+    pub(super) fn check(&self) -> Result<()> {
+        match (self.app, &self.table, &self.rules, &self.rules6) {
+            (AppName::Names, None, ..) => bail!("--app names needs a table of names: --table FILE"),
+            (AppName::Ip | AppName::Acl, Some(_), ..) => bail!("--table is for --app names"),
+            (AppName::Acl, _, None, None) => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
+            (AppName::Ip | AppName::Names, _, Some(_), _) | (AppName::Ip | AppName::Names, _, _, Some(_)) => {
+                bail!("--rules and --rules6 are for --app acl")
+            }
+            _ => {}
+        }
+        if self.app == AppName::Names && self.fib.is_some() {
+            bail!("--fib is for --app ip and acl: names have --table")
+        }
+        match &self.r#in {
+            From::File(_) if self.threads.is_some_and(|threads| threads > 1) => {
+                bail!("--threads is for frames that are made: a capture keeps its order with one worker")
+            }
+            From::File(_) if self.count.is_some() => bail!("--count is for frames that are made"),
+            From::Made(_) if self.app == AppName::Names => {
+                bail!("--app names needs a capture of Interests: --in FILE")
+            }
+            _ => {}
+        }
+        if self.buffers > 1 << 24 {
+            bail!("--buffers {} is too many: at most {} fit the numbers of buffers", self.buffers, 1 << 24)
+        }
+        Ok(())
+    }
+
+    /// The device that looks up.
+    pub(super) fn device(&self) -> Device {
+        self.device.unwrap_or(Device::IfAny)
+    }
+
+    /// The number of workers.
+    pub(super) fn threads(&self) -> usize {
+        match self.r#in {
+            From::File(_) => 1,
+            From::Made(_) => self.threads.unwrap_or_else(threads::all_cores),
+        }
+    }
+
+    /// How long the workers run at most.
+    pub(super) fn seconds(&self) -> Duration {
+        match self.r#in {
+            // To the end of the capture.
+            From::File(_) => Duration::MAX,
+            From::Made(_) if self.count.is_some() => Duration::MAX,
+            From::Made(_) => self.seconds,
+        }
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        Settings {
+            chunk: self.chunk,
+            gpu_chunk: self.gpu_chunk.filter(|_| self.device() != Device::Cpu),
+            deadline: self.deadline,
+            trace: self.trace,
+        }
+    }
+}

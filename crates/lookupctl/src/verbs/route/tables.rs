@@ -1,0 +1,183 @@
+//! [`Tables`]: the tables of an application, on the devices that look up.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, ensure};
+use wirespeed::classify::{Ipv4Tuple, Ipv6Tuple};
+use wirespeed::engine::RuleTuple;
+use wirespeed::names::NameReader;
+use wirespeed::{Classifier, Fleet, IpReader, IpTable, Labels, NameTable, NextHop};
+use wirespeed_fib::trace::{self, TraceKind};
+use wirespeed_fib::synth::TableSpec;
+use wirespeed_fib::{Address, Family, Fib, Rib};
+use wirespeed_router::apps::Decision;
+use wirespeed_router::apps::ip::Own;
+use wirespeed_router::{Hop, Mac, PortId, Route};
+
+use super::options::{AppName, Options};
+use crate::busy::Busy;
+use crate::device::Device;
+use crate::verbs::generate;
+
+/// The tables of an application.
+pub(super) enum Tables {
+    Ip(Box<IpTables>),
+    Names(NameTables),
+}
+
+/// Tables for `ip` and `acl`.
+pub(super) struct IpTables {
+    pub(super) reader: IpReader,
+    pub(super) routes: Labels<Route>,
+    pub(super) own: Vec<Own>,
+    pub(super) decisions: Labels<Decision>,
+    pub(super) rules_v4: Option<Classifier<Ipv4Tuple>>,
+    pub(super) rules_v6: Option<Classifier<Ipv6Tuple>>,
+    /// Destinations for frames that are made.
+    pub(super) to: Arc<[IpAddr]>,
+    /// Readers find the routes in it.
+    _table: IpTable,
+}
+
+/// Tables for `names`.
+pub(super) struct NameTables {
+    pub(super) reader: NameReader,
+    pub(super) routes: Labels<Route>,
+    _table: NameTable,
+}
+
+/// The link-layer address of the router's port.
+pub(super) fn mac_of(port: PortId) -> Mac {
+    let [high, low] = port.0.to_be_bytes();
+    Mac([2, 0, 0, 0, high, low])
+}
+
+/// What each next hop of a file does, under the same index. Words that `ip route` has for routes without a
+/// next hop mean what they mean there.
+fn routes_of(texts: &Labels<String>, options: &Options) -> Result<Labels<Route>> {
+    let routes = Labels::new();
+    for index in (1..).map(NextHop).take(texts.len()) {
+        let text = texts.get(index);
+        let route = match text.as_deref().map(String::as_str) {
+            Some("blackhole") => Route::Blackhole,
+            Some("unreachable") => Route::Unreachable,
+            Some("prohibit") => Route::Prohibited,
+            Some("local") => Route::Kernel,
+            _ => neighbour(index.0, options),
+        };
+        let given = routes.intern(route)?;
+        // Texts differ, so do routes, and indexes are given in order.
+        ensure!(given == index, "next hop {} has the index {}", index.0, given.0);
+    }
+    Ok(routes)
+}
+
+/// The neighbour that a next hop of a file is: behind one of the sinks, in turns. Port 0 is the source.
+fn neighbour(next_hop: u32, options: &Options) -> Route {
+    let sinks = options.out.len().max(1) as u32; // of the command line
+    // At most as many as there are sinks.
+    let port = PortId((1 + next_hop.wrapping_sub(1) % sinks) as u16);
+    let [_, a, b, c] = next_hop.to_be_bytes();
+    Route::Via(Hop::new(port, Mac([2, 0, 1, a, b, c]), mac_of(port), options.mtu))
+}
+
+/// The device of a builder, for GPUs that are open already.
+const fn device(device: Device, fleet: Option<&Fleet>) -> wirespeed::Device {
+    match (device, fleet) {
+        (Device::Cpu, _) | (_, None) => wirespeed::Device::Cpu,
+        (Device::Gpu, Some(_)) => wirespeed::Device::Gpu,
+        (Device::Auto | Device::IfAny, Some(_)) => wirespeed::Device::Auto,
+    }
+}
+
+impl Tables {
+    /// Reads and builds the tables.
+    pub(super) fn load(options: &Options, fleet: Option<Fleet>) -> Result<Self> {
+        if options.app == AppName::Names {
+            return names(options, fleet).map(Self::Names);
+        }
+        let fib = match &options.fib {
+            Some(file) => options.read.load(file)?,
+            None => generate::make(Family::V4, &TableSpec::full(Family::V4))?,
+        };
+        let _busy = Busy::with("building");
+        let to = destinations(&fib, options);
+        let texts = Labels::<String>::new();
+        let mut builder =
+            IpTable::builder().fib(fib, &texts).device(device(options.device(), fleet.as_ref()));
+        if let Some(fleet) = &fleet {
+            builder = builder.fleet(fleet.clone());
+        }
+        let table = builder.build()?;
+        let routes = routes_of(&texts, options)?;
+        let decisions = Labels::new();
+        let rules_v4 = options.rules.as_ref().map(|file| rules(options, file, &decisions, fleet.as_ref()));
+        let rules_v6 = options.rules6.as_ref().map(|file| rules(options, file, &decisions, fleet.as_ref()));
+        let ports = 1 + options.out.len().max(1);
+        let own = (0..ports as u16) // of the command line
+            .map(|port| Own { mac: mac_of(PortId(port)), v4: Some(options.own), v6: Some(options.own6) });
+        Ok(Self::Ip(Box::new(IpTables {
+            reader: table.reader(),
+            routes,
+            own: own.collect(),
+            decisions,
+            rules_v4: rules_v4.transpose()?,
+            rules_v6: rules_v6.transpose()?,
+            to,
+            _table: table,
+        })))
+    }
+}
+
+/// Destinations for frames that are made: a prefix at random, then an address inside, of each family in
+/// proportion to its prefixes.
+fn destinations(fib: &Fib, options: &Options) -> Arc<[IpAddr]> {
+    let (v4, v6) = (fib.v4.len(), fib.v6.len());
+    let count = options.buffers * 2;
+    let share = |of: usize| count * of / (v4 + v6).max(1);
+    let mut to: Vec<IpAddr> = drawn(&fib.v4, share(v4));
+    to.extend(drawn(&fib.v6, share(v6)));
+    if v4 > 0 && v6 > 0 {
+        // Both families at each time: a step that has no factor with the length goes to every place once.
+        let step = (0..).map(|n| 2_654_435_761_usize % to.len() + n).find(|&step| gcd(step, to.len()) == 1);
+        let step = step.unwrap_or(1);
+        to = (0..to.len()).map(|at| to[(at as u128 * step as u128 % to.len() as u128) as usize]).collect();
+    }
+    to.into()
+}
+
+const fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+fn drawn<A: Address>(rib: &Rib<A>, count: usize) -> Vec<IpAddr> {
+    // A table without prefixes draws nothing.
+    let keys = trace::keys(rib, TraceKind::Prefix, count, 1).unwrap_or_default();
+    keys.into_iter().map(Address::to_ip).collect()
+}
+
+fn rules<T: RuleTuple>(
+    options: &Options,
+    file: &std::path::Path,
+    decisions: &Labels<Decision>,
+    fleet: Option<&Fleet>,
+) -> Result<Classifier<T>> {
+    let mut builder = Classifier::<T>::builder().file(file, decisions).device(device(options.device(), fleet));
+    if let Some(fleet) = fleet {
+        builder = builder.fleet(fleet.clone());
+    }
+    builder.build().with_context(|| format!("{}", file.display()))
+}
+
+fn names(options: &Options, fleet: Option<Fleet>) -> Result<NameTables> {
+    let file = options.table.as_ref().context("--app names needs a table of names: --table FILE")?;
+    let texts = Labels::<String>::new();
+    let mut builder = NameTable::builder().file(file, &texts).device(device(options.device(), fleet.as_ref()));
+    if let Some(fleet) = fleet {
+        builder = builder.fleet(fleet);
+    }
+    let table = builder.build()?;
+    let routes = routes_of(&texts, options)?;
+    Ok(NameTables { reader: table.reader(), routes, _table: table })
+}

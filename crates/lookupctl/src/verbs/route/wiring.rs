@@ -1,0 +1,133 @@
+//! [`Wiring`]: the ports of each worker, as the command line names them.
+
+use std::path::Path;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use anyhow::Result;
+use wirespeed_router::io::Port;
+use wirespeed_router::io::capture::{CapturePort, CaptureWriter, DropCapture};
+use wirespeed_router::io::memory::MemoryPort;
+use wirespeed_router::io::traffic::Traffic;
+use wirespeed_router::{DropSink, Error, Memory, PortId};
+
+use super::options::{From, Options};
+use super::tables::{Tables, mac_of};
+
+/// Bytes between buffers: a line more than 2,048, so that the first lines of frames are in all sets of a
+/// cache.
+const STRIDE: u32 = 2048 + 64;
+
+/// The ports of a router, to be opened by its workers.
+pub(super) struct Wiring {
+    traffic: Option<Traffic>,
+    count: Option<u64>,
+    buffers: u32,
+    workers: usize,
+    /// Ports of a capture, which one worker takes.
+    captures: Mutex<Vec<Box<dyn Port>>>,
+    sinks: usize,
+    writers: Vec<CaptureWriter>,
+    drops: Option<CaptureWriter>,
+    started: Started,
+}
+
+/// The time when all workers were ready.
+struct Started {
+    ready: Mutex<usize>,
+    since: OnceLock<Instant>,
+}
+
+impl Wiring {
+    /// Opens files. Fails if one can't be read or written.
+    pub(super) fn of(options: &Options, tables: &Tables) -> Result<Self> {
+        let mut writers = Vec::new();
+        let drops = options.drops.as_deref().map(CaptureWriter::create).transpose()?;
+        let mut source = CapturePort::new("in");
+        let mut traffic = None;
+        match (&options.r#in, tables) {
+            (From::File(path), _) => source = source.from_file(path)?,
+            (From::Made(sizes), Tables::Ip(ip)) => {
+                traffic = Some(Traffic { to: ip.to.clone(), sizes: *sizes, mac: mac_of(PortId(0)) });
+            }
+            // The options refuse it.
+            (From::Made(sizes), Tables::Names(_)) => {
+                traffic = Some(Traffic { to: [].into(), sizes: *sizes, mac: mac_of(PortId(0)) });
+            }
+        }
+        let mut ports = Vec::new();
+        for (at, out) in (1..).zip(&options.out) {
+            let name = if options.out.len() > 1 { format!("out{at}") } else { "out".to_owned() };
+            let mut port = CapturePort::new(name);
+            if out != "sink" {
+                let writer = CaptureWriter::create(Path::new(out))?;
+                if at == 1 {
+                    // What goes back to the source is an interface of the first capture.
+                    source = source.to_writer(&writer)?;
+                }
+                port = port.to_writer(&writer)?;
+                writers.push(writer);
+            }
+            ports.push(Box::new(port) as Box<dyn Port>);
+        }
+        let sinks = ports.len();
+        ports.insert(0, Box::new(source));
+        Ok(Self {
+            traffic,
+            count: options.count,
+            // `check` has refused more than 2^24.
+            buffers: options.buffers as u32,
+            workers: options.threads(),
+            captures: Mutex::new(ports),
+            sinks,
+            writers,
+            drops,
+            started: Started { ready: Mutex::new(0), since: OnceLock::new() },
+        })
+    }
+
+    /// The memory and the ports of a worker.
+    pub(super) fn open(&self, worker: usize) -> Result<(Memory, Vec<Box<dyn Port>>), Error> {
+        let mut memory = Memory::with_stride(self.buffers, STRIDE)?;
+        let mut ports = std::mem::take(&mut *self.captures.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(traffic) = &self.traffic {
+            let count = self.sinks + 1;
+            let names = (0..count).map(|port| if port == 0 { "in".to_owned() } else { format!("out{port}") });
+            let limit = self.count.map(|all| share(all, worker as u64, self.workers as u64));
+            let source = traffic.source(worker, self.workers);
+            ports = MemoryPort::ports(names, source, &mut memory, limit)
+                .into_iter()
+                .map(|port| Box::new(port) as Box<dyn Port>)
+                .collect();
+        }
+        let mut ready = self.started.ready.lock().unwrap_or_else(PoisonError::into_inner);
+        *ready += 1;
+        if *ready == self.workers {
+            self.started.since.get_or_init(Instant::now);
+        }
+        Ok((memory, ports))
+    }
+
+    /// The time when all workers were ready.
+    pub(super) fn started(&self) -> Option<Instant> {
+        self.started.since.get().copied()
+    }
+
+    /// A sink for dropped frames of a worker.
+    pub(super) fn drops(&self) -> Option<Box<dyn DropSink>> {
+        Some(Box::new(DropCapture::new(self.drops.as_ref()?)))
+    }
+
+    /// Writes all captures out.
+    pub(super) fn finish(&self) -> Result<()> {
+        for writer in self.writers.iter().chain(&self.drops) {
+            writer.finish()?;
+        }
+        Ok(())
+    }
+}
+
+/// Part `part` of `parts` of a number: all parts add up to it.
+const fn share(all: u64, part: u64, parts: u64) -> u64 {
+    all / parts + (part < all % parts) as u64
+}

@@ -1,0 +1,140 @@
+//! [`Traffic`]: frames of UDP to given addresses, for ports in memory.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use wirespeed_rng::Rng;
+
+use super::memory::Source;
+use crate::Mac;
+use crate::frames::Datagram;
+
+/// The sizes of frames, in bytes from the Ethernet header on, without the frame check sequence of a wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sizes {
+    /// All of one size.
+    Fixed(usize),
+    /// A mix as of the Internet: 7 of 64, 4 of 590 and 1 of 1,514 bytes in a random order.
+    Imix,
+}
+
+/// The smallest and the largest frame of Ethernet without its check sequence.
+const SMALLEST: usize = 60;
+const LARGEST: usize = 1518;
+
+/// No sizes: a number of 60 to 1,518 and `imix` are some.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no size of frames: a number of {SMALLEST} to {LARGEST} bytes, or imix")]
+pub struct NoSizes(String);
+
+impl std::str::FromStr for Sizes {
+    type Err = NoSizes;
+
+    fn from_str(text: &str) -> Result<Self, NoSizes> {
+        if text.eq_ignore_ascii_case("imix") {
+            return Ok(Self::Imix);
+        }
+        let size = text.parse().ok().filter(|size| (SMALLEST..=LARGEST).contains(size));
+        size.map(Self::Fixed).ok_or_else(|| NoSizes(text.to_owned()))
+    }
+}
+
+impl std::fmt::Display for Sizes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fixed(size) => write!(f, "{size}"),
+            Self::Imix => f.write_str("imix"),
+        }
+    }
+}
+
+impl Sizes {
+    fn draw(self, rng: &mut Rng) -> usize {
+        match self {
+            Self::Fixed(size) => size,
+            Self::Imix => match rng.bits() % 12 {
+                0..7 => 64,
+                7..11 => 590,
+                _ => 1514,
+            },
+        }
+    }
+}
+
+/// Frames to addresses in their order, round and round.
+#[derive(Clone, Debug)]
+pub struct Traffic {
+    /// The destinations.
+    pub to: Arc<[IpAddr]>,
+    /// The sizes of frames.
+    pub sizes: Sizes,
+    /// The link-layer address of the port that they come in at.
+    pub mac: Mac,
+}
+
+/// The sources of packets: documentation addresses.
+const FROM_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+const FROM_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+const FROM: Mac = Mac([2, 0, 0, 0, 0xff, 0xfe]);
+const DNS: u16 = 53;
+
+impl Traffic {
+    /// A source that begins at one of `parts` equal parts of the destinations. Without destinations its frames
+    /// go to the address 192.0.2.2.
+    #[must_use]
+    pub fn source(&self, part: usize, parts: usize) -> Source {
+        let Self { to, sizes, mac } = self.clone();
+        let mut at = to.len() * part / parts.max(1);
+        let mut rng = Rng::new(part as u64 + 1);
+        Box::new(move |frame| {
+            let destination = match to.get(at) {
+                Some(&destination) => destination,
+                None => to.first().copied().unwrap_or(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))),
+            };
+            at = if at + 1 < to.len() { at + 1 } else { 0 };
+            let from = if destination.is_ipv4() { IpAddr::V4(FROM_V4) } else { IpAddr::V6(FROM_V6) };
+            let datagram = Datagram {
+                to: mac,
+                from: FROM,
+                addresses: (from, destination),
+                // Flows of their own: a group of next hops has something to spread.
+                ports: (rng.bits() as u16, DNS),
+                hops: super::memory::ROUNDS + 4,
+                bytes: sizes.draw(&mut rng),
+            };
+            frame.extend(datagram.to_bytes());
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_told() {
+        for text in ["60", "64", "1518", "imix"] {
+            assert_eq!(text.parse::<Sizes>().unwrap().to_string(), text);
+        }
+        for bad in ["", "59", "1519", "-64", "64b"] {
+            assert!(bad.parse::<Sizes>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn destinations_come_round() {
+        let to: Arc<[IpAddr]> = ["10.0.0.1", "2001:db8:1::1", "10.0.0.3"].map(|a| a.parse().unwrap()).into();
+        let traffic = Traffic { to, sizes: Sizes::Imix, mac: Mac([2; 6]) };
+        let mut source = traffic.source(1, 3);
+        let mut kinds = Vec::new();
+        let mut sizes = std::collections::BTreeSet::new();
+        for _ in 0..300 {
+            let mut frame = Vec::new();
+            source(&mut frame);
+            kinds.push(frame[12]);
+            sizes.insert(frame.len());
+        }
+        assert_eq!(kinds[..4], [0x86, 0x08, 0x08, 0x86]);
+        assert_eq!(sizes.into_iter().collect::<Vec<_>>(), [64, 590, 1514]);
+    }
+}
