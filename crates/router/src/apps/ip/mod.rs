@@ -14,8 +14,6 @@
 
 mod icmp;
 mod options;
-#[cfg(test)]
-mod tests;
 mod v4;
 mod v6;
 

@@ -75,10 +75,10 @@ pub(super) fn record(options: &mut [u8], own: Ipv4Addr, milliseconds: u32) {
     for (start, end) in found {
         let option = &mut options[start..end];
         match option[0] {
-            RECORD_ROUTE => {
+            RECORD_ROUTE if option.len() >= 3 => {
                 write(option, 3, &own.octets());
             }
-            TIMESTAMP => time(option, own, milliseconds),
+            TIMESTAMP if option.len() >= 4 => time(option, own, milliseconds),
             _ => {}
         }
     }

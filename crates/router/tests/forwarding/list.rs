@@ -1,0 +1,81 @@
+//! A port that gives frames of a list, and keeps what is sent.
+
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use wirespeed_router::io::{Port, PortCounts};
+use wirespeed_router::{App, Error, Frame, Memory, Published, Settings, Stats, Worker};
+
+/// What a port sent.
+pub(crate) type Sent = Arc<Mutex<Vec<Vec<u8>>>>;
+
+struct ListPort {
+    name: String,
+    frames: VecDeque<Vec<u8>>,
+    sent: Sent,
+    counts: PortCounts,
+}
+
+impl Port for ListPort {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn receive(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>, most: usize) -> Result<usize, Error> {
+        let mut received = 0;
+        while received < most
+            && let Some(bytes) = self.frames.front()
+            && let Some(frame) = memory.copy_of(bytes)
+        {
+            self.frames.pop_front();
+            frames.push(frame);
+            received += 1;
+        }
+        self.counts.received += received as u64;
+        Ok(received)
+    }
+
+    fn send(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>) -> Result<usize, Error> {
+        let sent = frames.len();
+        for frame in frames.drain(..) {
+            self.sent.lock().unwrap().push(memory.bytes(&frame).to_vec());
+            memory.give(frame);
+        }
+        self.counts.sent += sent as u64;
+        Ok(sent)
+    }
+
+    fn held(&self) -> usize {
+        0
+    }
+
+    fn close(&mut self, _: &mut Memory) {}
+
+    fn is_at_end(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    fn counts(&self) -> PortCounts {
+        self.counts
+    }
+}
+
+/// Runs frames, which come in at port 0, through an application.
+pub(crate) fn run<A: App>(app: A, frames: &[Vec<u8>], ports: u16, settings: Settings) -> (Stats, Vec<Sent>) {
+    let memory = Memory::new(2048).unwrap();
+    let sent: Vec<Sent> = (0..ports).map(|_| Arc::default()).collect();
+    let port = |(at, sent): (usize, &Sent)| {
+        Box::new(ListPort {
+            name: format!("port{at}"),
+            frames: if at == 0 { frames.iter().cloned().collect() } else { VecDeque::new() },
+            sent: Arc::clone(sent),
+            counts: PortCounts::default(),
+        }) as Box<dyn Port>
+    };
+    let list = sent.iter().enumerate().map(port).collect();
+    let mut worker = Worker::new(app, memory, list, settings);
+    // Buffers that are not accounted for are an error of `run`.
+    let stats = worker.run(&AtomicBool::new(false), &Published::default()).unwrap();
+    (stats, sent)
+}

@@ -1,0 +1,182 @@
+//! The IP application, held packet by packet against a forwarder that was written independently of it.
+
+mod app;
+mod errors;
+mod frames;
+mod list;
+mod oracle;
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use proptest::prelude::*;
+use wirespeed::{IpTable, Labels};
+use wirespeed_router::apps::Ip;
+use wirespeed_router::apps::ip::Own;
+use wirespeed_router::{Group, Hop, Mac, PortId, Reason, Route, Settings, Stats};
+
+use frames::Kind;
+use list::Sent;
+use oracle::{Fate, Oracle};
+
+/// The ports of the router under test: frames come in at the first.
+const PORTS: u16 = 4;
+const MTU: [u16; PORTS as usize] = [1500, 1500, 1280, 600];
+
+pub(crate) fn port_mac(port: u16) -> Mac {
+    Mac([2, 0, 0, 0, 0, port as u8])
+}
+
+pub(crate) fn hop(port: u16, neighbour: u8) -> Hop {
+    Hop::new(PortId(port), Mac([2, 0, 1, 0, 0, neighbour]), port_mac(port), MTU[usize::from(port)])
+}
+
+/// A small table with every kind of route, in both families.
+pub(crate) fn routes() -> Vec<(IpNet, Route)> {
+    let group = Group::new([(hop(1, 21), 1), (hop(2, 22), 2)]).unwrap();
+    let of = |text: &str, route: Route| (text.parse().unwrap(), route);
+    vec![
+        of("10.0.0.0/8", Route::Via(hop(1, 1))),
+        of("10.1.0.0/16", Route::Via(hop(2, 2))),
+        of("10.1.2.0/24", Route::Via(hop(3, 3))),
+        of("10.1.2.3/32", Route::Blackhole),
+        of("10.2.0.0/16", Route::Unreachable),
+        of("10.3.0.0/16", Route::Prohibited),
+        of("10.4.0.0/16", Route::Kernel),
+        of("10.5.0.0/16", Route::Group(group.clone())),
+        of("192.0.2.0/24", Route::Via(hop(0, 9))),
+        of("2001:db8::/32", Route::Via(hop(0, 10))),
+        of("2001:db8:1::/48", Route::Via(hop(1, 11))),
+        of("2001:db8:1:2::/64", Route::Via(hop(2, 12))),
+        of("2001:db8:1:2::3/128", Route::Blackhole),
+        of("2001:db8:2::/48", Route::Unreachable),
+        of("2001:db8:3::/48", Route::Prohibited),
+        of("2001:db8:4::/48", Route::Kernel),
+        of("2001:db8:5::/48", Route::Group(group)),
+        of("fd00::/8", Route::Via(hop(3, 13))),
+    ]
+}
+
+/// Runs frames through the router, in chunks of this size. Returns what it did, and what each port sent.
+pub(crate) fn forward(frames: &[Vec<u8>], chunk: usize, errors: u32) -> (Stats, Vec<Sent>) {
+    let labels = Labels::new();
+    let table = IpTable::builder().labelled_routes(&labels, routes()).build().unwrap();
+    let own: Vec<Own> = (0..PORTS)
+        .map(|port| Own {
+            mac: port_mac(port),
+            v4: Some([192, 0, 2, 100 + port as u8].into()),
+            v6: Some(format!("2001:db8::{:x}", 0x100 + port).parse().unwrap()),
+        })
+        .collect();
+    let app = Ip::new(&table.reader(), &labels, &own).errors_per_second(errors);
+    list::run(app, frames, PORTS, Settings { chunk, ..Settings::default() })
+}
+
+/// Compares what the router did with what the oracle says, in order.
+pub(crate) fn check(frames: &[Vec<u8>], chunk: usize) {
+    let oracle = Oracle::new(routes(), MTU.to_vec());
+    let (stats, sent) = forward(frames, chunk, 0);
+    let mut expected: Vec<Vec<Vec<u8>>> = vec![Vec::new(); usize::from(PORTS)];
+    let mut drops = std::collections::BTreeMap::<Reason, u64>::new();
+    let mut to_kernel = 0;
+    for frame in frames {
+        match oracle.fate(frame) {
+            Fate::Out(port, parts) => expected[usize::from(port)].extend(parts),
+            Fate::Drop(reason) => *drops.entry(reason).or_default() += 1,
+            Fate::Kernel => to_kernel += 1,
+        }
+    }
+    assert!(stats.is_whole(), "{stats:?}");
+    assert_eq!(stats.frames_in, frames.len() as u64);
+    assert_eq!(stats.to_kernel, to_kernel);
+    assert_eq!(stats.dropped.iter().collect::<std::collections::BTreeMap<_, _>>(), drops);
+    assert_eq!(stats.queued, 0);
+    for (port, (sent, expected)) in sent.iter().zip(&expected).enumerate() {
+        // Later fragments are made, so they follow the frames of a chunk: the order counts for the others.
+        let mut sent = sent.lock().unwrap().clone();
+        let mut expected = expected.clone();
+        if expected.iter().any(|frame| frames::is_fragment(frame)) {
+            sent.sort();
+            expected.sort();
+        }
+        assert_eq!(sent.len(), expected.len(), "frames of port {port}");
+        for (at, (sent, expected)) in sent.iter().zip(&expected).enumerate() {
+            assert_eq!(sent, expected, "frame {at} of port {port}");
+        }
+    }
+}
+
+#[test]
+fn each_kind_of_frame_goes_where_the_oracle_says() {
+    let mut rng = wirespeed_rng::Rng::new(7);
+    for round in 0..40 {
+        let frames: Vec<Vec<u8>> = (0..500).map(|_| frames::random(&mut rng)).collect();
+        check(&frames, [1, 7, 64, 256, 600][round % 5]);
+    }
+}
+
+#[test]
+fn frames_cut_at_every_byte_are_counted_and_do_no_harm() {
+    let mut rng = wirespeed_rng::Rng::new(8);
+    for kind in Kind::ALL {
+        for _ in 0..3 {
+            let frame = frames::of_kind(*kind, &mut rng);
+            let cut: Vec<Vec<u8>> = (0..=frame.len()).map(|len| frame[..len].to_vec()).collect();
+            check(&cut, 256);
+        }
+    }
+}
+
+#[test]
+fn any_flipped_bit_is_what_it_is() {
+    let mut rng = wirespeed_rng::Rng::new(9);
+    for kind in Kind::ALL {
+        let frame = frames::of_kind(*kind, &mut rng);
+        let flipped = (0..frame.len().min(120) * 8).map(|bit| {
+            let mut frame = frame.clone();
+            frame[bit / 8] ^= 1 << (bit % 8);
+            frame
+        });
+        check(&flipped.collect::<Vec<_>>(), 256);
+    }
+}
+
+/// A forwarded packet has one hop less and nothing else changed, which two parsers agree on.
+#[test]
+fn an_ordinary_packet_is_forwarded() {
+    let addresses = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([10, 1, 9, 9]));
+    let frame = frames::udp(addresses, 64, 18);
+    let (stats, sent) = forward(std::slice::from_ref(&frame), 256, 0);
+    assert_eq!((stats.frames_in, stats.frames_out), (1, 1));
+    let sent = sent[2].lock().unwrap()[0].clone();
+    assert_eq!(sent[..12], *hop(2, 2).header());
+    assert_eq!(sent[12..22], frame[12..22]);
+    assert_eq!(sent[22], 63);
+    assert_eq!(sent[26..], frame[26..]);
+    let packet = smoltcp::wire::Ipv4Packet::new_checked(&sent[14..]).unwrap();
+    assert!(packet.verify_checksum());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn random_bytes_do_no_harm(frames in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..200), 1..40)) {
+        check(&frames, 16);
+    }
+
+    /// Bytes that begin like a packet.
+    #[test]
+    fn random_packets_do_no_harm(
+        mut frames in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 34..200), 1..40),
+        v6 in any::<bool>(),
+    ) {
+        for frame in &mut frames {
+            let (kind, version) = if v6 { ([0x86, 0xdd], 0x60) } else { ([8, 0], 0x40) };
+            frame[12..14].copy_from_slice(&kind);
+            frame[14] = version | frame[14] & 15;
+            frames::mend(frame);
+        }
+        check(&frames, 16);
+    }
+}
