@@ -2,7 +2,25 @@
 //!
 //! A worker owns its ports and the [`Memory`] whose frames they carry, so no port is shared between threads.
 
+#[cfg(target_os = "linux")]
+pub(crate) mod checksum;
+#[cfg(target_os = "linux")]
+mod interface;
+#[cfg(target_os = "linux")]
+mod packet;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod transit;
+
 use std::os::fd::RawFd;
+
+#[cfg(target_os = "linux")]
+pub use interface::{Interface, Offload, Unusable};
+#[cfg(target_os = "linux")]
+pub use packet::{PacketOptions, PacketPort};
+#[cfg(target_os = "linux")]
+pub use transit::{Tags, Transit};
 
 use crate::{Error, Frame, Memory};
 
@@ -68,6 +86,9 @@ pub struct PortCounts {
     pub sent_bytes: u64,
     /// Frames that the device lost before the router saw them, such as for a full ring.
     pub missed: u64,
-    /// Frames that the port could not give, such as those that are larger than a buffer.
+    /// Frames that the port could not give, such as those that are larger than a buffer, or could not send,
+    /// such as those that are larger than the device takes.
     pub refused: u64,
+    /// Frames that found no place when they were to be sent, counted each time.
+    pub full: u64,
 }
