@@ -3,24 +3,34 @@
 //! A worker owns its ports and the [`Memory`] whose frames they carry, so no port is shared between threads.
 
 #[cfg(target_os = "linux")]
-pub(crate) mod checksum;
+mod bpf;
+#[cfg(target_os = "linux")]
+mod checksum;
 #[cfg(target_os = "linux")]
 mod interface;
+#[cfg(target_os = "linux")]
+mod local;
 #[cfg(target_os = "linux")]
 mod packet;
 #[cfg(target_os = "linux")]
 mod sys;
 #[cfg(target_os = "linux")]
 mod transit;
+#[cfg(target_os = "linux")]
+mod xdp;
 
 use std::os::fd::RawFd;
 
 #[cfg(target_os = "linux")]
 pub use interface::{Interface, Offload, Unusable};
 #[cfg(target_os = "linux")]
+pub use local::LocalAddresses;
+#[cfg(target_os = "linux")]
 pub use packet::{PacketOptions, PacketPort};
 #[cfg(target_os = "linux")]
 pub use transit::{Tags, Transit};
+#[cfg(target_os = "linux")]
+pub use xdp::{Attach, Copying, Program, Umem, XdpOptions, XdpPort};
 
 use crate::{Error, Frame, Memory};
 

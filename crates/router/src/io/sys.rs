@@ -114,10 +114,9 @@ pub(super) fn bind_xdp(
 }
 
 fn bind<T>(socket: impl AsFd, address: &T) -> io::Result<()> {
+    let at = ptr::from_ref(address).cast();
     // SAFETY: the kernel reads as many bytes as `address` has.
-    checked(
-        unsafe { libc::bind(socket.as_fd().as_raw_fd(), ptr::from_ref(address).cast(), size::<T>()) }.into(),
-    )?;
+    checked(unsafe { libc::bind(socket.as_fd().as_raw_fd(), at, size::<T>()) }.into())?;
     Ok(())
 }
 
@@ -176,6 +175,8 @@ pub(super) struct Mapping {
 
 // SAFETY: the mapping is not bound to a thread.
 unsafe impl Send for Mapping {}
+// SAFETY: a shared reference gives pointers alone; whoever reads or writes through them answers for that.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps a part of a descriptor.

@@ -14,7 +14,7 @@
 //! and options are the forwarder's, since it has to answer.
 
 use std::collections::HashSet;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 /// Addresses of the router: IPv4 as IPv4-mapped IPv6.
@@ -111,9 +111,4 @@ pub(super) fn mapped(address: IpAddr) -> [u8; 16] {
         IpAddr::V6(address) => address,
     }
     .octets()
-}
-
-/// The address of a key.
-pub(super) fn unmapped(key: [u8; 16]) -> IpAddr {
-    Ipv6Addr::from(key).to_canonical()
 }

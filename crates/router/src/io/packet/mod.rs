@@ -143,8 +143,8 @@ impl PacketPort {
         sys::bind_packet(&live.socket, interface.index, ETH_P_ALL).map_err(failed("can't be bound"))?;
         if options.promiscuous {
             // An index, a type of two bytes, a length of two bytes, no address.
-            let promiscuous =
-                [interface.index, u32::from(libc::PACKET_MR_PROMISC.cast_unsigned() as u16), 0, 0];
+            let [first, second] = PROMISCUOUS.to_ne_bytes();
+            let promiscuous = [interface.index, u32::from_ne_bytes([first, second, 0, 0]), 0, 0];
             sys::set_option(&live.socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, promiscuous)
                 .map_err(failed("can't be promiscuous"))?;
         }

@@ -1,0 +1,159 @@
+//! [`Umem`]: the buffers of a worker, registered for the AF_XDP sockets of all its interfaces.
+//!
+//! The first socket registers the [`Memory`], the next ones share it, so that a frame goes from one interface
+//! to another without a copy. Where sharing fails, as between a driver with zero copy and one without, the
+//! memory is registered once more: a frame has the same address in both.
+
+#![allow(unsafe_code)] // memory that is shared with the kernel
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::{Arc, Weak};
+
+use super::super::sys::{self, denied};
+use super::program::Program;
+use super::socket::{Sizes, Socket};
+use super::{XdpOptions, XdpPort};
+use crate::{Error, HEAD_ROOM, Memory};
+
+/// Copies between the kernel's frames and the worker's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copying {
+    /// None where the driver can do without.
+    #[default]
+    Auto,
+    /// None: an error where the driver can't.
+    Never,
+    /// One for each frame in and one for each frame out, by the kernel.
+    Always,
+}
+
+/// The buffers of a worker, for the AF_XDP sockets of all its interfaces.
+#[derive(Debug)]
+pub struct Umem {
+    region: Region,
+    stride: u32,
+    buffers: u32,
+    /// Sockets that have registered the memory, or share it.
+    sockets: Vec<Weak<OwnedFd>>,
+}
+
+/// A memory's mapping, by which its ports know it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region(NonNull<u8>, usize);
+
+// SAFETY: it is compared and handed to the kernel, and never read through.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// The mapping of a memory.
+    pub(super) fn of(memory: &Memory) -> Self {
+        let (base, len) = memory.region();
+        Self(base, len)
+    }
+}
+
+impl Umem {
+    /// The buffers of this memory. Ports that are opened from it must be used with it alone.
+    #[must_use]
+    pub fn new(memory: &Memory) -> Self {
+        let region = Region::of(memory);
+        Self { region, stride: memory.stride(), buffers: memory.buffers(), sockets: Vec::new() }
+    }
+
+    /// Opens a port for a queue of the program's interface, and redirects the queue's frames to it.
+    ///
+    /// Panics if `memory` is not the one that this was made of.
+    pub fn open(
+        &mut self,
+        program: &Arc<Program>,
+        queue: u32,
+        options: &XdpOptions,
+        memory: &mut Memory,
+    ) -> Result<XdpPort, Error> {
+        assert!(Region::of(memory) == self.region, "buffers of another memory");
+        let name = &program.interface().name;
+        if let Some(reason) = program.interface().unusable(self.stride) {
+            let cause = io::ErrorKind::Unsupported.into();
+            return Err(Error::port(name, format!("AF_XDP can't be used: {reason}"), cause));
+        }
+        let sizes = options.sizes();
+        let socket =
+            self.bound(program.interface().index, queue, sizes, options.copying).map_err(|cause| {
+                let what = match cause.raw_os_error() {
+                    Some(libc::EBUSY) => format!("queue {queue} has a socket of AF_XDP already"),
+                    Some(libc::ENOBUFS) => {
+                        "the memory is more than may be locked; raise RLIMIT_MEMLOCK".to_owned()
+                    }
+                    Some(libc::EOPNOTSUPP) if options.copying == Copying::Never => {
+                        "the driver can't do without copies".to_owned()
+                    }
+                    _ => format!("no socket of AF_XDP for queue {queue}"),
+                };
+                denied(name, &what, "CAP_NET_RAW", cause)
+            })?;
+        self.sockets.push(Arc::downgrade(&socket.fd));
+        let mut port = XdpPort::new(Arc::clone(program), queue, socket, self.region, self.buffers);
+        port.refill(memory);
+        let redirected = program.redirect(queue, port.socket().expect("just opened").as_fd());
+        if let Err(cause) = redirected {
+            super::super::Port::close(&mut port, memory);
+            return Err(denied(name, "frames can't be redirected to a socket", "CAP_BPF", cause));
+        }
+        Ok(port)
+    }
+
+    /// A socket that is bound to a queue.
+    fn bound(&mut self, interface: u32, queue: u32, sizes: Sizes, copying: Copying) -> io::Result<Socket> {
+        self.sockets.retain(|socket| socket.strong_count() > 0);
+        for other in self.sockets.iter().filter_map(Weak::upgrade) {
+            let socket = Socket::new(open()?, sizes)?;
+            let bound = sys::bind_xdp(&socket, interface, queue, libc::XDP_SHARED_UMEM, Some(other.as_fd()));
+            // The mode is that of the other socket, and can't be asked for.
+            let is_wanted = match copying {
+                Copying::Auto => true,
+                Copying::Never => socket.is_zero_copy(),
+                Copying::Always => !socket.is_zero_copy(),
+            };
+            match bound {
+                Ok(()) if is_wanted => return Ok(socket),
+                Err(cause) if cause.kind() == io::ErrorKind::ResourceBusy => return Err(cause),
+                _ => {}
+            }
+        }
+        let modes: &[u16] = match copying {
+            Copying::Auto => &[libc::XDP_ZEROCOPY, libc::XDP_COPY],
+            Copying::Never => &[libc::XDP_ZEROCOPY],
+            Copying::Always => &[libc::XDP_COPY],
+        };
+        let mut last = io::ErrorKind::Unsupported.into();
+        for mode in modes {
+            // A socket that could not be bound is not used again: the kernel may keep a part of its state.
+            let socket = self.registered(sizes)?;
+            match sys::bind_xdp(&socket, interface, queue, mode | libc::XDP_USE_NEED_WAKEUP, None) {
+                Ok(()) => return Ok(socket),
+                Err(cause) if cause.kind() == io::ErrorKind::ResourceBusy => return Err(cause),
+                Err(cause) => last = cause,
+            }
+        }
+        Err(last)
+    }
+
+    /// A socket that has registered the memory.
+    fn registered(&self, sizes: Sizes) -> io::Result<Socket> {
+        let fd = open()?;
+        // SAFETY: the region is the mapping of the memory, as `new` saw it. The kernel keeps its pages, so it
+        // may be unmapped before the socket is closed. A buffer is given to the kernel by `XdpPort` alone, for
+        // a frame whose ticket it took, and `open` and `XdpPort` check that the tickets are of this memory:
+        // nobody reads or writes the buffer before the kernel has given it back.
+        unsafe { sys::register_memory(&fd, (self.region.0, self.region.1), self.stride) }?;
+        Socket::new(fd, sizes)
+    }
+}
+
+/// An AF_XDP socket without memory. The kernel leaves as many bytes before a frame as a buffer has head room.
+fn open() -> io::Result<Arc<OwnedFd>> {
+    const { assert!(HEAD_ROOM == 256, "XDP_PACKET_HEADROOM") };
+    sys::socket(libc::AF_XDP, libc::SOCK_RAW, 0).map(Arc::new)
+}
