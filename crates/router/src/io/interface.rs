@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 
 use super::sys::{self, Request};
@@ -138,6 +139,20 @@ pub(super) fn set_up(name: &str) -> io::Result<()> {
     let flags = request.half() | up;
     request.data[..2].copy_from_slice(&flags.to_ne_bytes());
     request.send(&socket, libc::SIOCSIFFLAGS as _)?;
+    Ok(())
+}
+
+/// Gives an interface an IPv4 address that is alone in its subnet.
+pub(super) fn set_address(name: &str, address: Ipv4Addr) -> io::Result<()> {
+    let socket = control()?;
+    for (code, address) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, Ipv4Addr::BROADCAST)] {
+        let mut request = Request::to(name)?;
+        // A `struct sockaddr_in`: family, port, address.
+        let family = u16::try_from(libc::AF_INET).expect("a family is small");
+        request.data[..2].copy_from_slice(&family.to_ne_bytes());
+        request.data[4..8].copy_from_slice(&address.octets());
+        request.send(&socket, code as _)?;
+    }
     Ok(())
 }
 

@@ -17,6 +17,8 @@ mod sys;
 #[cfg(target_os = "linux")]
 mod transit;
 #[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
 mod xdp;
 
 use std::os::fd::RawFd;
@@ -29,6 +31,8 @@ pub use local::LocalAddresses;
 pub use packet::{PacketOptions, PacketPort};
 #[cfg(target_os = "linux")]
 pub use transit::{Tags, Transit};
+#[cfg(target_os = "linux")]
+pub use tun::{DUMMY, Tun, TunCounts};
 #[cfg(target_os = "linux")]
 pub use xdp::{Attach, Copying, Program, Umem, XdpOptions, XdpPort};
 

@@ -1,0 +1,154 @@
+//! Parts of a test that run in a process of their own, in a namespace. `WIRESPEED_PART` says which:
+//!
+//! | part | does |
+//! |---|---|
+//! | `forward DRIVER ml=OWN>PEER mr=OWN>PEER` | forwards between both interfaces until its input ends |
+//! | `offload INTERFACE checksum`, `segmentation` | switches offloads of a host off |
+//! | `serve PORT BYTES` | sends bytes to whoever connects |
+//! | `fetch ADDRESS BYTES` | reads them and checks each |
+//! | `blast INTERFACE FROM TO SECONDS` | sends frames of 60 bytes as fast as it goes |
+//! | `punt ADDRESS` | sends a ping by a TUN device to the kernel |
+//!
+//! Each says `ready` once it runs.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wirespeed_router::io::{Interface, Offload, PacketOptions, PacketPort, Port, Tun};
+use wirespeed_router::{Frame, Memory};
+
+use crate::forward;
+
+pub(crate) fn play() {
+    let Ok(part) = std::env::var("WIRESPEED_PART") else { return };
+    let words: Vec<&str> = part.split(' ').collect();
+    match words[..] {
+        ["forward", driver, left, right] => forward::run(driver, [left, right], &input_ends()),
+        ["offload", interface, what] => offload(interface, what),
+        ["serve", port, bytes] => serve(port.parse().expect("a port"), bytes.parse().expect("a number")),
+        ["fetch", address, bytes] => fetch(address, bytes.parse().expect("a number")),
+        ["blast", interface, from, to, seconds] => {
+            blast(interface, mac(from), mac(to), seconds.parse().expect("a number"));
+        }
+        ["punt", address] => punt(address),
+        _ => panic!("{part} is no part"),
+    }
+}
+
+/// Says a line at once: the parent waits for it.
+pub(crate) fn say(line: &str) {
+    println!("\n{line}");
+    std::io::stdout().flush().expect("the parent reads");
+}
+
+/// A hardware address.
+pub(crate) fn mac(text: &str) -> [u8; 6] {
+    let bytes: Vec<u8> =
+        text.split(':').map(|byte| u8::from_str_radix(byte, 16).expect("a hardware address")).collect();
+    bytes.try_into().expect("six bytes")
+}
+
+/// A flag that is set when the parent closes the input.
+fn input_ends() -> Arc<AtomicBool> {
+    let ended = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&ended);
+    thread::spawn(move || {
+        let _ = std::io::stdin().read(&mut [0]);
+        flag.store(true, Ordering::Release);
+    });
+    ended
+}
+
+fn offload(interface: &str, what: &str) {
+    let interface = Interface::open(interface).expect("an interface");
+    let offloads: &[Offload] = match what {
+        "checksum" => &[Offload::TransmitChecksum],
+        _ => &[Offload::Segmentation, Offload::GenericSegmentation],
+    };
+    for &offload in offloads {
+        interface.set_offload(offload, false).expect("root may");
+        assert_eq!(interface.offload(offload), Some(false), "{offload}");
+    }
+    let checksums = interface.offload(Offload::TransmitChecksum);
+    assert_eq!(checksums, Some(what != "checksum"), "only what was asked for");
+    say("ready");
+}
+
+/// The byte at a place of the transfer.
+const fn byte(at: usize) -> u8 {
+    (at ^ at >> 8 ^ at >> 16).to_le_bytes()[0]
+}
+
+fn serve(port: u16, bytes: usize) {
+    let listener = TcpListener::bind(("::", port)).expect("a free port");
+    say("ready");
+    let (mut stream, _) = listener.accept().expect("a connection");
+    let data: Vec<u8> = (0..bytes).map(byte).collect();
+    stream.write_all(&data).expect("the other side reads");
+}
+
+fn fetch(address: &str, bytes: usize) {
+    let address: SocketAddr = address.parse().expect("an address");
+    let start = Instant::now();
+    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(5)).expect("a connection");
+    stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
+    let mut data = Vec::new();
+    stream.read_to_end(&mut data).expect("all bytes");
+    let seconds = start.elapsed().as_secs_f64();
+    assert_eq!(data.len(), bytes);
+    assert!(data.iter().enumerate().all(|(at, &found)| found == byte(at)), "the bytes that were sent");
+    say("ready");
+    say(&format!("{:.0} Mb/s", bytes as f64 * 8.0 / 1e6 / seconds));
+}
+
+/// A frame of UDP to a host that nobody is: the other side counts it and drops it.
+pub(crate) fn blast_frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
+    let mut frame = Vec::new();
+    etherparse::PacketBuilder::ethernet2(from, to)
+        .ipv4([10, 0, 1, 2], [10, 0, 2, 99], 64)
+        .udp(1000, 1001)
+        .write(&mut frame, &[7; 18])
+        .expect("a vector");
+    frame
+}
+
+fn blast(interface: &str, from: [u8; 6], to: [u8; 6], seconds: f64) {
+    let interface = Interface::open(interface).expect("an interface");
+    let mut options = PacketOptions::default();
+    options.bypass = true;
+    let mut port = PacketPort::open(&interface, &options).expect("a port");
+    let mut memory = Memory::new(256).expect("memory");
+    let bytes = blast_frame(from, to);
+    let mut frames: Vec<Frame> = Vec::new();
+    say("ready");
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < seconds {
+        while frames.len() < 64 {
+            frames.push(memory.copy_of(&bytes).expect("free buffers"));
+        }
+        port.send(&mut memory, &mut frames).expect("frames go out");
+    }
+    let rate = port.counts().sent as f64 / start.elapsed().as_secs_f64();
+    frames.drain(..).for_each(|frame| memory.give(frame));
+    say(&format!("sent {} frames, {:.3} Mpps", port.counts().sent, rate / 1e6));
+}
+
+fn punt(address: &str) {
+    let mut tun = Tun::open("punt%d").expect("root may make a device");
+    let mut packet = Vec::new();
+    let to: std::net::Ipv4Addr = address.parse().expect("an address");
+    etherparse::PacketBuilder::ipv4([10, 0, 1, 2], to.octets(), 64)
+        .icmpv4_echo_request(7, 7)
+        .write(&mut packet, b"through the kernel")
+        .expect("a vector");
+    assert!(tun.to_kernel(&packet).expect("the device is up"));
+    assert!(!tun.to_kernel(&[0x10; 40]).expect("the device is up"), "no IP");
+    let counts = tun.counts();
+    assert_eq!((counts.given, counts.given_bytes, counts.refused), (1, packet.len() as u64, 1));
+    say(&format!("ready {}", tun.name()));
+    thread::sleep(Duration::from_millis(300));
+}

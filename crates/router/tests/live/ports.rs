@@ -1,0 +1,117 @@
+//! What hosts see through the forwarder: pings, TCP, and the kernel's own forwarding once it is gone.
+
+use crate::world::World;
+
+/// Bytes of a TCP transfer.
+const BYTES: usize = 8 << 20;
+
+/// TTL of a ping that the forwarder carried, and of one that the kernel forwarded.
+const OURS: Option<u32> = Some(64);
+const KERNELS: Option<u32> = Some(63);
+
+fn transfer(world: &World, address: &str) -> String {
+    let server = world.start("right", &format!("serve 7000 {BYTES}"));
+    let said = world.play("left", &format!("fetch {address}:7000 {BYTES}"));
+    server.finish();
+    said.lines().find(|line| line.contains("Mb/s")).expect("a rate").to_owned()
+}
+
+/// Pings in both families and sizes, and TCP in both families.
+fn traffic(world: &World, driver: &str) {
+    for address in ["10.0.2.2", "fd02::2"] {
+        assert_eq!(world.ping(address, 10), (10, OURS), "{driver}: {address}");
+        assert_eq!(world.ping_of(address, 3, 1400), (3, OURS), "{driver}: {address}, 1,400 bytes");
+    }
+    // The router itself answers, through its kernel.
+    for address in ["10.0.1.1", "10.0.2.1", "fd01::1", "fd02::1"] {
+        assert_eq!(world.ping(address, 3), (3, Some(64)), "{driver}: {address}");
+    }
+    for address in ["10.0.2.2", "[fd02::2]"] {
+        println!("{driver}: TCP to {address}: {}", transfer(world, address));
+    }
+}
+
+fn xdp(driver: &str) {
+    let Some(world) = World::new() else { return };
+    world.play("left", "offload hl checksum");
+    world.play("right", "offload hr checksum");
+    assert_eq!(world.ping("10.0.2.2", 2), (2, KERNELS), "before the forwarder starts");
+    let forwarder = world.start("middle", &world.forwarder(driver));
+    traffic(&world, driver);
+    let said = forwarder.finish();
+    println!("{driver}: {said}");
+    assert_eq!(world.ping("10.0.2.2", 3), (3, KERNELS), "after it has ended");
+
+    let forwarder = world.start("middle", &world.forwarder(driver));
+    assert_eq!(world.ping("10.0.2.2", 3), (3, OURS), "it runs again");
+    forwarder.kill();
+    assert_eq!(world.ping("10.0.2.2", 3), (3, KERNELS), "after it was killed");
+    println!("{driver}: TCP through the kernel, after the kill: {}", transfer(&world, "10.0.2.2"));
+}
+
+#[test]
+fn af_xdp_forwards_and_fails_open() {
+    xdp("native");
+}
+
+#[test]
+fn af_xdp_behind_the_driver_forwards_and_fails_open() {
+    xdp("skb");
+}
+
+fn packet(driver: &str) {
+    let Some(world) = World::new() else { return };
+    // Checksums stay on: the port finishes those that the hosts leave open.
+    world.play("left", "offload hl segmentation");
+    world.play("right", "offload hr segmentation");
+    world.kernel_forwards(false);
+    let forwarder = world.start("middle", &world.forwarder(driver));
+    traffic(&world, driver);
+    println!("{driver}: {}", forwarder.finish());
+    assert_eq!(world.ping("10.0.2.2", 1).0, 0, "nobody forwards");
+}
+
+#[test]
+fn af_packet_forwards_and_finishes_checksums() {
+    packet("packet");
+}
+
+#[test]
+fn af_packet_forwards_without_queueing_discipline() {
+    packet("packet-bypass");
+}
+
+#[test]
+fn an_interface_goes_down_and_up_under_the_forwarder() {
+    for driver in ["native", "packet"] {
+        let Some(world) = World::new() else { return };
+        world.kernel_forwards(driver == "native");
+        let forwarder = world.start("middle", &world.forwarder(driver));
+        assert_eq!(world.ping("10.0.2.2", 3), (3, OURS), "{driver}");
+        world.ip("middle", "link set mr down");
+        assert_eq!(world.ping("10.0.2.2", 3).0, 0, "{driver}: down");
+        world.ip("middle", "link set mr up");
+        // The address goes with the interface; frames don't need it. A neighbour asks for it again.
+        let (came, ttl) = world.ping("10.0.2.2", 20);
+        assert!(came >= 10 && ttl == OURS, "{driver}: {came} came");
+        forwarder.finish();
+    }
+}
+
+#[test]
+fn packets_go_to_the_kernel_by_tun() {
+    let Some(world) = World::new() else { return };
+    // Strict for all interfaces: the device has to be loose.
+    for all in ["0", "1"] {
+        world.good("middle", &["sh", "-c", &format!("echo {all} > /proc/sys/net/ipv4/conf/all/rp_filter")]);
+        let before = world.counter("right", "hr", "rx_packets");
+        world.play("middle", "punt 10.0.2.2");
+        // The kernel resolves the next hop, and the host there answers to who the packet says it is from.
+        let requests = world.good("right", &["cat", "/proc/net/snmp"]);
+        let echoes: Vec<&str> = requests.lines().filter(|line| line.starts_with("Icmp:")).collect();
+        let (names, values) = (echoes[0].split(' '), echoes[1].split(' '));
+        let seen = names.zip(values).find(|(name, _)| *name == "InEchos").expect("a counter").1;
+        assert!(world.counter("right", "hr", "rx_packets") > before);
+        assert_eq!(seen, if all == "0" { "1" } else { "2" }, "rp_filter {all}");
+    }
+}
