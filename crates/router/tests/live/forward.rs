@@ -7,8 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use wirespeed_router::io::{
-    Attach, Copying, Interface, LocalAddresses, PacketOptions, PacketPort, Port, Program, Tags, Umem,
-    XdpOptions,
+    Attach, Interface, LocalAddresses, PacketOptions, PacketPort, Port, Program, Tags, Umem, XdpOptions,
 };
 use wirespeed_router::{Frame, Memory};
 
@@ -117,16 +116,14 @@ fn open(
         options.bypass = driver == "packet-bypass";
         return vec![Box::new(PacketPort::open(interface, &options).expect("root may"))];
     }
+    assert!(["native", "skb"].contains(&driver), "{driver}");
     assert_eq!(interface.unusable(memory.stride()), None);
     let attach = if driver == "skb" { Attach::Skb } else { Attach::Auto };
     let program = Arc::new(Program::attach(interface, local, Tags::Forward, attach).expect("root may"));
     say(&format!("{}: {:?}, {} queues", interface.name, program.runs(), interface.queues));
     let expected = if driver == "skb" { Attach::Skb } else { Attach::Native };
     assert_eq!(program.runs(), expected, "{:?}", program.why_not_native());
-    let mut options = XdpOptions::default();
-    if driver == "native-zero" {
-        options.copying = Copying::Never;
-    }
+    let options = XdpOptions::default();
     (0..interface.queues)
         .map(|queue| {
             Box::new(umem.open(&program, queue, &options, memory).expect("a free queue")) as Box<dyn Port>

@@ -111,6 +111,30 @@ impl World {
         self.start(side, part).finish()
     }
 
+    /// Starts DPDK's testpmd between both hosts, with the addresses of the forwarder. `None` if it is not
+    /// installed, or does not start.
+    pub(crate) fn testpmd(&self, kind: &str) -> Option<Part> {
+        let peers = [("left", "hl"), ("right", "hr")].map(|(side, interface)| self.mac(side, interface));
+        let devices = [(0, "ml"), (1, "mr")].map(|(at, name)| format!("--vdev=net_{kind}{at},iface={name}"));
+        let peers = [0, 1].map(|at| format!("--eth-peer={at},{}", peers[at]));
+        let prefix = format!("--file-prefix={}", self.prefix);
+        let mut command =
+            vec!["stdbuf", "-oL", "dpdk-testpmd", "--no-huge", "--no-pci", "-m", "256", "-l", "0,1", &prefix];
+        command.extend(devices.iter().map(String::as_str));
+        command.extend(["--", "--forward-mode=mac", "--total-num-mbufs=16384", "--nb-cores=1"]);
+        command.extend(peers.iter().map(String::as_str));
+        let mut child = self
+            .command("middle", &command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let output = BufReader::new(child.stdout.take().expect("piped"));
+        let mut part = Part { input: child.stdin.take(), child, output, said: String::new() };
+        part.says("Press enter").then_some(part)
+    }
+
     /// The hardware address of an interface.
     pub(crate) fn mac(&self, side: &str, interface: &str) -> String {
         self.good(side, &["cat", &format!("/sys/class/net/{interface}/address")]).trim().to_owned()
@@ -164,15 +188,21 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// Reads until it says a line that begins so: the line.
-    pub(crate) fn wait_for(&mut self, beginning: &str) -> String {
+    /// Reads until it says a line that begins so.
+    fn wait_for(&mut self, beginning: &str) {
+        assert!(self.says(beginning), "the part ended before {beginning:?}:\n{}", self.said);
+    }
+
+    /// Reads until it says a line that begins so. Returns `false` if it ends before.
+    fn says(&mut self, beginning: &str) -> bool {
         loop {
             let mut line = String::new();
-            let read = self.output.read_line(&mut line).expect("text");
-            assert!(read > 0, "the part ended before {beginning:?}:\n{}", self.said);
+            if self.output.read_line(&mut line).expect("text") == 0 {
+                return false;
+            }
             self.said.push_str(&line);
             if line.starts_with(beginning) {
-                return line;
+                return true;
             }
         }
     }
