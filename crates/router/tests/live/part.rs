@@ -6,7 +6,9 @@
 //! | `offload INTERFACE checksum`, `segmentation` | switches offloads of a host off |
 //! | `serve PORT BYTES` | sends bytes to whoever connects |
 //! | `fetch ADDRESS BYTES` | reads them and checks each |
-//! | `blast INTERFACE FROM TO SECONDS` | sends frames of 60 bytes as fast as it goes |
+//! | `blast INTERFACE FROM TO SECONDS PACE` | sends frames of 60 bytes: so many a second, or 0 for all that go |
+//! | `inject INTERFACE HEX,HEX,…` | sends frames |
+//! | `capture INTERFACE COUNT` | says that many frames from 02:… on, in hexadecimal |
 //! | `punt ADDRESS` | sends a ping by a TUN device to the kernel |
 //!
 //! Each says `ready` once it runs.
@@ -19,7 +21,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use wirespeed_router::io::{
-    Attach, Interface, LocalAddresses, Offload, Port, Program, Tags, Tun, Umem, XdpOptions,
+    Attach, Interface, LocalAddresses, Offload, PacketOptions, PacketPort, Port, Program, Tags, Tun, Umem,
+    XdpOptions,
 };
 use wirespeed_router::{Frame, Memory};
 
@@ -33,9 +36,12 @@ pub(crate) fn play() {
         ["offload", interface, what] => offload(interface, what),
         ["serve", port, bytes] => serve(port.parse().expect("a port"), bytes.parse().expect("a number")),
         ["fetch", address, bytes] => fetch(address, bytes.parse().expect("a number")),
-        ["blast", interface, from, to, seconds] => {
-            blast(interface, mac(from), mac(to), seconds.parse().expect("a number"));
+        ["blast", interface, from, to, seconds, pace] => {
+            let (seconds, pace) = (seconds.parse().expect("a number"), pace.parse().expect("a number"));
+            blast(interface, mac(from), mac(to), seconds, pace);
         }
+        ["inject", interface, frames] => inject(interface, frames),
+        ["capture", interface, count] => capture(interface, count.parse().expect("a number")),
         ["punt", address] => punt(address),
         _ => panic!("{part} is no part"),
     }
@@ -118,7 +124,7 @@ pub(crate) fn blast_frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
     frame
 }
 
-fn blast(interface: &str, from: [u8; 6], to: [u8; 6], seconds: f64) {
+fn blast(interface: &str, from: [u8; 6], to: [u8; 6], seconds: f64, pace: f64) {
     let interface = Interface::open(interface).expect("an interface");
     let mut memory = Memory::new(8192).expect("memory");
     // AF_XDP sends frames whose bytes lie together, as a host's stack does. The ring of AF_PACKET lends its
@@ -133,7 +139,13 @@ fn blast(interface: &str, from: [u8; 6], to: [u8; 6], seconds: f64) {
     say("ready");
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < seconds {
-        while frames.len() < 64
+        if pace > 0.0 && port.counts().sent as f64 > pace * start.elapsed().as_secs_f64() {
+            thread::sleep(Duration::from_micros(200));
+            port.poll(&mut memory).expect("the interface is there");
+            continue;
+        }
+        let chunk = if pace > 0.0 { 8 } else { 64 };
+        while frames.len() < chunk
             && let Some(frame) = memory.copy_of(&bytes)
         {
             frames.push(frame);
@@ -145,6 +157,51 @@ fn blast(interface: &str, from: [u8; 6], to: [u8; 6], seconds: f64) {
     port.close(&mut memory);
     assert_eq!(memory.free(), memory.buffers() as usize, "every buffer came back");
     say(&format!("sent {} frames, {:.3} Mpps", port.counts().sent, rate / 1e6));
+}
+
+/// A port of AF_PACKET at a host.
+fn packet_port(interface: &str) -> PacketPort {
+    let interface = Interface::open(interface).expect("an interface");
+    PacketPort::open(&interface, &PacketOptions::default()).expect("root may")
+}
+
+fn inject(interface: &str, frames: &str) {
+    let mut port = packet_port(interface);
+    let mut memory = Memory::new(64).expect("memory");
+    let frame = |hex: &str| {
+        let byte = |at| u8::from_str_radix(&hex[at..at + 2], 16).expect("hexadecimal");
+        (0..hex.len()).step_by(2).map(byte).collect::<Vec<u8>>()
+    };
+    let mut frames: Vec<Frame> =
+        frames.split(',').map(|hex| memory.copy_of(&frame(hex)).expect("free buffers")).collect();
+    let count = frames.len();
+    assert_eq!(port.send(&mut memory, &mut frames).expect("the interface is up"), count);
+    let counts = port.counts();
+    say(&format!("ready: {} sent, {} refused", counts.sent, counts.refused));
+}
+
+/// Beginning of the hardware addresses that tests make up.
+pub(crate) const MADE_UP: [u8; 2] = [0x02, 0x77];
+
+fn capture(interface: &str, count: usize) {
+    let mut port = packet_port(interface);
+    let mut memory = Memory::new(64).expect("memory");
+    let (mut frames, mut seen) = (Vec::new(), 0);
+    say("ready");
+    let start = Instant::now();
+    while seen < count && start.elapsed() < Duration::from_secs(5) {
+        port.receive(&mut memory, &mut frames, 16).expect("the interface is up");
+        for frame in frames.drain(..) {
+            let bytes = memory.bytes(&frame);
+            if bytes[..2] == MADE_UP {
+                let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                say(&format!("frame {hex}"));
+                seen += 1;
+            }
+            memory.give(frame);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 fn punt(address: &str) {

@@ -1,5 +1,8 @@
 //! What hosts see through the forwarder: pings, TCP, and the kernel's own forwarding once it is gone.
 
+use std::time::Duration;
+
+use crate::part;
 use crate::world::World;
 
 /// Bytes of a TCP transfer.
@@ -96,6 +99,63 @@ fn an_interface_goes_down_and_up_under_the_forwarder() {
         assert!(came >= 10 && ttl == OURS, "{driver}: {came} came");
         forwarder.finish();
     }
+}
+
+#[test]
+fn no_frame_is_lost_below_saturation() {
+    for driver in ["native", "skb", "packet"] {
+        let Some(world) = World::new() else { return };
+        world.kernel_forwards(!driver.starts_with("packet"));
+        let forwarder = world.start("middle", &world.forwarder(driver));
+        let (from, to) = (world.mac("left", "hl"), world.mac("middle", "ml"));
+        world.play("left", &format!("blast hl {from} {to} 1.0 10000"));
+        std::thread::sleep(Duration::from_millis(200));
+        let arrived = world.counter("right", "hr", "rx_packets");
+        let (sent, said) = (world.counter("left", "hl", "tx_packets"), forwarder.finish());
+        assert!(sent > 5000 && arrived.abs_diff(sent) < 20, "{driver}: {arrived} of {sent}: {said}");
+        assert!(said.contains(" 0 dropped"), "{driver}: {said}");
+    }
+}
+
+#[test]
+fn tagged_frames_come_out_as_they_went_in() {
+    for driver in ["native", "skb", "packet"] {
+        let Some(world) = World::new() else { return };
+        world.kernel_forwards(false);
+        // The host at the right has an address that the test knows again.
+        world.ip("right", "link set dev hr address 02:77:00:00:00:01");
+        let capture = world.start("right", "capture hr 6");
+        let forwarder = world.start("middle", &world.forwarder(driver));
+        let (to, from) = (part::mac(&world.mac("middle", "ml")), [2, 0, 0, 0, 0, 9]);
+        let untagged = part::blast_frame(from, to);
+        let tags: [&[u8]; 6] = [
+            &[],
+            &[0x81, 0, 0xa0, 5],
+            &[0x88, 0xa8, 0, 6],
+            &[0x88, 0xa8, 0xf0, 6, 0x81, 0, 0x0f, 0xff],
+            &[0x81, 0, 0, 6, 0x81, 0, 0, 1],
+            &[0x81, 0, 0, 0], // a priority alone
+        ];
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let frames = tags.map(|tags| [&untagged[..12], tags, &untagged[12..]].concat());
+        let said = world.play("left", &format!("inject hl {}", frames.each_ref().map(|f| hex(f)).join(",")));
+        assert!(said.contains("6 sent, 0 refused"), "{said}");
+        let said = capture.join();
+        let own = part::mac(&world.mac("middle", "mr"));
+        for frame in &frames {
+            let expected = [&[0x02, 0x77, 0, 0, 0, 1], &own[..], &frame[12..]].concat();
+            assert!(said.contains(&format!("frame {}\n", hex(&expected))), "{driver}: {frame:02x?}:\n{said}");
+        }
+        forwarder.finish();
+    }
+}
+
+#[test]
+fn frames_that_are_too_long_are_refused() {
+    let Some(world) = World::new() else { return };
+    let frame = |len: usize| "00".repeat(12) + "0800" + &"00".repeat(len - 14);
+    let said = world.play("left", &format!("inject hl {},{}", frame(1514), frame(1515)));
+    assert!(said.contains("1 sent, 1 refused"), "{said}");
 }
 
 #[test]

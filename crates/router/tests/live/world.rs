@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// Two hosts and what joins them. The namespaces are gone when this is dropped.
 pub(crate) struct World {
     prefix: String,
+    /// Whether its processes go before all others of the machine, so that a busy machine's rates are good.
+    pub(crate) is_urgent: bool,
 }
 
 /// The namespaces.
@@ -18,7 +20,7 @@ impl World {
     pub(crate) fn new() -> Option<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let world = Self { prefix: format!("wire{}x{number}", std::process::id()) };
+        let world = Self { prefix: format!("wire{}x{number}", std::process::id()), is_urgent: false };
         for side in SIDES {
             let made = Command::new("ip").args(["netns", "add", &world.name(side)]).output();
             match made {
@@ -33,7 +35,9 @@ impl World {
             let peer = world.name(side);
             let (gateway, address) = (format!("10.0.{net}.1"), format!("10.0.{net}.2"));
             let (gateway6, address6) = (format!("fd0{net}::1"), format!("fd0{net}::2"));
-            world.ip("middle", &format!("link add {middle} type veth peer name {host} netns {peer}"));
+            let queues = "numrxqueues 2 numtxqueues 2";
+            let peer = format!("{host} netns {peer} {queues}");
+            world.ip("middle", &format!("link add {middle} {queues} type veth peer name {peer}"));
             for (at, interface, v4, v6) in
                 [("middle", middle, &gateway, &gateway6), (side, host, &address, &address6)]
             {
@@ -88,13 +92,19 @@ impl World {
         ip
     }
 
+    /// A command that goes before all others of the machine, if this world's do.
+    fn urgent<'c>(&self, command: &[&'c str]) -> Vec<&'c str> {
+        let first: &[&str] = if self.is_urgent { &["chrt", "-f", "1"] } else { &[] };
+        first.iter().chain(command).copied().collect()
+    }
+
     /// Starts a part of the test in a namespace: see `part.rs`. It has said `ready` when this returns.
     pub(crate) fn start(&self, side: &str, part: &str) -> Part {
         let exe = env::current_exe().expect("the test's own program");
         let exe = exe.to_str().expect("a path in UTF-8");
         let arguments = [exe, "--exact", "part", "--ignored", "--nocapture", "--test-threads=1"];
         let mut child = self
-            .command(side, &arguments)
+            .command(side, &self.urgent(&arguments))
             .env("WIRESPEED_PART", part)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -124,7 +134,7 @@ impl World {
         command.extend(["--", "--forward-mode=mac", "--total-num-mbufs=16384", "--nb-cores=1"]);
         command.extend(peers.iter().map(String::as_str));
         let mut child = self
-            .command("middle", &command)
+            .command("middle", &self.urgent(&command))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -210,6 +220,11 @@ impl Part {
     /// Tells it to end, and waits: what it said.
     pub(crate) fn finish(mut self) -> String {
         self.input = None;
+        self.join()
+    }
+
+    /// Waits until it ends: what it said.
+    pub(crate) fn join(mut self) -> String {
         loop {
             let mut line = String::new();
             if self.output.read_line(&mut line).expect("text") == 0 {
