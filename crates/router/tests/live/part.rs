@@ -7,6 +7,7 @@
 //! | `serve PORT BYTES` | sends bytes to whoever connects |
 //! | `fetch ADDRESS BYTES` | reads them and checks each |
 //! | `blast INTERFACE FROM TO SECONDS PACE` | sends frames of 60 bytes: so many a second, or 0 for all that go |
+//! | `count INTERFACE SECONDS` | waits for frames, and says how many come a second |
 //! | `inject INTERFACE HEX,HEX,…` | sends frames |
 //! | `capture INTERFACE COUNT` | says that many frames from 02:… on, in hexadecimal |
 //! | `punt ADDRESS` | sends a ping by a TUN device to the kernel |
@@ -40,6 +41,7 @@ pub(crate) fn play() {
             let (seconds, pace) = (seconds.parse().expect("a number"), pace.parse().expect("a number"));
             blast(interface, mac(from), mac(to), seconds, pace);
         }
+        ["count", interface, seconds] => count(interface, seconds.parse().expect("a number")),
         ["inject", interface, frames] => inject(interface, frames),
         ["capture", interface, count] => capture(interface, count.parse().expect("a number")),
         ["punt", address] => punt(address),
@@ -163,6 +165,26 @@ fn blast(interface: &str, from: [u8; 6], to: [u8; 6], seconds: f64, pace: f64) {
 fn packet_port(interface: &str) -> PacketPort {
     let interface = Interface::open(interface).expect("an interface");
     PacketPort::open(&interface, &PacketOptions::default()).expect("root may")
+}
+
+fn count(interface: &str, seconds: f64) {
+    let path = format!("/sys/class/net/{interface}/statistics/rx_packets");
+    let frames = || {
+        let text = std::fs::read_to_string(&path).expect("an interface");
+        text.trim().parse::<f64>().expect("a number")
+    };
+    let few = frames() + 100.0;
+    say("ready");
+    let start = Instant::now();
+    while frames() < few && start.elapsed() < Duration::from_secs(5) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // The first moments, in which queues fill, are left out.
+    thread::sleep(Duration::from_millis(300));
+    let (before, start) = (frames(), Instant::now());
+    thread::sleep(Duration::from_secs_f64(seconds));
+    let rate = (frames() - before) / start.elapsed().as_secs_f64();
+    say(&format!("frames a second: {rate:.0}"));
 }
 
 fn inject(interface: &str, frames: &str) {
