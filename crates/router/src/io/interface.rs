@@ -201,9 +201,9 @@ const ETHTOOL_SFLAGS: u32 = 0x26;
 
 /// The way in which a driver is asked for an offload.
 enum Command {
-    /// By two commands of the offload's own.
+    /// Two commands of the offload's own.
     Own { is_on: u32, set: u32 },
-    /// By a bit among flags.
+    /// A bit among flags.
     Flag(u32),
 }
 
@@ -237,9 +237,9 @@ impl fmt::Display for Offload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unusable {
-    /// It carries no Ethernet frames.
+    /// The interface carries no Ethernet frames.
     NotEthernet,
-    /// Its frames don't fit the buffers.
+    /// The interface's frames don't fit the buffers.
     Mtu {
         /// The interface's MTU.
         mtu: u32,

@@ -6,12 +6,12 @@
 //! 1. It is to the interface's hardware address.
 //! 2. It holds an IPv4 or IPv6 packet whose fixed header is there whole, with the right version. Up to two
 //!    VLAN tags may stand before it, if tags are to be forwarded.
-//! 3. Its destination is not multicast, reserved or limited to the link: IPv4 below 224.0.0.0, IPv6 outside of
-//!    ff00::/8 and fe80::/10.
+//! 3. Its destination is not multicast, reserved or limited to the link: IPv4 below 224.0.0.0, IPv6 outside
+//!    of ff00::/8 and fe80::/10.
 //! 4. Its destination is no address of the router.
 //!
-//! So ARP, neighbour discovery, routing protocols and logins to the router go on as without it. TTLs, checksums
-//! and options are the forwarder's, since it has to answer.
+//! So ARP, neighbour discovery, routing protocols and logins to the router go on as without it. TTLs,
+//! checksums and options are the forwarder's, since it has to answer.
 
 use std::collections::HashSet;
 use std::net::IpAddr;

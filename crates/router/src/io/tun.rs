@@ -42,9 +42,9 @@ impl Tun {
     /// Makes a device of this name (`%d` in it becomes a number) and sets it up.
     ///
     /// - The filter of reverse paths lets its packets through: their sources are behind other interfaces.
-    ///   Where the filter is on for all interfaces (`net.ipv4.conf.all.rp_filter`), it can't be off here. Then
-    ///   it is loose, and the device gets the address [`DUMMY`], without which a loose filter lets nothing
-    ///   through.
+    ///   Where the filter is on for all interfaces (`net.ipv4.conf.all.rp_filter`), it can't be off here.
+    ///   Then it is loose, and the device gets the address [`DUMMY`], without which a loose filter lets
+    ///   nothing through.
     /// - The kernel forwards packets that come from it.
     /// - It gets no IPv6 address, so it says nothing by itself.
     pub fn open(name: &str) -> Result<Self, Error> {

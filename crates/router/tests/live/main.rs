@@ -7,8 +7,8 @@
 //! 10.0.1.2, fd01::2      10.0.1.1, fd01::1   10.0.2.1, fd02::1    10.0.2.2, fd02::2
 //! ```
 //!
-//! The forwarder leaves TTLs as they are and the kernel takes one off: so a ping tells who forwarded it. Tests
-//! print `skipped:` where namespaces can't be made.
+//! The forwarder leaves TTLs as they are and the kernel takes one off: so a ping tells who forwarded it.
+//! Tests print `skipped:` where namespaces can't be made.
 
 #![cfg(target_os = "linux")]
 

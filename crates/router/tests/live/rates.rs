@@ -25,8 +25,8 @@ fn rate(world: &World) -> (f64, String) {
     (arrived, sent)
 }
 
-/// Prints the rates of the kernel and of every driver: rounds in turns, since a machine's speed drifts, and the
-/// medians.
+/// Prints the rates of the kernel and of every driver: rounds in turns, since a machine's speed drifts, and
+/// the medians.
 #[test]
 fn rates_of_the_kernel_and_of_each_driver() {
     if std::env::var("WIRESPEED_TESTS").as_deref() != Ok("long") {

@@ -106,8 +106,8 @@ impl Transmit {
     fn put_one(&mut self, bytes: &[u8]) -> bool {
         let slot = self.slot();
         let header = slot.cast::<tpacket3_hdr>().as_ptr();
-        // SAFETY: the slot is in the mapping, aligned to 2,048 bytes, and long enough for a header. Its status
-        // is reached as an atomic by us alone.
+        // SAFETY: the slot is in the mapping, aligned to 2,048 bytes, and long enough for a header. Its
+        // status is reached as an atomic by us alone.
         let status = unsafe { AtomicU32::from_ptr(&raw mut (*header).tp_status) };
         // Acquire: the kernel has read what was there before.
         if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {

@@ -1,9 +1,9 @@
 //! [`Program`]: the XDP program of an interface, which redirects the frames to be forwarded to sockets, and
 //! leaves every other one to the kernel.
 //!
-//! [`Transit`](super::super::Transit) has the rules, and a test compares both over made frames. The program is
-//! a table of instructions, so nothing is compiled. It is attached by a link: when the process dies, however
-//! it dies, the program falls off and the kernel forwards again.
+//! [`Transit`](super::super::Transit) has the rules, and a test compares both over made frames. The program
+//! is a table of instructions, so nothing is compiled. It is attached by a link: when the process dies,
+//! however it dies, the program falls off and the kernel forwards again.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -25,12 +25,12 @@ use crate::Error;
 /// Where a program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attach {
-    /// In the driver, or else behind it.
+    /// Runs in the driver, or else behind it.
     #[default]
     Auto,
-    /// In the driver ("native").
+    /// Runs in the driver ("native").
     Native,
-    /// Behind the driver, on the kernel's own buffers ("SKB"): for each driver, and slower.
+    /// Runs behind the driver, on the kernel's own buffers ("SKB"): for each driver, and slower.
     Skb,
 }
 

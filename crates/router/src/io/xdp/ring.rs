@@ -5,9 +5,9 @@
 //! numbers:       ▲ consumer  ▲ producer   count up and wrap at 2^32
 //! ```
 //!
-//! One side writes entries and then its number, the other reads the number and then the entries: the number is
-//! stored with release and loaded with acquire. Each side writes its own number only. The kernel is the other
-//! side of every ring here, and in the test both sides are ours.
+//! One side writes entries and then its number, the other reads the number and then the entries: the number
+//! is stored with release and loaded with acquire. Each side writes its own number only. The kernel is the
+//! other side of every ring here, and in the test both sides are ours.
 
 #![allow(unsafe_code)] // memory that is shared with the kernel
 
@@ -56,7 +56,8 @@ impl<T: Copy> Ring<T> {
 
     /// A number of the ring, which both sides reach as an atomic.
     fn number(&self, at: NonNull<AtomicU32>) -> &AtomicU32 {
-        // SAFETY: `new` has checked that it is aligned and lies in the mapping, which lives as long as `self`.
+        // SAFETY: `new` has checked that it is aligned and lies in the mapping, which lives as long as
+        // `self`.
         unsafe { at.as_ref() }
     }
 

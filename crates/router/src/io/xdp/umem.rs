@@ -8,26 +8,16 @@
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::ptr::NonNull;
 use std::sync::{Arc, Weak};
 
+use super::super::Port;
 use super::super::sys::{self, denied};
+use super::options::{Copying, XdpOptions};
+use super::port::XdpPort;
 use super::program::Program;
+use super::region::Region;
 use super::socket::{Sizes, Socket};
-use super::{XdpOptions, XdpPort};
 use crate::{Error, HEAD_ROOM, Memory};
-
-/// Copies between the kernel's frames and the worker's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Copying {
-    /// None where the driver can do without.
-    #[default]
-    Auto,
-    /// None: an error where the driver can't.
-    Never,
-    /// One for each frame in and one for each frame out, by the kernel.
-    Always,
-}
 
 /// The buffers of a worker, for the AF_XDP sockets of all its interfaces.
 #[derive(Debug)]
@@ -37,21 +27,6 @@ pub struct Umem {
     buffers: u32,
     /// Sockets that have registered the memory, or share it.
     sockets: Vec<Weak<OwnedFd>>,
-}
-
-/// A memory's mapping, by which its ports know it again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Region(NonNull<u8>, usize);
-
-// SAFETY: it is compared and handed to the kernel, and never read through.
-unsafe impl Send for Region {}
-
-impl Region {
-    /// The mapping of a memory.
-    pub(super) fn of(memory: &Memory) -> Self {
-        let (base, len) = memory.region();
-        Self(base, len)
-    }
 }
 
 impl Umem {
@@ -98,7 +73,7 @@ impl Umem {
         port.refill(memory);
         let redirected = program.redirect(queue, port.socket().expect("just opened").as_fd());
         if let Err(cause) = redirected {
-            super::super::Port::close(&mut port, memory);
+            port.close(memory);
             return Err(denied(name, "frames can't be redirected to a socket", "CAP_BPF", cause));
         }
         Ok(port)
@@ -144,10 +119,10 @@ impl Umem {
     fn registered(&self, sizes: Sizes) -> io::Result<Socket> {
         let fd = open()?;
         // SAFETY: the region is the mapping of the memory, as `new` saw it. The kernel keeps its pages, so it
-        // may be unmapped before the socket is closed. A buffer is given to the kernel by `XdpPort` alone, for
-        // a frame whose ticket it took, and `open` and `XdpPort` check that the tickets are of this memory:
-        // nobody reads or writes the buffer before the kernel has given it back.
-        unsafe { sys::register_memory(&fd, (self.region.0, self.region.1), self.stride) }?;
+        // may be unmapped before the socket is closed. A buffer is given to the kernel by `XdpPort` alone,
+        // for a frame whose ticket it took, and `open` and `XdpPort` check that the tickets are of this
+        // memory: nobody reads or writes the buffer before the kernel has given it back.
+        unsafe { sys::register_memory(&fd, self.region.parts(), self.stride) }?;
         Socket::new(fd, sizes)
     }
 }
