@@ -10,10 +10,15 @@
 //! | `count INTERFACE SECONDS` | waits for frames, and says how many come a second |
 //! | `inject INTERFACE HEX,HEX,…` | sends frames |
 //! | `capture INTERFACE COUNT` | says that many frames from 02:… on, in hexadecimal |
+//! | `fanout INTERFACE SECONDS` | receives by two sockets of one group, and says what each got |
+//! | `twice INTERFACE` | opens what can be opened once |
+//! | `beggar INTERFACE` | opens what it may not, and says why not |
 //! | `punt ADDRESS` | sends a ping by a TUN device to the kernel |
 //!
 //! Each says `ready` once it runs.
 
+use std::collections::BTreeSet;
+use std::error::Error;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -22,8 +27,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use wirespeed_router::io::{
-    Attach, Interface, LocalAddresses, Offload, PacketOptions, PacketPort, Port, Program, Tags, Tun, Umem,
-    XdpOptions,
+    Attach, Copying, Interface, LocalAddresses, Offload, PacketOptions, PacketPort, Port, Program, Tags, Tun,
+    Umem, XdpOptions,
 };
 use wirespeed_router::{Frame, Memory};
 
@@ -44,6 +49,9 @@ pub(crate) fn play() {
         ["count", interface, seconds] => count(interface, seconds.parse().expect("a number")),
         ["inject", interface, frames] => inject(interface, frames),
         ["capture", interface, count] => capture(interface, count.parse().expect("a number")),
+        ["fanout", interface, seconds] => fanout(interface, seconds.parse().expect("a number")),
+        ["twice", interface] => twice(interface),
+        ["beggar", interface] => beggar(interface),
         ["punt", address] => punt(address),
         _ => panic!("{part} is no part"),
     }
@@ -224,6 +232,97 @@ fn capture(interface: &str, count: usize) {
         }
         thread::sleep(Duration::from_millis(1));
     }
+}
+
+fn fanout(interface: &str, seconds: f64) {
+    let interface = Interface::open(interface).expect("an interface");
+    let mut options = PacketOptions::default();
+    options.fanout = Some(7);
+    let mut ports = [0, 1].map(|_| PacketPort::open(&interface, &options).expect("root may"));
+    let mut memory = Memory::new(1024).expect("memory");
+    let (mut frames, mut sources) = (Vec::new(), [const { BTreeSet::new() }; 2]);
+    say("ready");
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < seconds {
+        for (port, sources) in ports.iter_mut().zip(&mut sources) {
+            port.receive(&mut memory, &mut frames, 256).expect("the interface is up");
+            for frame in frames.drain(..) {
+                let bytes = memory.bytes(&frame);
+                // UDP over IPv4 without options: the port that it comes from.
+                if bytes[12..14] == [8, 0] && bytes[23] == 17 {
+                    assert!(sources.insert([bytes[34], bytes[35]]), "each flow has one frame");
+                }
+                memory.give(frame);
+            }
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert!(sources[0].is_disjoint(&sources[1]), "a frame goes to one socket");
+    say(&format!("flows: {} and {}", sources[0].len(), sources[1].len()));
+}
+
+/// What an error and its causes say.
+fn text(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+fn twice(interface: &str) {
+    let interface = Interface::open(interface).expect("an interface");
+    let attach = |how| Program::attach(&interface, &LocalAddresses::new(), Tags::Kernel, how);
+    let program = Arc::new(attach(Attach::Auto).expect("root may"));
+    for how in [Attach::Auto, Attach::Native, Attach::Skb] {
+        let said = text(&attach(how).expect_err("one program an interface"));
+        assert!(said.contains("another XDP program"), "{how:?}: {said}");
+    }
+    let mut memory = Memory::new(10_000).expect("memory");
+    let mut umem = Umem::new(&memory);
+    let options = XdpOptions::default();
+    let mut port = umem.open(&program, 0, &options, &mut memory).expect("a free queue");
+    let free = memory.free();
+    assert_eq!(free + port.held(), 10_000);
+    let mut open =
+        |queue, options: &XdpOptions, memory: &mut Memory| umem.open(&program, queue, options, memory);
+    let said = text(&open(0, &options, &mut memory).expect_err("one socket a queue"));
+    assert!(said.contains("queue 0 has a socket"), "{said}");
+    assert!(open(77, &options, &mut memory).is_err(), "no such queue");
+    let mut never = options.clone();
+    never.copying = Copying::Never;
+    let said = text(&open(1, &never, &mut memory).expect_err("a virtual interface copies"));
+    assert!(said.contains("without copies"), "{said}");
+    assert_eq!(memory.free(), free, "an error keeps no buffer");
+    // More frames than buffers: the second port has the rest, and none is left.
+    let mut second = open(1, &options, &mut memory).expect("a free queue");
+    assert_eq!(memory.free() + port.held() + second.held(), 10_000);
+    port.close(&mut memory);
+    second.close(&mut memory);
+    assert_eq!((memory.free(), port.held()), (10_000, 0));
+    // A closed queue can be opened again, though the socket that registered the memory is gone.
+    let mut again = open(0, &options, &mut memory).expect("the queue is free again");
+    again.close(&mut memory);
+    assert_eq!(memory.free(), 10_000);
+    say("ready");
+}
+
+fn beggar(interface: &str) {
+    let interface = Interface::open(interface).expect("everybody may ask");
+    let said = text(&PacketPort::open(&interface, &PacketOptions::default()).expect_err("it may not"));
+    assert!(said.contains("needs CAP_NET_RAW"), "{said}");
+    let attached = Program::attach(&interface, &LocalAddresses::new(), Tags::Kernel, Attach::Auto);
+    let said = text(&attached.expect_err("it may not"));
+    assert!(said.contains("CAP_BPF"), "{said}");
+    let unusable = interface.unusable(2048).expect("a reason").to_string();
+    assert!(unusable.contains("CAP_NET_RAW"), "{unusable}");
+    let said = text(&interface.set_offload(Offload::TransmitChecksum, false).expect_err("it may not"));
+    assert!(said.contains("needs CAP_NET_ADMIN"), "{said}");
+    let said = text(&Tun::open("beggar%d").expect_err("it may not"));
+    assert!(said.contains("needs CAP_NET_ADMIN"), "{said}");
+    say("ready");
 }
 
 fn punt(address: &str) {

@@ -151,6 +151,38 @@ fn tagged_frames_come_out_as_they_went_in() {
 }
 
 #[test]
+fn a_group_of_sockets_shares_flows() {
+    let Some(world) = World::new() else { return };
+    let receivers = world.start("middle", "fanout ml 1.5");
+    let frame = part::blast_frame([2, 0, 0, 0, 0, 9], part::mac(&world.mac("middle", "ml")));
+    let frames: Vec<String> = (0..60_u8)
+        .map(|source| {
+            let mut frame = frame.clone();
+            frame[34..36].copy_from_slice(&[9, source]);
+            frame.iter().map(|byte| format!("{byte:02x}")).collect()
+        })
+        .collect();
+    world.play("left", &format!("inject hl {}", frames.join(",")));
+    let said = receivers.join();
+    let flows = said.lines().find_map(|line| line.strip_prefix("flows: ")).expect("numbers");
+    let (first, second) = flows.split_once(" and ").expect("two numbers");
+    let [first, second] = [first, second].map(|count| count.parse::<u32>().expect("a number"));
+    assert!(first + second == 60 && first > 0 && second > 0, "{said}");
+}
+
+#[test]
+fn programs_and_queues_are_taken_once() {
+    let Some(world) = World::new() else { return };
+    world.play("middle", "twice ml");
+}
+
+#[test]
+fn errors_name_the_capability_that_is_missing() {
+    let Some(world) = World::new() else { return };
+    world.play("middle", "beggar ml");
+}
+
+#[test]
 fn frames_that_are_too_long_are_refused() {
     let Some(world) = World::new() else { return };
     let frame = |len: usize| "00".repeat(12) + "0800" + &"00".repeat(len - 14);

@@ -9,6 +9,8 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
 
 use super::super::Port;
 use super::super::sys::{self, denied};
@@ -19,6 +21,10 @@ use super::region::Region;
 use super::socket::{Sizes, Socket};
 use crate::{Error, HEAD_ROOM, Memory};
 
+/// Trials of a queue that is taken, and the pause before each next one.
+const TRIALS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(10);
+
 /// The buffers of a worker, for the AF_XDP sockets of all its interfaces.
 #[derive(Debug)]
 pub struct Umem {
@@ -26,7 +32,14 @@ pub struct Umem {
     stride: u32,
     buffers: u32,
     /// Sockets that have registered the memory, or share it.
-    sockets: Vec<Weak<OwnedFd>>,
+    sockets: Vec<Shared>,
+}
+
+/// A socket that others can share the memory of, as long as it is open.
+#[derive(Debug)]
+struct Shared {
+    socket: Weak<OwnedFd>,
+    is_zero_copy: bool,
 }
 
 impl Umem {
@@ -68,7 +81,8 @@ impl Umem {
                 };
                 denied(name, &what, "CAP_NET_RAW", cause)
             })?;
-        self.sockets.push(Arc::downgrade(&socket.fd));
+        let is_zero_copy = socket.is_zero_copy();
+        self.sockets.push(Shared { socket: Arc::downgrade(&socket.fd), is_zero_copy });
         let mut port = XdpPort::new(Arc::clone(program), queue, socket, self.region, self.buffers);
         port.refill(memory);
         let redirected = program.redirect(queue, port.socket().expect("just opened").as_fd());
@@ -79,22 +93,35 @@ impl Umem {
         Ok(port)
     }
 
-    /// A socket that is bound to a queue.
+    /// A socket that is bound to a queue. The kernel clears a queue some time after its socket was closed, so a
+    /// queue that is taken is tried again for a moment.
     fn bound(&mut self, interface: u32, queue: u32, sizes: Sizes, copying: Copying) -> io::Result<Socket> {
-        self.sockets.retain(|socket| socket.strong_count() > 0);
-        for other in self.sockets.iter().filter_map(Weak::upgrade) {
-            let socket = Socket::new(open()?, sizes)?;
-            let bound = sys::bind_xdp(&socket, interface, queue, libc::XDP_SHARED_UMEM, Some(other.as_fd()));
+        for _ in 0..TRIALS {
+            match self.bind(interface, queue, sizes, copying) {
+                Err(cause) if cause.kind() == io::ErrorKind::ResourceBusy => thread::sleep(PAUSE),
+                other => return other,
+            }
+        }
+        self.bind(interface, queue, sizes, copying)
+    }
+
+    /// A socket that is bound to a queue, if it is free now.
+    fn bind(&mut self, interface: u32, queue: u32, sizes: Sizes, copying: Copying) -> io::Result<Socket> {
+        self.sockets.retain(|shared| shared.socket.strong_count() > 0);
+        for shared in &self.sockets {
             // The mode is that of the other socket, and can't be asked for.
             let is_wanted = match copying {
                 Copying::Auto => true,
-                Copying::Never => socket.is_zero_copy(),
-                Copying::Always => !socket.is_zero_copy(),
+                Copying::Never => shared.is_zero_copy,
+                Copying::Always => !shared.is_zero_copy,
             };
-            match bound {
-                Ok(()) if is_wanted => return Ok(socket),
+            let Some(other) = shared.socket.upgrade().filter(|_| is_wanted) else { continue };
+            let socket = Socket::new(open()?, sizes)?;
+            let other = Some(other.as_fd());
+            match sys::bind_xdp(&socket, interface, queue, libc::XDP_SHARED_UMEM, other) {
+                Ok(()) => return Ok(socket),
                 Err(cause) if cause.kind() == io::ErrorKind::ResourceBusy => return Err(cause),
-                _ => {}
+                Err(_) => {}
             }
         }
         let modes: &[u16] = match copying {
