@@ -7,6 +7,8 @@ mod bpf;
 #[cfg(target_os = "linux")]
 mod checksum;
 #[cfg(target_os = "linux")]
+mod forwarding;
+#[cfg(target_os = "linux")]
 mod interface;
 #[cfg(target_os = "linux")]
 mod local;
@@ -23,6 +25,8 @@ mod xdp;
 
 use std::os::fd::RawFd;
 
+#[cfg(target_os = "linux")]
+pub use forwarding::ForwardingOff;
 #[cfg(target_os = "linux")]
 pub use interface::{Interface, Offload, Unusable};
 #[cfg(target_os = "linux")]

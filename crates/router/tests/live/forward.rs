@@ -7,7 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use wirespeed_router::io::{
-    Attach, Interface, LocalAddresses, PacketOptions, PacketPort, Port, Program, Tags, Umem, XdpOptions,
+    Attach, ForwardingOff, Interface, LocalAddresses, PacketOptions, PacketPort, Port, Program, Tags, Umem,
+    XdpOptions,
 };
 use wirespeed_router::{Frame, Memory};
 
@@ -19,6 +20,8 @@ struct Side {
     addresses: [u8; 12],
     ports: Vec<Box<dyn Port>>,
     waiting: Vec<Vec<Frame>>,
+    /// The kernel's forwarding, off where it would forward too.
+    _off: Option<ForwardingOff>,
 }
 
 /// Addresses of the forwarder's own kernel.
@@ -45,7 +48,8 @@ pub(crate) fn run(driver: &str, sides: [&str; 2], ended: &AtomicBool) {
         let interface = Interface::open(name).expect("an interface");
         let ports = open(driver, &interface, &local, &mut umem, &mut memory);
         let waiting = ports.iter().map(|_| Vec::new()).collect();
-        Side { addresses, ports, waiting }
+        let off = driver.starts_with("packet").then(|| ForwardingOff::at(&interface).expect("root may"));
+        Side { addresses, ports, waiting, _off: off }
     });
     check(&memory, &sides, 0);
     say("ready");

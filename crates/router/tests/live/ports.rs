@@ -67,11 +67,13 @@ fn packet(driver: &str) {
     // Checksums stay on: the port finishes those that the hosts leave open.
     world.play("left", "offload hl segmentation");
     world.play("right", "offload hr segmentation");
-    world.kernel_forwards(false);
+    assert_eq!(world.ping("10.0.2.2", 2), (2, KERNELS), "before the forwarder starts");
     let forwarder = world.start("middle", &world.forwarder(driver));
     traffic(&world, driver);
     println!("{driver}: {}", forwarder.finish());
-    assert_eq!(world.ping("10.0.2.2", 1).0, 0, "nobody forwards");
+    for address in ["10.0.2.2", "fd02::2"] {
+        assert_eq!(world.ping(address, 3), (3, KERNELS), "the kernel forwards again");
+    }
 }
 
 #[test]
@@ -88,7 +90,6 @@ fn af_packet_forwards_without_queueing_discipline() {
 fn an_interface_goes_down_and_up_under_the_forwarder() {
     for driver in ["native", "packet"] {
         let Some(world) = World::new() else { return };
-        world.kernel_forwards(driver == "native");
         let forwarder = world.start("middle", &world.forwarder(driver));
         assert_eq!(world.ping("10.0.2.2", 3), (3, OURS), "{driver}");
         world.ip("middle", "link set mr down");
@@ -105,7 +106,6 @@ fn an_interface_goes_down_and_up_under_the_forwarder() {
 fn no_frame_is_lost_below_saturation() {
     for driver in ["native", "skb", "packet"] {
         let Some(world) = World::new() else { return };
-        world.kernel_forwards(!driver.starts_with("packet"));
         let forwarder = world.start("middle", &world.forwarder(driver));
         let (from, to) = (world.mac("left", "hl"), world.mac("middle", "ml"));
         world.play("left", &format!("blast hl {from} {to} 1.0 10000"));

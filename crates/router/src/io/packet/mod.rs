@@ -10,8 +10,7 @@
 //!
 //! A socket of packets gets a copy of each frame, and the kernel goes on with the frame itself. So:
 //!
-//! - the kernel must not forward too: switch its forwarding off at the interface
-//!   (`net.ipv4.conf.IF.forwarding`, `net.ipv6.conf.IF.forwarding`);
+//! - the kernel must not forward too: [`ForwardingOff`](super::ForwardingOff) switches that off;
 //! - frames to the router itself are answered by the kernel. With [`PacketOptions::transit`] the port passes
 //!   them over, as the XDP program does.
 //!

@@ -93,8 +93,8 @@ impl Umem {
         Ok(port)
     }
 
-    /// A socket that is bound to a queue. The kernel clears a queue some time after its socket was closed, so a
-    /// queue that is taken is tried again for a moment.
+    /// A socket that is bound to a queue. The kernel clears a queue some time after its socket was closed, so
+    /// a queue that is taken is tried again for a moment.
     fn bound(&mut self, interface: u32, queue: u32, sizes: Sizes, copying: Copying) -> io::Result<Socket> {
         for _ in 0..TRIALS {
             match self.bind(interface, queue, sizes, copying) {
