@@ -36,7 +36,7 @@ pub use packet::{PacketOptions, PacketPort};
 #[cfg(target_os = "linux")]
 pub use transit::{Tags, Transit};
 #[cfg(target_os = "linux")]
-pub use tun::{DUMMY, Tun, TunCounts};
+pub use tun::{TUN_ADDRESS, Tun, TunCounts};
 #[cfg(target_os = "linux")]
 pub use xdp::{Attach, Copying, Program, Umem, XdpOptions, XdpPort};
 

@@ -22,7 +22,7 @@ pub struct Tun {
 }
 
 /// The address of a device that has no other: reserved for that by RFC 7600.
-pub const DUMMY: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
+pub const TUN_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 0, 0, 8);
 
 /// Counters of a [`Tun`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Tun {
     ///
     /// - The filter of reverse paths lets its packets through: their sources are behind other interfaces.
     ///   Where the filter is on for all interfaces (`net.ipv4.conf.all.rp_filter`), it can't be off here.
-    ///   Then it is loose, and the device gets the address [`DUMMY`], without which a loose filter lets
+    ///   Then it is loose, and the device gets the address [`TUN_ADDRESS`], without which a loose filter lets
     ///   nothing through.
     /// - The kernel forwards packets that come from it.
     /// - It gets no IPv6 address, so it says nothing by itself.
@@ -66,7 +66,7 @@ impl Tun {
                 .map_err(|cause| denied(&name, &format!("{key} can't be set"), "CAP_NET_ADMIN", cause))?;
         }
         if is_filtered {
-            interface::set_address(&name, DUMMY)
+            interface::set_address(&name, TUN_ADDRESS)
                 .map_err(|cause| denied(&name, "can't have an address", "CAP_NET_ADMIN", cause))?;
         }
         interface::set_up(&name).map_err(|cause| denied(&name, "can't be set up", "CAP_NET_ADMIN", cause))?;

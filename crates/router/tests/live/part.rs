@@ -296,6 +296,16 @@ fn twice(interface: &str) {
     let said = text(&open(1, &never, &mut memory).expect_err("a virtual interface copies"));
     assert!(said.contains("without copies"), "{said}");
     assert_eq!(memory.free(), free, "an error keeps no buffer");
+    let lengths = [0, 13, 14, 60, 1522, 1523];
+    let mut frames: Vec<Frame> =
+        lengths.map(|len| memory.copy_of(&vec![0; len]).expect("free buffers")).into();
+    assert_eq!(port.send(&mut memory, &mut frames).expect("the interface is up"), 6);
+    assert_eq!((port.counts().sent, port.counts().refused, frames.len()), (3, 3, 0));
+    let start = Instant::now();
+    while port.unsent() > 0 {
+        assert!(start.elapsed() < Duration::from_secs(5), "{} are not sent", port.unsent());
+        port.poll(&mut memory).expect("the interface is up");
+    }
     // More frames than buffers: the second port has the rest, and none is left.
     let mut second = open(1, &options, &mut memory).expect("a free queue");
     assert_eq!(memory.free() + port.held() + second.held(), 10_000);

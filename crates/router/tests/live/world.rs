@@ -177,7 +177,8 @@ impl World {
     /// Sends pings of a size.
     pub(crate) fn ping_of(&self, address: &str, count: u32, bytes: u32) -> (u32, Option<u32>) {
         let (count, bytes) = (count.to_string(), bytes.to_string());
-        let ping = ["ping", "-n", "-i", "0.02", "-W", "2", "-c", &count, "-s", &bytes, address];
+        // With `-w` it waits for late replies, which a busy machine has.
+        let ping = ["ping", "-n", "-i", "0.02", "-w", "5", "-c", &count, "-s", &bytes, address];
         let text = self.run("left", &ping);
         let text = String::from_utf8_lossy(&text.stdout).into_owned();
         let replies: Vec<&str> =

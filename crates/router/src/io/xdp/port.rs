@@ -12,6 +12,9 @@ use super::region::Region;
 use super::socket::Socket;
 use crate::{Error, Frame, Memory};
 
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
+
 /// A queue of an interface through AF_XDP.
 #[derive(Debug)]
 pub struct XdpPort {
@@ -138,16 +141,25 @@ impl Port for XdpPort {
         self.check(memory);
         self.reclaim(memory);
         let Some(socket) = &mut self.socket else { return Ok(0) };
+        let possible = ETHERNET..=self.program.interface().longest_frame();
         let wanted = u32::try_from(frames.len()).unwrap_or(u32::MAX);
         let taken = frames.len().min(socket.transmit.free(wanted) as usize);
+        let mut queued = 0;
         for frame in frames.drain(..taken) {
+            // The kernel would pass over such a frame, and never give its buffer back.
+            if !possible.contains(&frame.len()) {
+                self.counts.refused += 1;
+                memory.give(frame);
+                continue;
+            }
             let (addr, len) = (memory.offset(&frame) as u64, u32::try_from(frame.len()).expect("16 bits"));
             self.held.put(frame);
+            queued += 1;
             assert!(socket.transmit.push(xdp_desc { addr, len, options: 0 }), "the ring has free entries");
             self.counts.sent_bytes += u64::from(len);
         }
-        self.sending += taken;
-        self.counts.sent += taken as u64;
+        self.sending += queued;
+        self.counts.sent += queued as u64;
         self.counts.full += frames.len() as u64;
         socket.transmit.publish();
         let kicked = socket.kick_send();

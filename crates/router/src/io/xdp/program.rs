@@ -38,10 +38,10 @@ pub enum Attach {
 #[derive(Debug)]
 pub struct Program {
     interface: Interface,
-    program: OwnedFd,
     sockets: Map,
     /// The addresses that the program looks up; the kernel keeps them too.
     _local: Arc<Map>,
+    /// The attachment, which keeps the program.
     _link: OwnedFd,
     runs: Attach,
     /// The reason why it does not run in the driver.
@@ -95,7 +95,7 @@ impl Program {
             _ => failed("the XDP program can't be attached")(cause),
         })?;
         let interface = interface.clone();
-        Ok(Self { interface, program, sockets, _local: local, _link: link, runs, why_not_native })
+        Ok(Self { interface, sockets, _local: local, _link: link, runs, why_not_native })
     }
 
     /// The interface, as it was when the program was attached.
@@ -124,12 +124,6 @@ impl Program {
     /// Leaves the frames of a queue to the kernel from now on.
     pub(super) fn stop(&self, queue: u32) -> io::Result<()> {
         self.sockets.remove(&queue.to_ne_bytes())
-    }
-
-    /// The kernel's handle of the program, for tests and tools.
-    #[must_use]
-    pub const fn descriptor(&self) -> &OwnedFd {
-        &self.program
     }
 }
 
