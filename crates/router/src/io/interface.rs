@@ -263,7 +263,7 @@ impl fmt::Display for Unusable {
                 write!(f, "buffers are {stride} bytes apart, and AF_XDP takes 2048 or 4096")
             }
             Self::Denied => f.write_str(
-                "sockets of AF_XDP are not allowed: this needs CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
+                "sockets of AF_XDP are not allowed: this needs CAP_NET_RAW, beside CAP_NET_ADMIN and CAP_BPF",
             ),
             Self::Kernel => f.write_str("the kernel has no AF_XDP"),
         }

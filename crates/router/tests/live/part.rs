@@ -13,6 +13,7 @@
 //! | `fanout INTERFACE SECONDS` | receives by two sockets of one group, and says what each got |
 //! | `twice INTERFACE` | opens what can be opened once |
 //! | `beggar INTERFACE` | opens what it may not, and says why not |
+//! | `modest INTERFACE` | opens everything with few capabilities |
 //! | `punt ADDRESS` | sends a ping by a TUN device to the kernel |
 //!
 //! Each says `ready` once it runs.
@@ -52,6 +53,7 @@ pub(crate) fn play() {
         ["fanout", interface, seconds] => fanout(interface, seconds.parse().expect("a number")),
         ["twice", interface] => twice(interface),
         ["beggar", interface] => beggar(interface),
+        ["modest", interface] => modest(interface),
         ["punt", address] => punt(address),
         _ => panic!("{part} is no part"),
     }
@@ -332,6 +334,20 @@ fn beggar(interface: &str) {
     assert!(said.contains("needs CAP_NET_ADMIN"), "{said}");
     let said = text(&Tun::open("beggar%d").expect_err("it may not"));
     assert!(said.contains("needs CAP_NET_ADMIN"), "{said}");
+    say("ready");
+}
+
+fn modest(interface: &str) {
+    let interface = Interface::open(interface).expect("everybody may ask");
+    let mut memory = Memory::new(20_000).expect("memory");
+    let program = Program::attach(&interface, &LocalAddresses::new(), Tags::Forward, Attach::Auto);
+    let program = Arc::new(program.expect("CAP_BPF and CAP_NET_ADMIN are enough"));
+    let mut port = Umem::new(&memory)
+        .open(&program, 0, &XdpOptions::default(), &mut memory)
+        .expect("CAP_NET_RAW and CAP_IPC_LOCK are enough");
+    port.close(&mut memory);
+    PacketPort::open(&interface, &PacketOptions::default()).expect("CAP_NET_RAW is enough");
+    Tun::open("modest%d").expect("CAP_NET_ADMIN is enough");
     say("ready");
 }
 

@@ -183,6 +183,12 @@ fn errors_name_the_capability_that_is_missing() {
 }
 
 #[test]
+fn few_capabilities_are_enough() {
+    let Some(world) = World::new() else { return };
+    world.play("middle", "modest ml");
+}
+
+#[test]
 fn frames_that_are_too_long_are_refused() {
     let Some(world) = World::new() else { return };
     let frame = |len: usize| "00".repeat(12) + "0800" + &"00".repeat(len - 14);

@@ -103,10 +103,19 @@ impl World {
         let exe = env::current_exe().expect("the test's own program");
         let exe = exe.to_str().expect("a path in UTF-8");
         let arguments = [exe, "--exact", "part", "--ignored", "--nocapture", "--test-threads=1"];
-        // A process without capabilities runs as root and may do nothing.
-        let powerless: &[&str] = &["setpriv", "--bounding-set=-all", "--inh-caps=-all"];
-        let arguments =
-            if part.starts_with("beggar") { [powerless, &arguments].concat() } else { arguments.to_vec() };
+        // Root without capabilities may do nothing.
+        let capabilities = match part.split(' ').next() {
+            Some("beggar") => Some("-all"),
+            Some("modest") => Some("-all,+net_admin,+net_raw,+bpf,+ipc_lock"),
+            _ => None,
+        };
+        let bounding = capabilities.map(|all| format!("--bounding-set={all}"));
+        let mut limited: Vec<&str> = Vec::new();
+        if let Some(bounding) = &bounding {
+            limited.extend(["setpriv", bounding, "--inh-caps=-all"]);
+        }
+        limited.extend(arguments);
+        let arguments = limited;
         // Whoever measures must not wait for those that are measured.
         let priority = if part.starts_with("count") { "2" } else { "1" };
         let mut child = self

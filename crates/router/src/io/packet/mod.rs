@@ -48,7 +48,8 @@ pub struct PacketOptions {
     /// The number of frames that fit the ring of frames to send.
     pub transmit_frames: u32,
     /// The group of sockets that share an interface's frames by a hash of their flow, if it has several
-    /// workers. The number must not be in use by another program in this network namespace.
+    /// workers. The number must not be in use by another program in this network namespace. A frame that
+    /// comes while a socket joins the group may come by two of them.
     pub fanout: Option<u16>,
     /// Hands frames to the driver without queueing discipline: faster, and frames are lost where the device
     /// is busy.
@@ -107,7 +108,7 @@ const PROMISCUOUS: u16 = 1;
 const SEND_BUFFER: i32 = 8 << 20;
 
 impl PacketPort {
-    /// Opens a port at an interface. The kernel's name of the missing capability is in the error.
+    /// Opens a port at an interface. This needs CAP_NET_RAW.
     pub fn open(interface: &Interface, options: &PacketOptions) -> Result<Self, Error> {
         let name = &interface.name;
         let failed = |what: &'static str| move |cause| sys::denied(name, what, "CAP_NET_RAW", cause);

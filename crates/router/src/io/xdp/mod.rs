@@ -34,6 +34,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A process needs CAP_NET_RAW for the sockets, CAP_BPF and CAP_NET_ADMIN for the programs, and CAP_IPC_LOCK
+//! or a sufficient RLIMIT_MEMLOCK for the memory.
+//!
 //! Traps:
 //!
 //! - Each queue needs a port, or else its frames go through the kernel.

@@ -68,9 +68,7 @@ impl Program {
         attach: Attach,
     ) -> Result<Self, Error> {
         let name = &interface.name;
-        let failed = |what: &'static str| {
-            move |cause| denied(name, what, "CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON", cause)
-        };
+        let failed = |what: &'static str| move |cause| denied(name, what, "CAP_BPF and CAP_NET_ADMIN", cause);
         let sockets = Map::new(Kind::Sockets, "sockets", 4, 4, QUEUES.max(interface.queues))
             .map_err(failed("no map of sockets can be made"))?;
         let local = local.kernel().map_err(failed("no map of addresses can be made"))?;

@@ -72,7 +72,8 @@ impl Umem {
                 let what = match cause.raw_os_error() {
                     Some(libc::EBUSY) => format!("queue {queue} has a socket of AF_XDP already"),
                     Some(libc::ENOBUFS) => {
-                        "the memory is more than may be locked; raise RLIMIT_MEMLOCK".to_owned()
+                        "the memory is more than may be locked; this needs a higher RLIMIT_MEMLOCK, or CAP_IPC_LOCK"
+                            .to_owned()
                     }
                     Some(libc::EOPNOTSUPP) if options.copying == Copying::Never => {
                         "the driver can't do without copies".to_owned()
