@@ -7,20 +7,6 @@
 //!
 //! Both rings are one mapping that is shared with the kernel. A frame is copied once on its way in and once
 //! on its way out: the rings are the kernel's memory, not the worker's.
-//!
-//! A socket of packets gets a copy of each frame, and the kernel goes on with the frame itself. So:
-//!
-//! - the kernel must not forward too: [`ForwardingOff`](super::ForwardingOff) switches that off;
-//! - frames to the router itself are answered by the kernel. With [`PacketOptions::transit`] the port passes
-//!   them over, as the XDP program does.
-//!
-//! The kernel changes frames before a socket sees them, and the port sets this right: it puts VLAN tags back
-//! and finishes checksums ([`finish`](super::checksum::finish)). It can't cut segments that were joined:
-//! these fit no buffer and count as refused, so [`Offload::GenericReceive`](super::Offload::GenericReceive)
-//! must be off.
-//!
-//! The kernel hands a block over when it is full, or when its oldest frame has waited for
-//! [`PacketOptions::wait_ms`]: a lone frame waits so long.
 
 mod receive;
 mod transmit;
@@ -74,7 +60,20 @@ impl Default for PacketOptions {
     }
 }
 
-/// A queue of an interface through AF_PACKET.
+/// A queue of an interface through AF_PACKET. A frame is copied once on its way in and once on its way out.
+///
+/// A socket of packets gets a copy of each frame, and the kernel goes on with the frame itself. So:
+///
+/// - the kernel must not forward too: [`ForwardingOff`](super::ForwardingOff) switches that off;
+/// - frames to the router itself are answered by the kernel. With [`PacketOptions::transit`] the port passes
+///   them over, as the XDP program does.
+///
+/// The kernel changes frames before a socket sees them, and the port sets this right: it puts VLAN tags back
+/// and finishes checksums. It can't cut segments that were joined: these fit no buffer and count as refused,
+/// so [`Offload::GenericReceive`](super::Offload::GenericReceive) must be off.
+///
+/// The kernel hands a block over when it is full, or when its oldest frame has waited for
+/// [`PacketOptions::wait_ms`]: a lone frame waits so long.
 #[derive(Debug)]
 pub struct PacketPort {
     name: String,
