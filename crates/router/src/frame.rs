@@ -141,8 +141,7 @@ impl Memory {
                 cause: io::Error::from(io::ErrorKind::InvalidInput),
             });
         };
-        let mut map =
-            MmapMut::map_anon(bytes).map_err(|cause| Error::Memory { buffers, stride, cause })?;
+        let mut map = MmapMut::map_anon(bytes).map_err(|cause| Error::Memory { buffers, stride, cause })?;
         // A kernel without huge pages maps small ones.
         let _ = map.advise(memmap2::Advice::HugePage);
         // The buffer of the lowest number is taken first.

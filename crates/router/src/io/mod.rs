@@ -4,14 +4,51 @@
 //! |---|---|
 //! | [`memory`] | frames made in memory; a sink that takes them back |
 //! | [`capture`] | pcap and pcapng files |
+//! | [`PacketPort`] | an interface of Linux, by rings of AF_PACKET |
+//! | [`XdpPort`] | an interface of Linux, by AF_XDP |
 //!
 //! A worker owns its ports and the [`Memory`] whose frames they carry, so no port is shared between threads.
 
+#[cfg(target_os = "linux")]
+mod bpf;
+#[cfg(target_os = "linux")]
+mod checksum;
+#[cfg(target_os = "linux")]
+mod forwarding;
+#[cfg(target_os = "linux")]
+mod interface;
+#[cfg(target_os = "linux")]
+mod local;
+#[cfg(target_os = "linux")]
+mod packet;
+#[cfg(target_os = "linux")]
+mod sys;
+#[cfg(target_os = "linux")]
+mod transit;
+#[cfg(target_os = "linux")]
+mod tun;
+#[cfg(target_os = "linux")]
+mod xdp;
 pub mod capture;
 pub mod memory;
 pub mod traffic;
 
 use std::os::fd::RawFd;
+
+#[cfg(target_os = "linux")]
+pub use forwarding::ForwardingOff;
+#[cfg(target_os = "linux")]
+pub use interface::{Interface, Offload, Unusable};
+#[cfg(target_os = "linux")]
+pub use local::LocalAddresses;
+#[cfg(target_os = "linux")]
+pub use packet::{PacketOptions, PacketPort};
+#[cfg(target_os = "linux")]
+pub use transit::{Tags, Transit};
+#[cfg(target_os = "linux")]
+pub use tun::{TUN_ADDRESS, Tun, TunCounts};
+#[cfg(target_os = "linux")]
+pub use xdp::{Attach, Copying, Program, Umem, XdpOptions, XdpPort};
 
 use crate::{Error, Frame, Memory};
 
@@ -92,8 +129,11 @@ pub struct PortCounts {
     pub sent: u64,
     /// Frames that the device lost before the router saw them, such as for a full ring.
     pub missed: u64,
-    /// Frames that the port could not give, such as those that are larger than a buffer.
+    /// Frames that the port could not give, such as those that are larger than a buffer, or could not send,
+    /// such as those that are larger than the device takes.
     pub refused: u64,
+    /// Frames that found no place when they were to be sent, counted each time.
+    pub full: u64,
 }
 
 impl PortCounts {
@@ -103,5 +143,6 @@ impl PortCounts {
         self.sent += other.sent;
         self.missed += other.missed;
         self.refused += other.refused;
+        self.full += other.full;
     }
 }
