@@ -32,7 +32,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let Some(batch) = feed.recv_timeout(Duration::from_millis(200))? else { continue };
         for change in batch.iter().take(SHOWN) {
             match change {
-                Change::Route(Route { table, prefix, path }) => println!("table {}: {prefix} {path}", table.0),
+                Change::Route(Route { table, prefix, path }) => {
+                    println!("table {}: {prefix} {path}", table.0)
+                }
                 Change::RouteGone { table, prefix } => println!("table {}: {prefix} gone", table.0),
                 other => println!("{other:?}"),
             }

@@ -51,7 +51,7 @@ pub(super) struct Tables {
 
 impl Router {
     pub(super) fn new(address: IpAddr, name: String) -> Self {
-        Self { address, name, is_back: false, quiet: None, up: HashMap::new(), sources: BTreeMap::new() }
+        Self { address, name, lost_at: None, quiet: None, up: HashMap::new(), sources: BTreeMap::new() }
     }
 
     /// Starts anew with a connection.
@@ -186,7 +186,12 @@ impl Router {
             return Ok(());
         }
         let Some(view) = peer.view else { return Ok(()) };
-        let Some(&add_path) = self.up.get(&(peer.address, view == View::LocRib)) else {
+        let is_loc_rib = view == View::LocRib;
+        // GoBGP sends its Loc-RIB without a Peer Up.
+        if is_loc_rib {
+            self.up.entry((peer.address, true)).or_default();
+        }
+        let Some(&add_path) = self.up.get(&(peer.address, is_loc_rib)) else {
             status.skip(Skip::UnknownPeer);
             return Ok(());
         };
@@ -199,6 +204,7 @@ impl Router {
             self.activate(&mut tables.rib);
         }
         let source = self.sources.get_mut(&(view, peer.address)).expect("it was there, or was made");
+        source.status.up = true;
         let update = match Update::read(update, peer.two_byte_as, &mut source.identifiers) {
             Ok(Some(update)) => update,
             Ok(None) => {
