@@ -27,6 +27,7 @@ const ROWS: &[&[&str]] = &[
     ],
     &["wirespeed-kernels-host"],
     &["wirespeed"],
+    &["wirespeed-feeds"],
     &["wirespeed-router"],
     &["lookupctl"],
     &["wirespeed-benches"],
