@@ -8,6 +8,7 @@
 //! The queue is bounded, so a consumer that stops costs no memory: the thread waits, TCP holds the sender back,
 //! and the kernel's buffer overruns, which the feed repairs.
 
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,6 +26,7 @@ const QUEUE: usize = 16;
 #[derive(Debug)]
 pub struct Feed {
     name: &'static str,
+    address: Option<SocketAddr>,
     batches: Option<Receiver<Batch>>,
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -57,7 +59,19 @@ impl Feed {
             .name(format!("feed {name}"))
             .spawn(body)
             .map_err(|error| Error::Thread { feed: name, error })?;
-        Ok(Self { name, batches: Some(batches), shared, thread: Some(thread) })
+        Ok(Self { name, address: None, batches: Some(batches), shared, thread: Some(thread) })
+    }
+
+    /// Notes the address that the feed listens on.
+    pub(crate) fn at(mut self, address: Option<SocketAddr>) -> Self {
+        self.address = address;
+        self
+    }
+
+    /// The address that the feed listens on; `None` if it does not listen.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.address
     }
 
     /// Waits for the next batch. Fails if the feed ended.
@@ -125,7 +139,10 @@ impl Out {
     pub(crate) fn send(&mut self, batch: Batch) {
         for change in &batch {
             match change {
-                Change::Synced => self.status.synced = true,
+                Change::Synced => {
+                    self.status.synced = true;
+                    self.status.stale_since = None;
+                }
                 Change::Resynced(_) => {
                     self.status.resyncs += 1;
                     self.status.stale_since = None;

@@ -108,7 +108,10 @@ impl Follower {
 
     fn overrun(&mut self, out: &mut Out) {
         out.status.overruns += 1;
-        tracing::warn!(overruns = out.status.overruns, "the kernel's buffer overran: everything is read again");
+        tracing::warn!(
+            overruns = out.status.overruns,
+            "the kernel's buffer overran: everything is read again"
+        );
         self.compare = Some((ALL, Reason::Overrun));
     }
 
@@ -176,7 +179,13 @@ impl Follower {
         Ok(())
     }
 
-    fn dump(&mut self, of: DumpOf, at_once: bool, backlog: &mut Backlog, out: &mut Out) -> Result<Dumped, Error> {
+    fn dump(
+        &mut self,
+        of: DumpOf,
+        at_once: bool,
+        backlog: &mut Backlog,
+        out: &mut Out,
+    ) -> Result<Dumped, Error> {
         let (events, batch, out) = (&mut self.events, &mut self.batch, out);
         let mut status = std::mem::take(&mut out.status);
         let mut between = |state: &mut State, status: &mut Status| {

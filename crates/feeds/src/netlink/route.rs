@@ -147,7 +147,8 @@ fn hops(bytes: &[u8]) -> impl Iterator<Item = Result<Hop, Fault>> {
 /// A hop of `RTA_MULTIPATH`.
 fn hop(bytes: &[u8]) -> Result<Hop, Fault> {
     let attributes = Attributes::after(HOP, bytes)?;
-    let (Some(&flags), Some(&weight), Some(interface)) = (bytes.get(2), bytes.get(3), u32_at(bytes, 4)) else {
+    let (Some(&flags), Some(&weight), Some(interface)) = (bytes.get(2), bytes.get(3), u32_at(bytes, 4))
+    else {
         return Err(Fault::Truncated);
     };
     let mut hop = Hop::on_link(interface);

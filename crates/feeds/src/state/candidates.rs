@@ -122,11 +122,8 @@ pub(super) fn announce_v6(candidates: &mut Vec<Candidate>, candidate: Candidate,
     let position = |wanted: &dyn Fn(&Candidate) -> bool| {
         candidates.iter().position(|other| other.metric == metric && wanted(other))
     };
-    let older = if is_group {
-        position(&Candidate::is_group)
-    } else {
-        position(&|other| other.is(&candidate))
-    };
+    let older =
+        if is_group { position(&Candidate::is_group) } else { position(&|other| other.is(&candidate)) };
     let older = older.or_else(|| {
         let replaced = || position(&|other| other.is_group() == is_group).or_else(|| position(&|_| true));
         (order == Order::Replaces).then(replaced).flatten()

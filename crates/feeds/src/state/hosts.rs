@@ -33,9 +33,13 @@ impl Hosts {
             return;
         }
         let changes = &mut self.changes;
-        retain(&mut self.addresses, |address, _| address.interface != index, |&address| {
-            changes.push(Change::AddressGone(address));
-        });
+        retain(
+            &mut self.addresses,
+            |address, _| address.interface != index,
+            |&address| {
+                changes.push(Change::AddressGone(address));
+            },
+        );
         retain(&mut self.neighbours, |key, _| key.0 != index, |&key| changes.push(neighbour_gone(key)));
         changes.push(Change::LinkGone(index));
     }
@@ -76,9 +80,13 @@ impl Hosts {
         let now = self.generation;
         let changes = &mut self.changes;
         retain(&mut self.neighbours, |_, value| value.1 == now, |&key| changes.push(neighbour_gone(key)));
-        retain(&mut self.addresses, |_, &generation| generation == now, |&address| {
-            changes.push(Change::AddressGone(address));
-        });
+        retain(
+            &mut self.addresses,
+            |_, &generation| generation == now,
+            |&address| {
+                changes.push(Change::AddressGone(address));
+            },
+        );
         retain(&mut self.links, |_, value| value.1 == now, |&index| changes.push(Change::LinkGone(index)));
     }
 

@@ -81,6 +81,11 @@ impl State {
         self.routes.prefixes()
     }
 
+    /// The number of prefixes that came, or came again since a comparison began, ever.
+    pub(crate) fn came(&self) -> u64 {
+        self.routes.came()
+    }
+
     /// The number of prefixes that changed since the last [`drain`](Self::drain).
     pub(crate) fn touched(&self) -> usize {
         self.routes.touched()
@@ -140,6 +145,10 @@ impl State {
     }
 
     fn announce(&mut self, route: &RouteMessage<'_>, order: Order, status: &mut Status) {
+        if self.paths.are_too_many() {
+            status.skip(Skip::OverCap);
+            return;
+        }
         let path = self.path(route, status);
         let candidate = Candidate::new(path, route.metric, route.object, route.protocol);
         if !self.routes.announce(route.table, route.prefix, candidate, order) {
@@ -166,7 +175,10 @@ impl State {
         }
         self.hops.clear();
         // Hops of packets that are dropped mean nothing; the kernel names the loopback for IPv6.
-        if !matches!(route.kind, PathKind::Blackhole | PathKind::Unreachable | PathKind::Prohibit | PathKind::Throw) {
+        if !matches!(
+            route.kind,
+            PathKind::Blackhole | PathKind::Unreachable | PathKind::Prohibit | PathKind::Throw
+        ) {
             route.via.write_to(&mut self.hops);
         }
         self.paths.intern(route.kind, &self.hops, None)
@@ -200,4 +212,3 @@ impl Order {
         }
     }
 }
-

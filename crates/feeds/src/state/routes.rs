@@ -29,6 +29,8 @@ pub(super) struct Routes {
     generation_v4: Generation,
     generation_v6: Generation,
     touched: Touched,
+    /// The prefixes that came, or came again since a comparison began, ever.
+    came: u64,
     /// The candidates of the prefix that is edited; kept for its memory.
     edited: Vec<Candidate>,
 }
@@ -66,6 +68,7 @@ impl Routes {
             generation_v4: Generation::MIN,
             generation_v6: Generation::MIN,
             touched: Touched::default(),
+            came: 0,
             edited: Vec::new(),
         }
     }
@@ -78,28 +81,49 @@ impl Routes {
         self.touched.len()
     }
 
+    /// The number of prefixes that came, or came again since a comparison began, ever.
+    pub(super) fn came(&self) -> u64 {
+        self.came
+    }
+
     /// Adds a candidate; false if there are too many prefixes.
-    pub(super) fn announce(&mut self, table: TableId, prefix: IpNet, mut candidate: Candidate, order: Order) -> bool {
+    pub(super) fn announce(
+        &mut self,
+        table: TableId,
+        prefix: IpNet,
+        mut candidate: Candidate,
+        order: Order,
+    ) -> bool {
         candidate.generation = match prefix {
             IpNet::V4(_) => self.generation_v4,
             IpNet::V6(_) => self.generation_v6,
         };
         let policy = self.policy;
-        self.edit(table, prefix, |candidates| match (policy, prefix) {
-            (Policy::Single, _) => {
-                candidates.clear();
-                candidates.push(candidate);
+        let comes = self.edit(table, prefix, |candidates| {
+            let comes = candidates.iter().all(|other| other.generation != candidate.generation);
+            match (policy, prefix) {
+                (Policy::Single, _) => {
+                    candidates.clear();
+                    candidates.push(candidate);
+                }
+                (Policy::Kernel, IpNet::V4(_)) => announce_v4(candidates, candidate, order),
+                (Policy::Kernel, IpNet::V6(_)) => announce_v6(candidates, candidate, order),
             }
-            (Policy::Kernel, IpNet::V4(_)) => announce_v4(candidates, candidate, order),
-            (Policy::Kernel, IpNet::V6(_)) => announce_v6(candidates, candidate, order),
-        })
-        .is_some()
+            comes
+        });
+        self.came += u64::from(comes == Some(true));
+        comes.is_some()
     }
 
     /// Removes a candidate, or a part of one; false if it was not there.
     pub(super) fn withdraw(&mut self, route: &RouteMessage<'_>, hops: &[Hop], paths: &mut Paths) -> bool {
-        let gone =
-            Withdrawn { metric: route.metric, object: route.object, protocol: route.protocol, kind: route.kind, hops };
+        let gone = Withdrawn {
+            metric: route.metric,
+            object: route.object,
+            protocol: route.protocol,
+            kind: route.kind,
+            hops,
+        };
         let policy = self.policy;
         self.edit(route.table, route.prefix, |candidates| match (policy, route.prefix) {
             (Policy::Single, _) => {
@@ -321,6 +345,9 @@ mod tests {
 
     #[test]
     fn a_slot_is_as_small_as_the_documentation_says() {
-        assert_eq!((size_of::<Slot>(), size_of::<(Ipv4Net, Slot)>(), size_of::<(Ipv6Net, Slot)>()), (24, 32, 48));
+        assert_eq!(
+            (size_of::<Slot>(), size_of::<(Ipv4Net, Slot)>(), size_of::<(Ipv6Net, Slot)>()),
+            (24, 32, 48)
+        );
     }
 }

@@ -1,0 +1,311 @@
+//! [`Router`]: what one router tells of its peers.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::time::{Instant, SystemTime};
+
+use super::Options;
+use super::fault::Fault;
+use super::message::{Message, Peer, View};
+use super::nlri::Identifiers;
+use super::open::AddPath;
+use super::peers::PeerStatus;
+use super::rib::{Fate, Rib, SourceId};
+use super::update::{ByFamily, Update};
+use crate::model::{Hop, PathKind};
+use crate::quiet::Quiet;
+use crate::state::Paths;
+use crate::status::{Skip, Status};
+
+/// Views of peers that a router may have at most.
+const SOURCES: usize = 16_384;
+
+/// A router, known by its address and the name that it gives itself.
+#[derive(Debug)]
+pub(super) struct Router {
+    pub(super) address: IpAddr,
+    pub(super) name: String,
+    /// When the connection was lost; `None` if the routes are whole since, or if it never was.
+    pub(super) lost_at: Option<SystemTime>,
+    /// Says when the routes are whole; `None` if they were.
+    quiet: Option<Quiet>,
+    /// The peers that are up: by address, and whether it is the router's own choice.
+    up: HashMap<(IpAddr, bool), AddPath>,
+    sources: BTreeMap<(View, IpAddr), Source>,
+}
+
+/// A view of a peer.
+#[derive(Debug)]
+struct Source {
+    id: SourceId,
+    identifiers: ByFamily,
+    status: PeerStatus,
+}
+
+/// What the messages of all routers fill.
+#[derive(Debug)]
+pub(super) struct Tables {
+    pub(super) rib: Rib,
+    pub(super) paths: Paths,
+}
+
+impl Router {
+    pub(super) fn new(address: IpAddr, name: String) -> Self {
+        Self { address, name, lost_at: None, quiet: None, up: HashMap::new(), sources: BTreeMap::new() }
+    }
+
+    /// Starts anew with a connection.
+    pub(super) fn connected(&mut self, options: &Options, rib: &mut Rib) {
+        self.up.clear();
+        self.quiet = Some(Quiet::new(options.quiet, Instant::now(), rib.came()));
+        for source in self.sources.values_mut() {
+            rib.begin(source.id);
+            source.status.end_of_rib = false;
+        }
+    }
+
+    /// Notes that the connection is gone. The routes stay.
+    pub(super) fn lost(&mut self) {
+        let now = SystemTime::now();
+        self.lost_at.get_or_insert(now);
+        self.quiet = None;
+        self.up.clear();
+        for source in self.sources.values_mut().filter(|source| source.status.up) {
+            (source.status.up, source.status.since) = (false, now);
+        }
+    }
+
+    /// The state of the peers.
+    pub(super) fn peers(&self, rib: &Rib) -> impl Iterator<Item = PeerStatus> {
+        self.sources
+            .values()
+            .map(|source| PeerStatus { routes: rib.routes_of(source.id), ..source.status.clone() })
+    }
+
+    /// Removes what did not come again, if the routes are whole. True once.
+    pub(super) fn becomes_whole(&mut self, rib: &mut Rib) -> bool {
+        let (came, prefixes) = (rib.came(), rib.prefixes() as u64);
+        let is_whole = |quiet: &mut Quiet| quiet.is_whole(Instant::now(), came, prefixes);
+        if self.quiet.take_if(is_whole).is_none() {
+            return false;
+        }
+        self.lost_at = None;
+        let fate = |source: &Source| if source.status.up { Fate::Swept } else { Fate::Removed };
+        rib.decide(&self.sources.values().map(|source| (source.id, fate(source))).collect());
+        self.sources.retain(|_, source| source.status.up);
+        self.activate(rib);
+        true
+    }
+
+    /// Takes a message. Fails if a peer's message can't be read, which is counted.
+    pub(super) fn take(
+        &mut self,
+        message: &Message<'_>,
+        options: &Options,
+        tables: &mut Tables,
+        status: &mut Status,
+    ) -> Result<(), Fault> {
+        match *message {
+            Message::PeerUp(peer, add_path) => self.peer_up(&peer, add_path, options, tables, status),
+            Message::PeerDown(peer) => self.peer_down(&peer, options, tables, status),
+            Message::Routes(peer, update) => return self.routes(&peer, update, options, tables, status),
+            Message::Initiation { .. } | Message::Termination => {}
+            Message::Other => status.skip(Skip::OtherKind),
+        }
+        Ok(())
+    }
+
+    fn peer_up(
+        &mut self,
+        peer: &Peer,
+        add_path: AddPath,
+        options: &Options,
+        tables: &mut Tables,
+        status: &mut Status,
+    ) {
+        if !is_wanted(peer, options, status) {
+            return;
+        }
+        let is_loc_rib = peer.view == Some(View::LocRib);
+        if self.up.len() >= SOURCES {
+            status.skip(Skip::OverCap);
+            return;
+        }
+        self.up.insert((peer.address, is_loc_rib), add_path);
+        let of_peer = |&(view, address): &(View, IpAddr)| {
+            address == peer.address && (view == View::LocRib) == is_loc_rib
+        };
+        let mut is_known = false;
+        for (_, source) in self.sources.iter_mut().filter(|(key, _)| of_peer(key)) {
+            // The session is new, so routes come again. Those that don't are swept when the router is quiet.
+            if source.status.up {
+                tables.rib.begin(source.id);
+                let came = tables.rib.came();
+                self.quiet.get_or_insert_with(|| Quiet::new(options.quiet, Instant::now(), came));
+            }
+            source.status.up = true;
+            source.status.since = SystemTime::now();
+            source.identifiers = identifiers(add_path);
+            is_known = true;
+        }
+        if is_loc_rib && !is_known {
+            self.source(View::LocRib, peer, add_path, &mut tables.rib);
+        }
+        self.activate(&mut tables.rib);
+    }
+
+    fn peer_down(&mut self, peer: &Peer, options: &Options, tables: &mut Tables, status: &mut Status) {
+        if !is_wanted(peer, options, status) {
+            return;
+        }
+        let is_loc_rib = peer.view == Some(View::LocRib);
+        if self.up.remove(&(peer.address, is_loc_rib)).is_none() {
+            status.skip(Skip::UnknownPeer);
+        }
+        let mut fates = BTreeMap::new();
+        self.sources.retain(|&(view, address), source| {
+            let goes = address == peer.address && (view == View::LocRib) == is_loc_rib;
+            if goes {
+                fates.insert(source.id, Fate::Removed);
+            }
+            !goes
+        });
+        tables.rib.decide(&fates);
+        self.activate(&mut tables.rib);
+    }
+
+    fn routes(
+        &mut self,
+        peer: &Peer,
+        update: &[u8],
+        options: &Options,
+        tables: &mut Tables,
+        status: &mut Status,
+    ) -> Result<(), Fault> {
+        if !is_wanted(peer, options, status) {
+            return Ok(());
+        }
+        let Some(view) = peer.view else { return Ok(()) };
+        let is_loc_rib = view == View::LocRib;
+        // GoBGP sends its Loc-RIB without a Peer Up.
+        if is_loc_rib {
+            self.up.entry((peer.address, true)).or_default();
+        }
+        let Some(&add_path) = self.up.get(&(peer.address, is_loc_rib)) else {
+            status.skip(Skip::UnknownPeer);
+            return Ok(());
+        };
+        if !self.sources.contains_key(&(view, peer.address)) {
+            if self.sources.len() >= SOURCES {
+                status.skip(Skip::OverCap);
+                return Ok(());
+            }
+            self.source(view, peer, add_path, &mut tables.rib);
+            self.activate(&mut tables.rib);
+        }
+        let source = self.sources.get_mut(&(view, peer.address)).expect("it was there, or was made");
+        source.status.up = true;
+        let update = match Update::read(update, peer.two_byte_as, &mut source.identifiers) {
+            Ok(Some(update)) => update,
+            Ok(None) => {
+                status.skip(Skip::OtherKind);
+                return Ok(());
+            }
+            Err(fault) => {
+                source.status.malformed += 1;
+                status.skip(Skip::Malformed);
+                return Err(fault);
+            }
+        };
+        source.apply(&update, peer, tables, status);
+        Ok(())
+    }
+
+    /// Makes a source.
+    fn source(&mut self, view: View, peer: &Peer, add_path: AddPath, rib: &mut Rib) {
+        let status = PeerStatus {
+            router: self.address,
+            router_name: self.name.clone(),
+            address: peer.address,
+            asn: peer.asn,
+            view,
+            up: true,
+            since: SystemTime::now(),
+            active: false,
+            routes: 0,
+            announced: 0,
+            withdrawn: 0,
+            malformed: 0,
+            end_of_rib: false,
+        };
+        let id = rib.add_source(peer.address);
+        self.sources.insert((view, peer.address), Source { id, identifiers: identifiers(add_path), status });
+    }
+
+    /// Makes the best view of each peer active: the router's choice, else each peer's routes after the policy, else
+    /// those before it.
+    fn activate(&mut self, rib: &mut Rib) {
+        let views: Vec<(View, IpAddr)> = self.sources.keys().copied().collect();
+        let has_loc_rib = views.iter().any(|&(view, _)| view == View::LocRib);
+        let mut fates = BTreeMap::new();
+        for (&(view, address), source) in &mut self.sources {
+            let is_active = match view {
+                View::LocRib => true,
+                View::PostPolicy => !has_loc_rib,
+                View::PrePolicy => !has_loc_rib && !views.contains(&(View::PostPolicy, address)),
+            };
+            if source.status.active != is_active {
+                source.status.active = is_active;
+                fates.insert(source.id, Fate::Active(is_active));
+            }
+        }
+        rib.decide(&fates);
+    }
+}
+
+impl Source {
+    /// Applies the routes of an UPDATE.
+    fn apply(&mut self, update: &Update, peer: &Peer, tables: &mut Tables, status: &mut Status) {
+        let Tables { rib, paths } = tables;
+        if update.has_others {
+            status.skip(Skip::OtherFamily);
+        }
+        self.status.end_of_rib |= update.is_end_of_rib();
+        for &route in &update.withdrawn {
+            self.status.withdrawn += 1;
+            if !rib.withdraw(self.id, route) {
+                status.skip(Skip::NotThere);
+            }
+        }
+        for (next_hop, routes) in &update.announced {
+            // A path without an AS comes from the AS itself.
+            let origin = if update.path.length == 0 { Some(peer.asn) } else { update.path.origin };
+            let path =
+                paths.intern(PathKind::Unicast, &[Hop::via(*next_hop)], origin.filter(|&asn| asn != 0));
+            for &route in routes {
+                self.status.announced += 1;
+                let is_held = !paths.are_too_many()
+                    && rib.announce(self.id, route, update.path.length, std::sync::Arc::clone(&path));
+                if !is_held {
+                    status.skip(Skip::OverCap);
+                }
+            }
+        }
+    }
+}
+
+/// Whether the messages of a peer are to be read.
+fn is_wanted(peer: &Peer, options: &Options, status: &mut Status) -> bool {
+    let is_wanted = peer.distinguisher == 0
+        && peer.view.is_some_and(|view| options.view.is_none_or(|wanted| wanted == view))
+        && options.peer.is_none_or(|wanted| wanted == peer.address);
+    if !is_wanted {
+        status.skip(Skip::NotWanted);
+    }
+    is_wanted
+}
+
+fn identifiers(add_path: AddPath) -> ByFamily {
+    let of = |agreed| if agreed { Identifiers::Present } else { Identifiers::Unknown };
+    ByFamily { v4: of(add_path.v4), v6: of(add_path.v6) }
+}
