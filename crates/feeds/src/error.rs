@@ -48,6 +48,14 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// A sender violates its protocol.
+    #[error("{feed}: {reason}")]
+    Violation {
+        /// The feed.
+        feed: &'static str,
+        /// The violation.
+        reason: String,
+    },
     /// A table or its labels refuse what the feed tells.
     #[error(transparent)]
     Table(#[from] wirespeed::Error),

@@ -32,7 +32,10 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 pub use message::View;
+pub(crate) use message::{Messages, read};
 pub use peers::{PeerStatus, Peers};
+pub(crate) use rib::Rib;
+pub(crate) use router::{Router, Tables};
 
 use crate::error::Error;
 use crate::feed::Feed;

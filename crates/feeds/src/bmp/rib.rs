@@ -11,14 +11,14 @@ use crate::model::{Batch, Path, TableId};
 use crate::state::{Touched, tell};
 
 /// The number of a source: a view of a peer of a router.
-pub(super) type SourceId = u32;
+pub(crate) type SourceId = u32;
 
 /// The routes of all peers by prefix.
 ///
 /// The path of a prefix is that of the shortest AS path among the active sources, then of the lowest peer address,
 /// then of the source that came first, then of the lowest path identifier.
 #[derive(Debug)]
-pub(super) struct Rib {
+pub(crate) struct Rib {
     prefixes: HashMap<IpNet, Vec<Held>>,
     sources: BTreeMap<SourceId, Source>,
     touched: Touched,
@@ -48,7 +48,7 @@ struct Source {
 
 /// What becomes of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(crate) enum Fate {
     Removed,
     /// The routes that were not told again are removed.
     Swept,
@@ -56,7 +56,7 @@ pub(super) enum Fate {
 }
 
 impl Rib {
-    pub(super) fn new(cap: usize) -> Self {
+    pub(crate) fn new(cap: usize) -> Self {
         Self {
             prefixes: HashMap::new(),
             sources: BTreeMap::new(),
@@ -68,22 +68,22 @@ impl Rib {
         }
     }
 
-    pub(super) fn prefixes(&self) -> usize {
+    pub(crate) fn prefixes(&self) -> usize {
         self.prefixes.len()
     }
 
     /// The number of routes of a source.
-    pub(super) fn routes_of(&self, source: SourceId) -> u64 {
+    pub(crate) fn routes_of(&self, source: SourceId) -> u64 {
         self.sources.get(&source).map_or(0, |source| source.routes)
     }
 
     /// The number of routes that came, or came again since [`begin`](Self::begin), ever.
-    pub(super) fn came(&self) -> u64 {
+    pub(crate) fn came(&self) -> u64 {
         self.came
     }
 
     /// Adds a source, which is not active.
-    pub(super) fn add_source(&mut self, address: IpAddr) -> SourceId {
+    pub(crate) fn add_source(&mut self, address: IpAddr) -> SourceId {
         let id = self.next_source;
         self.next_source += 1;
         self.sources.insert(id, Source { address, is_active: false, generation: 0, routes: 0 });
@@ -91,7 +91,7 @@ impl Rib {
     }
 
     /// Sets the route of a source; false if there are too many.
-    pub(super) fn announce(
+    pub(crate) fn announce(
         &mut self,
         source: SourceId,
         (identifier, prefix): (u32, IpNet),
@@ -128,7 +128,7 @@ impl Rib {
     }
 
     /// Removes the route of a source; false if it was not there.
-    pub(super) fn withdraw(&mut self, source: SourceId, (identifier, prefix): (u32, IpNet)) -> bool {
+    pub(crate) fn withdraw(&mut self, source: SourceId, (identifier, prefix): (u32, IpNet)) -> bool {
         let Entry::Occupied(mut entry) = self.prefixes.entry(prefix) else { return false };
         let held = entry.get_mut();
         let before = best(held, &self.sources).cloned();
@@ -146,14 +146,14 @@ impl Rib {
     }
 
     /// Starts a comparison of a source: routes that it does not tell again go when it is swept.
-    pub(super) fn begin(&mut self, source: SourceId) {
+    pub(crate) fn begin(&mut self, source: SourceId) {
         if let Some(source) = self.sources.get_mut(&source) {
             source.generation = source.generation.wrapping_add(1);
         }
     }
 
     /// Lets sources meet their fates, in one pass over the routes.
-    pub(super) fn decide(&mut self, fates: &BTreeMap<SourceId, Fate>) {
+    pub(crate) fn decide(&mut self, fates: &BTreeMap<SourceId, Fate>) {
         if fates.is_empty() {
             return;
         }
@@ -196,7 +196,7 @@ impl Rib {
     }
 
     /// Appends the changes since the last call.
-    pub(super) fn drain(&mut self, to: &mut Batch) {
+    pub(crate) fn drain(&mut self, to: &mut Batch) {
         for ((table, prefix), before) in self.touched.drain() {
             let now = self.prefixes.get(&prefix).and_then(|held| best(held, &self.sources));
             tell(to, table, prefix, before.as_ref(), now);

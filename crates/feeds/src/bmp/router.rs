@@ -22,11 +22,11 @@ const SOURCES: usize = 16_384;
 
 /// A router, known by its address and the name that it gives itself.
 #[derive(Debug)]
-pub(super) struct Router {
-    pub(super) address: IpAddr,
-    pub(super) name: String,
+pub(crate) struct Router {
+    pub(crate) address: IpAddr,
+    pub(crate) name: String,
     /// When the connection was lost; `None` if the routes are whole since, or if it never was.
-    pub(super) lost_at: Option<SystemTime>,
+    pub(crate) lost_at: Option<SystemTime>,
     /// Says when the routes are whole; `None` if they were.
     quiet: Option<Quiet>,
     /// The peers that are up: by address, and whether it is the router's own choice.
@@ -44,18 +44,18 @@ struct Source {
 
 /// What the messages of all routers fill.
 #[derive(Debug)]
-pub(super) struct Tables {
-    pub(super) rib: Rib,
-    pub(super) paths: Paths,
+pub(crate) struct Tables {
+    pub(crate) rib: Rib,
+    pub(crate) paths: Paths,
 }
 
 impl Router {
-    pub(super) fn new(address: IpAddr, name: String) -> Self {
+    pub(crate) fn new(address: IpAddr, name: String) -> Self {
         Self { address, name, lost_at: None, quiet: None, up: HashMap::new(), sources: BTreeMap::new() }
     }
 
     /// Starts anew with a connection.
-    pub(super) fn connected(&mut self, options: &Options, rib: &mut Rib) {
+    pub(crate) fn connected(&mut self, options: &Options, rib: &mut Rib) {
         self.up.clear();
         self.quiet = Some(Quiet::new(options.quiet, Instant::now(), rib.came()));
         for source in self.sources.values_mut() {
@@ -65,7 +65,7 @@ impl Router {
     }
 
     /// Notes that the connection is gone. The routes stay.
-    pub(super) fn lost(&mut self) {
+    pub(crate) fn lost(&mut self) {
         let now = SystemTime::now();
         self.lost_at.get_or_insert(now);
         self.quiet = None;
@@ -76,29 +76,35 @@ impl Router {
     }
 
     /// The state of the peers.
-    pub(super) fn peers(&self, rib: &Rib) -> impl Iterator<Item = PeerStatus> {
+    pub(crate) fn peers(&self, rib: &Rib) -> impl Iterator<Item = PeerStatus> {
         self.sources
             .values()
             .map(|source| PeerStatus { routes: rib.routes_of(source.id), ..source.status.clone() })
     }
 
     /// Removes what did not come again, if the routes are whole. True once.
-    pub(super) fn becomes_whole(&mut self, rib: &mut Rib) -> bool {
+    pub(crate) fn becomes_whole(&mut self, rib: &mut Rib) -> bool {
         let (came, prefixes) = (rib.came(), rib.prefixes() as u64);
         let is_whole = |quiet: &mut Quiet| quiet.is_whole(Instant::now(), came, prefixes);
-        if self.quiet.take_if(is_whole).is_none() {
-            return false;
+        let is_whole = self.quiet.take_if(is_whole).is_some();
+        if is_whole {
+            self.sweep(rib);
         }
+        is_whole
+    }
+
+    /// Removes what did not come again since the router connected.
+    pub(crate) fn sweep(&mut self, rib: &mut Rib) {
+        self.quiet = None;
         self.lost_at = None;
         let fate = |source: &Source| if source.status.up { Fate::Swept } else { Fate::Removed };
         rib.decide(&self.sources.values().map(|source| (source.id, fate(source))).collect());
         self.sources.retain(|_, source| source.status.up);
         self.activate(rib);
-        true
     }
 
     /// Takes a message. Fails if a peer's message can't be read, which is counted.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         message: &Message<'_>,
         options: &Options,
@@ -148,7 +154,7 @@ impl Router {
             source.identifiers = identifiers(add_path);
             is_known = true;
         }
-        if is_loc_rib && !is_known {
+        if is_loc_rib && !is_known && options.view.is_none_or(|view| view == View::LocRib) {
             self.source(View::LocRib, peer, add_path, &mut tables.rib);
         }
         self.activate(&mut tables.rib);
@@ -185,7 +191,12 @@ impl Router {
         if !is_wanted(peer, options, status) {
             return Ok(());
         }
-        let Some(view) = peer.view else { return Ok(()) };
+        // Only here: in a Peer Up the flags say nothing of the views that come.
+        let view = peer.view.filter(|&view| options.view.is_none_or(|wanted| wanted == view));
+        let Some(view) = view else {
+            status.skip(Skip::NotWanted);
+            return Ok(());
+        };
         let is_loc_rib = view == View::LocRib;
         // GoBGP sends its Loc-RIB without a Peer Up.
         if is_loc_rib {
@@ -296,9 +307,7 @@ impl Source {
 
 /// Whether the messages of a peer are to be read.
 fn is_wanted(peer: &Peer, options: &Options, status: &mut Status) -> bool {
-    let is_wanted = peer.distinguisher == 0
-        && peer.view.is_some_and(|view| options.view.is_none_or(|wanted| wanted == view))
-        && options.peer.is_none_or(|wanted| wanted == peer.address);
+    let is_wanted = peer.distinguisher == 0 && options.peer.is_none_or(|wanted| wanted == peer.address);
     if !is_wanted {
         status.skip(Skip::NotWanted);
     }

@@ -10,14 +10,14 @@ const NETLINK: u8 = 1;
 
 /// The contents of frames, as long as whole ones are there. Ends after a violation.
 #[derive(Debug)]
-pub(crate) struct Frames<'a> {
+pub(super) struct Frames<'a> {
     rest: &'a [u8],
     consumed: usize,
 }
 
 /// A header that no sender of version 1 makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Violation {
+pub(super) enum Violation {
     Version(u8),
     Kind(u8),
     Length(u16),
@@ -34,12 +34,12 @@ impl fmt::Display for Violation {
 }
 
 impl<'a> Frames<'a> {
-    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes, consumed: 0 }
     }
 
     /// The bytes of the frames so far.
-    pub(crate) const fn consumed(&self) -> usize {
+    pub(super) const fn consumed(&self) -> usize {
         self.consumed
     }
 }

@@ -30,7 +30,7 @@ mod session;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-pub(crate) use frame::{Frames, Violation};
+pub(crate) use session::read;
 
 use crate::error::Error;
 use crate::feed::Feed;

@@ -3,10 +3,11 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{Frames, Options, Violation};
+use super::Options;
+use super::frame::Frames;
 use crate::feed::Out;
 use crate::model::{Batch, Change, Reason};
-use crate::netlink::{Event, Fault, Messages, read};
+use crate::netlink::{Event, Fault, Messages, read as read_message};
 use crate::quiet::Quiet;
 use crate::state::{Part, Policy, State};
 use crate::status::{Skip, Status};
@@ -76,12 +77,6 @@ enum End {
     Violation(String),
 }
 
-impl From<Violation> for End {
-    fn from(violation: Violation) -> Self {
-        Self::Violation(violation.to_string())
-    }
-}
-
 impl Session {
     fn new(connection: Connection, quiet: Duration, came: u64) -> Self {
         Self { connection, quiet: Some(Quiet::new(quiet, Instant::now(), came)) }
@@ -99,32 +94,39 @@ impl Session {
             Ok(true) => {}
             Ok(false) | Err(_) => return Some(End::Closed),
         }
-        let mut frames = Frames::new(self.connection.bytes());
-        let mut end = None;
-        for frame in frames.by_ref() {
-            end = frame.map_err(End::from).and_then(|frame| apply(frame, state, status)).err();
-            if end.is_some() {
-                break;
-            }
-        }
-        let consumed = frames.consumed();
+        let (consumed, result) = read(self.connection.bytes(), state, status);
         self.connection.consume(consumed);
-        end
+        result.err().map(End::Violation)
     }
 }
 
+/// Applies the whole frames. The bytes that they took, and the violation that ended them.
+pub(crate) fn read(bytes: &[u8], state: &mut State, status: &mut Status) -> (usize, Result<(), String>) {
+    let mut frames = Frames::new(bytes);
+    for frame in frames.by_ref() {
+        let applied = match frame {
+            Ok(frame) => apply(frame, state, status),
+            Err(violation) => Err(violation.to_string()),
+        };
+        if applied.is_err() {
+            return (frames.consumed(), applied);
+        }
+    }
+    (frames.consumed(), Ok(()))
+}
+
 /// Applies the messages of a frame.
-fn apply(frame: &[u8], state: &mut State, status: &mut Status) -> Result<(), End> {
+fn apply(frame: &[u8], state: &mut State, status: &mut Status) -> Result<(), String> {
     for message in Messages::new(frame) {
         status.messages += 1;
         let message = message.map_err(|fault| {
-            let fault = match fault {
+            match fault {
                 Fault::Truncated => "a netlink message that is longer than its frame",
                 Fault::Malformed => "a netlink message that is shorter than its header",
-            };
-            End::Violation(fault.to_owned())
+            }
+            .to_owned()
         })?;
-        match read(&message) {
+        match read_message(&message) {
             Ok(
                 event @ (Event::NextHop(_) | Event::NextHopGone(_) | Event::Route(_) | Event::RouteGone(_)),
             ) => state.apply(event, 0, false, status),

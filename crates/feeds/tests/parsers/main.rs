@@ -1,0 +1,10 @@
+//! Recorded feeds over messages made by hand: what they mean, cut at every byte, and at random.
+
+mod bmp;
+mod fpm;
+mod hostile;
+mod kernel;
+mod model;
+mod second_opinion;
+#[path = "../senders/mod.rs"]
+mod senders;
