@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use netlink_packet_core::{Emitable, NetlinkHeader, NetlinkMessage};
+use netlink_packet_core::{NetlinkHeader, NetlinkMessage};
 use netlink_packet_route::address::{AddressAttribute, AddressMessage};
 use netlink_packet_route::link::{LinkAttribute, LinkFlags, LinkLayerType, LinkMessage};
 use netlink_packet_route::neighbour::{
