@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use crate::error::Error;
 use crate::model::Batch;
 use crate::netlink::{Fault, Messages, read};
-use crate::state::{Part, Paths, Policy, State};
+use crate::state::{Origin, Part, Paths, Policy, State};
 use crate::status::Status;
 use crate::{bmp, fpm};
 
@@ -164,7 +164,7 @@ fn read_netlink(bytes: &[u8], state: &mut State, status: &mut Status) {
     for message in Messages::new(bytes) {
         status.messages += 1;
         match message.and_then(|message| Ok((read(&message)?, message.flags))) {
-            Ok((event, flags)) => state.apply(event, flags, false, status),
+            Ok((event, flags)) => state.apply(event, flags, Origin::Backlog, status),
             Err(fault @ (Fault::Truncated | Fault::Malformed)) => status.skip(fault.into()),
         }
     }

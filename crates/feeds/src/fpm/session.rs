@@ -9,7 +9,7 @@ use crate::feed::Out;
 use crate::model::{Batch, Change, Reason};
 use crate::netlink::{Event, Fault, Messages, read as read_message};
 use crate::quiet::Quiet;
-use crate::state::{Part, Policy, State};
+use crate::state::{Origin, Part, Policy, State};
 use crate::status::{Skip, Status};
 use crate::tcp::{self, Connection};
 
@@ -129,7 +129,7 @@ fn apply(frame: &[u8], state: &mut State, status: &mut Status) -> Result<(), Str
         match read_message(&message) {
             Ok(
                 event @ (Event::NextHop(_) | Event::NextHopGone(_) | Event::Route(_) | Event::RouteGone(_)),
-            ) => state.apply(event, 0, false, status),
+            ) => state.apply(event, 0, Origin::Live, status),
             Ok(Event::Skipped(reason)) => status.skip(reason),
             // Links and neighbours are the kernel's to tell.
             Ok(_) => status.skip(Skip::OtherKind),

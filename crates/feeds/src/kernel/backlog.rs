@@ -3,7 +3,7 @@
 use super::socket::{Received, Socket};
 use crate::error::Error;
 use crate::netlink::{Event, Messages, read};
-use crate::state::State;
+use crate::state::{Origin, State};
 use crate::status::Status;
 
 /// The events that came during a dump, as bytes: a twelfth of what the kernel's buffer takes for them.
@@ -41,18 +41,18 @@ impl Backlog {
 
     /// Applies the events to a state.
     pub(super) fn apply_to(&self, state: &mut State, status: &mut Status) {
-        apply(&self.bytes, state, status);
+        apply(&self.bytes, Origin::Backlog, state, status);
     }
 }
 
 /// Applies the events of a datagram to a state. Whether the kernel says that it lost some.
-pub(super) fn apply(datagram: &[u8], state: &mut State, status: &mut Status) -> bool {
+pub(super) fn apply(datagram: &[u8], origin: Origin, state: &mut State, status: &mut Status) -> bool {
     let mut lost = false;
     for message in Messages::new(datagram) {
         status.messages += 1;
         match message.and_then(|message| Ok((read(&message)?, message.flags))) {
             Ok((Event::Overrun, _)) => lost = true,
-            Ok((event, flags)) => state.apply(event, flags, false, status),
+            Ok((event, flags)) => state.apply(event, flags, origin, status),
             Err(fault) => status.skip(fault.into()),
         }
     }

@@ -7,7 +7,7 @@ use super::backlog::Backlog;
 use super::socket::{Received, Socket};
 use crate::error::Error;
 use crate::netlink::{DumpOf, Event, Messages, dump_request, flags, read};
-use crate::state::State;
+use crate::state::{Origin, State};
 use crate::status::Status;
 
 /// A dump during which objects changed is repeated this often.
@@ -116,7 +116,7 @@ impl Requests {
             *is_whole &= message.flags & flags::DUMP_INTERRUPTED == 0;
             match read(&message) {
                 Ok(Event::Done(error) | Event::Error(error)) => return Ok(Some(error)),
-                Ok(event) => state.apply(event, message.flags, true, status),
+                Ok(event) => state.apply(event, message.flags, Origin::Dump, status),
                 Err(fault) => status.skip(fault.into()),
             }
         }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::feed::Out;
 use crate::model::{Batch, Change, Reason};
 use crate::netlink::DumpOf;
-use crate::state::{Part, Policy, State};
+use crate::state::{Origin, Part, Policy, State};
 use crate::status::Status;
 
 /// How often the loop looks whether the feed was dropped.
@@ -81,7 +81,9 @@ impl Follower {
         let mut overran = false;
         while self.state.touched() < TOGETHER {
             match self.events.receive()? {
-                Received::Datagram(datagram) => overran |= apply(datagram, &mut self.state, &mut out.status),
+                Received::Datagram(datagram) => {
+                    overran |= apply(datagram, Origin::Live, &mut self.state, &mut out.status)
+                }
                 Received::Overrun => overran = true,
                 Received::Nothing => break,
             }

@@ -9,6 +9,9 @@
 //! | new, flag "append" | behind those of the metric | with gateways: the message holds the whole group of the metric |
 //! | new | before those of the metric | likewise; without gateways: behind those of the metric |
 //! | gone | the route with these hops | with gateways: these hops leave the group |
+//!
+//! IPv6 routes of one prefix and metric, some with gateways and some without, have no order: the kernel takes turns
+//! by their state. Here the first one stays.
 
 use std::num::NonZeroU8;
 use std::sync::Arc;
@@ -66,8 +69,10 @@ fn are_gateways(hops: &[Hop]) -> bool {
 pub(super) enum Order {
     /// A dump tells the candidates in their order.
     Dumped,
-    /// It takes the place of another.
-    Replaces,
+    /// It takes the place of another. `again` says that the last dump may include this already.
+    Replaces {
+        again: bool,
+    },
     First,
     Last,
 }
@@ -92,7 +97,7 @@ pub(super) fn announce_v4(candidates: &mut Vec<Candidate>, candidate: Candidate,
     let metric = candidate.metric;
     let known = candidates.iter().position(|other| other.is(&candidate));
     match (order, known) {
-        (Order::Replaces, known) => {
+        (Order::Replaces { .. }, known) => {
             let first = candidates.partition_point(|other| other.metric < metric);
             // Known behind the first: an event that the last dump includes. What it replaced came back with an
             // event before it.
@@ -119,23 +124,38 @@ pub(super) fn announce_v4(candidates: &mut Vec<Candidate>, candidate: Candidate,
 /// Adds an IPv6 candidate.
 pub(super) fn announce_v6(candidates: &mut Vec<Candidate>, candidate: Candidate, order: Order) {
     let (metric, is_group) = (candidate.metric, candidate.is_group());
-    let position = |wanted: &dyn Fn(&Candidate) -> bool| {
+    let position = |candidates: &[Candidate], wanted: &dyn Fn(&Candidate) -> bool| {
         candidates.iter().position(|other| other.metric == metric && wanted(other))
     };
-    let older =
-        if is_group { position(&Candidate::is_group) } else { position(&|other| other.is(&candidate)) };
-    let older = older.or_else(|| {
-        let replaced = || position(&|other| other.is_group() == is_group).or_else(|| position(&|_| true));
-        (order == Order::Replaces).then(replaced).flatten()
-    });
-    match older {
-        Some(older) if order != Order::Dumped => candidates[older] = candidate,
-        older => {
+    let older = if is_group {
+        position(candidates, &Candidate::is_group)
+    } else {
+        position(candidates, &|other| other.is(&candidate))
+    };
+    let older = match order {
+        Order::Dumped => {
             if let Some(older) = older {
                 candidates.remove(older);
             }
-            insert_last(candidates, candidate);
+            None
         }
+        Order::Replaces { again } => {
+            let first = |candidates: &[Candidate]| {
+                position(candidates, &|other| other.is_group() == is_group)
+                    .or_else(|| position(candidates, &|_| true))
+            };
+            // The kernel may have a route without gateways twice, but a dump does not tell it twice by mistake.
+            match older.filter(|&older| again && first(candidates) != Some(older)) {
+                Some(older) => drop(candidates.remove(older)),
+                None => {}
+            }
+            first(candidates)
+        }
+        Order::First | Order::Last => older,
+    };
+    match older {
+        Some(older) => candidates[older] = candidate,
+        None => insert_last(candidates, candidate),
     }
 }
 
@@ -173,9 +193,13 @@ pub(super) fn withdraw_v6(candidates: &mut Vec<Candidate>, gone: &Withdrawn<'_>,
     let Some(at) = candidates.iter().position(group) else { return false };
     let path = &candidates[at].path;
     let is_gone = |hop: &Hop| gone.hops.iter().any(|other| other.leads_like(hop));
-    let rest: Vec<Hop> = path.hops.iter().filter(|hop| !is_gone(hop)).copied().collect();
+    let mut rest: Vec<Hop> = path.hops.iter().filter(|hop| !is_gone(hop)).copied().collect();
     if rest.len() == path.hops.len() {
         return false;
+    }
+    if let [hop] = &mut rest[..] {
+        // A dump tells no weight of a hop that is alone.
+        hop.weight = 1;
     }
     if rest.is_empty() {
         candidates.remove(at);

@@ -39,6 +39,15 @@ pub(crate) enum Policy {
     Single,
 }
 
+/// Where an event comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Dump,
+    /// Events that came during a dump, which may include what they tell.
+    Backlog,
+    Live,
+}
+
 /// The parts of the state that are compared with the source one at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
@@ -116,10 +125,16 @@ impl State {
         }
     }
 
-    /// Takes an event, with the flags of its message. `in_dump` says that it belongs to a dump.
-    pub(crate) fn apply(&mut self, event: Event<'_>, message_flags: u16, in_dump: bool, status: &mut Status) {
+    /// Takes an event, with the flags of its message. `origin` says where it comes from.
+    pub(crate) fn apply(
+        &mut self,
+        event: Event<'_>,
+        message_flags: u16,
+        origin: Origin,
+        status: &mut Status,
+    ) {
         match event {
-            Event::Link(link) => self.is_suspect |= self.hosts.link(*link) && !in_dump,
+            Event::Link(link) => self.is_suspect |= self.hosts.link(*link) && origin != Origin::Dump,
             Event::LinkGone(index) => {
                 self.hosts.link_gone(index);
                 self.is_suspect = true;
@@ -137,7 +152,7 @@ impl State {
                 }
             }
             Event::NextHopGone(id) => self.next_hops.remove(id),
-            Event::Route(route) => self.announce(&route, Order::of(message_flags, in_dump), status),
+            Event::Route(route) => self.announce(&route, Order::of(message_flags, origin), status),
             Event::RouteGone(route) => self.withdraw(&route, status),
             Event::Skipped(reason) => status.skip(reason),
             Event::Done(_) | Event::Error(_) | Event::Overrun => {}
@@ -181,6 +196,11 @@ impl State {
         ) {
             route.via.write_to(&mut self.hops);
         }
+        // A notification of an IPv6 group begins with the hop that is new, a dump with the oldest one. The kernel
+        // gives the order no meaning.
+        if self.policy == Policy::Kernel && route.prefix.addr().is_ipv6() {
+            self.hops.sort_unstable();
+        }
         self.paths.intern(route.kind, &self.hops, None)
     }
 
@@ -200,11 +220,11 @@ impl State {
 
 impl Order {
     /// Where a candidate goes, as the flags of its message tell.
-    fn of(message_flags: u16, in_dump: bool) -> Self {
-        if in_dump {
+    fn of(message_flags: u16, origin: Origin) -> Self {
+        if origin == Origin::Dump {
             Self::Dumped
         } else if message_flags & flags::REPLACE != 0 {
-            Self::Replaces
+            Self::Replaces { again: origin == Origin::Backlog }
         } else if message_flags & flags::APPEND != 0 {
             Self::Last
         } else {

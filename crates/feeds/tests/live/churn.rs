@@ -38,6 +38,9 @@ fn change(random: &mut Random) -> String {
         3 if is_v6 => "nhid 2".to_owned(),
         _ => format!("via {one}"),
     };
+    // Among IPv6 routes of one metric, with gateways and without, the kernel takes turns. Here they are apart.
+    let is_alone = is_v6 && (path.starts_with("dev") || path.starts_with("nhid"));
+    let metric = if is_alone { metric + 100 } else { metric };
     format!("{family} route {verb} {prefix} metric {metric} {path}\n")
 }
 
@@ -58,7 +61,11 @@ fn random_changes_lead_to_what_a_dump_tells() {
         }
         namespace.batch(&commands);
         follower.settle(Duration::from_millis(150));
-        let fresh = Follower::synced(kernel::follow(namespace.options()).unwrap());
+        let mut fresh = Follower::synced(kernel::follow(namespace.options()).unwrap());
+        // Link-local addresses come when the kernel has made sure that nobody else has them.
+        for model in [&mut follower.model, &mut fresh.model] {
+            model.routes.retain(|key, _| !key.contains("fe80"));
+        }
         assert_eq!(follower.model, fresh.model, "after round {round}: {commands}");
     }
     let status = follower.feed.status();
