@@ -3,8 +3,10 @@
 
 #[path = "../../crates/classify/tests/hostile/mod.rs"]
 mod hostile;
+mod feeds;
 mod rules;
 
+pub use feeds::feed;
 pub use rules::{rule_updates, rules};
 
 use wirespeed_fib::read::{

@@ -7,10 +7,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
-use wirespeed::{AnyUpdate, IpReader, IpTable, Labels, NextHop, VrfId, VrfUpdate};
+use rustc_hash::FxHashMap;
+use wirespeed::{
+    AnyUpdate, IpReader, IpTable, Ipv4Table, Ipv6Table, Labels, NextHop, Rib, V4, V6, VrfId, VrfUpdate,
+};
 
 use crate::error::Error;
 use crate::feed::Feed;
@@ -55,25 +58,36 @@ impl LiveTable {
     /// This merges by prefix: a longer prefix of a later table is found before a shorter one of an earlier
     /// table. Linux looks tables up one after the other instead.
     pub fn of_tables(feed: &Feed, tables: &[TableId], patience: Duration) -> Result<Self, Error> {
-        let deadline = std::time::Instant::now() + patience;
+        let deadline = Instant::now() + patience;
         let labels = Labels::new();
         let mut updates = Updates::of_tables(labels.clone(), tables);
-        let mut routes: HashMap<IpNet, Arc<Path>> = HashMap::new();
+        // Each path is interned once. That claims its label until the table is there.
+        let mut known: FxHashMap<*const Path, NextHop> = FxHashMap::default();
+        let (mut v4, mut v6) = (Rib::<V4>::new(), Rib::<V6>::new());
         let mut is_synced = false;
         while !is_synced {
-            let left = deadline.saturating_duration_since(std::time::Instant::now());
+            let left = deadline.saturating_duration_since(Instant::now());
             let Some(batch) = feed.recv_timeout(left)? else { break };
             is_synced = batch.iter().any(|change| matches!(change, Change::Synced | Change::Resynced(_)));
             for change in &batch {
-                match updates.wanted(change) {
-                    Some((prefix, Some(path))) => routes.insert(prefix, path),
-                    Some((prefix, None)) => routes.remove(&prefix),
+                let Some((prefix, path)) = updates.wanted(change) else { continue };
+                let next_hop = match path {
                     None => None,
+                    Some(path) => Some(match known.entry(Arc::as_ptr(&path)) {
+                        Entry::Occupied(known) => *known.get(),
+                        Entry::Vacant(new) => *new.insert(labels.intern(path)?),
+                    }),
                 };
+                match update(prefix, next_hop)? {
+                    AnyUpdate::V4(update) => drop(v4.apply(&update)),
+                    AnyUpdate::V6(update) => drop(v6.apply(&update)),
+                }
             }
         }
-        let table = IpTable::builder().labels(&labels).labelled_routes(&labels, routes).build()?;
-        Ok(Self { table, updates })
+        let v4 = Ipv4Table::builder().labels(&labels).rib(v4).build()?;
+        let v6 = Ipv6Table::builder().labels(&labels).rib(v6).build()?;
+        known.values().for_each(|&next_hop| labels.release(next_hop));
+        Ok(Self { table: IpTable::new(v4, v6), updates })
     }
 
     /// Waits for the next batch of the feed, at most as long as `timeout`, and applies it with those that wait
@@ -85,7 +99,7 @@ impl LiveTable {
         let mut updates = Vec::new();
         self.updates.append(&first, &mut updates)?;
         while updates.len() < TOGETHER
-            && let Some(batch) = feed.recv_timeout(Duration::ZERO)?
+            && let Ok(Some(batch)) = feed.recv_timeout(Duration::ZERO)
         {
             self.updates.append(&batch, &mut updates)?;
         }
@@ -154,42 +168,29 @@ impl Updates {
     /// attached. Fails if there are more paths than next hops.
     pub fn append(&mut self, changes: &[Change], to: &mut Vec<AnyUpdate>) -> Result<(), Error> {
         for change in changes {
-            let update = match self.wanted(change) {
-                None => continue,
-                Some((prefix, Some(path))) => AnyUpdate::announce(prefix, self.intern(path)?),
-                Some((prefix, None)) => AnyUpdate::withdraw(prefix),
-            };
-            to.push(update.map_err(wirespeed::Error::from)?);
+            if let Some((prefix, path)) = self.wanted(change) {
+                let next_hop = path.map(|path| self.labels.intern(path)).transpose()?;
+                to.push(update(prefix, next_hop)?);
+            }
         }
         Ok(())
     }
 
-    /// Appends the updates that the changes mean to a table of each VRF, whose number is that of the kernel's
-    /// table. The VRFs must be there: `new` is called for each table of which the first route comes, and says
-    /// whether the table is wanted.
-    pub fn append_to_vrfs(
-        &mut self,
-        changes: &[Change],
-        to: &mut Vec<VrfUpdate>,
-        mut new: impl FnMut(TableId) -> bool,
-    ) -> Result<(), Error> {
+    /// Appends the updates that the changes mean to the VRFs of the wanted tables. A VRF has the number of its
+    /// table, and must be there when the updates are applied.
+    pub fn append_to_vrfs(&self, changes: &[Change], to: &mut Vec<VrfUpdate>) -> Result<(), Error> {
         for change in changes {
-            let update = match change {
-                Change::Route(Route { table, prefix, path }) if new(*table) => {
-                    VrfUpdate::announce(VrfId(table.0), *prefix, self.intern(Arc::clone(path))?)
-                }
-                Change::RouteGone { table, prefix } if new(*table) => {
-                    VrfUpdate::withdraw(VrfId(table.0), *prefix)
-                }
+            let (table, prefix, path) = match change {
+                Change::Route(Route { table, prefix, path }) => (table, prefix, Some(path)),
+                Change::RouteGone { table, prefix } => (table, prefix, None),
                 _ => continue,
             };
-            to.push(update.map_err(wirespeed::Error::from)?);
+            if self.tables.contains(table) {
+                let next_hop = path.map(|path| self.labels.intern(Arc::clone(path))).transpose()?;
+                to.push(VrfUpdate::Route(VrfId(table.0), update(*prefix, next_hop)?));
+            }
         }
         Ok(())
-    }
-
-    fn intern(&self, path: Arc<Path>) -> Result<NextHop, Error> {
-        Ok(self.labels.intern(path)?)
     }
 
     /// The path that a prefix has after a change, if the change is one of the wanted tables.
@@ -221,4 +222,14 @@ impl Updates {
         }
         Some((prefix, best))
     }
+}
+
+/// The update that gives a prefix a next hop, or none.
+fn update(prefix: IpNet, next_hop: Option<NextHop>) -> Result<AnyUpdate, Error> {
+    let update = match next_hop {
+        Some(next_hop) => AnyUpdate::announce(prefix, next_hop),
+        None => AnyUpdate::withdraw(prefix),
+    };
+    // Feeds tell prefixes without host bits.
+    Ok(update.map_err(wirespeed::Error::from)?)
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 
 use crate::model::{Batch, Path, TableId};
-use crate::state::{Touched, tell};
+use crate::state::Touched;
 
 /// The number of a source: a view of a peer of a router.
 pub(crate) type SourceId = u32;
@@ -123,7 +123,7 @@ impl Rib {
                 }
             }
         }
-        note(&mut self.touched, prefix, before, best(held, &self.sources));
+        self.touched.note(TableId::MAIN, prefix, before, best(held, &self.sources));
         true
     }
 
@@ -138,7 +138,7 @@ impl Rib {
         if let Some(source) = self.sources.get_mut(&source) {
             source.routes -= 1;
         }
-        note(&mut self.touched, prefix, before, best(held, &self.sources));
+        self.touched.note(TableId::MAIN, prefix, before, best(held, &self.sources));
         if held.is_empty() {
             entry.remove();
         }
@@ -166,6 +166,10 @@ impl Rib {
             }
             Some(Fate::Swept) | None => true,
         });
+        // A peer that is new has no routes to look for.
+        if fates.keys().all(|id| before_all.get(id).is_none_or(|source| source.routes == 0)) {
+            return;
+        }
         let (sources, touched) = (&mut self.sources, &mut self.touched);
         let mut removed = 0;
         self.prefixes.retain(|&prefix, held| {
@@ -189,7 +193,7 @@ impl Rib {
                 }
                 stays
             });
-            note(touched, prefix, before, best(held, sources));
+            touched.note(TableId::MAIN, prefix, before, best(held, sources));
             !held.is_empty()
         });
         self.routes -= removed;
@@ -197,10 +201,7 @@ impl Rib {
 
     /// Appends the changes since the last call.
     pub(crate) fn drain(&mut self, to: &mut Batch) {
-        for ((table, prefix), before) in self.touched.drain() {
-            let now = self.prefixes.get(&prefix).and_then(|held| best(held, &self.sources));
-            tell(to, table, prefix, before.as_ref(), now);
-        }
+        self.touched.drain(to);
     }
 }
 
@@ -217,11 +218,4 @@ fn best<'a>(held: &'a [Held], sources: &BTreeMap<SourceId, Source>) -> Option<&'
         Some(((held.as_path_length, source.address, held.source, held.identifier), &held.path))
     };
     held.iter().filter_map(rank).min_by_key(|&(rank, _)| rank).map(|(_, path)| path)
-}
-
-/// Notes a prefix if its path changed.
-fn note(touched: &mut Touched, prefix: IpNet, before: Option<Arc<Path>>, now: Option<&Arc<Path>>) {
-    if before.as_ref() != now {
-        touched.note(TableId::MAIN, prefix, before);
-    }
 }

@@ -10,8 +10,8 @@ use crate::netlink::{DumpOf, Event, Messages, dump_request, flags, read};
 use crate::state::{Origin, State};
 use crate::status::Status;
 
-/// A dump during which objects changed is repeated this often.
-const ATTEMPTS: u32 = 4;
+/// A dump during which objects changed is made this often.
+const ATTEMPTS: u32 = 3;
 
 /// How long the kernel may keep silent in the middle of a dump.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -19,12 +19,16 @@ const TICK: Duration = Duration::from_millis(100);
 /// Changes of a batch, about. More make each cheaper, and come later.
 const TOGETHER: usize = 8_192;
 
-/// Routes are compared this long after a link went: links often go together.
+/// Routes are compared this long after a link changed: links often change together.
 const SETTLING: Duration = Duration::from_millis(50);
 
 /// A comparison is followed by a pause of this many times its own length: a full table and a link that flaps
 /// leave time for events.
 const PAUSE: u32 = 1;
+
+/// A comparison during which objects changed is repeated so much later. IPv6 routes that change all the time
+/// interrupt each dump: then this is how often they are compared.
+const INTERRUPTED: Duration = Duration::from_secs(30);
 
 /// Comparisons in a row that an overrun spoiled, after which the state is taken as it is, to try again later.
 const ROUNDS: u32 = 3;
@@ -37,7 +41,7 @@ const ALL: &[(&[DumpOf], Part)] = &[
     (&[DumpOf::RoutesV6], Part::RoutesV6),
 ];
 
-/// The dumps of what the kernel deletes silently.
+/// The dumps of what the kernel changes silently.
 const SILENT: &[(&[DumpOf], Part)] =
     &[(&[DumpOf::NextHops], Part::NextHops), (&[DumpOf::RoutesV4], Part::RoutesV4)];
 
@@ -94,8 +98,9 @@ impl Follower {
         if overran {
             self.overrun(out);
         }
-        if self.state.take_suspect() && self.compare.is_none() {
-            self.compare = Some((SILENT, Reason::InterfaceDown));
+        let is_unplanned = self.compare.is_none_or(|(_, reason)| reason == Reason::Interrupted);
+        if self.state.take_suspect() && is_unplanned {
+            self.compare = Some((SILENT, Reason::Silence));
             self.next_comparison = self.next_comparison.max(Instant::now() + SETTLING);
         }
         self.tell(out);
@@ -134,7 +139,7 @@ impl Follower {
     ) -> Result<(), Error> {
         let start = Instant::now();
         let mut what = what;
-        let mut is_whole = false;
+        let (mut is_whole, mut is_overrun) = (true, true);
         for _ in 0..ROUNDS {
             let mut backlog = Backlog::default();
             // After an overrun events are of no use: the dump tells what they tell. They would also be applied
@@ -159,22 +164,25 @@ impl Follower {
                 is_whole &= part_is_whole;
             }
             backlog.take_from(&mut self.events)?;
-            if !backlog.is_overrun() {
+            is_overrun = backlog.is_overrun();
+            if !is_overrun {
                 backlog.apply_to(&mut self.state, &mut out.status);
                 break;
             }
             out.status.overruns += 1;
-            is_whole = false;
             what = ALL;
         }
-        if !is_whole {
-            self.compare = Some((ALL, Reason::Overrun));
-        }
         self.next_comparison = Instant::now() + start.elapsed() * PAUSE;
+        if is_overrun {
+            self.compare = Some((ALL, Reason::Overrun));
+        } else if !is_whole {
+            self.compare = Some((ALL, Reason::Interrupted));
+            self.next_comparison = Instant::now() + INTERRUPTED;
+        }
         self.state.drain(&mut self.batch);
         // What went meanwhile is in the dump, unless it went after its turn.
         if self.state.take_suspect() && self.compare.is_none() {
-            self.compare = Some((SILENT, Reason::InterfaceDown));
+            self.compare = Some((SILENT, Reason::Silence));
         }
         self.batch.push(reason.map_or(Change::Synced, Change::Resynced));
         self.tell(out);

@@ -3,7 +3,7 @@
 //! ```text
 //! subscribe ──► dump ──► events that came meanwhile ──► Synced ──► event, event, …
 //!                ▲                                                   │ the kernel's buffer overran: ENOBUFS
-//!                └── compare with what is held ◄─────────────────────┘ a link went: IPv4 routes go silently
+//!                └── compare with what is held ◄─────────────────────┘ a link changed: IPv4 routes change silently
 //! ```
 //!
 //! All routing tables of a network namespace come in one feed. The route of a prefix is that of the lowest

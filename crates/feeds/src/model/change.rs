@@ -47,7 +47,8 @@ pub enum Change {
         /// The prefix.
         prefix: IpNet,
     },
-    /// The first state is whole.
+    /// The first state is whole. Of the kernel: as whole as it told. If objects changed during each attempt to read
+    /// them, a comparison follows ([`Reason::Interrupted`]).
     Synced,
     /// The state was compared with the source again, and is whole again. The changes since the cause led there.
     Resynced(Reason),
@@ -61,8 +62,10 @@ pub enum Change {
 pub enum Reason {
     /// The kernel had more to tell than its buffer held.
     Overrun,
-    /// The kernel deletes some routes without a word when an interface, address or next hop goes.
-    InterfaceDown,
+    /// The kernel deletes and revives some IPv4 routes without a word when an interface or an address changes.
+    Silence,
+    /// The kernel's objects changed during each attempt to read them all.
+    Interrupted,
     /// The source connected anew.
     Reconnected,
 }
@@ -71,7 +74,8 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Overrun => "the kernel's buffer overran",
-            Self::InterfaceDown => "an interface, an address or a next hop went",
+            Self::Silence => "an interface or an address changed",
+            Self::Interrupted => "objects changed while they were read",
             Self::Reconnected => "the source connected anew",
         })
     }

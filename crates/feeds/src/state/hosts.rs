@@ -16,15 +16,15 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    /// Sets a link; whether it went down.
+    /// Sets a link; whether it went down or came up.
     pub(super) fn link(&mut self, link: Link) -> bool {
         let before = self.links.insert(link.index, (link.clone(), self.generation)).map(|(before, _)| before);
-        let went_down =
-            before.as_ref().is_some_and(|before| before.up && !link.up || before.running && !link.running);
+        let is_other =
+            before.as_ref().is_some_and(|before| (before.up, before.running) != (link.up, link.running));
         if before.as_ref() != Some(&link) {
             self.changes.push(Change::Link(Box::new(link)));
         }
-        went_down
+        is_other
     }
 
     /// Removes a link with its addresses and neighbours.

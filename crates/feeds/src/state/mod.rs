@@ -20,7 +20,7 @@ mod touched;
 use std::sync::Arc;
 
 pub(crate) use paths::Paths;
-pub(crate) use touched::{Touched, tell};
+pub(crate) use touched::Touched;
 
 use crate::model::{Batch, Hop, Path, PathKind};
 use crate::netlink::{Event, RouteMessage, flags};
@@ -67,7 +67,7 @@ pub(crate) struct State {
     paths: Paths,
     /// Hops of the message that is read; kept for its memory.
     hops: Vec<Hop>,
-    /// Whether something went with which the kernel deletes IPv4 routes silently.
+    /// Whether something happened with which the kernel changes IPv4 routes silently.
     is_suspect: bool,
 }
 
@@ -100,7 +100,7 @@ impl State {
         self.routes.touched()
     }
 
-    /// Whether something went with which the kernel deletes IPv4 routes silently. Asking resets it.
+    /// Whether something happened with which the kernel changes IPv4 routes silently. Asking resets it.
     pub(crate) fn take_suspect(&mut self) -> bool {
         std::mem::take(&mut self.is_suspect)
     }

@@ -14,7 +14,7 @@ use super::candidates::{
     Candidate, Generation, Order, Withdrawn, announce_v4, announce_v6, best, withdraw_v4, withdraw_v6,
 };
 use super::paths::Paths;
-use super::touched::{Touched, tell};
+use super::touched::Touched;
 use crate::model::{Batch, Hop, Path, TableId};
 use crate::netlink::RouteMessage;
 
@@ -47,15 +47,6 @@ struct Tables {
 enum Slot {
     One(Candidate),
     Several(Box<[Candidate]>),
-}
-
-impl Slot {
-    fn candidates(&self) -> &[Candidate] {
-        match self {
-            Self::One(candidate) => std::slice::from_ref(candidate),
-            Self::Several(candidates) => candidates,
-        }
-    }
 }
 
 impl Routes {
@@ -150,7 +141,7 @@ impl Routes {
         let edit = |candidates: &mut Vec<Candidate>| {
             let before = best(candidates).cloned();
             let result = edit(candidates);
-            note(touched, table, prefix, before, best(candidates));
+            touched.note(table, prefix, before, best(candidates));
             result
         };
         let done = match prefix {
@@ -212,7 +203,7 @@ impl Routes {
     fn retain_v4(&mut self, mut edit: impl FnMut(&mut Vec<Candidate>)) {
         for (&table, tables) in &mut self.tables {
             let mut note = |prefix: Ipv4Net, before, now: Option<&_>| {
-                note(&mut self.touched, table, prefix.into(), before, now);
+                self.touched.note(table, prefix.into(), before, now);
             };
             self.prefixes -= edit_all(&mut tables.v4, &mut self.edited, &mut edit, &mut note);
         }
@@ -221,7 +212,7 @@ impl Routes {
     fn retain_v6(&mut self, mut edit: impl FnMut(&mut Vec<Candidate>)) {
         for (&table, tables) in &mut self.tables {
             let mut note = |prefix: Ipv6Net, before, now: Option<&_>| {
-                note(&mut self.touched, table, prefix.into(), before, now);
+                self.touched.note(table, prefix.into(), before, now);
             };
             self.prefixes -= edit_all(&mut tables.v6, &mut self.edited, &mut edit, &mut note);
         }
@@ -229,13 +220,7 @@ impl Routes {
 
     /// Appends the changes since the last call.
     pub(super) fn drain(&mut self, to: &mut Batch) {
-        for ((table, prefix), before) in self.touched.drain() {
-            let slot = self.tables.get(&table).and_then(|tables| match prefix {
-                IpNet::V4(prefix) => tables.v4.get(&prefix),
-                IpNet::V6(prefix) => tables.v6.get(&prefix),
-            });
-            tell(to, table, prefix, before.as_ref(), slot.and_then(|slot| best(slot.candidates())));
-        }
+        self.touched.drain(to);
     }
 }
 
@@ -243,23 +228,6 @@ const fn after(generation: Generation) -> Generation {
     match generation.checked_add(1) {
         Some(generation) => generation,
         None => Generation::MIN,
-    }
-}
-
-/// Notes a prefix if its path changed.
-fn note(
-    touched: &mut Touched,
-    table: TableId,
-    prefix: IpNet,
-    before: Option<Arc<Path>>,
-    now: Option<&Arc<Path>>,
-) {
-    let is_unchanged = match (&before, now) {
-        (Some(before), Some(now)) => Arc::ptr_eq(before, now),
-        (before, now) => before.is_none() && now.is_none(),
-    };
-    if !is_unchanged {
-        touched.note(table, prefix, before);
     }
 }
 

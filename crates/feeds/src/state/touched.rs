@@ -1,52 +1,68 @@
-//! [`Touched`]: the prefixes that changed, with their path before.
+//! [`Touched`]: the prefixes that changed, with their path before and now.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Drain;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use ipnet::IpNet;
 
 use crate::model::{Batch, Change, Path, Route, TableId};
 
-/// The prefixes that changed since changes were told last, with the path that was told.
+/// The prefixes that changed since changes were told last.
 #[derive(Debug, Default)]
 pub(crate) struct Touched {
-    before: HashMap<(TableId, IpNet), Option<Arc<Path>>>,
+    paths: HashMap<(TableId, IpNet), Paths>,
+}
+
+/// The paths of a prefix.
+#[derive(Debug)]
+struct Paths {
+    /// The path that was told last.
+    told: Option<Arc<Path>>,
+    now: Option<Arc<Path>>,
 }
 
 impl Touched {
     pub(crate) fn len(&self) -> usize {
-        self.before.len()
+        self.paths.len()
     }
 
-    /// Notes a prefix, with its path before this change.
-    pub(crate) fn note(&mut self, table: TableId, prefix: IpNet, before: Option<Arc<Path>>) {
-        self.before.entry((table, prefix)).or_insert(before);
+    /// Notes a prefix if its path changed.
+    pub(crate) fn note(
+        &mut self,
+        table: TableId,
+        prefix: IpNet,
+        before: Option<Arc<Path>>,
+        now: Option<&Arc<Path>>,
+    ) {
+        let is_unchanged = match (&before, now) {
+            (Some(before), Some(now)) => Arc::ptr_eq(before, now),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        if is_unchanged {
+            return;
+        }
+        let now = now.cloned();
+        match self.paths.entry((table, prefix)) {
+            Entry::Occupied(mut entry) => entry.get_mut().now = now,
+            Entry::Vacant(entry) => drop(entry.insert(Paths { told: before, now })),
+        }
     }
 
-    /// Takes all that was noted.
-    pub(crate) fn drain(&mut self) -> Drain<'_, (TableId, IpNet), Option<Arc<Path>>> {
+    /// Appends the changes since the last call.
+    pub(crate) fn drain(&mut self, to: &mut Batch) {
         /// A map that once was larger gives its memory back.
         const LARGE: usize = 1 << 16;
-        if self.before.capacity() > LARGE && self.before.len() < LARGE / 4 {
-            self.before.shrink_to(LARGE / 2);
+        to.reserve(self.paths.len());
+        for ((table, prefix), Paths { told, now }) in self.paths.drain() {
+            match (told, now) {
+                (told, Some(path)) if told.as_ref() != Some(&path) => {
+                    to.push(Change::Route(Route { table, prefix, path }));
+                }
+                (Some(_), None) => to.push(Change::RouteGone { table, prefix }),
+                (Some(_), Some(_)) | (None, _) => {}
+            }
         }
-        self.before.drain()
-    }
-}
-
-/// Appends the change from one path to another, if there is one.
-pub(crate) fn tell(
-    to: &mut Batch,
-    table: TableId,
-    prefix: IpNet,
-    before: Option<&Arc<Path>>,
-    now: Option<&Arc<Path>>,
-) {
-    match (before, now) {
-        (Some(before), Some(now)) if Arc::ptr_eq(before, now) || before == now => {}
-        (_, Some(path)) => to.push(Change::Route(Route { table, prefix, path: Arc::clone(path) })),
-        (Some(_), None) => to.push(Change::RouteGone { table, prefix }),
-        (None, None) => {}
+        self.paths.shrink_to(LARGE);
     }
 }

@@ -112,10 +112,7 @@ fn links_addresses_and_neighbours_come_and_go() {
     namespace.ip("link set a0 down");
     follower.until("the link down", |follower| !follower.link("a0").unwrap().up);
     follower.until("the route's end", |follower| follower.model.path("192.0.2.0/24").is_none());
-    assert!(
-        follower.feed.status().resyncs > 0
-            || follower.seen.contains(&Change::Resynced(Reason::InterfaceDown))
-    );
+    assert!(follower.feed.status().resyncs > 0 || follower.seen.contains(&Change::Resynced(Reason::Silence)));
     namespace.ip("link del a0");
     follower.until("the link's end", |follower| follower.link("a0").is_none());
     follower.until("its address's end", |follower| !follower.addresses.contains(&"10.9.0.1/24".to_owned()));
