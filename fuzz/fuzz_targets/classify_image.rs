@@ -11,7 +11,7 @@ use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
-    BuildOptions, Lookup, Engine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple, generate,
+    BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple, RuleSet, Tuple, generate,
 };
 use wirespeed_image::{Image, Table};
 

@@ -12,8 +12,8 @@ use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple::FieldMatch;
 use wirespeed_classify::tuple_search::TupleSearch;
 use wirespeed_classify::{
-    BuildOptions, Lookup, Engine, FieldRange, Ipv4Tuple, LiveRules, OpenFlowTuple, Pattern, Rule,
-    RuleSet, RuleUpdate, Tuple,
+    BuildOptions, Engine, FieldRange, Ipv4Tuple, LiveRules, Lookup, OpenFlowTuple, Pattern, Rule, RuleSet,
+    RuleUpdate, Tuple,
 };
 
 /// Updates of one input, at most: a scan is asked after each call.

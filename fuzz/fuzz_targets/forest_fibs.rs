@@ -42,7 +42,8 @@ fn try_routes(bytes: &[u8]) {
     };
     let Some(fibs) = Fibs::<V4>::from_bytes(bytes, is_route) else { return };
     let again = Fibs::<V4>::from_bytes(&fibs.to_bytes(), |_, _| true).expect("routes that were written");
-    let few: Vec<_> = fibs.ids().filter(|&id| fibs.routes_of(id).is_some_and(|n| n <= MOST)).take(8).collect();
+    let few: Vec<_> =
+        fibs.ids().filter(|&id| fibs.routes_of(id).is_some_and(|n| n <= MOST)).take(8).collect();
     assert!(fibs.ids().eq(again.ids()));
     let ribs = few.into_iter().map(|id| {
         let mut rib = Rib::<V4>::new();

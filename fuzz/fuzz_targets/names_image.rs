@@ -10,8 +10,8 @@ use wirespeed_image::{Image, Table};
 use wirespeed_namelookup::ata::Ata;
 use wirespeed_namelookup::mata::{Mata, MataNw};
 use wirespeed_namelookup::stt::Stt;
-use wirespeed_namelookup::{NameDomain, 
-    Acta, BuildOptions, Match, Name, NameBatch, NameBuf, Engine, Lookup, NameTable,
+use wirespeed_namelookup::{
+    Acta, BuildOptions, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameTable,
 };
 
 /// Tries an image of one engine.

@@ -10,7 +10,8 @@ use wirespeed_namelookup::write::write_trace;
 
 fuzz_target!(|bytes: &[u8]| {
     for format in NameFormat::ALL.map(Some).into_iter().chain([None]) {
-        let Ok((trace, report)) = read_trace_from(bytes, "fuzz", &ReadOptions { format, lenient: true }) else {
+        let Ok((trace, report)) = read_trace_from(bytes, "fuzz", &ReadOptions { format, lenient: true })
+        else {
             continue;
         };
         assert_eq!(report.routes, trace.len() as u64);

@@ -86,7 +86,11 @@ impl<A: Address> Visitor<A> for LookUp<'_> {
         table.lookup_batch(&keys, &mut found);
         for (&key, &found) in keys.iter().zip(&found) {
             assert_eq!(table.lookup(key), found, "{}", E::NAME);
-            assert!(u64::from(found.0) <= table.image().results(), "{}: a result past the stated largest", E::NAME);
+            assert!(
+                u64::from(found.0) <= table.image().results(),
+                "{}: a result past the stated largest",
+                E::NAME
+            );
         }
     }
 }

@@ -23,7 +23,10 @@ fn family<A: Address>(bytes: &[u8]) {
                     assert_eq!(from_text::<A>(&text[..], "again").expect("it reads back").keys, trace.keys);
                     let mut packed = Vec::new();
                     write_packed(&trace.keys, &mut packed).expect("a Vec takes what is written");
-                    assert_eq!(from_packed::<A>(&packed[..], "again").expect("it reads back").keys, trace.keys);
+                    assert_eq!(
+                        from_packed::<A>(&packed[..], "again").expect("it reads back").keys,
+                        trace.keys
+                    );
                 }
             }
             Err(error) => drop(error.to_string()),

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use wirespeed_feeds::{Change, Recorded, Route};
 
-/// Reads bytes in two parts, and then takes everything back. Each withdrawal must be of a prefix that was told, and
-/// nothing may stay.
+/// Reads bytes in two parts, and then takes everything back. Each withdrawal must be of a prefix that was
+/// told, and nothing may stay.
 pub fn feed(mut recorded: Recorded, bytes: &[u8]) {
     let mut held = HashSet::new();
     let (&cut, bytes) = bytes.split_first().unwrap_or((&0, &[]));

@@ -1,9 +1,9 @@
 //! What the fuzz targets share. Of the readers they check that nothing panics, and that whatever is read,
 //! written in plain, reads back equal.
 
+mod feeds;
 #[path = "../../crates/classify/tests/hostile/mod.rs"]
 mod hostile;
-mod feeds;
 mod rules;
 
 pub use feeds::feed;
@@ -103,7 +103,9 @@ fn reads_back(fib: &Fib) {
     assert_eq!(report.repeated, 0);
     assert_eq!(plain(&again), text);
     // What another format can hold reads back from it, too.
-    for format in [Format::Pfx2as, Format::Bgpdump, Format::IpRoute, Format::IpRouteJson, Format::FrrJson, Format::Mrt] {
+    for format in
+        [Format::Pfx2as, Format::Bgpdump, Format::IpRoute, Format::IpRouteJson, Format::FrrJson, Format::Mrt]
+    {
         let mut bytes = Vec::new();
         if write_fib(fib, format, &mut bytes).is_ok() {
             let options = ReadOptions { format: Some(format), ..ReadOptions::default() };

@@ -1,7 +1,9 @@
 //! Readers of rules: nothing panics, strict and lenient reading agree, and what is read, written in plain,
 //! reads back equal.
 
-use wirespeed_classify::read::{Doubts, ReadOptions, RuleFile, RuleFormat, read_rules_from, read_updates_from};
+use wirespeed_classify::read::{
+    Doubts, ReadOptions, RuleFile, RuleFormat, read_rules_from, read_updates_from,
+};
 use wirespeed_classify::write::{write_classbench, write_rules, write_updates};
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
 

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         for change in batch.iter().take(SHOWN) {
             match change {
                 Change::Route(Route { table, prefix, path }) => {
-                    println!("table {}: {prefix} {path}", table.0)
+                    println!("table {}: {prefix} {path}", table.0);
                 }
                 Change::RouteGone { table, prefix } => println!("table {}: {prefix} gone", table.0),
                 other => println!("{other:?}"),

@@ -1,10 +1,10 @@
-//! Measures how fast a million routes come into a live table: from the kernel, or by FPM from a sender in this
-//! program.
+//! Measures how fast a million routes come into a live table: from the kernel, or by FPM from a sender in
+//! this program.
 //!
 //! `cargo run --release -p wirespeed-feeds --example million [NAMESPACE]`
 //!
-//! With a namespace, its routes come from the kernel, three times. Without one, the sender sends a million routes
-//! over 64 next-hop objects, and then changes 200,000 of them, over the loopback.
+//! With a namespace, its routes come from the kernel, three times. Without one, the sender sends a million
+//! routes over 64 next-hop objects, and then changes 200,000 of them, over the loopback.
 
 use std::io::Write;
 use std::net::{IpAddr, TcpStream};

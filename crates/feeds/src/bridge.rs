@@ -47,8 +47,8 @@ pub struct LiveTable {
 }
 
 impl LiveTable {
-    /// Makes a table of the feed's main table, when the feed has told all of it. A feed that takes longer than
-    /// `patience` gives a table of what it told so far.
+    /// Makes a table of the feed's main table, when the feed has told all of it. A feed that takes longer
+    /// than `patience` gives a table of what it told so far.
     pub fn of(feed: &Feed, patience: Duration) -> Result<Self, Error> {
         Self::of_tables(feed, &[TableId::MAIN], patience)
     }
@@ -90,8 +90,8 @@ impl LiveTable {
         Ok(Self { table: IpTable::new(v4, v6), updates })
     }
 
-    /// Waits for the next batch of the feed, at most as long as `timeout`, and applies it with those that wait
-    /// behind it. Returns the number of updates. Readers see all of them at once in each family.
+    /// Waits for the next batch of the feed, at most as long as `timeout`, and applies it with those that
+    /// wait behind it. Returns the number of updates. Readers see all of them at once in each family.
     pub fn follow(&mut self, feed: &Feed, timeout: Duration) -> Result<usize, Error> {
         /// Updates that are applied at once, about.
         const TOGETHER: usize = 1 << 16;
@@ -176,8 +176,8 @@ impl Updates {
         Ok(())
     }
 
-    /// Appends the updates that the changes mean to the VRFs of the wanted tables. A VRF has the number of its
-    /// table, and must be there when the updates are applied.
+    /// Appends the updates that the changes mean to the VRFs of the wanted tables. A VRF has the number of
+    /// its table, and must be there when the updates are applied.
     pub fn append_to_vrfs(&self, changes: &[Change], to: &mut Vec<VrfUpdate>) -> Result<(), Error> {
         for change in changes {
             let (table, prefix, path) = match change {

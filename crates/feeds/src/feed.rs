@@ -5,8 +5,8 @@
 //!                                                  └───► Status, at any time
 //! ```
 //!
-//! The queue is bounded, so a consumer that stops costs no memory: the thread waits, TCP holds the sender back,
-//! and the kernel's buffer overruns, which the feed repairs.
+//! The queue is bounded, so a consumer that stops costs no memory: the thread waits, TCP holds the sender
+//! back, and the kernel's buffer overruns, which the feed repairs.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -135,7 +135,8 @@ impl Out {
         lock(&self.shared.status).clone_from(&self.status);
     }
 
-    /// Sends a batch and makes the counters visible. Waits while the queue is full. An empty batch is not sent.
+    /// Sends a batch and makes the counters visible. Waits while the queue is full. An empty batch is not
+    /// sent.
     pub(crate) fn send(&mut self, batch: Batch) {
         for change in &batch {
             match change {

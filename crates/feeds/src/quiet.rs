@@ -1,9 +1,9 @@
 //! [`Quiet`]: when a table without an end marker is whole.
 //!
-//! A sender's first pass through its table brings prefixes that were not there, or not since the sender connected.
-//! Its later changes are mostly of prefixes that came already. So the table is taken for whole when nearly no new
-//! prefix has come for a while, even if a full table never stops changing. A fixed time after the connect would
-//! delete routes that only came late.
+//! A sender's first pass through its table brings prefixes that were not there, or not since the sender
+//! connected. Its later changes are mostly of prefixes that came already. So the table is taken for whole
+//! when nearly no new prefix has come for a while, even if a full table never stops changing. A fixed time
+//! after the connect would delete routes that only came late.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub(crate) struct Quiet {
     since: Instant,
     /// The prefixes that had come when the time began.
     at_start: u64,
-    /// Those that had come when the sender connected.
+    /// The prefixes that had come when the sender connected.
     at_connect: u64,
 }
 

@@ -75,7 +75,8 @@ impl Recorded {
         Self::of(Source::Fpm(State::new(Policy::Single, options.cap)))
     }
 
-    /// Reads a router's side of a connection of BMP. Of the options only the peer, the view and the cap count.
+    /// Reads a router's side of a connection of BMP. Of the options only the peer, the view and the cap
+    /// count.
     #[must_use]
     pub fn bmp(options: bmp::Options) -> Self {
         let router = bmp::Router::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), String::new());
@@ -87,11 +88,11 @@ impl Recorded {
         Self { source, rest: Vec::new(), status: Status::default() }
     }
 
-    /// Reads the next bytes, and gives what they change. The end of a frame or message may come later; a datagram
-    /// of netlink must be whole.
+    /// Reads the next bytes, and gives what they change. The end of a frame or message may come later; a
+    /// datagram of netlink must be whole.
     ///
-    /// Fails after a violation of the protocol. What came before it is applied, and [`changes`](Self::changes)
-    /// tells it. The bytes after it are lost.
+    /// Fails after a violation of the protocol. What came before it is applied, and
+    /// [`changes`](Self::changes) tells it. The bytes after it are lost.
     pub fn read(&mut self, bytes: &[u8]) -> Result<Batch, Error> {
         self.rest.extend_from_slice(bytes);
         let bytes = std::mem::take(&mut self.rest);

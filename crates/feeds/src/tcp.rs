@@ -99,8 +99,8 @@ pub(crate) fn accept(listener: &TcpListener) -> Option<Connection> {
     Some(Connection { stream, from, buffer: Vec::new(), start: 0, end: 0 })
 }
 
-/// Waits until a connection comes or has bytes, at most as long as `timeout`. Says which of the connections have
-/// bytes or ended.
+/// Waits until a connection comes or has bytes, at most as long as `timeout`. Says which of the connections
+/// have bytes or ended.
 pub(crate) fn wait<'a>(
     listener: &TcpListener,
     connections: impl Iterator<Item = &'a Connection>,

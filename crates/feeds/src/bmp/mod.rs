@@ -5,18 +5,19 @@
 //! ```
 //!
 //! A router shows up to three views of its routes. Its own choice (Loc-RIB) counts if it is there. Without it
-//! those of each peer after the policy count, and without these those before it. If several routes of a prefix
-//! count, the shortest AS path wins, then the lowest address of a peer. That is not what routers do, who compare
-//! more: where it matters, let the router show its Loc-RIB, or select a peer.
+//! those of each peer after the policy count, and without these those before it. If several routes of a
+//! prefix count, the shortest AS path wins, then the lowest address of a peer. That is not what routers do,
+//! who compare more: where it matters, let the router show its Loc-RIB, or select a peer.
 //!
-//! - The path of a route is its BGP next hop, with the AS that announced the prefix. Interfaces are not known.
-//! - Routes of VRFs (peers with a distinguisher) and of routes sent to peers (Adj-RIB-Out) are counted and skipped,
-//!   as are families other than unicast IPv4 and IPv6.
+//! - The path of a route is its BGP next hop, with the AS that announced the prefix. Interfaces are not
+//!   known.
+//! - Routes of VRFs (peers with a distinguisher) and of routes sent to peers (Adj-RIB-Out) are counted and
+//!   skipped, as are families other than unicast IPv4 and IPv6.
 //! - When a router's connection ends its routes stay, and age. When it is back they are compared: those that
 //!   don't come again are removed when nearly no new prefix has come for [`Options::quiet`].
 //! - When a router says that a peer is down, the peer's routes go at once.
-//! - A message that violates BMP's framing ends the connection with a warning. An UPDATE that can't be read is
-//!   skipped and counted.
+//! - A message that violates BMP's framing ends the connection with a warning. An UPDATE that can't be read
+//!   is skipped and counted.
 
 mod fault;
 mod message;
@@ -51,7 +52,8 @@ pub struct Options {
     pub peer: Option<IpAddr>,
     /// The only view that is read; the best of each peer if `None`.
     pub view: Option<View>,
-    /// The routes of a router are taken for whole when at most a thousandth of them came anew within this time.
+    /// The routes of a router are taken for whole when at most a thousandth of them came anew within this
+    /// time.
     pub quiet: Duration,
     /// The routes of all peers that the feed holds at most. Others are skipped and counted.
     pub cap: usize,
@@ -69,7 +71,8 @@ impl Default for Options {
     }
 }
 
-/// Listens for routers, and starts a feed of their routes, in the table [`TableId::MAIN`](crate::TableId::MAIN).
+/// Listens for routers, and starts a feed of their routes, in the table
+/// [`TableId::MAIN`](crate::TableId::MAIN).
 ///
 /// Fails if the address can't be listened on. [`Feed::address`] is the one that is listened on.
 pub fn listen(options: Options) -> Result<(Feed, Peers), Error> {

@@ -1,8 +1,9 @@
 //! [`prefixes`]: the prefixes of an UPDATE, with or without path identifiers.
 //!
-//! Whether identifiers are there can't always be known: GoBGP sends them of its Loc-RIB, and its Peer Up does not
-//! say so. Small identifiers begin with two bytes of 0, which read as two default routes. So prefixes that repeat
-//! the default route, or that can't be read, are read with identifiers; what then fits is remembered.
+//! Whether identifiers are there can't always be known: GoBGP sends them of its Loc-RIB, and its Peer Up does
+//! not say so. Small identifiers begin with two bytes of 0, which read as two default routes. So prefixes
+//! that repeat the default route, or that can't be read, are read with identifiers; what then fits is
+//! remembered.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -15,8 +15,8 @@ pub(crate) type SourceId = u32;
 
 /// The routes of all peers by prefix.
 ///
-/// The path of a prefix is that of the shortest AS path among the active sources, then of the lowest peer address,
-/// then of the source that came first, then of the lowest path identifier.
+/// The path of a prefix is that of the shortest AS path among the active sources, then of the lowest peer
+/// address, then of the source that came first, then of the lowest path identifier.
 #[derive(Debug)]
 pub(crate) struct Rib {
     prefixes: HashMap<IpNet, Vec<Held>>,

@@ -253,8 +253,8 @@ impl Router {
         self.sources.insert((view, peer.address), Source { id, identifiers: identifiers(add_path), status });
     }
 
-    /// Makes the best view of each peer active: the router's choice, else each peer's routes after the policy, else
-    /// those before it.
+    /// Makes the best view of each peer active: the router's choice, else each peer's routes after the
+    /// policy, else those before it.
     fn activate(&mut self, rib: &mut Rib) {
         let views: Vec<(View, IpAddr)> = self.sources.keys().copied().collect();
         let has_loc_rib = views.iter().any(|&(view, _)| view == View::LocRib);

@@ -5,13 +5,13 @@
 //! zebra ──TCP 2620──► frame { version 1, type 1, length } ──► netlink messages ──► state ──► changes
 //! ```
 //!
-//! - Next hops come as objects with identifiers, and routes name them. FRR's `no fpm use-next-hop-groups` sends
-//!   them within the routes, which works as well.
+//! - Next hops come as objects with identifiers, and routes name them. FRR's `no fpm use-next-hop-groups`
+//!   sends them within the routes, which works as well.
 //! - A changed route comes as a withdrawal and an announcement. Here that is one change.
 //! - FPM has no end marker. The table is taken for whole when nearly no new prefix has come for
 //!   [`Options::quiet`]. After a reconnect the routes that did not come again are removed then.
-//! - Routes stay when the connection ends: forwarding goes on, and [`Status::stale_since`](crate::Status) says
-//!   since when nobody vouches for them.
+//! - Routes stay when the connection ends: forwarding goes on, and [`Status::stale_since`](crate::Status)
+//!   says since when nobody vouches for them.
 //! - A frame that violates the protocol ends the connection with a warning. zebra connects again within some
 //!   seconds, and sends everything. A message with a wrong value within a valid frame is only skipped and
 //!   counted: to drop the connection for it would only bring it again.
@@ -42,8 +42,8 @@ use crate::tcp;
 pub struct Options {
     /// The address to listen on. Nothing authenticates the sender, so the default is the loopback's.
     pub address: SocketAddr,
-    /// The table is taken for whole when at most a thousandth of its prefixes came anew within this time. A table
-    /// without any route takes twelve times as long.
+    /// The table is taken for whole when at most a thousandth of its prefixes came anew within this time. A
+    /// table without any route takes twelve times as long.
     pub quiet: Duration,
     /// The prefixes that the feed holds at most. Others are skipped and counted.
     pub cap: usize,

@@ -33,8 +33,11 @@ const INTERRUPTED: Duration = Duration::from_secs(30);
 /// Comparisons in a row that an overrun spoiled, after which the state is taken as it is, to try again later.
 const ROUNDS: u32 = 3;
 
-/// The dumps of everything, and the part of the state that each fills.
-const ALL: &[(&[DumpOf], Part)] = &[
+/// Dumps, and the part of the state that each set of them fills.
+type Dumps = &'static [(&'static [DumpOf], Part)];
+
+/// The dumps of everything.
+const ALL: Dumps = &[
     (&[DumpOf::Links, DumpOf::Addresses, DumpOf::Neighbours], Part::Hosts),
     (&[DumpOf::NextHops], Part::NextHops),
     (&[DumpOf::RoutesV4], Part::RoutesV4),
@@ -42,8 +45,7 @@ const ALL: &[(&[DumpOf], Part)] = &[
 ];
 
 /// The dumps of what the kernel changes silently.
-const SILENT: &[(&[DumpOf], Part)] =
-    &[(&[DumpOf::NextHops], Part::NextHops), (&[DumpOf::RoutesV4], Part::RoutesV4)];
+const SILENT: Dumps = &[(&[DumpOf::NextHops], Part::NextHops), (&[DumpOf::RoutesV4], Part::RoutesV4)];
 
 /// Tells the kernel's state and its changes until the feed is dropped.
 pub(super) fn run(options: &Options, out: &mut Out) -> Result<(), Error> {
@@ -69,7 +71,7 @@ struct Follower {
     state: State,
     batch: Batch,
     /// What is to be compared, and why.
-    compare: Option<(&'static [(&'static [DumpOf], Part)], Reason)>,
+    compare: Option<(Dumps, Reason)>,
     /// When the next comparison may start.
     next_comparison: Instant,
 }
@@ -86,7 +88,7 @@ impl Follower {
         while self.state.touched() < TOGETHER {
             match self.events.receive()? {
                 Received::Datagram(datagram) => {
-                    overran |= apply(datagram, Origin::Live, &mut self.state, &mut out.status)
+                    overran |= apply(datagram, Origin::Live, &mut self.state, &mut out.status);
                 }
                 Received::Overrun => overran = true,
                 Received::Nothing => break,
@@ -129,21 +131,16 @@ impl Follower {
         out.send(std::mem::take(&mut self.batch));
     }
 
-    /// Reads parts of the kernel's state, and tells how they differ from what is held. The first time, without a
-    /// reason, changes are told as they come.
-    fn compare(
-        &mut self,
-        what: &[(&[DumpOf], Part)],
-        reason: Option<Reason>,
-        out: &mut Out,
-    ) -> Result<(), Error> {
+    /// Reads parts of the kernel's state, and tells how they differ from what is held. The first time,
+    /// without a reason, changes are told as they come.
+    fn compare(&mut self, what: Dumps, reason: Option<Reason>, out: &mut Out) -> Result<(), Error> {
         let start = Instant::now();
         let mut what = what;
         let (mut is_whole, mut is_overrun) = (true, true);
         for _ in 0..ROUNDS {
             let mut backlog = Backlog::default();
-            // After an overrun events are of no use: the dump tells what they tell. They would also be applied
-            // to a state of which the events before them are missing.
+            // After an overrun events are of no use: the dump tells what they tell. They would also be
+            // applied to a state of which the events before them are missing.
             if reason == Some(Reason::Overrun) {
                 Backlog::default().take_from(&mut self.events)?;
             }

@@ -52,8 +52,8 @@ impl Options {
 
 /// Starts a feed of the kernel's state.
 ///
-/// The first batches build the state up to [`Change::Synced`](crate::Change::Synced). Fails if the thread can't
-/// start. If the kernel refuses a socket, the feed ends, and [`Feed::recv`] tells the reason.
+/// The first batches build the state up to [`Change::Synced`](crate::Change::Synced). Fails if the thread
+/// can't start. If the kernel refuses a socket, the feed ends, and [`Feed::recv`] tells the reason.
 pub fn follow(options: Options) -> Result<Feed, Error> {
     Feed::start("kernel", move |out| {
         if let Some(path) = &options.namespace {

@@ -16,8 +16,8 @@ pub type Batch = Vec<Change>;
 
 /// One thing that a feed tells.
 ///
-/// Values replace earlier values: a route replaces the route of its table and prefix, a link that of its index.
-/// Consumers need no other state than what the changes built up.
+/// Values replace earlier values: a route replaces the route of its table and prefix, a link that of its
+/// index. Consumers need no other state than what the changes built up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
@@ -47,12 +47,14 @@ pub enum Change {
         /// The prefix.
         prefix: IpNet,
     },
-    /// The first state is whole. Of the kernel: as whole as it told. If objects changed during each attempt to read
-    /// them, a comparison follows ([`Reason::Interrupted`]).
+    /// The first state is whole. Of the kernel: as whole as it told. If objects changed during each attempt
+    /// to read them, a comparison follows ([`Reason::Interrupted`]).
     Synced,
-    /// The state was compared with the source again, and is whole again. The changes since the cause led there.
+    /// The state was compared with the source again, and is whole again. The changes since the cause led
+    /// there.
     Resynced(Reason),
-    /// The source is lost. The routes stay as they were, and age from this time on, until [`Change::Resynced`].
+    /// The source is lost. The routes stay as they were, and age from this time on, until
+    /// [`Change::Resynced`].
     Stale(SystemTime),
 }
 
@@ -62,7 +64,8 @@ pub enum Change {
 pub enum Reason {
     /// The kernel had more to tell than its buffer held.
     Overrun,
-    /// The kernel deletes and revives some IPv4 routes without a word when an interface or an address changes.
+    /// The kernel deletes and revives some IPv4 routes without a word when an interface or an address
+    /// changes.
     Silence,
     /// The kernel's objects changed during each attempt to read them all.
     Interrupted,

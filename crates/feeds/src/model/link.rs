@@ -34,6 +34,7 @@ pub struct Link {
     pub loopback: bool,
     /// The index of the bridge, bond or VRF that the interface belongs to.
     pub master: Option<u32>,
-    /// The table in which packets of the interface are looked up, if the interface is a VRF or belongs to one.
+    /// The table in which packets of the interface are looked up, if the interface is a VRF or belongs to
+    /// one.
     pub vrf: Option<TableId>,
 }

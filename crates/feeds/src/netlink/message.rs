@@ -19,11 +19,11 @@ pub(crate) mod flags {
     pub(crate) const REQUEST: u16 = 0x1;
     /// The objects changed during the dump, which may have missed some.
     pub(crate) const DUMP_INTERRUPTED: u16 = 0x10;
-    /// In a request: all objects.
+    /// Asks for all objects; a flag of requests.
     pub(crate) const DUMP: u16 = 0x300;
-    /// In a notification: the object replaced an older one.
+    /// Says that the object replaced an older one; a flag of notifications.
     pub(crate) const REPLACE: u16 = 0x100;
-    /// In a notification: the object came after those like it.
+    /// Says that the object came after those like it; a flag of notifications.
     pub(crate) const APPEND: u16 = 0x800;
 }
 

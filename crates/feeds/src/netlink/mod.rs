@@ -3,7 +3,8 @@
 //!
 //! The kernel and FRR's FPM speak this language. The crate `netlink-packet-route` reads most of it, but no
 //! next-hop objects; it allocates for each attribute, and refuses a whole message for one attribute that it
-//! does not know. Here a reader takes the few attributes that matter and skips all others. Tests compare both.
+//! does not know. Here a reader takes the few attributes that matter and skips all others. Tests compare
+//! both.
 //!
 //! ```text
 //! bytes ──► Messages ──► Message { kind, flags, sequence, body } ──► read ──► Event
@@ -29,7 +30,7 @@ pub(crate) use route::RouteMessage;
 /// Why a message can't be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It is shorter than its own fields say.
+    /// The message is shorter than its own fields say.
     Truncated,
     /// A value is not allowed.
     Malformed,

@@ -10,8 +10,8 @@
 //! | new | before those of the metric | likewise; without gateways: behind those of the metric |
 //! | gone | the route with these hops | with gateways: these hops leave the group |
 //!
-//! IPv6 routes of one prefix and metric, some with gateways and some without, have no order: the kernel takes turns
-//! by their state. Here the first one stays.
+//! IPv6 routes of one prefix and metric, some with gateways and some without, have no order: the kernel takes
+//! turns by their state. Here the first one stays.
 
 use std::num::NonZeroU8;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ fn are_gateways(hops: &[Hop]) -> bool {
 pub(super) enum Order {
     /// A dump tells the candidates in their order.
     Dumped,
-    /// It takes the place of another. `again` says that the last dump may include this already.
+    /// The candidate takes the place of another. `again` says that the last dump may include this already.
     Replaces {
         again: bool,
     },
@@ -99,8 +99,8 @@ pub(super) fn announce_v4(candidates: &mut Vec<Candidate>, candidate: Candidate,
     match (order, known) {
         (Order::Replaces { .. }, known) => {
             let first = candidates.partition_point(|other| other.metric < metric);
-            // Known behind the first: an event that the last dump includes. What it replaced came back with an
-            // event before it.
+            // Known behind the first: an event that the last dump includes. What it replaced came back with
+            // an event before it.
             if let Some(known) = known.filter(|&known| known != first) {
                 candidates.remove(known);
             }
@@ -144,10 +144,13 @@ pub(super) fn announce_v6(candidates: &mut Vec<Candidate>, candidate: Candidate,
                 position(candidates, &|other| other.is_group() == is_group)
                     .or_else(|| position(candidates, &|_| true))
             };
-            // The kernel may have a route without gateways twice, but a dump does not tell it twice by mistake.
-            match older.filter(|&older| again && first(candidates) != Some(older)) {
-                Some(older) => drop(candidates.remove(older)),
-                None => {}
+            // The kernel may have a route without gateways twice, but a dump does not tell it twice by
+            // mistake.
+            if let Some(older) = older
+                && again
+                && first(candidates) != Some(older)
+            {
+                candidates.remove(older);
             }
             first(candidates)
         }

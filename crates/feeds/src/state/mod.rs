@@ -7,19 +7,21 @@
 //!                                  └─ prefixes touched, with their path before ──► State::drain ──► Batch
 //! ```
 //!
-//! Several messages about one prefix between two calls of [`State::drain`] give one change, or none if the path
-//! is the old one. A comparison with the source is a mark and a sweep: see [`State::begin`].
+//! Several messages about one prefix between two calls of [`State::drain`] give one change, or none if the
+//! path is the old one. A comparison with the source is a mark and a sweep: see [`State::begin`].
 
 mod candidates;
 mod hosts;
 mod next_hops;
 mod paths;
+mod policy;
 mod routes;
 mod touched;
 
 use std::sync::Arc;
 
 pub(crate) use paths::Paths;
+pub(crate) use policy::Policy;
 pub(crate) use touched::Touched;
 
 use crate::model::{Batch, Hop, Path, PathKind};
@@ -29,15 +31,6 @@ use candidates::{Candidate, Order};
 use hosts::Hosts;
 use next_hops::NextHops;
 use routes::Routes;
-
-/// How routes of one prefix relate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Policy {
-    /// The kernel's: the lowest metric wins, and the others wait behind it.
-    Kernel,
-    /// FRR's: it sends its best route only, so each replaces the one before.
-    Single,
-}
 
 /// Where an event comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,8 +189,8 @@ impl State {
         ) {
             route.via.write_to(&mut self.hops);
         }
-        // A notification of an IPv6 group begins with the hop that is new, a dump with the oldest one. The kernel
-        // gives the order no meaning.
+        // A notification of an IPv6 group begins with the hop that is new, a dump with the oldest one. The
+        // kernel gives the order no meaning.
         if self.policy == Policy::Kernel && route.prefix.addr().is_ipv6() {
             self.hops.sort_unstable();
         }

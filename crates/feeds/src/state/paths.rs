@@ -21,8 +21,8 @@ pub(crate) struct Paths {
 /// Below this number of hops nothing is looked for.
 const FEW: usize = 4_096;
 
-/// Hops of all paths at most, about half a gigabyte. A table of a million routes with 512 hops each, in a thousand
-/// groups, has half a million.
+/// Hops of all paths at most, about half a gigabyte. A table of a million routes with 512 hops each, in a
+/// thousand groups, has half a million.
 const CAP: usize = 16 << 20;
 
 impl Paths {

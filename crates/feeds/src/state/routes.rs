@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-use super::Policy;
 use super::candidates::{
     Candidate, Generation, Order, Withdrawn, announce_v4, announce_v6, best, withdraw_v4, withdraw_v6,
 };
 use super::paths::Paths;
+use super::policy::Policy;
 use super::touched::Touched;
 use crate::model::{Batch, Hop, Path, TableId};
 use crate::netlink::RouteMessage;
@@ -128,7 +128,8 @@ impl Routes {
         .unwrap_or(false)
     }
 
-    /// Edits the candidates of a prefix, and notes it if its path changes. `None` if the prefix is one too many.
+    /// Edits the candidates of a prefix, and notes it if its path changes. `None` if the prefix is one too
+    /// many.
     fn edit<R>(
         &mut self,
         table: TableId,
@@ -176,8 +177,8 @@ impl Routes {
         self.retain_v6(|candidates| candidates.retain(|candidate| candidate.generation == generation));
     }
 
-    /// Gives the candidates of changed next-hop objects their new path. One whose object is gone goes as well,
-    /// or waits for it without a path if `keep_orphans`.
+    /// Gives the candidates of changed next-hop objects their new path. One whose object is gone goes as
+    /// well, or waits for it without a path if `keep_orphans`.
     pub(super) fn resolve_again(
         &mut self,
         changed: &HashSet<u32>,
@@ -202,19 +203,19 @@ impl Routes {
 
     fn retain_v4(&mut self, mut edit: impl FnMut(&mut Vec<Candidate>)) {
         for (&table, tables) in &mut self.tables {
-            let mut note = |prefix: Ipv4Net, before, now: Option<&_>| {
+            let note = |prefix: Ipv4Net, before, now: Option<&_>| {
                 self.touched.note(table, prefix.into(), before, now);
             };
-            self.prefixes -= edit_all(&mut tables.v4, &mut self.edited, &mut edit, &mut note);
+            self.prefixes -= edit_all(&mut tables.v4, &mut self.edited, &mut edit, note);
         }
     }
 
     fn retain_v6(&mut self, mut edit: impl FnMut(&mut Vec<Candidate>)) {
         for (&table, tables) in &mut self.tables {
-            let mut note = |prefix: Ipv6Net, before, now: Option<&_>| {
+            let note = |prefix: Ipv6Net, before, now: Option<&_>| {
                 self.touched.note(table, prefix.into(), before, now);
             };
-            self.prefixes -= edit_all(&mut tables.v6, &mut self.edited, &mut edit, &mut note);
+            self.prefixes -= edit_all(&mut tables.v6, &mut self.edited, &mut edit, note);
         }
     }
 
@@ -276,7 +277,7 @@ fn edit_all<K: Copy + Eq + Hash>(
     map: &mut HashMap<K, Slot>,
     edited: &mut Vec<Candidate>,
     edit: &mut dyn FnMut(&mut Vec<Candidate>),
-    note: &mut dyn FnMut(K, Option<Arc<Path>>, Option<&Arc<Path>>),
+    mut note: impl FnMut(K, Option<Arc<Path>>, Option<&Arc<Path>>),
 ) -> usize {
     let size = map.len();
     map.retain(|&key, slot| {

@@ -38,7 +38,8 @@ fn change(random: &mut Random) -> String {
         3 if is_v6 => "nhid 2".to_owned(),
         _ => format!("via {one}"),
     };
-    // Among IPv6 routes of one metric, with gateways and without, the kernel takes turns. Here they are apart.
+    // Among IPv6 routes of one metric, with gateways and without, the kernel takes turns. Here they are
+    // apart.
     let is_alone = is_v6 && (path.starts_with("dev") || path.starts_with("nhid"));
     let metric = if is_alone { metric + 100 } else { metric };
     format!("{family} route {verb} {prefix} metric {metric} {path}\n")

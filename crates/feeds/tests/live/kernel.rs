@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use wirespeed_feeds::{Change, Mac, Reason, TableId, kernel};
+use wirespeed_feeds::{Change, Mac, Neighbour, Reason, TableId, kernel};
 
 use crate::follower::Follower;
 use crate::namespace::Namespace;
@@ -97,8 +97,7 @@ fn links_addresses_and_neighbours_come_and_go() {
     namespace.ip("neigh add 10.9.0.2 lladdr 02:00:00:00:00:02 dev a0");
     let neighbour: IpAddr = "10.9.0.2".parse().unwrap();
     follower.until("a neighbour", |follower| {
-        follower.neighbours.get(&neighbour).and_then(|neighbour| neighbour.usable())
-            == Some(Mac([2, 0, 0, 0, 0, 2]))
+        follower.neighbours.get(&neighbour).and_then(Neighbour::usable) == Some(Mac([2, 0, 0, 0, 0, 2]))
     });
     namespace.ip("link set a0 mtu 9000");
     follower.until("the MTU", |follower| follower.link("a0").is_some_and(|link| link.mtu == 9000));
@@ -131,8 +130,7 @@ fn a_neighbour_that_answers_is_learned() {
     one.inside(|| std::net::UdpSocket::bind("10.9.0.1:0").unwrap().send_to(b"who", "10.9.0.2:9").unwrap());
     let neighbour: IpAddr = "10.9.0.2".parse().unwrap();
     follower.until("the neighbour", |follower| {
-        follower.neighbours.get(&neighbour).and_then(|neighbour| neighbour.usable())
-            == Some(Mac([2, 0, 0, 0, 0, 0xb0]))
+        follower.neighbours.get(&neighbour).and_then(Neighbour::usable) == Some(Mac([2, 0, 0, 0, 0, 0xb0]))
     });
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Namespaces need root. A test that can't run prints `skipped:` with the reason.
 
+#![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
+
 mod bmp;
 mod bridge;
 mod churn;

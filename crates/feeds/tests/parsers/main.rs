@@ -1,5 +1,7 @@
 //! Recorded feeds over messages made by hand: what they mean, cut at every byte, and at random.
 
+#![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
+
 mod bmp;
 mod fpm;
 mod hostile;
