@@ -62,7 +62,8 @@ impl LiveTable {
         let labels = Labels::new();
         let mut updates = Updates::of_tables(labels.clone(), tables);
         // Each path is interned once. That claims its label until the table is there.
-        let mut known: FxHashMap<*const Path, NextHop> = FxHashMap::default();
+        // The map holds each path, so that no other one gets its place in memory.
+        let mut known: FxHashMap<*const Path, (Arc<Path>, NextHop)> = FxHashMap::default();
         let (mut v4, mut v6) = (Rib::<V4>::new(), Rib::<V6>::new());
         let mut is_synced = false;
         while !is_synced {
@@ -74,8 +75,11 @@ impl LiveTable {
                 let next_hop = match path {
                     None => None,
                     Some(path) => Some(match known.entry(Arc::as_ptr(&path)) {
-                        Entry::Occupied(known) => *known.get(),
-                        Entry::Vacant(new) => *new.insert(labels.intern(path)?),
+                        Entry::Occupied(known) => known.get().1,
+                        Entry::Vacant(new) => {
+                            let next_hop = labels.intern(Arc::clone(&path))?;
+                            new.insert((path, next_hop)).1
+                        }
                     }),
                 };
                 match update(prefix, next_hop)? {
@@ -86,7 +90,7 @@ impl LiveTable {
         }
         let v4 = Ipv4Table::builder().labels(&labels).rib(v4).build()?;
         let v6 = Ipv6Table::builder().labels(&labels).rib(v6).build()?;
-        known.values().for_each(|&next_hop| labels.release(next_hop));
+        known.values().for_each(|&(_, next_hop)| labels.release(next_hop));
         Ok(Self { table: IpTable::new(v4, v6), updates })
     }
 

@@ -1,7 +1,8 @@
 //! [`Router`]: what one router tells of its peers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
 use super::Options;
@@ -61,6 +62,7 @@ impl Router {
         for source in self.sources.values_mut() {
             rib.begin(source.id);
             source.status.end_of_rib = false;
+            source.identifiers = identifiers(AddPath::default());
         }
     }
 
@@ -256,14 +258,19 @@ impl Router {
     /// Makes the best view of each peer active: the router's choice, else each peer's routes after the
     /// policy, else those before it.
     fn activate(&mut self, rib: &mut Rib) {
-        let views: Vec<(View, IpAddr)> = self.sources.keys().copied().collect();
-        let has_loc_rib = views.iter().any(|&(view, _)| view == View::LocRib);
+        let has_loc_rib = self.sources.keys().any(|&(view, _)| view == View::LocRib);
+        let with_policy: BTreeSet<IpAddr> = self
+            .sources
+            .keys()
+            .filter(|&&(view, _)| view == View::PostPolicy)
+            .map(|&(_, peer)| peer)
+            .collect();
         let mut fates = BTreeMap::new();
         for (&(view, address), source) in &mut self.sources {
             let is_active = match view {
                 View::LocRib => true,
                 View::PostPolicy => !has_loc_rib,
-                View::PrePolicy => !has_loc_rib && !views.contains(&(View::PostPolicy, address)),
+                View::PrePolicy => !has_loc_rib && !with_policy.contains(&address),
             };
             if source.status.active != is_active {
                 source.status.active = is_active;
@@ -296,7 +303,7 @@ impl Source {
             for &route in routes {
                 self.status.announced += 1;
                 let is_held = !paths.are_too_many()
-                    && rib.announce(self.id, route, update.path.length, std::sync::Arc::clone(&path));
+                    && rib.announce(self.id, route, update.path.length, Arc::clone(&path));
                 if !is_held {
                     status.skip(Skip::OverCap);
                 }

@@ -68,6 +68,8 @@ struct Session {
     connection: Connection,
     /// Says when the table is whole; `None` if it was.
     quiet: Option<Quiet>,
+    /// Whether a whole frame came. Somebody who only connects must not seem to be a FRR without routes.
+    has_spoken: bool,
 }
 
 /// Why a session is over.
@@ -79,13 +81,14 @@ enum End {
 
 impl Session {
     fn new(connection: Connection, quiet: Duration, came: u64) -> Self {
-        Self { connection, quiet: Some(Quiet::new(quiet, Instant::now(), came)) }
+        Self { connection, quiet: Some(Quiet::new(quiet, Instant::now(), came)), has_spoken: false }
     }
 
     /// Whether the table became whole. True once.
     fn is_whole(&mut self, state: &State) -> bool {
         let (came, prefixes) = (state.came(), state.prefixes() as u64);
-        self.quiet.take_if(|quiet| quiet.is_whole(Instant::now(), came, prefixes)).is_some()
+        let has_spoken = self.has_spoken;
+        self.quiet.take_if(|quiet| has_spoken && quiet.is_whole(Instant::now(), came, prefixes)).is_some()
     }
 
     /// Reads what there is.
@@ -96,6 +99,7 @@ impl Session {
         }
         let (consumed, result) = read(self.connection.bytes(), state, status);
         self.connection.consume(consumed);
+        self.has_spoken |= consumed > 0;
         result.err().map(End::Violation)
     }
 }

@@ -30,7 +30,7 @@ const PAUSE: u32 = 1;
 /// interrupt each dump: then this is how often they are compared.
 const INTERRUPTED: Duration = Duration::from_secs(30);
 
-/// Comparisons in a row that an overrun spoiled, after which the state is taken as it is, to try again later.
+/// Comparisons in a row that an overrun spoiled, after which there is a pause.
 const ROUNDS: u32 = 3;
 
 /// Dumps, and the part of the state that each set of them fills.
@@ -56,6 +56,7 @@ pub(super) fn run(options: &Options, out: &mut Out) -> Result<(), Error> {
         batch: Batch::new(),
         compare: None,
         next_comparison: Instant::now(),
+        rest_until: Instant::now(),
     };
     out.status.connections += 1;
     follower.compare(ALL, None, out)?;
@@ -72,8 +73,10 @@ struct Follower {
     batch: Batch,
     /// What is to be compared, and why.
     compare: Option<(Dumps, Reason)>,
-    /// When the next comparison may start.
+    /// When the comparison starts.
     next_comparison: Instant,
+    /// The end of the pause after the last comparison.
+    rest_until: Instant,
 }
 
 impl Follower {
@@ -100,10 +103,13 @@ impl Follower {
         if overran {
             self.overrun(out);
         }
-        let is_unplanned = self.compare.is_none_or(|(_, reason)| reason == Reason::Interrupted);
-        if self.state.take_suspect() && is_unplanned {
-            self.compare = Some((SILENT, Reason::Silence));
-            self.next_comparison = self.next_comparison.max(Instant::now() + SETTLING);
+        if self.state.take_suspect() {
+            match self.compare {
+                None => self.plan(SILENT, Reason::Silence, SETTLING),
+                // A comparison that is planned for later comes now.
+                Some((_, Reason::Interrupted)) => self.plan(ALL, Reason::Silence, SETTLING),
+                Some(_) => {}
+            }
         }
         self.tell(out);
         if let Some((what, reason)) = self.compare
@@ -121,7 +127,13 @@ impl Follower {
             overruns = out.status.overruns,
             "the kernel's buffer overran: everything is read again"
         );
-        self.compare = Some((ALL, Reason::Overrun));
+        self.plan(ALL, Reason::Overrun, Duration::ZERO);
+    }
+
+    /// Plans a comparison after a while, and after the pause.
+    fn plan(&mut self, what: Dumps, reason: Reason, after: Duration) {
+        self.compare = Some((what, reason));
+        self.next_comparison = self.rest_until.max(Instant::now() + after);
     }
 
     /// Sends the changes so far.
@@ -169,19 +181,21 @@ impl Follower {
             out.status.overruns += 1;
             what = ALL;
         }
-        self.next_comparison = Instant::now() + start.elapsed() * PAUSE;
+        self.rest_until = Instant::now() + start.elapsed() * PAUSE;
+        // What went meanwhile is in the dump, unless it went after its turn.
+        let is_suspect = self.state.take_suspect();
         if is_overrun {
-            self.compare = Some((ALL, Reason::Overrun));
+            self.plan(ALL, Reason::Overrun, Duration::ZERO);
         } else if !is_whole {
-            self.compare = Some((ALL, Reason::Interrupted));
-            self.next_comparison = Instant::now() + INTERRUPTED;
+            self.plan(ALL, Reason::Interrupted, if is_suspect { SETTLING } else { INTERRUPTED });
+        } else if is_suspect {
+            self.plan(SILENT, Reason::Silence, SETTLING);
         }
         self.state.drain(&mut self.batch);
-        // What went meanwhile is in the dump, unless it went after its turn.
-        if self.state.take_suspect() && self.compare.is_none() {
-            self.compare = Some((SILENT, Reason::Silence));
+        if !is_overrun {
+            let reason = reason.filter(|_| out.status.synced);
+            self.batch.push(reason.map_or(Change::Synced, Change::Resynced));
         }
-        self.batch.push(reason.map_or(Change::Synced, Change::Resynced));
         self.tell(out);
         Ok(())
     }

@@ -96,3 +96,15 @@ fn a_flood_loses_nothing_while_the_consumer_sleeps() {
     });
     drop(writer.join().unwrap());
 }
+
+#[test]
+fn somebody_who_only_connects_costs_no_route() {
+    let mut follower = listen();
+    let mut sender = connect(&follower);
+    sender.write_all(&routes(0..100, "192.0.2.1")).unwrap();
+    follower.until("Synced", |follower| follower.seen.contains(&Change::Synced));
+    let _silent = connect(&follower);
+    // Longer than an empty table is doubted.
+    follower.settle(Duration::from_millis(300 * 14));
+    assert_eq!(follower.model.routes.len(), 100);
+}
