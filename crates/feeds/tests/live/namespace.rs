@@ -36,6 +36,12 @@ impl Namespace {
         }
         let namespace = Self { name };
         namespace.ip("link set lo up");
+        let veth = namespace.try_ip("link add try0 type veth peer name try1");
+        if !veth.status.success() {
+            println!("skipped: no veth: {}", String::from_utf8_lossy(&veth.stderr).trim());
+            return None;
+        }
+        namespace.ip("link del try0");
         Some(namespace)
     }
 
