@@ -118,6 +118,26 @@ fn links_addresses_and_neighbours_come_and_go() {
 }
 
 #[test]
+fn a_hop_dies_and_revives_with_its_link() {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.add_link();
+    namespace.ip("link add c0 type veth peer name c1");
+    namespace.ip("addr add 10.10.0.1/24 dev c0");
+    namespace.ip("link set c0 up");
+    namespace.ip("link set c1 up");
+    namespace.ip("route add 192.0.2.0/24 nexthop via 10.9.0.2 nexthop via 10.10.0.2");
+    let mut follower = follow(&namespace);
+    let [a0, c0] = ["a0", "c0"].map(|name| follower.link(name).unwrap().index);
+    let path = |dead| format!("via 10.9.0.2 interface {a0}{dead}, via 10.10.0.2 interface {c0}");
+    assert_eq!(follower.model.path("192.0.2.0/24"), Some(path("").as_str()));
+    // The kernel tells neither.
+    namespace.ip("link set a0 down");
+    follower.until_path("192.0.2.0/24", Some(&path(" dead")));
+    namespace.ip("link set a0 up");
+    follower.until_path("192.0.2.0/24", Some(&path("")));
+}
+
+#[test]
 fn a_neighbour_that_answers_is_learned() {
     let (Some(one), Some(two)) = (Namespace::new(), Namespace::new()) else { return };
     one.ip(&format!("link add a0 type veth peer name b0 netns {}", two.name));
