@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use wirespeed::prelude::*;
 use wirespeed_rng::Rng;
-use wirespeed_router::apps::{Ip, ip::Own};
+use wirespeed_router::apps::{Ip, ip::Owns};
 use wirespeed_router::frames::Datagram;
 use wirespeed_router::io::Port;
 use wirespeed_router::io::memory::{MemoryPort, Source};
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let buffers = std::env::var("BUFFERS").map_or(Ok(1 << 16), |text| text.parse())?;
     let stride = std::env::var("STRIDE").map_or(Ok(2112), |text| text.parse())?;
     let mut memory = Memory::with_stride(buffers, stride)?;
-    let own = [Own::default(); PORTS as usize];
+    let own = Owns::default();
     let names = (0..PORTS).map(|port| format!("memory{port}"));
     let ports = MemoryPort::ports(names, source(prefixes, bytes, 1), &mut memory, None);
     let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();

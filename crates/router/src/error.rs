@@ -42,6 +42,12 @@ pub enum Error {
     /// A table can't be built or changed.
     #[error(transparent)]
     Table(#[from] wirespeed::Error),
+    /// The feed of routes ended.
+    #[error(transparent)]
+    Feed(wirespeed_feeds::Error),
+    /// The kernel's state can't be forwarded by.
+    #[error("{0}")]
+    Control(&'static str),
     /// Frames were lost or doubled: a fault of the router itself.
     #[error("{held} of {buffers} buffers are accounted for")]
     Unaccounted {

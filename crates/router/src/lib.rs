@@ -4,6 +4,8 @@ mod app;
 pub mod apps;
 pub mod checksum;
 mod chunk;
+#[cfg(target_os = "linux")]
+pub mod control;
 mod error;
 mod frame;
 pub mod frames;

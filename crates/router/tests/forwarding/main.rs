@@ -12,7 +12,7 @@ use ipnet::IpNet;
 use proptest::prelude::*;
 use wirespeed::{IpTable, Labels};
 use wirespeed_router::apps::Ip;
-use wirespeed_router::apps::ip::Own;
+use wirespeed_router::apps::ip::{Own, Owns};
 use wirespeed_router::{Group, Hop, Mac, PortId, Reason, Route, Settings, Stats};
 
 use frames::Kind;
@@ -68,6 +68,7 @@ pub(crate) fn forward(frames: &[Vec<u8>], chunk: usize, errors: u32) -> (Stats, 
             v6: Some(format!("2001:db8::{:x}", 0x100 + port).parse().unwrap()),
         })
         .collect();
+    let own = Owns::new(own);
     let app = Ip::new(&table.reader(), &labels, &own).errors_per_second(errors);
     list::run(app, frames, PORTS, Settings { chunk, ..Settings::default() })
 }

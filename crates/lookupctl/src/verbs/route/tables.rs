@@ -12,7 +12,7 @@ use wirespeed_fib::trace::{self, TraceKind};
 use wirespeed_fib::synth::TableSpec;
 use wirespeed_fib::{Address, Family, Fib, Rib};
 use wirespeed_router::apps::Decision;
-use wirespeed_router::apps::ip::Own;
+use wirespeed_router::apps::ip::{Own, Owns};
 use wirespeed_router::{Hop, Mac, PortId, Route};
 
 use super::options::{AppName, Options};
@@ -30,7 +30,7 @@ pub(super) enum Tables {
 pub(super) struct IpTables {
     pub(super) reader: IpReader,
     pub(super) routes: Labels<Route>,
-    pub(super) own: Vec<Own>,
+    pub(super) own: Owns,
     pub(super) decisions: Labels<Decision>,
     pub(super) rules_v4: Option<Classifier<Ipv4Tuple>>,
     pub(super) rules_v6: Option<Classifier<Ipv6Tuple>>,
@@ -120,7 +120,7 @@ impl Tables {
         Ok(Self::Ip(Box::new(IpTables {
             reader: table.reader(),
             routes,
-            own: own.collect(),
+            own: Owns::new(own.collect()),
             decisions,
             rules_v4: rules_v4.transpose()?,
             rules_v6: rules_v6.transpose()?,

@@ -18,6 +18,7 @@ mod v4;
 mod v6;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use wirespeed::gpu::dispatch::Place;
@@ -38,6 +39,32 @@ pub struct Own {
     pub v6: Option<Ipv6Addr>,
 }
 
+/// What the router is at its ports, in their order. It may change while the router runs.
+#[derive(Debug, Default)]
+pub struct Owns(RwLock<Vec<Own>>);
+
+impl Owns {
+    /// What the router is at its ports.
+    #[must_use]
+    pub const fn new(own: Vec<Own>) -> Self {
+        Self(RwLock::new(own))
+    }
+
+    /// Changes what the router is. Returns whether it was something else.
+    pub fn set(&self, own: Vec<Own>) -> bool {
+        let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let is_new = *now != own;
+        *now = own;
+        is_new
+    }
+
+    /// Something that the router has at a port, or else at any other.
+    fn find<T>(&self, port: PortId, of: impl Fn(&Own) -> Option<T>) -> Option<T> {
+        let own = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        own.get(port.index()).and_then(&of).or_else(|| own.iter().find_map(of))
+    }
+}
+
 /// Errors that a worker sends in a second, unless [`Ip::errors_per_second`] says otherwise: Linux's default.
 const ERRORS_PER_SECOND: u32 = 1000;
 
@@ -54,7 +81,7 @@ pub struct Ip<'t> {
     v6: Lookups<V6>,
     routes: &'t Labels<Route>,
     /// By port.
-    own: &'t [Own],
+    own: &'t Owns,
     limit: Limit,
     counts: Counts,
     /// Memory of earlier chunks, used again.
@@ -126,10 +153,10 @@ impl<A: wirespeed::engine::Addresses> Lookups<A> {
 }
 
 impl<'t> Ip<'t> {
-    /// Forwards by these tables. Their results are indexes of `routes`. `own` is what the router is at each
-    /// port, in the order of ports.
+    /// Forwards by these tables. Their results are indexes of `routes`. `own` is what the router is at its
+    /// ports.
     #[must_use]
-    pub fn new(reader: &IpReader, routes: &'t Labels<Route>, own: &'t [Own]) -> Self {
+    pub fn new(reader: &IpReader, routes: &'t Labels<Route>, own: &'t Owns) -> Self {
         Self {
             v4: Lookups::new(reader.v4().clone()),
             v6: Lookups::new(reader.v6().clone()),
@@ -310,13 +337,11 @@ impl<'t> Ip<'t> {
 
     /// The router's address at a port, or at any other.
     fn address_v4(&self, port: PortId) -> Option<Ipv4Addr> {
-        let at_port = self.own.get(port.index()).and_then(|own| own.v4);
-        at_port.or_else(|| self.own.iter().find_map(|own| own.v4))
+        self.own.find(port, |own| own.v4)
     }
 
     fn address_v6(&self, port: PortId) -> Option<Ipv6Addr> {
-        let at_port = self.own.get(port.index()).and_then(|own| own.v6);
-        at_port.or_else(|| self.own.iter().find_map(|own| own.v6))
+        self.own.find(port, |own| own.v6)
     }
 
     /// Tells the sender of a packet why it was not forwarded, if that is allowed.

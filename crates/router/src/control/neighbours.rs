@@ -1,0 +1,88 @@
+//! [`Neighbours`]: hosts that links reach directly, and the routes of their own that they have.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use wirespeed_feeds::{Hop, Neighbour, NeighbourState, Path};
+
+use crate::Mac;
+
+/// What is known of a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// It is at this address.
+    At(Mac),
+    /// It does not answer.
+    Failed,
+    /// Nobody has asked for it, or no answer came yet.
+    Unknown,
+}
+
+/// The neighbours of all links.
+#[derive(Default)]
+pub(super) struct Neighbours {
+    /// By address first, so that those of a prefix lie together.
+    seen: BTreeMap<(IpAddr, u32), Seen>,
+    is_touched: bool,
+    /// The routes of hosts that the table has, with their interfaces.
+    hosts: HashMap<IpNet, u32>,
+}
+
+impl Neighbours {
+    pub(super) fn set(&mut self, neighbour: Neighbour) {
+        let seen = match (neighbour.usable(), neighbour.state) {
+            (Some(mac), _) => Seen::At(Mac(mac.0)),
+            (None, NeighbourState::Failed) => Seen::Failed,
+            (None, _) => Seen::Unknown,
+        };
+        let old = self.seen.insert((neighbour.address, neighbour.interface), seen);
+        self.is_touched |= old != Some(seen);
+    }
+
+    pub(super) fn remove(&mut self, interface: u32, address: IpAddr) {
+        self.is_touched |= self.seen.remove(&(address, interface)).is_some();
+    }
+
+    /// Whether a neighbour changed since the last call.
+    pub(super) fn take_touched(&mut self) -> bool {
+        std::mem::take(&mut self.is_touched)
+    }
+
+    /// What is known of a neighbour.
+    pub(super) fn of(&self, interface: u32, address: IpAddr) -> Seen {
+        self.seen.get(&(address, interface)).copied().unwrap_or(Seen::Unknown)
+    }
+
+    /// Whether a neighbour's address is in a prefix.
+    pub(super) fn has_within(&self, prefix: &IpNet) -> bool {
+        let first = (prefix.network(), 0);
+        self.seen.range(first..).next().is_some_and(|((address, _), _)| prefix.contains(address))
+    }
+
+    /// The neighbours whose addresses are known. Link-local ones are no destinations.
+    pub(super) fn resolved(&self) -> impl Iterator<Item = (u32, IpAddr)> + '_ {
+        self.seen.iter().filter_map(|(&(address, interface), seen)| {
+            let is_link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+            let is_host = matches!(seen, Seen::At(mac) if !mac.is_group()) && !is_link_local;
+            is_host.then_some((interface, address))
+        })
+    }
+
+    /// Takes the routes of hosts that there should be. Returns those that are new or different, with their
+    /// paths, and those that are not wanted any more, without.
+    pub(super) fn changed_hosts(&mut self, wanted: HashMap<IpNet, u32>) -> Vec<(IpNet, Option<Arc<Path>>)> {
+        let path = |host: &IpNet, interface: u32| {
+            let hop = Hop { interface, ..Hop::via(host.addr()) };
+            Arc::new(Path::unicast([hop]))
+        };
+        let is_new = |(host, interface): &(&IpNet, &u32)| self.hosts.get(host) != Some(interface);
+        let new = wanted.iter().filter(is_new).map(|(host, &interface)| (*host, Some(path(host, interface))));
+        let mut changed: Vec<_> = new.collect();
+        let gone = self.hosts.keys().filter(|host| !wanted.contains_key(host));
+        changed.extend(gone.map(|host| (*host, None)));
+        self.hosts = wanted;
+        changed
+    }
+}
