@@ -8,10 +8,12 @@
 //! | [`micro`] | Figures 4 and 5: the bus by size of transfers; kernel, transfers and throughput by batch; Bloom search by blocks and by filter |
 //! | [`versus`] | Figures 6(a) and 6(b): GPU against CPU by cores and by batch |
 //! | [`sets`] | Figures 6(c), 7 and 8: rules, classes, full classes, classes that match, fields; and the sets of ClassBench |
+//! | [`large`] | none: sets of 512 K rules |
 //!
 //! ```text
 //! cargo xtask gswitch-paper                               all; writes benches/record/MACHINE/DATE-gswitch-paper-….csv and .svg
 //! cargo xtask gswitch-paper -- --figures 6,7              some; without a GPU their CPU halves are made
+//! cargo xtask gswitch-paper -- --figures large --large 131072,524288   sets of as many rules
 //! cargo xtask gswitch-paper -- --quick --device host --dry   tiny sizes, on the host build of the kernels; prints, and writes nothing
 //! ```
 //!
@@ -31,6 +33,7 @@
 pub mod classes;
 pub mod cpu;
 pub mod device;
+pub mod large;
 pub mod micro;
 pub mod sets;
 pub mod subject;
@@ -54,6 +57,8 @@ pub struct Figure {
 pub struct Scale {
     /// The most rules of a set; larger ones are left out.
     pub rules: usize,
+    /// Rules of the sets of [`large`].
+    pub large: Vec<usize>,
     /// Tuples on the device when a kernel is timed.
     pub tuples: usize,
     /// The paper's P, where it is no figure's subject.
@@ -103,6 +108,7 @@ mod tests {
     fn tiny() -> Scale {
         Scale {
             rules: 2_048,
+            large: vec![1_024],
             tuples: 512,
             batch: 256,
             trip: 256,
@@ -127,6 +133,16 @@ mod tests {
         for plot in &figure.plots {
             assert!(svg(&figure.sheet, plot).unwrap().contains("quilt"));
         }
+    }
+
+    #[test]
+    fn large_sets_are_of_both_sorts() {
+        let figure = large::figure(None, &tiny()).unwrap();
+        let kind = figure.sheet.columns.iter().position(|&column| column == "kind").unwrap();
+        let mut kinds: Vec<&str> = figure.sheet.rows.iter().map(|row| row[kind].as_str()).collect();
+        kinds.dedup();
+        assert_eq!(kinds, ["synthetic", "made-acl", "made-fw", "made-ipc"]);
+        assert!(large::figure(None, &Scale { large: vec![511], ..tiny() }).is_err());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, ensure};
 use wirespeed_classify::bloom::BloomSearch;
-use wirespeed_classify::generate::{Shape, Synthetic};
+use wirespeed_classify::generate::{self, Kind, Shape, Synthetic};
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
@@ -68,6 +68,14 @@ impl<T: Tuple> Subject<T> {
 }
 
 impl Subject<Ipv4Tuple> {
+    /// A made set in the style of ClassBench, and tuples of random rules in no order.
+    pub fn in_style(kind: Kind, rules: usize, tuples: usize) -> Result<Self> {
+        let rules = generate::classbench::<Ipv4Tuple>(kind, rules, SEED);
+        let trace = generate::tuples(&rules, tuples, 1.0, SEED + 1);
+        let shape = Shape::even(rules.len(), rules.classes().len());
+        Self::new(format!("made-{}", kind.name()), shape, trace, rules)
+    }
+
     /// A set of ClassBench by its name, shuffled, as often as it takes for so many tuples.
     pub fn classbench(name: &str, tuples: usize) -> Result<Self> {
         let set: Set = data::set(name)?;
