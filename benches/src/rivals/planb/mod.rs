@@ -12,7 +12,7 @@
 //! ```
 //!
 //! Key i of a node is one less than the first key of the ranges beneath child i + 1. A batch goes down the
-//! levels together, [`vector::TOGETHER`] keys at a time, so that their reads overlap.
+//! levels together, 32 keys at a time, so that their reads overlap.
 //!
 //! Departures from the paper: neighbouring ranges of one next hop are one range; prefixes longer than /64,
 //! which the paper leaves out, are kept apart in a sorted list of ranges of whole addresses, so that every
