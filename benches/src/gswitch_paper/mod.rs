@@ -83,9 +83,11 @@ impl Scale {
     }
 }
 
-/// Millions a second, or microseconds; nothing where it wasn't measured.
+/// Millions a second, or microseconds; nothing where it wasn't measured. Small figures have more digits.
 fn cell(figure: Option<f64>) -> String {
-    figure.map_or_else(String::new, |figure| format!("{figure:.2}"))
+    figure.map_or_else(String::new, |figure| {
+        if figure < 0.1 { format!("{figure:.5}") } else { format!("{figure:.2}") }
+    })
 }
 
 /// Gb/s of frames of 84 bytes, as the paper has it, of so many tuples a second.

@@ -58,8 +58,9 @@
 //! the real table, 1.0 at 250,000 prefixes, 1.0–1.1 at 500,000, 1.3–1.5 at 1,000,000 and 1.6 at 2,000,000; on
 //! quiet minutes 0.9 at 250,000. That is why tables from 13 MiB on are looked up so, with AVX2; with AVX-512
 //! it was not measured. 64 keys together without prefetches: 1.2–1.4 at 1,000,000 prefixes; with prefetches
-//! 1.1–1.3; 256 keys with prefetches 1.05 of 128. Four times 4 bits after bit 32, where lengths of prefixes tend to end: keys touch 5.1 MB
-//! instead of 7.6, with 3.9 reads, for 0.9–1.0 of the rate. Steps of 8 and 8 bits: 10.9 MB with 3.1 reads.
+//! 1.1–1.3; 256 keys with prefetches 1.05 of 128. Four times 4 bits after bit 32, where lengths of prefixes
+//! tend to end: keys touch 5.1 MB instead of 7.6, with 3.9 reads, for 0.9–1.0 of the rate. Steps of 8 and 8
+//! bits: 10.9 MB with 3.1 reads.
 
 pub mod hot;
 pub mod v4;
