@@ -96,7 +96,7 @@ struct Grown {
     found: Vec<NextHop>,
     /// The next key.
     place: usize,
-    /// By kind of rounds.
+    /// Rates, by kind of rounds.
     rates: [Vec<f64>; KINDS.len()],
 }
 
