@@ -42,7 +42,7 @@ pub(crate) struct Node([i64; KEYS]);
 
 /// Builds the lane `planb`, with next hops of two bytes where they fit.
 pub fn planb(rib: &Rib<V6>) -> Result<Box<dyn Lane<V6>>> {
-    if rib.max_next_hop().0 <= u32::from(u16::MAX) - 1 {
+    if rib.max_next_hop().0 < u32::from(u16::MAX) {
         lane("planb", rib, PlanB::<u16>::build)
     } else {
         lane("planb", rib, PlanB::<u32>::build)
