@@ -6,32 +6,20 @@
 //! prefetches.
 #![allow(unsafe_code)]
 
-use wirespeed_fib::{NextHop, V6};
-
-use super::{PlanB, Stored};
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::many;
 
 /// Keys that go down the tree together.
-pub(super) const TOGETHER: usize = 32;
+#[cfg(target_arch = "x86_64")]
+const TOGETHER: usize = 32;
 
-/// Looks up keys from the front in whole groups of [`TOGETHER`] where the CPU has the vectors; how many that
-/// were.
-pub(super) fn many<N: Stored>(table: &PlanB<N>, keys: &[V6], answers: &mut [NextHop]) -> usize {
-    assert_eq!(keys.len(), answers.len(), "an answer for each key");
-    #[cfg(target_arch = "x86_64")]
-    {
-        use wirespeed_fib::VectorLevel;
-        let whole = keys.len() - keys.len() % TOGETHER;
-        let (keys, answers) = (&keys[..whole], &mut answers[..whole]);
-        match table.level {
-            // SAFETY: the level is one that this CPU has.
-            VectorLevel::Avx512 => unsafe { x86::avx512(table, keys, answers) },
-            // SAFETY: the level is one that this CPU has.
-            VectorLevel::Avx2 => unsafe { x86::avx2(table, keys, answers) },
-            VectorLevel::Portable => return 0,
-        }
-        return whole;
-    }
-    #[cfg(not(target_arch = "x86_64"))]
+/// Looks up no keys: there are no vectors for this CPU.
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) fn many<N>(
+    _: &super::PlanB<N>,
+    _: &[wirespeed_fib::V6],
+    _: &mut [wirespeed_fib::NextHop],
+) -> usize {
     0
 }
 
@@ -39,11 +27,27 @@ pub(super) fn many<N: Stored>(table: &PlanB<N>, keys: &[V6], answers: &mut [Next
 mod x86 {
     use std::arch::x86_64::*;
 
-    use wirespeed_fib::{NextHop, V6};
+    use wirespeed_fib::{NextHop, V6, VectorLevel};
     use wirespeed_image::prefetch;
 
     use super::super::{CHILDREN, Node, PlanB, Stored, signed, upper};
     use super::TOGETHER;
+
+    /// Looks up keys from the front in whole groups of [`TOGETHER`] where the CPU has the vectors; how many
+    /// that were.
+    pub(in super::super) fn many<N: Stored>(table: &PlanB<N>, keys: &[V6], answers: &mut [NextHop]) -> usize {
+        assert_eq!(keys.len(), answers.len(), "an answer for each key");
+        let whole = keys.len() - keys.len() % TOGETHER;
+        let (keys, answers) = (&keys[..whole], &mut answers[..whole]);
+        match table.level {
+            // SAFETY: the level is one that this CPU has.
+            VectorLevel::Avx512 => unsafe { avx512(table, keys, answers) },
+            // SAFETY: the level is one that this CPU has.
+            VectorLevel::Avx2 => unsafe { avx2(table, keys, answers) },
+            VectorLevel::Portable => return 0,
+        }
+        whole
+    }
 
     /// Keys of a node below a key.
     #[target_feature(enable = "avx512f,popcnt")]
