@@ -45,7 +45,7 @@ macro_rules! entry {
 }
 
 macro_rules! lineup {
-    ($address:ty, $iptrie:ty, $dpdk:ident, $of_the_paper:expr) => {
+    ($address:ty, $iptrie:ty, $dpdk:ident, $of_papers:expr) => {
         impl Lineup for $address {
             fn lookups(slow: bool) -> Vec<Entry<Self>> {
                 let mut entries = engines::lookups();
@@ -55,7 +55,7 @@ macro_rules! lineup {
                 let _ = slow;
                 entries.extend(rust_rivals!($address, $iptrie));
                 entries.push(entry!("iptrie-lc", rivals::IptrieLc<$iptrie>));
-                entries.extend($of_the_paper);
+                entries.extend($of_papers);
                 entries
             }
 
@@ -74,6 +74,7 @@ macro_rules! rust_rivals {
     ($address:ty, $iptrie:ty) => {
         [
             entry!("treebitmap", rivals::Treebitmap<$address>),
+            entry!("ts_bart", rivals::Bart<$address>),
             entry!("prefix-trie", rivals::PrefixTrie<$address>),
             entry!("poptrie", rivals::Poptrie<$address>),
             entry!("iptrie-radix", rivals::IptrieRadix<$iptrie>),
@@ -82,7 +83,7 @@ macro_rules! rust_rivals {
 }
 
 lineup!(V4, iptrie::Ipv4Prefix, fib, sail_paper());
-lineup!(V6, iptrie::Ipv6Prefix, fib6, []);
+lineup!(V6, iptrie::Ipv6Prefix, fib6, [Entry::new("planb", rivals::planb)]);
 
 /// What the SAIL paper is measured against and no crate has.
 fn sail_paper() -> [Entry<V4>; 2] {

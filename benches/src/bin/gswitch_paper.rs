@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 use wirespeed_benches::gpu::Device;
 use wirespeed_benches::gpu::record::Record;
 use wirespeed_benches::gswitch_paper::device::Rig;
-use wirespeed_benches::gswitch_paper::{self as paper, Scale, classes, micro, sets, versus};
+use wirespeed_benches::gswitch_paper::{self as paper, Scale, classes, large, micro, sets, versus};
 use wirespeed_benches::machine::Machine;
 
 /// Makes the GSwitch paper's figures anew and writes MACHINE/DATE-gswitch-paper-….csv and .svg.
@@ -20,6 +20,9 @@ struct Options {
     /// The most rules of a set; larger ones are left out
     #[arg(long, default_value_t = 1 << 18)]
     rules: usize,
+    /// Rules of each large set
+    #[arg(long, value_delimiter = ',', default_values_t = [1 << 19])]
+    large: Vec<usize>,
     /// Tuples on the device when a kernel is timed
     #[arg(long, default_value_t = 1 << 20)]
     tuples: usize,
@@ -72,6 +75,8 @@ enum Figure {
     /// The sets of ClassBench
     #[value(name = "classbench")]
     Real,
+    /// Sets of as many rules as --large says; not in the paper
+    Large,
 }
 
 impl Figure {
@@ -89,6 +94,7 @@ impl Figure {
             Self::Shapes => "figure 7",
             Self::Fields => "figure 8",
             Self::Real => "sets of ClassBench",
+            Self::Large => "large sets",
         }
     }
 }
@@ -112,6 +118,7 @@ impl Options {
         let tuples = if self.quick { 1 << 10 } else { self.tuples };
         Ok(Scale {
             rules: if self.quick { 2_048 } else { self.rules },
+            large: if self.quick { vec![1_024] } else { self.large.clone() },
             tuples,
             batch: P.min(tuples),
             trip: self.trip.min(tuples),
@@ -183,6 +190,7 @@ impl Run {
             Figure::Shapes => &[sets::by_classes, sets::by_full, sets::by_matching],
             Figure::Fields => &[sets::by_fields],
             Figure::Real => &[sets::real],
+            Figure::Large => &[large::figure],
             _ => &[],
         };
         let show = |figures: Vec<paper::Figure>| {

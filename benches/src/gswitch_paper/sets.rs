@@ -14,7 +14,8 @@ use crate::gpu::names::KernelRate;
 use crate::gpu::plot::Plot;
 use crate::report::Sheet;
 
-const COLUMNS: &[&str] = &[
+/// The columns of [`rows`].
+pub(super) const COLUMNS: &[&str] = &[
     "set",
     "kind",
     "fields",
@@ -54,7 +55,7 @@ struct OnGpu {
 }
 
 /// Rows of a figure for every engine with one set.
-fn rows<T: Tuple>(
+pub(super) fn rows<T: Tuple>(
     mut rig: Option<&mut Rig>,
     subject: &Subject<T>,
     scale: &Scale,
@@ -138,7 +139,8 @@ fn made<T: Tuple>(
     Ok(Figure { name: name.into(), sheet, plots: plots(rig.is_some(), x) })
 }
 
-fn plots(on_gpu: bool, x: &'static str) -> Vec<Plot> {
+/// Rates by some column: kernels and trips where there is a GPU, and a core.
+pub(super) fn plots(on_gpu: bool, x: &'static str) -> Vec<Plot> {
     let ys: &[&'static str] = match on_gpu {
         true => &["kernel_mtuples_per_s", "trip_mtuples_per_s", "core_mtuples_per_s"],
         false => &["core_mtuples_per_s"],

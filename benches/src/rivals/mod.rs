@@ -1,17 +1,21 @@
-//! Tables from the Rust registry: each file wraps one crate and says how its users would call it. And two
-//! that the SAIL paper is measured against and no crate has, written here from their papers: [`Lulea`] and
-//! [`Pbf`].
+//! Tables from the Rust registry: each file wraps one crate and says how its users would call it. And three
+//! that no crate has, written here from their papers: [`Lulea`] and [`Pbf`], which the SAIL paper is measured
+//! against, and [`PlanB`], which is newer than the others.
 
+mod bart;
 mod iptrie;
 mod lulea;
 mod pbf;
+mod planb;
 mod poptrie;
 mod prefix_trie;
 mod treebitmap;
 
+pub use bart::Bart;
 pub use iptrie::{IptrieLc, IptrieRadix};
 pub use lulea::{Lulea, Pointer, lulea};
 pub use pbf::Pbf;
+pub use planb::{PlanB, planb};
 pub use poptrie::Poptrie;
 pub use prefix_trie::PrefixTrie;
 pub use treebitmap::Treebitmap;

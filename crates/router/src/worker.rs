@@ -378,9 +378,13 @@ impl<A: App> Worker<A> {
 
     /// Sleeps until a port has a frame, for a short time at most.
     fn sleep(&self) {
-        let of = |queue: &Queue| if queue.port.is_at_end() { Some(None) } else { Some(queue.port.descriptor()) };
-        let descriptors: Vec<_> = self.queues.iter().filter_map(of).collect();
-        crate::io::wait(&descriptors, SLEEP_MS);
+        let mut descriptors = Vec::new();
+        let mut ports = self.queues.iter().filter(|queue| !queue.port.is_at_end());
+        if ports.all(|queue| queue.port.descriptors(&mut descriptors)) && self.under_way.is_empty() {
+            crate::io::wait(&descriptors, SLEEP_MS);
+        } else {
+            std::thread::yield_now();
+        }
     }
 
     /// Publishes the statistics of now.

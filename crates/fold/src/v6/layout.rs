@@ -18,7 +18,7 @@
 //! With two-byte elements a chunk of 5 bits is one cache line. The real table of 2026 takes 2 MB in t0 (of
 //! which lookups touch little), 5.5 MB in t1 and 2.2 MB in all others.
 
-use wirespeed_fib::V6;
+use wirespeed_fib::{V6, VectorLevel};
 use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, WORD};
 
 /// The strides that are the fastest on a CPU.
@@ -32,6 +32,8 @@ pub const ON_GPU: &[u8] = &[16, 16, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
 pub const SHAPES: [&[u8]; 3] = [FASTEST, SMALLEST, ON_GPU];
 /// Most steps of any shape.
 pub const MOST_STEPS: usize = 16;
+/// Bytes from which on a table is looked up in rounds of [`Rounds::Far`].
+const FAR_FROM: u64 = 13 << 20;
 /// Bits after which chunks are shared.
 pub(crate) const SHARED_FROM: u8 = 32;
 
@@ -54,6 +56,16 @@ impl Width {
     pub(crate) const fn values(self) -> u64 {
         1 << (8 * self.bytes())
     }
+}
+
+/// The keys of a batch that go through the steps together.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounds {
+    /// Four vectors.
+    Near,
+    /// 128 keys, with what they read next prefetched: for tables that are larger than the caches nearby.
+    Far,
 }
 
 /// A table of FOLD for IPv6, ready for lookups.
@@ -155,6 +167,12 @@ impl FoldTableV6 {
         };
         let steps = shape.iter().enumerate().map(level).collect();
         Ok(Self { image, shape, width, base, chunks, steps })
+    }
+
+    /// The rounds that are the fastest with vectors of a level, as far as was measured: with AVX2 only.
+    pub(super) fn rounds(&self, level: VectorLevel) -> Rounds {
+        let is_far = level == VectorLevel::Avx2 && self.image.bytes() >= FAR_FROM;
+        if is_far { Rounds::Far } else { Rounds::Near }
     }
 
     /// Bytes of an element of a chunk: 2 or 4.

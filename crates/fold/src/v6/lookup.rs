@@ -3,7 +3,7 @@
 use wirespeed_fib::{Lookup, NextHop, Step, V6, VectorLevel};
 use wirespeed_image::{Element, Image, Table, WORD, number};
 
-use super::layout::{FoldTableV6, MOST_STEPS, Width, bits, section};
+use super::layout::{FoldTableV6, MOST_STEPS, Rounds, Width, bits, section};
 use super::rest::from_step;
 use super::simd;
 
@@ -20,17 +20,26 @@ impl Lookup<V6> for FoldTableV6 {
     }
 
     fn lookup_batch(&self, addresses: &[V6], next_hops: &mut [NextHop]) {
-        assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        match self.width {
-            Width::Two => batch::<u16>(self, VectorLevel::best(), addresses, next_hops),
-            Width::Four => batch::<u32>(self, VectorLevel::best(), addresses, next_hops),
-        }
+        self.lookup_batch_in(self.rounds(VectorLevel::best()), addresses, next_hops);
     }
 
     fn explain(&self, address: V6) -> Vec<Step> {
         match self.width {
             Width::Two => explain::<u16>(self, address),
             Width::Four => explain::<u32>(self, address),
+        }
+    }
+}
+
+impl FoldTableV6 {
+    /// Looks up a batch in rounds of a kind, to measure one against the other.
+    #[doc(hidden)]
+    pub fn lookup_batch_in(&self, rounds: Rounds, addresses: &[V6], next_hops: &mut [NextHop]) {
+        assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
+        let how = (VectorLevel::best(), rounds);
+        match self.width {
+            Width::Two => batch::<u16>(self, how, addresses, next_hops),
+            Width::Four => batch::<u32>(self, how, addresses, next_hops),
         }
     }
 }
@@ -47,8 +56,13 @@ fn lookup<W: Element>(table: &FoldTableV6, address: V6) -> NextHop {
 }
 
 /// A batch in vectors, as far as the vector level has them, and the rest block by block.
-fn batch<W: Element>(table: &FoldTableV6, level: VectorLevel, addresses: &[V6], next_hops: &mut [NextHop]) {
-    let done = simd::batch::<W>(level, table, addresses, next_hops);
+fn batch<W: Element>(
+    table: &FoldTableV6,
+    (level, rounds): (VectorLevel, Rounds),
+    addresses: &[V6],
+    next_hops: &mut [NextHop],
+) {
+    let done = simd::batch::<W>(level, rounds, table, addresses, next_hops);
     portable::<W>(table, &addresses[done..], &mut next_hops[done..]);
 }
 
@@ -133,14 +147,15 @@ mod tests {
             let expected = Expected::of(&rib);
             let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
             keys.extend(scattered::<V6>(1_000));
-            for level in VectorLevel::ALL.into_iter().filter(|level| level.is_here()) {
+            let levels = VectorLevel::ALL.into_iter().filter(|level| level.is_here());
+            for how in levels.flat_map(|level| [(level, Rounds::Near), (level, Rounds::Far)]) {
                 let mut found = vec![NextHop(u32::MAX); keys.len()];
                 match table.width {
-                    Width::Two => batch::<u16>(&table, level, &keys, &mut found),
-                    Width::Four => batch::<u32>(&table, level, &keys, &mut found),
+                    Width::Two => batch::<u16>(&table, how, &keys, &mut found),
+                    Width::Four => batch::<u32>(&table, how, &keys, &mut found),
                 }
                 for (&key, &found) in keys.iter().zip(&found) {
-                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {level:?}");
+                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {how:?}");
                 }
             }
         }

@@ -30,6 +30,7 @@ mod tun;
 #[cfg(target_os = "linux")]
 mod xdp;
 pub mod capture;
+mod joined;
 pub mod memory;
 pub mod traffic;
 
@@ -49,6 +50,8 @@ pub use transit::{Tags, Transit};
 pub use tun::{TUN_ADDRESS, Tun, TunCounts};
 #[cfg(target_os = "linux")]
 pub use xdp::{Attach, Copying, Program, Umem, XdpOptions, XdpPort};
+
+pub use joined::Joined;
 
 use crate::{Error, Frame, Memory};
 
@@ -95,23 +98,20 @@ pub trait Port: Send {
         None
     }
 
-    /// The descriptor that is readable once there is a frame, for a worker that sleeps; `None` for ports that
-    /// always have frames.
-    fn descriptor(&self) -> Option<RawFd> {
-        None
+    /// Adds the descriptors that are readable once there is a frame, for a worker that sleeps. Returns `false`
+    /// for ports that always have frames: nobody sleeps then.
+    fn descriptors(&self, descriptors: &mut Vec<RawFd>) -> bool {
+        let _ = descriptors;
+        false
     }
 
     /// Counters of the device since the port was opened.
     fn counts(&self) -> PortCounts;
 }
 
-/// Waits until one of the descriptors is readable, or the time is over. With a port among them that has no
-/// descriptor, it only lets other threads run.
+/// Waits until one of the descriptors is readable, or the time is over.
 #[allow(unsafe_code)] // poll(2)
-pub(crate) fn wait(descriptors: &[Option<RawFd>], milliseconds: i32) {
-    let Some(descriptors) = descriptors.iter().copied().collect::<Option<Vec<RawFd>>>() else {
-        return std::thread::yield_now();
-    };
+pub(crate) fn wait(descriptors: &[RawFd], milliseconds: i32) {
     let of = |&fd: &RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     let mut list: Vec<libc::pollfd> = descriptors.iter().map(of).collect();
     // SAFETY: the list is of this length, and lives through the call. An error, such as a signal, ends the

@@ -11,7 +11,8 @@ use std::os::fd::AsFd;
 
 use super::interface;
 use super::sys::{self, Request, denied};
-use crate::Error;
+use crate::header::{TYPE_IPV4, TYPE_IPV6, network};
+use crate::{Error, Kernel, PortId};
 
 /// A device by which packets go to the kernel. It is gone when this is dropped, or when the process dies.
 #[derive(Debug)]
@@ -101,6 +102,21 @@ impl Tun {
     #[must_use]
     pub const fn counts(&self) -> TunCounts {
         self.counts
+    }
+}
+
+impl Kernel for Tun {
+    /// Gives the packet in a frame to the kernel. Packets that are neither IPv4 nor IPv6 are counted as
+    /// refused: the kernel has no use for them here.
+    fn take(&mut self, _: PortId, frame: &[u8]) {
+        match network(frame) {
+            Ok((TYPE_IPV4 | TYPE_IPV6, at)) => {
+                if let Err(error) = self.to_kernel(&frame[at..]) {
+                    tracing::warn!("{error}");
+                }
+            }
+            _ => self.counts.refused += 1,
+        }
     }
 }
 

@@ -197,8 +197,9 @@ impl Port for PacketPort {
         self.live = None;
     }
 
-    fn descriptor(&self) -> Option<RawFd> {
-        self.live.as_ref().map(|live| live.socket.as_raw_fd())
+    fn descriptors(&self, descriptors: &mut Vec<RawFd>) -> bool {
+        descriptors.extend(self.live.as_ref().map(|live| live.socket.as_raw_fd()));
+        true
     }
 
     fn counts(&self) -> PortCounts {

@@ -232,8 +232,9 @@ impl Port for XdpPort {
         self.held.give_all(memory);
     }
 
-    fn descriptor(&self) -> Option<RawFd> {
-        self.socket.as_ref().map(|socket| socket.fd.as_raw_fd())
+    fn descriptors(&self, descriptors: &mut Vec<RawFd>) -> bool {
+        descriptors.extend(self.socket.as_ref().map(|socket| socket.fd.as_raw_fd()));
+        true
     }
 
     fn counts(&self) -> PortCounts {
