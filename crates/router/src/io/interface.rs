@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use super::sys::{self, Request};
 use crate::Error;
@@ -27,6 +27,19 @@ pub struct Interface {
     pub is_up: bool,
     /// Whether it carries Ethernet frames.
     pub is_ethernet: bool,
+    /// Whether it is one end of a pair of virtual interfaces. The other end leaves checksums unfinished.
+    pub is_pair: bool,
+}
+
+/// The name of an interface's driver, with zeros behind it.
+fn driver(socket: impl AsFd, name: &str) -> Option<[u8; 32]> {
+    let mut words = [0_u32; 49];
+    words[0] = sys::ETHTOOL_GDRVINFO;
+    sys::ethtool(socket, name, &mut words).ok()?;
+    let mut driver = [0; 32];
+    let bytes = words[1..9].iter().flat_map(|word| word.to_ne_bytes());
+    driver.iter_mut().zip(bytes).for_each(|(to, byte)| *to = byte);
+    Some(driver)
 }
 
 /// Kind of hardware address: Ethernet.
@@ -53,6 +66,7 @@ impl Interface {
             queues: queues(&socket, name),
             is_up: flags & up != 0,
             is_ethernet: hardware.half() == ARPHRD_ETHER,
+            is_pair: driver(&socket, name).is_some_and(|driver| driver.starts_with(b"veth\0")),
         })
     }
 

@@ -263,16 +263,20 @@ impl Request {
 pub(super) fn ethtool<const W: usize>(fd: impl AsFd, name: &str, words: &mut [u32; W]) -> io::Result<()> {
     let needed = match words[0] {
         ETHTOOL_GCHANNELS => 9,
+        ETHTOOL_GDRVINFO => 49,
         _ => 2,
     };
     assert!(W >= needed, "the command {:#x} takes {needed} words", words[0]);
     let mut request = Request::to(name)?;
     request.data[..size_of::<usize>()].copy_from_slice(&(words.as_mut_ptr() as usize).to_ne_bytes());
     // SAFETY: the kernel reads and writes a `struct ifreq`, and the command's words that it points to: two
-    // words, or the nine of ETHTOOL_GCHANNELS, which are there.
+    // words, the nine of ETHTOOL_GCHANNELS, or the 49 of ETHTOOL_GDRVINFO, which are there.
     checked(unsafe { libc::ioctl(fd.as_fd().as_raw_fd(), libc::SIOCETHTOOL as _, &raw mut request) }.into())?;
     Ok(())
 }
+
+/// Reads what the driver is called: 49 words, the name from the second on.
+pub(super) const ETHTOOL_GDRVINFO: u32 = 0x3;
 
 /// Reads how many queues an interface has: nine words.
 pub(super) const ETHTOOL_GCHANNELS: u32 = 0x3c;

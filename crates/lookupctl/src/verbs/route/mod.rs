@@ -1,5 +1,7 @@
 //! `route`: the packet pipeline, from a source of frames to a sink.
 
+#[cfg(target_os = "linux")]
+mod live;
 mod options;
 mod report;
 mod tables;
@@ -25,11 +27,14 @@ use wiring::Wiring;
 /// Runs the verb.
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     options.check()?;
+    if !options.interfaces.is_empty() {
+        return tell(options, &live(options)?);
+    }
     let device = options.device();
     let fleet = if device.has_gpu()? { device.open(&GpuOptions::default())? } else { None };
     let tables = Tables::load(options, fleet)?;
     let wiring = Wiring::of(options, &tables)?;
-    let (report, seconds) = match (&tables, options.app) {
+    let done = match (&tables, options.app) {
         (Tables::Ip(ip), AppName::Ip) => {
             drive(options, &wiring, |_| Ip::new(&ip.reader, &ip.routes, &ip.own))?
         }
@@ -49,8 +54,23 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         (Tables::Ip(_), AppName::Names) => bail!("--app names needs a table of names: --table FILE"),
     };
     wiring.finish()?;
+    tell(options, &done)
+}
+
+#[cfg(target_os = "linux")]
+fn live(options: &Options) -> Result<(Report, f64)> {
+    live::run(options)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn live(_: &Options) -> Result<(Report, f64)> {
+    bail!("interfaces can be used on Linux only; captures and frames in memory on every system")
+}
+
+/// Prints what was done in so many seconds.
+fn tell(options: &Options, (report, seconds): &(Report, f64)) -> Result<Outcome> {
     let mut output = Output::new();
-    report::tell(options, &report, seconds, &mut output)?;
+    report::tell(options, report, *seconds, &mut output)?;
     output.finish()?;
     Ok(if is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
 }

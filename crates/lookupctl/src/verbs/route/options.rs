@@ -16,11 +16,20 @@ use crate::source::ReadArguments;
 use crate::threads;
 use crate::verbs::replay::{parse_seconds, parse_time};
 
-/// Forwards frames from a source to a sink: IPv4 and IPv6 by the longest prefix, behind an access list, or
-/// NDN Interests by name.
+/// Forwards packets between Linux interfaces, or frames from a source to a sink: IPv4 and IPv6 by the longest
+/// prefix, behind an access list, or NDN Interests by name.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
+    /// Linux interfaces to forward between, by the kernel's own routes and neighbours. Without any, frames come
+    /// from --in and go to --out
+    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "fib", "table", "rules", "rules6", "count", "drops"])]
+    pub(super) interfaces: Vec<String>,
+
+    /// How frames of interfaces are taken. With auto AF_XDP, and AF_PACKET where that can't be used
+    #[arg(long, value_name = "DRIVER", default_value = "auto", requires = "interfaces")]
+    pub(super) driver: Driver,
+
     /// What is done with the frames
     #[arg(long, value_name = "NAME", default_value = "ip")]
     pub(super) app: AppName,
@@ -60,14 +69,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
 
-    /// Number of workers, each on a core of its own. The default is 1 for a capture, all cores for frames
-    /// that are made
+    /// Number of workers, each on a core of its own. The default is 1 for captures and interfaces, all cores for
+    /// frames that are made
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
-    /// How long frames are made
-    #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = parse_seconds)]
-    seconds: Duration,
+    /// How long frames are made, 3 by default, or forwarded between interfaces, until Ctrl-C by default
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    seconds: Option<Duration>,
 
     /// Ends after this number of frames that are made, all workers together
     #[arg(long, value_name = "N", value_parser = parse_count)]
@@ -120,17 +129,32 @@ pub(crate) struct Options {
 const EXAMPLES: &str = "\
 Examples:
   lookupctl route                              64-byte frames from memory to memory, a synthetic table
+  lookupctl route eth0 eth1                    between Linux interfaces, by the kernel's routes
   lookupctl route --fib rib.mrt.bz2 --in gen:imix --threads 1
   lookupctl route --fib fib.txt --in traffic.pcap --out forwarded.pcapng --drops dropped.pcapng
   lookupctl route --fib fib.txt --in traffic.pcap --trace 3
   lookupctl route --app acl --rules acl.txt --fib fib.txt --in traffic.pcap
   lookupctl route --app names --table names.txt --in interests.pcap --out out.pcapng
 
-Each next hop of the table is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
+Between interfaces transit is forwarded here; packets for the host itself, ARP, multicast and everything else stay the kernel's, and \
+so do packets whose next hop it has not resolved yet. With AF_XDP the kernel forwards again as soon as this program ends, however it ends. \
+Routes are those of the tables local and main: rules of policy routing and VRFs are not followed.
+Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 Frames that are made come round again, so no more are made than there are buffers.
 At the end each frame that came in is out, dropped for a reason, with the operating system, or still queued.
 Ctrl-C ends the run: what was done until then is told, and the exit status is 130.";
+
+/// How frames of interfaces are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Driver {
+    /// AF_XDP where it can be used, else AF_PACKET
+    Auto,
+    /// AF_XDP: no copy by this program, and the kernel forwards again when this program ends
+    Xdp,
+    /// AF_PACKET: any interface, with a copy each way
+    Packet,
+}
 
 /// What is done with frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -172,6 +196,12 @@ fn parse_source(text: &str) -> Result<From, String> {
 impl Options {
     /// Refuses options that do not go together.
     pub(super) fn check(&self) -> Result<()> {
+        if self.buffers > 1 << 24 {
+            bail!("--buffers {} is too many: at most {} fit the numbers of buffers", self.buffers, 1 << 24)
+        }
+        if !self.interfaces.is_empty() {
+            return self.check_live();
+        }
         match (self.app, &self.table, &self.rules, &self.rules6) {
             (AppName::Names, None, ..) => bail!("--app names needs a table of names: --table FILE"),
             (AppName::Ip | AppName::Acl, Some(_), ..) => bail!("--table is for --app names"),
@@ -194,8 +224,16 @@ impl Options {
             }
             _ => {}
         }
-        if self.buffers > 1 << 24 {
-            bail!("--buffers {} is too many: at most {} fit the numbers of buffers", self.buffers, 1 << 24)
+        Ok(())
+    }
+
+    /// Refuses options that do not go together with interfaces.
+    fn check_live(&self) -> Result<()> {
+        if self.app != AppName::Ip {
+            bail!("--app {} is for captures: between interfaces there is ip", self.app.name());
+        }
+        if self.device.is_some_and(|device| device != Device::Cpu) {
+            bail!("--device is for frames that are made and for captures: between interfaces the CPU looks up");
         }
         Ok(())
     }
@@ -208,6 +246,7 @@ impl Options {
     /// The number of workers.
     pub(super) fn threads(&self) -> usize {
         match self.r#in {
+            _ if !self.interfaces.is_empty() => self.threads.unwrap_or(1),
             From::File(_) => 1,
             From::Made(_) => self.threads.unwrap_or_else(threads::all_cores),
         }
@@ -219,8 +258,18 @@ impl Options {
             // To the end of the capture.
             From::File(_) => Duration::MAX,
             From::Made(_) if self.count.is_some() => Duration::MAX,
-            From::Made(_) => self.seconds,
+            From::Made(_) => self.seconds.unwrap_or(Duration::from_secs(3)),
         }
+    }
+
+    /// How long frames are forwarded between interfaces; without an end if `None`.
+    pub(super) fn live_seconds(&self) -> Option<Duration> {
+        self.seconds
+    }
+
+    /// The number of workers that was asked for.
+    pub(super) fn live_threads(&self) -> Option<usize> {
+        self.threads
     }
 
     pub(super) fn settings(&self) -> Settings {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use libc::xdp_desc;
 
-use super::super::{Port, PortCounts};
+use super::super::{Port, PortCounts, checksum};
 use super::held::Held;
 use super::program::Program;
 use super::region::Region;
@@ -51,7 +51,8 @@ const ETHERNET: usize = 14;
 ///
 /// - Each queue needs a port, or else its frames go through the kernel.
 /// - A virtual interface whose peer leaves checksums to hardware delivers them unfinished, and AF_XDP can't
-///   see that: switch [`Offload::TransmitChecksum`](crate::io::Offload::TransmitChecksum) off at the peer.
+///   see that. At veth pairs the port finishes checksums that look so. At other virtual interfaces switch
+///   [`Offload::TransmitChecksum`](crate::io::Offload::TransmitChecksum) off at the peer.
 /// - Hardware that takes VLAN tags off hides them from the program: see
 ///   [`Offload::TagStripping`](crate::io::Offload::TagStripping).
 #[derive(Debug)]
@@ -165,6 +166,9 @@ impl Port for XdpPort {
                 self.counts.refused += 1;
                 continue;
             };
+            if self.program.interface().is_pair {
+                checksum::finish_if_left(memory.bytes_mut(&frame));
+            }
             given += 1;
             frames.push(frame);
         }
