@@ -2,7 +2,9 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::verbs::{build, classify, completions, devices, generate, info, lookup, names, replay, route, verify};
+use crate::verbs::{
+    build, classify, completions, devices, generate, info, lookup, names, replay, route, verify,
+};
 
 /// Looks up in forwarding tables; replays, verifies, builds and generates them.
 #[derive(Debug, Parser)]

@@ -19,13 +19,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let fib = arguments.next();
     let bytes: usize = arguments.next().map_or(Ok(64), |text| text.parse())?;
-    let seconds: f64 = arguments.next().map_or(Ok(if fib.is_some() { 3.0 } else { 0.2 }), |text| text.parse())?;
+    let seconds: f64 =
+        arguments.next().map_or(Ok(if fib.is_some() { 3.0 } else { 0.2 }), |text| text.parse())?;
 
     let texts = Labels::<String>::new();
     let named = match &fib {
         Some(path) => IpTable::builder().file(path, &texts).build()?,
         None => {
-            let routes = (0..200_u8).map(|n| (IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(n + 1, 0, 0, 0), 8)), n));
+            let routes =
+                (0..200_u8).map(|n| (IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::new(n + 1, 0, 0, 0), 8)), n));
             IpTable::builder()
                 .labelled_routes(&texts, routes.map(|(net, n)| (net, format!("peer {}", n % 7))))
                 .build()?
@@ -72,7 +74,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let took = start.elapsed().as_secs_f64();
     // On a machine with other work the time on the core says more than the time on the clock.
     let cpu = cpu_time().saturating_sub(cpu).as_secs_f64();
-    println!("{:.1} Mpps of the time on the core ({:.1} ns a frame)", stats.frames_out as f64 / cpu / 1e6, cpu / stats.frames_out as f64 * 1e9);
+    println!(
+        "{:.1} Mpps of the time on the core ({:.1} ns a frame)",
+        stats.frames_out as f64 / cpu / 1e6,
+        cpu / stats.frames_out as f64 * 1e9
+    );
     println!(
         "{:.1} Mpps, {} of {} frames forwarded, dropped {:?}, p50 {:?} p99.9 {:?}",
         stats.frames_out as f64 / took / 1e6,
@@ -100,7 +106,10 @@ fn source(prefixes: Vec<IpNet>, bytes: usize, seed: u64) -> Source {
         let (from, to): (IpAddr, IpAddr) = match net {
             IpNet::V4(net) => {
                 let host = rng.bits() as u32 & net.hostmask().to_bits();
-                (Ipv4Addr::new(10, 0, 0, 1).into(), Ipv4Addr::from_bits(net.network().to_bits() | host).into())
+                (
+                    Ipv4Addr::new(10, 0, 0, 1).into(),
+                    Ipv4Addr::from_bits(net.network().to_bits() | host).into(),
+                )
             }
             IpNet::V6(net) => {
                 let host = rng.bits128() & net.hostmask().to_bits();

@@ -25,7 +25,7 @@ pub use error::Error;
 pub use frame::{Frame, HEAD_ROOM, Memory, STRIDE};
 pub use header::Mac;
 pub use reason::{Drops, Reason};
-pub use router::{Report, run};
 pub use route::{Group, Hop, Route, flow_hash};
+pub use router::{Report, run};
 pub use stats::Stats;
 pub use worker::{CHUNK, DropSink, Kernel, Published, Settings, Worker};

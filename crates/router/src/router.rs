@@ -30,9 +30,7 @@ impl Report {
             stats,
             counters: worker.app().counters(),
             ports: ports.clone().map(|port| (port.name().to_owned(), port.counts())).collect(),
-            damage: ports
-                .filter_map(|port| Some(format!("{}: {}", port.name(), port.damage()?)))
-                .collect(),
+            damage: ports.filter_map(|port| Some(format!("{}: {}", port.name(), port.damage()?))).collect(),
         }
     }
 }

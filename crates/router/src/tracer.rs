@@ -45,7 +45,8 @@ impl Tracer {
             self.left -= 1;
             self.seen += 1;
             let bytes = memory.bytes(frame);
-            let text = format!("frame {}: in {port}, {} bytes\n  before  {}", self.seen, bytes.len(), told(bytes));
+            let text =
+                format!("frame {}: in {port}, {} bytes\n  before  {}", self.seen, bytes.len(), told(bytes));
             self.before.insert(frame.buffer(), text);
         }
     }

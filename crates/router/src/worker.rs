@@ -389,8 +389,9 @@ impl<A: App> Worker<A> {
 
     /// Publishes the statistics of now.
     fn publish(&mut self, published: &Published) {
-        let in_chunks = self.queues.iter().map(|queue| queue.open.len() + queue.forwarded.len()).sum::<usize>()
-            + self.under_way.iter().map(|(chunk, _)| chunk.len()).sum::<usize>();
+        let in_chunks =
+            self.queues.iter().map(|queue| queue.open.len() + queue.forwarded.len()).sum::<usize>()
+                + self.under_way.iter().map(|(chunk, _)| chunk.len()).sum::<usize>();
         self.stats.queued = in_chunks as u64;
         debug_assert!(self.stats.is_whole(), "{:?}", self.stats);
         published.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&self.stats);
@@ -398,9 +399,8 @@ impl<A: App> Worker<A> {
 
     /// Finds every buffer: free, in a chunk, in a queue or with a port.
     fn audit(&self) -> Result<(), Error> {
-        let of = |queue: &Queue| {
-            queue.port.held() + queue.open.len() + queue.forwarded.len() + queue.made.len()
-        };
+        let of =
+            |queue: &Queue| queue.port.held() + queue.open.len() + queue.forwarded.len() + queue.made.len();
         let held = self.memory.free()
             + self.queues.iter().map(of).sum::<usize>()
             + self.under_way.iter().map(|(chunk, _)| chunk.len() + chunk.made.len()).sum::<usize>();

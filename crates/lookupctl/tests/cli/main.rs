@@ -16,6 +16,7 @@ mod inputs;
 mod lookup;
 mod names;
 mod replay;
+mod route;
 mod several;
 mod strides;
 mod verify;

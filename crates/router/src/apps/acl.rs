@@ -20,9 +20,10 @@ pub enum Decision {
     Deny,
 }
 
-/// No decision: the words are `permit`, `accept`, `allow`, `pass`, `return` and `deny`, `drop`, `reject`, `block`.
+/// No decision: the words are `permit`, `accept`, `allow`, `pass` and `1`, or `deny`, `drop`, `reject`, `block`
+/// and `2`. Numbers are for formats without words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} neither permits nor denies: permit, accept, allow, pass, deny, drop, reject and block do")]
+#[error("{0:?} neither permits (permit, accept, allow, pass, 1) nor denies (deny, drop, reject, block, 2)")]
 pub struct NoDecision(String);
 
 impl std::str::FromStr for Decision {
@@ -30,8 +31,8 @@ impl std::str::FromStr for Decision {
 
     fn from_str(text: &str) -> Result<Self, NoDecision> {
         match text.to_ascii_lowercase().as_str() {
-            "permit" | "accept" | "allow" | "pass" => Ok(Self::Permit),
-            "deny" | "drop" | "reject" | "block" => Ok(Self::Deny),
+            "permit" | "accept" | "allow" | "pass" | "1" => Ok(Self::Permit),
+            "deny" | "drop" | "reject" | "block" | "2" => Ok(Self::Deny),
             _ => Err(NoDecision(text.to_owned())),
         }
     }

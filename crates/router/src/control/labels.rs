@@ -81,7 +81,12 @@ impl PathLabels {
     }
 
     /// Counts one more prefix of a path. A new path gets an index.
-    fn use_path(&mut self, path: &Arc<Path>, links: &Links, neighbours: &Neighbours) -> Result<NextHop, Error> {
+    fn use_path(
+        &mut self,
+        path: &Arc<Path>,
+        links: &Links,
+        neighbours: &Neighbours,
+    ) -> Result<NextHop, Error> {
         if let Some(used) = self.paths.get_mut(path) {
             used.prefixes += 1;
             return Ok(used.index);

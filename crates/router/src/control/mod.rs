@@ -237,9 +237,12 @@ impl Control {
     fn is_on_link(&self, interface: u32, address: IpAddr) -> bool {
         let host = IpNet::from(address);
         let covering = self.table.lookup_all(address);
-        let path = covering.iter().rev().map(|(net, _)| net).filter(|&&net| net != host).find_map(|net| {
-            self.local.get(net).or_else(|| self.main.get(net))
-        });
+        let path = covering
+            .iter()
+            .rev()
+            .map(|(net, _)| net)
+            .filter(|&&net| net != host)
+            .find_map(|net| self.local.get(net).or_else(|| self.main.get(net)));
         path.is_some_and(|path| {
             let mut hops = path.live_hops();
             hops.any(|hop| hop.gateway.is_none() && hop.interface == interface)

@@ -14,7 +14,9 @@ use pcap_file::DataLink;
 use pcap_file::pcap::{PcapPacket, PcapWriter};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
-use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::interface_description::{
+    InterfaceDescriptionBlock, InterfaceDescriptionOption,
+};
 use wirespeed::fib::trace::{PacketError, Packets};
 use wirespeed_input::{Source, open};
 

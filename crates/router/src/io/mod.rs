@@ -11,28 +11,28 @@
 
 #[cfg(target_os = "linux")]
 mod bpf;
+pub mod capture;
 #[cfg(target_os = "linux")]
 mod checksum;
 #[cfg(target_os = "linux")]
 mod forwarding;
 #[cfg(target_os = "linux")]
 mod interface;
+mod joined;
 #[cfg(target_os = "linux")]
 mod local;
+pub mod memory;
 #[cfg(target_os = "linux")]
 mod packet;
 #[cfg(target_os = "linux")]
 mod sys;
+pub mod traffic;
 #[cfg(target_os = "linux")]
 mod transit;
 #[cfg(target_os = "linux")]
 mod tun;
 #[cfg(target_os = "linux")]
 mod xdp;
-pub mod capture;
-mod joined;
-pub mod memory;
-pub mod traffic;
 
 use std::os::fd::RawFd;
 

@@ -10,7 +10,10 @@ use crate::{forward, frames, hop};
 fn answer(frame: &[u8]) -> Vec<Vec<u8>> {
     let (stats, sent) = forward(&[frame.to_vec()], 256, 1000);
     assert!(stats.is_whole());
-    assert_eq!(stats.made as usize, sent.iter().map(|sent| sent.lock().unwrap().len()).sum::<usize>() - stats.frames_out as usize);
+    assert_eq!(
+        stats.made as usize,
+        sent.iter().map(|sent| sent.lock().unwrap().len()).sum::<usize>() - stats.frames_out as usize
+    );
     let back = sent[0].lock().unwrap().clone();
     back
 }
@@ -39,7 +42,10 @@ fn check_v4(frame: &[u8], expected: Icmpv4Type) {
 #[test]
 fn senders_are_told_why() {
     let udp = |to: &str, hops, payload| frames::udp(addresses("192.0.2.7", to), hops, payload);
-    check_v4(&udp("10.9.9.9", 1, 20), Icmpv4Type::TimeExceeded(icmpv4::TimeExceededCode::TtlExceededInTransit));
+    check_v4(
+        &udp("10.9.9.9", 1, 20),
+        Icmpv4Type::TimeExceeded(icmpv4::TimeExceededCode::TtlExceededInTransit),
+    );
     let unreachable = Icmpv4Type::DestinationUnreachable;
     check_v4(&udp("77.0.0.1", 9, 20), unreachable(icmpv4::DestUnreachableHeader::Network));
     check_v4(&udp("10.2.0.1", 9, 20), unreachable(icmpv4::DestUnreachableHeader::Network));

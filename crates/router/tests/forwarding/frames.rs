@@ -137,21 +137,24 @@ pub(crate) fn of_kind(kind: Kind, rng: &mut Rng) -> Vec<u8> {
         }
         Kind::TcpV4 => {
             let IpAddr::V4(from) = from_v4 else { unreachable!("of IPv4") };
-            let link = PacketBuilder::ethernet2(FROM, TO).ipv4(from.octets(), destination_v4(rng).octets(), 9);
+            let link =
+                PacketBuilder::ethernet2(FROM, TO).ipv4(from.octets(), destination_v4(rng).octets(), 9);
             let mut frame = Vec::new();
             link.tcp(80, rng.bits() as u16, 1, 1000).ack(2).write(&mut frame, &[7; 30]).unwrap();
             frame
         }
         Kind::Ping => {
             let IpAddr::V4(from) = from_v4 else { unreachable!("of IPv4") };
-            let link = PacketBuilder::ethernet2(FROM, TO).ipv4(from.octets(), destination_v4(rng).octets(), 9);
+            let link =
+                PacketBuilder::ethernet2(FROM, TO).ipv4(from.octets(), destination_v4(rng).octets(), 9);
             let mut frame = Vec::new();
             link.icmpv4_echo_request(1, 2).write(&mut frame, &[3; 20]).unwrap();
             frame
         }
         Kind::Vlan => {
             let inner = udp((from_v4, destination_v4(rng).into()), 64, 20);
-            let tags: &[u8] = if below(rng, 2) == 0 { &[0x81, 0, 0, 7] } else { &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9] };
+            let tags: &[u8] =
+                if below(rng, 2) == 0 { &[0x81, 0, 0, 7] } else { &[0x88, 0xa8, 0, 7, 0x81, 0, 0, 9] };
             [&inner[..12], tags, &inner[12..]].concat()
         }
         Kind::Options => {
@@ -210,7 +213,8 @@ pub(crate) fn of_kind(kind: Kind, rng: &mut Rng) -> Vec<u8> {
             }
         }
         Kind::Martian => {
-            let v4 = ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "255.255.255.255", "250.1.1.1", "10.0.0.1"];
+            let v4 =
+                ["0.0.0.0", "0.1.2.3", "127.0.0.1", "224.0.0.5", "255.255.255.255", "250.1.1.1", "10.0.0.1"];
             let v6 = ["::", "::1", "::ffff:10.0.0.1", "ff02::1", "fe80::1", "2001:db8:1::1"];
             let one = |rng: &mut Rng, of: &[&str]| -> IpAddr {
                 of[below(rng, of.len() as u64) as usize].parse().unwrap()

@@ -112,11 +112,8 @@ impl Oracle {
                 let ports = matches!(header.protocol.0, 6 | 17 | 33 | 132 | 136)
                     && !header.is_fragmenting_payload()
                     && packet.len() >= bytes + 4;
-                let ports = if ports {
-                    u32::from_be_bytes(packet[bytes..bytes + 4].try_into().unwrap())
-                } else {
-                    0
-                };
+                let ports =
+                    if ports { u32::from_be_bytes(packet[bytes..bytes + 4].try_into().unwrap()) } else { 0 };
                 *group.of_flow(wirespeed_router::flow_hash(&packet[12..20], header.protocol.0, ports))
             }
             other => return refused(other),
@@ -179,14 +176,15 @@ impl Oracle {
                 match (kind, rest.get(1)) {
                     (0, _) => rest = &rest[1..],
                     (5, _) => return Fate::Kernel,
-                    (_, Some(&len)) if rest.len() >= 2 + usize::from(len) => rest = &rest[2 + usize::from(len)..],
+                    (_, Some(&len)) if rest.len() >= 2 + usize::from(len) => {
+                        rest = &rest[2 + usize::from(len)..]
+                    }
                     _ => return Fate::Drop(Reason::Cut),
                 }
             }
         }
         let (from, to) = (Ipv6Addr::from(header.source), Ipv6Addr::from(header.destination));
-        let is_nobody =
-            |a: Ipv6Addr| a.is_unspecified() || a.is_loopback() || a.to_ipv4_mapped().is_some();
+        let is_nobody = |a: Ipv6Addr| a.is_unspecified() || a.is_loopback() || a.to_ipv4_mapped().is_some();
         if from.is_multicast() {
             return Fate::Drop(Reason::Martian);
         }

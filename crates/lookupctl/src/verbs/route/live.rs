@@ -35,7 +35,9 @@ struct Taken {
 enum By {
     Xdp(Arc<Program>),
     /// The kernel gets the frames, too, so its own forwarding is off until this is dropped.
-    Packet { _off: ForwardingOff },
+    Packet {
+        _off: ForwardingOff,
+    },
 }
 
 /// Forwards until Ctrl-C, or until the time is up.
@@ -104,7 +106,8 @@ fn take(options: &Options, interface: Interface, local: &LocalAddresses) -> Resu
             Some(reason) => Some(reason.to_string()),
             None => match Program::attach(&interface, local, Tags::Kernel, Attach::Auto) {
                 Ok(program) => {
-                    let mode = if program.runs() == Attach::Native { "in the driver" } else { "in the kernel" };
+                    let mode =
+                        if program.runs() == Attach::Native { "in the driver" } else { "in the kernel" };
                     eprintln!("{name}: AF_XDP, its program runs {mode}, queues: {}", interface.queues);
                     if let Some(reason) = program.why_not_native() {
                         eprintln!("{name}: the driver can't run the program: {reason}");
@@ -127,7 +130,8 @@ fn take(options: &Options, interface: Interface, local: &LocalAddresses) -> Resu
 
 /// The number of workers: each has a queue of every interface of AF_XDP.
 fn workers(options: &Options, taken: &[Taken]) -> Result<usize> {
-    let queues = taken.iter().filter(|taken| matches!(taken.by, By::Xdp(_))).map(|taken| taken.interface.queues);
+    let queues =
+        taken.iter().filter(|taken| matches!(taken.by, By::Xdp(_))).map(|taken| taken.interface.queues);
     let most = queues.min().map_or(usize::MAX, |queues| queues as usize);
     let asked = options.live_threads();
     if let Some(asked) = asked.filter(|&asked| asked > most) {

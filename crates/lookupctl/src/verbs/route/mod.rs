@@ -19,8 +19,8 @@ use crate::Outcome;
 use crate::interrupt::{Measuring, is_interrupted};
 use crate::output::Output;
 
-pub(crate) use options::Options;
 use options::AppName;
+pub(crate) use options::Options;
 use tables::Tables;
 use wiring::Wiring;
 
@@ -39,7 +39,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             drive(options, &wiring, |_| Ip::new(&ip.reader, &ip.routes, &ip.own))?
         }
         (Tables::Ip(ip), AppName::Acl) => drive(options, &wiring, |_| {
-            let mut acl = Acl::new(Ip::new(&ip.reader, &ip.routes, &ip.own), &ip.decisions, options.otherwise);
+            let mut acl =
+                Acl::new(Ip::new(&ip.reader, &ip.routes, &ip.own), &ip.decisions, options.otherwise);
             if let Some(rules) = &ip.rules_v4 {
                 acl = acl.v4(rules.reader());
             }
@@ -76,7 +77,11 @@ fn tell(options: &Options, (report, seconds): &(Report, f64)) -> Result<Outcome>
 }
 
 /// Runs the workers until the time is up, the source ends, or Ctrl-C comes.
-fn drive<A: App>(options: &Options, wiring: &Wiring, app: impl Fn(usize) -> A + Sync) -> Result<(Report, f64)> {
+fn drive<A: App>(
+    options: &Options,
+    wiring: &Wiring,
+    app: impl Fn(usize) -> A + Sync,
+) -> Result<(Report, f64)> {
     let stop = AtomicBool::new(false);
     let measuring = Measuring::begin();
     let make = |at: usize| -> Result<Worker<A>, Error> {

@@ -52,8 +52,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) table: Option<PathBuf>,
 
-    /// Rules of the access list, for --app acl. Their actions are permit, accept, allow, pass, deny, drop, reject
-    /// or block
+    /// Rules of the access list, for --app acl. Their actions are permit, accept, allow, pass or 1, and deny,
+    /// drop, reject, block or 2
     #[arg(long, value_name = "FILE")]
     pub(super) rules: Option<PathBuf>,
 
@@ -188,7 +188,10 @@ pub(super) enum From {
 
 fn parse_source(text: &str) -> Result<From, String> {
     match text.strip_prefix("gen:") {
-        Some(sizes) => sizes.parse().map(From::Made).map_err(|error: wirespeed_router::io::traffic::NoSizes| error.to_string()),
+        Some(sizes) => sizes
+            .parse()
+            .map(From::Made)
+            .map_err(|error: wirespeed_router::io::traffic::NoSizes| error.to_string()),
         None => Ok(From::File(text.into())),
     }
 }
@@ -233,7 +236,9 @@ impl Options {
             bail!("--app {} is for captures: between interfaces there is ip", self.app.name());
         }
         if self.device.is_some_and(|device| device != Device::Cpu) {
-            bail!("--device is for frames that are made and for captures: between interfaces the CPU looks up");
+            bail!(
+                "--device is for frames that are made and for captures: between interfaces the CPU looks up"
+            );
         }
         Ok(())
     }

@@ -8,8 +8,8 @@ use wirespeed::classify::{Ipv4Tuple, Ipv6Tuple};
 use wirespeed::engine::RuleTuple;
 use wirespeed::names::NameReader;
 use wirespeed::{Classifier, Fleet, IpReader, IpTable, Labels, NameTable, NextHop};
-use wirespeed_fib::trace::{self, TraceKind};
 use wirespeed_fib::synth::TableSpec;
+use wirespeed_fib::trace::{self, TraceKind};
 use wirespeed_fib::{Address, Family, Fib, Rib};
 use wirespeed_router::apps::Decision;
 use wirespeed_router::apps::ip::{Own, Owns};
@@ -163,7 +163,8 @@ fn rules<T: RuleTuple>(
     decisions: &Labels<Decision>,
     fleet: Option<&Fleet>,
 ) -> Result<Classifier<T>> {
-    let mut builder = Classifier::<T>::builder().file(file, decisions).device(device(options.device(), fleet));
+    let mut builder =
+        Classifier::<T>::builder().file(file, decisions).device(device(options.device(), fleet));
     if let Some(fleet) = fleet {
         builder = builder.fleet(fleet.clone());
     }
@@ -173,7 +174,8 @@ fn rules<T: RuleTuple>(
 fn names(options: &Options, fleet: Option<Fleet>) -> Result<NameTables> {
     let file = options.table.as_ref().context("--app names needs a table of names: --table FILE")?;
     let texts = Labels::<String>::new();
-    let mut builder = NameTable::builder().file(file, &texts).device(device(options.device(), fleet.as_ref()));
+    let mut builder =
+        NameTable::builder().file(file, &texts).device(device(options.device(), fleet.as_ref()));
     if let Some(fleet) = fleet {
         builder = builder.fleet(fleet);
     }

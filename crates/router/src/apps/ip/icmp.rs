@@ -133,8 +133,8 @@ impl Limit {
             None => (self.tokens, self.counted) = (most, Some(now)),
             Some(counted) => {
                 let passed = now.saturating_duration_since(counted);
-                let new = (passed.as_micros() * u128::from(self.per_second) / 1_000_000)
-                    .min(u128::from(most)) as u32; // at most `most`
+                let new = (passed.as_micros() * u128::from(self.per_second) / 1_000_000).min(u128::from(most))
+                    as u32; // at most `most`
                 if new > 0 {
                     self.tokens = (self.tokens + new).min(most);
                     let spent = u64::from(new) * 1_000_000 / u64::from(self.per_second);

@@ -383,7 +383,15 @@ impl<'t> Ip<'t> {
 
     /// Sends an answer on the way back: by the route to the sender, or the way that the packet came, with its
     /// tags, if no next hop is known there.
-    fn answer(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: At, answer: &[u8], back: NextHop, flow: u32) {
+    fn answer(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        at: At,
+        answer: &[u8],
+        back: NextHop,
+        flow: u32,
+    ) {
         let asked = memory.bytes(&chunk.frames()[at.frame as usize]);
         let label = self.routes.get(back);
         let hop = match label.as_deref() {

@@ -47,11 +47,8 @@ pub(super) fn check_plain(bytes: &[u8; PLAIN], frame: usize) -> Option<V4> {
     let has_length = (IPV4..=frame - ETHERNET).contains(&usize::from(be16(header, 2)));
     let (source, destination) = (address(header, 12), address(header, 16));
     // Without branches between them: they nearly always hold together.
-    let is_right = is_plain
-        & has_length
-        & checksum::is_right(header)
-        & is_unicast(source)
-        & is_unicast(destination);
+    let is_right =
+        is_plain & has_length & checksum::is_right(header) & is_unicast(source) & is_unicast(destination);
     is_right.then_some(V4(destination))
 }
 

@@ -1,0 +1,322 @@
+//! `route`: captures in and out, frames in memory, and forwarding between interfaces of namespaces.
+
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::common::Folder;
+
+/// A pcap of frames.
+fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut file = Vec::new();
+    for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        file.extend(word.to_le_bytes());
+    }
+    for frame in frames {
+        let len = (frame.len() as u32).to_le_bytes();
+        file.extend([&[0; 8][..], &len, &len, frame].concat());
+    }
+    file
+}
+
+/// A frame with an IPv4 packet to an address, and this time to live.
+fn frame(to: [u8; 4], hops: u8) -> Vec<u8> {
+    let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, hops, 17, 0, 0, 192, 0, 2, 9];
+    packet.extend(to);
+    let sum: u32 = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
+    let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+    packet[10..12].copy_from_slice(&sum.to_be_bytes());
+    packet.extend([0, 9, 0, 53, 0, 8, 0, 0]);
+    [&[2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 8, 0][..], &packet].concat()
+}
+
+/// The report of a run that is well.
+fn json(folder: &Folder, arguments: &str) -> Value {
+    serde_json::from_str(&folder.run(arguments).ok().stdout).unwrap()
+}
+
+/// The sum that every run keeps.
+fn is_whole(report: &Value) -> bool {
+    let of = |key: &str| report[key].as_u64().unwrap();
+    let dropped: u64 =
+        report["dropped"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
+    of("frames_in") == of("frames_out") + dropped + of("to_kernel") + of("queued")
+}
+
+#[test]
+fn a_capture_is_forwarded() {
+    let folder = Folder::new();
+    let frames = [
+        frame([10, 1, 2, 9], 64),
+        frame([10, 9, 9, 9], 64),
+        frame([10, 9, 9, 9], 1),
+        frame([77, 0, 0, 1], 64),
+        vec![1, 2, 3],
+        frame([224, 0, 0, 1], 64),
+    ];
+    folder.write("in.pcap", pcap(&frames));
+    for out in ["out.pcap", "out.pcap.gz", "out.pcapng.zst"] {
+        let report =
+            json(&folder, &format!("route --fib v4 --in in.pcap --out {out} --drops drops.pcapng --json"));
+        assert!(is_whole(&report), "{report}");
+        assert_eq!(report["frames_in"], 6);
+        assert_eq!(report["frames_out"], 2);
+        assert_eq!(report["to_kernel"], 1);
+        assert_eq!(report["dropped"]["expired"], 1);
+        assert_eq!(report["dropped"]["no_route"], 1);
+        assert_eq!(report["dropped"]["cut"], 1);
+        assert_eq!(report["made"], 2, "ICMP errors");
+        // What was written is read again: the forwarded frames and the errors, each to somewhere.
+        let again = json(&folder, &format!("route --fib v4 --in {out} --json"));
+        assert_eq!(again["frames_in"], 4, "{out}: {again}");
+    }
+    let drops = json(&folder, "route --fib v4 --in drops.pcapng --json");
+    assert_eq!(drops["frames_in"], 3);
+}
+
+#[test]
+fn an_access_list_denies_and_counts() {
+    let folder = Folder::new();
+    folder.write("in.pcap", pcap(&[frame([10, 1, 2, 9], 64), frame([10, 9, 9, 9], 64)]));
+    folder.write("rules", "dst=10.1.0.0/16 action=2\ndst=10.0.0.0/8 action=1\n");
+    let report = json(&folder, "route --app acl --rules rules --fib v4 --in in.pcap --json");
+    assert_eq!((&report["dropped"]["denied"], &report["frames_out"]), (&1.into(), &1.into()), "{report}");
+    assert_eq!((&report["counters"]["denied"], &report["counters"]["permitted"]), (&1.into(), &1.into()));
+    let report = json(
+        &folder,
+        "route --app acl --rules rules --otherwise deny --fib v4 --count 1000 --threads 1 --json",
+    );
+    assert!(is_whole(&report), "{report}");
+    assert!(report["dropped"]["denied"].as_u64().unwrap() > 100, "{report}");
+}
+
+#[test]
+fn interests_are_forwarded_by_name() {
+    let folder = Folder::new();
+    let ndn = |packet: &[u8]| [&[2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x86, 0x24][..], packet].concat();
+    // /com/parc/x with a hop limit of 5, /org, and Data.
+    let interest = b"\x05\x14\x07\x0f\x08\x03com\x08\x04parc\x08\x02xy\x22\x01\x05";
+    let interest = [&[5, 20][..], &interest[2..]].concat();
+    let frames = [ndn(&interest), ndn(b"\x05\x07\x07\x05\x08\x03org"), ndn(b"\x06\x07\x07\x05\x08\x03com")];
+    folder.write("in.pcap", pcap(&frames));
+    folder.write("names", "/com/parc 1\n/com 2\n");
+    let report = json(&folder, "route --app names --table names --in in.pcap --out out.pcap --json");
+    assert!(is_whole(&report), "{report}");
+    assert_eq!(report["frames_out"], 1);
+    assert_eq!(report["dropped"]["no_route"], 1);
+    assert_eq!(report["to_kernel"], 1, "Data");
+    let out = std::fs::read(folder.path("out.pcap")).unwrap();
+    let sent = &out[24 + 16..];
+    assert_eq!(sent[..6], [2, 0, 1, 0, 0, 1], "the neighbour of the first next hop");
+    assert_eq!(sent.last(), Some(&4), "one hop less");
+}
+
+#[test]
+fn frames_that_are_made_all_come_out() {
+    let folder = Folder::new();
+    for sizes in ["gen:64", "gen:imix"] {
+        let report = json(
+            &folder,
+            &format!("route --fib both --in {sizes} --count 20000 --threads 2 --buffers 4k --json"),
+        );
+        assert!(is_whole(&report), "{report}");
+        assert_eq!(report["frames_in"], 20_000);
+        assert_eq!(report["frames_out"], 20_000);
+        assert!(report["chunks"]["cpu"].as_u64().unwrap() > 0);
+    }
+    let text = folder.run("route --fib v4 --count 1000 --threads 1").ok().stdout;
+    assert!(text.contains("out       1,000") && text.contains("Mpps"), "{text}");
+}
+
+#[test]
+fn bad_input_is_an_error_that_says_why() {
+    let folder = Folder::new();
+    folder.write("noise.pcap", crate::common::noise(300));
+    folder.write("in.pcap", pcap(&[frame([10, 1, 2, 9], 64)]));
+    folder.write("bad_rules", "dst=10.0.0.0/8 action=7\n");
+    for (arguments, expected) in [
+        ("--in noise.pcap", "noise.pcap"),
+        ("--in absent.pcap", "absent.pcap"),
+        ("--in gen:20", "gen:20"),
+        ("--in in.pcap --out no/such/folder.pcap", "no/such/folder.pcap"),
+        ("--in in.pcap --threads 2", "--threads"),
+        ("--app acl", "--rules"),
+        ("--rules bad_rules", "--app acl"),
+        ("--app acl --rules bad_rules", "\"7\""),
+        ("--app names", "--table"),
+        ("no_such_interface0", "no_such_interface0"),
+        ("--buffers 99M", "--buffers"),
+    ] {
+        let fib = if arguments.contains("no_such") || arguments.contains("names") { "" } else { "--fib v4" };
+        folder.run(&format!("route {fib} {arguments}")).refused(&[expected]);
+    }
+    // A capture that is cut off: what is whole is forwarded, and the rest told.
+    let mut cut = pcap(&[frame([10, 1, 2, 9], 64), frame([10, 1, 2, 9], 64)]);
+    cut.truncate(cut.len() - 5);
+    folder.write("cut.pcap", cut);
+    let report = json(&folder, "route --fib v4 --in cut.pcap --json");
+    assert_eq!(report["frames_out"], 1);
+    assert!(report["damage"][0].as_str().unwrap().contains("cut off"), "{report}");
+}
+
+/// Two hosts and a router between them, in namespaces of their own. They are gone when this is dropped.
+struct World(String);
+
+impl World {
+    /// `None`, and says so, where namespaces can't be made.
+    fn new() -> Option<Self> {
+        let world = Self(format!("wsr{}", std::process::id()));
+        for side in ["a", "r", "b"] {
+            let made = Command::new("ip").args(["netns", "add", &world.name(side)]).output();
+            if !made.as_ref().is_ok_and(|output| output.status.success()) {
+                println!("skipped: no network namespaces: {made:?}");
+                return None;
+            }
+        }
+        for (side, net) in [("a", 1), ("b", 2)] {
+            let (near, far) = (format!("r{side}"), format!("h{side}"));
+            let peer = world.name(side);
+            world.ip("r", &format!("link add {near} type veth peer name {far} netns {peer}"));
+            world.ip("r", &format!("addr add 10.0.{net}.1/24 dev {near}"));
+            world.ip("r", &format!("addr add fd0{net}::1/64 dev {near} nodad"));
+            world.ip("r", &format!("link set {near} up"));
+            world.ip(side, &format!("addr add 10.0.{net}.2/24 dev {far}"));
+            world.ip(side, &format!("addr add fd0{net}::2/64 dev {far} nodad"));
+            world.ip(side, &format!("link set {far} up"));
+            world.ip(side, &format!("route add default via 10.0.{net}.1"));
+            world.ip(side, &format!("route add default via fd0{net}::1"));
+        }
+        for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+            let write = format!("echo 1 > /proc/sys/net/{key}");
+            let output = world.command("r", &["sh", "-c", &write]).output().unwrap();
+            if !output.status.success() {
+                println!("skipped: forwarding can't be switched on: {output:?}");
+                return None;
+            }
+        }
+        Some(world)
+    }
+
+    fn name(&self, side: &str) -> String {
+        format!("{}{side}", self.0)
+    }
+
+    fn command(&self, side: &str, words: &[&str]) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name(side)]).args(words);
+        command
+    }
+
+    fn ip(&self, side: &str, words: &str) {
+        let mut all = vec!["ip"];
+        all.extend(words.split(' '));
+        let output = self.command(side, &all).output().unwrap();
+        assert!(output.status.success(), "{words}: {output:?}");
+    }
+
+    /// Sends a datagram from one host to the other, and tells whether it came. Several are sent until one does:
+    /// the first may wait for its neighbour. Returns the time to live that it came with, too.
+    fn reaches(&self, to: &str) -> Option<u32> {
+        let script = "\
+import socket, sys, subprocess, time
+to = sys.argv[1]
+family = socket.AF_INET6 if ':' in to else socket.AF_INET
+s = socket.socket(family, socket.SOCK_DGRAM)
+if family == socket.AF_INET:
+    s.setsockopt(socket.IPPROTO_IP, 12, 1)
+else:
+    s.setsockopt(socket.IPPROTO_IPV6, 51, 1)
+s.bind((to, 7000))
+s.settimeout(5)
+print('ready', flush=True)
+data, control, _, _ = s.recvmsg(100, 100)
+print(int.from_bytes(control[0][2][:4], 'little'), flush=True)
+";
+        let mut receiver = self
+            .command("b", &["python3", "-c", script, to])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let send = "\
+import socket, sys, time
+to = sys.argv[1]
+family = socket.AF_INET6 if ':' in to else socket.AF_INET
+s = socket.socket(family, socket.SOCK_DGRAM)
+for _ in range(40):
+    s.sendto(b'x' * 20, (to, 7000))
+    time.sleep(0.1)
+";
+        let mut sender = self.command("a", &["python3", "-c", send, to]).spawn().unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(receiver.stdout.as_mut().unwrap(), &mut text).unwrap();
+        let _ = (receiver.wait(), sender.kill(), sender.wait());
+        text.lines().nth(1).and_then(|line| line.parse().ok())
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for side in ["a", "r", "b"] {
+            let _ = Command::new("ip").args(["netns", "del", &self.name(side)]).output();
+        }
+    }
+}
+
+/// Waits until a process printed a line to its file with this text.
+fn printed(child: &mut Child, path: &std::path::Path, text: &str) -> bool {
+    for _ in 0..100 {
+        if std::fs::read_to_string(path).is_ok_and(|all| all.contains(text)) {
+            return true;
+        }
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    false
+}
+
+#[test]
+fn interfaces_are_forwarded_between_and_a_killed_router_leaves_the_kernel() {
+    let Some(world) = World::new() else { return };
+    let folder = Folder::new();
+    for driver in ["packet", "auto"] {
+        let log = folder.path("log");
+        let file = std::fs::File::create(&log).unwrap();
+        let words =
+            [env!("CARGO_BIN_EXE_lookupctl"), "route", "ra", "rb", "--driver", driver, "--trace", "1000"];
+        let mut router = world.command("r", &words).stderr(file).stdout(Stdio::null()).spawn().unwrap();
+        if !printed(&mut router, &log, "rb: ") {
+            let _ = router.kill();
+            let said = std::fs::read_to_string(&log).unwrap();
+            assert!(said.contains("CAP_") || said.contains("ermitted"), "{said}");
+            println!("skipped: {said}");
+            return;
+        }
+        // With AF_PACKET the kernel's forwarding of IPv6 is off, so it resolves no neighbour for a packet.
+        let hosts = if driver == "packet" { &["10.0.2.2"][..] } else { &["10.0.2.2", "fd02::2"] };
+        // The first packet resolves the neighbour, by the kernel; the next ones are forwarded here.
+        for to in [hosts, hosts].concat() {
+            assert_eq!(
+                world.reaches(to),
+                Some(63),
+                "{driver}: {to}: {}",
+                std::fs::read_to_string(&log).unwrap()
+            );
+        }
+        let said = std::fs::read_to_string(&log).unwrap();
+        assert!(said.contains("out rb (CPU)"), "{driver}: the router forwards, not the kernel: {said}");
+        if driver == "packet" {
+            // An end by signal puts the kernel's forwarding back.
+            Command::new("pkill").args(["-INT", "-P", &router.id().to_string()]).output().unwrap();
+            Command::new("kill").args(["-INT", &router.id().to_string()]).output().unwrap();
+        } else {
+            router.kill().unwrap();
+        }
+        router.wait().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(world.reaches("10.0.2.2"), Some(63), "the kernel goes on after {driver}");
+    }
+}
