@@ -24,7 +24,8 @@ pub struct Copies {
 }
 
 /// The time that a batch waits for a slot while nothing is under way: slots that somebody keeps may never be
-/// free. Batches under way will free theirs, so a wait for them may be as long as a device is trusted to take.
+/// free. Batches under way will free theirs, so a wait for them may be as long as a device is trusted to
+/// take.
 const PATIENCE: Duration = Duration::from_millis(200);
 
 impl Copies {

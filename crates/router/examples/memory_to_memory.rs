@@ -1,6 +1,8 @@
 //! Forwards frames from memory to memory on one core, as a rate to compare with: `memory_to_memory FIB [BYTES
 //! [SECONDS]]`. Without arguments it makes a small table and runs for a moment.
 
+#![allow(clippy::cast_possible_truncation)] // random numbers, and ports of a few
+
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,5 +1,8 @@
 //! The checksum of the Internet: whole (RFC 1071), and changed with a field (RFC 1624, equation 3).
 
+// Sums are folded: what is cut off is 0, or was added before.
+#![allow(clippy::cast_possible_truncation)]
+
 /// The sum of 16-bit words in one's complement, not yet inverted, in the order of bytes of the network. A
 /// last odd byte counts as the upper half of a word.
 #[must_use]

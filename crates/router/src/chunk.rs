@@ -116,7 +116,6 @@ impl Chunk {
     }
 
     /// The frames.
-    #[must_use]
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }

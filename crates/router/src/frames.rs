@@ -2,9 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use crate::Mac;
 use crate::checksum::{add, checksum, sum};
 use crate::header::{ETHERNET, IPV4, IPV6, TYPE_IPV4, TYPE_IPV6};
+use crate::{Mac, narrow};
 
 const UDP: u8 = 17;
 
@@ -71,7 +71,7 @@ impl Datagram {
         let len = length(self.bytes.saturating_sub(ETHERNET + ip).max(8));
         let payload = usize::from(u16::from_be_bytes(len)) - 8;
         let mut udp = [self.ports.0.to_be_bytes(), self.ports.1.to_be_bytes(), len, [0, 0]].concat();
-        udp.extend((0..payload).map(|at| at as u8));
+        udp.extend((0..payload).map(|at| narrow::u8(at % 256)));
         let pseudo = add(add(sum(from), sum(to)), add(u16::from(UDP), u16::from_be_bytes(len)));
         // A sum of 0 is sent as its other form, because 0 says that there is none (RFC 768).
         let sum = match !add(pseudo, sum(&udp)) {

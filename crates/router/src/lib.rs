@@ -11,6 +11,7 @@ mod frame;
 pub mod frames;
 pub mod header;
 pub mod io;
+mod narrow;
 mod reason;
 mod route;
 mod router;

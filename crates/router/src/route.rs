@@ -15,7 +15,8 @@ pub enum Route {
     Via(Hop),
     /// The packet goes to one of several next hops, chosen by its flow.
     Group(Group),
-    /// The packet is for the router itself, or its next hop has to be resolved: the operating system takes it.
+    /// The packet is for the router itself, or its next hop has to be resolved: the operating system takes
+    /// it.
     Kernel,
     /// The packet is dropped silently.
     Blackhole,
@@ -90,6 +91,7 @@ impl Group {
         for &(_, weight) in &hops {
             sum += u64::from(weight);
             // A share of 2^32, less one: it fits, because the sum is at most the total.
+            #[allow(clippy::cast_possible_truncation)]
             thresholds.push(((sum << 32) / total - 1) as u32);
         }
         let hops: Box<[Hop]> = hops.into_iter().map(|(hop, _)| hop).collect();

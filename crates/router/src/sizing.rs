@@ -64,8 +64,8 @@ impl Sizing {
         self.is_large
     }
 
-    /// A chunk was done at `now`, after `frames` frames in all. `is_behind` says that it was full, so that more
-    /// frames wait: without that a trial says nothing, and ends.
+    /// A chunk was done at `now`, after `frames` frames in all. `is_behind` says that it was full, so that
+    /// more frames wait: without that a trial says nothing, and ends.
     pub(crate) fn done(&mut self, now: Instant, frames: u64, is_behind: bool) {
         if self.large.is_none() {
             return;

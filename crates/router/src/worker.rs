@@ -17,7 +17,7 @@ use crate::io::Port;
 use crate::sizing::Sizing;
 use crate::stats::Stats;
 use crate::tracer::Tracer;
-use crate::{App, Chunk, Error, Frame, Memory, PortId, Reason, Verdict};
+use crate::{App, Chunk, Error, Frame, Memory, PortId, Reason, Verdict, narrow};
 
 /// Frames of a chunk for the CPU: their lines and the answers stay in the nearest caches.
 pub const CHUNK: usize = 256;
@@ -226,7 +226,7 @@ impl<A: App> Worker<A> {
         self.finish(UNDER_WAY - 1)?;
         let mut next = self.spare.pop().unwrap_or_else(|| Chunk::new(self.settings.chunk));
         // At most 2^16 ports: the router refuses more.
-        next.begin(PortId(at as u16));
+        next.begin(PortId(narrow::u16(at)));
         let mut chunk = std::mem::replace(&mut self.queues[at].open, next);
         chunk.close();
         self.tracer.received(&chunk, &self.memory, self.queues[at].port.name());

@@ -21,6 +21,7 @@ mod deepest;
 mod error;
 #[cfg(feature = "synth")]
 mod generate;
+mod magic;
 mod packed;
 #[cfg(feature = "capture")]
 mod packet;
@@ -35,9 +36,9 @@ pub use deepest::deepest;
 pub use error::TraceError;
 #[cfg(feature = "synth")]
 pub use generate::{Generator, KindError, NoPrefixes, TraceKind, fill, keys};
+pub use packed::{from_packed, write_packed};
 #[cfg(feature = "capture")]
 pub use packets::{Packet, PacketError, Packets};
-pub use packed::{from_packed, write_packed};
 pub use read::{Format, Trace, from_reader, is_capture};
 pub use text::{from_text, write_text};
 #[cfg(feature = "synth")]

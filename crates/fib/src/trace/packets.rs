@@ -12,7 +12,7 @@ use std::ops::Range;
 use pcap_file::PcapError;
 use pcap_file::pcap::PcapParser;
 
-use super::read::SECTION;
+use super::magic::SECTION;
 
 /// The longest record or block.
 const LONGEST: usize = 16 << 20;

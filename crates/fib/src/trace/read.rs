@@ -3,9 +3,10 @@
 use std::fmt;
 use std::io::{self, Read};
 
-#[cfg(feature = "capture")]
 use super::capture;
 use super::error::TraceError;
+#[cfg(feature = "capture")]
+use super::magic::SECTION;
 use super::{packed, text};
 use crate::address::{Address, Family};
 
@@ -105,9 +106,6 @@ pub fn is_capture(head: &[u8]) -> bool {
         magic == SECTION || [magic, magic.swap_bytes()].iter().any(|m| matches!(m, 0xa1b2_c3d4 | 0xa1b2_3c4d))
     })
 }
-
-/// The type of the first block of a pcapng capture.
-pub(super) const SECTION: u32 = 0x0a0d_0d0a;
 
 /// `head` without an incomplete character at its end.
 fn whole_chars(head: &[u8]) -> &[u8] {

@@ -1,5 +1,7 @@
 //! `route`: captures in and out, frames in memory, and forwarding between interfaces of namespaces.
 
+#![allow(clippy::cast_possible_truncation)] // tests make bytes of numbers
+
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -215,8 +217,8 @@ impl World {
         assert!(output.status.success(), "{words}: {output:?}");
     }
 
-    /// Sends a datagram from one host to the other, and tells whether it came. Several are sent until one does:
-    /// the first may wait for its neighbour. Returns the time to live that it came with, too.
+    /// Sends a datagram from one host to the other, and tells whether it came. Several are sent until one
+    /// does: the first may wait for its neighbour. Returns the time to live that it came with, too.
     fn reaches(&self, to: &str) -> Option<u32> {
         let script = "\
 import socket, sys, subprocess, time
@@ -264,6 +266,15 @@ impl Drop for World {
     }
 }
 
+/// A router that is killed at the end of a test, however it ends.
+struct Router(Child);
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        let _ = (self.0.kill(), self.0.wait());
+    }
+}
+
 /// Waits until a process printed a line to its file with this text.
 fn printed(child: &mut Child, path: &std::path::Path, text: &str) -> bool {
     for _ in 0..100 {
@@ -287,9 +298,9 @@ fn interfaces_are_forwarded_between_and_a_killed_router_leaves_the_kernel() {
         let file = std::fs::File::create(&log).unwrap();
         let words =
             [env!("CARGO_BIN_EXE_lookupctl"), "route", "ra", "rb", "--driver", driver, "--trace", "1000"];
-        let mut router = world.command("r", &words).stderr(file).stdout(Stdio::null()).spawn().unwrap();
-        if !printed(&mut router, &log, "rb: ") {
-            let _ = router.kill();
+        let router = world.command("r", &words).stderr(file).stdout(Stdio::null()).spawn().unwrap();
+        let mut router = Router(router);
+        if !printed(&mut router.0, &log, "rb: ") {
             let said = std::fs::read_to_string(&log).unwrap();
             assert!(said.contains("CAP_") || said.contains("ermitted"), "{said}");
             println!("skipped: {said}");
@@ -310,12 +321,11 @@ fn interfaces_are_forwarded_between_and_a_killed_router_leaves_the_kernel() {
         assert!(said.contains("out rb (CPU)"), "{driver}: the router forwards, not the kernel: {said}");
         if driver == "packet" {
             // An end by signal puts the kernel's forwarding back.
-            Command::new("pkill").args(["-INT", "-P", &router.id().to_string()]).output().unwrap();
-            Command::new("kill").args(["-INT", &router.id().to_string()]).output().unwrap();
+            Command::new("kill").args(["-INT", &router.0.id().to_string()]).output().unwrap();
         } else {
-            router.kill().unwrap();
+            router.0.kill().unwrap();
         }
-        router.wait().unwrap();
+        router.0.wait().unwrap();
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(world.reaches("10.0.2.2"), Some(63), "the kernel goes on after {driver}");
     }

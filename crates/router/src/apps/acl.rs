@@ -9,7 +9,7 @@ use wirespeed::engine::RuleTuple;
 use wirespeed::{Labels, NextHop, RuleReader};
 
 use crate::header::{TYPE_IPV4, TYPE_IPV6, network};
-use crate::{App, Chunk, Memory, Reason, Verdict};
+use crate::{App, Chunk, Memory, Reason, Verdict, narrow};
 
 /// What a rule decides about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,8 +20,8 @@ pub enum Decision {
     Deny,
 }
 
-/// No decision: the words are `permit`, `accept`, `allow`, `pass` and `1`, or `deny`, `drop`, `reject`, `block`
-/// and `2`. Numbers are for formats without words.
+/// No decision: the words are `permit`, `accept`, `allow`, `pass` and `1`, or `deny`, `drop`, `reject`,
+/// `block` and `2`. Numbers are for formats without words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} neither permits (permit, accept, allow, pass, 1) nor denies (deny, drop, reject, block, 2)")]
 pub struct NoDecision(String);
@@ -78,7 +78,7 @@ pub struct Acl<'t, A> {
     v4: Rules<Ipv4Tuple>,
     v6: Rules<Ipv6Tuple>,
     decisions: &'t Labels<Decision>,
-    /// For packets that match no rule, and for rules without an action.
+    /// The decision about packets that match no rule, or a rule without an action.
     otherwise: Decision,
     permitted: u64,
     denied: u64,
@@ -185,7 +185,7 @@ impl<T: RuleTuple> Rules<T> {
             Ok(tuple) => {
                 asked.tuples.push(tuple);
                 // Fewer than 2^32 frames.
-                asked.frames.push(frame as u32);
+                asked.frames.push(narrow::u32(frame));
             }
             Err(_) => chunk.decide(frame, Verdict::Drop(Reason::Cut)),
         }

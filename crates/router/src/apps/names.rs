@@ -11,7 +11,7 @@ use wirespeed::{Labels, LabelsGuard, NextHop};
 
 use crate::checksum::changed;
 use crate::header::{IPV4, IPV6, TYPE_IPV4, TYPE_IPV6, be16, ipv6_payload, network};
-use crate::{App, Chunk, Memory, Reason, Route, Verdict};
+use crate::{App, Chunk, Memory, Reason, Route, Verdict, narrow};
 
 /// The EtherType of NDN.
 const TYPE_NDN: u16 = 0x8624;
@@ -85,9 +85,9 @@ impl<'t> Ndn<'t> {
         asked.names.push(name).map_err(|_| Verdict::Drop(Reason::Length))?;
         asked.interests.push(Interest {
             // Fewer than 2^32 frames, each shorter than 2^16.
-            frame: at as u32,
-            hop_limit: hop_limit.map(|limit| limit as u16),
-            udp: udp.map(|udp| udp as u16),
+            frame: narrow::u32(at),
+            hop_limit: hop_limit.map(narrow::u16),
+            udp: udp.map(narrow::u16),
         });
         Ok(())
     }
@@ -175,7 +175,8 @@ fn count_hop(frame: &mut [u8], limit: usize, udp: Option<usize>) {
     // 0 says that there is no checksum.
     if sum != 0 {
         // The byte is the upper or the lower half of a word, by its distance from the header.
-        let word = |byte: u8| if (limit - udp) % 2 == 0 { u16::from(byte) << 8 } else { u16::from(byte) };
+        let word =
+            |byte: u8| if (limit - udp).is_multiple_of(2) { u16::from(byte) << 8 } else { u16::from(byte) };
         let new = match changed(sum, word(old), word(old - 1)) {
             0 => 0xffff,
             new => new,

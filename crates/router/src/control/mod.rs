@@ -10,8 +10,8 @@
 //! is not resolved yet, if it leaves by an interface that is not the router's, or if it needs more than a new
 //! link-layer header. The kernel then resolves the next hop, the feed tells, and the path is taken over.
 //!
-//! A host on a link is a route of its own: `/32` or `/128`, with the neighbour's address. So the longest prefix
-//! is all that a lookup needs.
+//! A host on a link is a route of its own: `/32` or `/128`, with the neighbour's address. So the longest
+//! prefix is all that a lookup needs.
 
 mod labels;
 mod neighbours;
@@ -24,11 +24,11 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use wirespeed::{AnyUpdate, IpReader, IpTable, Labels};
-use wirespeed_feeds::{Change, Feed, InterfaceAddress, Link, Path, TableId};
+use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, TableId};
 
 use crate::apps::ip::{Own, Owns};
 use crate::io::LocalAddresses;
-use crate::{Error, Mac, PortId, Route};
+use crate::{Error, PortId, Route};
 use labels::PathLabels;
 use neighbours::Neighbours;
 use resolve::Links;
@@ -273,9 +273,4 @@ impl Control {
         }
         Ok(())
     }
-}
-
-/// The address of a link, in the router's type.
-fn mac_of(link: &Link) -> Option<Mac> {
-    link.mac.map(|mac| Mac(mac.0))
 }

@@ -12,9 +12,9 @@ use crate::Mac;
 /// What is known of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
-    /// It is at this address.
+    /// The neighbour is at this address.
     At(Mac),
-    /// It does not answer.
+    /// The neighbour does not answer.
     Failed,
     /// Nobody has asked for it, or no answer came yet.
     Unknown,
@@ -23,7 +23,7 @@ pub(super) enum Seen {
 /// The neighbours of all links.
 #[derive(Default)]
 pub(super) struct Neighbours {
-    /// By address first, so that those of a prefix lie together.
+    /// Neighbours by address first, so that those of a prefix lie together.
     seen: BTreeMap<(IpAddr, u32), Seen>,
     is_touched: bool,
     /// The routes of hosts that the table has, with their interfaces.

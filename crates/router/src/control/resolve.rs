@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use wirespeed_feeds::{Hop as FeedHop, Link, Path, PathKind};
 
-use super::mac_of;
 use super::neighbours::{Neighbours, Seen};
 use crate::{Group, Hop, Mac, PortId, Route};
 
@@ -110,4 +109,9 @@ fn of_hop(hop: &FeedHop, links: &Links, neighbours: &Neighbours) -> Resolved {
         Seen::Failed => Resolved::Dead,
         Seen::Unknown => Resolved::Kernel,
     }
+}
+
+/// The address of a link, in the router's type.
+fn mac_of(link: &Link) -> Option<Mac> {
+    link.mac.map(|mac| Mac(mac.0))
 }

@@ -23,7 +23,7 @@ use wirespeed_input::{Source, open};
 use super::{Port, PortCounts};
 use crate::header::{TYPE_IPV4, TYPE_IPV6};
 use crate::worker::DropSink;
-use crate::{Error, Frame, Memory, Reason};
+use crate::{Error, Frame, Memory, Reason, narrow};
 
 /// The link types of tcpdump.org that can be forwarded: Ethernet, and bare IP.
 const ETHERNET: u32 = 1;
@@ -259,7 +259,7 @@ impl Inner {
 impl Format {
     fn write(&mut self, interface: u32, time: Duration, frame: &[u8]) -> Result<(), pcap_file::PcapError> {
         // Frames are shorter than 2^16.
-        let len = frame.len() as u32;
+        let len = narrow::u32(frame.len());
         match self {
             Self::Pcap(writer) => writer.write_packet(&PcapPacket::new(time, len, frame)).map(|_| ()),
             Self::Pcapng(writer) => {

@@ -18,7 +18,7 @@ use super::{Port, PortCounts};
 use crate::checksum::changed;
 use crate::frame::Mark;
 use crate::header::{IPV4, IPV6, TYPE_IPV4, TYPE_IPV6, be16, network};
-use crate::{Error, Frame, Memory};
+use crate::{Error, Frame, Memory, narrow};
 
 /// Rounds that a frame makes before it gets its hops back: its time to live has to last so long.
 pub const ROUNDS: u8 = 60;
@@ -26,8 +26,9 @@ pub const ROUNDS: u8 = 60;
 /// Gives frames, one after the other, without an end: writes the next one's bytes to an empty vector.
 pub type Source = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
-/// A port whose frames come from a [`Source`], and which takes every frame that is sent. The ports of a worker
-/// share the frames that come round: traffic that leaves by one port only comes in at all of them again.
+/// A port whose frames come from a [`Source`], and which takes every frame that is sent. The ports of a
+/// worker share the frames that come round: traffic that leaves by one port only comes in at all of them
+/// again.
 pub struct MemoryPort {
     name: String,
     ring: Arc<Mutex<Ring>>,
@@ -92,7 +93,7 @@ impl Ring {
         (self.source)(&mut self.bytes);
         let Some(frame) = memory.copy_of(&self.bytes) else { return false };
         // It fits a buffer, which is shorter than 2^16.
-        *memory.mark(&frame) = Mark { rounds: ROUNDS, len: frame.len() as u16 };
+        *memory.mark(&frame) = Mark { rounds: ROUNDS, len: narrow::u16(frame.len()) };
         self.ready.push_back(frame);
         true
     }

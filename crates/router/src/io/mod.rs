@@ -98,8 +98,8 @@ pub trait Port: Send {
         None
     }
 
-    /// Adds the descriptors that are readable once there is a frame, for a worker that sleeps. Returns `false`
-    /// for ports that always have frames: nobody sleeps then.
+    /// Adds the descriptors that are readable once there is a frame, for a worker that sleeps. Returns
+    /// `false` for ports that always have frames: nobody sleeps then.
     fn descriptors(&self, descriptors: &mut Vec<RawFd>) -> bool {
         let _ = descriptors;
         false
@@ -117,6 +117,10 @@ pub(crate) fn wait(descriptors: &[RawFd], milliseconds: i32) {
     // SAFETY: the list is of this length, and lives through the call. An error, such as a signal, ends the
     // wait early.
     unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, milliseconds) };
+    // An interface that is down or gone ends each wait at once.
+    if list.iter().any(|one| one.revents & (libc::POLLERR | libc::POLLHUP) != 0) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
 
 /// Counters of a port since it was opened.

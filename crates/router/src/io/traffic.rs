@@ -79,8 +79,8 @@ const FROM: Mac = Mac([2, 0, 0, 0, 0xff, 0xfe]);
 const DNS: u16 = 53;
 
 impl Traffic {
-    /// A source that begins at one of `parts` equal parts of the destinations. Without destinations its frames
-    /// go to the address 192.0.2.2.
+    /// A source that begins at one of `parts` equal parts of the destinations. Without destinations its
+    /// frames go to the address 192.0.2.2.
     #[must_use]
     pub fn source(&self, part: usize, parts: usize) -> Source {
         let Self { to, sizes, mac } = self.clone();
@@ -98,7 +98,7 @@ impl Traffic {
                 from: FROM,
                 addresses: (from, destination),
                 // Flows of their own: a group of next hops has something to spread.
-                ports: (rng.bits() as u16, DNS),
+                ports: ((rng.bits() >> 48) as u16, DNS),
                 hops: super::memory::ROUNDS + 4,
                 bytes: sizes.draw(&mut rng),
             };

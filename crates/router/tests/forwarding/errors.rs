@@ -14,8 +14,7 @@ fn answer(frame: &[u8]) -> Vec<Vec<u8>> {
         stats.made as usize,
         sent.iter().map(|sent| sent.lock().unwrap().len()).sum::<usize>() - stats.frames_out as usize
     );
-    let back = sent[0].lock().unwrap().clone();
-    back
+    sent[0].lock().unwrap().clone()
 }
 
 fn addresses(from: &str, to: &str) -> (IpAddr, IpAddr) {

@@ -1,5 +1,7 @@
 //! The IP application, held packet by packet against a forwarder that was written independently of it.
 
+#![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
+
 mod app;
 mod errors;
 mod frames;

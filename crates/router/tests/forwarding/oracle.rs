@@ -10,7 +10,7 @@ use wirespeed_router::{Hop, Reason, Route};
 /// What has to become of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It leaves a port, perhaps in parts.
+    /// The frame leaves a port, perhaps in parts.
     Out(u16, Vec<Vec<u8>>),
     Drop(Reason),
     Kernel,
@@ -108,7 +108,8 @@ impl Oracle {
         let hop = match self.route(to.into()) {
             Some(Route::Via(hop)) => *hop,
             Some(Route::Group(group)) => {
-                // Which of its next hops is the router's choice, held to be the same for a flow by other tests.
+                // Which of its next hops is the router's choice, held to be the same for a flow by other
+                // tests.
                 let ports = matches!(header.protocol.0, 6 | 17 | 33 | 132 | 136)
                     && !header.is_fragmenting_payload()
                     && packet.len() >= bytes + 4;
@@ -177,7 +178,7 @@ impl Oracle {
                     (0, _) => rest = &rest[1..],
                     (5, _) => return Fate::Kernel,
                     (_, Some(&len)) if rest.len() >= 2 + usize::from(len) => {
-                        rest = &rest[2 + usize::from(len)..]
+                        rest = &rest[2 + usize::from(len)..];
                     }
                     _ => return Fate::Drop(Reason::Cut),
                 }

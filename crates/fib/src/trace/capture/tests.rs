@@ -1,7 +1,7 @@
 use std::io;
 
+use super::super::magic::SECTION;
 use super::super::packets::{ENHANCED_PACKET, INTERFACE, PACKET, SIMPLE_PACKET};
-use super::super::read::SECTION;
 use super::*;
 use crate::address::{V4, V6};
 use crate::trace::is_capture;

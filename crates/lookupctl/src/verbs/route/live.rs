@@ -148,7 +148,7 @@ fn open(
     workers: usize,
     local: &LocalAddresses,
 ) -> Result<(Memory, Vec<Box<dyn Port>>), Error> {
-    let mut memory = Memory::with_stride(options.buffers as u32, STRIDE)?; // `check` refuses more
+    let mut memory = Memory::with_stride(options.buffers(), STRIDE)?;
     let mut umem = Umem::new(&memory);
     let mut ports: Vec<Box<dyn Port>> = Vec::new();
     for Taken { interface, by } in taken {
@@ -165,7 +165,8 @@ fn open(
                 let mut packet = PacketOptions::default();
                 packet.transit = Some(local.transit(interface, Tags::Kernel));
                 // The process's number: no other program's group has it.
-                let group = std::process::id() as u16 ^ interface.index as u16;
+                let [.., high, low] = (std::process::id() ^ interface.index).to_be_bytes();
+                let group = u16::from_be_bytes([high, low]);
                 packet.fanout = (workers > 1).then_some(group);
                 Box::new(PacketPort::open(interface, &packet)?)
             }

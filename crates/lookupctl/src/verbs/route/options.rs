@@ -21,8 +21,8 @@ use crate::verbs::replay::{parse_seconds, parse_time};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// Linux interfaces to forward between, by the kernel's own routes and neighbours. Without any, frames come
-    /// from --in and go to --out
+    /// Linux interfaces to forward between, by the kernel's own routes and neighbours. Without any, frames
+    /// come from --in and go to --out
     #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "fib", "table", "rules", "rules6", "count", "drops"])]
     pub(super) interfaces: Vec<String>,
 
@@ -65,12 +65,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "permit|deny", default_value = "permit")]
     pub(super) otherwise: Decision,
 
-    /// The device that looks up. With auto, the default, a worker that is behind tries both, and keeps the faster
+    /// The device that looks up. With auto, the default, a worker that is behind tries both, and keeps the
+    /// faster
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
 
-    /// Number of workers, each on a core of its own. The default is 1 for captures and interfaces, all cores for
-    /// frames that are made
+    /// Number of workers, each on a core of its own. The default is 1 for captures and interfaces, all cores
+    /// for frames that are made
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
@@ -161,7 +162,7 @@ pub(super) enum Driver {
 pub(super) enum AppName {
     /// Forwards IPv4 and IPv6
     Ip,
-    /// The same behind an access list
+    /// Forwards IPv4 and IPv6 behind an access list
     Acl,
     /// Forwards NDN Interests
     Names,
@@ -202,6 +203,9 @@ impl Options {
         if self.buffers > 1 << 24 {
             bail!("--buffers {} is too many: at most {} fit the numbers of buffers", self.buffers, 1 << 24)
         }
+        if self.out.len() > 1000 {
+            bail!("--out is given {} times, and the most is 1000", self.out.len())
+        }
         if !self.interfaces.is_empty() {
             return self.check_live();
         }
@@ -241,6 +245,18 @@ impl Options {
             );
         }
         Ok(())
+    }
+
+    /// Buffers of a worker.
+    pub(super) fn buffers(&self) -> u32 {
+        // `check` refuses more.
+        u32::try_from(self.buffers).unwrap_or(u32::MAX)
+    }
+
+    /// The number of sinks.
+    pub(super) fn sinks(&self) -> u16 {
+        // `check` refuses more.
+        u16::try_from(self.out.len().max(1)).unwrap_or(u16::MAX)
     }
 
     /// The device that looks up.

@@ -75,9 +75,9 @@ fn routes_of(texts: &Labels<String>, options: &Options) -> Result<Labels<Route>>
 
 /// The neighbour that a next hop of a file is: behind one of the sinks, in turns. Port 0 is the source.
 fn neighbour(next_hop: u32, options: &Options) -> Route {
-    let sinks = options.out.len().max(1) as u32; // of the command line
+    let sinks = u32::from(options.sinks());
     // At most as many as there are sinks.
-    let port = PortId((1 + next_hop.wrapping_sub(1) % sinks) as u16);
+    let port = PortId(1 + u16::try_from(next_hop.wrapping_sub(1) % sinks).unwrap_or(0));
     let [_, a, b, c] = next_hop.to_be_bytes();
     Route::Via(Hop::new(port, Mac([2, 0, 1, a, b, c]), mac_of(port), options.mtu))
 }
@@ -114,9 +114,11 @@ impl Tables {
         let decisions = Labels::new();
         let rules_v4 = options.rules.as_ref().map(|file| rules(options, file, &decisions, fleet.as_ref()));
         let rules_v6 = options.rules6.as_ref().map(|file| rules(options, file, &decisions, fleet.as_ref()));
-        let ports = 1 + options.out.len().max(1);
-        let own = (0..ports as u16) // of the command line
-            .map(|port| Own { mac: mac_of(PortId(port)), v4: Some(options.own), v6: Some(options.own6) });
+        let own = (0..=options.sinks()).map(|port| Own {
+            mac: mac_of(PortId(port)),
+            v4: Some(options.own),
+            v6: Some(options.own6),
+        });
         Ok(Self::Ip(Box::new(IpTables {
             reader: table.reader(),
             routes,

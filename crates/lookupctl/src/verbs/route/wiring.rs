@@ -75,8 +75,7 @@ impl Wiring {
         Ok(Self {
             traffic,
             count: options.count,
-            // `check` has refused more than 2^24.
-            buffers: options.buffers as u32,
+            buffers: options.buffers(),
             workers: options.threads(),
             captures: Mutex::new(ports),
             sinks,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::v4;
 use crate::checksum::{add, checksum, sum};
 use crate::header::{IPV4, IPV6, ipv4_addresses, ipv6_addresses, ipv6_payload};
+use crate::narrow;
 
 /// Why a packet was not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ pub(super) fn error_v4(packet: &[u8], fault: Fault, own: Ipv4Addr) -> Vec<u8> {
     answer.extend(quoted);
     // Precedence 6, internetwork control (RFC 1812, 4.3.2.5).
     (answer[0], answer[1], answer[8], answer[9]) = (0x45, 0xc0, 64, PROTOCOL_ICMP);
-    let length = answer.len() as u16; // at most 576
+    let length = narrow::u16(answer.len());
     answer[2..4].copy_from_slice(&length.to_be_bytes());
     answer[12..16].copy_from_slice(&own.octets());
     answer[16..20].copy_from_slice(&packet[12..16]);
@@ -97,7 +98,7 @@ pub(super) fn error_v6(packet: &[u8], fault: Fault, own: Ipv6Addr) -> Vec<u8> {
     let mut answer = vec![0; IPV6 + ICMP];
     answer.extend(quoted);
     (answer[0], answer[6], answer[7]) = (0x60, PROTOCOL_ICMPV6, 64);
-    let payload = (answer.len() - IPV6) as u16; // at most 1240
+    let payload = narrow::u16(answer.len() - IPV6);
     answer[4..6].copy_from_slice(&payload.to_be_bytes());
     answer[8..24].copy_from_slice(&own.octets());
     answer[24..40].copy_from_slice(&packet[8..24]);
@@ -121,7 +122,7 @@ pub(super) struct Limit {
 }
 
 impl Limit {
-    /// At most this many errors a second, and at most a tenth of them at once.
+    /// Allows this many errors a second, and a tenth of them at once.
     pub(super) const fn new(per_second: u32) -> Self {
         Self { per_second, tokens: 0, counted: None }
     }
@@ -133,8 +134,8 @@ impl Limit {
             None => (self.tokens, self.counted) = (most, Some(now)),
             Some(counted) => {
                 let passed = now.saturating_duration_since(counted);
-                let new = (passed.as_micros() * u128::from(self.per_second) / 1_000_000).min(u128::from(most))
-                    as u32; // at most `most`
+                let new = passed.as_micros() * u128::from(self.per_second) / 1_000_000;
+                let new = u32::try_from(new).unwrap_or(u32::MAX).min(most);
                 if new > 0 {
                     self.tokens = (self.tokens + new).min(most);
                     let spent = u64::from(new) * 1_000_000 / u64::from(self.per_second);

@@ -25,7 +25,7 @@ use wirespeed::gpu::dispatch::Place;
 use wirespeed::{Batches, IpReader, Labels, LabelsGuard, NextHop, Reader, Submitted, V4, V6};
 
 use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
-use crate::{App, Chunk, Hop, Mac, Memory, PortId, Reason, Route, Verdict};
+use crate::{App, Chunk, Hop, Mac, Memory, PortId, Reason, Route, Verdict, narrow};
 use icmp::{Fault, Limit};
 
 /// What the router is at a port: the addresses that it sends errors from.
@@ -80,7 +80,7 @@ pub struct Ip<'t> {
     v4: Lookups<V4>,
     v6: Lookups<V6>,
     routes: &'t Labels<Route>,
-    /// By port.
+    /// What the router is at its ports.
     own: &'t Owns,
     limit: Limit,
     counts: Counts,
@@ -107,8 +107,8 @@ struct Lookups<A: wirespeed::engine::Addresses> {
 struct Keys {
     v4: Vec<V4>,
     v6: Vec<V6>,
-    /// For each key: the place of its frame in the chunk, and of its packet in the frame. 0 for the packet
-    /// says that the frame is plain: see [`v4::check_plain`].
+    /// The place of each key's frame in the chunk, and of its packet in the frame. 0 for the packet says that
+    /// the frame is plain: see [`v4::check_plain`].
     at_v4: Vec<At>,
     at_v6: Vec<At>,
     found_v4: Vec<NextHop>,
@@ -184,7 +184,7 @@ impl<'t> Ip<'t> {
             Err(reason) => return chunk.decide(at, Verdict::Drop(reason)),
         };
         // Frames of a chunk are fewer than 2^32, and headers of a frame shorter than 2^16.
-        let place = At { frame: at as u32, packet: packet as u16 };
+        let place = At { frame: narrow::u32(at), packet: narrow::u16(packet) };
         match kind {
             TYPE_IPV4 => match v4::check(&bytes[packet..]) {
                 v4::Checked::LookUp(key) => {
@@ -273,7 +273,7 @@ impl<'t> Ip<'t> {
             let part = [link, &header, &payload[piece.clone()]].concat();
             if piece.start == 0 {
                 // No longer than the frame was.
-                chunk.frame_mut(frame).truncate(part.len() as u16);
+                chunk.frame_mut(frame).truncate(narrow::u16(part.len()));
                 memory.bytes_mut(&chunk.frames()[frame]).copy_from_slice(&part);
             } else if let Some(made) = memory.copy_of(&part) {
                 chunk.send(hop.port(), made);
@@ -443,7 +443,7 @@ impl<'t> App for Ip<'t> {
             match memory.first(frame).and_then(|bytes| v4::check_plain(bytes, frame.len())) {
                 Some(key) => {
                     keys.v4.push(key);
-                    keys.at_v4.push(At { frame: at as u32, packet: PLAIN });
+                    keys.at_v4.push(At { frame: narrow::u32(at), packet: PLAIN });
                 }
                 None => self.read(chunk, memory, at, &mut keys),
             }
@@ -475,7 +475,7 @@ impl<'t> App for Ip<'t> {
             {
                 chunk.decide(at.frame as usize, Verdict::Out(hop.port()));
             } else {
-                let packet = if at.packet == PLAIN { ETHERNET as u16 } else { at.packet };
+                let packet = if at.packet == PLAIN { narrow::u16(ETHERNET) } else { at.packet };
                 self.route_v4(chunk, memory, At { packet, ..at }, route);
             }
         }

@@ -3,6 +3,8 @@
 
 use std::net::Ipv4Addr;
 
+use crate::narrow;
+
 const END: u8 = 0;
 const NOP: u8 = 1;
 const RECORD_ROUTE: u8 = 7;
@@ -92,7 +94,7 @@ fn write(option: &mut [u8], least: usize, bytes: &[u8]) -> bool {
     let Some(place) = option.get_mut(at..at + bytes.len()) else { return false };
     place.copy_from_slice(bytes);
     // Within an option of at most 40 bytes.
-    option[2] = (at + bytes.len() + 1) as u8;
+    option[2] = narrow::u8(at + bytes.len() + 1);
     true
 }
 
@@ -110,7 +112,7 @@ fn time(option: &mut [u8], own: Ipv4Addr, milliseconds: u32) {
             let at = usize::from(option[2]).saturating_sub(1).max(4);
             match option.get(at..at + 4) {
                 Some(next) if next == own.octets() => {
-                    option[2] = (at + 5) as u8;
+                    option[2] = narrow::u8(at + 5);
                     write(option, 4, &time)
                 }
                 // Another router's turn, or nobody's.
@@ -187,7 +189,7 @@ mod tests {
                 .map(|_| match rng.bits() % 4 {
                     0 => [7, 68, 131, 148, 1, 0][(rng.bits() % 6) as usize],
                     1 => (rng.bits() % 12) as u8,
-                    _ => rng.bits() as u8,
+                    _ => (rng.bits() >> 56) as u8,
                 })
                 .collect();
             check(&options);

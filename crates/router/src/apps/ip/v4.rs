@@ -5,14 +5,14 @@ use wirespeed::V4;
 use super::options;
 use crate::checksum::{self, with_hop_less};
 use crate::header::{ETHERNET, IPV4, be16};
-use crate::{Hop, Reason, Verdict};
+use crate::{Hop, Reason, Verdict, narrow};
 
 /// What the checks say of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checked {
-    /// It is to be looked up.
+    /// The packet is to be looked up.
     LookUp(V4),
-    /// It is decided.
+    /// The packet is decided.
     Decided(Verdict),
     /// An option has no meaning: dropped, and the sender is told the byte of the header.
     BadOption(u8),
@@ -42,7 +42,7 @@ pub(super) const PLAIN: usize = ETHERNET + IPV4;
 /// it is of another kind, or wrong; [`check`] tells.
 #[inline]
 pub(super) fn check_plain(bytes: &[u8; PLAIN], frame: usize) -> Option<V4> {
-    let Some(header) = bytes.last_chunk::<IPV4>() else { return None };
+    let header = bytes.last_chunk::<IPV4>()?;
     let is_plain = bytes[12..15] == [0x08, 0x00, 0x45];
     let has_length = (IPV4..=frame - ETHERNET).contains(&usize::from(be16(header, 2)));
     let (source, destination) = (address(header, 12), address(header, 16));
@@ -103,7 +103,7 @@ fn check_longer(packet: &[u8]) -> Checked {
         options::Checked::SourceRoute => drop(Reason::Options),
         options::Checked::RouterAlert => Checked::Decided(Verdict::Kernel),
         // At most 60: the length of a header.
-        options::Checked::Bad(at) => Checked::BadOption((IPV4 + at) as u8),
+        options::Checked::Bad(at) => Checked::BadOption(narrow::u8(IPV4 + at)),
     }
 }
 
@@ -213,13 +213,13 @@ pub(super) fn fragment_header(packet: &[u8], piece: &std::ops::Range<usize>) -> 
     }
     let payload = usize::from(total_length(packet)) - bytes;
     let old = be16(packet, 6);
-    let mut field = old & !OFFSET | ((old & OFFSET) + (piece.start / 8) as u16) & OFFSET;
+    let mut field = old & !OFFSET | ((old & OFFSET) + narrow::u16(piece.start / 8)) & OFFSET;
     if piece.end < payload {
         field |= MORE_FRAGMENTS;
     }
     // At most 60 bytes, and a length that is no larger than the packet's.
-    header[0] = 0x40 | (header.len() / 4) as u8;
-    let length = (header.len() + piece.len()) as u16;
+    header[0] = 0x40 | narrow::u8(header.len() / 4);
+    let length = narrow::u16(header.len() + piece.len());
     header[2..4].copy_from_slice(&length.to_be_bytes());
     header[6..8].copy_from_slice(&field.to_be_bytes());
     seal(&mut header);

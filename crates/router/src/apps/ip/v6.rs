@@ -9,9 +9,9 @@ use crate::{Reason, Verdict};
 /// What the checks say of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Checked {
-    /// It is to be looked up.
+    /// The packet is to be looked up.
     LookUp(V6),
-    /// It is decided.
+    /// The packet is decided.
     Decided(Verdict),
     /// Its source is of the link that it came from: dropped, and the sender is told.
     BeyondScope,
