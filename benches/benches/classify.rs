@@ -77,6 +77,7 @@ fn on_gpu(criterion: &mut Criterion, set: &Set) {
         seconds: 0.02,
         rounds: 5,
         cores: vec![1],
+        large: Vec::new(),
     };
     let mut rig = match Rig::open(Device::Gpu, &scale) {
         Ok(rig) => rig,

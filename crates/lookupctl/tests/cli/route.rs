@@ -94,6 +94,20 @@ fn an_access_list_denies_and_counts() {
 }
 
 #[test]
+fn filters_without_actions_count_and_permit() {
+    let folder = Folder::new();
+    folder.write("in.pcap", pcap(&[frame([10, 1, 2, 9], 64), frame([10, 9, 9, 9], 64)]));
+    folder.write("filters", "@0.0.0.0/0\t10.1.0.0/16\t0 : 65535\t0 : 65535\t0x00/0x00\n");
+    for (otherwise, permitted) in [("permit", 2), ("deny", 0)] {
+        let report = json(
+            &folder,
+            &format!("route --app acl --rules filters --otherwise {otherwise} --fib v4 --in in.pcap --json"),
+        );
+        assert_eq!(report["counters"]["permitted"], permitted, "{report}");
+    }
+}
+
+#[test]
 fn interests_are_forwarded_by_name() {
     let folder = Folder::new();
     let ndn = |packet: &[u8]| [&[2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x86, 0x24][..], packet].concat();

@@ -18,10 +18,13 @@ pub enum Decision {
     Permit,
     /// The packet is dropped.
     Deny,
+    /// The rule has no action: what holds for packets without a rule holds for its packets.
+    Otherwise,
 }
 
 /// No decision: the words are `permit`, `accept`, `allow`, `pass` and `1`, or `deny`, `drop`, `reject`,
-/// `block` and `2`. Numbers are for formats without words.
+/// `block` and `2`. Numbers are for formats without words;
+/// 0 is no action.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} neither permits (permit, accept, allow, pass, 1) nor denies (deny, drop, reject, block, 2)")]
 pub struct NoDecision(String);
@@ -33,6 +36,7 @@ impl std::str::FromStr for Decision {
         match text.to_ascii_lowercase().as_str() {
             "permit" | "accept" | "allow" | "pass" | "1" => Ok(Self::Permit),
             "deny" | "drop" | "reject" | "block" | "2" => Ok(Self::Deny),
+            "0" => Ok(Self::Otherwise),
             _ => Err(NoDecision(text.to_owned())),
         }
     }
@@ -43,6 +47,7 @@ impl std::fmt::Display for Decision {
         f.write_str(match self {
             Self::Permit => "permit",
             Self::Deny => "deny",
+            Self::Otherwise => "0",
         })
     }
 }
@@ -231,7 +236,10 @@ impl<A: App> App for Acl<'_, A> {
         let Pending { inner, mut v4, mut v6 } = pending;
         {
             let (known, otherwise) = (self.decisions.enter(), self.otherwise);
-            let decision = |action| known.get(action).copied().unwrap_or(otherwise);
+            let decision = |action| match known.get(action) {
+                None | Some(Decision::Otherwise) => otherwise,
+                Some(&decision) => decision,
+            };
             for (permitted, denied) in [
                 Self::decide(&mut self.v4, &mut v4, chunk, decision),
                 Self::decide(&mut self.v6, &mut v6, chunk, decision),

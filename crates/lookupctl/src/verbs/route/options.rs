@@ -62,7 +62,7 @@ pub(crate) struct Options {
     pub(super) rules6: Option<PathBuf>,
 
     /// What happens to packets that match no rule, or a rule without an action
-    #[arg(long, value_name = "permit|deny", default_value = "permit")]
+    #[arg(long, value_name = "permit|deny", default_value = "permit", value_parser = parse_otherwise)]
     pub(super) otherwise: Decision,
 
     /// The device that looks up. With auto, the default, a worker that is behind tries both, and keeps the
@@ -185,6 +185,13 @@ pub(super) enum From {
     Made(Sizes),
     /// A capture.
     File(PathBuf),
+}
+
+fn parse_otherwise(text: &str) -> Result<Decision, String> {
+    match text.parse() {
+        Ok(decision @ (Decision::Permit | Decision::Deny)) => Ok(decision),
+        _ => Err("permit or deny".to_owned()),
+    }
 }
 
 fn parse_source(text: &str) -> Result<From, String> {
