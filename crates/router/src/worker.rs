@@ -21,6 +21,9 @@ use crate::{App, Chunk, Error, Frame, Memory, PortId, Reason, Verdict, narrow};
 
 /// Frames of a chunk for the CPU: their lines and the answers stay in the nearest caches.
 pub const CHUNK: usize = 256;
+/// Frames of a chunk that is worth a trip to a GPU, unless the settings ask for one: with fewer the trip
+/// takes longer than lookups on the CPU.
+const LEAST_GPU: usize = 8192;
 /// Chunks that a GPU has at once.
 const UNDER_WAY: usize = 8;
 /// Frames that wait for a port before more are dropped.
@@ -106,10 +109,12 @@ pub trait DropSink: Send {
 impl<A: App> Worker<A> {
     /// A worker with an application and ports. The ports' frames are of this memory.
     pub fn new(app: A, memory: Memory, ports: Vec<Box<dyn Port>>, settings: Settings) -> Self {
-        let large = settings.gpu_chunk.or_else(|| app.suited_to_gpu());
         // Chunks under way, and those that are filled, have to leave buffers to receive in.
         let most = memory.buffers() as usize / (2 * (UNDER_WAY + ports.len().max(1)));
-        let large = large.map(|large| large.min(most)).filter(|&large| large > settings.chunk);
+        let suited =
+            || app.suited_to_gpu().map(|suited| suited.min(most)).filter(|&suited| suited >= LEAST_GPU);
+        let large = settings.gpu_chunk.or_else(suited).map(|large| large.min(most));
+        let large = large.filter(|&large| large > settings.chunk);
         let queue = |port| Queue {
             port,
             open: Chunk::new(settings.chunk),

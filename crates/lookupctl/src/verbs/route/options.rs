@@ -91,7 +91,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = CHUNK, value_parser = parse_positive)]
     chunk: usize,
 
-    /// Frames of a chunk for a GPU. By default the number that was measured as the best
+    /// Frames of a chunk for a GPU, as far as there are buffers. By default the number that was measured as
+    /// the best; with auto a worker without buffers for 8,192 stays on the CPU
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     gpu_chunk: Option<usize>,
 
@@ -145,6 +146,9 @@ next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 Frames that are made come round again, so no more are made than there are buffers.
 At the end each frame that came in is out, dropped for a reason, with the operating system, or still queued.
 Ctrl-C ends the run: what was done until then is told, and the exit status is 130.";
+
+/// Frames of a chunk if a GPU looks up everything.
+const LARGE: usize = 1 << 14;
 
 /// How frames of interfaces are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -303,7 +307,11 @@ impl Options {
     pub(super) fn settings(&self) -> Settings {
         Settings {
             chunk: self.chunk,
-            gpu_chunk: self.gpu_chunk.filter(|_| self.device() != Device::Cpu),
+            gpu_chunk: match self.device() {
+                Device::Cpu => None,
+                Device::Gpu => Some(self.gpu_chunk.unwrap_or(LARGE)),
+                Device::Auto | Device::IfAny => self.gpu_chunk,
+            },
             deadline: self.deadline,
             trace: self.trace,
         }
