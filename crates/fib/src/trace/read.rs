@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io::{self, Read};
 
+#[cfg(feature = "capture")]
 use super::capture;
 use super::error::TraceError;
-#[cfg(feature = "capture")]
 use super::magic::SECTION;
 use super::{packed, text};
 use crate::address::{Address, Family};
