@@ -18,7 +18,7 @@ fn a_script_for_each_shell() {
 fn help_teaches_by_example() {
     let folder = Folder::new();
     assert!(folder.run("--help").ok().stdout.contains("lookupctl replay  "));
-    for verb in ["info", "lookup", "replay", "verify", "build", "gen", "devices", "completions"] {
+    for verb in ["info", "lookup", "replay", "verify", "build", "gen", "route", "devices", "completions"] {
         let help = folder.run(&format!("{verb} --help")).ok().stdout;
         assert!(
             help.contains("Examples:\n") && help.contains(&format!("  lookupctl {verb}")),
@@ -26,7 +26,7 @@ fn help_teaches_by_example() {
         );
     }
     folder.run("").status(2);
-    folder.run("route").status(2);
+    folder.run("forward").status(2);
 }
 
 #[test]
