@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::common::Folder;
 
 /// A pcap of frames.
-fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
     let mut file = Vec::new();
     for word in [0xa1b2_c3d4_u32, 0x0004_0002, 0, 0, 65_535, 1] {
         file.extend(word.to_le_bytes());
@@ -23,7 +23,7 @@ fn pcap(frames: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// A frame with an IPv4 packet to an address, and this time to live.
-fn frame(to: [u8; 4], hops: u8) -> Vec<u8> {
+pub(crate) fn frame(to: [u8; 4], hops: u8) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 28, 0, 0, 0x40, 0, hops, 17, 0, 0, 192, 0, 2, 9];
     packet.extend(to);
     let sum: u32 = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
