@@ -17,7 +17,7 @@ use crate::{Chunk, Memory};
 /// in the order of chunks. A frame about which nothing is decided at the end is dropped as
 /// [`Reason::Undecided`](crate::Reason::Undecided).
 pub trait App {
-    /// What is kept of a chunk while its keys are looked up.
+    /// The state of a chunk while its keys are looked up.
     type Pending;
 
     /// Reads the frames, decides about those that are not to be forwarded, and starts the lookups of the

@@ -127,7 +127,7 @@ impl Chunk {
         &mut self.frames[at]
     }
 
-    /// What is decided about each frame.
+    /// The verdicts on the frames, in their order.
     #[must_use]
     pub fn verdicts(&self) -> &[Verdict] {
         &self.verdicts

@@ -30,7 +30,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DRIVER", default_value = "auto", requires = "interfaces")]
     pub(super) driver: Driver,
 
-    /// What is done with the frames
+    /// The application: the work that is done on frames
     #[arg(long, value_name = "NAME", default_value = "ip")]
     pub(super) app: AppName,
 
@@ -161,7 +161,7 @@ pub(super) enum Driver {
     Packet,
 }
 
-/// What is done with frames.
+/// An application: the work that is done on frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum AppName {
     /// Forwards IPv4 and IPv6
