@@ -70,8 +70,8 @@ impl Bucket {
         let found = usize::from(differs(0) == 0)
             | usize::from(differs(1) == 0) << 1
             | usize::from(differs(2) == 0) << 2;
-        // Keys are there once: one bit, of which half is the slot.
-        (found != 0).then_some(found >> 1)
+        // Keys are there once in tables that we made. A damaged one may hold a key twice: the first counts.
+        (found != 0).then_some(found.trailing_zeros() as usize)
     }
 
     /// The key of a slot: of length 0 where it is free.
@@ -329,4 +329,24 @@ fn spill(bucket: u32, more: i64, edit: &mut Edit<'_>) {
 #[inline]
 pub(crate) fn index(bucket: u32, word: usize) -> usize {
     bucket as usize * WORDS + word
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A damaged table may hold a key twice, or look for a length of zero: both ways take the first slot.
+    #[test]
+    fn both_ways_find_the_first_slot() {
+        for lens in [[0, 0, 0], [56, 0, 0], [56, 56, 0], [0, 56, 56], [56, 56, 56]] {
+            let mut bucket = Bucket([0; WORDS]);
+            for (slot, len) in lens.into_iter().enumerate() {
+                bucket.0[LAST] |= len << (LENGTHS as usize + 8 * slot);
+            }
+            for len in [0, 56, 57] {
+                let key = Key { high: 0, low: 0, len };
+                assert_eq!(bucket.slot_of(key), bucket.find(key), "{len} in {lens:?}");
+            }
+        }
+    }
 }
