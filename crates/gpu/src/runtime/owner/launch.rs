@@ -97,11 +97,44 @@ impl Tuner {
     }
 
     /// The best known launch of a kernel for the class, or for the nearest class. Without one in this company
-    /// one in another will do: an earlier version of this software may have measured it.
-    fn best(&self, kernel: &Kernel, shared: u32, class: u32, company: Company) -> Option<&Tuned> {
-        let of = self.known.get(&(kernel.module.to_owned(), kernel.name.clone(), shared))?;
-        of.iter().min_by_key(|tuned| (tuned.company != company, tuned.class.abs_diff(class)))
+    /// one in another will do: an earlier version of this software may have measured it. The launch of a
+    /// larger class than was measured is estimated ([`grown`], [`lasting`]).
+    fn best(
+        &self,
+        kernel: &Kernel,
+        shared: u32,
+        (class, company): (u32, Company),
+        held: impl FnOnce(u32) -> Result<u32>,
+    ) -> Result<Option<Measured>> {
+        let known = self.known.get(&(kernel.module.to_owned(), kernel.name.clone(), shared));
+        let nearest = |class: u32, company: Company| {
+            known?.iter().min_by_key(|tuned| (tuned.company != company, tuned.class.abs_diff(class)))
+        };
+        let Some(best) = nearest(class, company) else { return Ok(None) };
+        let held = held(best.threads)?;
+        let larger = class.saturating_sub(best.class);
+        let before = best.class.checked_sub(1).and_then(|class| {
+            known?
+                .iter()
+                .filter(|tuned| tuned.company == best.company && tuned.class <= class)
+                .max_by_key(|tuned| tuned.class)
+        });
+        Ok(Some(Measured {
+            ns: if larger > 0 { lasting(best, before, class) } else { best.ns },
+            blocks: grown(best.blocks, larger, held),
+            threads: best.threads,
+            held,
+        }))
     }
+}
+
+/// A launch that was measured, or estimated from one that was.
+struct Measured {
+    ns: f64,
+    blocks: u32,
+    threads: u32,
+    /// The number of such blocks that the device holds at once.
+    held: u32,
 }
 
 impl Owner {
@@ -131,12 +164,11 @@ impl Owner {
         let mut least: Option<(f64, &Program, Shape)> = None;
         for program in programs {
             let kernel = program.kernel(kind);
-            let Some(&Tuned { blocks, threads, ns, .. }) =
-                self.tuner.best(&kernel, program.shared, class, company)
-            else {
-                continue;
-            };
-            let cost = cost(ns, blocks, self.held(&kernel, threads, program.shared)?, company);
+            let (driver, multiprocessors) = (&mut self.driver, self.shared.properties.multiprocessors);
+            let held = |threads| held(&mut **driver, multiprocessors, &kernel, threads, program.shared);
+            let best = self.tuner.best(&kernel, program.shared, (class, company), held)?;
+            let Some(Measured { ns, blocks, threads, held }) = best else { continue };
+            let cost = cost(ns, blocks, held, company);
             if least.as_ref().is_none_or(|&(least, ..)| cost < least) {
                 least = Some((cost, program, Shape { blocks, threads, shared: program.shared }));
             }
@@ -175,10 +207,8 @@ impl Owner {
         )))
     }
 
-    /// The number of blocks that the device holds at once.
     fn held(&mut self, kernel: &Kernel, threads: u32, shared: u32) -> Result<u32> {
-        let each = self.driver.blocks_per_multiprocessor(kernel, threads, shared)?;
-        Ok(each * self.shared.properties.multiprocessors.max(1))
+        held(&mut *self.driver, self.shared.properties.multiprocessors, kernel, threads, shared)
     }
 
     /// Measures all programs of a table with random keys, which are in the slot. The slot's stream is idle
@@ -331,6 +361,35 @@ fn cost(ns: f64, blocks: u32, held: u32, company: Company) -> f64 {
     ns * f64::midpoint(1.0, share.min(1.0))
 }
 
+/// The number of blocks that a device holds at once.
+fn held(
+    driver: &mut dyn Driver,
+    multiprocessors: u32,
+    kernel: &Kernel,
+    threads: u32,
+    shared: u32,
+) -> Result<u32> {
+    Ok(driver.blocks_per_multiprocessor(kernel, threads, shared)? * multiprocessors.max(1))
+}
+
+/// Nanoseconds for 2^`class` keys, more than were measured: each key takes as long as the last ones did. What
+/// a launch takes whatever its keys, such as staging, is then not counted again.
+#[allow(clippy::cast_precision_loss)] // an estimate
+fn lasting(best: &Tuned, before: Option<&Tuned>, class: u32) -> f64 {
+    let keys = |class: u32| (1u64 << class.min(63)) as f64;
+    let each = before
+        .map(|before| (best.ns - before.ns) / (keys(best.class) - keys(before.class)))
+        .filter(|&each| each > 0.0)
+        .unwrap_or(best.ns / keys(best.class));
+    best.ns + each * (keys(class) - keys(best.class))
+}
+
+/// Blocks for 2^`larger` times the keys that a launch was measured with: keys on the device can be more than
+/// a slot holds. Each block has as much work as before, until the device is full.
+fn grown(blocks: u32, larger: u32, held: u32) -> u32 {
+    blocks.checked_shl(larger).filter(|grown| grown >> larger == blocks).unwrap_or(held).min(held).max(blocks)
+}
+
 /// The number of blocks with one thread for every `keys` keys.
 fn enough(count: usize, threads: u32, keys: usize) -> u32 {
     u32::try_from(count.div_ceil(threads as usize * keys)).unwrap_or(u32::MAX).max(1)
@@ -363,6 +422,31 @@ mod tests {
         assert!(cost(12.0, 32, 132) < cost(10.0, 132, 132) && cost(20.0, 32, 132) > cost(10.0, 132, 132));
         assert!(cost(9.0, 132, 132) < cost(10.0, 132, 132) && cost(10.0, 300, 0) == 10.0);
         assert_eq!(super::cost(12.0, 32, 132, Company::Nothing), 12.0);
+    }
+
+    #[test]
+    fn launches_grow_with_their_keys_until_the_device_is_full() {
+        assert_eq!([0, 1, 2, 3].map(|larger| grown(64, larger, 264)), [64, 128, 256, 264]);
+        assert_eq!([grown(64, 40, 264), grown(64, 31, 264), grown(300, 1, 264)], [264, 264, 300]);
+    }
+
+    #[test]
+    fn times_of_more_keys_leave_out_what_a_launch_takes_anyhow() {
+        let tuned = |class, ns| Tuned {
+            module: "m".into(),
+            kernel: "k".into(),
+            shared: 0,
+            company: Company::Nothing,
+            class,
+            blocks: 1,
+            threads: 128,
+            ns,
+        };
+        // 1 µs a launch and 1 ns a key.
+        let (before, best) = (tuned(8, 1256.0), tuned(10, 2024.0));
+        assert_eq!(lasting(&best, Some(&before), 12), 1000.0 + 4096.0);
+        assert_eq!(lasting(&best, None, 11), 2.0 * 2024.0);
+        assert_eq!(lasting(&best, Some(&tuned(8, 3000.0)), 11), 2.0 * 2024.0);
     }
 
     #[test]
