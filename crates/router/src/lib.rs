@@ -62,6 +62,7 @@ mod route;
 mod router;
 mod sizing;
 mod stats;
+mod tables;
 mod tracer;
 mod worker;
 
@@ -74,4 +75,5 @@ pub use reason::{Drops, Reason};
 pub use route::{Group, Hop, Route, flow_hash};
 pub use router::{Report, run};
 pub use stats::Stats;
+pub use tables::{PortTable, PortTables};
 pub use worker::{CHUNK, DropSink, Kernel, Published, Settings, Worker};
