@@ -1,7 +1,7 @@
 //! [`PathLabels`]: an index for each path that routes use, and what the forwarder does with its packets.
 //!
-//! Each path of a VRF has an index of its own, so that a neighbour's new address replaces labels and touches no
-//! route. The index of a path that no route uses any more waits before it is given to another path: chunks
+//! Each path of a VRF has an index of its own, so that a neighbour's new address replaces labels and touches
+//! no route. The index of a path that no route uses any more waits before it is given to another path: chunks
 //! under way may still hold it.
 
 use std::collections::{HashMap, VecDeque};

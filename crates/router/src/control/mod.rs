@@ -61,12 +61,12 @@ use routes::{Routes, Vrf, is_on_link};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
-    /// From the kernel.
+    /// The kernel has all routes.
     #[default]
     Kernel,
-    /// From [`Control::take_routes`], for the ports outside of VRFs. VRFs have the kernel's.
+    /// [`Control::take_routes`] gives the routes of ports outside of VRFs. VRFs have the kernel's.
     OneTable,
-    /// From [`Control::take_routes`], for all tables.
+    /// [`Control::take_routes`] gives the routes of all tables.
     AllTables,
 }
 

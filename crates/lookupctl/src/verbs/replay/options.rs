@@ -34,8 +34,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) fib: Vec<OsString>,
 
-    /// A source whose routes are the table, and are followed while lookups run: the kernel's main table, FRR's,
-    /// which connects to this address by FPM, or routers', by BMP
+    /// A source whose routes are the table, and are followed while lookups run: the kernel's main table,
+    /// FRR's, which connects to this address by FPM, or routers', by BMP
     #[arg(long, value_name = "kernel|fpm:ADDR:PORT|bmp:ADDR:PORT", conflicts_with_all = ["fib", "image", "updates"])]
     pub(super) follow: Option<Followed>,
 
