@@ -1,5 +1,5 @@
-//! `route IF…` and `replay --follow` by routes of files, FRR, VRFs and the kernel, in namespaces. FRR is a
-//! sender of our own.
+//! `route IF…` and `replay --follow` by routes of files, FRR, BMP, VRFs and the kernel, in namespaces. FRR and
+//! the router of BMP are senders of our own.
 
 use std::fs::File;
 use std::path::Path;
@@ -30,6 +30,33 @@ fn fpm(routes: &[([u8; 4], u8, [u8; 4])]) -> Vec<u8> {
     [&[1, 1][..], &length, &messages].concat()
 }
 
+/// Messages of BMP of a router that shows its own choice: prefixes of 16 bits, with their BGP next hops.
+fn bmp(routes: &[([u8; 2], [u8; 4])]) -> Vec<u8> {
+    let message = |kind: u8, body: &[u8]| {
+        let length = u32::try_from(6 + body.len()).unwrap().to_be_bytes();
+        [&[3][..], &length, &[kind], body].concat()
+    };
+    let bgp = |kind: u8, body: &[u8]| {
+        let length = u16::try_from(19 + body.len()).unwrap().to_be_bytes();
+        [&[0xff; 16][..], &length, &[kind], body].concat()
+    };
+    // Loc-RIB, of AS 64496.
+    let mut peer = [0; 42];
+    (peer[0], peer[28], peer[29]) = (3, 0xfb, 0xf0);
+    let open = bgp(1, &[4, 0xfb, 0xf0, 0, 90, 10, 0, 0, 1, 0]);
+    let mut all = message(4, &[]);
+    all.extend(message(3, &[&peer[..], &[0; 20], &open, &open].concat()));
+    for (prefix, next_hop) in routes {
+        // Origin, an AS path of one AS of four bytes, next hop.
+        let path = [0x40, 1, 1, 0, 0x40, 2, 6, 2, 1, 0, 0, 0xfb, 0xf1, 0x40, 3, 4];
+        let attributes = [&path[..], next_hop].concat();
+        let length = u16::try_from(attributes.len()).unwrap().to_be_bytes();
+        let update = [&[0, 0][..], &length, &attributes, &[16], prefix].concat();
+        all.extend(message(0, &[&peer[..], &bgp(2, &update)].concat()));
+    }
+    all
+}
+
 impl World {
     /// Starts the program in the router's namespace, and waits until it says a text. `None`, and says so,
     /// where it may not forward.
@@ -50,22 +77,21 @@ impl World {
         None
     }
 
-    /// A process in the router's namespace that connects to FPM's port, sends bytes, and stays.
-    fn frr(&self, bytes: &[u8]) -> Router {
+    /// A process in the router's namespace that connects to a port, sends bytes, and stays.
+    fn sender(&self, port: &str, bytes: &[u8]) -> Router {
         let script = "\
 import socket, sys, time
-s = socket.create_connection(('127.0.0.1', 2620))
-s.sendall(bytes.fromhex(sys.argv[1]))
+s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
+s.sendall(bytes.fromhex(sys.argv[2]))
 time.sleep(600)
 ";
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Router(self.command("r", &["python3", "-c", script, &hex]).spawn().unwrap())
+        Router(self.command("r", &["python3", "-c", script, port, &hex]).spawn().unwrap())
     }
 
-    /// Whether a ping from a host is answered, of some that are sent.
+    /// Whether pings from a host are answered, at the latest after some time.
     fn pings(&self, side: &str, to: &str) -> bool {
-        let ping = ["ping", "-n", "-c", "1", "-W", "1", to];
-        (0..5).any(|_| self.command(side, &ping).stdout(Stdio::null()).status().unwrap().success())
+        becomes(|| self.pings_once(side, to))
     }
 
     /// Whether one ping from a host is answered.
@@ -73,6 +99,17 @@ time.sleep(600)
         let ping = ["ping", "-n", "-c", "1", "-W", "1", to];
         self.command(side, &ping).stdout(Stdio::null()).status().unwrap().success()
     }
+}
+
+/// Whether something becomes true, at the latest after some time.
+fn becomes(is_so: impl Fn() -> bool) -> bool {
+    (0..100).any(|_| {
+        let now = is_so();
+        if !now {
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        now
+    })
 }
 
 /// Ends a program as Ctrl-C does, and reads its report.
@@ -90,7 +127,7 @@ fn frr_gives_the_routes() {
     world.ip("b", "addr add 172.20.0.1/32 dev lo");
     let arguments = "route ra rb --feed fpm:127.0.0.1:2620 --json";
     let Some(mut router) = world.start(&folder, arguments, "waiting for all routes of fpm:") else { return };
-    let frr = world.frr(&fpm(&[([172, 16, 0, 0], 16, [10, 0, 2, 2])]));
+    let frr = world.sender("2620", &fpm(&[([172, 16, 0, 0], 16, [10, 0, 2, 2])]));
     let log = folder.path("log");
     // FPM has no end marker, so this takes some seconds of quiet.
     assert!(
@@ -109,10 +146,10 @@ fn frr_gives_the_routes() {
     drop(frr);
     assert!(world.pings("a", "172.16.0.1"));
     let routes = [([172, 16, 0, 0], 16, [10, 0, 2, 2]), ([172, 20, 0, 0], 16, [10, 0, 2, 2])];
-    let frr = world.frr(&fpm(&routes));
-    assert!((0..4).any(|_| world.pings("a", "172.20.0.1")));
+    let frr = world.sender("2620", &fpm(&routes));
+    assert!(world.pings("a", "172.20.0.1"));
     drop(frr);
-    std::thread::sleep(Duration::from_millis(300));
+    std::thread::sleep(Duration::from_secs(1));
     let report = report(&mut router, &folder.path("out"));
     let [kernel, frr] = &report["sources"].as_array().unwrap()[..] else { panic!("{report}") };
     assert_eq!((&kernel["source"], &kernel["stale_s"]), (&"kernel".into(), &Value::Null));
@@ -120,6 +157,40 @@ fn frr_gives_the_routes() {
     assert!(frr["stale_s"].as_f64().unwrap() > 0.0 && frr["prefixes"] == 2, "{report}");
     assert!(report["frames_out"].as_u64().unwrap() >= 6, "{report}");
     assert!(report["dropped"]["no_route"].as_u64().unwrap() >= 1, "{report}");
+}
+
+#[test]
+fn a_router_gives_its_routes_by_bmp() {
+    let Some(world) = World::new() else { return };
+    let folder = Folder::new();
+    for address in ["172.16.0.1", "172.20.0.1"] {
+        world.ip("b", &format!("addr add {address}/32 dev lo"));
+    }
+    // The way to the second next hop, which is no neighbour.
+    world.ip("r", "route add 192.0.2.0/24 via 10.0.2.2");
+    let arguments = "route ra rb --feed bmp:127.0.0.1:11019 --driver packet --json";
+    let Some(mut router) = world.start(&folder, arguments, "waiting for all routes of bmp:") else { return };
+    let routes = [([172, 16], [10, 0, 2, 2]), ([172, 20], [192, 0, 2, 1]), ([172, 21], [198, 51, 100, 1])];
+    let _sender = world.sender("11019", &bmp(&routes));
+    let log = folder.path("log");
+    assert!(
+        (0..4).any(|_| printed(&mut router.0, &log, "rb: ")),
+        "{}",
+        std::fs::read_to_string(&log).unwrap()
+    );
+    assert!(world.pings("a", "172.16.0.1") && world.pings("a", "172.20.0.1"));
+    assert!(!world.pings_once("a", "172.21.0.1"), "no route leads to the next hop");
+    world.ip("r", "route del 192.0.2.0/24 via 10.0.2.2");
+    assert!(becomes(|| !world.pings_once("a", "172.20.0.1")));
+    let report = report(&mut router, &folder.path("out"));
+    let source = &report["sources"][1];
+    assert_eq!(
+        (&source["source"], &source["prefixes"]),
+        (&"bmp:127.0.0.1:11019".into(), &3.into()),
+        "{report}"
+    );
+    assert!(source["stale_s"].is_null() && source["synced"] == true, "{report}");
+    assert!(report["dropped"]["unresolved"].as_u64().unwrap() >= 2, "{report}");
 }
 
 #[test]
@@ -202,7 +273,7 @@ fn vrfs_have_the_same_prefixes_and_do_not_mix() {
         assert!(!world.pings_once(side, other), "{side}");
     }
     world.ip("r", "route del 172.16.0.0/24 via 10.0.2.2 table 10");
-    assert!((0..20).any(|_| !world.pings_once("a", "172.16.0.1")));
+    assert!(becomes(|| !world.pings_once("a", "172.16.0.1")));
     assert!(world.pings("c", "172.16.0.1"));
     // An interface joins the other VRF, whose routes it then has.
     world.ip("r", "link set ra master blue");
@@ -220,17 +291,17 @@ fn a_replay_follows_the_kernel() {
     let folder = Folder::new();
     let arguments = "replay --follow kernel --count 1000 --threads 1 --device cpu --seconds 60 --json";
     let Some(mut replay) = world.start(&folder, arguments, "trace: ") else { return };
-    std::thread::sleep(Duration::from_millis(500));
     let batch: String = (0..50).map(|n| format!("route add 172.16.{n}.0/24 via 10.0.2.2\n")).collect();
     folder.write("batch", batch);
     world.ip("r", &format!("-batch {}", folder.path("batch").display()));
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_secs(2));
     let report = report(&mut replay, &folder.path("out"));
-    assert_eq!(report["updates"]["applied"], 50, "{report}");
+    // Others may come too, such as those of link-local addresses.
+    assert!(report["updates"]["applied"].as_u64().unwrap() >= 50, "{report}");
     let source = &report["followed"];
     assert_eq!((&source["source"], &source["synced"]), (&"kernel".into(), &true.into()), "{report}");
     assert!(source["stale_s"].is_null() && source["changes"].as_u64().unwrap() > 50, "{report}");
-    assert!(report["lookups"].as_u64().unwrap() > 0 && report["families"].as_array().is_some(), "{report}");
+    assert!(report["lookups"].as_u64().unwrap() > 0, "{report}");
 }
 
 #[test]

@@ -32,6 +32,7 @@ mod ask;
 mod fib;
 mod labels;
 mod neighbours;
+mod options;
 mod resolve;
 mod routes;
 #[cfg(test)]
@@ -54,37 +55,9 @@ use ask::Asked;
 use fib::Fib;
 use labels::PathLabels;
 use neighbours::{Neighbours, Seen};
+pub use options::{Options, Source};
 use resolve::{Links, Ways};
 use routes::{Routes, Vrf, is_on_link};
-
-/// Where routes come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Source {
-    /// The kernel has all routes.
-    #[default]
-    Kernel,
-    /// [`Control::take_routes`] gives the routes of ports outside of VRFs. VRFs have the kernel's.
-    OneTable,
-    /// [`Control::take_routes`] gives the routes of all tables.
-    AllTables,
-}
-
-/// The options of a [`Control`].
-#[derive(Clone, Copy, Debug)]
-#[non_exhaustive]
-pub struct Options {
-    /// Where routes come from.
-    pub source: Source,
-    /// The table of ports outside of VRFs.
-    pub table: TableId,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { source: Source::Kernel, table: TableId::MAIN }
-    }
-}
 
 /// The state of a router that follows the kernel.
 pub struct Control {

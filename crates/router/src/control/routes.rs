@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use wirespeed_feeds::{Path, PathKind, TableId};
 
-use super::Source;
+use super::options::Source;
 
 /// The tables that ports look up in: that of a VRF, by its number, or `None` outside of VRFs.
 pub(super) type Vrf = Option<TableId>;
@@ -114,8 +114,12 @@ impl Routes {
         })
     }
 
-    /// The kernel's path to an address that is a next hop: that of its longest prefix.
+    /// The kernel's path to an address that is a next hop: that of its longest prefix. A link-local address
+    /// is on every link, so it has none.
     pub(super) fn way_to(&self, vrf: Vrf, address: IpAddr) -> Option<&Arc<Path>> {
+        if matches!(address, IpAddr::V6(address) if address.is_unicast_link_local()) {
+            return None;
+        }
         let table = self.kernel.get(&self.number(vrf))?;
         let longest = IpNet::from(address).prefix_len();
         (0..=longest).rev().find_map(|length| {

@@ -218,6 +218,10 @@ fn given_routes_take_the_kernels_place_and_find_their_next_hops() {
     assert_eq!(router.out(0, "172.20.0.1"), (1, 9));
     assert_eq!(router.out(0, "10.2.0.8"), (1, 8), "hosts of a link are reached without a given route");
     assert_eq!(router.at(0, "192.0.2.1"), None, "the kernel's routes lead to next hops alone");
+    // A link-local next hop without an interface is nowhere.
+    router.take([route(TableId::MAIN, "fe80::/64", &[(None, Some(1))]), neighbour(1, "fe80::9", 9)]);
+    router.take_routes([via("2001:db8::/32", "fe80::9")]);
+    assert_eq!(router.at(0, "2001:db8::1"), Some(Route::Unresolved));
     // The way to a next hop changes, and no route is touched.
     router.take([
         route(TableId::MAIN, "192.0.2.0/24", &[(Some("10.1.0.7"), Some(0))]),
