@@ -3,7 +3,7 @@
 //! ```text
 //! kernel::follow ─┐                       ┌─ LiveTable: a wirespeed table that follows
 //! fpm::listen ────┼─► Feed ─► Batch of ───┼─ Updates: updates for tables of your own
-//! bmp::listen ────┘           Changes     └─ your code: links, addresses, neighbours, routes
+//! bmp::listen ────┘           Changes     └─ your code: links, addresses, neighbours, rules, routes
 //! ```
 //!
 //! A feed runs on a thread of its own, and holds the state of its source. So it tells differences only: what
@@ -36,7 +36,7 @@
 //!
 //! | feed | state of its own | bounds |
 //! |---|---|---|
-//! | [`kernel`] | routes of all tables and metrics, next-hop objects, links, addresses, neighbours | prefixes, hops of different paths |
+//! | [`kernel`] | routes of all tables and metrics, next-hop objects, links, addresses, neighbours, rules | prefixes, hops of different paths |
 //! | [`fpm`] | routes of all tables, next-hop objects | the same |
 //! | [`bmp`] | the routes of each peer and view | routes, hops of different paths, connections, routers, peers |
 //!
@@ -69,7 +69,7 @@ pub use error::Error;
 pub use feed::Feed;
 pub use model::{
     Batch, Change, Hop, InterfaceAddress, Link, Mac, Neighbour, NeighbourState, Path, PathKind, Reason,
-    Route, TableId,
+    Route, Rule, RuleAction, TableId,
 };
 pub use recorded::Recorded;
 pub use status::{Skip, Status};

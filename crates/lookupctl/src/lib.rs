@@ -19,6 +19,7 @@ mod check;
 mod device;
 mod engine;
 mod family;
+mod followed;
 mod interrupt;
 mod lines;
 mod made;

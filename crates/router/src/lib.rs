@@ -8,7 +8,7 @@
 //! A [`Worker`] is a thread with its own memory, one queue of each device, and an application. [`run`] starts
 //! several. An [`App`] reads chunks and decides; [`apps`] has those for IP, access lists and NDN names.
 //! [`io`] has the ports: interfaces of Linux, captures, and memory. On Linux [`control`] follows the kernel's
-//! routes.
+//! routes, a table for each VRF, or takes those of other sources.
 //!
 //! The three steps are those of PacketShader (Han et al., SIGCOMM 2010). Each frame that comes in is sent,
 //! dropped for a counted [`Reason`], taken by the operating system, or still queued: [`Stats::is_whole`].
@@ -62,6 +62,7 @@ mod route;
 mod router;
 mod sizing;
 mod stats;
+mod tables;
 mod tracer;
 mod worker;
 
@@ -74,4 +75,5 @@ pub use reason::{Drops, Reason};
 pub use route::{Group, Hop, Route, flow_hash};
 pub use router::{Report, run};
 pub use stats::Stats;
+pub use tables::{PortTable, PortTables};
 pub use worker::{CHUNK, DropSink, Kernel, Published, Settings, Worker};

@@ -45,6 +45,8 @@ reasons! {
     Expired => "expired",
     /// No route leads to the destination.
     NoRoute => "no_route",
+    /// The next hop is not resolved yet.
+    Unresolved => "unresolved",
     /// The route drops silently.
     Blackhole => "blackhole",
     /// The route says that the destination can't be reached.

@@ -18,6 +18,9 @@ pub enum Route {
     /// The packet is for the router itself, or its next hop has to be resolved: the operating system takes
     /// it.
     Kernel,
+    /// The next hop is not resolved yet, and the operating system has no such route by which it would find
+    /// it: the packet is dropped.
+    Unresolved,
     /// The packet is dropped silently.
     Blackhole,
     /// The packet is dropped, and its sender is told that the destination can't be reached.

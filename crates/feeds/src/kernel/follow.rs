@@ -38,7 +38,7 @@ type Dumps = &'static [(&'static [DumpOf], Part)];
 
 /// The dumps of everything.
 const ALL: Dumps = &[
-    (&[DumpOf::Links, DumpOf::Addresses, DumpOf::Neighbours], Part::Hosts),
+    (&[DumpOf::Links, DumpOf::Addresses, DumpOf::Neighbours, DumpOf::Rules], Part::Hosts),
     (&[DumpOf::NextHops], Part::NextHops),
     (&[DumpOf::RoutesV4], Part::RoutesV4),
     (&[DumpOf::RoutesV6], Part::RoutesV6),

@@ -1,4 +1,4 @@
-//! The Linux kernel's links, addresses, neighbours, next-hop objects and routes, by netlink.
+//! The Linux kernel's links, addresses, neighbours, next-hop objects, routes and rules, by netlink.
 //!
 //! ```text
 //! subscribe ──► dump ──► events that came meanwhile ──► Synced ──► event, event, …

@@ -12,9 +12,9 @@ use rustix::net::{RecvFlags, recvfrom};
 
 use crate::error::Error;
 
-/// The multicast groups, as bits of their number less one: links 1, neighbours 3, IPv4 addresses 5 and routes
-/// 7, IPv6 addresses 9 and routes 11, next-hop objects 32.
-const GROUPS: u32 = 1 | 1 << 2 | 1 << 4 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 31;
+/// The multicast groups, as bits of their number less one: links 1, neighbours 3, IPv4 addresses 5, routes 7
+/// and rules 8, IPv6 addresses 9, routes 11 and rules 19, next-hop objects 32.
+const GROUPS: u32 = 1 | 1 << 2 | 1 << 4 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 18 | 1 << 31;
 
 /// A datagram of the kernel is at most this long: a dump's is 32 KiB, a route's with its hops 64 KiB.
 const DATAGRAM: usize = 256 << 10;

@@ -10,6 +10,7 @@ use super::address::InterfaceAddress;
 use super::link::Link;
 use super::neighbour::Neighbour;
 use super::route::{Route, TableId};
+use super::rule::Rule;
 
 /// Changes, to be applied in order. Readers of the result should see all of a batch at once.
 pub type Batch = Vec<Change>;
@@ -38,6 +39,10 @@ pub enum Change {
         /// The neighbour's address.
         address: IpAddr,
     },
+    /// The kernel has this rule of policy routing.
+    Rule(Box<Rule>),
+    /// The kernel does not have the rule any more.
+    RuleGone(Box<Rule>),
     /// A prefix has this path now.
     Route(Route),
     /// A prefix has no path any more.

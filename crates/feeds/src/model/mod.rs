@@ -1,4 +1,4 @@
-//! What feeds tell: links, addresses, neighbours, paths and routes, and their changes.
+//! What feeds tell: links, addresses, neighbours, rules, paths and routes, and their changes.
 
 mod address;
 mod change;
@@ -6,6 +6,7 @@ mod link;
 mod neighbour;
 mod path;
 mod route;
+mod rule;
 
 pub use address::InterfaceAddress;
 pub use change::{Batch, Change, Reason};
@@ -13,3 +14,4 @@ pub use link::{Link, Mac};
 pub use neighbour::{Neighbour, NeighbourState};
 pub use path::{Hop, Path, PathKind};
 pub use route::{Route, TableId};
+pub use rule::{Rule, RuleAction};

@@ -6,8 +6,9 @@ use super::message::{Message, kind};
 use super::neighbour::read_neighbour;
 use super::next_hop::{NextHopObject, read_next_hop, read_next_hop_gone};
 use super::route::{RouteMessage, read_route};
+use super::rule::read_rule;
 use super::{Fault, attributes};
-use crate::model::{InterfaceAddress, Link, Neighbour};
+use crate::model::{InterfaceAddress, Link, Neighbour, Rule};
 use crate::status::Skip;
 
 /// A message, read.
@@ -19,6 +20,8 @@ pub(crate) enum Event<'a> {
     AddressGone(InterfaceAddress),
     Neighbour(Neighbour),
     NeighbourGone(Neighbour),
+    Rule(Box<Rule>),
+    RuleGone(Box<Rule>),
     NextHop(NextHopObject),
     NextHopGone(u32),
     Route(RouteMessage<'a>),
@@ -45,6 +48,10 @@ pub(crate) fn read<'a>(message: &Message<'a>) -> Result<Event<'a>, Fault> {
         29 => read_neighbour(body)?.map_or(Event::Skipped(Skip::OtherFamily), Event::NeighbourGone),
         24 => read_route(body)?.map_or_else(Event::Skipped, Event::Route),
         25 => read_route(body)?.map_or_else(Event::Skipped, Event::RouteGone),
+        32 => read_rule(body)?.map_or(Event::Skipped(Skip::OtherFamily), |rule| Event::Rule(Box::new(rule))),
+        33 => {
+            read_rule(body)?.map_or(Event::Skipped(Skip::OtherFamily), |rule| Event::RuleGone(Box::new(rule)))
+        }
         104 => Event::NextHop(read_next_hop(body)?),
         105 => Event::NextHopGone(read_next_hop_gone(body)?),
         kind::DONE => Event::Done(error_number(body).unwrap_or(0)),

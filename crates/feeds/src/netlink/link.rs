@@ -94,7 +94,7 @@ fn vrf(info: &Attribute<'_>) -> Result<Option<TableId>, Fault> {
 }
 
 /// A text that a zero ends.
-fn text(bytes: &[u8]) -> String {
+pub(super) fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
 }

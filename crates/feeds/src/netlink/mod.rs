@@ -1,5 +1,5 @@
-//! Netlink messages about links, addresses, neighbours, next-hop objects and routes (`rtnetlink(7)`), read
-//! without allocation.
+//! Netlink messages about links, addresses, neighbours, next-hop objects, routes and rules (`rtnetlink(7)`).
+//! Routes are read without allocation.
 //!
 //! The kernel and FRR's FPM speak this language. The crate `netlink-packet-route` reads most of it, but no
 //! next-hop objects; it allocates for each attribute, and refuses a whole message for one attribute that it
@@ -20,6 +20,7 @@ mod neighbour;
 mod next_hop;
 mod request;
 mod route;
+mod rule;
 
 pub(crate) use event::{Event, read};
 pub(crate) use message::{Messages, flags};

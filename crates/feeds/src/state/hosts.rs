@@ -1,16 +1,17 @@
-//! [`Hosts`]: links, addresses and neighbours.
+//! [`Hosts`]: links, addresses, neighbours and rules.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::model::{Batch, Change, InterfaceAddress, Link, Neighbour};
+use crate::model::{Batch, Change, InterfaceAddress, Link, Neighbour, Rule};
 
-/// Links, addresses and neighbours, and the changes of them that were not told yet.
+/// Links, addresses, neighbours and rules, and the changes of them that were not told yet.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
     links: BTreeMap<u32, (Link, u8)>,
     addresses: BTreeMap<InterfaceAddress, u8>,
     neighbours: BTreeMap<(u32, IpAddr), (Neighbour, u8)>,
+    rules: BTreeMap<Rule, u8>,
     generation: u8,
     changes: Batch,
 }
@@ -71,6 +72,18 @@ impl Hosts {
         }
     }
 
+    pub(super) fn rule(&mut self, rule: Rule) {
+        if self.rules.insert(rule.clone(), self.generation).is_none() {
+            self.changes.push(Change::Rule(Box::new(rule)));
+        }
+    }
+
+    pub(super) fn rule_gone(&mut self, rule: &Rule) {
+        if self.rules.remove(rule).is_some() {
+            self.changes.push(Change::RuleGone(Box::new(rule.clone())));
+        }
+    }
+
     pub(super) fn begin(&mut self) {
         self.generation = self.generation.wrapping_add(1);
     }
@@ -86,6 +99,11 @@ impl Hosts {
             |&address| {
                 changes.push(Change::AddressGone(address));
             },
+        );
+        retain(
+            &mut self.rules,
+            |_, &generation| generation == now,
+            |rule| changes.push(Change::RuleGone(Box::new(rule.clone()))),
         );
         retain(&mut self.links, |_, value| value.1 == now, |&index| changes.push(Change::LinkGone(index)));
     }

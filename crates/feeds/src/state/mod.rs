@@ -139,6 +139,8 @@ impl State {
             }
             Event::Neighbour(neighbour) => self.hosts.neighbour(neighbour),
             Event::NeighbourGone(neighbour) => self.hosts.neighbour_gone(&neighbour),
+            Event::Rule(rule) => self.hosts.rule(*rule),
+            Event::RuleGone(rule) => self.hosts.rule_gone(&rule),
             Event::NextHop(object) => {
                 if !self.next_hops.set(object) {
                     status.skip(Skip::OverCap);

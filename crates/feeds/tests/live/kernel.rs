@@ -178,3 +178,26 @@ fn a_namespace_that_is_not_there_ends_the_feed() {
     let error = feed.recv().unwrap_err().to_string();
     assert!(error.contains("no such namespace"), "{error}");
 }
+
+#[test]
+fn rules_come_and_go() {
+    let Some(namespace) = Namespace::new() else { return };
+    namespace.ip("rule add from 10.0.0.0/8 iif a0 lookup 300");
+    let mut follower = follow(&namespace);
+    let rules = |follower: &Follower| -> Vec<String> {
+        let of = |change: &Change| match change {
+            Change::Rule(rule) => Some(rule.to_string()),
+            Change::RuleGone(rule) => Some(format!("gone {rule}")),
+            _ => None,
+        };
+        follower.seen.iter().filter_map(of).collect()
+    };
+    let first = rules(&follower);
+    assert!(first.contains(&"IPv4 32765: from 10.0.0.0/8 iif a0 lookup 300".to_owned()), "{first:?}");
+    assert!(first.contains(&"IPv6 32766: from all lookup main".to_owned()), "{first:?}");
+    namespace.ip("-6 rule add to 2001:db8::/32 prohibit pref 7");
+    namespace.ip("rule del from 10.0.0.0/8 iif a0 lookup 300");
+    let expected =
+        ["IPv6 7: from all to 2001:db8::/32 prohibit", "gone IPv4 32765: from 10.0.0.0/8 iif a0 lookup 300"];
+    follower.until("both", |follower| rules(follower) == expected);
+}

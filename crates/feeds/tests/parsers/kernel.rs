@@ -1,9 +1,11 @@
-//! The kernel's messages: metrics, groups, next-hop objects.
+//! The kernel's messages: metrics, groups, next-hop objects, rules.
 
-use wirespeed_feeds::Recorded;
+use wirespeed_feeds::{Change, Recorded};
 
 use crate::model::Model;
-use crate::senders::netlink::{APPEND, GONE, NEW, REPLACE, Route, group, next_hop, next_hop_gone};
+use crate::senders::netlink::{
+    APPEND, GONE, NEW, REPLACE, Route, group, message, next_hop, next_hop_gone, rule,
+};
 
 struct Kernel {
     recorded: Recorded,
@@ -156,4 +158,52 @@ fn prefixes_over_the_cap_are_counted() {
     }
     assert_eq!(recorded.status().prefixes, 2);
     assert_eq!(recorded.status().skipped[&wirespeed_feeds::Skip::OverCap], 3);
+}
+
+#[test]
+fn rules_are_told_once_and_read_as_ip_rule_writes_them() {
+    let told = |kernel: &mut Kernel, kind: u16, rule: &[u8]| -> Vec<(bool, String)> {
+        let changes = kernel.recorded.read(&message(kind, 0, rule)).unwrap();
+        let tell = |change| match change {
+            Change::Rule(rule) => (rule.is_default(), rule.to_string()),
+            Change::RuleGone(rule) => (rule.is_default(), format!("gone {rule}")),
+            other => panic!("{other:?}"),
+        };
+        changes.into_iter().map(tell).collect()
+    };
+    let mut kernel = Kernel::new();
+    for (rule, is_default, text) in [
+        (rule(2, (0, 0), 255, 1, &[]), true, "IPv4 0: from all lookup local"),
+        (
+            rule(2, (0, 0), 254, 1, &[(6, &32_766_u32.to_ne_bytes())]),
+            true,
+            "IPv4 32766: from all lookup main",
+        ),
+        (rule(2, (0, 0), 254, 1, &[(6, &9_u32.to_ne_bytes())]), false, "IPv4 9: from all lookup main"),
+        (
+            rule(10, (0, 0), 0, 1, &[(6, &1000_u32.to_ne_bytes()), (19, &[1])]),
+            true,
+            "IPv6 1000: from all lookup [l3mdev-table]",
+        ),
+        (
+            rule(2, (0, 8), 0, 1, &[(2, &[10, 0, 0, 0]), (3, b"eth0\0"), (15, &300_u32.to_ne_bytes())]),
+            false,
+            "IPv4 0: from 10.0.0.0/8 iif eth0 lookup 300",
+        ),
+        (
+            rule(2, (0, 0), 0, 7, &[(10, &7_u32.to_ne_bytes()), (16, &15_u32.to_ne_bytes())]),
+            false,
+            "IPv4 0: from all fwmark 0x7/0xf unreachable",
+        ),
+        (rule(2, (0, 0), 254, 1, &[(24, &[0; 4])]), false, "IPv4 0: from all and more lookup main"),
+        (rule(2, (0, 0), 0, 2, &[(4, &5_u32.to_ne_bytes())]), false, "IPv4 0: from all goto 5"),
+    ] {
+        assert_eq!(told(&mut kernel, 32, &rule), [(is_default, text.to_owned())]);
+        assert_eq!(told(&mut kernel, 32, &rule), []);
+        assert_eq!(told(&mut kernel, 33, &rule), [(is_default, format!("gone {text}"))]);
+    }
+    // Multicast routing has rules, too, and a prefix can't be longer than an address.
+    assert_eq!(told(&mut kernel, 32, &rule(128, (0, 0), 254, 1, &[])), []);
+    assert_eq!(told(&mut kernel, 32, &rule(2, (0, 33), 254, 1, &[(2, &[10, 0, 0, 0])])), []);
+    assert_eq!(kernel.recorded.status().skipped.values().sum::<u64>(), 2);
 }

@@ -111,6 +111,19 @@ pub(crate) fn next_hop_gone(id: u32) -> Vec<u8> {
     message(105, 0, &body)
 }
 
+/// The body of a rule: family, lengths of destination and source, table, action, attributes.
+pub(crate) fn rule(
+    family: u8,
+    (to, from): (u8, u8),
+    table: u8,
+    action: u8,
+    attributes: &[(u16, &[u8])],
+) -> Vec<u8> {
+    let mut body = vec![family, to, from, 0, table, 0, 0, action, 0, 0, 0, 0];
+    attributes.iter().for_each(|(number, value)| attribute(&mut body, *number, value));
+    body
+}
+
 /// A frame of FPM.
 pub(crate) fn frame(messages: &[Vec<u8>]) -> Vec<u8> {
     let content = messages.concat();

@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation)] // tests make bytes of numbers
 
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -176,20 +177,32 @@ fn bad_input_is_an_error_that_says_why() {
     assert!(report["damage"][0].as_str().unwrap().contains("cut off"), "{report}");
 }
 
-/// Two hosts and a router between them, in namespaces of their own. They are gone when this is dropped.
-struct World(String);
+/// Hosts and a router between them, in namespaces of their own. They are gone when this is dropped.
+pub(crate) struct World {
+    prefix: String,
+    sides: Vec<&'static str>,
+}
 
 impl World {
-    /// `None`, and says so, where namespaces can't be made.
-    fn new() -> Option<Self> {
-        let world = Self(format!("wsr{}", std::process::id()));
-        for side in ["a", "r", "b"] {
+    /// Namespaces without links. `None`, and says so, where they can't be made.
+    pub(crate) fn of(sides: &[&'static str]) -> Option<Self> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let world = Self { prefix: format!("wsr{}x{number}", std::process::id()), sides: sides.to_vec() };
+        for side in sides {
             let made = Command::new("ip").args(["netns", "add", &world.name(side)]).output();
             if !made.as_ref().is_ok_and(|output| output.status.success()) {
                 println!("skipped: no network namespaces: {made:?}");
                 return None;
             }
+            world.ip(side, "link set lo up");
         }
+        Some(world)
+    }
+
+    /// Two hosts and a router. `None`, and says so, where they can't be made.
+    pub(crate) fn new() -> Option<Self> {
+        let world = Self::of(&["a", "r", "b"])?;
         for (side, net) in [("a", 1), ("b", 2)] {
             let (near, far) = (format!("r{side}"), format!("h{side}"));
             let peer = world.name(side);
@@ -214,17 +227,17 @@ impl World {
         Some(world)
     }
 
-    fn name(&self, side: &str) -> String {
-        format!("{}{side}", self.0)
+    pub(crate) fn name(&self, side: &str) -> String {
+        format!("{}{side}", self.prefix)
     }
 
-    fn command(&self, side: &str, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, side: &str, words: &[&str]) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.name(side)]).args(words);
         command
     }
 
-    fn ip(&self, side: &str, words: &str) {
+    pub(crate) fn ip(&self, side: &str, words: &str) {
         let mut all = vec!["ip"];
         all.extend(words.split(' '));
         let output = self.command(side, &all).output().unwrap();
@@ -274,14 +287,14 @@ for _ in range(40):
 
 impl Drop for World {
     fn drop(&mut self) {
-        for side in ["a", "r", "b"] {
+        for side in &self.sides {
             let _ = Command::new("ip").args(["netns", "del", &self.name(side)]).output();
         }
     }
 }
 
 /// A router that is killed at the end of a test, however it ends.
-struct Router(Child);
+pub(crate) struct Router(pub(crate) Child);
 
 impl Drop for Router {
     fn drop(&mut self) {
@@ -290,7 +303,7 @@ impl Drop for Router {
 }
 
 /// Waits until a process printed a line to its file with this text.
-fn printed(child: &mut Child, path: &std::path::Path, text: &str) -> bool {
+pub(crate) fn printed(child: &mut Child, path: &std::path::Path, text: &str) -> bool {
     for _ in 0..100 {
         if std::fs::read_to_string(path).is_ok_and(|all| all.contains(text)) {
             return true;

@@ -221,6 +221,7 @@ impl<'t> App for Ndn<'t> {
                 other => {
                     let verdict = match other {
                         Some(Route::Kernel) => Verdict::Kernel,
+                        Some(Route::Unresolved) => Verdict::Drop(Reason::Unresolved),
                         Some(Route::Blackhole) => Verdict::Drop(Reason::Blackhole),
                         Some(Route::Unreachable) => Verdict::Drop(Reason::Unreachable),
                         Some(Route::Prohibited) => Verdict::Drop(Reason::Prohibited),

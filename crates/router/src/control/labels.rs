@@ -1,19 +1,19 @@
 //! [`PathLabels`]: an index for each path that routes use, and what the forwarder does with its packets.
 //!
-//! Each path has an index of its own, so that a neighbour's new address replaces labels and touches no
-//! route. The index of a path that no route uses any more waits before it is given to another path: chunks
+//! Each path of a VRF has an index of its own, so that a neighbour's new address replaces labels and touches
+//! no route. The index of a path that no route uses any more waits before it is given to another path: chunks
 //! under way may still hold it.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ipnet::IpNet;
-use wirespeed::{AnyUpdate, Labels, NextHop};
+use wirespeed::{Labels, NextHop};
 use wirespeed_feeds::Path;
 
-use super::neighbours::Neighbours;
-use super::resolve::{Links, resolve};
+use super::resolve::Ways;
+use super::routes::Vrf;
 use crate::{Error, Hop, Mac, PortId, Route};
 
 /// How long an index rests: chunks are done within a fraction of it.
@@ -22,12 +22,11 @@ const REST: Duration = Duration::from_secs(2);
 /// The paths that routes use.
 pub(super) struct PathLabels {
     routes: Labels<Route>,
-    paths: HashMap<Arc<Path>, Used>,
-    /// The path of each prefix in the table.
-    of: HashMap<IpNet, Arc<Path>>,
+    paths: HashMap<(Vrf, Arc<Path>), Used>,
     resting: VecDeque<(Instant, NextHop)>,
     /// Numbers of labels that were made: each is another value.
     made: u64,
+    has_new: bool,
 }
 
 struct Used {
@@ -41,9 +40,9 @@ impl PathLabels {
         Self {
             routes: Labels::new(),
             paths: HashMap::new(),
-            of: HashMap::new(),
             resting: VecDeque::new(),
             made: 0,
+            has_new: false,
         }
     }
 
@@ -51,47 +50,13 @@ impl PathLabels {
         self.routes.clone()
     }
 
-    /// Plans the update that gives a prefix a path, or takes its path away. Paths that the prefix left go to
-    /// `gone`, for [`let_go`](Self::let_go) when the update is done.
-    pub(super) fn plan(
-        &mut self,
-        prefix: IpNet,
-        path: Option<&Arc<Path>>,
-        (links, neighbours): (&Links, &Neighbours),
-        updates: &mut Vec<AnyUpdate>,
-        gone: &mut Vec<Arc<Path>>,
-    ) -> Result<(), Error> {
-        if self.of.get(&prefix) == path {
-            return Ok(());
-        }
-        let no_host_bits = |_| Error::Control("the kernel told a prefix with host bits");
-        let old = match path {
-            Some(path) => {
-                let index = self.use_path(path, links, neighbours)?;
-                updates.push(AnyUpdate::announce(prefix, index).map_err(no_host_bits)?);
-                self.of.insert(prefix, Arc::clone(path))
-            }
-            None => {
-                updates.push(AnyUpdate::withdraw(prefix).map_err(no_host_bits)?);
-                self.of.remove(&prefix)
-            }
-        };
-        gone.extend(old);
-        Ok(())
-    }
-
-    /// Counts one more prefix of a path. A new path gets an index.
-    fn use_path(
-        &mut self,
-        path: &Arc<Path>,
-        links: &Links,
-        neighbours: &Neighbours,
-    ) -> Result<NextHop, Error> {
-        if let Some(used) = self.paths.get_mut(path) {
+    /// Counts one more prefix of a path, and gives its index. A new path gets a new one.
+    pub(super) fn use_path(&mut self, vrf: Vrf, path: &Arc<Path>, ways: Ways<'_>) -> Result<NextHop, Error> {
+        if let Some(used) = self.paths.get_mut(&(vrf, Arc::clone(path))) {
             used.prefixes += 1;
             return Ok(used.index);
         }
-        let route = resolve(path, links, neighbours);
+        let route = ways.resolve(vrf, path);
         let index = match self.resting.front() {
             Some((since, index)) if since.elapsed() >= REST => {
                 let index = *index;
@@ -101,7 +66,8 @@ impl PathLabels {
             _ => self.fresh()?,
         };
         self.routes.replace(index, route.clone())?;
-        self.paths.insert(Arc::clone(path), Used { index, route, prefixes: 1 });
+        self.has_new = true;
+        self.paths.insert((vrf, Arc::clone(path)), Used { index, route, prefixes: 1 });
         Ok(index)
     }
 
@@ -113,27 +79,37 @@ impl PathLabels {
         self.routes.intern(value).map_err(|_| Error::Control("there are more paths than indexes"))
     }
 
-    /// Lets paths go that prefixes left.
-    pub(super) fn let_go(&mut self, gone: Vec<Arc<Path>>) {
-        for path in gone {
-            let Some(used) = self.paths.get_mut(&path) else { continue };
-            used.prefixes -= 1;
-            if used.prefixes == 0 {
-                self.resting.push_back((Instant::now(), used.index));
-                self.paths.remove(&path);
-            }
+    /// Whether there are paths that were not there at the last call.
+    pub(super) fn take_new(&mut self) -> bool {
+        std::mem::take(&mut self.has_new)
+    }
+
+    /// Lets a path go that a prefix left.
+    pub(super) fn let_go(&mut self, vrf: Vrf, path: Arc<Path>) {
+        let key = (vrf, path);
+        let Some(used) = self.paths.get_mut(&key) else { return };
+        used.prefixes -= 1;
+        if used.prefixes == 0 {
+            self.resting.push_back((Instant::now(), used.index));
+            self.paths.remove(&key);
         }
     }
 
     /// Resolves all paths again, and replaces the labels of those that lead elsewhere now.
-    pub(super) fn resolve_again(&mut self, links: &Links, neighbours: &Neighbours) -> Result<(), Error> {
-        for (path, used) in &mut self.paths {
-            let route = resolve(path, links, neighbours);
+    pub(super) fn resolve_again(&mut self, ways: Ways<'_>) -> Result<(), Error> {
+        for ((vrf, path), used) in &mut self.paths {
+            let route = ways.resolve(*vrf, path);
             if route != used.route {
                 self.routes.replace(used.index, route.clone())?;
                 used.route = route;
             }
         }
         Ok(())
+    }
+
+    /// The gateways of the paths whose next hops the kernel does not find by itself, with their interfaces.
+    pub(super) fn gateways(&self, ways: Ways<'_>) -> impl Iterator<Item = (u32, IpAddr)> {
+        let ours = self.paths.keys().filter(move |(vrf, _)| !ways.routes.is_kernels(*vrf));
+        ours.flat_map(move |(vrf, path)| ways.gateways(*vrf, path))
     }
 }

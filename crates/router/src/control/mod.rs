@@ -1,9 +1,11 @@
 //! [`Control`]: the kernel's routes, neighbours and links, as tables and routes of the forwarder.
 //!
 //! ```text
-//! feed ─► Change ─┬─ link, neighbour ─► paths that use it: their labels are replaced, no route is touched
-//!                 ├─ route ───────────► path ─► index ─► update of the table
-//!                 └─ address ─────────► local addresses: they stay the kernel's
+//! kernel's feed ─► Change ─┬─ link, neighbour ─► paths that use it: their labels are replaced, no route is touched
+//!                          ├─ route ───────────► path ─► index ─► update of the table of its VRF
+//!                          ├─ address ─────────► local addresses: they stay the kernel's
+//!                          └─ rule ────────────► refused, unless the tables follow it
+//! another feed, a file ──────► route ──────────► path ─► next hop, by the kernel's routes and neighbours
 //! ```
 //!
 //! The forwarder takes transit only, and only what it can finish. A path leads to the kernel if a next hop
@@ -12,74 +14,110 @@
 //!
 //! A host on a link is a route of its own: `/32` or `/128`, with the neighbour's address. So the longest
 //! prefix is all that a lookup needs.
+//!
+//! # VRFs
+//!
+//! The packets of an interface that belongs to a VRF are looked up in the VRF's table, and those of the
+//! others in the table of [`Options`]. A packet that the table has no route for is dropped: the kernel would
+//! go on with the main table, unless the VRF has a default route.
+//!
+//! # Routes of another source
+//!
+//! Routes of [`take_routes`](Control::take_routes) take the place of the kernel's: see [`Source`]. The kernel
+//! has no such routes, so its own packets don't make it resolve their next hops: it is asked to, and until
+//! then packets are dropped as [`Unresolved`](crate::Reason::Unresolved). A next hop without an interface is
+//! where the kernel's routes lead to its address.
 
+mod ask;
+mod fib;
 mod labels;
 mod neighbours;
+mod options;
 mod resolve;
+mod routes;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
-use wirespeed::{AnyUpdate, IpReader, IpTable, Labels};
-use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, TableId};
+use wirespeed::{IpTable, Labels};
+use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, Rule, RuleAction, TableId};
 
 use crate::apps::ip::{Own, Owns};
 use crate::io::LocalAddresses;
-use crate::{Error, PortId, Route};
+use crate::{Error, PortTable, PortTables, Route};
+use ask::Asked;
+use fib::Fib;
 use labels::PathLabels;
-use neighbours::Neighbours;
-use resolve::Links;
+use neighbours::{Neighbours, Seen};
+pub use options::{Options, Source};
+use resolve::{Links, Ways};
+use routes::{Routes, Vrf, is_on_link};
 
 /// The state of a router that follows the kernel.
 pub struct Control {
-    table: IpTable,
+    options: Options,
     paths: PathLabels,
+    fibs: BTreeMap<Vrf, Fib>,
+    tables: Arc<PortTables>,
     links: Links,
     neighbours: Neighbours,
     addresses: BTreeSet<InterfaceAddress>,
-    /// The kernel's routes by table: its own addresses, and the others.
-    local: HashMap<IpNet, Arc<Path>>,
-    main: HashMap<IpNet, Arc<Path>>,
-    /// Prefixes whose route may differ from the table's.
-    touched: BTreeSet<IpNet>,
-    /// Hosts on links have to be looked at again.
-    is_on_link_touched: bool,
-    /// The filter of local addresses has others than the kernel told.
+    rules: BTreeSet<Rule>,
+    routes: Routes,
+    /// Routes by which next hops are found changed.
+    is_way_touched: bool,
+    /// The filters of local addresses have others than the kernel told.
     is_own_touched: bool,
     own: Arc<Owns>,
-    local_addresses: LocalAddresses,
+    local_addresses: Vec<LocalAddresses>,
+    asked: Asked,
+    /// The VRFs of the ports, with their devices, when tables were handed out.
+    vrfs: Vec<(Vrf, Option<u32>)>,
 }
 
 impl Control {
-    /// A router with these interfaces as its ports, by their numbers in the kernel.
+    /// A router with these interfaces as its ports, by their numbers in the kernel, and for each the filter
+    /// of addresses that are the router's own in the port's VRF.
+    ///
+    /// Fails if there is none.
     pub fn new(
-        interfaces: impl IntoIterator<Item = u32>,
-        local_addresses: LocalAddresses,
+        interfaces: impl IntoIterator<Item = (u32, LocalAddresses)>,
+        options: Options,
     ) -> Result<Self, Error> {
-        let ports: HashMap<u32, PortId> = interfaces.into_iter().zip((0..).map(PortId)).collect();
-        let own = Arc::new(Owns::new(vec![Own::default(); ports.len()]));
+        let (ports, local_addresses): (Vec<u32>, Vec<_>) = interfaces.into_iter().unzip();
+        if ports.is_empty() {
+            return Err(Error::Control("a router needs an interface"));
+        }
+        let nothing = PortTable { reader: IpTable::builder().build()?.reader(), vrf: None };
         Ok(Self {
-            table: IpTable::builder().build()?,
+            options,
             paths: PathLabels::new(),
+            fibs: BTreeMap::new(),
+            tables: Arc::new(PortTables::new(vec![nothing; ports.len()])),
+            own: Arc::new(Owns::new(vec![Own::default(); ports.len()])),
             links: Links::new(ports),
             neighbours: Neighbours::default(),
             addresses: BTreeSet::new(),
-            local: HashMap::new(),
-            main: HashMap::new(),
-            touched: BTreeSet::new(),
-            is_on_link_touched: false,
+            rules: BTreeSet::new(),
+            routes: Routes::new(options.source, options.table),
+            is_way_touched: false,
             is_own_touched: true,
-            own,
             local_addresses,
+            asked: Asked::default(),
+            vrfs: Vec::new(),
         })
     }
 
-    /// Lookups in the table.
-    pub fn reader(&self) -> IpReader {
-        self.table.reader()
+    /// The table of each port.
+    #[must_use]
+    pub fn tables(&self) -> Arc<PortTables> {
+        Arc::clone(&self.tables)
     }
 
     /// What the results of lookups do with packets.
@@ -94,39 +132,81 @@ impl Control {
         Arc::clone(&self.own)
     }
 
-    /// The number of routes in the table, hosts on links among them.
+    /// The number of routes in the tables of all ports, hosts on links among them.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.table.len()
+        self.fibs.values().map(Fib::len).sum()
     }
 
     /// Whether there is no route.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.table.is_empty()
+        self.len() == 0
     }
 
-    /// Takes the feed's changes for this time, or until its first state is whole, whichever comes first.
-    /// Returns whether it is whole.
+    /// The number of tables that ports look up in.
+    #[must_use]
+    pub fn count_tables(&self) -> usize {
+        self.fibs.len()
+    }
+
+    /// The rules of policy routing that the tables of ports don't follow. The kernel may forward the packets
+    /// that they are for in another way.
+    ///
+    /// There is none where routes of one table are given ([`Source::OneTable`]): rules are about the
+    /// kernel's routes.
+    pub fn unfollowed_rules(&self) -> impl Iterator<Item = &Rule> {
+        let counts = self.options.source != Source::OneTable;
+        self.rules.iter().filter(move |rule| counts && !self.follows(rule))
+    }
+
+    fn follows(&self, rule: &Rule) -> bool {
+        let RuleAction::Lookup(table) = rule.action else { return rule.is_default() };
+        let device = rule.came_by.as_ref().or(rule.bound_to.as_ref());
+        let is_vrfs = device.is_some_and(|name| self.links.is_vrf(name, table));
+        let is_chosen = table == self.options.table && table != TableId::MAIN;
+        rule.is_default() || is_vrfs || is_chosen
+    }
+
+    /// Takes the changes of the kernel's feed for this time, or until its first state is whole, whichever
+    /// comes first. Returns whether it is whole.
     pub fn first(&mut self, feed: &Feed, time: Duration) -> Result<bool, Error> {
-        let until = std::time::Instant::now() + time;
-        let mut is_whole = false;
-        while !is_whole {
-            let left = until.saturating_duration_since(std::time::Instant::now());
-            if left.is_zero() {
-                break;
-            }
-            if let Some(batch) = feed.recv_timeout(left).map_err(Error::Feed)? {
-                is_whole = batch.contains(&Change::Synced);
-                self.take(batch);
-            }
-        }
+        let is_whole = self.until_whole(feed, time, Self::take)?;
         // All at once: a table that is built costs less than one that grows.
         self.publish()?;
         Ok(is_whole)
     }
 
-    /// Takes one batch of the feed's changes, if one comes within this time, and publishes it.
+    /// Takes the routes of another feed for this time, or until they are whole, whichever comes first.
+    /// Returns whether they are whole.
+    pub fn first_routes(&mut self, feed: &Feed, time: Duration) -> Result<bool, Error> {
+        let is_whole = self.until_whole(feed, time, Self::take_routes)?;
+        self.publish()?;
+        Ok(is_whole)
+    }
+
+    fn until_whole(
+        &mut self,
+        feed: &Feed,
+        time: Duration,
+        mut take: impl FnMut(&mut Self, Vec<Change>),
+    ) -> Result<bool, Error> {
+        let until = Instant::now() + time;
+        let mut is_whole = false;
+        while !is_whole {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            if let Some(batch) = feed.recv_timeout(left).map_err(Error::Feed)? {
+                is_whole = batch.contains(&Change::Synced);
+                take(self, batch);
+            }
+        }
+        Ok(is_whole)
+    }
+
+    /// Takes one batch of the kernel's feed, if one comes within this time, and publishes it.
     pub fn follow(&mut self, feed: &Feed, time: Duration) -> Result<(), Error> {
         if let Some(batch) = feed.recv_timeout(time).map_err(Error::Feed)? {
             self.take(batch);
@@ -134,10 +214,36 @@ impl Control {
         self.publish()
     }
 
-    /// Takes changes. Lookups see them with [`publish`](Self::publish).
+    /// Takes the batches of another feed that are there now. Lookups see them with
+    /// [`publish`](Self::publish).
+    pub fn follow_routes(&mut self, feed: &Feed) -> Result<(), Error> {
+        /// The most batches of a call: lookups are to see some while others come.
+        const TOGETHER: usize = 16;
+        for _ in 0..TOGETHER {
+            let Some(batch) = feed.recv_timeout(Duration::ZERO).map_err(Error::Feed)? else { break };
+            self.take_routes(batch);
+        }
+        Ok(())
+    }
+
+    /// Takes changes of the kernel. Lookups see them with [`publish`](Self::publish).
     pub fn take(&mut self, batch: impl IntoIterator<Item = Change>) {
         for change in batch {
             self.take_one(change);
+        }
+    }
+
+    /// Takes routes of another source than the kernel: see [`Source`]. Lookups see them with
+    /// [`publish`](Self::publish). All other changes are passed over.
+    pub fn take_routes(&mut self, batch: impl IntoIterator<Item = Change>) {
+        for change in batch {
+            let (table, prefix, path) = match change {
+                Change::Route(route) => (route.table, route.prefix, Some(route.path)),
+                Change::RouteGone { table, prefix } => (table, prefix, None),
+                _ => continue,
+            };
+            let old = self.routes.set_given(table, prefix, path.clone());
+            self.touch(table, prefix, old.as_ref(), path.as_ref());
         }
     }
 
@@ -151,14 +257,10 @@ impl Control {
             Change::AddressGone(address) => {
                 self.is_own_touched |= self.addresses.remove(&address);
             }
-            Change::Neighbour(neighbour) => {
-                self.is_on_link_touched = true;
-                self.neighbours.set(neighbour);
-            }
-            Change::NeighbourGone { interface, address } => {
-                self.is_on_link_touched = true;
-                self.neighbours.remove(interface, address);
-            }
+            Change::Neighbour(neighbour) => self.neighbours.set(neighbour),
+            Change::NeighbourGone { interface, address } => self.neighbours.remove(interface, address),
+            Change::Rule(rule) => drop(self.rules.insert(*rule)),
+            Change::RuleGone(rule) => drop(self.rules.remove(&rule)),
             Change::Route(route) => self.take_route(route.table, route.prefix, Some(route.path)),
             Change::RouteGone { table, prefix } => self.take_route(table, prefix, None),
             Change::Stale(_) | Change::Synced | Change::Resynced(_) => {}
@@ -168,108 +270,127 @@ impl Control {
     }
 
     fn take_route(&mut self, table: TableId, prefix: IpNet, path: Option<Arc<Path>>) {
-        let routes = match table {
-            TableId::MAIN => &mut self.main,
-            TableId::LOCAL => &mut self.local,
-            // Policy routing and VRFs: packets of the router's ports don't look there.
-            _ => return,
-        };
-        let is_on_link = |path: &Arc<Path>| path.hops.iter().any(|hop| hop.gateway.is_none());
-        let is_now = path.as_ref().is_some_and(is_on_link);
-        let old = match path {
-            Some(path) => routes.insert(prefix, path),
-            None => routes.remove(&prefix),
-        };
+        let old = self.routes.set_kernels(table, prefix, path.clone());
+        self.is_way_touched |= self.options.source != Source::Kernel;
+        self.touch(table, prefix, old.as_ref(), path.as_ref());
+    }
+
+    /// Notes that a prefix of a table has another path.
+    fn touch(&mut self, table: TableId, prefix: IpNet, old: Option<&Arc<Path>>, path: Option<&Arc<Path>>) {
         // A host may be behind another route than before.
-        self.is_on_link_touched |=
-            is_now || old.as_ref().is_some_and(is_on_link) || self.neighbours.has_within(&prefix);
-        self.touched.insert(prefix);
-    }
-
-    /// Publishes all changes that were taken: lookups see the routes of a call at once.
-    pub fn publish(&mut self) -> Result<(), Error> {
-        self.publish_own()?;
-        if self.links.take_touched() | self.neighbours.take_touched() {
-            self.paths.resolve_again(&self.links, &self.neighbours)?;
-        }
-        let mut gone = Vec::new();
-        let mut updates = Vec::new();
-        for prefix in std::mem::take(&mut self.touched) {
-            // The kernel looks its own addresses up first.
-            let path = self.local.get(&prefix).or_else(|| self.main.get(&prefix));
-            self.paths.plan(prefix, path, (&self.links, &self.neighbours), &mut updates, &mut gone)?;
-        }
-        self.apply(updates)?;
-        if std::mem::take(&mut self.is_on_link_touched) {
-            self.publish_hosts(&mut gone)?;
-        }
-        self.paths.let_go(gone);
-        Ok(())
-    }
-
-    fn apply(&mut self, updates: Vec<AnyUpdate>) -> Result<(), Error> {
-        if !updates.is_empty() {
-            self.table.apply(&updates)?;
-        }
-        Ok(())
-    }
-
-    /// Gives each resolved host on a link of the router a route of its own.
-    fn publish_hosts(&mut self, gone: &mut Vec<Arc<Path>>) -> Result<(), Error> {
-        let mut wanted = HashMap::new();
-        for (interface, address) in self.neighbours.resolved() {
-            let host = IpNet::from(address);
-            let is_taken = self.local.contains_key(&host) || self.main.contains_key(&host);
-            if self.links.port(interface).is_some() && !is_taken && self.is_on_link(interface, address) {
-                wanted.insert(host, interface);
+        let concerns_hosts = old.is_some_and(is_on_link)
+            || path.is_some_and(is_on_link)
+            || self.neighbours.has_within(&prefix);
+        for (&vrf, fib) in &mut self.fibs {
+            if self.routes.concerns(table, vrf) {
+                fib.touch(prefix);
+                if concerns_hosts {
+                    fib.touch_hosts();
+                }
             }
         }
-        let mut updates = Vec::new();
-        for (host, path) in self.neighbours.changed_hosts(wanted) {
-            // A route of the kernel's took the place.
-            let path = path.as_ref().or_else(|| self.local.get(&host).or_else(|| self.main.get(&host)));
-            self.paths.plan(host, path, (&self.links, &self.neighbours), &mut updates, gone)?;
-        }
-        self.apply(updates)
     }
 
-    /// Whether the longest route to an address is that of the interface's own link.
-    fn is_on_link(&self, interface: u32, address: IpAddr) -> bool {
-        let host = IpNet::from(address);
-        let covering = self.table.lookup_all(address);
-        let path = covering
+    /// Publishes all changes that were taken: lookups in a table see the routes of a call at once.
+    pub fn publish(&mut self) -> Result<(), Error> {
+        let are_vrfs_touched = self.links.take_vrf_touched();
+        if are_vrfs_touched {
+            self.is_own_touched = true;
+            self.make_tables()?;
+        }
+        self.publish_own()?;
+        let are_neighbours_touched = self.neighbours.take_touched();
+        if are_neighbours_touched {
+            self.fibs.values_mut().for_each(Fib::touch_hosts);
+        }
+        let is_way_touched =
+            self.links.take_touched() | are_neighbours_touched | std::mem::take(&mut self.is_way_touched);
+        let ways = Ways { links: &self.links, neighbours: &self.neighbours, routes: &self.routes };
+        if is_way_touched {
+            self.paths.resolve_again(ways)?;
+        }
+        for fib in self.fibs.values_mut() {
+            fib.publish(&mut self.paths, ways)?;
+        }
+        if self.paths.take_new() | is_way_touched || self.asked.is_due() {
+            let hops = self.paths.gateways(ways).map(|hop @ (interface, address)| {
+                (hop, matches!(self.neighbours.of(interface, address), Seen::At(_)))
+            });
+            self.asked.round(hops);
+        }
+        if are_vrfs_touched {
+            self.hand_out_tables();
+        }
+        Ok(())
+    }
+
+    /// Makes the tables of the VRFs that ports belong to.
+    fn make_tables(&mut self) -> Result<(), Error> {
+        for &port in self.links.ports() {
+            let vrf = self.links.vrf(port);
+            if let Entry::Vacant(entry) = self.fibs.entry(vrf) {
+                entry.insert(Fib::new(vrf, self.routes.prefixes(vrf))?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives each port the table of its VRF, and ends the tables that no port looks up in.
+    fn hand_out_tables(&mut self) {
+        let vrfs: Vec<(Vrf, Option<u32>)> = self
+            .links
+            .ports()
             .iter()
-            .rev()
-            .map(|(net, _)| net)
-            .filter(|&&net| net != host)
-            .find_map(|net| self.local.get(net).or_else(|| self.main.get(net)));
-        path.is_some_and(|path| {
-            let mut hops = path.live_hops();
-            hops.any(|hop| hop.gateway.is_none() && hop.interface == interface)
-        })
+            .map(|&port| (self.links.vrf(port), self.links.vrf_device(port)))
+            .collect();
+        if vrfs == self.vrfs {
+            return;
+        }
+        let table = |(vrf, device): &(Vrf, Option<u32>)| {
+            // Made when the port joined.
+            let reader = self.fibs.get(vrf)?.reader();
+            Some(PortTable { reader, vrf: *device })
+        };
+        self.tables.set(vrfs.iter().filter_map(table).collect());
+        let paths = &mut self.paths;
+        let (wanted, others) = std::mem::take(&mut self.fibs)
+            .into_iter()
+            .partition(|(vrf, _)| vrfs.iter().any(|(wanted, _)| wanted == vrf));
+        self.fibs = wanted;
+        let others: BTreeMap<Vrf, Fib> = others;
+        others.into_values().for_each(|fib| fib.end(paths));
+        self.vrfs = vrfs;
     }
 
     /// Tells ports and their filters what the router is.
     fn publish_own(&mut self) -> Result<(), Error> {
-        let mut own = vec![Own::default(); self.links.ports()];
-        for (interface, port) in self.links.each() {
-            let of = |wants_v4: bool| {
-                let mut all = self.addresses.iter().filter(|address| address.interface == interface);
-                all.find_map(|address| {
-                    let address = address.net.addr();
-                    let is_link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
-                    (address.is_ipv4() == wants_v4 && !is_link_local).then_some(address)
-                })
-            };
-            own[port.index()] = Own {
-                mac: self.links.mac(interface).unwrap_or_default(),
-                v4: of(true).and_then(|address| if let IpAddr::V4(v4) = address { Some(v4) } else { None }),
-                v6: of(false).and_then(|address| if let IpAddr::V6(v6) = address { Some(v6) } else { None }),
-            };
-        }
-        self.own.set(own);
+        let of = |interface: u32, wants_v4: bool| {
+            let mut all = self.addresses.iter().filter(|address| address.interface == interface);
+            all.find_map(|address| {
+                let address = address.net.addr();
+                let is_link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
+                (address.is_ipv4() == wants_v4 && !is_link_local).then_some(address)
+            })
+        };
+        let own = self.links.ports().iter().map(|&interface| Own {
+            mac: self.links.mac(interface).unwrap_or_default(),
+            v4: of(interface, true).and_then(|address| match address {
+                IpAddr::V4(v4) => Some(v4),
+                IpAddr::V6(_) => None,
+            }),
+            v6: of(interface, false).and_then(|address| match address {
+                IpAddr::V6(v6) => Some(v6),
+                IpAddr::V4(_) => None,
+            }),
+        });
+        self.own.set(own.collect());
         if std::mem::take(&mut self.is_own_touched) {
-            self.local_addresses.set(self.addresses.iter().map(|address| address.net.addr()))?;
+            for (&port, local) in self.links.ports().iter().zip(&self.local_addresses) {
+                // What is the router's in one VRF may be anybody's in another.
+                let vrf = self.links.vrf(port);
+                let own = self.addresses.iter().filter(|address| self.links.vrf(address.interface) == vrf);
+                local.set(own.map(|address| address.net.addr()))?;
+            }
         }
         Ok(())
     }

@@ -1,11 +1,10 @@
-//! [`Neighbours`]: hosts that links reach directly, and the routes of their own that they have.
+//! [`Neighbours`]: hosts that links reach directly.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use ipnet::IpNet;
-use wirespeed_feeds::{Hop, Neighbour, NeighbourState, Path};
+use wirespeed_feeds::{Neighbour, NeighbourState};
 
 use crate::Mac;
 
@@ -26,8 +25,6 @@ pub(super) struct Neighbours {
     /// Neighbours by address first, so that those of a prefix lie together.
     seen: BTreeMap<(IpAddr, u32), Seen>,
     is_touched: bool,
-    /// The routes of hosts that the table has, with their interfaces.
-    hosts: HashMap<IpNet, u32>,
 }
 
 impl Neighbours {
@@ -68,21 +65,5 @@ impl Neighbours {
             let is_host = matches!(seen, Seen::At(mac) if !mac.is_group()) && !is_link_local;
             is_host.then_some((interface, address))
         })
-    }
-
-    /// Takes the routes of hosts that there should be. Returns those that are new or different, with their
-    /// paths, and those that are not wanted any more, without.
-    pub(super) fn changed_hosts(&mut self, wanted: HashMap<IpNet, u32>) -> Vec<(IpNet, Option<Arc<Path>>)> {
-        let path = |host: &IpNet, interface: u32| {
-            let hop = Hop { interface, ..Hop::via(host.addr()) };
-            Arc::new(Path::unicast([hop]))
-        };
-        let is_new = |(host, interface): &(&IpNet, &u32)| self.hosts.get(host) != Some(interface);
-        let new = wanted.iter().filter(is_new).map(|(host, &interface)| (*host, Some(path(host, interface))));
-        let mut changed: Vec<_> = new.collect();
-        let gone = self.hosts.keys().filter(|host| !wanted.contains_key(host));
-        changed.extend(gone.map(|host| (*host, None)));
-        self.hosts = wanted;
-        changed
     }
 }

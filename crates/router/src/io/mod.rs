@@ -23,6 +23,8 @@ mod joined;
 mod local;
 pub mod memory;
 #[cfg(target_os = "linux")]
+mod netlink;
+#[cfg(target_os = "linux")]
 mod packet;
 #[cfg(target_os = "linux")]
 mod sys;
@@ -31,6 +33,8 @@ pub mod traffic;
 mod transit;
 #[cfg(target_os = "linux")]
 mod tun;
+#[cfg(target_os = "linux")]
+mod tuns;
 #[cfg(target_os = "linux")]
 mod xdp;
 
@@ -43,11 +47,15 @@ pub use interface::{Interface, Offload, Unusable};
 #[cfg(target_os = "linux")]
 pub use local::LocalAddresses;
 #[cfg(target_os = "linux")]
+pub(crate) use netlink::Netlink;
+#[cfg(target_os = "linux")]
 pub use packet::{PacketOptions, PacketPort};
 #[cfg(target_os = "linux")]
 pub use transit::{Tags, Transit};
 #[cfg(target_os = "linux")]
 pub use tun::{TUN_ADDRESS, Tun, TunCounts};
+#[cfg(target_os = "linux")]
+pub use tuns::Tuns;
 #[cfg(target_os = "linux")]
 pub use xdp::{Attach, Copying, Program, Umem, XdpOptions, XdpPort};
 

@@ -7,6 +7,7 @@ mod choose;
 mod cpu_time;
 pub(in crate::verbs) mod drive;
 pub(in crate::verbs) mod feed;
+mod follow;
 mod latency;
 mod options;
 pub(in crate::verbs) mod place;
@@ -23,13 +24,14 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
+use follow::Following;
 use options::Families;
-use ready::{Ready, replay_both};
+use ready::{Changes, Ready, replay_both};
 use report::Report;
 use wirespeed::engine::Addresses;
 use wirespeed::image_file::ImageFile;
 use wirespeed_fib::read::ReadReport;
-use wirespeed_fib::{BuildOptions, Family, Fib, V4, V6};
+use wirespeed_fib::{BuildOptions, Family, Fib, Rib, V4, V6};
 
 use crate::Outcome;
 use crate::device::Device;
@@ -49,6 +51,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let has_gpu = options.fib.len() < 2 && options.drive.device().has_gpu()?;
     let report = match &options.image {
         Some(path) => from_image(&options, has_gpu, path)?,
+        None if options.follow.is_some() => from_source(&options, has_gpu)?,
         None if options.fib.len() > 1 => {
             several::check_engine(options.engine, options.fib.len())?;
             let loaded = several::load(&options.read, &options.fib)?;
@@ -89,7 +92,7 @@ fn from_routes<A: Addresses>(
     let (rib, next_hops) = A::into_rib(fib);
     let Keys { keys, other_family } = options.keys_read(&rib, read)?;
     let table = Ready::build(options, has_gpu, rib, next_hops.len())?;
-    let report = table.replay(options, has_gpu, &keys, &updates)?;
+    let report = table.replay(options, has_gpu, &keys, Changes::Updates(&updates))?;
     Ok(Report { other_family: Some(other_family), ..report })
 }
 
@@ -106,7 +109,38 @@ fn from_routes_of_both(
     let hint = "the table has both families, and --family takes one";
     let v4 = Ready::build(options, has_gpu, v4, next_hops.len()).context(hint)?;
     let v6 = Ready::build(options, has_gpu, v6, next_hops.len()).context(hint)?;
-    replay_both(options, has_gpu, (v4, v6), (&fours, &sixes), &updates)
+    replay_both(options, has_gpu, (v4, v6), (&fours, &sixes), Changes::Updates(&updates))
+}
+
+/// Replays on the routes of a source that is followed while lookups run.
+fn from_source(options: &Options, has_gpu: bool) -> Result<Report> {
+    let source = options.follow.context("a source is named")?;
+    let (mut following, Fib { v4, v6, .. }) = Following::open(source)?;
+    let paths = following.paths();
+    match options.families(v4.len(), v6.len())? {
+        (Families::One(Family::V4), trace) => from_source_of(options, has_gpu, v4, following, trace),
+        (Families::One(Family::V6), trace) => from_source_of(options, has_gpu, v6, following, trace),
+        (Families::Both, trace) => {
+            let (fours, sixes) = options.keys_of_both((&v4, &v6), (v4.len(), v6.len()), trace)?;
+            let v4 = Ready::build(options, has_gpu, v4, paths)?;
+            let v6 = Ready::build(options, has_gpu, v6, paths)?;
+            let changes = Changes::Followed(&mut following);
+            replay_both(options, has_gpu, (v4, v6), (&fours, &sixes), changes)
+        }
+    }
+}
+
+fn from_source_of<A: Addresses>(
+    options: &Options,
+    has_gpu: bool,
+    rib: Rib<A>,
+    mut following: Following,
+    read: Option<AnyKeys>,
+) -> Result<Report> {
+    let Keys { keys, other_family } = options.keys_read(&rib, read)?;
+    let table = Ready::build(options, has_gpu, rib, following.paths())?;
+    let report = table.replay(options, has_gpu, &keys, Changes::Followed(&mut following))?;
+    Ok(Report { other_family: Some(other_family), ..report })
 }
 
 /// Takes the compiled tables of an image and replays on them.
@@ -129,7 +163,7 @@ fn from_image(options: &Options, has_gpu: bool, path: &Path) -> Result<Report> {
             let ((v4, fours), (v6, sixes)) = (Ready::open(v4, began)?, Ready::open(v6, began)?);
             let prefixes = (v4.prefixes, v6.prefixes);
             let (fours, sixes) = options.keys_of_both((&fours, &sixes), prefixes, trace)?;
-            replay_both(options, has_gpu, (v4, v6), (&fours, &sixes), &[])
+            replay_both(options, has_gpu, (v4, v6), (&fours, &sixes), Changes::Updates(&[]))
         }
         Families::One(family) => {
             let image = images.into_iter().find(|image| image.family() == family);
@@ -151,7 +185,7 @@ fn from_image_of<A: Addresses>(
 ) -> Result<Report> {
     let (table, rib) = Ready::<A>::open(image, began)?;
     let Keys { keys, other_family } = options.keys_read(&rib, read)?;
-    let report = table.replay(options, has_gpu, &keys, &[])?;
+    let report = table.replay(options, has_gpu, &keys, Changes::Updates(&[]))?;
     Ok(Report { other_family: Some(other_family), ..report })
 }
 

@@ -17,6 +17,7 @@ use wirespeed_sail::Fibs;
 use super::arguments::{DriveArguments, Updates};
 use crate::engine::{self, Choice};
 use crate::family;
+use crate::followed::Followed;
 use crate::memory::check_room;
 use crate::number::{counted, grouped, parse_positive};
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
@@ -32,6 +33,11 @@ pub(crate) struct Options {
     /// Several tables are the FIBs of virtual routers: keys go to each in turn, updates to the first
     #[arg(long, value_name = "FILE")]
     pub(super) fib: Vec<OsString>,
+
+    /// A source whose routes are the table, and are followed while lookups run: the kernel's main table,
+    /// FRR's, which connects to this address by FPM, or routers', by BMP
+    #[arg(long, value_name = "kernel|fpm:ADDR:PORT|bmp:ADDR:PORT", conflicts_with_all = ["fib", "image", "updates"])]
+    pub(super) follow: Option<Followed>,
 
     /// A compiled table (see build), to start at once
     #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "updates"])]
@@ -73,6 +79,7 @@ Examples:
   lookupctl replay --fib fib.txt --updates updates.mrt.gz --rate 100k
   lookupctl replay --fib fib.txt --trace zipf:1.1 --threads 1 --batch 256 --json
   lookupctl replay --image fib.img --trace addresses.bin
+  lookupctl replay --follow kernel --seconds 60
   lookupctl replay --fib red.txt --fib blue.txt --engine sail-m
   lookupctl replay --device gpu --updates synth:1M
   lookupctl replay --device gpu --latency-bound 100us
@@ -84,6 +91,7 @@ On a GPU each batch sees one state of the table, as on the CPU; where the GPU is
 The checksum is the sum of the results (next-hop numbers) of one pass over the trace after the last update, modulo \
 2^64: equal for every engine, device and number of threads.
 matched counts, among the lookups done, those of keys that a prefix matches in that pass.
+With --follow lookups begin when the source's first state is whole. The report tells what it changed meanwhile, and how stale it is.
 Updates are read from plain text, bgpdump -m and MRT; those of one peer are taken, the table's where the file has any of it (--peer).
 A table of both families is asked for both: all keys of a trace from a file, in its mixture, or made keys of each family in proportion to \
 its prefixes. A trace of one family, or --family, takes that family alone. Addresses of a trace that are of the other family than the table \

@@ -177,6 +177,7 @@ pub(in crate::verbs) fn play(
         latency_us: driven.latencies.percentiles(),
         latency_bound,
         updates,
+        followed: None,
         checksum: pass.checksum,
         other_family: None,
         families: Vec::new(),

@@ -1,6 +1,7 @@
 //! [`Ready`]: a table of a family that is built or loaded, and its way to a report, alone or with the table
 //! of the other family.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -15,13 +16,22 @@ use wirespeed_table::Model;
 
 use super::both::{InBoth, OfFamily, OnCpu};
 use super::feed::LiveBoth;
+use super::follow::Following;
 use super::options::Options;
-use super::place::Results;
+use super::place::{InTable, Results};
 use super::play::{Job, feeder, play, say_bytes};
 use super::report::{FamilyReport, Report};
 use crate::device::Device;
 use crate::engine::Choice;
 use crate::tables::cannot_build;
+
+/// Changes of a table while lookups run.
+pub(super) enum Changes<'c, U> {
+    /// Updates of the command line; maybe none.
+    Updates(&'c [U]),
+    /// What a source tells.
+    Followed(&'c mut Following),
+}
 
 /// A table that is ready for lookups.
 pub(super) struct Ready<A: Addresses> {
@@ -87,7 +97,7 @@ impl<A: Addresses> Ready<A> {
         options: &Options,
         has_gpu: bool,
         trace: &[A],
-        updates: &[Update<A>],
+        changes: Changes<'_, Update<A>>,
     ) -> Result<Report> {
         let (engines, drive) = (self.engines(), &options.drive);
         let Self { engine, table, reach, .. } = self;
@@ -95,7 +105,18 @@ impl<A: Addresses> Ready<A> {
             Table::Live(mut live) => {
                 let fleet = drive.open_gpus(options.gpus::<A>(has_gpu, trace.len()))?;
                 let offload = drive.offload(fleet.as_ref(), &mut *live, reach, trace)?;
-                let (report, _) = Job { drive, engine, live, offload, trace, updates }.play::<Results>()?;
+                let report = match changes {
+                    Changes::Updates(updates) => {
+                        Job { drive, engine, live, offload, trace, updates }.play::<Results>()?.0
+                    }
+                    Changes::Followed(following) => {
+                        let reader = live.reader();
+                        let place = InTable { trace, ask: PhantomData::<Results>, reader, offload };
+                        let feeder = following.feeder(live, A::update);
+                        let report = play(drive, engine.as_str(), &place, Some(feeder))?;
+                        Report { followed: Some(following.state()), ..report }
+                    }
+                };
                 let (engine, began_with) = engines.at_the_end();
                 let began_with = began_with.map(|engine| engine.as_str().to_owned());
                 Ok(Report { engine: engine.as_str().to_owned(), began_with, ..report })
@@ -161,7 +182,7 @@ pub(super) fn replay_both(
     has_gpu: bool,
     (mut v4, mut v6): (Ready<V4>, Ready<V6>),
     (fours, sixes): (&[V4], &[V6]),
-    updates: &[AnyUpdate],
+    changes: Changes<'_, AnyUpdate>,
 ) -> Result<Report> {
     let drive = &options.drive;
     // IPv6 addresses are longer: slots for them hold keys of both families.
@@ -179,8 +200,15 @@ pub(super) fn replay_both(
         v6: OfFamily { keys: sixes, cpu: cpu6, offload: offload6 },
     };
     let live = live4.zip(live6).map(|(v4, v6)| LiveBoth { v4, v6 });
-    let feeder = live.and_then(|live| feeder(drive, live, updates));
-    let report = play(drive, "", &place, feeder)?;
+    let report = match (changes, live) {
+        (Changes::Followed(following), Some(live)) => {
+            let feeder = following.feeder(live, |update| Some(*update));
+            let report = play(drive, "", &place, Some(feeder))?;
+            Report { followed: Some(following.state()), ..report }
+        }
+        (Changes::Updates(updates), Some(live)) => play(drive, "", &place, feeder(drive, live, updates))?,
+        (_, None) => play(drive, "", &place, None)?,
+    };
     let ((last4, first4), (last6, first6)) = (engines4.at_the_end(), engines6.at_the_end());
     let both = |v4: EngineName, v6: EngineName| match v4 == v6 {
         true => v4.to_string(),

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::latency::Percentiles;
 use crate::Outcome;
+use crate::followed::State;
 use crate::number::{Grouped, counted, counted_u64, grouped};
 use crate::output::Output;
 
@@ -49,6 +50,9 @@ pub(in crate::verbs) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) latency_bound: Option<BoundReport>,
     pub(in crate::verbs) updates: UpdatesReport,
+    /// The source whose routes were followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) followed: Option<State>,
     pub(in crate::verbs) checksum: u64,
     /// Addresses of the trace that were passed over: the table is of the other family.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,6 +179,9 @@ impl fmt::Display for Report {
             Grouped(applied),
             counted_u64(rebuilds, "rebuild")
         )?;
+        if let Some(source) = &self.followed {
+            writeln!(f, "followed  {source}")?;
+        }
         if let [v4, v6] = &*self.families {
             writeln!(
                 f,

@@ -1,27 +1,23 @@
-//! `route IF…`: forwarding between Linux interfaces, by the kernel's own routes.
+//! `route IF…`: forwarding between Linux interfaces.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use wirespeed_feeds::kernel;
 use wirespeed_router::apps::Ip;
-use wirespeed_router::control::Control;
 use wirespeed_router::io::{
     Attach, ForwardingOff, Interface, Joined, LocalAddresses, PacketOptions, PacketPort, Port, Program, Tags,
-    Tun, Umem, XdpOptions,
+    Tuns, Umem, XdpOptions,
 };
-use wirespeed_router::{Error, Memory, Report, Worker, run as run_workers};
+use wirespeed_router::{App, Error, Memory, PortTables, Report, Stats, Worker, run as run_workers};
 
-use super::options::{Driver, Options};
+use super::options::{AppName, Driver, Options};
 use super::report::Progress;
+use super::sources::Sources;
+use super::tables::AccessList;
+use crate::followed::State;
 use crate::interrupt::{Measuring, is_interrupted};
-
-/// How long the kernel may take to tell all of its routes.
-const FIRST_STATE: Duration = Duration::from_secs(60);
-/// How long changes are collected at most before lookups see them.
-const COLLECT: Duration = Duration::from_millis(20);
 
 /// Bytes between buffers: a chunk of AF_XDP.
 const STRIDE: u32 = 2048;
@@ -29,6 +25,8 @@ const STRIDE: u32 = 2048;
 /// An interface, with what takes its frames.
 struct Taken {
     interface: Interface,
+    /// The addresses whose packets stay the kernel's.
+    local: LocalAddresses,
     by: By,
 }
 
@@ -40,26 +38,41 @@ enum By {
     },
 }
 
-/// Forwards until Ctrl-C, or until the time is up.
-pub(super) fn run(options: &Options) -> Result<(Report, f64)> {
-    let local = LocalAddresses::new();
+/// Forwards until Ctrl-C, or until the time is up. Returns the states of the sources of routes, too.
+pub(super) fn run(options: &Options) -> Result<((Report, f64), Vec<State>)> {
     let interfaces: Vec<Interface> =
         options.interfaces.iter().map(|name| Interface::open(name)).collect::<Result<_, _>>()?;
     if let Some(other) = interfaces.iter().find(|interface| !interface.is_ethernet) {
         bail!("{}: no Ethernet interface, and frames of other links can't be forwarded", other.name);
     }
-    let feed = kernel::follow(kernel::Options::default())?;
-    let mut control = Control::new(interfaces.iter().map(|interface| interface.index), local.clone())?;
-    let begin = Instant::now();
-    if !control.first(&feed, FIRST_STATE)? {
-        bail!("the kernel did not tell all of its routes within {} s", FIRST_STATE.as_secs());
+    let list = AccessList::load(options, None)?;
+    // The router's own addresses, as each interface knows them: a VRF has its own.
+    let local: Vec<LocalAddresses> = interfaces.iter().map(|_| LocalAddresses::new()).collect();
+    let sources = Sources::open(options, &interfaces, &local)?;
+    // The filters of local addresses are right before a frame is taken.
+    let taken: Vec<Taken> = interfaces
+        .into_iter()
+        .zip(local)
+        .map(|(interface, local)| take(options, interface, local))
+        .collect::<Result<_>>()?;
+    let (tables, routes, own) = (sources.control.tables(), sources.control.routes(), sources.control.own());
+    let ip = || Ip::of_ports(&tables, &routes, &own);
+    match options.app {
+        AppName::Acl => drive(options, &taken, sources, &tables, || list.before(ip(), options.otherwise)),
+        _ => drive(options, &taken, sources, &tables, ip),
     }
-    eprintln!("{} routes from the kernel in {:.2} s", control.len(), begin.elapsed().as_secs_f64());
-    // The filter of local addresses is right before a frame is taken.
-    let taken: Vec<Taken> =
-        interfaces.into_iter().map(|interface| take(options, interface, &local)).collect::<Result<_>>()?;
-    let workers = workers(options, &taken)?;
-    let (reader, routes, own) = (control.reader(), control.routes(), control.own());
+}
+
+/// Runs the workers until Ctrl-C, or until the time is up.
+fn drive<A: App>(
+    options: &Options,
+    taken: &[Taken],
+    mut sources: Sources,
+    tables: &Arc<PortTables>,
+    app: impl Fn() -> A + Sync,
+) -> Result<((Report, f64), Vec<State>)> {
+    let workers = workers(options, taken)?;
+    let states = sources.states();
     let (stop, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
     let measuring = Measuring::begin();
     let start = Instant::now();
@@ -73,38 +86,44 @@ pub(super) fn run(options: &Options) -> Result<(Report, f64)> {
                 if is_over || is_interrupted() {
                     stop.store(true, Ordering::Relaxed);
                 }
-                if let Err(error) = control.follow(&feed, COLLECT) {
-                    // The routes are not the kernel's any more, so nothing may be forwarded by them.
+                if let Err(error) = sources.follow() {
+                    // The routes are not those of their source any more, so nothing may be forwarded by them.
                     *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     stop.store(true, Ordering::Relaxed);
                     return;
                 }
             }
         });
-        let make = |at: usize| -> Result<Worker<Ip<'_>>, Error> {
-            let (memory, ports) = open(options, &taken, at, workers, &local)?;
-            let worker = Worker::new(Ip::new(&reader, &routes, &own), memory, ports, options.settings());
-            Ok(worker.kernel(Box::new(Tun::open("wirespeed%d")?)))
+        let make = |at: usize| -> Result<Worker<A>, Error> {
+            let (memory, ports) = open(options, taken, at, workers)?;
+            let worker = Worker::new(app(), memory, ports, options.settings());
+            Ok(worker.kernel(Box::new(Tuns::open(Arc::clone(tables))?)))
         };
-        let report = run_workers(workers, stop, make, |stats| progress.tell(stats));
+        let tell = |stats: &Stats| {
+            progress.tell(stats);
+            if !options.json {
+                states.tell();
+            }
+        };
+        let report = run_workers(workers, stop, make, tell);
         is_done.store(true, Ordering::Relaxed);
         report
     })?;
     drop(measuring);
     if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error).context("the kernel's routes can't be followed any more; forwarding ended");
+        return Err(error).context("the routes can't be followed any more; forwarding ended");
     }
-    Ok((report, start.elapsed().as_secs_f64()))
+    Ok(((report, start.elapsed().as_secs_f64()), states.now()))
 }
 
 /// Decides how the frames of an interface are taken.
-fn take(options: &Options, interface: Interface, local: &LocalAddresses) -> Result<Taken> {
+fn take(options: &Options, interface: Interface, local: LocalAddresses) -> Result<Taken> {
     let name = interface.name.clone();
     let why_not = match options.driver {
         Driver::Packet => None,
         Driver::Auto | Driver::Xdp => match interface.unusable(STRIDE) {
             Some(reason) => Some(reason.to_string()),
-            None => match Program::attach(&interface, local, Tags::Kernel, Attach::Auto) {
+            None => match Program::attach(&interface, &local, Tags::Kernel, Attach::Auto) {
                 Ok(program) => {
                     let mode =
                         if program.runs() == Attach::Native { "in the driver" } else { "in the kernel" };
@@ -113,7 +132,7 @@ fn take(options: &Options, interface: Interface, local: &LocalAddresses) -> Resu
                         eprintln!("{name}: the driver can't run the program: {reason}");
                     }
                     let by = By::Xdp(Arc::new(program));
-                    return Ok(Taken { interface, by });
+                    return Ok(Taken { interface, local, by });
                 }
                 Err(error) => Some(error.to_string()),
             },
@@ -125,7 +144,7 @@ fn take(options: &Options, interface: Interface, local: &LocalAddresses) -> Resu
         None => eprintln!("{name}: AF_PACKET"),
     }
     let by = By::Packet { _off: ForwardingOff::at(&interface)? };
-    Ok(Taken { interface, by })
+    Ok(Taken { interface, local, by })
 }
 
 /// The number of workers: each has a queue of every interface of AF_XDP.
@@ -146,12 +165,11 @@ fn open(
     taken: &[Taken],
     worker: usize,
     workers: usize,
-    local: &LocalAddresses,
 ) -> Result<(Memory, Vec<Box<dyn Port>>), Error> {
     let mut memory = Memory::with_stride(options.buffers(), STRIDE)?;
     let mut umem = Umem::new(&memory);
     let mut ports: Vec<Box<dyn Port>> = Vec::new();
-    for Taken { interface, by } in taken {
+    for Taken { interface, local, by } in taken {
         let port: Box<dyn Port> = match by {
             By::Xdp(program) => {
                 let mut queues: Vec<Box<dyn Port>> = Vec::new();

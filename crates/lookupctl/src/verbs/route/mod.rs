@@ -4,6 +4,8 @@
 mod live;
 mod options;
 mod report;
+#[cfg(target_os = "linux")]
+mod sources;
 mod tables;
 mod wiring;
 
@@ -12,10 +14,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use wirespeed::gpu::runtime::GpuOptions;
-use wirespeed_router::apps::{Acl, Ip, Ndn};
+use wirespeed_router::apps::{Ip, Ndn};
 use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
 
 use crate::Outcome;
+use crate::followed::State;
 use crate::interrupt::{Measuring, is_interrupted};
 use crate::output::Output;
 
@@ -28,7 +31,8 @@ use wiring::Wiring;
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     options.check()?;
     if !options.interfaces.is_empty() {
-        return tell(options, &live(options)?);
+        let (done, sources) = live(options)?;
+        return tell(options, &done, &sources);
     }
     let device = options.device();
     let fleet = if device.has_gpu()? { device.open(&GpuOptions::default())? } else { None };
@@ -39,15 +43,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             drive(options, &wiring, |_| Ip::new(&ip.reader, &ip.routes, &ip.own))?
         }
         (Tables::Ip(ip), AppName::Acl) => drive(options, &wiring, |_| {
-            let mut acl =
-                Acl::new(Ip::new(&ip.reader, &ip.routes, &ip.own), &ip.decisions, options.otherwise);
-            if let Some(rules) = &ip.rules_v4 {
-                acl = acl.v4(rules.reader());
-            }
-            if let Some(rules) = &ip.rules_v6 {
-                acl = acl.v6(rules.reader());
-            }
-            acl
+            ip.list.before(Ip::new(&ip.reader, &ip.routes, &ip.own), options.otherwise)
         })?,
         (Tables::Names(names), _) => {
             drive(options, &wiring, |_| Ndn::new(names.reader.clone(), &names.routes))?
@@ -55,23 +51,23 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         (Tables::Ip(_), AppName::Names) => bail!("--app names needs a table of names: --table FILE"),
     };
     wiring.finish()?;
-    tell(options, &done)
+    tell(options, &done, &[])
 }
 
 #[cfg(target_os = "linux")]
-fn live(options: &Options) -> Result<(Report, f64)> {
+fn live(options: &Options) -> Result<((Report, f64), Vec<State>)> {
     live::run(options)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn live(_: &Options) -> Result<(Report, f64)> {
+fn live(_: &Options) -> Result<((Report, f64), Vec<State>)> {
     bail!("interfaces can be used on Linux only; captures and frames in memory on every system")
 }
 
 /// Prints what was done in so many seconds.
-fn tell(options: &Options, (report, seconds): &(Report, f64)) -> Result<Outcome> {
+fn tell(options: &Options, (report, seconds): &(Report, f64), sources: &[State]) -> Result<Outcome> {
     let mut output = Output::new();
-    report::tell(options, report, *seconds, &mut output)?;
+    report::tell(options, report, *seconds, sources, &mut output)?;
     output.finish()?;
     Ok(if is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
 }

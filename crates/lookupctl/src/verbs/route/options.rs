@@ -11,6 +11,7 @@ use wirespeed_router::io::traffic::Sizes;
 use wirespeed_router::{CHUNK, Settings};
 
 use crate::device::Device;
+use crate::followed::Followed;
 use crate::number::{parse_count, parse_positive};
 use crate::source::ReadArguments;
 use crate::threads;
@@ -23,7 +24,7 @@ use crate::verbs::replay::{parse_seconds, parse_time};
 pub(crate) struct Options {
     /// Linux interfaces to forward between, by the kernel's own routes and neighbours. Without any, frames
     /// come from --in and go to --out
-    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "fib", "table", "rules", "rules6", "count", "drops"])]
+    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops"])]
     pub(super) interfaces: Vec<String>,
 
     /// How frames of interfaces are taken. With auto AF_XDP, and AF_PACKET where that can't be used
@@ -44,12 +45,19 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE|sink", default_value = "sink")]
     pub(super) out: Vec<OsString>,
 
-    /// The table of routes. The default is a synthetic one as large as today's full IPv4 table
+    /// The table of routes. The default is a synthetic one as large as today's full IPv4 table, and between
+    /// interfaces the kernel's. There its next hops are addresses, which the kernel finds
     #[arg(long, value_name = "FILE")]
     pub(super) fib: Option<OsString>,
 
-    /// The table of names, for --app names
-    #[arg(long, value_name = "FILE")]
+    /// Who gives the routes between interfaces instead of the kernel: FRR, which connects to this address by
+    /// FPM, or routers, by BMP
+    #[arg(long, value_name = "fpm:ADDR:PORT|bmp:ADDR:PORT", requires = "interfaces", conflicts_with = "fib", value_parser = parse_feed)]
+    pub(super) feed: Option<Followed>,
+
+    /// The table of names, for --app names. Between interfaces, for the others, the number of the kernel's
+    /// table that interfaces outside of VRFs forward by; main by default
+    #[arg(long, value_name = "FILE|N")]
     pub(super) table: Option<PathBuf>,
 
     /// Rules of the access list, for --app acl. Their actions are permit, accept, allow, pass or 1, and deny,
@@ -132,6 +140,9 @@ const EXAMPLES: &str = "\
 Examples:
   lookupctl route                              64-byte frames from memory to memory, a synthetic table
   lookupctl route eth0 eth1                    between Linux interfaces, by the kernel's routes
+  lookupctl route eth0 eth1 --feed fpm:127.0.0.1:2620
+  lookupctl route eth0 eth1 --fib rib.mrt.bz2
+  lookupctl route eth0 eth1 --app acl --rules acl.txt
   lookupctl route --fib rib.mrt.bz2 --in gen:imix --threads 1
   lookupctl route --fib fib.txt --in traffic.pcap --out forwarded.pcapng --drops dropped.pcapng
   lookupctl route --fib fib.txt --in traffic.pcap --trace 3
@@ -140,7 +151,12 @@ Examples:
 
 Between interfaces transit is forwarded here; packets for the host itself, ARP, multicast and everything else stay the kernel's, and \
 so do packets whose next hop it has not resolved yet. With AF_XDP the kernel forwards again as soon as this program ends, however it ends. \
-Routes are those of the tables local and main: rules of policy routing and VRFs are not followed.
+An interface that belongs to a VRF forwards by the VRF's table alone, the others by the tables local and main (--table). They are followed \
+live, and so are interfaces that join a VRF. Rules of policy routing are not followed: with others than the usual ones nothing starts, and \
+a warning names one that comes later.
+Routes of --feed fpm take the place of the kernel's in all tables, those of --fib and --feed bmp in the table of interfaces outside of VRFs. \
+Links, addresses, neighbours and the links' own routes are the kernel's in any case. A next hop without an interface is where the kernel's \
+routes lead to its address; until the kernel has found it, packets are dropped as unresolved. When a feed is lost its routes stay, and age.
 Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 Frames that are made come round again, so no more are made than there are buffers.
@@ -198,6 +214,13 @@ fn parse_otherwise(text: &str) -> Result<Decision, String> {
     }
 }
 
+fn parse_feed(text: &str) -> Result<Followed, String> {
+    match text.parse() {
+        Ok(feed @ (Followed::Fpm(_) | Followed::Bmp(_))) => Ok(feed),
+        _ => Err("fpm:ADDRESS:PORT or bmp:ADDRESS:PORT".to_owned()),
+    }
+}
+
 fn parse_source(text: &str) -> Result<From, String> {
     match text.strip_prefix("gen:") {
         Some(sizes) => sizes
@@ -247,8 +270,19 @@ impl Options {
 
     /// Refuses options that do not go together with interfaces.
     fn check_live(&self) -> Result<()> {
-        if self.app != AppName::Ip {
-            bail!("--app {} is for captures: between interfaces there is ip", self.app.name());
+        match (self.app, &self.rules, &self.rules6) {
+            (AppName::Names, ..) => {
+                bail!("--app names is for captures: between interfaces there are ip and acl")
+            }
+            (AppName::Acl, None, None) => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
+            (AppName::Ip, Some(_), _) | (AppName::Ip, _, Some(_)) => {
+                bail!("--rules and --rules6 are for --app acl")
+            }
+            _ => {}
+        }
+        self.kernel_table()?;
+        if self.table.is_some() && (self.fib.is_some() || matches!(self.feed, Some(Followed::Bmp(_)))) {
+            bail!("--table is for routes of the kernel and of FPM: a file and BMP have one table")
         }
         if self.device.is_some_and(|device| device != Device::Cpu) {
             bail!(
@@ -256,6 +290,20 @@ impl Options {
             );
         }
         Ok(())
+    }
+
+    /// The number of the kernel's table that interfaces outside of VRFs forward by.
+    pub(super) fn kernel_table(&self) -> Result<u32> {
+        /// The main table.
+        const MAIN: u32 = 254;
+        let Some(table) = &self.table else { return Ok(MAIN) };
+        match table.to_str() {
+            Some("main") => Ok(MAIN),
+            text => match text.and_then(|text| text.parse().ok()) {
+                Some(number @ 1..) => Ok(number),
+                _ => bail!("--table {}: not the number of a table, from 1 on, nor main", table.display()),
+            },
+        }
     }
 
     /// Buffers of a worker.

@@ -9,6 +9,7 @@ use wirespeed_router::io::PortCounts;
 use wirespeed_router::{Report, Stats};
 
 use super::options::Options;
+use crate::followed::State;
 use crate::number::Grouped;
 use crate::output::Output;
 
@@ -32,6 +33,8 @@ struct Object<'r> {
     chunks: Chunks,
     counters: BTreeMap<&'static str, u64>,
     ports: BTreeMap<&'r str, PortObject>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    sources: &'r [State],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     damage: &'r [String],
 }
@@ -75,7 +78,13 @@ fn rates(stats: &Stats, seconds: f64) -> (f64, f64) {
 }
 
 /// Tells what was done.
-pub(super) fn tell(options: &Options, report: &Report, seconds: f64, output: &mut Output) -> Result<()> {
+pub(super) fn tell(
+    options: &Options,
+    report: &Report,
+    seconds: f64,
+    sources: &[State],
+    output: &mut Output,
+) -> Result<()> {
     let Report { stats, counters, ports, damage } = report;
     let seconds = seconds.max(1e-9);
     let (mpps, gbps) = rates(stats, seconds);
@@ -104,6 +113,7 @@ pub(super) fn tell(options: &Options, report: &Report, seconds: f64, output: &mu
             chunks: Chunks { cpu: stats.chunks_cpu, gpu: stats.chunks_gpu },
             counters: counters.iter().copied().collect(),
             ports: ports.iter().map(|(name, counts)| (name.as_str(), PortObject::of(counts))).collect(),
+            sources,
             damage,
         });
     }
@@ -124,6 +134,9 @@ pub(super) fn tell(options: &Options, report: &Report, seconds: f64, output: &mu
     for (name, counts) in ports.iter().filter(|(_, counts)| counts.missed + counts.refused > 0) {
         let (missed, refused) = (Grouped(counts.missed), Grouped(counts.refused));
         output.line(format_args!("{name}: {missed} missed by the device, {refused} refused"))?;
+    }
+    for source in sources {
+        output.line(format_args!("routes    {source}"))?;
     }
     for damage in damage {
         output.line(format_args!("{damage}; nothing after that was read"))?;

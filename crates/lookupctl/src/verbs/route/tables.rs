@@ -11,9 +11,9 @@ use wirespeed::{Classifier, Fleet, IpReader, IpTable, Labels, NameTable, NextHop
 use wirespeed_fib::synth::TableSpec;
 use wirespeed_fib::trace::{self, TraceKind};
 use wirespeed_fib::{Address, Family, Fib, Rib};
-use wirespeed_router::apps::Decision;
 use wirespeed_router::apps::ip::{Own, Owns};
-use wirespeed_router::{Hop, Mac, PortId, Route};
+use wirespeed_router::apps::{Acl, Decision};
+use wirespeed_router::{App, Hop, Mac, PortId, Route};
 
 use super::options::{AppName, Options};
 use crate::busy::Busy;
@@ -31,13 +31,40 @@ pub(super) struct IpTables {
     pub(super) reader: IpReader,
     pub(super) routes: Labels<Route>,
     pub(super) own: Owns,
-    pub(super) decisions: Labels<Decision>,
-    pub(super) rules_v4: Option<Classifier<Ipv4Tuple>>,
-    pub(super) rules_v6: Option<Classifier<Ipv6Tuple>>,
+    pub(super) list: AccessList,
     /// Destinations for frames that are made.
     pub(super) to: Arc<[IpAddr]>,
     /// Readers find the routes in it.
     _table: IpTable,
+}
+
+/// The access list of `acl`.
+pub(super) struct AccessList {
+    decisions: Labels<Decision>,
+    v4: Option<Classifier<Ipv4Tuple>>,
+    v6: Option<Classifier<Ipv6Tuple>>,
+}
+
+impl AccessList {
+    /// Reads the rules of both families, as far as there are some.
+    pub(super) fn load(options: &Options, fleet: Option<&Fleet>) -> Result<Self> {
+        let decisions = Labels::new();
+        let v4 = options.rules.as_ref().map(|file| rules(options, file, &decisions, fleet)).transpose()?;
+        let v6 = options.rules6.as_ref().map(|file| rules(options, file, &decisions, fleet)).transpose()?;
+        Ok(Self { decisions, v4, v6 })
+    }
+
+    /// The access list in front of an application.
+    pub(super) fn before<A: App>(&self, app: A, otherwise: Decision) -> Acl<'_, A> {
+        let mut acl = Acl::new(app, &self.decisions, otherwise);
+        if let Some(rules) = &self.v4 {
+            acl = acl.v4(rules.reader());
+        }
+        if let Some(rules) = &self.v6 {
+            acl = acl.v6(rules.reader());
+        }
+        acl
+    }
 }
 
 /// Tables for `names`.
@@ -111,9 +138,7 @@ impl Tables {
         }
         let table = builder.build()?;
         let routes = routes_of(&texts, options)?;
-        let decisions = Labels::new();
-        let rules_v4 = options.rules.as_ref().map(|file| rules(options, file, &decisions, fleet.as_ref()));
-        let rules_v6 = options.rules6.as_ref().map(|file| rules(options, file, &decisions, fleet.as_ref()));
+        let list = AccessList::load(options, fleet.as_ref())?;
         let own = (0..=options.sinks()).map(|port| Own {
             mac: mac_of(PortId(port)),
             v4: Some(options.own),
@@ -123,9 +148,7 @@ impl Tables {
             reader: table.reader(),
             routes,
             own: Owns::new(own.collect()),
-            decisions,
-            rules_v4: rules_v4.transpose()?,
-            rules_v6: rules_v6.transpose()?,
+            list,
             to,
             _table: table,
         })))

@@ -25,7 +25,7 @@ use wirespeed::gpu::dispatch::Place;
 use wirespeed::{Batches, IpReader, Labels, LabelsGuard, NextHop, Reader, Submitted, V4, V6};
 
 use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
-use crate::{App, Chunk, Hop, Mac, Memory, PortId, Reason, Route, Verdict, narrow};
+use crate::{App, Chunk, Hop, Mac, Memory, PortId, PortTables, Reason, Route, Verdict, narrow};
 use icmp::{Fault, Limit};
 
 /// What the router is at a port: the addresses that it sends errors from.
@@ -77,8 +77,10 @@ const AT_ONCE_KEYS: usize = 512;
 /// Forwards IPv4 and IPv6 packets: an [`App`].
 #[derive(Debug)]
 pub struct Ip<'t> {
-    v4: Lookups<V4>,
-    v6: Lookups<V6>,
+    /// The tables of all ports, in their order, or one table for all.
+    lookups: Vec<Lookups>,
+    /// Where the tables may change, and the change that `lookups` has.
+    tables: Option<(&'t PortTables, u64)>,
     routes: &'t Labels<Route>,
     /// What the router is at its ports.
     own: &'t Owns,
@@ -95,9 +97,16 @@ struct Counts {
     fragments: u64,
 }
 
+/// The tables of both families.
+#[derive(Debug)]
+struct Lookups {
+    v4: OfFamily<V4>,
+    v6: OfFamily<V6>,
+}
+
 /// One family's table.
 #[derive(Debug)]
-struct Lookups<A: wirespeed::engine::Addresses> {
+struct OfFamily<A: wirespeed::engine::Addresses> {
     reader: Reader<A>,
     batches: Batches<A>,
 }
@@ -135,7 +144,13 @@ pub struct Pending<'t> {
     guard: LabelsGuard<'t, Route>,
 }
 
-impl<A: wirespeed::engine::Addresses> Lookups<A> {
+impl Lookups {
+    fn new(reader: &IpReader) -> Self {
+        Self { v4: OfFamily::new(reader.v4().clone()), v6: OfFamily::new(reader.v6().clone()) }
+    }
+}
+
+impl<A: wirespeed::engine::Addresses> OfFamily<A> {
     fn new(reader: Reader<A>) -> Self {
         Self { batches: reader.batches().at_once(AT_ONCE), reader }
     }
@@ -157,9 +172,31 @@ impl<'t> Ip<'t> {
     /// ports.
     #[must_use]
     pub fn new(reader: &IpReader, routes: &'t Labels<Route>, own: &'t Owns) -> Self {
+        Self::of(vec![Lookups::new(reader)], None, routes, own)
+    }
+
+    /// Forwards the packets of each port by the port's own table. The results of all tables are indexes of
+    /// `routes`.
+    ///
+    /// Panics if there is no port.
+    #[must_use]
+    pub fn of_ports(tables: &'t PortTables, routes: &'t Labels<Route>, own: &'t Owns) -> Self {
+        // Taken before the readers: a change between both is taken again.
+        let version = tables.version();
+        let lookups: Vec<_> = tables.readers().iter().map(Lookups::new).collect();
+        assert!(!lookups.is_empty(), "a router has ports");
+        Self::of(lookups, Some((tables, version)), routes, own)
+    }
+
+    fn of(
+        lookups: Vec<Lookups>,
+        tables: Option<(&'t PortTables, u64)>,
+        routes: &'t Labels<Route>,
+        own: &'t Owns,
+    ) -> Self {
         Self {
-            v4: Lookups::new(reader.v4().clone()),
-            v6: Lookups::new(reader.v6().clone()),
+            lookups,
+            tables,
             routes,
             own,
             limit: Limit::new(ERRORS_PER_SECOND),
@@ -173,6 +210,26 @@ impl<'t> Ip<'t> {
     pub fn errors_per_second(mut self, errors: u32) -> Self {
         self.limit = Limit::new(errors);
         self
+    }
+
+    /// The tables of a port.
+    fn lookups(&self, port: PortId) -> &Lookups {
+        self.lookups.get(port.index()).unwrap_or(&self.lookups[0])
+    }
+
+    /// Takes the tables that ports have now, if they changed.
+    #[inline]
+    fn refresh(&mut self) {
+        if let Some((tables, version)) = self.tables
+            && tables.version() != version
+        {
+            let now = tables.version();
+            let lookups: Vec<_> = tables.readers().iter().map(Lookups::new).collect();
+            if !lookups.is_empty() {
+                self.lookups = lookups;
+            }
+            self.tables = Some((tables, now));
+        }
     }
 
     /// Checks a frame of any kind. Its key and its place go to `keys` if it is to be looked up.
@@ -323,6 +380,7 @@ impl<'t> Ip<'t> {
     ) {
         let (reason, fault) = match route {
             Some(Route::Kernel) => return chunk.decide(at.frame as usize, Verdict::Kernel),
+            Some(Route::Unresolved) => (Reason::Unresolved, None),
             Some(Route::Blackhole) => (Reason::Blackhole, None),
             Some(Route::Prohibited) => (Reason::Prohibited, Some(Fault::Prohibited)),
             Some(Route::Unreachable) => (Reason::Unreachable, Some(Fault::Unreachable)),
@@ -352,7 +410,7 @@ impl<'t> Ip<'t> {
         if self.is_allowed() {
             let answer = icmp::error_v4(packet, fault, own);
             let (sender, _) = crate::header::ipv4_addresses(packet);
-            let back = self.v4.reader.lookup(sender);
+            let back = self.lookups(chunk.port()).v4.reader.lookup(sender);
             let flow = v4::flow(&answer);
             self.answer(chunk, memory, at, &answer, back, flow);
         }
@@ -369,7 +427,10 @@ impl<'t> Ip<'t> {
             let (sender, _) = crate::header::ipv6_addresses(packet);
             // A sender of the link is behind the port that its packet came from.
             let is_of_link = sender.is_unicast_link_local();
-            let back = if is_of_link { NextHop::NONE } else { self.v6.reader.lookup(sender) };
+            let back = match is_of_link {
+                true => NextHop::NONE,
+                false => self.lookups(chunk.port()).v6.reader.lookup(sender),
+            };
             let flow = v6::flow(&answer);
             self.answer(chunk, memory, at, &answer, back, flow);
         }
@@ -426,6 +487,7 @@ impl<'t> App for Ip<'t> {
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending<'t> {
         /// Frames whose bytes are on their way while one is read.
         const AHEAD: usize = 24;
+        self.refresh();
         let guard = self.routes.enter();
         let mut keys = self.spare.pop().unwrap_or_default();
         keys.clear();
@@ -448,7 +510,8 @@ impl<'t> App for Ip<'t> {
                 None => self.read(chunk, memory, at, &mut keys),
             }
         }
-        Pending { v4: self.v4.submit(&keys.v4), v6: self.v6.submit(&keys.v6), keys, guard }
+        let lookups = self.lookups(chunk.port());
+        Pending { v4: lookups.v4.submit(&keys.v4), v6: lookups.v6.submit(&keys.v6), keys, guard }
     }
 
     fn is_ready(&self, pending: &Pending<'t>) -> bool {
@@ -458,8 +521,9 @@ impl<'t> App for Ip<'t> {
 
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Pending<'t>) {
         let Pending { mut keys, v4, v6, guard } = pending;
-        let v4 = answers(&self.v4.reader, v4, &keys.v4, &mut keys.found_v4);
-        let v6 = answers(&self.v6.reader, v6, &keys.v6, &mut keys.found_v6);
+        let lookups = self.lookups(chunk.port());
+        let v4 = answers(&lookups.v4.reader, v4, &keys.v4, &mut keys.found_v4);
+        let v6 = answers(&lookups.v6.reader, v6, &keys.v6, &mut keys.found_v6);
         if v4 || v6 {
             chunk.set_by_gpu();
         }
@@ -488,7 +552,12 @@ impl<'t> App for Ip<'t> {
     }
 
     fn suited_to_gpu(&self) -> Option<usize> {
-        self.v4.batches.suited().filter(|suited| suited.place == Place::Gpu).map(|suited| suited.keys)
+        self.lookups[0]
+            .v4
+            .batches
+            .suited()
+            .filter(|suited| suited.place == Place::Gpu)
+            .map(|suited| suited.keys)
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -1,0 +1,166 @@
+//! [`Followed`]: a source of routes that is followed live, as the command line names it, and its
+//! [`State`].
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime};
+
+use anyhow::Result;
+use serde::Serialize;
+use wirespeed_feeds::{Feed, Status, bmp, fpm, kernel};
+
+use crate::number::{Grouped, counted_u64};
+
+/// A source of routes that is followed live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Followed {
+    /// The kernel, by netlink.
+    Kernel,
+    /// FRR, which connects to this address by FPM.
+    Fpm(SocketAddr),
+    /// Routers, which connect to this address by BMP.
+    Bmp(SocketAddr),
+}
+
+impl FromStr for Followed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || "a source is kernel, fpm:ADDRESS:PORT or bmp:ADDRESS:PORT".to_owned();
+        let address = |text: &str| text.parse::<SocketAddr>().map_err(|_| wrong());
+        match text.split_once(':') {
+            None if text == "kernel" => Ok(Self::Kernel),
+            Some(("fpm", rest)) => address(rest).map(Self::Fpm),
+            Some(("bmp", rest)) => address(rest).map(Self::Bmp),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl fmt::Display for Followed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kernel => f.write_str("kernel"),
+            Self::Fpm(address) => write!(f, "fpm:{address}"),
+            Self::Bmp(address) => write!(f, "bmp:{address}"),
+        }
+    }
+}
+
+impl Followed {
+    /// Starts to follow, or to listen. Returns the source with the address that is listened on.
+    pub(crate) fn open(self) -> Result<(Self, Feed)> {
+        Ok(match self {
+            Self::Kernel => (self, kernel::follow(kernel::Options::default())?),
+            Self::Fpm(address) => {
+                let mut options = fpm::Options::default();
+                options.address = address;
+                let feed = fpm::listen(options)?;
+                (Self::Fpm(feed.address().unwrap_or(address)), feed)
+            }
+            Self::Bmp(address) => {
+                let mut options = bmp::Options::default();
+                options.address = address;
+                let (feed, _) = bmp::listen(options)?;
+                (Self::Bmp(feed.address().unwrap_or(address)), feed)
+            }
+        })
+    }
+}
+
+/// The state of a source that is followed; in JSON, scripts rely on these keys.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct State {
+    pub(crate) source: String,
+    /// Whether its first state was whole.
+    pub(crate) synced: bool,
+    /// Seconds since the source was lost; `null` while it is there.
+    pub(crate) stale_s: Option<f64>,
+    pub(crate) prefixes: u64,
+    /// Changes that it told.
+    pub(crate) changes: u64,
+    /// The times that its state was compared with the source again.
+    pub(crate) resyncs: u64,
+    pub(crate) connections: u64,
+    /// Connections that were dropped for a violation of their protocol.
+    pub(crate) violations: u64,
+    /// The times that the kernel's buffer overran.
+    pub(crate) overruns: u64,
+    /// Messages that were skipped, by reason.
+    pub(crate) skipped: BTreeMap<String, u64>,
+}
+
+impl State {
+    pub(crate) fn of(source: Followed, feed: &Feed) -> Self {
+        let Status {
+            synced,
+            stale_since,
+            prefixes,
+            changes,
+            connections,
+            violations,
+            overruns,
+            resyncs,
+            skipped,
+            ..
+        } = feed.status();
+        // A clock that was set back makes nothing older.
+        let age = |since| SystemTime::now().duration_since(since).unwrap_or(Duration::ZERO);
+        Self {
+            source: source.to_string(),
+            synced,
+            stale_s: stale_since.map(|since| age(since).as_secs_f64()),
+            prefixes,
+            changes,
+            resyncs,
+            connections,
+            violations,
+            overruns,
+            skipped: skipped.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect(),
+        }
+    }
+}
+
+/// Writes a state as a line.
+impl fmt::Display for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { source, prefixes, changes, resyncs, .. } = self;
+        write!(
+            f,
+            "{source}: {}, {}, {}",
+            counted_u64(*prefixes, "route"),
+            counted_u64(*changes, "change"),
+            counted_u64(*resyncs, "resync")
+        )?;
+        let skipped = self.skipped.values().sum();
+        for (count, what) in
+            [(self.overruns, "overruns"), (self.violations, "violations"), (skipped, "messages skipped")]
+        {
+            if count > 0 {
+                write!(f, ", {} {what}", Grouped(count))?;
+            }
+        }
+        match self.stale_s {
+            Some(seconds) => write!(f, ", stale for {seconds:.0} s"),
+            None if !self.synced => f.write_str(", not whole yet"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_read_and_written_alike() {
+        for text in ["kernel", "fpm:127.0.0.1:2620", "bmp:[::1]:11019"] {
+            assert_eq!(text.parse::<Followed>().unwrap().to_string(), text);
+        }
+        for text in ["", "fpm", "fpm:", "fpm:127.0.0.1", "bmp:localhost:1", "bgp:127.0.0.1:179", "kernel:"] {
+            assert!(text.parse::<Followed>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! [`Following`]: a replay on the routes of a source that is followed live while lookups run.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use wirespeed_feeds::{Change, Feed, Path, Route, TableId};
+use wirespeed_fib::{AnyUpdate, Fib, NextHop};
+
+use super::drive::Feeder;
+use super::feed::{Fed, Live};
+use crate::followed::{Followed, State};
+use crate::number::counted;
+
+/// How long the feeder waits for changes before it looks whether it is told to stop.
+const NAP: Duration = Duration::from_millis(20);
+
+/// A source that is followed, and the numbers of its paths.
+pub(super) struct Following {
+    source: Followed,
+    feed: Feed,
+    /// The next hops of paths, numbered from 1 on.
+    next_hops: HashMap<Arc<Path>, NextHop>,
+}
+
+impl Following {
+    /// Takes the first state of a source, when it is whole: the routes of its main table.
+    pub(super) fn open(source: Followed) -> Result<(Self, Fib)> {
+        let began = Instant::now();
+        let (source, feed) = source.open()?;
+        if source != Followed::Kernel {
+            eprintln!("waiting for all routes of {source}");
+        }
+        let mut following = Self { source, feed, next_hops: HashMap::new() };
+        let mut fib = Fib::default();
+        let mut is_whole = false;
+        while !is_whole {
+            let batch = following.feed.recv()?;
+            is_whole = batch.iter().any(|change| matches!(change, Change::Synced | Change::Resynced(_)));
+            for update in following.updates(&batch)? {
+                match update {
+                    AnyUpdate::V4(update) => drop(fib.v4.apply(&update)),
+                    AnyUpdate::V6(update) => drop(fib.v6.apply(&update)),
+                }
+            }
+        }
+        let prefixes = fib.v4.len() + fib.v6.len();
+        if prefixes == 0 {
+            bail!("{source} tells no route of the main table, so there is nothing to look up");
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        let paths = counted(following.next_hops.len(), "path");
+        eprintln!("{source}: {}, {paths}, whole after {seconds:.2} s", counted(prefixes, "prefix"));
+        Ok((following, fib))
+    }
+
+    /// The number of paths so far.
+    pub(super) fn paths(&self) -> usize {
+        self.next_hops.len()
+    }
+
+    /// The state of the source.
+    pub(super) fn state(&self) -> State {
+        State::of(self.source, &self.feed)
+    }
+
+    /// The updates that changes mean for the main table.
+    fn updates(&mut self, changes: &[Change]) -> Result<Vec<AnyUpdate>> {
+        let mut updates = Vec::new();
+        for change in changes {
+            let update = match change {
+                Change::Route(Route { table: TableId::MAIN, prefix, path }) => {
+                    let next_hop = self.number(path)?;
+                    AnyUpdate::announce(*prefix, next_hop)
+                }
+                Change::RouteGone { table: TableId::MAIN, prefix } => AnyUpdate::withdraw(*prefix),
+                _ => continue,
+            };
+            updates.push(update.context("the source told a prefix with host bits")?);
+        }
+        Ok(updates)
+    }
+
+    fn number(&mut self, path: &Arc<Path>) -> Result<NextHop> {
+        let next = self.next_hops.len() + 1;
+        match self.next_hops.entry(Arc::clone(path)) {
+            Entry::Occupied(entry) => Ok(*entry.get()),
+            Entry::Vacant(entry) => {
+                let next = u32::try_from(next).context("there are more paths than next hops")?;
+                Ok(*entry.insert(NextHop(next)))
+            }
+        }
+    }
+
+    /// Makes the feeder of a live table: it applies what the source tells until lookups end. `pick` takes the
+    /// updates that are for the table.
+    pub(super) fn feeder<'f, L>(
+        &'f mut self,
+        mut live: L,
+        pick: impl Fn(&AnyUpdate) -> Option<L::Update> + Send + 'f,
+    ) -> Feeder<'f>
+    where
+        L: Live + Send + 'f,
+    {
+        let feed = move |start: Instant, stop: &AtomicBool| {
+            let mut applied = 0;
+            while !stop.load(Ordering::Relaxed) {
+                let Some(batch) = self.feed.recv_timeout(NAP)? else { continue };
+                let updates: Vec<_> = self.updates(&batch)?.iter().filter_map(&pick).collect();
+                if !updates.is_empty() {
+                    live.take(&updates)?;
+                    applied += updates.len() as u64;
+                }
+            }
+            Ok(Fed { applied, seconds: start.elapsed().as_secs_f64(), rebuilds: live.rebuilds() })
+        };
+        Feeder { feed: Box::new(feed), to_its_end: false }
+    }
+}

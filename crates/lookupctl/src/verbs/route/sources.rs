@@ -1,0 +1,216 @@
+//! [`Sources`]: where the routes between interfaces come from: the kernel, a file, FRR or BMP.
+
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use wirespeed::prelude::IpNet;
+use wirespeed_feeds::{Change, Feed, Hop, Path, PathKind, Route, TableId};
+use wirespeed_fib::{Address, Fib, Prefix, Rib};
+use wirespeed_router::Error;
+use wirespeed_router::control::{self, Control, Source};
+use wirespeed_router::io::{Interface, LocalAddresses};
+
+use super::options::Options;
+use crate::followed::{Followed, State};
+
+/// How long the kernel may take to tell all of its routes.
+const FIRST_STATE: Duration = Duration::from_secs(60);
+/// How long changes are collected at most before lookups see them.
+const COLLECT: Duration = Duration::from_millis(20);
+
+/// The sources of routes, and the state of the router that follows them.
+pub(super) struct Sources {
+    pub(super) control: Control,
+    kernel: Feed,
+    /// What gives the routes instead of the kernel.
+    given: Option<(Followed, Feed)>,
+    states: Arc<States>,
+    /// The rules of policy routing that were warned of.
+    warned: Vec<String>,
+}
+
+/// The states of the sources that are followed, for those who tell them.
+#[derive(Debug, Default)]
+pub(super) struct States(Mutex<Vec<State>>);
+
+impl States {
+    pub(super) fn now(&self) -> Vec<State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Tells, on stderr, how each source is that is not as it should be, and each but the kernel always.
+    pub(super) fn tell(&self) {
+        let all = self.now();
+        let is_told =
+            |state: &&State| state.source != "kernel" || state.stale_s.is_some() || state.overruns > 0;
+        all.iter().filter(is_told).for_each(|state| eprintln!("{state}"));
+    }
+}
+
+impl Sources {
+    /// Takes the first state of all sources. Fails if the kernel has rules of policy routing that the tables
+    /// would not follow.
+    pub(super) fn open(
+        options: &Options,
+        interfaces: &[Interface],
+        local: &[LocalAddresses],
+    ) -> Result<Self> {
+        let mut of = control::Options::default();
+        of.source = match (&options.fib, options.feed) {
+            (None, None) => Source::Kernel,
+            (None, Some(Followed::Fpm(_))) => Source::AllTables,
+            _ => Source::OneTable,
+        };
+        of.table = TableId(options.kernel_table()?);
+        let ports = interfaces.iter().map(|interface| interface.index).zip(local.iter().cloned());
+        let control = Control::new(ports, of)?;
+        let (_, kernel) = Followed::Kernel.open()?;
+        let given = options.feed.map(Followed::open).transpose()?;
+        let mut sources = Self { control, kernel, given, states: Arc::default(), warned: Vec::new() };
+        sources.first(options)?;
+        Ok(sources)
+    }
+
+    fn first(&mut self, options: &Options) -> Result<()> {
+        let begin = Instant::now();
+        if let Some(file) = &options.fib {
+            let routes = routes_of(options.read.load(file)?, file)?;
+            self.control.take_routes(routes);
+        }
+        if !self.control.first(&self.kernel, FIRST_STATE)? {
+            bail!("the kernel did not tell all of its routes within {} s", FIRST_STATE.as_secs());
+        }
+        if let Some(rule) = self.control.unfollowed_rules().next() {
+            bail!(
+                "the kernel has a rule of policy routing that would not be followed: {rule}; \
+                 delete it, or leave the interfaces to the kernel"
+            );
+        }
+        if let Some((source, feed)) = &self.given {
+            eprintln!("waiting for all routes of {source}; the kernel forwards until then");
+            while !self.control.first_routes(feed, Duration::from_millis(100))? {
+                self.control.follow(&self.kernel, Duration::ZERO)?;
+            }
+        }
+        let from = match (&self.given, &options.fib) {
+            (Some((source, _)), _) => source.to_string(),
+            (None, Some(file)) => file.to_string_lossy().into_owned(),
+            (None, None) => "the kernel".to_owned(),
+        };
+        let tables = match self.control.count_tables() {
+            1 => String::new(),
+            many => format!(" in {many} tables"),
+        };
+        let seconds = begin.elapsed().as_secs_f64();
+        eprintln!("{} routes from {from}{tables} in {seconds:.2} s", self.control.len());
+        self.note();
+        Ok(())
+    }
+
+    /// Takes changes, and makes lookups see them.
+    pub(super) fn follow(&mut self) -> Result<(), Error> {
+        if let Some((_, feed)) = &self.given {
+            self.control.follow_routes(feed)?;
+        }
+        self.control.follow(&self.kernel, COLLECT)?;
+        self.note();
+        Ok(())
+    }
+
+    /// Notes the states, and warns of rules that came.
+    fn note(&mut self) {
+        let kernel = State::of(Followed::Kernel, &self.kernel);
+        let given = self.given.as_ref().map(|(source, feed)| State::of(*source, feed));
+        let states = std::iter::once(kernel).chain(given).collect();
+        *self.states.0.lock().unwrap_or_else(PoisonError::into_inner) = states;
+        let rules: Vec<String> = self.control.unfollowed_rules().map(ToString::to_string).collect();
+        for rule in rules.iter().filter(|rule| !self.warned.contains(rule)) {
+            eprintln!("warning: the kernel has a new rule of policy routing, which is not followed: {rule}");
+        }
+        self.warned = rules;
+    }
+
+    /// The states, which are kept up to date while the sources are followed.
+    pub(super) fn states(&self) -> Arc<States> {
+        Arc::clone(&self.states)
+    }
+}
+
+/// The routes of a file, in the table of interfaces outside of VRFs.
+fn routes_of(fib: Fib, file: &OsStr) -> Result<Vec<Change>> {
+    let paths: Vec<Arc<Path>> = fib
+        .next_hops
+        .iter()
+        .map(|(_, text)| path_of(text).map(Arc::new))
+        .collect::<Result<_>>()
+        .with_context(|| file.to_string_lossy().into_owned())?;
+    let mut routes = Vec::with_capacity(fib.v4.len() + fib.v6.len());
+    add(&fib.v4, &paths, &mut routes)?;
+    add(&fib.v6, &paths, &mut routes)?;
+    Ok(routes)
+}
+
+fn add<A: Address>(rib: &Rib<A>, paths: &[Arc<Path>], to: &mut Vec<Change>) -> Result<()>
+where
+    IpNet: From<Prefix<A>>,
+{
+    for (prefix, next_hop) in rib.iter() {
+        // Next hops are numbered from 1, in the order of their texts.
+        let path = next_hop.0.checked_sub(1).and_then(|at| paths.get(at as usize));
+        let path = Arc::clone(path.context("a route has a next hop without a text")?);
+        to.push(Change::Route(Route { table: TableId::MAIN, prefix: prefix.into(), path }));
+    }
+    Ok(())
+}
+
+/// The path that the text of a next hop names: addresses with commas between, each with its interface after
+/// a percent sign if it is of a link; an interface; or a word of `ip route` for routes without a next hop.
+fn path_of(text: &str) -> Result<Path> {
+    let kind = match text {
+        "blackhole" => PathKind::Blackhole,
+        "unreachable" => PathKind::Unreachable,
+        "prohibit" => PathKind::Prohibit,
+        "local" => PathKind::Local,
+        _ => {
+            let hops: Vec<Hop> = text.split(',').map(|member| hop_of(member, text)).collect::<Result<_>>()?;
+            return Ok(Path::unicast(hops));
+        }
+    };
+    Ok(Path { kind, hops: [].into(), origin_as: None })
+}
+
+fn hop_of(member: &str, text: &str) -> Result<Hop> {
+    let (address, device) = match member.split_once('%') {
+        Some((address, device)) => (Some(address), Some(device)),
+        None if member.parse::<IpAddr>().is_ok() => (Some(member), None),
+        None => (None, Some(member)),
+    };
+    let none = || format!("the next hop {text:?} is no address, and no interface of this host");
+    let gateway = address.map(str::parse).transpose().with_context(none)?;
+    let interface = match device {
+        Some(device) => Interface::open(device).map_err(|_| anyhow::anyhow!(none()))?.index,
+        None => 0,
+    };
+    Ok(Hop { gateway, ..Hop::on_link(interface) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn next_hops_are_addresses_interfaces_or_words() {
+        let path = |text: &str| path_of(text).map(|path| path.to_string()).map_err(|error| error.to_string());
+        assert_eq!(path("192.0.2.1").unwrap(), "via 192.0.2.1");
+        assert_eq!(path("192.0.2.1,2001:db8::1").unwrap(), "via 192.0.2.1, via 2001:db8::1");
+        assert_eq!(path("fe80::1%lo").unwrap(), "via fe80::1 interface 1");
+        assert_eq!(path("lo").unwrap(), "on link interface 1");
+        assert_eq!(path("blackhole").unwrap(), "blackhole");
+        for text in ["7", "AS64500", "192.0.2.1,7", "fe80::1%no_such0", "%lo", ""] {
+            assert!(path(text).unwrap_err().contains("no address"), "{text}");
+        }
+    }
+}

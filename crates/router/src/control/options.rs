@@ -1,0 +1,32 @@
+//! [`Options`] of a router's control, and [`Source`]: where its routes come from.
+
+use wirespeed_feeds::TableId;
+
+/// Where routes come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Source {
+    /// The kernel has all routes.
+    #[default]
+    Kernel,
+    /// [`take_routes`](super::Control::take_routes) gives the routes of ports outside of VRFs. VRFs have the kernel's.
+    OneTable,
+    /// [`take_routes`](super::Control::take_routes) gives the routes of all tables.
+    AllTables,
+}
+
+/// The options of a [`Control`](super::Control).
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Options {
+    /// Where routes come from.
+    pub source: Source,
+    /// The table of ports outside of VRFs.
+    pub table: TableId,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { source: Source::Kernel, table: TableId::MAIN }
+    }
+}
