@@ -13,6 +13,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arc_swap::ArcSwap;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -53,6 +54,8 @@ pub enum Change {
 struct Rules {
     v4: Classifier<Ipv4Tuple>,
     v6: Classifier<Ipv6Tuple>,
+    /// The number of rules, for readers.
+    count: Arc<AtomicUsize>,
 }
 
 /// Security associations and policies: the writer's side.
@@ -120,7 +123,8 @@ impl Database {
     /// An empty database, in which all packets pass.
     pub fn new() -> Result<Self, Error> {
         let rules = || -> Result<Rules, Error> {
-            Ok(Rules { v4: Classifier::builder().build()?, v6: Classifier::builder().build()? })
+            let (v4, v6) = (Classifier::builder().build()?, Classifier::builder().build()?);
+            Ok(Rules { v4, v6, count: Arc::default() })
         };
         Ok(Self {
             state: Arc::new(ArcSwap::from_pointee(State::default())),
@@ -135,7 +139,11 @@ impl Database {
     /// A reader, for a thread.
     #[must_use]
     pub fn reader(&self) -> Reader {
-        let of = |rules: &Rules| FamilyReaders { v4: rules.v4.reader(), v6: rules.v6.reader() };
+        let of = |rules: &Rules| FamilyReaders {
+            v4: rules.v4.reader(),
+            v6: rules.v6.reader(),
+            count: Arc::clone(&rules.count),
+        };
         Reader { state: Arc::clone(&self.state), out: of(&self.out), r#in: of(&self.r#in) }
     }
 
@@ -284,6 +292,7 @@ impl Rules {
         if !updates.v6.is_empty() {
             self.v6.apply(&updates.v6)?;
         }
+        self.count.store(self.v4.len() + self.v6.len(), Ordering::Release);
         Ok(())
     }
 }
@@ -400,6 +409,15 @@ pub struct FamilyReaders {
     pub v4: RuleReader<Ipv4Tuple>,
     /// The rules of IPv6.
     pub v6: RuleReader<Ipv6Tuple>,
+    count: Arc<AtomicUsize>,
+}
+
+impl FamilyReaders {
+    /// Whether there is no rule, so that none has to be asked.
+    #[must_use]
+    pub fn are_empty(&self) -> bool {
+        self.count.load(Ordering::Acquire) == 0
+    }
 }
 
 /// Security associations and policies: a reader's side, which never waits.
