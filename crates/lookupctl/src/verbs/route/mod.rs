@@ -5,6 +5,7 @@ mod live;
 mod options;
 mod report;
 mod tables;
+mod tunnels;
 mod wiring;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use wirespeed::gpu::runtime::GpuOptions;
-use wirespeed_router::apps::{Acl, Ip, Ndn};
+use wirespeed_router::apps::{Acl, Esp, Ip, Ndn};
 use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
 
 use crate::Outcome;
@@ -49,6 +50,14 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             }
             acl
         })?,
+        (Tables::Ip(ip), AppName::Esp) => {
+            let tunnels = tunnels::load(options)?;
+            let done = drive(options, &wiring, |_| {
+                Esp::new(Ip::new(&ip.reader, &ip.routes, &ip.own), tunnels.reader(), &ip.own)
+            })?;
+            tunnels::tell(&tunnels);
+            done
+        }
         (Tables::Names(names), _) => {
             drive(options, &wiring, |_| Ndn::new(names.reader.clone(), &names.routes))?
         }
