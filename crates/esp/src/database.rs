@@ -21,6 +21,7 @@ use wirespeed::RuleReader;
 use wirespeed::classify::{Classifier, Ipv4Tuple, Ipv6Tuple, RuleUpdate};
 
 use crate::error::Error;
+use crate::path::TooLarge;
 use crate::policy::{Action, Direction, Policy, Template};
 use crate::sa::{Sa, SaConfig};
 use crate::selector::{FamilyRule, Selector};
@@ -298,11 +299,11 @@ impl Rules {
 }
 
 impl State {
-    /// The association of a packet with this destination and index.
+    /// The association of a packet that came, by destination and index.
     #[inline]
     #[must_use]
     pub fn sa(&self, dst: IpAddr, spi: u32) -> Option<&Sa> {
-        self.sas.get(&(dst, spi)).map(|sa| &**sa)
+        self.sas.get(&(dst, spi)).map(|sa| &**sa).filter(|sa| sa.direction != Some(Direction::Out))
     }
 
     /// The associations, oldest first.
@@ -320,6 +321,21 @@ impl State {
     #[must_use]
     pub fn is_port(&self, port: u16) -> bool {
         self.ports.contains(&port)
+    }
+
+    /// Learns from a packet that came, if it is an ICMP error which tells that the path of a tunnel takes
+    /// smaller packets only. Returns whether it was one. Such errors are under no seal, so a forged one can
+    /// make packets small, down to what every path takes.
+    pub fn learn(&self, packet: &[u8]) -> bool {
+        let Some(told) = TooLarge::read(packet) else { return false };
+        let sa = self.sas.get(&(told.dst, told.spi));
+        let Some(sa) = sa.filter(|sa| sa.src == told.src && sa.direction != Some(Direction::In)) else {
+            return false;
+        };
+        if told.mtu < sa.path_mtu() {
+            sa.set_path_mtu(told.mtu);
+        }
+        true
     }
 
     /// What happens to a packet that goes out, by the number of its policy; 0 for none.
@@ -370,7 +386,8 @@ impl State {
 
     /// Derives what follows from associations and policies.
     fn resolve(&mut self) {
-        self.ends = self.order.iter().map(|sa| sa.dst).collect();
+        let came = self.order.iter().filter(|sa| sa.direction != Some(Direction::Out));
+        self.ends = came.map(|sa| sa.dst).collect();
         self.ports = self.order.iter().filter_map(|sa| Some(sa.ports?.dst)).collect();
         if !self.ports.is_empty() {
             self.ports.push(PORT);
@@ -379,7 +396,7 @@ impl State {
         self.ports.dedup();
         // The newest of each tunnel: with the number that a policy asks for, and of any.
         let mut newest: FxHashMap<(IpAddr, IpAddr, u32), &Arc<Sa>> = FxHashMap::default();
-        for sa in &self.order {
+        for sa in self.order.iter().filter(|sa| sa.direction != Some(Direction::In)) {
             newest.insert((sa.src, sa.dst, sa.reqid), sa);
             newest.insert((sa.src, sa.dst, 0), sa);
         }
@@ -387,7 +404,11 @@ impl State {
             let Action::Protect(template) = resolved.policy.action else { continue };
             resolved.sa = match template.spi {
                 0 => newest.get(&(template.src, template.dst, template.reqid)).map(|sa| Arc::clone(sa)),
-                spi => self.sas.get(&(template.dst, spi)).filter(|sa| template.is_met(sa)).cloned(),
+                spi => self
+                    .sas
+                    .get(&(template.dst, spi))
+                    .filter(|sa| template.is_met(sa) && sa.direction != Some(Direction::In))
+                    .cloned(),
             };
         }
     }

@@ -95,14 +95,27 @@ pub(crate) const fn is_fragment(packet: &[u8]) -> bool {
     be16(packet, 6) & FRAGMENT != 0
 }
 
+/// The source of a packet whose header is whole.
+pub(crate) fn source(packet: &[u8], family: Family) -> IpAddr {
+    match family {
+        Family::V4 => address(&packet[12..16]),
+        Family::V6 => address(&packet[8..24]),
+    }
+}
+
 /// The destination of a packet whose header is whole.
 pub(crate) fn destination(packet: &[u8], family: Family) -> IpAddr {
     match family {
-        Family::V4 => Ipv4Addr::from_bits(be32(packet, 16)).into(),
-        Family::V6 => {
-            Ipv6Addr::from_bits(packet[24..40].iter().fold(0, |bits, &byte| bits << 8 | u128::from(byte)))
-                .into()
-        }
+        Family::V4 => address(&packet[16..20]),
+        Family::V6 => address(&packet[24..40]),
+    }
+}
+
+/// The address of 4 bytes, or of 16.
+fn address(bytes: &[u8]) -> IpAddr {
+    match bytes.first_chunk::<16>() {
+        Some(bytes) => Ipv6Addr::from(*bytes).into(),
+        None => Ipv4Addr::from_bits(be32(bytes, 0)).into(),
     }
 }
 
@@ -213,16 +226,27 @@ fn changed(checksum: u16, old: u16, new: u16) -> u16 {
     !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
 
-/// The checksum of a UDP datagram in IPv6, whose own field is 0 (RFC 8200, 8.1).
+/// The sum of an IPv6 packet's payload with what is summed of its header (RFC 8200, 8.1). No extension header
+/// is there, and the packet ends where its header says.
+fn sum_of_payload(packet: &[u8]) -> u16 {
+    let payload = &packet[IPV6..];
+    let all = u64::from(sum(&packet[8..IPV6]))
+        + u64::from(sum(payload))
+        + payload.len() as u64
+        + u64::from(packet[6]);
+    fold(all)
+}
+
+/// Whether the checksum in the payload of an IPv6 packet of so many bytes is right.
+pub(crate) fn is_sum_right(packet: &[u8], len: usize) -> bool {
+    sum_of_payload(&packet[..len]) == 0xffff
+}
+
+/// The checksum of a UDP datagram in IPv6, whose own field is 0.
 ///
 /// The packet is an IPv6 header and the datagram.
 pub(crate) fn udp_checksum(packet: &[u8]) -> u16 {
-    let datagram = &packet[IPV6..];
-    let all = u64::from(sum(&packet[8..IPV6]))
-        + u64::from(sum(datagram))
-        + datagram.len() as u64
-        + u64::from(PROTOCOL_UDP);
-    match !fold(all) {
+    match !sum_of_payload(packet) {
         0 => 0xffff,
         sum => sum,
     }

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::fault::Fault;
 use crate::ip::{IPV4, IPV6, UDP};
 use crate::narrow;
+use crate::policy::Direction;
 use crate::selector::{FamilyRule, Selector};
 use crate::window::{MOST_WINDOW, Window};
 
@@ -45,6 +46,9 @@ pub struct SaConfig {
     pub dst: IpAddr,
     /// The number by which policies ask for it.
     pub reqid: u32,
+    /// The direction of its packets. `None` serves both: then ESP packets to its end are taken as packets for
+    /// this host, also where the end is another one.
+    pub direction: Option<Direction>,
     /// The keys.
     pub keys: Keys,
     /// The packets of the replay window: 64 to [`MOST_WINDOW`], rounded up to a multiple of 64. 0 takes every
@@ -77,6 +81,7 @@ impl SaConfig {
             src,
             dst,
             reqid: 0,
+            direction: None,
             keys,
             window: 64,
             is_extended: false,
@@ -97,6 +102,7 @@ pub struct Sa {
     pub(crate) src: IpAddr,
     pub(crate) dst: IpAddr,
     pub(crate) reqid: u32,
+    pub(crate) direction: Option<Direction>,
     pub(crate) ports: Option<Ports>,
     pub(crate) is_extended: bool,
     pub(crate) suite: Suite,
@@ -137,6 +143,7 @@ impl Sa {
             src: config.src,
             dst: config.dst,
             reqid: config.reqid,
+            direction: config.direction,
             ports: config.ports,
             is_extended: config.is_extended,
             suite: Suite::new(&config.keys)?,

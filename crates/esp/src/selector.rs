@@ -7,7 +7,7 @@ use wirespeed::classify::{Ipv4Tuple, Ipv6Tuple, Pattern, Rule, Tuple};
 use crate::error::Error;
 
 /// The packets between two prefixes, of one protocol and ports if they are given. For ICMP the ports are type
-/// and code.
+/// and code. A fragment other than the first has the ports 0, so no selector with another port is for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// The sources.

@@ -2,10 +2,11 @@
 
 use std::net::IpAddr;
 
+use super::skip::{Skip, Skipping};
 use super::words::{Selecting, Words};
-use super::{Skip, Skipping};
 use crate::crypto::Keys;
 use crate::database::Change;
+use crate::policy::Direction;
 use crate::sa::{Ports, Sa, SaConfig};
 use crate::secret::Secret;
 
@@ -83,7 +84,13 @@ fn take(word: &str, words: &mut Words<'_>, config: &mut SaConfig, given: &mut Gi
             only(words, word, &["tunnel"])?;
             given.is_tunnel = true;
         }
-        "dir" => only(words, word, &["in", "out"])?,
+        "dir" => {
+            config.direction = Some(match words.value(word)? {
+                "in" => Direction::In,
+                "out" => Direction::Out,
+                other => return Err((Skip::Value, other.to_owned())),
+            });
+        }
         "reqid" => config.reqid = words.number(word)?,
         "replay-window" => config.window = words.number(word)?,
         "replay-oseq" => config.sent = words.number::<u32>(word)?.into(),

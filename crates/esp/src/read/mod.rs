@@ -13,9 +13,9 @@
 
 mod association;
 mod policy;
+mod skip;
 mod words;
 
-use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 
@@ -23,57 +23,9 @@ use zeroize::Zeroizing;
 
 use crate::database::Change;
 use crate::error::Error;
+use skip::Skipping;
+pub use skip::{Skip, Skipped};
 use words::Words;
-
-/// Why a line was skipped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Skip {
-    /// A word means nothing at its place.
-    Word,
-    /// The line ends where a value is to follow.
-    End,
-    /// A value is none: an address, a number.
-    Value,
-    /// A key is none, or has a wrong length.
-    Key,
-    /// An algorithm, a protocol, a mode or a flag is not supported.
-    Unsupported,
-    /// Something is not given that has to be.
-    Missing,
-}
-
-impl Skip {
-    /// Its name in reports.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Word => "unknown word",
-            Self::End => "line ends too early",
-            Self::Value => "bad value",
-            Self::Key => "bad key",
-            Self::Unsupported => "not supported",
-            Self::Missing => "not given",
-        }
-    }
-}
-
-/// A line that was skipped.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
-    /// The number of the line, from 1: the first one, if it goes on.
-    pub line: usize,
-    /// Why.
-    pub skip: Skip,
-    /// The word, or what is missing. Never a part of a key.
-    pub word: String,
-}
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}: {}", self.line, self.skip.name(), self.word)
-    }
-}
 
 /// What was read.
 #[derive(Debug, Default)]
@@ -138,9 +90,6 @@ fn harmless(word: String) -> String {
         word.split(' ').any(|word| is_digits(word.trim_start_matches("0x").trim_start_matches("0X")));
     if may_be_key { "digits, perhaps of a key".to_owned() } else { word }
 }
-
-/// Why a line is skipped, and at which word.
-type Skipping = (Skip, String);
 
 fn read_line(line: &str) -> Result<Vec<Change>, Skipping> {
     let line = line.split_once('#').map_or(line, |(before, _)| before);

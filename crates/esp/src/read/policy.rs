@@ -3,8 +3,8 @@
 use std::net::IpAddr;
 
 use super::association::only;
+use super::skip::{Skip, Skipping};
 use super::words::{Selecting, Words};
-use super::{Skip, Skipping};
 use crate::database::Change;
 use crate::policy::{Action, Direction, Policy, Template};
 

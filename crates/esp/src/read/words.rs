@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
-use super::{Skip, Skipping};
+use super::skip::{Skip, Skipping};
 use crate::selector::Selector;
 
 /// The words of a line. A word in quotes may have spaces, or be empty.

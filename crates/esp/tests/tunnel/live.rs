@@ -67,6 +67,22 @@ fn policies_lead_to_the_newest_association() {
 }
 
 #[test]
+fn an_association_serves_its_direction() {
+    let mut database = Database::new().unwrap();
+    apply(&mut database, OUT).unwrap();
+    apply(&mut database, &(SA.to_owned() + " dir out")).unwrap();
+    let (reader, dst) = (database.reader(), "192.0.2.2".parse().unwrap());
+    let number = policy(&reader, Direction::Out, &inner(false, 20, 0));
+    let state = reader.state();
+    assert!(!state.is_end(dst) && state.sa(dst, 0x100).is_none());
+    assert!(matches!(state.outbound(number), Outbound::Protect(_)));
+    apply(&mut database, &(SA.replace("add", "update") + " dir in")).unwrap();
+    let state = reader.state();
+    assert!(state.is_end(dst) && state.sa(dst, 0x100).is_some());
+    assert!(matches!(state.outbound(number), Outbound::Unkeyed));
+}
+
+#[test]
 fn packets_that_come_in_are_checked() {
     let mut database = Database::new().unwrap();
     let reader = database.reader();

@@ -260,6 +260,54 @@ fn what_comes_out_of_a_tunnel_goes_into_the_next() {
     assert_eq!(payload(&opened[0]), (64 - 3, payload(&datagram(false, 300)).1));
 }
 
+#[test]
+fn paths_tell_their_size() {
+    for (tunnel, is_v6) in [(TUNNELS[0], false), (TUNNELS[1], true)] {
+        let database = database(&lines("out", SUITES[0], tunnel, ""));
+        let (_, sealed, _) = run(&database, &[datagram(false, 1000)]);
+        // A router between the sites answers with an error, by the tunnel that has no association.
+        let far = Database::new().unwrap();
+        let mut answers = Vec::new();
+        for (mtu, told) in [(700_u16, 700), (300, 576)] {
+            let packet = &sealed[0][14..];
+            let quoted = &packet[..100];
+            let error = if is_v6 {
+                let mut error = [&[2, 0, 0, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
+                let mut packet = vec![0x60, 0, 0, 0, 0, error.len() as u8, 58, 64];
+                packet.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x77]);
+                packet.extend(&quoted[8..24]);
+                let mut pseudo = packet[8..40].to_vec();
+                pseudo.extend([0, 58, 0, error.len() as u8]);
+                pseudo.extend(&error);
+                error[2..4].copy_from_slice(&wirespeed_router::checksum::checksum(&pseudo).to_be_bytes());
+                packet.extend(error);
+                [&[2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x86, 0xdd][..], &packet].concat()
+            } else {
+                let mut error = [&[3, 4, 0, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
+                let sum = wirespeed_router::checksum::checksum(&error);
+                error[2..4].copy_from_slice(&sum.to_be_bytes());
+                let mut frame =
+                    vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0, 20 + error.len() as u8];
+                frame.extend([0, 0, 0, 0, 64, 1, 0, 0, 198, 51, 100, 1, 192, 0, 2, 1]);
+                frame.extend(error);
+                seal_header(&mut frame);
+                frame
+            };
+            answers.push((error, if is_v6 { 1280 } else { told }));
+        }
+        for (error, told) in answers {
+            let before = database.state().sas().next().unwrap().path_mtu();
+            let mut forged = error.clone();
+            *forged.last_mut().unwrap() ^= 1;
+            run(&database, &[forged]);
+            assert_eq!(database.state().sas().next().unwrap().path_mtu(), before);
+            run(&far, &[error.clone()]);
+            run(&database, &[error]);
+            assert_eq!(database.state().sas().next().unwrap().path_mtu(), told);
+        }
+    }
+}
+
 /// Runs frames of a source from memory to memory. Returns how many were sealed and opened.
 fn from_memory(database: &Database, source: Source, count: u64) -> (u64, u64) {
     let labels = Labels::new();

@@ -2,7 +2,7 @@
 
 use aws_lc_rs::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use super::{Aead, TAG};
+use super::aead::{Aead, TAG};
 
 /// A key of AES-GCM.
 pub(crate) struct Gcm(LessSafeKey);

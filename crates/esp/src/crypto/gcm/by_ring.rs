@@ -6,9 +6,9 @@ use std::mem::MaybeUninit;
 
 use ring::aead::{AES_128_GCM, AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 
-use super::{Aead, TAG};
+use super::aead::{Aead, TAG};
 
-/// A key of AES-GCM, boxed so that no copy of it stays behind where it was made and moved from.
+/// A key of AES-GCM, boxed so that it does not move and leave copies of itself behind.
 pub(crate) struct Gcm(Box<MaybeUninit<LessSafeKey>>);
 
 impl Gcm {

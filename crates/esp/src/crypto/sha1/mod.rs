@@ -13,9 +13,11 @@
 #[cfg(target_arch = "x86_64")]
 mod ni;
 mod portable;
+mod state;
 
 use zeroize::Zeroize;
 
+use self::state::{Block, START, State};
 use crate::narrow;
 
 /// Bytes of a tag: 96 bits.
@@ -23,12 +25,6 @@ pub(crate) const TAG: usize = 12;
 
 /// A tag.
 pub(crate) type Tag = [u8; TAG];
-
-type Block = [u8; 64];
-type State = [u32; 5];
-
-/// The state before the first block (FIPS 180-4, 5.3.1).
-const START: State = [0x6745_2301, 0xefcd_ab89, 0x98ba_dcfe, 0x1032_5476, 0xc3d2_e1f0];
 
 /// Bytes of a digest.
 const DIGEST: usize = 20;

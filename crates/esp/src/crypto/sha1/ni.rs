@@ -11,7 +11,7 @@ use std::arch::x86_64::{
     _mm_sha1nexte_epu32, _mm_sha1rnds4_epu32, _mm_shuffle_epi8, _mm_shuffle_epi32, _mm_xor_si128,
 };
 
-use super::{Block, State};
+use super::state::{Block, State};
 
 /// Whether this CPU has the instructions.
 pub(super) fn is_there() -> bool {

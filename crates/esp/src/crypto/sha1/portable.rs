@@ -1,6 +1,6 @@
 //! SHA-1 of a block in plain code (FIPS 180-4, 6.1.2), for CPUs without instructions for it.
 
-use super::{Block, State};
+use super::state::{Block, State};
 
 /// Takes blocks into a state.
 pub(super) fn compress(state: &mut State, blocks: &[Block]) {

@@ -80,6 +80,8 @@ pub struct Esp<'t, A> {
 struct Counts {
     opened: u64,
     sealed: u64,
+    /// Errors that told the size of a path.
+    learned: u64,
     errors_sent: u64,
     errors_held: u64,
 }
@@ -351,7 +353,10 @@ impl<A: App> App for Esp<'_, A> {
             }
             read.packets[at] = narrow::u16(start);
             match Arrival::read(packet, |address| state.is_end(address), |port| state.is_port(port)) {
-                Arrival::Clear => read.clear.push(frame),
+                Arrival::Clear => {
+                    self.counts.learned += u64::from(state.learn(packet));
+                    read.clear.push(frame);
+                }
                 Arrival::Esp(envelope) => read.envelopes.push((frame, envelope)),
                 Arrival::Ike => chunk.decide(at, Verdict::Kernel),
                 Arrival::Keepalive => self.fail(chunk, at, Fault::Keepalive),
@@ -378,6 +383,7 @@ impl<A: App> App for Esp<'_, A> {
         counters.extend([
             ("esp_opened", self.counts.opened),
             ("esp_sealed", self.counts.sealed),
+            ("esp_paths_learned", self.counts.learned),
             ("esp_errors_sent", self.counts.errors_sent),
             ("esp_errors_held", self.counts.errors_held),
         ]);

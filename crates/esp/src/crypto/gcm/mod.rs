@@ -1,30 +1,21 @@
 //! [`Aead`]: AES-GCM by a library, ring or aws-lc-rs, behind a small trait.
 //!
-//! Sealing 1,408 bytes takes ring about as long as aws-lc-rs where AVX-512 is missing. ring compiles in 12 s
-//! of CPU time and aws-lc-rs in 48 s, so the feature `aws-lc` is off by default.
+//! Sealing 1,408 bytes took ring 0.17 370 ns and aws-lc-rs 1.19 712 ns on an AMD EPYC with VAES and without
+//! AVX-512. With AVX-512 aws-lc-rs may be the faster one. ring compiles in 12 s of CPU time and aws-lc-rs in
+//! 48 s, so the feature `aws-lc` is off by default.
 
+mod aead;
 #[cfg(not(feature = "aws-lc"))]
 mod by_ring;
 
 #[cfg(feature = "aws-lc")]
 mod by_aws_lc;
 
+pub(crate) use aead::{Aead, TAG};
 #[cfg(feature = "aws-lc")]
 pub(super) use by_aws_lc::Gcm;
 #[cfg(not(feature = "aws-lc"))]
 pub(super) use by_ring::Gcm;
-
-/// Bytes of a tag.
-pub(crate) const TAG: usize = 16;
-
-/// A cipher that authenticates what it encrypts, and some bytes beside it.
-pub(crate) trait Aead: Send + Sync {
-    /// Encrypts a text in place, and writes the tag behind it: the last [`TAG`] bytes are the tag's.
-    fn seal(&self, nonce: [u8; 12], beside: &[u8], text_and_tag: &mut [u8]);
-
-    /// Decrypts a text in place. Returns whether the tag behind it is right. If not, the text is overwritten.
-    fn open(&self, nonce: [u8; 12], beside: &[u8], text_and_tag: &mut [u8]) -> bool;
-}
 
 #[cfg(test)]
 mod tests {
