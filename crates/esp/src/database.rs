@@ -96,24 +96,24 @@ struct Resolved {
 /// What happens to a packet that goes out.
 #[derive(Clone, Copy, Debug)]
 pub enum Outbound<'s> {
-    /// It passes in the clear.
+    /// The packet passes in the clear.
     Pass,
-    /// It goes through a tunnel.
+    /// The packet goes through a tunnel.
     Protect(&'s Sa),
     /// A tunnel is wanted that there is no association for.
     Unkeyed,
-    /// It is dropped.
+    /// The packet is dropped.
     Discard,
 }
 
 /// What happens to a packet that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inbound {
-    /// It goes on.
+    /// The packet goes on.
     Accept,
-    /// It came in the clear, and a policy wants it protected.
+    /// The packet came in the clear, and a policy wants it protected.
     Unprotected,
-    /// It is dropped: it came through another tunnel than its policy says, or its policy discards it.
+    /// The packet is dropped: it came through another tunnel than its policy says, or its policy discards it.
     Discard,
 }
 

@@ -10,13 +10,14 @@
 //! The suites are AES-GCM-128 and -256 (RFC 4106), AES-128-CTR with HMAC-SHA1-96 (RFC 3686, RFC 2404), and
 //! NULL with HMAC-SHA1-96 (RFC 2410) for tests: [`Keys`]. Tunnels are IPv4 or IPv6, with either inside, bare
 //! or in UDP (RFC 3948). Sequence numbers have 32 or 64 bits, and a window of up to [`MOST_WINDOW`] packets
-//! refuses replays. ICMP errors tell the size of a path. Services and congestion are copied outside, and congestion comes back inside (RFC 6040,
-//! normal mode). Each packet that does not go through has a [`Fault`], and nothing of its text gets out.
+//! refuses replays. ICMP errors tell the size of a path. Services and congestion are copied outside, and
+//! congestion comes back inside (RFC 6040, normal mode). Each packet that does not go through has a
+//! [`Fault`], and nothing of its text gets out.
 //!
 //! Keys are overwritten when they are dropped, and no text shows them. ring does AES-GCM, RustCrypto's `aes`
 //! and `ctr` do AES-CTR; HMAC-SHA1 is done here, because it is as fast as AES-CTR only if it works on several
-//! packets at once. What is not here: transport mode, IKE, fragments put together, and cutting an inner packet
-//! before it is sealed.
+//! packets at once. Not here are transport mode, IKE, fragments put together, and an inner packet cut before
+//! it is sealed.
 //!
 //! `apps::Esp` of `wirespeed-router` does all of this for the frames of a router.
 //!

@@ -97,7 +97,7 @@ fn frames_are_sealed_as_scapy_seals_them() {
                 ip::Family::V6 => inner[7] += 1,
             }
             let sealing = Sealing::begin(&sa, &inner).unwrap();
-            let mut packets = vec![vec![0; sealing.len()]];
+            let mut packets = [vec![0; sealing.len()]];
             packets[0][sealing.head()..][..inner.len()].copy_from_slice(&inner);
             let unsealed = sealing.write(0, &mut packets[0]).unwrap();
             seal(&[unsealed], &mut packets[..], &mut Scratch::default());

@@ -1,11 +1,11 @@
 //! [`Sa`]: a security association: a tunnel in one direction, with its keys and its numbers.
 //!
 //! A nonce is the salt of the keys and an initialisation vector of 8 bytes. The vector is the sequence number
-//! XOR a random number that each `Sa` draws when it is made (so no counter has to survive a restart). Within
+//! XOR a random number that each `Sa` draws when it is made, so no counter has to survive a restart. Within
 //! one `Sa` no vector comes twice, because no number does. If an association with the same keys is made
-//! again after n packets, the chance that a vector repeats is about n in 2^64; 2^-32 after 2^32 packets. Where
-//! that is too much, give new keys. [`SaConfig::sent`] continues the sequence numbers, so that the other end,
-//! which has seen the old ones, takes the packets.
+//! again after n packets, the chance that a vector repeats is about n in 2^64: 2^-32 after 2^32 packets.
+//! Where that is too much, give new keys. [`SaConfig::sent`] continues the sequence numbers, so that the
+//! other end, which has seen the old ones, takes the packets.
 
 use std::fmt;
 use std::net::IpAddr;

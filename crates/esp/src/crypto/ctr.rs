@@ -5,12 +5,12 @@ use aes::cipher::{InnerIvInit, KeyInit, StreamCipher};
 use ctr::{CtrCore, flavors};
 
 /// A key of AES-128-CTR. It is overwritten when it is dropped.
-pub(crate) struct Ctr(Aes128);
+pub(crate) struct Ctr(Box<Aes128>);
 
 impl Ctr {
     /// The key of these bytes.
     pub(crate) fn new(key: &[u8; 16]) -> Self {
-        Self(Aes128::new(key.into()))
+        Self(Box::new(Aes128::new(key.into())))
     }
 
     /// Encrypts or decrypts a text in place. The counter block is nonce, initialisation vector and 1 (RFC
@@ -20,7 +20,7 @@ impl Ctr {
         block[..4].copy_from_slice(&nonce);
         block[4..12].copy_from_slice(&vector);
         block[15] = 1;
-        let core = CtrCore::<_, flavors::Ctr32BE>::inner_iv_init(&self.0, &block.into());
+        let core = CtrCore::<_, flavors::Ctr32BE>::inner_iv_init(&*self.0, &block.into());
         ctr::cipher::StreamCipherCoreWrapper::from_core(core).apply_keystream(text);
     }
 }

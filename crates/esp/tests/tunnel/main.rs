@@ -109,7 +109,7 @@ pub(crate) fn opened(sa: &Sa, packet: &[u8]) -> Result<Vec<u8>, Fault> {
         Arrival::Clear | Arrival::Ike | Arrival::Bad => return Err(Fault::Outer),
     };
     let opening = Opening::begin(sa, envelope, 0)?;
-    let mut packets = vec![packet.to_vec()];
+    let mut packets = [packet.to_vec()];
     let mut outcomes = Vec::new();
     open(&[opening], &mut packets[..], &mut Scratch::default(), &mut outcomes);
     match outcomes[0] {

@@ -82,7 +82,9 @@ fn decrypt(folder: &Folder) {
     let options = ["esp.enable_encryption_decode:TRUE", "esp.enable_authentication_check:TRUE", sa];
     let mut tshark = Command::new("tshark");
     tshark.arg("-r").arg(folder.path("sealed.pcap"));
-    options.iter().for_each(|option| drop(tshark.arg("-o").arg(option)));
+    for option in options {
+        tshark.args(["-o", option]);
+    }
     tshark.args(["-T", "fields", "-e", "ip.dst", "-e", "esp.icv_good", "-e", "udp.dstport"]);
     let Ok(said) = tshark.output() else {
         eprintln!("skipped: tshark is not installed");

@@ -5,6 +5,7 @@
 //! the compiler unrolls them. Two messages fit the 16 vector registers; more of them spill.
 
 #![allow(unsafe_code)] // instructions that not every CPU has
+#![allow(clippy::needless_range_loop)] // a loop over messages walks several arrays, and blocks lie across them
 
 use std::arch::x86_64::{
     __m128i, _mm_add_epi32, _mm_set_epi32, _mm_set_epi64x, _mm_sha1msg1_epu32, _mm_sha1msg2_epu32,

@@ -174,8 +174,8 @@ pub(super) enum AppName {
     Ip,
     /// Forwards IPv4 and IPv6 behind an access list
     Acl,
-    /// Forwards IPv4 and IPv6 through IPsec tunnels: what policies protect is sealed, and what comes through a
-    /// tunnel is opened
+    /// Forwards IPv4 and IPv6 through IPsec tunnels: what policies protect is sealed, and what comes through
+    /// a tunnel is opened
     Esp,
     /// Forwards NDN Interests
     Names,

@@ -8,8 +8,8 @@ use wirespeed_esp::read::Lines;
 
 use super::options::Options;
 
-/// Reads associations and policies. A line that is skipped is an error: a policy that is not there lets packets
-/// out in the clear.
+/// Reads associations and policies. A line that is skipped is an error: a policy that is not there lets
+/// packets out in the clear.
 pub(super) fn load(options: &Options) -> Result<Database> {
     let path = options.sad.as_ref().context("--app esp needs associations and policies: --sad FILE")?;
     let lines = Lines::read_file(path)?;
