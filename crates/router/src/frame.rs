@@ -187,6 +187,17 @@ impl Memory {
         &mut self.marks[frame.buffer as usize]
     }
 
+    /// Takes bytes behind a frame's end in: room for a trailer. Returns `false`, and does nothing, if its
+    /// buffer ends before.
+    pub fn grow_back(&self, frame: &mut Frame, bytes: u16) -> bool {
+        let end = u32::from(frame.start) + u32::from(frame.len) + u32::from(bytes);
+        let is_there = end <= self.stride;
+        if is_there {
+            frame.len += bytes;
+        }
+        is_there
+    }
+
     /// Takes a free buffer for a frame of this many bytes, whose bytes are anything. `None` if there is none,
     /// or if a buffer is too small.
     pub fn take_for(&mut self, len: usize) -> Option<Frame> {

@@ -1,4 +1,5 @@
-//! [`Reason`]: why a frame was dropped. [`Drops`] counts by reason.
+//! [`Reason`]: why a frame was dropped. [`Drops`] counts by reason. Those of tunnels are the faults of
+//! `wirespeed-esp`, by name.
 
 /// Writes the enum, its names and their order once.
 macro_rules! reasons {
@@ -63,6 +64,50 @@ reasons! {
     NoBuffer => "no_buffer",
     /// The router has no such port, or it is down.
     NoPort => "no_port",
+    /// The outer header is not whole, or its lengths or its checksum are wrong.
+    EspOuter => "esp_outer",
+    /// The ESP packet is shorter than its fields, or no multiple of four bytes.
+    EspCut => "esp_cut",
+    /// The ESP packet is a fragment: it has to be put together first.
+    EspFragment => "esp_fragment",
+    /// No security association has the index and the destination.
+    EspNoSa => "esp_no_sa",
+    /// The security association was removed while the packet was under way.
+    EspSaGone => "esp_sa_gone",
+    /// The packet is in UDP and its security association is not, or the other way round.
+    EspEncapsulation => "esp_encapsulation",
+    /// The sequence number came before, or lies behind the window.
+    EspReplay => "esp_replay",
+    /// The integrity check failed: a wrong key, or a packet that was changed.
+    EspTag => "esp_tag",
+    /// The padding is longer than the packet, or not 1, 2, 3 and so on.
+    EspPadding => "esp_padding",
+    /// The next header is neither IPv4 nor IPv6.
+    EspNextHeader => "esp_next_header",
+    /// The packet is a dummy that its sender made to hide how much it sends.
+    EspDummy => "esp_dummy",
+    /// The inner packet is malformed.
+    EspInner => "esp_inner",
+    /// The outer header says that a queue was congested, and the inner packet can't tell (RFC 6040, 4.2).
+    EspCongestion => "esp_congestion",
+    /// The UDP datagram keeps a mapping of addresses alive (RFC 3948, 2.3).
+    EspKeepalive => "esp_keepalive",
+    /// A policy discards the packet, or it came by a security association that its policy does not name.
+    EspPolicy => "esp_policy",
+    /// The packet came in the clear, and its policy wants it protected.
+    EspUnprotected => "esp_unprotected",
+    /// The policy names a security association that there is none of.
+    EspUnkeyed => "esp_unkeyed",
+    /// All sequence numbers of the security association are used: it needs a new key.
+    EspSequence => "esp_sequence",
+    /// The hard limit of packets or of bytes of the security association is reached.
+    EspLifetime => "esp_lifetime",
+    /// The inner packet is too large for the tunnel, and must not be cut.
+    EspTooBig => "esp_too_big",
+    /// The time to live, or the hop limit, of the inner packet is spent.
+    EspExpired => "esp_expired",
+    /// The buffer has no room for the headers or for the padding.
+    EspBuffer => "esp_buffer",
     /// The application dropped it for a reason of its own.
     Application => "application",
     /// The application decided nothing.

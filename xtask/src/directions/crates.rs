@@ -27,7 +27,7 @@ const ROWS: &[&[&str]] = &[
     ],
     &["wirespeed-kernels-host"],
     &["wirespeed"],
-    &["wirespeed-feeds"],
+    &["wirespeed-esp", "wirespeed-feeds"],
     &["wirespeed-router"],
     &["lookupctl"],
     &["wirespeed-benches"],

@@ -17,6 +17,7 @@ mod lookup;
 mod names;
 mod replay;
 mod route;
+mod route_esp;
 mod route_sources;
 mod several;
 mod strides;

@@ -4,12 +4,17 @@
 //! |---|---|
 //! | [`Ip`] | forwards IPv4 and IPv6 by the longest prefix |
 //! | [`Acl`] | asks a classifier first, in front of another application |
+//! | `Esp` | takes packets into IPsec tunnels and out of them, in front of another application (feature `esp`) |
 //! | [`Ndn`] | forwards NDN Interests by name |
 
 mod acl;
+#[cfg(feature = "esp")]
+mod esp;
 pub mod ip;
 mod names;
 
 pub use acl::{Acl, Decision, NoDecision};
+#[cfg(feature = "esp")]
+pub use esp::Esp;
 pub use ip::Ip;
 pub use names::Ndn;

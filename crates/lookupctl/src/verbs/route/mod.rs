@@ -7,6 +7,7 @@ mod report;
 #[cfg(target_os = "linux")]
 mod sources;
 mod tables;
+mod tunnels;
 mod wiring;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use wirespeed::gpu::runtime::GpuOptions;
-use wirespeed_router::apps::{Ip, Ndn};
+use wirespeed_router::apps::{Esp, Ip, Ndn};
 use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
 
 use crate::Outcome;
@@ -45,6 +46,14 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         (Tables::Ip(ip), AppName::Acl) => drive(options, &wiring, |_| {
             ip.list.before(Ip::new(&ip.reader, &ip.routes, &ip.own), options.otherwise)
         })?,
+        (Tables::Ip(ip), AppName::Esp) => {
+            let tunnels = tunnels::load(options)?;
+            let done = drive(options, &wiring, |_| {
+                Esp::new(Ip::new(&ip.reader, &ip.routes, &ip.own), tunnels.reader(), &ip.own)
+            })?;
+            tunnels::tell(&tunnels);
+            done
+        }
         (Tables::Names(names), _) => {
             drive(options, &wiring, |_| Ndn::new(names.reader.clone(), &names.routes))?
         }

@@ -18,13 +18,13 @@ use crate::threads;
 use crate::verbs::replay::{parse_seconds, parse_time};
 
 /// Forwards packets between Linux interfaces, or frames from a source to a sink: IPv4 and IPv6 by the longest
-/// prefix, behind an access list, or NDN Interests by name.
+/// prefix, behind an access list or a gateway of IPsec tunnels, or NDN Interests by name.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// Linux interfaces to forward between, by the kernel's own routes and neighbours. Without any, frames
     /// come from --in and go to --out
-    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops"])]
+    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops", "sad"])]
     pub(super) interfaces: Vec<String>,
 
     /// How frames of interfaces are taken. With auto AF_XDP, and AF_PACKET where that can't be used
@@ -68,6 +68,11 @@ pub(crate) struct Options {
     /// Rules of the access list for IPv6
     #[arg(long, value_name = "FILE")]
     pub(super) rules6: Option<PathBuf>,
+
+    /// Security associations and policies of IPsec, for --app esp: lines as ip xfrm state and ip xfrm policy
+    /// take them. Nobody but the file's owner may be able to read it
+    #[arg(long, value_name = "FILE")]
+    pub(super) sad: Option<PathBuf>,
 
     /// What happens to packets that match no rule, or a rule without an action
     #[arg(long, value_name = "permit|deny", default_value = "permit", value_parser = parse_otherwise)]
@@ -147,6 +152,7 @@ Examples:
   lookupctl route --fib fib.txt --in traffic.pcap --out forwarded.pcapng --drops dropped.pcapng
   lookupctl route --fib fib.txt --in traffic.pcap --trace 3
   lookupctl route --app acl --rules acl.txt --fib fib.txt --in traffic.pcap
+  lookupctl route --app esp --sad tunnels.txt --fib fib.txt --in clear.pcap --out sealed.pcapng
   lookupctl route --app names --table names.txt --in interests.pcap --out out.pcapng
 
 Between interfaces transit is forwarded here; packets for the host itself, ARP, multicast and everything else stay the kernel's, and \
@@ -184,6 +190,9 @@ pub(super) enum AppName {
     Ip,
     /// Forwards IPv4 and IPv6 behind an access list
     Acl,
+    /// Forwards IPv4 and IPv6 through IPsec tunnels: what policies protect is sealed, and what comes through
+    /// a tunnel is opened
+    Esp,
     /// Forwards NDN Interests
     Names,
 }
@@ -193,6 +202,7 @@ impl AppName {
         match self {
             Self::Ip => "ip",
             Self::Acl => "acl",
+            Self::Esp => "esp",
             Self::Names => "names",
         }
     }
@@ -245,15 +255,21 @@ impl Options {
         }
         match (self.app, &self.table, &self.rules, &self.rules6) {
             (AppName::Names, None, ..) => bail!("--app names needs a table of names: --table FILE"),
-            (AppName::Ip | AppName::Acl, Some(_), ..) => bail!("--table is for --app names"),
+            (AppName::Ip | AppName::Acl | AppName::Esp, Some(_), ..) => bail!("--table is for --app names"),
             (AppName::Acl, _, None, None) => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
-            (AppName::Ip | AppName::Names, _, Some(_), _) | (AppName::Ip | AppName::Names, _, _, Some(_)) => {
+            (AppName::Ip | AppName::Esp | AppName::Names, _, Some(_), _)
+            | (AppName::Ip | AppName::Esp | AppName::Names, _, _, Some(_)) => {
                 bail!("--rules and --rules6 are for --app acl")
             }
             _ => {}
         }
+        match (self.app, &self.sad) {
+            (AppName::Esp, None) => bail!("--app esp needs associations and policies: --sad FILE"),
+            (AppName::Ip | AppName::Acl | AppName::Names, Some(_)) => bail!("--sad is for --app esp"),
+            _ => {}
+        }
         if self.app == AppName::Names && self.fib.is_some() {
-            bail!("--fib is for --app ip and acl: names have --table")
+            bail!("--fib is for --app ip, acl and esp: names have --table")
         }
         match &self.r#in {
             From::File(_) if self.threads.is_some_and(|threads| threads > 1) => {
@@ -274,6 +290,10 @@ impl Options {
             (AppName::Names, ..) => {
                 bail!("--app names is for captures: between interfaces there are ip and acl")
             }
+            // The kernel gets what comes for the router itself, and with it the packets of tunnels.
+            (AppName::Esp, ..) => bail!(
+                "--app esp is for captures and frames that are made: between interfaces there are ip and acl"
+            ),
             (AppName::Acl, None, None) => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
             (AppName::Ip, Some(_), _) | (AppName::Ip, _, Some(_)) => {
                 bail!("--rules and --rules6 are for --app acl")

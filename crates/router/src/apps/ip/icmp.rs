@@ -10,7 +10,7 @@ use crate::narrow;
 
 /// Why a packet was not forwarded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(in crate::apps) enum Fault {
     /// The time to live, or the hop limit, is spent.
     Expired,
     /// The packet is larger than this many bytes, which the next link takes.
@@ -37,7 +37,7 @@ const PROTOCOL_ICMPV6: u8 = 58;
 
 /// Whether a packet may be answered with an error (RFC 1812, 4.3.2.7): no error of ICMP, no fragment other
 /// than the first, and no packet to a group. Callers have checked that the source is no group.
-pub(super) fn may_answer_v4(packet: &[u8]) -> bool {
+pub(in crate::apps) fn may_answer_v4(packet: &[u8]) -> bool {
     let bytes = v4::header_length(packet);
     let is_error = packet[9] == PROTOCOL_ICMP
         && !packet.get(bytes).is_some_and(|kind| matches!(kind, 0 | 8 | 9 | 10 | 13..=18));
@@ -46,7 +46,7 @@ pub(super) fn may_answer_v4(packet: &[u8]) -> bool {
 }
 
 /// Whether a packet may be answered with an error (RFC 4443, 2.4 e).
-pub(super) fn may_answer_v6(packet: &[u8], fault: Fault) -> bool {
+pub(in crate::apps) fn may_answer_v6(packet: &[u8], fault: Fault) -> bool {
     let Some(payload) = ipv6_payload(packet) else { return false };
     let is_error = payload.protocol == PROTOCOL_ICMPV6
         && !packet.get(payload.at).is_some_and(|&kind| kind >= 128 && kind != 137);
@@ -57,7 +57,7 @@ pub(super) fn may_answer_v6(packet: &[u8], fault: Fault) -> bool {
 }
 
 /// Makes the packet that tells the sender of `packet`, from the router's own address.
-pub(super) fn error_v4(packet: &[u8], fault: Fault, own: Ipv4Addr) -> Vec<u8> {
+pub(in crate::apps) fn error_v4(packet: &[u8], fault: Fault, own: Ipv4Addr) -> Vec<u8> {
     let (kind, code, field) = match fault {
         Fault::Expired => (11, 0, 0),
         Fault::TooBig(mtu) => (3, 4, u32::from(mtu)),
@@ -85,7 +85,7 @@ pub(super) fn error_v4(packet: &[u8], fault: Fault, own: Ipv4Addr) -> Vec<u8> {
 }
 
 /// Makes the packet that tells the sender of `packet`, from the router's own address.
-pub(super) fn error_v6(packet: &[u8], fault: Fault, own: Ipv6Addr) -> Vec<u8> {
+pub(in crate::apps) fn error_v6(packet: &[u8], fault: Fault, own: Ipv6Addr) -> Vec<u8> {
     let (kind, code, field) = match fault {
         Fault::Expired => (3, 0, 0),
         Fault::TooBig(mtu) => (2, 0, u32::from(mtu)),
@@ -114,7 +114,7 @@ pub(super) fn error_v6(packet: &[u8], fault: Fault, own: Ipv6Addr) -> Vec<u8> {
 
 /// A limit on the rate of errors: a bucket of tokens (RFC 1812, 4.3.2.8; RFC 4443, 2.4 f).
 #[derive(Debug)]
-pub(super) struct Limit {
+pub(in crate::apps) struct Limit {
     per_second: u32,
     /// The tokens that there are, and the time for which they were counted.
     tokens: u32,
@@ -123,12 +123,12 @@ pub(super) struct Limit {
 
 impl Limit {
     /// Allows this many errors a second, and a tenth of them at once.
-    pub(super) const fn new(per_second: u32) -> Self {
+    pub(in crate::apps) const fn new(per_second: u32) -> Self {
         Self { per_second, tokens: 0, counted: None }
     }
 
     /// Takes a token. Returns whether there was one.
-    pub(super) fn take(&mut self, now: Instant) -> bool {
+    pub(in crate::apps) fn take(&mut self, now: Instant) -> bool {
         let most = (self.per_second / 10).max(1);
         match self.counted {
             None => (self.tokens, self.counted) = (most, Some(now)),

@@ -12,7 +12,7 @@
 //! A frame of 64 bytes is one cache line. It is read in the first step and written in the last; between them
 //! lies the lookup of a chunk, which is so small on a CPU that its lines stay in the nearest cache.
 
-mod icmp;
+pub(super) mod icmp;
 mod options;
 mod v4;
 mod v6;
@@ -59,14 +59,14 @@ impl Owns {
     }
 
     /// Something that the router has at a port, or else at any other.
-    fn find<T>(&self, port: PortId, of: impl Fn(&Own) -> Option<T>) -> Option<T> {
+    pub(super) fn find<T>(&self, port: PortId, of: impl Fn(&Own) -> Option<T>) -> Option<T> {
         let own = self.0.read().unwrap_or_else(PoisonError::into_inner);
         own.get(port.index()).and_then(&of).or_else(|| own.iter().find_map(of))
     }
 }
 
 /// Errors that a worker sends in a second, unless [`Ip::errors_per_second`] says otherwise: Linux's default.
-const ERRORS_PER_SECOND: u32 = 1000;
+pub(super) const ERRORS_PER_SECOND: u32 = 1000;
 
 /// Chunks of a GPU that a worker has under way, and one more that is filled.
 const AT_ONCE: usize = 9;

@@ -1,0 +1,94 @@
+//! [`Error`]: why associations and policies can't be had.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// The reason why security associations or policies can't be had.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A key has the wrong length.
+    #[error("{algorithm} takes a key of {wanted}, and this one has {found} bits")]
+    Key {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The bits of the key.
+        found: usize,
+        /// The bits that are allowed.
+        wanted: &'static str,
+    },
+    /// A window has a size that is not supported.
+    #[error("a replay window of {found} packets is more than {most}")]
+    Window {
+        /// The packets of the window.
+        found: u32,
+        /// The most that there may be.
+        most: u32,
+    },
+    /// A security association numbers packets by 64 bits and has no window to find the upper half by.
+    #[error("extended sequence numbers need a replay window, and this association has none")]
+    NoWindow,
+    /// The addresses of a tunnel are of different families.
+    #[error("a tunnel from {src} to {dst} is of no family")]
+    Families {
+        /// The source.
+        src: IpAddr,
+        /// The destination.
+        dst: IpAddr,
+    },
+    /// An index is one of those that are reserved (RFC 4303, 2.1).
+    #[error("the index {0:#x} is reserved: the first one to be given is 0x100")]
+    Reserved(u32),
+    /// There is a security association with this index and destination already.
+    #[error("there is an association {spi:#x} to {dst} already")]
+    SaExists {
+        /// The index.
+        spi: u32,
+        /// The destination.
+        dst: IpAddr,
+    },
+    /// There is no security association with this index and destination.
+    #[error("there is no association {spi:#x} to {dst}")]
+    NoSa {
+        /// The index.
+        spi: u32,
+        /// The destination.
+        dst: IpAddr,
+    },
+    /// There is a policy for this selector and direction already.
+    #[error("there is a policy of this selector and direction already")]
+    PolicyExists,
+    /// There is no policy for this selector and direction.
+    #[error("there is no policy of this selector and direction")]
+    NoPolicy,
+    /// The addresses of a selector are of different families.
+    #[error("a selector from {src} to {dst} is of no family")]
+    SelectorFamilies {
+        /// The source.
+        src: ipnet::IpNet,
+        /// The destination.
+        dst: ipnet::IpNet,
+    },
+    /// A file of keys can be read by others than its owner.
+    #[error("{path}: others than its owner can read this file of keys (mode {mode:03o}): chmod 600 it")]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// A file can't be read.
+    #[error("{path}: {cause}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        cause: std::io::Error,
+    },
+    /// The policies can't be compiled to rules.
+    #[error("policies: {0}")]
+    Rules(#[from] wirespeed::Error),
+    /// The system gives no random numbers.
+    #[error("the system gives no random numbers: {0}")]
+    Random(String),
+}

@@ -1,0 +1,253 @@
+//! IP headers: the checks of a packet, and the fields that a tunnel reads and changes.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::narrow;
+
+/// Bytes of an IPv4 header without options.
+pub(crate) const IPV4: usize = 20;
+/// Bytes of an IPv6 header.
+pub(crate) const IPV6: usize = 40;
+/// Bytes of a UDP header.
+pub(crate) const UDP: usize = 8;
+
+/// Protocol numbers.
+pub(crate) const PROTOCOL_UDP: u8 = 17;
+pub(crate) const PROTOCOL_ESP: u8 = 50;
+/// Next headers of ESP in tunnel mode, and of a dummy packet.
+pub(crate) const NEXT_IPV4: u8 = 4;
+pub(crate) const NEXT_IPV6: u8 = 41;
+pub(crate) const NEXT_NONE: u8 = 59;
+
+const DONT_FRAGMENT: u16 = 0x4000;
+/// More fragments, and the offset.
+const FRAGMENT: u16 = 0x3fff;
+
+/// A family of addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Family {
+    V4,
+    V6,
+}
+
+/// What a tunnel reads of a packet's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) family: Family,
+    /// Bytes of the packet. Padding of the link may follow.
+    pub(crate) len: usize,
+    /// The traffic class: differentiated services and congestion.
+    pub(crate) class: u8,
+    /// The time to live, or the hop limit.
+    pub(crate) hops: u8,
+    /// Whether routers may not cut it. It is so for IPv6.
+    pub(crate) is_whole: bool,
+}
+
+impl Header {
+    /// Reads the header of a packet. `None` if lengths or checksum are wrong.
+    #[inline]
+    pub(crate) fn read(packet: &[u8]) -> Option<Self> {
+        match packet.first()? >> 4 {
+            4 => {
+                let header = packet.first_chunk::<IPV4>()?;
+                let bytes = usize::from(header[0] & 15) * 4;
+                let len = usize::from(be16(header, 2));
+                let is_right = bytes >= IPV4 && (bytes..=packet.len()).contains(&len);
+                (is_right && sum(&packet[..bytes]) == 0xffff).then(|| Self {
+                    family: Family::V4,
+                    len,
+                    class: header[1],
+                    hops: header[8],
+                    is_whole: be16(header, 6) & DONT_FRAGMENT != 0,
+                })
+            }
+            6 => {
+                let header = packet.first_chunk::<IPV6>()?;
+                let len = IPV6 + usize::from(be16(header, 4));
+                (len <= packet.len()).then(|| Self {
+                    family: Family::V6,
+                    len,
+                    class: (header[0] << 4) | (header[1] >> 4),
+                    hops: header[7],
+                    is_whole: true,
+                })
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The 16 bits at an offset, in the order of the network.
+#[inline]
+pub(crate) const fn be16(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+/// The 32 bits at an offset.
+#[inline]
+pub(crate) const fn be32(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+/// Whether an IPv4 packet is a fragment. The header is whole.
+pub(crate) const fn is_fragment(packet: &[u8]) -> bool {
+    be16(packet, 6) & FRAGMENT != 0
+}
+
+/// The source of a packet whose header is whole.
+pub(crate) fn source(packet: &[u8], family: Family) -> IpAddr {
+    match family {
+        Family::V4 => address(&packet[12..16]),
+        Family::V6 => address(&packet[8..24]),
+    }
+}
+
+/// The destination of a packet whose header is whole.
+pub(crate) fn destination(packet: &[u8], family: Family) -> IpAddr {
+    match family {
+        Family::V4 => address(&packet[16..20]),
+        Family::V6 => address(&packet[24..40]),
+    }
+}
+
+/// The address of 4 bytes, or of 16.
+fn address(bytes: &[u8]) -> IpAddr {
+    match bytes.first_chunk::<16>() {
+        Some(bytes) => Ipv6Addr::from(*bytes).into(),
+        None => Ipv4Addr::from_bits(be32(bytes, 0)).into(),
+    }
+}
+
+/// Takes one off the time to live or the hop limit.
+///
+/// The header is whole, and the field is 1 at the least.
+pub(crate) fn count_hop(packet: &mut [u8], family: Family) {
+    match family {
+        Family::V4 => {
+            packet[8] -= 1;
+            let sum = changed(be16(packet, 10), 0x0100, 0);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        Family::V6 => packet[7] -= 1,
+    }
+}
+
+/// Writes another congestion field.
+///
+/// The header is whole.
+pub(crate) fn set_congestion(packet: &mut [u8], family: Family, congestion: u8) {
+    match family {
+        Family::V4 => {
+            let old = u16::from(packet[1]);
+            packet[1] = packet[1] & !3 | congestion;
+            let sum = changed(be16(packet, 10), old, packet[1].into());
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        Family::V6 => packet[1] = packet[1] & !0x30 | congestion << 4,
+    }
+}
+
+/// What an outer header says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outer {
+    pub(crate) src: IpAddr,
+    pub(crate) dst: IpAddr,
+    pub(crate) protocol: u8,
+    /// Bytes of the whole packet.
+    pub(crate) len: usize,
+    pub(crate) class: u8,
+    pub(crate) is_whole: bool,
+    pub(crate) id: u16,
+}
+
+/// The hops of a packet that a tunnel makes.
+const HOPS: u8 = 64;
+
+impl Outer {
+    /// Writes the header to the start of a packet.
+    ///
+    /// Panics if the packet is shorter. The addresses are of one family.
+    #[inline]
+    pub(crate) fn write(&self, packet: &mut [u8]) {
+        match (self.src, self.dst) {
+            (IpAddr::V4(src), IpAddr::V4(dst)) => {
+                let mut header = [0; IPV4];
+                (header[0], header[1], header[8], header[9]) = (0x45, self.class, HOPS, self.protocol);
+                header[2..4].copy_from_slice(&narrow::u16(self.len).to_be_bytes());
+                header[4..6].copy_from_slice(&self.id.to_be_bytes());
+                let flags = if self.is_whole { DONT_FRAGMENT } else { 0 };
+                header[6..8].copy_from_slice(&flags.to_be_bytes());
+                header[12..16].copy_from_slice(&src.octets());
+                header[16..20].copy_from_slice(&dst.octets());
+                let sum = !sum(&header);
+                header[10..12].copy_from_slice(&sum.to_be_bytes());
+                packet[..IPV4].copy_from_slice(&header);
+            }
+            (src, dst) => {
+                let bits = |address: IpAddr| match address {
+                    IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+                    IpAddr::V6(address) => address.octets(),
+                };
+                let mut header = [0; IPV6];
+                header[..2].copy_from_slice(&(0x6000 | u16::from(self.class) << 4).to_be_bytes());
+                header[4..6].copy_from_slice(&narrow::u16(self.len - IPV6).to_be_bytes());
+                (header[6], header[7]) = (self.protocol, HOPS);
+                header[8..24].copy_from_slice(&bits(src));
+                header[24..40].copy_from_slice(&bits(dst));
+                packet[..IPV6].copy_from_slice(&header);
+            }
+        }
+    }
+}
+
+/// The sum of 16-bit words in one's complement (RFC 1071), not yet inverted. A last odd byte counts as the
+/// upper half of a word.
+pub(crate) fn sum(bytes: &[u8]) -> u16 {
+    let (words, rest) = bytes.as_chunks::<4>();
+    let mut sum: u64 = words.iter().map(|&word| u64::from(u32::from_ne_bytes(word))).sum();
+    let mut last = [0; 4];
+    last[..rest.len()].copy_from_slice(rest);
+    sum += u64::from(u32::from_ne_bytes(last));
+    u16::from_be(fold(sum))
+}
+
+/// Folds a sum to 16 bits.
+#[allow(clippy::cast_possible_truncation)] // nothing but 16 bits is left
+const fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// The checksum after a field changes (RFC 1624, equation 3).
+fn changed(checksum: u16, old: u16, new: u16) -> u16 {
+    !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
+}
+
+/// The sum of an IPv6 packet's payload with what is summed of its header (RFC 8200, 8.1). No extension header
+/// is there, and the packet ends where its header says.
+fn sum_of_payload(packet: &[u8]) -> u16 {
+    let payload = &packet[IPV6..];
+    let all = u64::from(sum(&packet[8..IPV6]))
+        + u64::from(sum(payload))
+        + payload.len() as u64
+        + u64::from(packet[6]);
+    fold(all)
+}
+
+/// Whether the checksum in the payload of an IPv6 packet of so many bytes is right.
+pub(crate) fn is_sum_right(packet: &[u8], len: usize) -> bool {
+    sum_of_payload(&packet[..len]) == 0xffff
+}
+
+/// The checksum of a UDP datagram in IPv6, whose own field is 0.
+///
+/// The packet is an IPv6 header and the datagram.
+pub(crate) fn udp_checksum(packet: &[u8]) -> u16 {
+    match !sum_of_payload(packet) {
+        0 => 0xffff,
+        sum => sum,
+    }
+}

@@ -1,0 +1,292 @@
+//! Opening: an ESP packet becomes the packet that is in it, where it lies (RFC 4303, 3.4).
+//!
+//! ```text
+//! Arrival::read      what kind of packet it is, and the index that it carries
+//! Opening::begin     its lengths, its sequence number (RFC 4303, 3.4.3)
+//! open               tags of several at once, decryption, the window, padding, the inner header, congestion
+//! ```
+
+use std::net::IpAddr;
+
+use subtle::ConstantTimeEq;
+
+use crate::crypto::Suite;
+use crate::crypto::gcm::Aead;
+use crate::crypto::sha1::{self, Message};
+use crate::fault::Fault;
+use crate::ip::{
+    self, Family, Header, IPV4, IPV6, NEXT_IPV4, NEXT_IPV6, NEXT_NONE, PROTOCOL_ESP, PROTOCOL_UDP, UDP, be16,
+    be32,
+};
+use crate::narrow;
+use crate::packets::Packets;
+use crate::sa::{ESP, Sa, TRAILER};
+use crate::seal::{Scratch, nonce};
+
+/// What a packet that came is to a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// A packet without ESP.
+    Clear,
+    /// An ESP packet.
+    Esp(Envelope),
+    /// A message of IKE in a UDP datagram for ESP (RFC 3948, 2.2): the key daemon's.
+    Ike,
+    /// A datagram that keeps a mapping of addresses alive (RFC 3948, 2.3).
+    Keepalive,
+    /// A fragment of an ESP packet.
+    Fragment,
+    /// An ESP packet whose lengths or checksum are wrong.
+    Bad,
+}
+
+/// The outside of an ESP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// The index of its security association.
+    pub spi: u32,
+    /// The tunnel's end.
+    pub dst: IpAddr,
+    low: u32,
+    /// Where the ESP header begins, and where the packet ends.
+    esp: u16,
+    end: u16,
+    congestion: u8,
+    is_in_udp: bool,
+}
+
+impl Arrival {
+    /// Reads a packet, which begins at its IP header. `is_port` says which UDP ports are for ESP, and
+    /// `is_own` which addresses are ends of tunnels here: what is for another is [`Arrival::Clear`].
+    #[inline]
+    pub fn read(packet: &[u8], is_own: impl Fn(IpAddr) -> bool, is_port: impl Fn(u16) -> bool) -> Self {
+        let (protocol, header) = match packet.first().map(|first| first >> 4) {
+            Some(4) if packet.len() >= IPV4 => (packet[9], usize::from(packet[0] & 15) * 4),
+            Some(6) if packet.len() >= IPV6 => (packet[6], IPV6),
+            _ => return Self::Clear,
+        };
+        let is_udp = match protocol {
+            PROTOCOL_ESP => false,
+            PROTOCOL_UDP => true,
+            // Nothing but a fragment header may stand before ESP here.
+            44 if packet[0] >> 4 == 6 && packet.get(IPV6) == Some(&PROTOCOL_ESP) => {
+                let dst = ip::destination(packet, Family::V6);
+                return if is_own(dst) { Self::Fragment } else { Self::Clear };
+            }
+            _ => return Self::Clear,
+        };
+        let family = if packet[0] >> 4 == 4 { Family::V4 } else { Family::V6 };
+        let dst = ip::destination(packet, family);
+        if is_udp {
+            let is_later = family == Family::V4 && be16(packet, 6) & 0x1fff != 0;
+            let port = packet.get(header..header + UDP).map(|udp| be16(udp, 2));
+            if is_later || !port.is_some_and(&is_port) {
+                return Self::Clear;
+            }
+        }
+        if !is_own(dst) {
+            return Self::Clear;
+        }
+        Self::read_own(packet, header, family, is_udp, dst)
+    }
+
+    fn read_own(packet: &[u8], header: usize, family: Family, is_udp: bool, dst: IpAddr) -> Self {
+        let Some(outer) = Header::read(packet) else { return Self::Bad };
+        if family == Family::V4 && ip::is_fragment(packet) {
+            return Self::Fragment;
+        }
+        let (mut esp, mut end) = (header, outer.len);
+        if is_udp {
+            // The datagram ends where its own length says.
+            let Some(udp) = packet[..end].get(header..header + UDP) else { return Self::Bad };
+            let len = usize::from(be16(udp, 4));
+            if len < UDP || header + len > end {
+                return Self::Bad;
+            }
+            (esp, end) = (header + UDP, header + len);
+            match &packet[esp..end] {
+                [0xff] => return Self::Keepalive,
+                [0, 0, 0, 0, ..] => return Self::Ike,
+                _ => {}
+            }
+        }
+        if end < esp + ESP {
+            return Self::Bad;
+        }
+        Self::Esp(Envelope {
+            spi: be32(packet, esp),
+            dst,
+            low: be32(packet, esp + 4),
+            // A packet has less than 2^16 bytes, but for one of IPv6 that is as long as it can be.
+            esp: narrow::u16(esp),
+            end: match u16::try_from(end) {
+                Ok(end) => end,
+                Err(_) => return Self::Bad,
+            },
+            congestion: outer.class & 3,
+            is_in_udp: is_udp,
+        })
+    }
+}
+
+/// An ESP packet that is to be opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Opening<'s> {
+    /// The number of the packet among [`Packets`].
+    pub at: usize,
+    sa: &'s Sa,
+    envelope: Envelope,
+    sequence: u64,
+}
+
+/// The inner packet: where it lies in the packet that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Where it begins.
+    pub start: usize,
+    /// Bytes that it has.
+    pub len: usize,
+    /// Whether it is IPv4; else it is IPv6.
+    pub is_ipv4: bool,
+}
+
+impl<'s> Opening<'s> {
+    /// Checks a packet's lengths and its sequence number, before any work is done for it. `at` is its number
+    /// among [`Packets`].
+    #[inline]
+    pub fn begin(sa: &'s Sa, envelope: Envelope, at: usize) -> Result<Self, Fault> {
+        sa.check()?;
+        if envelope.is_in_udp != sa.ports.is_some() {
+            return Err(Fault::Encapsulation);
+        }
+        let rest = usize::from(envelope.end - envelope.esp)
+            .checked_sub(ESP + sa.suite.vector() + sa.suite.tag())
+            .filter(|rest| *rest >= TRAILER && rest.is_multiple_of(4));
+        rest.ok_or(Fault::Cut)?;
+        let sequence = sa.expect(envelope.low)?;
+        Ok(Self { at, sa, envelope, sequence })
+    }
+
+    /// The security association.
+    #[must_use]
+    pub const fn sa(&self) -> &'s Sa {
+        self.sa
+    }
+
+    /// Where the text begins, and where the tag ends.
+    fn span(&self) -> (usize, usize) {
+        let esp = usize::from(self.envelope.esp);
+        (esp + ESP + self.sa.suite.vector(), self.envelope.end.into())
+    }
+
+    /// What its tag is made of, if that is made apart from the decryption.
+    fn message<'m>(&'m self, packet: &'m [u8]) -> Option<Message<'m>> {
+        let (_, end) = self.span();
+        let bytes = &packet[self.envelope.esp.into()..end - self.sa.suite.tag()];
+        Some(Message { key: self.sa.suite.hmac()?, bytes, high: self.sa.high(self.sequence) })
+    }
+
+    /// Decrypts a packet whose tag is right, or is checked with the decryption.
+    fn decrypt(&self, packet: &mut [u8]) -> Result<(), Fault> {
+        let (start, end) = self.span();
+        let (before, text) = packet[..end].split_at_mut(start);
+        let vector = || before.last_chunk::<8>().copied().unwrap_or_default();
+        match &self.sa.suite {
+            Suite::Gcm { gcm, salt } => {
+                let (beside, len) = self.sa.beside(self.sequence);
+                if !gcm.open(nonce(salt, vector()), &beside[..len], text) {
+                    return Err(Fault::Tag);
+                }
+            }
+            Suite::CtrSha1 { ctr, nonce, .. } => {
+                let end = text.len() - sha1::TAG;
+                ctr.apply(**nonce, vector(), &mut text[..end]);
+            }
+            Suite::NullSha1 { .. } => {}
+        }
+        Ok(())
+    }
+
+    /// Finds the inner packet in what was decrypted.
+    fn inner(&self, packet: &mut [u8]) -> Result<Opened, Fault> {
+        let (start, end) = self.span();
+        let text = &mut packet[start..end - self.sa.suite.tag()];
+        // At least a trailer is there: `begin` has seen it.
+        let (rest, trailer) = text.split_at_mut(text.len() - TRAILER);
+        let (padding, next) = (usize::from(trailer[0]), trailer[1]);
+        let payload = rest.len().checked_sub(padding).ok_or(Fault::Padding)?;
+        if !rest[payload..].iter().zip(1_u8..).all(|(&byte, number)| byte == number) {
+            return Err(Fault::Padding);
+        }
+        let family = match next {
+            NEXT_IPV4 => Family::V4,
+            NEXT_IPV6 => Family::V6,
+            NEXT_NONE => return Err(Fault::Dummy),
+            _ => return Err(Fault::NextHeader),
+        };
+        // A packet that is shorter than the payload was padded to hide its length (RFC 4303, 2.7).
+        let inner = Header::read(&rest[..payload]).filter(|inner| inner.family == family);
+        let inner = inner.ok_or(Fault::Inner)?;
+        if let Some(selector) = &self.sa.selector
+            && !selector.matches(&rest[..inner.len])
+        {
+            return Err(Fault::Policy);
+        }
+        if let Some(congestion) = congestion(inner.class & 3, self.envelope.congestion)? {
+            ip::set_congestion(rest, family, congestion);
+        }
+        self.sa.carry(inner.len)?;
+        Ok(Opened { start, len: inner.len, is_ipv4: family == Family::V4 })
+    }
+}
+
+/// The congestion field of a packet that leaves a tunnel, if it is another than before (RFC 6040, 4.2).
+fn congestion(inner: u8, outer: u8) -> Result<Option<u8>, Fault> {
+    /// Values of the field: no support, support of either kind, and congestion.
+    const NOT: u8 = 0;
+    const SECOND: u8 = 1;
+    const FIRST: u8 = 2;
+    const CONGESTED: u8 = 3;
+    match (inner, outer) {
+        (NOT, CONGESTED) => Err(Fault::Congestion),
+        (FIRST | SECOND, CONGESTED) => Ok(Some(CONGESTED)),
+        (FIRST, SECOND) => Ok(Some(SECOND)),
+        _ => Ok(None),
+    }
+}
+
+/// Opens packets where they lie. The outcome of each goes to the same place of `outcomes`. The bytes of a
+/// packet that fails are overwritten from the ESP payload on, so that nothing of it gets out.
+pub fn open<P: Packets + ?Sized>(
+    openings: &[Opening<'_>],
+    packets: &mut P,
+    scratch: &mut Scratch,
+    outcomes: &mut Vec<Result<Opened, Fault>>,
+) {
+    {
+        let messages: Vec<Message<'_>> =
+            openings.iter().filter_map(|opening| opening.message(packets.packet(opening.at))).collect();
+        scratch.tags.resize(messages.len(), [0; sha1::TAG]);
+        sha1::tags(&messages, &mut scratch.tags);
+    }
+    outcomes.clear();
+    let mut tags = scratch.tags.iter();
+    for opening in openings {
+        let packet = packets.packet_mut(opening.at);
+        let (start, end) = opening.span();
+        let right = opening.sa.suite.hmac().and_then(|_| tags.next());
+        let is_right = right.is_none_or(|right| right[..].ct_eq(&packet[end - sha1::TAG..end]).into());
+        let outcome = opening.sa.check().and_then(|()| {
+            if !is_right {
+                return Err(Fault::Tag);
+            }
+            opening.decrypt(packet)?;
+            opening.sa.note(opening.sequence)?;
+            opening.inner(packet)
+        });
+        if outcome.is_err() {
+            packet[start..].fill(0);
+        }
+        outcomes.push(outcome);
+    }
+}

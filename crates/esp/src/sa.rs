@@ -1,0 +1,314 @@
+//! [`Sa`]: a security association: a tunnel in one direction, with its keys and its numbers.
+//!
+//! A nonce is the salt of the keys and an initialisation vector of 8 bytes. The vector is the sequence number
+//! XOR a random number that each `Sa` draws when it is made, so no counter has to survive a restart. Within
+//! one `Sa` no vector comes twice, because no number does. If an association with the same keys is made
+//! again after n packets, the chance that a vector repeats is about n in 2^64: 2^-32 after 2^32 packets.
+//! Where that is too much, give new keys. [`SaConfig::sent`] continues the sequence numbers, so that the
+//! other end, which has seen the old ones, takes the packets.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::crypto::{Keys, Suite};
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::ip::{IPV4, IPV6, UDP};
+use crate::narrow;
+use crate::policy::Direction;
+use crate::selector::{FamilyRule, Selector};
+use crate::window::{MOST_WINDOW, Window};
+
+/// Bytes of the index and the sequence number, at the start of an ESP packet.
+pub(crate) const ESP: usize = 8;
+/// Bytes of a packet's trailer: the length of the padding, and the next header.
+pub(crate) const TRAILER: usize = 2;
+
+/// The UDP ports of a tunnel through address translation (RFC 3948): source and destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// The source port.
+    pub src: u16,
+    /// The destination port.
+    pub dst: u16,
+}
+
+/// What a security association is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SaConfig {
+    /// The index that packets carry, 256 at the least.
+    pub spi: u32,
+    /// The tunnel's addresses, of one family.
+    pub src: IpAddr,
+    /// The tunnel's end, where packets are opened.
+    pub dst: IpAddr,
+    /// The number by which policies ask for it.
+    pub reqid: u32,
+    /// The direction of its packets. `None` serves both: then ESP packets to its end are taken as packets for
+    /// this host, also where the end is another one.
+    pub direction: Option<Direction>,
+    /// The keys.
+    pub keys: Keys,
+    /// The packets of the replay window: 64 to [`MOST_WINDOW`], rounded up to a multiple of 64. 0 takes every
+    /// packet, also twice.
+    pub window: u32,
+    /// Whether sequence numbers have 64 bits, half of them not sent.
+    pub is_extended: bool,
+    /// The ports, if packets are sent in UDP.
+    pub ports: Option<Ports>,
+    /// The inner packets that it may carry; `None` for any.
+    pub selector: Option<Selector>,
+    /// The last sequence number that was sent before.
+    pub sent: u64,
+    /// The highest sequence number that came before.
+    pub received: u64,
+    /// The packets after which it ends.
+    pub most_packets: Option<u64>,
+    /// The bytes of inner packets after which it ends.
+    pub most_bytes: Option<u64>,
+    /// The largest outer packet that the path takes.
+    pub path_mtu: u16,
+}
+
+impl SaConfig {
+    /// An association with a window of 64 packets, 32-bit numbers from 1, no limit and a path of 1,500 bytes.
+    #[must_use]
+    pub const fn new(spi: u32, src: IpAddr, dst: IpAddr, keys: Keys) -> Self {
+        Self {
+            spi,
+            src,
+            dst,
+            reqid: 0,
+            direction: None,
+            keys,
+            window: 64,
+            is_extended: false,
+            ports: None,
+            selector: None,
+            sent: 0,
+            received: 0,
+            most_packets: None,
+            most_bytes: None,
+            path_mtu: 1500,
+        }
+    }
+}
+
+/// A security association: a tunnel in one direction. Threads share it.
+pub struct Sa {
+    pub(crate) spi: u32,
+    pub(crate) src: IpAddr,
+    pub(crate) dst: IpAddr,
+    pub(crate) reqid: u32,
+    pub(crate) direction: Option<Direction>,
+    pub(crate) ports: Option<Ports>,
+    pub(crate) is_extended: bool,
+    pub(crate) suite: Suite,
+    pub(crate) selector: Option<FamilyRule>,
+    /// What vectors are XORed with.
+    random: u64,
+    /// The last sequence number that was sent.
+    sent: AtomicU64,
+    window: Mutex<Window>,
+    is_gone: AtomicBool,
+    path_mtu: AtomicU16,
+    packets: AtomicU64,
+    bytes: AtomicU64,
+    most_packets: u64,
+    most_bytes: u64,
+}
+
+impl Sa {
+    /// Makes a security association. Fails if a key has a wrong length, or if what it is to be contradicts
+    /// itself.
+    pub fn new(config: &SaConfig) -> Result<Self, Error> {
+        if config.spi < 256 {
+            return Err(Error::Reserved(config.spi));
+        }
+        if config.src.is_ipv4() != config.dst.is_ipv4() {
+            return Err(Error::Families { src: config.src, dst: config.dst });
+        }
+        if config.window > MOST_WINDOW {
+            return Err(Error::Window { found: config.window, most: MOST_WINDOW });
+        }
+        if config.is_extended && config.window == 0 {
+            return Err(Error::NoWindow);
+        }
+        let selector = config.selector.map(|selector| selector.rule(0, 1)).transpose()?;
+        let random = getrandom::u64().map_err(|error| Error::Random(error.to_string()))?;
+        Ok(Self {
+            spi: config.spi,
+            src: config.src,
+            dst: config.dst,
+            reqid: config.reqid,
+            direction: config.direction,
+            ports: config.ports,
+            is_extended: config.is_extended,
+            suite: Suite::new(&config.keys)?,
+            selector,
+            random,
+            sent: AtomicU64::new(config.sent),
+            window: Mutex::new(Window::new(config.window, config.is_extended, config.received)),
+            is_gone: AtomicBool::new(false),
+            path_mtu: AtomicU16::new(config.path_mtu),
+            packets: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            most_packets: config.most_packets.unwrap_or(u64::MAX),
+            most_bytes: config.most_bytes.unwrap_or(u64::MAX),
+        })
+    }
+
+    /// The index that packets carry.
+    #[must_use]
+    pub const fn spi(&self) -> u32 {
+        self.spi
+    }
+
+    /// The tunnel's addresses: source and destination.
+    #[must_use]
+    pub const fn tunnel(&self) -> (IpAddr, IpAddr) {
+        (self.src, self.dst)
+    }
+
+    /// The last sequence number that was sent: for [`SaConfig::sent`] after a restart.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// The highest sequence number that came: for [`SaConfig::received`] after a restart.
+    #[must_use]
+    pub fn received(&self) -> u64 {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner).top()
+    }
+
+    /// The packets that it carried, and their bytes.
+    #[must_use]
+    pub fn carried(&self) -> (u64, u64) {
+        (self.packets.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+    }
+
+    /// The largest outer packet that the path takes.
+    #[must_use]
+    pub fn path_mtu(&self) -> u16 {
+        self.path_mtu.load(Ordering::Relaxed)
+    }
+
+    /// Changes the largest outer packet that the path takes.
+    pub fn set_path_mtu(&self, mtu: u16) {
+        self.path_mtu.store(mtu, Ordering::Relaxed);
+    }
+
+    /// Ends it: packets that are under way are dropped.
+    pub(crate) fn end(&self) {
+        self.is_gone.store(true, Ordering::Release);
+    }
+
+    /// Fails if it was ended.
+    #[inline]
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.is_gone.load(Ordering::Acquire) { Err(Fault::SaGone) } else { Ok(()) }
+    }
+
+    /// Counts an inner packet. Fails if a limit was reached before.
+    #[inline]
+    pub(crate) fn carry(&self, bytes: usize) -> Result<(), Fault> {
+        let is_over = self.packets.load(Ordering::Relaxed) >= self.most_packets
+            || self.bytes.load(Ordering::Relaxed) >= self.most_bytes;
+        if is_over {
+            return Err(Fault::Lifetime);
+        }
+        self.packets.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Takes the next sequence number to be sent. After the last one there is none (RFC 4303, 3.3.3).
+    #[inline]
+    pub(crate) fn next(&self) -> Result<u64, Fault> {
+        let last = if self.is_extended { u64::MAX } else { u32::MAX.into() };
+        let step = |sent| (sent < last).then(|| sent + 1);
+        let sent = self.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
+        sent.map(|sent| sent + 1).map_err(|_| Fault::Sequence)
+    }
+
+    /// The initialisation vector of a packet that is sent.
+    pub(crate) const fn vector(&self, sequence: u64) -> [u8; 8] {
+        (sequence ^ self.random).to_be_bytes()
+    }
+
+    /// Draws a number of the caller's.
+    #[cfg(test)]
+    pub(crate) const fn draw(&mut self, random: u64) {
+        self.random = random;
+    }
+
+    /// The whole sequence number of a packet that came, if it is new.
+    #[inline]
+    pub(crate) fn expect(&self, low: u32) -> Result<u64, Fault> {
+        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        window.whole(low).filter(|&number| window.is_new(number)).ok_or(Fault::Replay)
+    }
+
+    /// Notes the number of a packet that is authentic. Fails if it is not new any more.
+    #[inline]
+    pub(crate) fn note(&self, sequence: u64) -> Result<(), Fault> {
+        let is_new = self.window.lock().unwrap_or_else(PoisonError::into_inner).note(sequence);
+        if is_new { Ok(()) } else { Err(Fault::Replay) }
+    }
+
+    /// The bytes that lie beside the text in AES-GCM: index and sequence number (RFC 4106, 5).
+    #[inline]
+    pub(crate) fn beside(&self, sequence: u64) -> ([u8; 12], usize) {
+        let (low, high) = narrow::halves(sequence);
+        let mut beside = [0; 12];
+        beside[..4].copy_from_slice(&self.spi.to_be_bytes());
+        if self.is_extended {
+            beside[4..8].copy_from_slice(&high.to_be_bytes());
+            beside[8..].copy_from_slice(&low.to_be_bytes());
+            (beside, 12)
+        } else {
+            beside[4..8].copy_from_slice(&low.to_be_bytes());
+            (beside, 8)
+        }
+    }
+
+    /// The half of the sequence number that a tag of its own covers beside the packet.
+    pub(crate) fn high(&self, sequence: u64) -> Option<u32> {
+        self.is_extended.then(|| narrow::halves(sequence).1)
+    }
+
+    /// Bytes before the ESP header.
+    pub(crate) const fn outer(&self) -> usize {
+        (if self.dst.is_ipv4() { IPV4 } else { IPV6 }) + if self.ports.is_some() { UDP } else { 0 }
+    }
+
+    /// Bytes before an inner packet.
+    pub(crate) const fn head(&self) -> usize {
+        self.outer() + ESP + self.suite.vector()
+    }
+
+    /// The largest inner packet that the path takes.
+    #[must_use]
+    pub fn most_inner(&self) -> usize {
+        let rest = usize::from(self.path_mtu()).saturating_sub(self.head() + self.suite.tag());
+        // What is encrypted is a multiple of four bytes.
+        (rest & !3).saturating_sub(TRAILER)
+    }
+}
+
+impl fmt::Debug for Sa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sa")
+            .field("spi", &format_args!("{:#x}", self.spi))
+            .field("src", &self.src)
+            .field("dst", &self.dst)
+            .field("reqid", &self.reqid)
+            .field("suite", &self.suite.name())
+            .field("is_extended", &self.is_extended)
+            .field("sent", &self.sent())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,217 @@
+//! Sealing: an inner packet becomes an ESP packet, where it lies (RFC 4303, 3.3).
+//!
+//! ```text
+//! before               │ inner packet │
+//! after  IP│UDP│ESP│IV │ inner packet │ 1 2 3 … │ length of padding, next header │ tag
+//!                      └──────────────── encrypted ─────────────────────────────┘
+//!              └────────────────── authentic ───────────────────────────────────┘
+//! ```
+//!
+//! First each packet is checked and gets its headers ([`Sealing::begin`], [`Sealing::write`]). Then a list of
+//! packets is encrypted ([`seal`]), so that tags of several are made at once.
+
+use crate::crypto::Suite;
+use crate::crypto::gcm::Aead;
+use crate::crypto::sha1::{self, Message, Tag};
+use crate::fault::Fault;
+use crate::ip::{self, Family, Header, IPV6, NEXT_IPV4, NEXT_IPV6, Outer, PROTOCOL_ESP, PROTOCOL_UDP, UDP};
+use crate::narrow::{self, halves};
+use crate::packets::Packets;
+use crate::sa::{ESP, Sa, TRAILER};
+
+/// The smallest link of IPv6: its packets of this size go through every tunnel (RFC 8200, 5).
+const LEAST_V6: usize = 1280;
+
+/// An inner packet that is to be sealed: the bytes that it needs around it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sealing<'s> {
+    sa: &'s Sa,
+    inner: Header,
+    /// Bytes of padding.
+    padding: usize,
+}
+
+/// A packet with its headers, to be encrypted.
+#[derive(Clone, Copy, Debug)]
+pub struct Unsealed<'s> {
+    /// The number of the packet among [`Packets`].
+    pub at: usize,
+    sa: &'s Sa,
+    sequence: u64,
+}
+
+impl<'s> Sealing<'s> {
+    /// Checks an inner packet, which begins at its IP header. Fails if it can't go through the tunnel.
+    #[inline]
+    pub fn begin(sa: &'s Sa, packet: &[u8]) -> Result<Self, Fault> {
+        let inner = Header::read(packet).ok_or(Fault::Inner)?;
+        if inner.hops <= 1 {
+            return Err(Fault::Expired);
+        }
+        // What an IPv4 tunnel can't carry whole may be cut behind it, if the sender allows that.
+        let may_cut = sa.dst.is_ipv4() && !inner.is_whole;
+        let least = if inner.family == Family::V6 && sa.dst.is_ipv4() { LEAST_V6 } else { 0 };
+        if inner.len > sa.most_inner().max(least) && !may_cut {
+            return Err(Fault::TooBig);
+        }
+        if let Some(selector) = &sa.selector
+            && !selector.matches(&packet[..inner.len])
+        {
+            return Err(Fault::Policy);
+        }
+        let padding = (inner.len + TRAILER).next_multiple_of(4) - inner.len - TRAILER;
+        let sealing = Self { sa, inner, padding };
+        if sealing.len() > u16::MAX.into() { Err(Fault::TooBig) } else { Ok(sealing) }
+    }
+
+    /// Bytes of the inner packet: what follows them in a frame is padding of the link.
+    #[must_use]
+    pub const fn inner(&self) -> usize {
+        self.inner.len
+    }
+
+    /// Bytes that are needed before it.
+    #[must_use]
+    pub const fn head(&self) -> usize {
+        self.sa.head()
+    }
+
+    /// Bytes that are needed behind it.
+    #[must_use]
+    pub const fn tail(&self) -> usize {
+        self.padding + TRAILER + self.sa.suite.tag()
+    }
+
+    /// Bytes of the sealed packet.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.head() + self.inner.len + self.tail()
+    }
+
+    /// Whether the sealed packet has no byte: never.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        false
+    }
+
+    /// Whether the outer packet is IPv4.
+    #[must_use]
+    pub const fn is_ipv4(&self) -> bool {
+        self.sa.dst.is_ipv4()
+    }
+
+    /// Takes a sequence number, and writes headers and trailer around the inner packet, which begins
+    /// [`head`](Self::head) bytes behind the start of `packet`. `at` is the packet's number among
+    /// [`Packets`]. The inner packet loses a hop: the tunnel begins at a router.
+    ///
+    /// Fails if the security association has come to its end.
+    ///
+    /// Panics if `packet` has not [`len`](Self::len) bytes.
+    #[inline]
+    pub fn write(self, at: usize, packet: &mut [u8]) -> Result<Unsealed<'s>, Fault> {
+        let (sa, inner) = (self.sa, self.inner);
+        assert_eq!(packet.len(), self.len(), "the caller has made it as long as it will be");
+        sa.check()?;
+        sa.carry(inner.len)?;
+        let sequence = sa.next()?;
+        let (low, _) = halves(sequence);
+        let is_v4 = inner.family == Family::V4;
+        Outer {
+            src: sa.src,
+            dst: sa.dst,
+            protocol: if sa.ports.is_some() { PROTOCOL_UDP } else { PROTOCOL_ESP },
+            len: packet.len(),
+            // In normal mode congestion is copied like the rest (RFC 6040, 4.1).
+            class: inner.class,
+            // What is too large for the path is cut there, by its sender's leave or as IPv6 demands.
+            is_whole: inner.is_whole && packet.len() <= sa.path_mtu().into(),
+            id: halves(sequence).0.to_be_bytes().last_chunk().map_or(0, |&id| u16::from_be_bytes(id)),
+        }
+        .write(packet);
+        let esp = sa.outer();
+        if let Some(ports) = sa.ports {
+            let len = narrow::u16(packet.len() - (esp - UDP));
+            let header = [ports.src.to_be_bytes(), ports.dst.to_be_bytes(), len.to_be_bytes(), [0, 0]];
+            packet[esp - UDP..esp].copy_from_slice(header.as_flattened());
+        }
+        packet[esp..esp + 4].copy_from_slice(&sa.spi.to_be_bytes());
+        packet[esp + 4..esp + ESP].copy_from_slice(&low.to_be_bytes());
+        packet[esp + ESP..sa.head()].copy_from_slice(&sa.vector(sequence)[..sa.suite.vector()]);
+        let end = sa.head() + inner.len;
+        ip::count_hop(&mut packet[sa.head()..end], inner.family);
+        let trailer = &mut packet[end..end + self.padding + TRAILER];
+        trailer.iter_mut().zip(1..).for_each(|(byte, number)| *byte = number);
+        trailer[self.padding] = narrow::u8(self.padding);
+        trailer[self.padding + 1] = if is_v4 { NEXT_IPV4 } else { NEXT_IPV6 };
+        Ok(Unsealed { at, sa, sequence })
+    }
+}
+
+impl Unsealed<'_> {
+    /// What its tag is made of, if that is made apart from the encryption.
+    fn message<'m>(&'m self, packet: &'m [u8]) -> Option<Message<'m>> {
+        let bytes = &packet[self.sa.outer()..packet.len() - self.sa.suite.tag()];
+        Some(Message { key: self.sa.suite.hmac()?, bytes, high: self.sa.high(self.sequence) })
+    }
+}
+
+/// Memory that [`seal`] uses again.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(crate) tags: Vec<Tag>,
+}
+
+/// Encrypts packets where they lie, and writes their tags.
+pub fn seal<P: Packets + ?Sized>(unsealed: &[Unsealed<'_>], packets: &mut P, scratch: &mut Scratch) {
+    let mut has_tags_apart = false;
+    for &Unsealed { at, sa, sequence } in unsealed {
+        let packet = packets.packet_mut(at);
+        let text = &mut packet[sa.head()..];
+        let vector = sa.vector(sequence);
+        match &sa.suite {
+            Suite::Gcm { gcm, salt } => {
+                let (beside, len) = sa.beside(sequence);
+                gcm.seal(nonce(salt, vector), &beside[..len], text);
+                finish(sa, packet);
+            }
+            Suite::CtrSha1 { ctr, nonce, .. } => {
+                let end = text.len() - sha1::TAG;
+                ctr.apply(**nonce, vector, &mut text[..end]);
+                has_tags_apart = true;
+            }
+            Suite::NullSha1 { .. } => has_tags_apart = true,
+        }
+    }
+    if !has_tags_apart {
+        return;
+    }
+    let apart = |unsealed: &&Unsealed<'_>| unsealed.sa.suite.hmac().is_some();
+    {
+        let messages: Vec<Message<'_>> =
+            unsealed.iter().filter_map(|unsealed| unsealed.message(packets.packet(unsealed.at))).collect();
+        scratch.tags.resize(messages.len(), [0; sha1::TAG]);
+        sha1::tags(&messages, &mut scratch.tags);
+    }
+    for (unsealed, tag) in unsealed.iter().filter(apart).zip(&scratch.tags) {
+        let packet = packets.packet_mut(unsealed.at);
+        let end = packet.len() - sha1::TAG;
+        packet[end..].copy_from_slice(tag);
+        finish(unsealed.sa, packet);
+    }
+}
+
+/// The nonce of AES-GCM (RFC 4106, 4).
+pub(crate) fn nonce(salt: &[u8; 4], vector: [u8; 8]) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[..4].copy_from_slice(salt);
+    nonce[4..].copy_from_slice(&vector);
+    nonce
+}
+
+/// Writes what covers the sealed bytes: the checksum of UDP in IPv6. In IPv4 there is none (RFC 3948, 2.1).
+fn finish(sa: &Sa, packet: &mut [u8]) {
+    if sa.ports.is_some() && !sa.dst.is_ipv4() {
+        let sum = ip::udp_checksum(packet);
+        packet[IPV6 + 6..IPV6 + 8].copy_from_slice(&sum.to_be_bytes());
+    }
+}

@@ -1,0 +1,401 @@
+//! [`Esp`]: a gateway of IPsec tunnels, in front of another application.
+//!
+//! ```text
+//! pre_shade    which frames are ESP packets for this gateway
+//! post_shade   ESP packets ─ tags, decryption, window ─► inner packets ─┐
+//!              packets in the clear ────────────────────────────────────┴─ policies in ─ policies out ─┐
+//!                     ┌── pass ◄──────────────────────────────────────────────────────────────────────┤
+//!                     ├── headers, encryption, tags ◄── protect ◄──────────────────────────────────────┘
+//!                     ▼
+//!              the other application: it forwards what has become of the frames
+//! ```
+//!
+//! A packet that came through one tunnel and has to go into another one goes there. The other application
+//! reads the frames when the tunnels are done with them, so it looks up at once, on the CPU.
+//!
+//! Fragments are not put together: an ESP packet in fragments is dropped. Senders learn the size that fits by
+//! ICMP errors, if the router has an address of their family.
+
+mod asked;
+mod places;
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use std::time::Instant;
+
+use wirespeed_esp::{
+    Arrival, Direction, Envelope, Fault, Inbound, Opened, Opening, Outbound, Reader, Sa, Scratch, Sealing,
+    State, Unsealed, open, seal,
+};
+
+use super::ip::icmp::{self, Limit};
+use super::ip::{ERRORS_PER_SECOND, Owns};
+use crate::header::{TYPE_IPV4, TYPE_IPV6, be16, network};
+use crate::{App, Chunk, Memory, Reason, Verdict, narrow};
+use asked::{Asked, NO_TUPLE};
+use places::Places;
+
+/// Takes packets into IPsec tunnels and out of them, in front of an application that forwards: an [`App`].
+///
+/// What comes out of a tunnel is checked against the policies of packets that come in, and so is what came in
+/// the clear. Frames that fail are dropped for a [`Reason`] of their own, and what was decrypted of them is
+/// overwritten.
+///
+/// ```
+/// use wirespeed::prelude::*;
+/// use wirespeed_esp::Database;
+/// use wirespeed_esp::read::Lines;
+/// use wirespeed_router::apps::ip::Owns;
+/// use wirespeed_router::apps::{Esp, Ip};
+///
+/// let lines = Lines::read(
+///     "ip xfrm state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x100 reqid 1 mode tunnel \
+///      aead 'rfc4106(gcm(aes))' 0x00112233445566778899aabbccddeeff01020304 128\n\
+///      ip xfrm policy add src 10.1.0.0/16 dst 10.2.0.0/16 dir out \
+///      tmpl src 192.0.2.1 dst 192.0.2.2 proto esp reqid 1 mode tunnel\n",
+/// );
+/// assert!(lines.skipped.is_empty());
+/// let mut database = Database::new()?;
+/// database.apply(lines.changes)?;
+/// let (table, routes, own) = (IpTable::builder().build()?, Labels::new(), Owns::default());
+/// let app = Esp::new(Ip::new(&table.reader(), &routes, &own), database.reader(), &own);
+/// # drop(app);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Esp<'t, A> {
+    inner: A,
+    reader: Reader,
+    own: &'t Owns,
+    limit: Limit,
+    /// The reason of each fault.
+    reasons: Box<[Reason]>,
+    counts: Counts,
+    spare: Vec<Read>,
+    scratch: Scratch,
+    asked: Asked,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    opened: u64,
+    sealed: u64,
+    /// Errors that told the size of a path.
+    learned: u64,
+    errors_sent: u64,
+    errors_held: u64,
+}
+
+/// What was read of a chunk.
+#[derive(Debug, Default)]
+struct Read {
+    /// Where the packet of each frame begins.
+    packets: Vec<u16>,
+    /// ESP packets, by frame.
+    envelopes: Vec<(u32, Envelope)>,
+    /// Frames with packets that have no ESP for this gateway.
+    clear: Vec<u32>,
+    /// Frames that were opened.
+    opened: Vec<u32>,
+}
+
+/// A chunk of [`Esp`] under way.
+#[derive(Debug)]
+pub struct Pending {
+    read: Read,
+    state: Arc<State>,
+}
+
+impl<'t, A: App> Esp<'t, A> {
+    /// Puts the tunnels of a database in front of an application. `own` is what the router is at its ports:
+    /// it sends ICMP errors from there.
+    ///
+    /// Panics if a fault has no reason of the same name: then this crate is older than `wirespeed-esp`.
+    #[must_use]
+    pub fn new(inner: A, reader: Reader, own: &'t Owns) -> Self {
+        let of = |fault: &Fault| Reason::ALL.iter().copied().find(|reason| reason.name() == fault.name());
+        let reasons = Fault::ALL.iter().map(|fault| of(fault).expect("each fault is a reason")).collect();
+        Self {
+            inner,
+            reader,
+            own,
+            limit: Limit::new(ERRORS_PER_SECOND),
+            reasons,
+            counts: Counts::default(),
+            spare: Vec::new(),
+            scratch: Scratch::default(),
+            asked: Asked::default(),
+        }
+    }
+
+    fn fail(&self, chunk: &mut Chunk, at: usize, fault: Fault) {
+        let reason = self.reasons.get(fault as usize).copied().unwrap_or(Reason::Application);
+        chunk.decide(at, Verdict::Drop(reason));
+    }
+
+    /// Opens the ESP packets of a chunk. Returns the frames whose inner packets are there, each with the
+    /// association that it came through.
+    fn open<'s>(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        read: &mut Read,
+        state: &'s State,
+    ) -> Vec<(u32, &'s Sa)> {
+        let mut openings = Vec::with_capacity(read.envelopes.len());
+        for &(frame, envelope) in &read.envelopes {
+            let at = frame as usize;
+            let opening = state
+                .sa(envelope.dst, envelope.spi)
+                .ok_or(Fault::NoSa)
+                .and_then(|sa| Opening::begin(sa, envelope, at));
+            match opening {
+                Ok(opening) => openings.push(opening),
+                Err(fault) => self.fail(chunk, at, fault),
+            }
+        }
+        let mut outcomes = Vec::with_capacity(openings.len());
+        let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
+        open(&openings, &mut places, &mut self.scratch, &mut outcomes);
+        let mut through = Vec::with_capacity(openings.len());
+        for (opening, outcome) in openings.iter().zip(outcomes) {
+            match outcome {
+                Ok(opened) => {
+                    strip(chunk, memory, opening.at, read.packets[opening.at].into(), opened);
+                    through.push((narrow::u32(opening.at), opening.sa()));
+                    self.counts.opened += 1;
+                }
+                Err(fault) => self.fail(chunk, opening.at, fault),
+            }
+        }
+        through
+    }
+
+    /// Asks the policies for packets that came in about those that were opened, and about those in the clear.
+    fn check_inbound(&mut self, chunk: &mut Chunk, memory: &mut Memory, read: &Read, through: &[(u32, &Sa)]) {
+        let mut through: Vec<(u32, Option<&Sa>)> =
+            through.iter().map(|&(frame, sa)| (frame, Some(sa))).collect();
+        through.extend(read.clear.iter().map(|&frame| (frame, None)));
+        let frames: Vec<u32> = through.iter().map(|&(frame, _)| frame).collect();
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.ask(self.reader.rules(Direction::In), chunk, memory, &read.packets, &frames);
+        let state = self.reader.state();
+        for (&(frame, sa), &policy) in through.iter().zip(asked.policies()) {
+            let at = frame as usize;
+            match state.inbound(policy, sa) {
+                _ if policy == NO_TUPLE => chunk.decide(at, Verdict::Drop(Reason::Cut)),
+                Inbound::Accept => continue,
+                Inbound::Unprotected => self.fail(chunk, at, Fault::Unprotected),
+                Inbound::Discard => self.fail(chunk, at, Fault::Policy),
+            }
+            if sa.is_some() {
+                // It was secret, so it goes to no capture of drops.
+                memory.bytes_mut(&chunk.frames()[at])[read.packets[at].into()..].fill(0);
+            }
+        }
+        self.asked = asked;
+    }
+
+    /// Asks the policies for packets that go out, and seals those that are to be protected.
+    fn seal(&mut self, chunk: &mut Chunk, memory: &mut Memory, read: &mut Read) {
+        let frames: Vec<u32> = read
+            .opened
+            .iter()
+            .chain(&read.clear)
+            .copied()
+            .filter(|&frame| chunk.is_undecided(frame as usize))
+            .collect();
+        let mut asked = std::mem::take(&mut self.asked);
+        asked.ask(self.reader.rules(Direction::Out), chunk, memory, &read.packets, &frames);
+        let state = self.reader.state();
+        let mut unsealed: Vec<Unsealed<'_>> = Vec::with_capacity(frames.len());
+        for (&frame, &policy) in frames.iter().zip(asked.policies()) {
+            let at = frame as usize;
+            if policy == NO_TUPLE {
+                chunk.decide(at, Verdict::Drop(Reason::Cut));
+                continue;
+            }
+            match state.outbound(policy) {
+                Outbound::Pass => {}
+                Outbound::Discard => self.fail(chunk, at, Fault::Policy),
+                Outbound::Unkeyed => self.fail(chunk, at, Fault::Unkeyed),
+                Outbound::Protect(sa) => match wrap(chunk, memory, at, read.packets[at].into(), sa) {
+                    Ok(wrapped) => unsealed.push(wrapped),
+                    Err(fault) => {
+                        self.fail(chunk, at, fault);
+                        // Who sent a packet that came through a tunnel is not where the frame came from.
+                        if read.clear.contains(&frame) {
+                            self.tell(chunk, memory, at, read.packets[at].into(), sa, fault);
+                        }
+                    }
+                },
+            }
+        }
+        let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
+        seal(&unsealed, &mut places, &mut self.scratch);
+        self.counts.sealed += unsealed.len() as u64;
+        drop(unsealed);
+        self.asked = asked;
+    }
+
+    /// Tells the sender of a packet that it can't go into the tunnel: it is too large, or its hops are spent.
+    #[cold]
+    fn tell(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        at: usize,
+        start: usize,
+        sa: &Sa,
+        fault: Fault,
+    ) {
+        /// The smallest link of IPv6.
+        const LEAST_V6: usize = 1280;
+        let frame = memory.bytes(&chunk.frames()[at]);
+        let (link, packet) = frame.split_at(start);
+        let is_v4 = packet[0] >> 4 == 4;
+        let most = if is_v4 { sa.most_inner() } else { sa.most_inner().max(LEAST_V6) };
+        let fault = match fault {
+            Fault::Expired => icmp::Fault::Expired,
+            Fault::TooBig => icmp::Fault::TooBig(narrow::u16(most)),
+            _ => return,
+        };
+        let port = chunk.port();
+        let answer = if is_v4 {
+            let own: Option<Ipv4Addr> = self.own.find(port, |own| own.v4);
+            own.filter(|_| icmp::may_answer_v4(packet)).map(|own| icmp::error_v4(packet, fault, own))
+        } else {
+            let own: Option<Ipv6Addr> = self.own.find(port, |own| own.v6);
+            own.filter(|_| icmp::may_answer_v6(packet, fault)).map(|own| icmp::error_v6(packet, fault, own))
+        };
+        let Some(answer) = answer else { return };
+        let mut link = link.to_vec();
+        link[..12].rotate_left(6);
+        let is_allowed = self.limit.take(Instant::now());
+        match memory.copy_of(&[&link[..], &answer].concat()).filter(|_| is_allowed) {
+            Some(made) => {
+                chunk.send(port, made);
+                self.counts.errors_sent += 1;
+            }
+            None => self.counts.errors_held += 1,
+        }
+    }
+}
+
+/// Takes the tunnel's headers and trailer off a frame. The link's header moves to the inner packet.
+fn strip(chunk: &mut Chunk, memory: &mut Memory, at: usize, start: usize, opened: Opened) {
+    let bytes = memory.bytes_mut(&chunk.frames()[at]);
+    bytes.copy_within(..start, opened.start);
+    let kind = if opened.is_ipv4 { TYPE_IPV4 } else { TYPE_IPV6 };
+    bytes[opened.start + start - 2..opened.start + start].copy_from_slice(&kind.to_be_bytes());
+    let frame = chunk.frame_mut(at);
+    // Frames are shorter than 2^16 bytes.
+    frame.strip_front(narrow::u16(opened.start));
+    frame.truncate(narrow::u16(start + opened.len));
+}
+
+/// Makes room for the tunnel's headers and trailer in a frame, and writes them.
+fn wrap<'s>(
+    chunk: &mut Chunk,
+    memory: &mut Memory,
+    at: usize,
+    start: usize,
+    sa: &'s Sa,
+) -> Result<Unsealed<'s>, Fault> {
+    let sealing = Sealing::begin(sa, &memory.bytes(&chunk.frames()[at])[start..])?;
+    let (head, tail) = (narrow::u16(sealing.head()), narrow::u16(sealing.tail()));
+    let frame = chunk.frame_mut(at);
+    // What follows the packet is padding of the link.
+    frame.truncate(narrow::u16(start + sealing.inner()));
+    if !memory.grow_back(frame, tail) || !frame.grow_front(head) {
+        return Err(Fault::Buffer);
+    }
+    let bytes = memory.bytes_mut(&chunk.frames()[at]);
+    bytes.copy_within(usize::from(head)..usize::from(head) + start, 0);
+    let kind = if sealing.is_ipv4() { TYPE_IPV4 } else { TYPE_IPV6 };
+    bytes[start - 2..start].copy_from_slice(&kind.to_be_bytes());
+    let written = sealing.write(at, &mut bytes[start..]);
+    if written.is_err() {
+        // It is dropped as it came.
+        bytes.copy_within(..start, head.into());
+        let frame = chunk.frame_mut(at);
+        frame.strip_front(head);
+        frame.truncate(narrow::u16(start + sealing.inner()));
+    }
+    written
+}
+
+impl<A: App> App for Esp<'_, A> {
+    type Pending = Pending;
+
+    fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
+        let state = self.reader.state();
+        let mut read = self.spare.pop().unwrap_or_default();
+        read.clear();
+        read.packets.resize(chunk.len(), 0);
+        for at in 0..chunk.len() {
+            if !chunk.is_undecided(at) {
+                continue;
+            }
+            let bytes = memory.bytes(&chunk.frames()[at]);
+            // Frames of a chunk are fewer than 2^32, and headers of a frame shorter than 2^16.
+            let (frame, start) = match network(bytes) {
+                Ok((TYPE_IPV4 | TYPE_IPV6, start)) => (narrow::u32(at), start),
+                // The other application knows what to do with others.
+                _ => continue,
+            };
+            let (kind, packet) = (be16(bytes, start - 2), &bytes[start..]);
+            let is_version = packet
+                .first()
+                .is_some_and(|first| matches!((kind, first >> 4), (TYPE_IPV4, 4) | (TYPE_IPV6, 6)));
+            if !is_version {
+                continue;
+            }
+            read.packets[at] = narrow::u16(start);
+            match Arrival::read(packet, |address| state.is_end(address), |port| state.is_port(port)) {
+                Arrival::Clear => {
+                    self.counts.learned += u64::from(state.learn(packet));
+                    read.clear.push(frame);
+                }
+                Arrival::Esp(envelope) => read.envelopes.push((frame, envelope)),
+                Arrival::Ike => chunk.decide(at, Verdict::Kernel),
+                Arrival::Keepalive => self.fail(chunk, at, Fault::Keepalive),
+                Arrival::Fragment => self.fail(chunk, at, Fault::Fragment),
+                Arrival::Bad => self.fail(chunk, at, Fault::Outer),
+            }
+        }
+        Pending { read, state }
+    }
+
+    fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Pending) {
+        let Pending { mut read, state } = pending;
+        let through = self.open(chunk, memory, &mut read, &state);
+        read.opened.extend(through.iter().map(|&(frame, _)| frame));
+        self.check_inbound(chunk, memory, &read, &through);
+        self.seal(chunk, memory, &mut read);
+        self.spare.push(read);
+        let pending = self.inner.pre_shade(chunk, memory);
+        self.inner.post_shade(chunk, memory, pending);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let mut counters = self.inner.counters();
+        counters.extend([
+            ("esp_opened", self.counts.opened),
+            ("esp_sealed", self.counts.sealed),
+            ("esp_paths_learned", self.counts.learned),
+            ("esp_errors_sent", self.counts.errors_sent),
+            ("esp_errors_held", self.counts.errors_held),
+        ]);
+        counters
+    }
+}
+
+impl Read {
+    fn clear(&mut self) {
+        self.packets.clear();
+        self.envelopes.clear();
+        self.clear.clear();
+        self.opened.clear();
+    }
+}
