@@ -13,6 +13,7 @@
 //! A host on a link is a route of its own: `/32` or `/128`, with the neighbour's address. So the longest
 //! prefix is all that a lookup needs.
 
+mod asking;
 mod labels;
 mod neighbours;
 mod resolve;
@@ -24,13 +25,15 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use wirespeed::{AnyUpdate, IpReader, IpTable, Labels};
-use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, TableId};
+use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, PathKind, TableId};
 
 use crate::apps::ip::{Own, Owns};
 use crate::io::LocalAddresses;
 use crate::{Error, PortId, Route};
+use asking::Asking;
+pub use asking::{Asked, Wants};
 use labels::PathLabels;
-use neighbours::Neighbours;
+use neighbours::{Neighbours, Seen};
 use resolve::Links;
 
 /// The state of a router that follows the kernel.
@@ -51,6 +54,7 @@ pub struct Control {
     is_own_touched: bool,
     own: Arc<Owns>,
     local_addresses: LocalAddresses,
+    asking: Asking,
 }
 
 impl Control {
@@ -74,6 +78,7 @@ impl Control {
             is_own_touched: true,
             own,
             local_addresses,
+            asking: Asking::open()?,
         })
     }
 
@@ -92,6 +97,13 @@ impl Control {
     #[must_use]
     pub fn own(&self) -> Arc<Owns> {
         Arc::clone(&self.own)
+    }
+
+    /// A way for workers to tell the destinations of the packets that they give to the kernel. The kernel is
+    /// asked to resolve their next hops: where its own forwarding is off it does so for no packet.
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        self.asking.wants()
     }
 
     /// The number of routes in the table, hosts on links among them.
@@ -131,7 +143,27 @@ impl Control {
         if let Some(batch) = feed.recv_timeout(time).map_err(Error::Feed)? {
             self.take(batch);
         }
-        self.publish()
+        self.publish()?;
+        self.ask()
+    }
+
+    /// Asks the kernel for the next hops of packets that it got.
+    fn ask(&mut self) -> Result<(), Error> {
+        for destination in self.asking.wanted() {
+            let covering = self.table.lookup_all(destination);
+            let nets = covering.iter().rev().map(|(net, _)| net);
+            let path = nets.filter_map(|net| self.local.get(net).or_else(|| self.main.get(net))).next();
+            let Some(path) = path.filter(|path| path.kind == PathKind::Unicast) else { continue };
+            for hop in path.live_hops() {
+                // A route without a gateway leads to a link, where the destination itself is.
+                let neighbour = hop.gateway.unwrap_or(destination);
+                let is_port = self.links.port(hop.interface).is_some();
+                if is_port && !matches!(self.neighbours.of(hop.interface, neighbour), Seen::At(_)) {
+                    self.asking.ask(hop.interface, neighbour)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes changes. Lookups see them with [`publish`](Self::publish).
@@ -268,6 +300,11 @@ impl Control {
             };
         }
         self.own.set(own);
+        for (interface, _) in self.links.each() {
+            if let Some(mac) = self.links.mac(interface) {
+                self.local_addresses.set_mac(interface, mac.0)?;
+            }
+        }
         if std::mem::take(&mut self.is_own_touched) {
             self.local_addresses.set(self.addresses.iter().map(|address| address.net.addr()))?;
         }

@@ -17,6 +17,8 @@ mod checksum;
 #[cfg(target_os = "linux")]
 mod forwarding;
 #[cfg(target_os = "linux")]
+mod hardware;
+#[cfg(target_os = "linux")]
 mod interface;
 mod joined;
 #[cfg(target_os = "linux")]
@@ -49,7 +51,7 @@ pub use transit::{Tags, Transit};
 #[cfg(target_os = "linux")]
 pub use tun::{TUN_ADDRESS, Tun, TunCounts};
 #[cfg(target_os = "linux")]
-pub use xdp::{Attach, Copying, Program, Umem, XdpOptions, XdpPort};
+pub use xdp::{Attach, BusyPoll, Copying, Program, Umem, XdpOptions, XdpPort};
 
 pub use joined::Joined;
 

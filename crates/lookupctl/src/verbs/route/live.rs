@@ -9,12 +9,13 @@ use wirespeed_feeds::kernel;
 use wirespeed_router::apps::Ip;
 use wirespeed_router::control::Control;
 use wirespeed_router::io::{
-    Attach, ForwardingOff, Interface, Joined, LocalAddresses, PacketOptions, PacketPort, Port, Program, Tags,
-    Tun, Umem, XdpOptions,
+    Attach, BusyPoll, ForwardingOff, Interface, Joined, LocalAddresses, PacketOptions, PacketPort, Port,
+    Program, Tags, Tun, Umem, XdpOptions,
 };
 use wirespeed_router::{Error, Memory, Report, Worker, run as run_workers};
 
 use super::options::{Driver, Options};
+use super::pins::Pins;
 use super::report::Progress;
 use crate::interrupt::{Measuring, is_interrupted};
 
@@ -59,11 +60,14 @@ pub(super) fn run(options: &Options) -> Result<(Report, f64)> {
     let taken: Vec<Taken> =
         interfaces.into_iter().map(|interface| take(options, interface, &local)).collect::<Result<_>>()?;
     let workers = workers(options, &taken)?;
+    let pins = Pins::of(options, workers)?;
+    tell_busy_polling(options, &taken);
     let (reader, routes, own) = (control.reader(), control.routes(), control.own());
+    let wants = control.wants();
     let (stop, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
     let measuring = Measuring::begin();
     let start = Instant::now();
-    let mut progress = Progress::new(options);
+    let mut progress = Progress::new(options)?;
     let failed = Mutex::new(None);
     let report = std::thread::scope(|scope| {
         let (stop, is_done, failed) = (&stop, &is_done, &failed);
@@ -82,11 +86,12 @@ pub(super) fn run(options: &Options) -> Result<(Report, f64)> {
             }
         });
         let make = |at: usize| -> Result<Worker<Ip<'_>>, Error> {
+            pins.pin(at)?;
             let (memory, ports) = open(options, &taken, at, workers, &local)?;
             let worker = Worker::new(Ip::new(&reader, &routes, &own), memory, ports, options.settings());
-            Ok(worker.kernel(Box::new(Tun::open("wirespeed%d")?)))
+            Ok(worker.kernel(Box::new(wants.told_by(Tun::open("wirespeed%d")?))))
         };
-        let report = run_workers(workers, stop, make, |stats| progress.tell(stats));
+        let report = run_workers(workers, stop, make, |report| progress.tell(report));
         is_done.store(true, Ordering::Relaxed);
         report
     })?;
@@ -128,6 +133,20 @@ fn take(options: &Options, interface: Interface, local: &LocalAddresses) -> Resu
     Ok(Taken { interface, by })
 }
 
+/// Tells where busy polling does less than it could.
+fn tell_busy_polling(options: &Options, taken: &[Taken]) {
+    for Taken { interface, by } in taken.iter().filter(|_| options.busy_poll) {
+        let name = &interface.name;
+        match by {
+            By::Packet { .. } => eprintln!("{name}: no busy polling: that is for AF_XDP"),
+            By::Xdp(_) if interface.defers_interrupts() == Some(false) => eprintln!(
+                "{name}: interrupts come beside busy polling: set napi_defer_hard_irqs and gro_flush_timeout in /sys/class/net/{name}"
+            ),
+            By::Xdp(_) => {}
+        }
+    }
+}
+
 /// The number of workers: each has a queue of every interface of AF_XDP.
 fn workers(options: &Options, taken: &[Taken]) -> Result<usize> {
     let queues =
@@ -150,13 +169,15 @@ fn open(
 ) -> Result<(Memory, Vec<Box<dyn Port>>), Error> {
     let mut memory = Memory::with_stride(options.buffers(), STRIDE)?;
     let mut umem = Umem::new(&memory);
+    let mut xdp = XdpOptions::default();
+    xdp.busy_poll = options.busy_poll.then(BusyPoll::default);
     let mut ports: Vec<Box<dyn Port>> = Vec::new();
     for Taken { interface, by } in taken {
         let port: Box<dyn Port> = match by {
             By::Xdp(program) => {
                 let mut queues: Vec<Box<dyn Port>> = Vec::new();
                 for queue in (0..interface.queues).filter(|&queue| queue as usize % workers == worker) {
-                    let port = umem.open(program, queue, &XdpOptions::default(), &mut memory)?;
+                    let port = umem.open(program, queue, &xdp, &mut memory)?;
                     queues.push(Box::new(port));
                 }
                 Box::new(Joined::new(&interface.name, queues))

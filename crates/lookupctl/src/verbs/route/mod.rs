@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod live;
 mod options;
+mod pins;
 mod report;
 mod tables;
 mod wiring;
@@ -21,6 +22,7 @@ use crate::output::Output;
 
 use options::AppName;
 pub(crate) use options::Options;
+use pins::Pins;
 use tables::Tables;
 use wiring::Wiring;
 
@@ -84,7 +86,9 @@ fn drive<A: App>(
 ) -> Result<(Report, f64)> {
     let stop = AtomicBool::new(false);
     let measuring = Measuring::begin();
+    let pins = Pins::of(options, options.threads())?;
     let make = |at: usize| -> Result<Worker<A>, Error> {
+        pins.pin(at)?;
         let (memory, ports) = wiring.open(at)?;
         let worker = Worker::new(app(at), memory, ports, options.settings());
         Ok(match wiring.drops() {
@@ -93,7 +97,7 @@ fn drive<A: App>(
         })
     };
     let begin = Instant::now();
-    let mut progress = report::Progress::new(options);
+    let mut progress = report::Progress::new(options)?;
     let is_done = AtomicBool::new(false);
     let report = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -106,7 +110,7 @@ fn drive<A: App>(
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        let report = run_workers(options.threads(), &stop, make, |stats| progress.tell(stats));
+        let report = run_workers(options.threads(), &stop, make, |report| progress.tell(report));
         is_done.store(true, Ordering::Relaxed);
         report
     })?;
