@@ -13,7 +13,7 @@ use wirespeed::prelude::*;
 use wirespeed_router::apps::Ip;
 use wirespeed_router::apps::ip::Owns;
 use wirespeed_router::io::Port;
-use wirespeed_router::io::memory::MemoryPort;
+use wirespeed_router::io::memory::{Limits, MemoryPort};
 use wirespeed_router::metrics::Metrics;
 use wirespeed_router::{Hop, Mac, Memory, PortId, Reason, Report, Route, Settings, Worker, run};
 
@@ -82,8 +82,9 @@ fn forward(frames: u64, metrics: &Metrics, mut during: impl FnMut()) -> Report {
             mac: Mac([2, 0, 0, 0, 0, 0]),
         }
         .source(worker, 2);
+        let limits = Limits { count: Some(frames / 2), rate: None };
         let names = ["in", "out"].map(str::to_owned).into_iter();
-        let ports = MemoryPort::ports(names, source, &mut memory, Some(frames / 2));
+        let ports = MemoryPort::ports(names, source, &mut memory, limits);
         let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
         Ok(Worker::new(Ip::new(&reader, &routes, &own), memory, ports, Settings::default()))
     };

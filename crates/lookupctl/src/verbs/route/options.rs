@@ -105,6 +105,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(super) count: Option<u64>,
 
+    /// Frames that are made a second, in millions, all workers together. By default there are always more
+    #[arg(long, value_name = "MPPS", value_parser = parse_load, conflicts_with = "interfaces")]
+    pub(super) load: Option<f64>,
+
     /// The time that a frame may stay in the router: chunks are started in time
     #[arg(long, value_name = "TIME", default_value = "500us", value_parser = parse_time)]
     deadline: Duration,
@@ -220,6 +224,14 @@ fn parse_otherwise(text: &str) -> Result<Decision, String> {
     }
 }
 
+/// A rate in millions a second: how many a second that is.
+fn parse_load(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(load) if load > 0.0 && load <= 1e6 => Ok(load * 1e6),
+        _ => Err(format!("{text:?} is no rate in millions a second, such as 2.5")),
+    }
+}
+
 /// An address and a port, or a port of this host alone.
 fn parse_metrics(text: &str) -> Result<SocketAddr, String> {
     if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
@@ -267,6 +279,7 @@ impl Options {
                 bail!("--threads is for frames that are made: a capture keeps its order with one worker")
             }
             From::File(_) if self.count.is_some() => bail!("--count is for frames that are made"),
+            From::File(_) if self.load.is_some() => bail!("--load is for frames that are made"),
             From::Made(_) if self.app == AppName::Names => {
                 bail!("--app names needs a capture of Interests: --in FILE")
             }
