@@ -26,7 +26,7 @@ fn hosts_talk_in_both_families_and_metrics_agree_with_the_report() {
             transfer(&world, from, to, 300_000);
             transfer(&world, from, (to.0, if to.1.contains(':') { "10.0.1.2" } else { "fd02::2" }), 300_000);
         }
-        assert!(world.metric("frames_out_total") > 400, "{driver}: forwarded here");
+        assert!(World::until(|| world.metric("frames_out_total") > 400), "{driver}: forwarded here");
         // Once no frame is under way the last page says what the report will.
         let page = settled(&world);
         check(&page, &router.stop());
