@@ -21,6 +21,7 @@
 //! cargo xtask record names      engines of names and rivals         ──► record/MACHINE/DATE-names.csv
 //! cargo xtask record classify   engines of rules, a scan, rte_acl    ──► record/MACHINE/DATE-classify.csv
 //! cargo xtask record replay     lookupctl replay on CPU and GPU (replay) ──► record/GPU/DATE-TABLE-replay….csv
+//! cargo xtask router-bench      routers side by side (router)        ──► record/MACHINE/DATE-router.csv
 //! cargo xtask gswitch-paper     the GSwitch paper's figures (gswitch_paper) ──► record/MACHINE/DATE-gswitch-paper-….csv
 //! cargo xtask mata-paper        the MATA paper's figures (mata_paper) ──► record/MACHINE/DATE-mata-paper-….csv
 //! cargo run --release -p wirespeed-benches --bin sail-m              ──► screen: its figure 12, against the number of FIBs
@@ -45,6 +46,7 @@ pub mod pages;
 pub mod replay;
 pub mod report;
 pub mod rivals;
+pub mod router;
 pub mod sail_paper;
 pub mod session;
 pub mod table;

@@ -16,6 +16,7 @@ mod ptx;
 mod public;
 mod record;
 mod report;
+mod router_bench;
 mod sail_paper;
 mod sanitize;
 mod sources;
@@ -47,6 +48,8 @@ enum Verb {
     Record(record::Options),
     /// Makes the tables and the chart of the documents anew from benches/record
     Report(report::Options),
+    /// Measures routers side by side and writes benches/record/MACHINE/DATE-router.csv
+    RouterBench(router_bench::Options),
     /// Runs tests of live tables and of the GPU's runtime under a sanitizer
     Sanitize(sanitize::Options),
     /// Writes UNSAFE.md from the code
@@ -72,6 +75,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),
         Verb::Report(options) => report::run(&options),
+        Verb::RouterBench(options) => router_bench::run(&options),
         Verb::Sanitize(options) => sanitize::run(&options),
         Verb::Unsafe(options) => unsafe_list::run(&options),
         Verb::Words(options) => words::run(&options),

@@ -12,7 +12,7 @@ use wirespeed_rng::Rng;
 use wirespeed_router::apps::{Ip, ip::Owns};
 use wirespeed_router::frames::Datagram;
 use wirespeed_router::io::Port;
-use wirespeed_router::io::memory::{MemoryPort, Source};
+use wirespeed_router::io::memory::{Limits, MemoryPort, Source};
 use wirespeed_router::{Hop, Mac, Memory, PortId, Published, Route, Settings, Worker};
 
 const PORTS: u16 = 2;
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut memory = Memory::with_stride(buffers, stride)?;
     let own = Owns::default();
     let names = (0..PORTS).map(|port| format!("memory{port}"));
-    let ports = MemoryPort::ports(names, source(prefixes, bytes, 1), &mut memory, None);
+    let ports = MemoryPort::ports(names, source(prefixes, bytes, 1), &mut memory, Limits::default());
     let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
     let chunk = std::env::var("CHUNK").map_or(Ok(256), |text| text.parse())?;
     let settings = Settings { chunk, ..Settings::default() };

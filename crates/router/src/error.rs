@@ -48,6 +48,15 @@ pub enum Error {
     /// The kernel's state can't be forwarded by.
     #[error("{0}")]
     Control(&'static str),
+    /// A worker can't run on the core that was asked for.
+    #[error("{what}")]
+    Cores {
+        /// The core, and those that are allowed.
+        what: String,
+        /// The reason of the operating system.
+        #[source]
+        cause: io::Error,
+    },
     /// Frames were lost or doubled: a fault of the router itself.
     #[error("{held} of {buffers} buffers are accounted for")]
     Unaccounted {

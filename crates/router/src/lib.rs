@@ -51,13 +51,18 @@ pub mod checksum;
 mod chunk;
 #[cfg(target_os = "linux")]
 pub mod control;
+#[cfg(target_os = "linux")]
+mod cores;
 mod error;
 mod frame;
 pub mod frames;
 pub mod header;
 pub mod io;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod narrow;
 mod reason;
+mod report;
 mod route;
 mod router;
 mod sizing;
@@ -68,12 +73,15 @@ mod worker;
 
 pub use app::App;
 pub use chunk::{Chunk, PortId, Verdict};
+#[cfg(target_os = "linux")]
+pub use cores::{Cores, NoCores};
 pub use error::Error;
 pub use frame::{Frame, HEAD_ROOM, Memory, STRIDE};
 pub use header::Mac;
 pub use reason::{Drops, Reason};
+pub use report::Report;
 pub use route::{Group, Hop, Route, flow_hash};
-pub use router::{Report, run};
-pub use stats::Stats;
+pub use router::run;
+pub use stats::{ChunkSizes, Stats};
 pub use tables::{PortTable, PortTables};
 pub use worker::{CHUNK, DropSink, Kernel, Published, Settings, Worker};

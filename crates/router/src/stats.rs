@@ -6,6 +6,41 @@ use hdrhistogram::Histogram;
 
 use crate::Drops;
 
+/// Numbers of chunks by size: powers of two.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChunkSizes {
+    /// Chunks of at most 2^n frames and more than half of that, by n.
+    chunks: [u64; Self::POWERS],
+    frames: u64,
+}
+
+impl ChunkSizes {
+    /// Powers of two from 1 on: the last one stands for all larger chunks, too.
+    pub const POWERS: usize = 21;
+
+    fn count(&mut self, frames: usize) {
+        let power = frames.max(1).next_power_of_two().ilog2() as usize;
+        self.chunks[power.min(Self::POWERS - 1)] += 1;
+        self.frames += frames as u64;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.chunks.iter_mut().zip(&other.chunks).for_each(|(sum, more)| *sum += more);
+        self.frames += other.frames;
+    }
+
+    /// The largest number of frames that a step holds, with the number of chunks of this step.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.chunks.iter().enumerate().map(|(power, &chunks)| (1 << power, chunks))
+    }
+
+    /// The frames of all these chunks.
+    #[must_use]
+    pub const fn frames(&self) -> u64 {
+        self.frames
+    }
+}
+
 /// Counts of frames and chunks, and latencies.
 ///
 /// Each frame that came in is out, dropped, with the operating system, or still queued:
@@ -35,6 +70,10 @@ pub struct Stats {
     pub chunks_cpu: u64,
     /// Chunks whose keys a GPU looked up.
     pub chunks_gpu: u64,
+    /// Sizes of the chunks of the CPU, in frames.
+    pub sizes_cpu: ChunkSizes,
+    /// Sizes of the chunks of a GPU, in frames.
+    pub sizes_gpu: ChunkSizes,
     /// Times from the receipt of a chunk's first frame to its transmission, in nanoseconds, a count for each
     /// frame.
     latency: Histogram<u64>,
@@ -56,6 +95,8 @@ impl Default for Stats {
             made_lost: 0,
             chunks_cpu: 0,
             chunks_gpu: 0,
+            sizes_cpu: ChunkSizes::default(),
+            sizes_gpu: ChunkSizes::default(),
             latency,
         }
     }
@@ -70,6 +111,39 @@ impl Stats {
             let more = self.latency.record_n(nanoseconds.min(self.latency.high()), frames as u64 - 1);
             debug_assert!(more.is_ok(), "the value is within the bounds");
         }
+    }
+
+    /// Counts a chunk of so many frames.
+    pub(crate) fn chunk(&mut self, is_by_gpu: bool, frames: usize) {
+        let (chunks, sizes) = if is_by_gpu {
+            (&mut self.chunks_gpu, &mut self.sizes_gpu)
+        } else {
+            (&mut self.chunks_cpu, &mut self.sizes_cpu)
+        };
+        *chunks += 1;
+        sizes.count(frames);
+    }
+
+    /// The numbers of frames by latency: of the frames that took at most the first bound, of those that took
+    /// longer and at most the second, and so on. Bounds ascend, in nanoseconds; frames beyond the last one
+    /// are in no number. An edge may be off by the 1 % that latencies are kept with.
+    #[must_use]
+    pub fn frames_by_latency(&self, bounds: &[u64]) -> Vec<u64> {
+        let mut below = 0;
+        let mut count = |&bound: &u64| {
+            let number = if bound >= below { self.latency.count_between(below, bound) } else { 0 };
+            // Two bounds may lie in one step of the histogram, whose frames count once.
+            below = self.latency.highest_equivalent(bound).saturating_add(1);
+            number
+        };
+        bounds.iter().map(&mut count).collect()
+    }
+
+    /// The number of frames whose latency is known, and the sum of these latencies, about.
+    #[must_use]
+    pub fn latencies(&self) -> (u64, Duration) {
+        let sum = self.latency.mean() * self.latency.len() as f64;
+        (self.latency.len(), Duration::try_from_secs_f64(sum / 1e9).unwrap_or(Duration::MAX))
     }
 
     /// The latency that this share of frames does not exceed: 0.5 is the median.
@@ -103,6 +177,8 @@ impl Stats {
         self.made_lost += other.made_lost;
         self.chunks_cpu += other.chunks_cpu;
         self.chunks_gpu += other.chunks_gpu;
+        self.sizes_cpu.add(&other.sizes_cpu);
+        self.sizes_gpu.add(&other.sizes_gpu);
         let sum = self.latency.add(&other.latency);
         debug_assert!(sum.is_ok(), "both have the same bounds");
     }

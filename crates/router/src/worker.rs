@@ -17,7 +17,7 @@ use crate::io::Port;
 use crate::sizing::Sizing;
 use crate::stats::Stats;
 use crate::tracer::Tracer;
-use crate::{App, Chunk, Error, Frame, Memory, PortId, Reason, Verdict, narrow};
+use crate::{App, Chunk, Error, Frame, Memory, PortId, Reason, Report, Verdict, narrow};
 
 /// Frames of a chunk for the CPU: their lines and the answers stay in the nearest caches.
 pub const CHUNK: usize = 256;
@@ -64,12 +64,18 @@ impl Default for Settings {
 
 /// What a worker tells others while it runs.
 #[derive(Debug, Default)]
-pub struct Published(Mutex<Stats>);
+pub struct Published(Mutex<Report>);
 
 impl Published {
     /// A copy of what the worker did, at most a tenth of a second old.
     #[must_use]
     pub fn stats(&self) -> Stats {
+        self.report().stats
+    }
+
+    /// A copy of what the worker did, with the counters of its application and its ports.
+    #[must_use]
+    pub fn report(&self) -> Report {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -257,7 +263,7 @@ impl<A: App> Worker<A> {
     /// Ends a chunk: the application decides, and the frames go where it says.
     fn end(&mut self, mut chunk: Chunk, pending: A::Pending) -> Result<(), Error> {
         self.app.post_shade(&mut chunk, &mut self.memory, pending);
-        *(if chunk.is_by_gpu() { &mut self.stats.chunks_gpu } else { &mut self.stats.chunks_cpu }) += 1;
+        self.stats.chunk(chunk.is_by_gpu(), chunk.len());
         self.tracer.decided(&chunk, &self.memory, |port| {
             self.queues.get(port.index()).map_or("no port", |queue| queue.port.name())
         });
@@ -399,7 +405,20 @@ impl<A: App> Worker<A> {
                 + self.under_way.iter().map(|(chunk, _)| chunk.len()).sum::<usize>();
         self.stats.queued = in_chunks as u64;
         debug_assert!(self.stats.is_whole(), "{:?}", self.stats);
-        published.0.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&self.stats);
+        let report = self.report();
+        *published.0.lock().unwrap_or_else(PoisonError::into_inner) = report;
+    }
+
+    /// What it did so far, with the counters of its application and its ports.
+    #[must_use]
+    pub fn report(&self) -> Report {
+        let ports = self.ports();
+        Report {
+            stats: self.stats.clone(),
+            counters: self.app.counters(),
+            ports: ports.clone().map(|port| (port.name().to_owned(), port.counts())).collect(),
+            damage: ports.filter_map(|port| Some(format!("{}: {}", port.name(), port.damage()?))).collect(),
+        }
     }
 
     /// Finds every buffer: free, in a chunk, in a queue or with a port.

@@ -17,12 +17,14 @@ mod backlog;
 mod dump;
 mod follow;
 mod namespace;
+mod resolver;
 mod socket;
 
 use std::path::PathBuf;
 
 use crate::error::Error;
 use crate::feed::Feed;
+pub use resolver::Resolver;
 
 /// The settings of [`follow`].
 #[derive(Clone, Debug)]

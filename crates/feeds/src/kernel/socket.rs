@@ -94,6 +94,12 @@ impl Socket {
         }
     }
 
+    /// Throws away what is there.
+    pub(super) fn discard(&mut self) -> Result<(), Error> {
+        while let Received::Datagram(_) = self.receive()? {}
+        Ok(())
+    }
+
     /// Waits until a datagram is there, at most as long as `timeout`.
     pub(super) fn wait(&self, timeout: Duration) -> Result<(), Error> {
         let timeout = Timespec::try_from(timeout).unwrap_or_default();

@@ -21,6 +21,8 @@ pub(crate) mod flags {
     pub(crate) const DUMP_INTERRUPTED: u16 = 0x10;
     /// Asks for all objects; a flag of requests.
     pub(crate) const DUMP: u16 = 0x300;
+    /// Makes the object if it is not there; a flag of requests.
+    pub(crate) const CREATE: u16 = 0x400;
     /// Says that the object replaced an older one; a flag of notifications.
     pub(crate) const REPLACE: u16 = 0x100;
     /// Says that the object came after those like it; a flag of notifications.

@@ -25,7 +25,7 @@ mod rule;
 pub(crate) use event::{Event, read};
 pub(crate) use message::{Messages, flags};
 pub(crate) use next_hop::{NextHopObject, Target};
-pub(crate) use request::{DumpOf, dump_request};
+pub(crate) use request::{DumpOf, dump_request, resolve_request};
 pub(crate) use route::RouteMessage;
 
 /// Why a message can't be read.

@@ -28,8 +28,9 @@
 //! then packets are dropped as [`Unresolved`](crate::Reason::Unresolved). A next hop without an interface is
 //! where the kernel's routes lead to its address.
 
-mod ask;
+mod asking;
 mod fib;
+mod kept;
 mod labels;
 mod neighbours;
 mod options;
@@ -46,13 +47,15 @@ use std::time::{Duration, Instant};
 
 use ipnet::IpNet;
 use wirespeed::{IpTable, Labels};
-use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, Rule, RuleAction, TableId};
+use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, PathKind, Rule, RuleAction, TableId};
 
 use crate::apps::ip::{Own, Owns};
 use crate::io::LocalAddresses;
 use crate::{Error, PortTable, PortTables, Route};
-use ask::Asked;
+use asking::Asking;
+pub use asking::{Asked, Wants};
 use fib::Fib;
+use kept::Kept;
 use labels::PathLabels;
 use neighbours::{Neighbours, Seen};
 pub use options::{Options, Source};
@@ -76,7 +79,10 @@ pub struct Control {
     is_own_touched: bool,
     own: Arc<Owns>,
     local_addresses: Vec<LocalAddresses>,
-    asked: Asked,
+    /// Next hops that only the router has routes by.
+    kept: Kept,
+    /// Next hops of packets that the kernel got.
+    asking: Asking,
     /// The VRFs of the ports, with their devices, when tables were handed out.
     vrfs: Vec<(Vrf, Option<u32>)>,
 }
@@ -109,7 +115,8 @@ impl Control {
             is_way_touched: false,
             is_own_touched: true,
             local_addresses,
-            asked: Asked::default(),
+            kept: Kept::default(),
+            asking: Asking::open()?,
             vrfs: Vec::new(),
         })
     }
@@ -130,6 +137,13 @@ impl Control {
     #[must_use]
     pub fn own(&self) -> Arc<Owns> {
         Arc::clone(&self.own)
+    }
+
+    /// A way for workers to tell the destinations of the packets that they give to the kernel. The kernel is
+    /// asked to resolve their next hops: where its own forwarding is off it does so for no packet.
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        self.asking.wants()
     }
 
     /// The number of routes in the tables of all ports, hosts on links among them.
@@ -211,7 +225,29 @@ impl Control {
         if let Some(batch) = feed.recv_timeout(time).map_err(Error::Feed)? {
             self.take(batch);
         }
-        self.publish()
+        self.publish()?;
+        self.ask()
+    }
+
+    /// Asks the kernel for the next hops of packets that it got.
+    fn ask(&mut self) -> Result<(), Error> {
+        for (port, destination) in self.asking.wanted() {
+            let Some(&interface) = self.links.ports().get(port.index()) else { continue };
+            if self.addresses.iter().any(|address| address.net.addr() == destination) {
+                continue;
+            }
+            let path = self.routes.way_to(self.links.vrf(interface), destination);
+            let Some(path) = path.filter(|path| path.kind == PathKind::Unicast) else { continue };
+            for hop in path.live_hops() {
+                // A route without a gateway leads to a link, where the destination itself is.
+                let neighbour = hop.gateway.unwrap_or(destination);
+                let is_port = self.links.port(hop.interface).is_some();
+                if is_port && !matches!(self.neighbours.of(hop.interface, neighbour), Seen::At(_)) {
+                    self.asking.ask(hop.interface, neighbour)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Takes the batches of another feed that are there now. Lookups see them with
@@ -312,11 +348,11 @@ impl Control {
         for fib in self.fibs.values_mut() {
             fib.publish(&mut self.paths, ways)?;
         }
-        if self.paths.take_new() | is_way_touched || self.asked.is_due() {
+        if self.paths.take_new() | is_way_touched || self.kept.is_due() {
             let hops = self.paths.gateways(ways).map(|hop @ (interface, address)| {
                 (hop, matches!(self.neighbours.of(interface, address), Seen::At(_)))
             });
-            self.asked.round(hops);
+            self.kept.round(hops);
         }
         if are_vrfs_touched {
             self.hand_out_tables();
@@ -384,6 +420,11 @@ impl Control {
             }),
         });
         self.own.set(own.collect());
+        for (&port, local) in self.links.ports().iter().zip(&self.local_addresses) {
+            if let Some(mac) = self.links.mac(port) {
+                local.set_mac(port, mac.0)?;
+            }
+        }
         if std::mem::take(&mut self.is_own_touched) {
             for (&port, local) in self.links.ports().iter().zip(&self.local_addresses) {
                 // What is the router's in one VRF may be anybody's in another.

@@ -238,6 +238,27 @@ pub(super) fn attach(program: &OwnedFd, interface: u32, flags: u32) -> io::Resul
     unsafe { open(&mut attributes) }
 }
 
+#[repr(C)]
+struct UpdateLink {
+    link: u32,
+    program: u32,
+    flags: u32,
+    old: u32,
+}
+// SAFETY: BPF_LINK_UPDATE begins so.
+unsafe impl Command for UpdateLink {
+    const COMMAND: libc::c_long = 29;
+}
+
+/// Puts another program in the place of a link's: each frame runs through the one or the other.
+pub(super) fn exchange(link: &OwnedFd, program: &OwnedFd) -> io::Result<()> {
+    let [link, program] = [link, program].map(|fd| fd.as_raw_fd().cast_unsigned());
+    let mut attributes = UpdateLink { link, program, flags: 0, old: 0 };
+    // SAFETY: no pointer.
+    unsafe { call(&mut attributes) }?;
+    Ok(())
+}
+
 #[cfg(test)]
 pub(super) mod test_run {
     //! Programs run over frames that were made by hand.

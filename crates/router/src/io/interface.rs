@@ -76,6 +76,17 @@ impl Interface {
         Ok(())
     }
 
+    /// Whether the driver leaves its interrupts off while somebody polls: `None` where the kernel doesn't
+    /// tell.
+    #[must_use]
+    pub fn defers_interrupts(&self) -> Option<bool> {
+        let of = |file: &str| {
+            let text = fs::read_to_string(format!("/sys/class/net/{}/{file}", self.name)).ok()?;
+            text.trim().parse::<u64>().ok()
+        };
+        Some(of("napi_defer_hard_irqs")? > 0 && of("gro_flush_timeout")? > 0)
+    }
+
     /// The most bytes of a frame, with its Ethernet header and two VLAN tags.
     #[must_use]
     pub const fn longest_frame(&self) -> usize {

@@ -1,11 +1,13 @@
-//! [`LocalAddresses`]: the addresses of the router itself, whose packets stay the kernel's.
+//! [`LocalAddresses`]: the addresses of the router itself, whose packets stay the kernel's, and the hardware
+//! addresses of its interfaces.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::bpf::{Kind, Map};
+use super::hardware::Hardware;
 use super::interface::Interface;
 use super::sys::denied;
 use super::transit::{Addresses, Tags, Transit, mapped};
@@ -19,6 +21,8 @@ pub struct LocalAddresses {
     set: Addresses,
     /// The kernel's copy, once an XDP program needs it. Whoever changes the set has this locked.
     map: Arc<Mutex<Option<Arc<Map>>>>,
+    /// The interfaces whose frames are chosen, by their numbers.
+    hardware: Arc<Mutex<HashMap<u32, Weak<Hardware>>>>,
 }
 
 /// The most addresses.
@@ -51,7 +55,30 @@ impl LocalAddresses {
     /// The choice of the frames to be forwarded at an interface, for ports that are no XDP sockets.
     #[must_use]
     pub fn transit(&self, interface: &Interface, tags: Tags) -> Transit {
-        Transit::new(interface.mac, tags, Arc::clone(&self.set))
+        Transit::new(self.hardware(interface), tags, Arc::clone(&self.set))
+    }
+
+    /// Sets the hardware address that an interface has now: ports and XDP programs that were made for it
+    /// choose frames to this address from now on.
+    pub fn set_mac(&self, interface: u32, mac: [u8; 6]) -> Result<(), Error> {
+        let hardware = self.interfaces().get(&interface).and_then(Weak::upgrade);
+        hardware.map_or(Ok(()), |hardware| hardware.set(mac))
+    }
+
+    /// The hardware address of an interface, as it is now: known as long as somebody keeps it.
+    pub(super) fn hardware(&self, interface: &Interface) -> Arc<Hardware> {
+        let mut interfaces = self.interfaces();
+        if let Some(known) = interfaces.get(&interface.index).and_then(Weak::upgrade) {
+            return known;
+        }
+        let hardware = Arc::new(Hardware::new(interface.mac));
+        interfaces.insert(interface.index, Arc::downgrade(&hardware));
+        hardware
+    }
+
+    fn interfaces(&self) -> MutexGuard<'_, HashMap<u32, Weak<Hardware>>> {
+        // Each entry is whole.
+        self.hardware.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The kernel's copy, for a program.

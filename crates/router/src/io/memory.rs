@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::{Port, PortCounts};
 use crate::checksum::changed;
@@ -46,24 +47,58 @@ struct Ring {
     reserve: usize,
     /// Frames that are still to be received, by any port.
     left: u64,
+    load: Option<Load>,
     bytes: Vec<u8>,
+}
+
+/// Bounds of the frames that the ports of a worker give, all of them together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// Ends the ports after this number of frames.
+    pub count: Option<u64>,
+    /// Frames that come a second, as if from a sender of this rate. Without it there are always more.
+    pub rate: Option<f64>,
+}
+
+/// A sender of a fixed rate. Frames that a worker is late for wait, as in the ring of a card.
+struct Load {
+    rate: f64,
+    since: Option<Instant>,
+    given: u64,
+}
+
+impl Load {
+    /// Frames that wait.
+    fn waiting(&mut self) -> usize {
+        /// The most frames that wait: a sender's later frames are lost, as with a full ring.
+        const RING: f64 = 65_536.0;
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let sent = since.elapsed().as_secs_f64() * self.rate;
+        let waiting = sent - self.given as f64;
+        if waiting > RING {
+            // What is lost was not given, but its time is over.
+            self.given += (waiting - RING) as u64;
+        }
+        waiting.clamp(0.0, RING) as usize
+    }
 }
 
 impl MemoryPort {
     /// The ports of a worker, by name. They fill the free buffers with frames now; a sixteenth of all buffers
-    /// stays free. `limit` ends them after a number of frames, all ports together.
+    /// stays free.
     pub fn ports(
         names: impl IntoIterator<Item = String>,
         source: Source,
         memory: &mut Memory,
-        limit: Option<u64>,
+        limits: Limits,
     ) -> Vec<Self> {
         let buffers = memory.buffers() as usize;
         let mut ring = Ring {
             source,
             ready: VecDeque::with_capacity(buffers),
             reserve: buffers / 16,
-            left: limit.unwrap_or(u64::MAX),
+            left: limits.count.unwrap_or(u64::MAX),
+            load: limits.rate.map(|rate| Load { rate, since: None, given: 0 }),
             bytes: Vec::new(),
         };
         while ring.make(memory) {}
@@ -151,6 +186,7 @@ impl Port for MemoryPort {
     fn receive(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>, most: usize) -> Result<usize, Error> {
         let mut ring = self.ring();
         let most = usize::try_from(ring.left).unwrap_or(usize::MAX).min(most);
+        let most = ring.load.as_mut().map_or(most, |load| load.waiting().min(most));
         while ring.ready.len() < most && ring.make(memory) {}
         let taken = most.min(ring.ready.len());
         let (one, other) = ring.ready.as_slices();
@@ -159,6 +195,9 @@ impl Port for MemoryPort {
         frames.extend(other[..taken - from_one].iter().map(Frame::again));
         drop(ring.ready.drain(..taken));
         ring.left -= taken as u64;
+        if let Some(load) = &mut ring.load {
+            load.given += taken as u64;
+        }
         drop(ring);
         self.counts.received += taken as u64;
         Ok(taken)

@@ -17,6 +17,8 @@ mod checksum;
 #[cfg(target_os = "linux")]
 mod forwarding;
 #[cfg(target_os = "linux")]
+mod hardware;
+#[cfg(target_os = "linux")]
 mod interface;
 mod joined;
 #[cfg(target_os = "linux")]
@@ -47,8 +49,6 @@ pub use interface::{Interface, Offload, Unusable};
 #[cfg(target_os = "linux")]
 pub use local::LocalAddresses;
 #[cfg(target_os = "linux")]
-pub(crate) use netlink::Netlink;
-#[cfg(target_os = "linux")]
 pub use packet::{PacketOptions, PacketPort};
 #[cfg(target_os = "linux")]
 pub use transit::{Tags, Transit};
@@ -57,7 +57,7 @@ pub use tun::{TUN_ADDRESS, Tun, TunCounts};
 #[cfg(target_os = "linux")]
 pub use tuns::Tuns;
 #[cfg(target_os = "linux")]
-pub use xdp::{Attach, Copying, Program, Umem, XdpOptions, XdpPort};
+pub use xdp::{Attach, BusyPoll, Copying, Program, Umem, XdpOptions, XdpPort};
 
 pub use joined::Joined;
 

@@ -2,22 +2,15 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::IpAddr;
 
 use super::sys::{self, denied};
 use crate::Error;
 
 const RTM_NEWLINK: u16 = 16;
-const RTM_NEWNEIGH: u16 = 28;
 
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
-const REPLACE: u16 = 0x100;
-const CREATE: u16 = 0x400;
 
-/// `NTF_USE`: the neighbour is needed now.
-const USE: u8 = 1;
-const NDA_DST: u16 = 1;
 const IFLA_MASTER: u16 = 10;
 
 /// A socket for requests.
@@ -35,22 +28,6 @@ impl Netlink {
         Ok(Self { socket: File::from(socket), sequence: 0 })
     }
 
-    /// Asks the kernel to find a neighbour, or to make sure that it is still there. The kernel tells the
-    /// outcome as it tells all news of neighbours.
-    pub(crate) fn use_neighbour(&mut self, interface: u32, address: IpAddr) -> Result<(), Error> {
-        let (family, octets) = match address {
-            IpAddr::V4(address) => (libc::AF_INET, address.octets().to_vec()),
-            IpAddr::V6(address) => (libc::AF_INET6, address.octets().to_vec()),
-        };
-        // Family, padding of 3 bytes, interface, state of 2 bytes, flags, type.
-        let mut body = vec![u8::try_from(family).expect("families are small"), 0, 0, 0];
-        body.extend(interface.to_ne_bytes());
-        body.extend([0, 0, USE, 0]);
-        attribute(&mut body, NDA_DST, &octets);
-        self.request(RTM_NEWNEIGH, CREATE | REPLACE, &body)
-            .map_err(|cause| denied("netlink", "a neighbour can't be asked for", "CAP_NET_ADMIN", cause))
-    }
-
     /// Makes an interface a member of a VRF.
     pub(crate) fn set_master(&mut self, interface: u32, master: u32) -> Result<(), Error> {
         // Family, padding, type of device, interface, flags, changed flags.
@@ -58,17 +35,17 @@ impl Netlink {
         body.extend(interface.to_ne_bytes());
         body.extend([0; 8]);
         attribute(&mut body, IFLA_MASTER, &master.to_ne_bytes());
-        self.request(RTM_NEWLINK, 0, &body)
+        self.request(RTM_NEWLINK, &body)
             .map_err(|cause| denied("netlink", "a device can't join the VRF", "CAP_NET_ADMIN", cause))
     }
 
     /// Sends a request, and takes the kernel's answer: it is there when the request is sent.
-    fn request(&mut self, kind: u16, flags: u16, body: &[u8]) -> io::Result<()> {
+    fn request(&mut self, kind: u16, body: &[u8]) -> io::Result<()> {
         self.sequence = self.sequence.wrapping_add(1);
         let length = u32::try_from(16 + body.len()).expect("requests are short");
         let mut message = length.to_ne_bytes().to_vec();
         message.extend(kind.to_ne_bytes());
-        message.extend((REQUEST | ACKNOWLEDGE | flags).to_ne_bytes());
+        message.extend((REQUEST | ACKNOWLEDGE).to_ne_bytes());
         message.extend(self.sequence.to_ne_bytes());
         message.extend(0_u32.to_ne_bytes());
         message.extend(body);

@@ -17,6 +17,8 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
+use super::hardware::Hardware;
+
 /// Addresses of the router: IPv4 as IPv4-mapped IPv6.
 pub(super) type Addresses = Arc<RwLock<HashSet<[u8; 16]>>>;
 
@@ -33,22 +35,22 @@ pub enum Tags {
 /// The choice of the frames to be forwarded, of those that come at an interface.
 #[derive(Clone, Debug)]
 pub struct Transit {
-    mac: [u8; 6],
+    hardware: Arc<Hardware>,
     tags: Tags,
     local: Addresses,
 }
 
 impl Transit {
     /// The choice at an interface of this hardware address.
-    pub(super) const fn new(mac: [u8; 6], tags: Tags, local: Addresses) -> Self {
-        Self { mac, tags, local }
+    pub(super) const fn new(hardware: Arc<Hardware>, tags: Tags, local: Addresses) -> Self {
+        Self { hardware, tags, local }
     }
 
     /// The choice as it is now, for many frames.
     pub(super) fn now(&self) -> Now<'_> {
         // A set that a thread left in a panic is still a set.
         let local = self.local.read().unwrap_or_else(PoisonError::into_inner);
-        Now { transit: self, local }
+        Now { mac: self.hardware.mac(), tags: self.tags, local }
     }
 
     /// Whether a frame is to be forwarded.
@@ -60,7 +62,8 @@ impl Transit {
 
 /// A choice that doesn't change as long as this is kept.
 pub(super) struct Now<'t> {
-    transit: &'t Transit,
+    mac: [u8; 6],
+    tags: Tags,
     local: RwLockReadGuard<'t, HashSet<[u8; 16]>>,
 }
 
@@ -68,15 +71,14 @@ impl Now<'_> {
     /// Whether a frame is to be forwarded.
     pub(super) fn forwards(&self, frame: &[u8]) -> bool {
         let Some((destination, packet)) = self.packet(frame) else { return false };
-        destination == self.transit.mac
-            && unicast(packet).is_some_and(|address| !self.local.contains(&address))
+        destination == self.mac && unicast(packet).is_some_and(|address| !self.local.contains(&address))
     }
 
     /// The destination's hardware address, and what follows the tags: EtherType and packet.
     fn packet<'f>(&self, frame: &'f [u8]) -> Option<([u8; 6], &'f [u8])> {
         let destination = *frame.first_chunk::<6>()?;
         let mut rest = frame.get(12..)?;
-        if self.transit.tags == Tags::Forward {
+        if self.tags == Tags::Forward {
             for _ in 0..2 {
                 if let [0x81, 0x00, ..] | [0x88, 0xa8, ..] = rest {
                     rest = rest.get(4..)?;

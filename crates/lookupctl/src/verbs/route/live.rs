@@ -7,12 +7,13 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use wirespeed_router::apps::Ip;
 use wirespeed_router::io::{
-    Attach, ForwardingOff, Interface, Joined, LocalAddresses, PacketOptions, PacketPort, Port, Program, Tags,
-    Tuns, Umem, XdpOptions,
+    Attach, BusyPoll, ForwardingOff, Interface, Joined, LocalAddresses, PacketOptions, PacketPort, Port,
+    Program, Tags, Tuns, Umem, XdpOptions,
 };
-use wirespeed_router::{App, Error, Memory, PortTables, Report, Stats, Worker, run as run_workers};
+use wirespeed_router::{App, Error, Memory, PortTables, Report, Worker, run as run_workers};
 
 use super::options::{AppName, Driver, Options};
+use super::pins::Pins;
 use super::report::Progress;
 use super::sources::Sources;
 use super::tables::AccessList;
@@ -72,11 +73,14 @@ fn drive<A: App>(
     app: impl Fn() -> A + Sync,
 ) -> Result<((Report, f64), Vec<State>)> {
     let workers = workers(options, taken)?;
+    let pins = Pins::of(options, workers)?;
+    tell_busy_polling(options, taken);
+    let wants = sources.control.wants();
     let states = sources.states();
     let (stop, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
     let measuring = Measuring::begin();
     let start = Instant::now();
-    let mut progress = Progress::new(options);
+    let mut progress = Progress::new(options)?;
     let failed = Mutex::new(None);
     let report = std::thread::scope(|scope| {
         let (stop, is_done, failed) = (&stop, &is_done, &failed);
@@ -95,13 +99,13 @@ fn drive<A: App>(
             }
         });
         let make = |at: usize| -> Result<Worker<A>, Error> {
+            pins.pin(at)?;
             let (memory, ports) = open(options, taken, at, workers)?;
             let worker = Worker::new(app(), memory, ports, options.settings());
-            Ok(worker.kernel(Box::new(Tuns::open(Arc::clone(tables))?)))
+            Ok(worker.kernel(Box::new(wants.told_by(Tuns::open(Arc::clone(tables))?))))
         };
-        let tell = |stats: &Stats| {
-            progress.tell(stats);
-            if !options.json {
+        let tell = |report: &Report| {
+            if progress.tell(report) && !options.json {
                 states.tell();
             }
         };
@@ -147,6 +151,20 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses) -> Resul
     Ok(Taken { interface, local, by })
 }
 
+/// Tells where busy polling does less than it could.
+fn tell_busy_polling(options: &Options, taken: &[Taken]) {
+    for Taken { interface, by, .. } in taken.iter().filter(|_| options.busy_poll) {
+        let name = &interface.name;
+        match by {
+            By::Packet { .. } => eprintln!("{name}: no busy polling: that is for AF_XDP"),
+            By::Xdp(_) if interface.defers_interrupts() == Some(false) => eprintln!(
+                "{name}: interrupts come beside busy polling: set napi_defer_hard_irqs and gro_flush_timeout in /sys/class/net/{name}"
+            ),
+            By::Xdp(_) => {}
+        }
+    }
+}
+
 /// The number of workers: each has a queue of every interface of AF_XDP.
 fn workers(options: &Options, taken: &[Taken]) -> Result<usize> {
     let queues =
@@ -168,13 +186,15 @@ fn open(
 ) -> Result<(Memory, Vec<Box<dyn Port>>), Error> {
     let mut memory = Memory::with_stride(options.buffers(), STRIDE)?;
     let mut umem = Umem::new(&memory);
+    let mut xdp = XdpOptions::default();
+    xdp.busy_poll = options.busy_poll.then(BusyPoll::default);
     let mut ports: Vec<Box<dyn Port>> = Vec::new();
     for Taken { interface, local, by } in taken {
         let port: Box<dyn Port> = match by {
             By::Xdp(program) => {
                 let mut queues: Vec<Box<dyn Port>> = Vec::new();
                 for queue in (0..interface.queues).filter(|&queue| queue as usize % workers == worker) {
-                    let port = umem.open(program, queue, &XdpOptions::default(), &mut memory)?;
+                    let port = umem.open(program, queue, &xdp, &mut memory)?;
                     queues.push(Box::new(port));
                 }
                 Box::new(Joined::new(&interface.name, queues))

@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod live;
 mod options;
+mod pins;
 mod report;
 #[cfg(target_os = "linux")]
 mod sources;
@@ -25,6 +26,7 @@ use crate::output::Output;
 
 use options::AppName;
 pub(crate) use options::Options;
+use pins::Pins;
 use tables::Tables;
 use wiring::Wiring;
 
@@ -89,7 +91,9 @@ fn drive<A: App>(
 ) -> Result<(Report, f64)> {
     let stop = AtomicBool::new(false);
     let measuring = Measuring::begin();
+    let pins = Pins::of(options, options.threads())?;
     let make = |at: usize| -> Result<Worker<A>, Error> {
+        pins.pin(at)?;
         let (memory, ports) = wiring.open(at)?;
         let worker = Worker::new(app(at), memory, ports, options.settings());
         Ok(match wiring.drops() {
@@ -98,7 +102,7 @@ fn drive<A: App>(
         })
     };
     let begin = Instant::now();
-    let mut progress = report::Progress::new(options);
+    let mut progress = report::Progress::new(options)?;
     let is_done = AtomicBool::new(false);
     let report = std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -111,7 +115,7 @@ fn drive<A: App>(
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        let report = run_workers(options.threads(), &stop, make, |stats| progress.tell(stats));
+        let report = run_workers(options.threads(), &stop, make, |report| _ = progress.tell(report));
         is_done.store(true, Ordering::Relaxed);
         report
     })?;

@@ -1,11 +1,14 @@
 //! [`Options`]: what the router was asked for.
 
 use std::ffi::OsString;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::{Args, ValueEnum};
+#[cfg(target_os = "linux")]
+use wirespeed_router::Cores;
 use wirespeed_router::apps::Decision;
 use wirespeed_router::io::traffic::Sizes;
 use wirespeed_router::{CHUNK, Settings};
@@ -88,6 +91,25 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
+    /// Pins each worker to a core of its own, in the order of the cores that this process may use
+    #[arg(long)]
+    pin: bool,
+
+    /// Pins workers to these cores, in this order, such as 2,4-7
+    #[arg(long, value_name = "LIST", conflicts_with = "pin")]
+    cores: Option<String>,
+
+    /// Lets workers do the work of AF_XDP's drivers, in place of interrupts: for cores that do nothing else.
+    /// Set napi_defer_hard_irqs and gro_flush_timeout of the interfaces (under /sys/class/net), or interrupts
+    /// come too
+    #[arg(long, requires = "interfaces")]
+    pub(super) busy_poll: bool,
+
+    /// Serves counters, sizes of chunks and latencies for Prometheus, at http://ADDRESS:PORT/metrics.
+    /// Without an address at 127.0.0.1; whoever reaches another one can read them
+    #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = parse_metrics)]
+    pub(super) metrics: Option<SocketAddr>,
+
     /// How long frames are made, 3 by default, or forwarded between interfaces, until Ctrl-C by default
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     seconds: Option<Duration>,
@@ -95,6 +117,10 @@ pub(crate) struct Options {
     /// Ends after this number of frames that are made, all workers together
     #[arg(long, value_name = "N", value_parser = parse_count)]
     pub(super) count: Option<u64>,
+
+    /// Frames that are made a second, in millions, all workers together. By default there are always more
+    #[arg(long, value_name = "MPPS", value_parser = parse_load, conflicts_with = "interfaces")]
+    pub(super) load: Option<f64>,
 
     /// The time that a frame may stay in the router: chunks are started in time
     #[arg(long, value_name = "TIME", default_value = "500us", value_parser = parse_time)]
@@ -231,6 +257,22 @@ fn parse_feed(text: &str) -> Result<Followed, String> {
     }
 }
 
+/// A rate in millions a second: how many a second that is.
+fn parse_load(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(load) if load > 0.0 && load <= 1e6 => Ok(load * 1e6),
+        _ => Err(format!("{text:?} is no rate in millions a second, such as 2.5")),
+    }
+}
+
+/// An address and a port, or a port of this host alone.
+fn parse_metrics(text: &str) -> Result<SocketAddr, String> {
+    if let Ok(port) = text.trim_start_matches(':').parse::<u16>() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    text.parse().map_err(|_| format!("{text:?} is no port and no ADDRESS:PORT, such as 9464 or [::1]:9464"))
+}
+
 fn parse_source(text: &str) -> Result<From, String> {
     match text.strip_prefix("gen:") {
         Some(sizes) => sizes
@@ -276,6 +318,7 @@ impl Options {
                 bail!("--threads is for frames that are made: a capture keeps its order with one worker")
             }
             From::File(_) if self.count.is_some() => bail!("--count is for frames that are made"),
+            From::File(_) if self.load.is_some() => bail!("--load is for frames that are made"),
             From::Made(_) if self.app == AppName::Names => {
                 bail!("--app names needs a capture of Interests: --in FILE")
             }
@@ -370,6 +413,30 @@ impl Options {
     /// The number of workers that was asked for.
     pub(super) fn live_threads(&self) -> Option<usize> {
         self.threads
+    }
+
+    /// Whether workers are pinned.
+    #[cfg(not(target_os = "linux"))]
+    pub(super) const fn pins(&self) -> bool {
+        self.pin || self.cores.is_some()
+    }
+
+    /// The cores that this number of workers is pinned to, if they are.
+    #[cfg(target_os = "linux")]
+    pub(super) fn cores(&self, workers: usize) -> Result<Option<Cores>> {
+        let cores = match &self.cores {
+            Some(list) => list.parse::<Cores>().with_context(|| format!("--cores {list}"))?,
+            None if self.pin => Cores::allowed()?,
+            None => return Ok(None),
+        };
+        cores.check()?;
+        if cores.len() < workers {
+            bail!(
+                "{workers} workers need a core each, and there are {} ({cores}): see --threads",
+                cores.len()
+            );
+        }
+        Ok(Some(cores))
     }
 
     pub(super) fn settings(&self) -> Settings {

@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::Result;
 use serde::Serialize;
 use wirespeed_router::io::PortCounts;
+use wirespeed_router::metrics::Metrics;
 use wirespeed_router::{Report, Stats};
 
 use super::options::Options;
@@ -152,20 +153,34 @@ pub(super) fn tell(
     output.line(format_args!("chunks    {cpu} by the CPU, {gpu} by a GPU"))
 }
 
-/// Tells the rate once a second, on stderr.
+/// Tells the rate once a second, on stderr, and all counters to whoever asks for metrics.
 pub(super) struct Progress {
     is_quiet: bool,
+    metrics: Option<Metrics>,
     before: Stats,
     since: Instant,
 }
 
 impl Progress {
-    pub(super) fn new(options: &Options) -> Self {
-        Self { is_quiet: options.json, before: Stats::default(), since: Instant::now() }
+    /// Fails if metrics can't be served at the address that was asked for.
+    pub(super) fn new(options: &Options) -> Result<Self> {
+        let metrics = options.metrics.map(Metrics::serve).transpose()?;
+        if let Some(metrics) = &metrics {
+            eprintln!("metrics at http://{}/metrics", metrics.address());
+        }
+        Ok(Self { is_quiet: options.json, metrics, before: Stats::default(), since: Instant::now() })
     }
 
-    pub(super) fn tell(&mut self, stats: &Stats) {
-        let seconds = self.since.elapsed().as_secs_f64().max(1e-9);
+    /// Takes what was done so far, ten times a second. Returns whether it was time to tell it.
+    pub(super) fn tell(&mut self, report: &Report) -> bool {
+        if let Some(metrics) = &self.metrics {
+            metrics.publish(report);
+        }
+        let stats = &report.stats;
+        let seconds = self.since.elapsed().as_secs_f64();
+        if seconds < 0.95 {
+            return false;
+        }
         self.since = Instant::now();
         if !self.is_quiet {
             let frames = (stats.frames_out - self.before.frames_out) as f64 / seconds / 1e6;
@@ -181,5 +196,6 @@ impl Progress {
             );
         }
         self.before = stats.clone();
+        true
     }
 }

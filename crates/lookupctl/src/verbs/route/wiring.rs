@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::Result;
 use wirespeed_router::io::Port;
 use wirespeed_router::io::capture::{CapturePort, CaptureWriter, DropCapture};
-use wirespeed_router::io::memory::MemoryPort;
+use wirespeed_router::io::memory::{Limits, MemoryPort};
 use wirespeed_router::io::traffic::Traffic;
 use wirespeed_router::{DropSink, Error, Memory, PortId};
 
@@ -22,6 +22,7 @@ const STRIDE: u32 = 2048 + 64;
 pub(super) struct Wiring {
     traffic: Option<Traffic>,
     count: Option<u64>,
+    load: Option<f64>,
     buffers: u32,
     workers: usize,
     /// Ports of a capture, which one worker takes.
@@ -75,6 +76,7 @@ impl Wiring {
         Ok(Self {
             traffic,
             count: options.count,
+            load: options.load,
             buffers: options.buffers(),
             workers: options.threads(),
             captures: Mutex::new(ports),
@@ -92,9 +94,12 @@ impl Wiring {
         if let Some(traffic) = &self.traffic {
             let count = self.sinks + 1;
             let names = (0..count).map(|port| if port == 0 { "in".to_owned() } else { format!("out{port}") });
-            let limit = self.count.map(|all| share(all, worker as u64, self.workers as u64));
+            let limits = Limits {
+                count: self.count.map(|all| share(all, worker as u64, self.workers as u64)),
+                rate: self.load.map(|load| load / self.workers as f64),
+            };
             let source = traffic.source(worker, self.workers);
-            ports = MemoryPort::ports(names, source, &mut memory, limit)
+            ports = MemoryPort::ports(names, source, &mut memory, limits)
                 .into_iter()
                 .map(|port| Box::new(port) as Box<dyn Port>)
                 .collect();

@@ -17,7 +17,7 @@ mod ring;
 mod socket;
 mod umem;
 
-pub use options::{Copying, XdpOptions};
+pub use options::{BusyPoll, Copying, XdpOptions};
 pub use port::XdpPort;
 pub use program::{Attach, Program};
 pub use umem::Umem;

@@ -1,7 +1,5 @@
 //! [`XdpOptions`]: the sizes of a port's rings, and whether the kernel may copy.
 
-use super::socket::Sizes;
-
 /// Options of a port of AF_XDP.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -15,11 +13,13 @@ pub struct XdpOptions {
     pub fill: u32,
     /// Whether the kernel may copy frames.
     pub copying: Copying,
+    /// Whether the worker's calls do the driver's work, in place of interrupts.
+    pub busy_poll: Option<BusyPoll>,
 }
 
 impl Default for XdpOptions {
     fn default() -> Self {
-        Self { receive: 2048, transmit: 2048, fill: 4096, copying: Copying::Auto }
+        Self { receive: 2048, transmit: 2048, fill: 4096, copying: Copying::Auto, busy_poll: None }
     }
 }
 
@@ -28,6 +28,25 @@ impl XdpOptions {
     pub(super) fn sizes(&self) -> Sizes {
         let entries = |wanted: u32| wanted.clamp(1, 1 << 20).next_power_of_two();
         Sizes { fill: entries(self.fill), receive: entries(self.receive), transmit: entries(self.transmit) }
+    }
+}
+
+/// Busy polling: the worker's own calls do the driver's work, on the worker's core, in place of interrupts.
+///
+/// The driver leaves its interrupts off only where the interface's `napi_defer_hard_irqs` and
+/// `gro_flush_timeout`, files under `/sys/class/net/IF`, are not 0. Without them it polls beside interrupts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BusyPoll {
+    /// How long a call may poll, in microseconds.
+    pub microseconds: u32,
+    /// Frames that a call handles at most.
+    pub budget: u32,
+}
+
+impl Default for BusyPoll {
+    fn default() -> Self {
+        Self { microseconds: 20, budget: 256 }
     }
 }
 
@@ -41,4 +60,12 @@ pub enum Copying {
     Never,
     /// One for each frame in and one for each frame out, by the kernel.
     Always,
+}
+
+/// Entries of the rings: powers of two.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) fill: u32,
+    pub(super) receive: u32,
+    pub(super) transmit: u32,
 }

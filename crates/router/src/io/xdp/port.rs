@@ -67,6 +67,8 @@ pub struct XdpPort {
     /// How many of them hold frames to send.
     sending: usize,
     is_zero_copy: bool,
+    /// Whether the driver was asked for what a call can poll.
+    is_driver_known: bool,
     counts: PortCounts,
     /// Losses that a closed socket told.
     missed: u64,
@@ -88,6 +90,7 @@ impl XdpPort {
             region,
             held: Held::new(buffers),
             sending: 0,
+            is_driver_known: false,
             counts: PortCounts::default(),
             missed: 0,
         }
@@ -174,6 +177,18 @@ impl Port for XdpPort {
         }
         self.counts.received += given as u64;
         socket.receive.release();
+        if given == 0 {
+            socket.poll_driver();
+        } else if socket.is_busy_polling()
+            && !std::mem::replace(&mut self.is_driver_known, true)
+            && !socket.has_napi()
+        {
+            let name = &self.program.interface().name;
+            tracing::warn!(
+                "{name}: queue {}: its driver can't be polled, so busy polling does nothing",
+                self.queue
+            );
+        }
         self.refill(memory);
         Ok(given)
     }
@@ -237,8 +252,10 @@ impl Port for XdpPort {
     }
 
     fn descriptors(&self, descriptors: &mut Vec<RawFd>) -> bool {
-        descriptors.extend(self.socket.as_ref().map(|socket| socket.fd.as_raw_fd()));
-        true
+        let Some(socket) = &self.socket else { return true };
+        descriptors.push(socket.fd.as_raw_fd());
+        // Nobody polls the driver for a worker that sleeps.
+        !socket.is_busy_polling()
     }
 
     fn counts(&self) -> PortCounts {

@@ -10,6 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
 use super::super::bpf::{self, Instruction, Kind, Map};
+use super::super::hardware::{Follow, Hardware};
 use super::super::interface::Interface;
 use super::super::local::LocalAddresses;
 use super::super::sys::denied;
@@ -38,14 +39,35 @@ pub enum Attach {
 #[derive(Debug)]
 pub struct Program {
     interface: Interface,
+    attached: Arc<Attached>,
+    /// The address that the attached program follows.
+    _hardware: Arc<Hardware>,
+}
+
+/// The attachment of a program, with what it reads.
+#[derive(Debug)]
+struct Attached {
+    name: String,
+    tags: Tags,
     sockets: Map,
-    /// The addresses that the program looks up; the kernel keeps them too.
-    _local: Arc<Map>,
+    /// The addresses that the program looks up.
+    local: Arc<Map>,
     /// The attachment, which keeps the program.
-    _link: OwnedFd,
+    link: OwnedFd,
     runs: Attach,
     /// The reason why it does not run in the driver.
     why_not_native: Option<io::Error>,
+}
+
+impl Follow for Attached {
+    /// Puts a program for this hardware address in the place of the one that runs. No frame comes between.
+    fn follow(&self, mac: [u8; 6]) -> Result<(), Error> {
+        let instructions = instructions(mac, self.tags, self.local.number(), self.sockets.number());
+        let program = loaded(&self.name, &instructions)?;
+        bpf::exchange(&self.link, &program).map_err(|cause| {
+            denied(&self.name, "the XDP program can't be exchanged", "CAP_BPF and CAP_NET_ADMIN", cause)
+        })
+    }
 }
 
 /// The most queues of an interface.
@@ -59,8 +81,8 @@ impl Program {
     /// Loads the program of an interface and attaches it. Frames go to the kernel until a port is opened for
     /// their queue.
     ///
-    /// The interface's hardware address is a constant of the program. When it changes, all frames go to the
-    /// kernel until a program is attached anew.
+    /// The interface's hardware address is a constant of the program. When it changes, frames go to the kernel
+    /// until [`LocalAddresses::set_mac`] puts another program in its place.
     pub fn attach(
         interface: &Interface,
         local: &LocalAddresses,
@@ -71,8 +93,54 @@ impl Program {
         let failed = |what: &'static str| move |cause| denied(name, what, "CAP_BPF and CAP_NET_ADMIN", cause);
         let sockets = Map::new(Kind::Sockets, "sockets", 4, 4, QUEUES.max(interface.queues))
             .map_err(failed("no map of sockets can be made"))?;
+        let hardware = local.hardware(interface);
         let local = local.kernel().map_err(failed("no map of addresses can be made"))?;
-        let instructions = instructions(interface.mac, tags, local.number(), sockets.number());
+        let attached =
+            hardware.followed(|mac| Attached::new(interface, mac, (local, sockets), tags, attach))?;
+        Ok(Self { interface: interface.clone(), attached, _hardware: hardware })
+    }
+
+    /// The interface, as it was when the program was attached.
+    #[must_use]
+    pub const fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    /// Where it runs: [`Attach::Native`] or [`Attach::Skb`].
+    #[must_use]
+    pub fn runs(&self) -> Attach {
+        self.attached.runs
+    }
+
+    /// The reason why it does not run in the driver, though [`Attach::Auto`] tried.
+    #[must_use]
+    pub fn why_not_native(&self) -> Option<&io::Error> {
+        self.attached.why_not_native.as_ref()
+    }
+
+    /// Sends the frames of a queue to a socket from now on.
+    pub(super) fn redirect(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+        self.attached.sockets.set(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
+    }
+
+    /// Leaves the frames of a queue to the kernel from now on.
+    pub(super) fn stop(&self, queue: u32) -> io::Result<()> {
+        self.attached.sockets.remove(&queue.to_ne_bytes())
+    }
+}
+
+impl Attached {
+    /// Loads a program for this hardware address and attaches it.
+    fn new(
+        interface: &Interface,
+        mac: [u8; 6],
+        (local, sockets): (Arc<Map>, Map),
+        tags: Tags,
+        attach: Attach,
+    ) -> Result<Self, Error> {
+        let name = &interface.name;
+        let failed = |what: &'static str| move |cause| denied(name, what, "CAP_BPF and CAP_NET_ADMIN", cause);
+        let instructions = instructions(mac, tags, local.number(), sockets.number());
         let program = loaded(name, &instructions)?;
         let link = |flags| bpf::attach(&program, interface.index, flags);
         let (link, runs, why_not_native) = match attach {
@@ -92,36 +160,7 @@ impl Program {
             }
             _ => failed("the XDP program can't be attached")(cause),
         })?;
-        let interface = interface.clone();
-        Ok(Self { interface, sockets, _local: local, _link: link, runs, why_not_native })
-    }
-
-    /// The interface, as it was when the program was attached.
-    #[must_use]
-    pub const fn interface(&self) -> &Interface {
-        &self.interface
-    }
-
-    /// Where it runs: [`Attach::Native`] or [`Attach::Skb`].
-    #[must_use]
-    pub const fn runs(&self) -> Attach {
-        self.runs
-    }
-
-    /// The reason why it does not run in the driver, though [`Attach::Auto`] tried.
-    #[must_use]
-    pub const fn why_not_native(&self) -> Option<&io::Error> {
-        self.why_not_native.as_ref()
-    }
-
-    /// Sends the frames of a queue to a socket from now on.
-    pub(super) fn redirect(&self, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
-        self.sockets.set(&queue.to_ne_bytes(), &socket.as_raw_fd().to_ne_bytes())
-    }
-
-    /// Leaves the frames of a queue to the kernel from now on.
-    pub(super) fn stop(&self, queue: u32) -> io::Result<()> {
-        self.sockets.remove(&queue.to_ne_bytes())
+        Ok(Self { name: name.clone(), tags, sockets, local, link, runs, why_not_native })
     }
 }
 

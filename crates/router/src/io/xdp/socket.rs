@@ -14,6 +14,7 @@ use std::sync::Arc;
 use libc::xdp_desc;
 
 use super::super::sys::{self, Mapping};
+use super::options::{BusyPoll, Sizes};
 use super::ring::{Consumer, Offsets, Producer};
 
 /// A socket of AF_XDP with its four rings.
@@ -24,14 +25,8 @@ pub(super) struct Socket {
     pub(super) transmit: Producer<xdp_desc>,
     pub(super) completion: Consumer<u64>,
     pub(super) fd: Arc<OwnedFd>,
-}
-
-/// Entries of the rings: powers of two.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
-    pub(super) fill: u32,
-    pub(super) receive: u32,
-    pub(super) transmit: u32,
+    /// Whether calls that receive do the driver's work.
+    is_busy_polling: bool,
 }
 
 /// Places of the rings in the descriptor.
@@ -82,7 +77,43 @@ impl Socket {
             transmit: Producer::new(mapped.2, transmit, sizes.transmit).ok_or_else(odd)?,
             completion: Consumer::new(mapped.3, completion, sizes.transmit).ok_or_else(odd)?,
             fd,
+            is_busy_polling: false,
         })
+    }
+
+    /// Makes calls that receive do the driver's work. The error names the option that the kernel refuses.
+    pub(super) fn busy_poll(&mut self, busy: BusyPoll) -> Result<(), (&'static str, io::Error)> {
+        let microseconds = i32::try_from(busy.microseconds).unwrap_or(i32::MAX);
+        // The kernel keeps 16 bits.
+        let budget = i32::try_from(busy.budget.min(u16::MAX.into())).unwrap_or(i32::MAX);
+        let options = [
+            ("SO_PREFER_BUSY_POLL", libc::SO_PREFER_BUSY_POLL, 1),
+            ("SO_BUSY_POLL", libc::SO_BUSY_POLL, microseconds),
+            ("SO_BUSY_POLL_BUDGET", libc::SO_BUSY_POLL_BUDGET, budget),
+        ];
+        for (name, option, value) in options {
+            sys::set_option(&self.fd, libc::SOL_SOCKET, option, value).map_err(|cause| (name, cause))?;
+        }
+        self.is_busy_polling = true;
+        Ok(())
+    }
+
+    /// Whether calls that receive do the driver's work.
+    pub(super) const fn is_busy_polling(&self) -> bool {
+        self.is_busy_polling
+    }
+
+    /// Whether the driver has named what a call can poll. It does so with the first frame.
+    pub(super) fn has_napi(&self) -> bool {
+        sys::option(&self.fd, libc::SOL_SOCKET, libc::SO_INCOMING_NAPI_ID, 0_u32).is_ok_and(|id| id != 0)
+    }
+
+    /// Does the driver's work, if that was asked for.
+    pub(super) fn poll_driver(&self) {
+        if self.is_busy_polling {
+            // An interface that is down has no work.
+            let _ = sys::kick_receive(&self.fd);
+        }
     }
 
     /// Whether frames go to the device without a copy.

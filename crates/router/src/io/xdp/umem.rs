@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use super::super::Port;
 use super::super::sys::{self, denied};
-use super::options::{Copying, XdpOptions};
+use super::options::{Copying, Sizes, XdpOptions};
 use super::port::XdpPort;
 use super::program::Program;
 use super::region::Region;
-use super::socket::{Sizes, Socket};
+use super::socket::Socket;
 use crate::{Error, HEAD_ROOM, Memory};
 
 /// Trials of a queue that is taken, and the pause before each next one.
@@ -67,7 +67,7 @@ impl Umem {
             return Err(Error::port(name, format!("AF_XDP can't be used: {reason}"), cause));
         }
         let sizes = options.sizes();
-        let socket =
+        let mut socket =
             self.bound(program.interface().index, queue, sizes, options.copying).map_err(|cause| {
                 let what = match cause.raw_os_error() {
                     Some(libc::EBUSY) => format!("queue {queue} has a socket of AF_XDP already"),
@@ -82,6 +82,17 @@ impl Umem {
                 };
                 denied(name, &what, "CAP_NET_RAW", cause)
             })?;
+        if let Some(busy) = options.busy_poll {
+            socket.busy_poll(busy).map_err(|(option, cause)| {
+                let what = match cause.raw_os_error() {
+                    Some(libc::ENOPROTOOPT) => {
+                        format!("the kernel knows no busy polling of this kind ({option})")
+                    }
+                    _ => format!("the kernel refuses busy polling ({option})"),
+                };
+                denied(name, &what, "CAP_NET_ADMIN", cause)
+            })?;
+        }
         let is_zero_copy = socket.is_zero_copy();
         self.sockets.push(Shared { socket: Arc::downgrade(&socket.fd), is_zero_copy });
         let mut port = XdpPort::new(Arc::clone(program), queue, socket, self.region, self.buffers);

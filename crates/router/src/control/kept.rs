@@ -1,4 +1,4 @@
-//! [`Asked`]: next hops that the kernel is asked to resolve.
+//! [`Kept`]: next hops that the kernel is asked to resolve, and to keep.
 //!
 //! The kernel resolves a neighbour when it sends a packet there itself. It has no packet for a next hop that
 //! only the router's routes have, so it is asked, and asked again to keep what it knows.
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-use crate::io::Netlink;
+use wirespeed_feeds::kernel::Resolver;
 
 /// A next hop that is not resolved is asked for this often.
 const AGAIN: Duration = Duration::from_secs(1);
@@ -17,15 +17,15 @@ const KEEP: Duration = Duration::from_secs(15);
 
 /// The times when next hops were asked for.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
-    socket: Option<Netlink>,
+pub(super) struct Kept {
+    resolver: Option<Resolver>,
     /// When each was asked for last, by the number of the round that saw it last.
     last: HashMap<(u32, IpAddr), (Instant, u64)>,
     rounds: u64,
     next: Option<Instant>,
 }
 
-impl Asked {
+impl Kept {
     /// Whether it is time for another [round](Self::round), if nothing changed.
     pub(super) fn is_due(&self) -> bool {
         self.next.is_none_or(|next| Instant::now() >= next)
@@ -51,11 +51,11 @@ impl Asked {
     }
 
     fn ask(&mut self, (interface, address): (u32, IpAddr)) {
-        if self.socket.is_none() {
-            self.socket = Netlink::open().map_err(|error| tracing::warn!("{error}")).ok();
+        if self.resolver.is_none() {
+            self.resolver = Resolver::open().map_err(|error| tracing::warn!("{error}")).ok();
         }
-        if let Some(socket) = &mut self.socket
-            && let Err(error) = socket.use_neighbour(interface, address)
+        if let Some(resolver) = &mut self.resolver
+            && let Err(error) = resolver.ask(interface, address)
         {
             tracing::warn!(interface, %address, "{error}");
         }

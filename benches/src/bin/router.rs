@@ -1,0 +1,79 @@
+//! Routers side by side, and ours by offered load: see [`wirespeed_benches::router`].
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use clap::{Parser, ValueEnum};
+use wirespeed_benches::machine::Machine;
+use wirespeed_benches::report::{Sheet, date, write};
+use wirespeed_benches::router::{Programs, live_lanes, memory_lanes, race, sweep};
+
+/// Measures routers in turns and writes record/MACHINE/DATE-router.csv and -router-load.csv.
+#[derive(Parser)]
+struct Options {
+    /// Where routers take frames from
+    #[arg(long, value_enum, value_delimiter = ',', default_values = ["memory", "live"])]
+    settings: Vec<Setting>,
+    /// Runs that a rate is the median of
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+    /// Seconds of each run, beside reading tables and starting
+    #[arg(long, default_value_t = 2.0)]
+    seconds: f64,
+    /// Measures by offered load, too: rate, latencies and the device that auto picks
+    #[arg(long)]
+    load_sweep: bool,
+    /// Options of `lookupctl route` for the sweep
+    #[arg(long, value_name = "OPTIONS", default_value = "--in gen:64", allow_hyphen_values = true)]
+    sweep_options: String,
+    /// The folder with lookupctl; by default this program's
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+    /// Where records go; nothing is written with --dry
+    #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/record"))]
+    out: PathBuf,
+    /// Print, and write no record
+    #[arg(long)]
+    dry: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Setting {
+    /// From memory to memory, on a core
+    Memory,
+    /// Between virtual interfaces of namespaces: needs root
+    Live,
+}
+
+fn main() -> Result<()> {
+    let options = Options::parse();
+    ensure!(options.rounds > 0, "nothing is measured in no rounds");
+    let own = std::env::current_exe()?;
+    let folder = options.programs.as_deref().or(own.parent()).context("a program is in a folder")?;
+    let programs = Programs::in_folder(folder)?;
+    let tables = tempfile::tempdir()?;
+    let mut lanes = Vec::new();
+    if options.settings.contains(&Setting::Memory) {
+        lanes.extend(memory_lanes(&programs, tables.path(), options.seconds)?);
+    }
+    if options.settings.contains(&Setting::Live) {
+        lanes.extend(live_lanes(&programs, options.seconds));
+    }
+    show(&options, "router", &race(lanes, options.rounds)?)?;
+    if options.load_sweep {
+        show(&options, "router-load", &sweep(&programs, options.seconds, &options.sweep_options)?)?;
+    }
+    Ok(())
+}
+
+/// Prints a sheet and writes its record.
+fn show(options: &Options, name: &str, sheet: &Sheet) -> Result<()> {
+    println!("{sheet}");
+    if options.dry {
+        return Ok(());
+    }
+    let machine = Machine::here();
+    let path = write(&options.out, &machine, &format!("{}-{name}", date()), &sheet.csv(&machine))?;
+    println!("{}", path.display());
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! [`Report`]: what workers did, with the counters of their applications and ports.
+
+use crate::Stats;
+use crate::io::PortCounts;
+
+/// What a router, or one of its workers, did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What all workers did together.
+    pub stats: Stats,
+    /// The counters of the applications, summed by name.
+    pub counters: Vec<(&'static str, u64)>,
+    /// The counters of ports by name, summed over workers.
+    pub ports: Vec<(String, PortCounts)>,
+    /// What is wrong with sources that ended early.
+    pub damage: Vec<String>,
+}
+
+impl Report {
+    /// Adds what another worker did.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.stats.add(&other.stats);
+        for (name, count) in other.counters {
+            match self.counters.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => *sum += count,
+                None => self.counters.push((name, count)),
+            }
+        }
+        for (name, counts) in other.ports {
+            match self.ports.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, sum)) => sum.add(&counts),
+                None => self.ports.push((name, counts)),
+            }
+        }
+        self.damage.extend(other.damage);
+    }
+}

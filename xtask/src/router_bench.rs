@@ -1,0 +1,33 @@
+//! Measures routers side by side: runs the bench crate's `router`, which runs `lookupctl route`, DPDK's testpmd
+//! and the kernel's forwarding in turns, and writes `benches/record/MACHINE/DATE-router.csv`.
+//!
+//! testpmd takes part where it is installed: the packages `dpdk`, `librte-net-null23`, `librte-mempool-ring23`,
+//! `librte-net-af-packet23` and `librte-net-af-xdp23` of Debian 12. Runs between interfaces need root. What is
+//! absent is named and left out.
+
+use anyhow::Result;
+use clap::Args;
+
+use crate::step;
+
+#[derive(Args)]
+pub(crate) struct Options {
+    /// Measure ours by offered load, too
+    #[arg(long)]
+    load_sweep: bool,
+    /// Passed on; `cargo xtask router-bench -- --help` lists what there is
+    #[arg(last = true)]
+    rest: Vec<String>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    step::run("lookupctl", &mut step::cargo(&["build", "--release", "--package", "lookupctl"]))?;
+    let blast = ["build", "--release", "--package", "wirespeed-router", "--example", "blast"];
+    step::run("blast", &mut step::cargo(&blast))?;
+    let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", "router", "--"];
+    if options.load_sweep {
+        arguments.push("--load-sweep");
+    }
+    arguments.extend(options.rest.iter().map(String::as_str));
+    step::run("router-bench", &mut step::cargo(&arguments))
+}
