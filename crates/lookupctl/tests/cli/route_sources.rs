@@ -1,5 +1,5 @@
-//! `route IF…` and `replay --follow` by routes of files, FRR, BMP, VRFs and the kernel, in namespaces. FRR and
-//! the router of BMP are senders of our own.
+//! `route IF…` and `replay --follow` by routes of files, FRR, BMP, VRFs and the kernel, in namespaces. FRR
+//! and the router of BMP are senders of our own.
 
 use std::fs::File;
 use std::path::Path;

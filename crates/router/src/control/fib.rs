@@ -5,13 +5,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use wirespeed::{AnyUpdate, IpReader, IpTable};
+use wirespeed::{AnyUpdate, IpReader, IpTable, Rib, V4, V6};
 use wirespeed_feeds::{Hop, Path};
 
 use super::labels::PathLabels;
 use super::resolve::Ways;
 use super::routes::Vrf;
 use crate::Error;
+
+/// The first routes of a table are built at once if they are at least as many: that costs less than to let
+/// the table grow.
+const MANY: usize = 1024;
 
 /// A table that ports look up in.
 pub(super) struct Fib {
@@ -106,7 +110,16 @@ impl Fib {
     }
 
     fn apply(&mut self, updates: &[AnyUpdate]) -> Result<(), Error> {
-        if !updates.is_empty() {
+        if updates.len() >= MANY && self.table.is_empty() {
+            let (mut v4, mut v6) = (Rib::<V4>::new(), Rib::<V6>::new());
+            for update in updates {
+                match update {
+                    AnyUpdate::V4(update) => drop(v4.apply(update)),
+                    AnyUpdate::V6(update) => drop(v6.apply(update)),
+                }
+            }
+            self.table.replace(v4, v6)?;
+        } else if !updates.is_empty() {
             self.table.apply(updates)?;
         }
         Ok(())

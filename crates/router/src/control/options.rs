@@ -9,7 +9,8 @@ pub enum Source {
     /// The kernel has all routes.
     #[default]
     Kernel,
-    /// [`take_routes`](super::Control::take_routes) gives the routes of ports outside of VRFs. VRFs have the kernel's.
+    /// [`take_routes`](super::Control::take_routes) gives the routes of ports outside of VRFs. VRFs have the
+    /// kernel's.
     OneTable,
     /// [`take_routes`](super::Control::take_routes) gives the routes of all tables.
     AllTables,
