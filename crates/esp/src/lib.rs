@@ -36,7 +36,7 @@
 //! database.apply(lines.changes)?;
 //! let state = database.state();
 //!
-//! let inner = *b"\x45\0\0\x1c\0\0\x40\0\x40\x11\x26\xcb\x0a\x01\0\x01\x0a\x02\0\x02\x03\xe8\x07\xd0\0\x08\0\0";
+//! let inner = *b"\x45\0\0\x1c\0\x01\x40\0\x40\x11\x26\xcb\x0a\x01\0\x01\x0a\x02\0\x02\x03\xe8\x07\xd0\0\x08\0\0";
 //! let sa = state.sa("192.0.2.2".parse()?, 0x100).ok_or("none")?;
 //! let sealing = Sealing::begin(sa, &inner).map_err(|fault| fault.name())?;
 //! let mut packets = vec![vec![0; sealing.len()]];

@@ -29,8 +29,9 @@ pub(crate) type Tag = [u8; TAG];
 /// Bytes of a digest.
 const DIGEST: usize = 20;
 
-/// Packets that are taken forward together.
-const LANES: usize = 2;
+/// Packets that are taken forward together. A packet of 1,500 bytes took 1,260 ns alone, 840 ns with 2 lanes,
+/// 690 ns with 4 and 700 ns with 6 (example `rate`, NULL with HMAC-SHA1-96, AMD EPYC).
+const LANES: usize = 4;
 
 /// A key: the states behind the blocks of its inner and its outer padding. It is overwritten when it is
 /// dropped.
@@ -100,10 +101,16 @@ fn tags_by<const N: usize>(messages: &[Message<'_>], tags: &mut [Tag]) {
             }
         }
     }
-    for mut lane in lanes.into_iter().flatten() {
-        while !lane.is_done() {
-            run([&mut lane]);
+    // Those that are left, two together.
+    loop {
+        let mut left = lanes.iter_mut().flatten().filter(|lane| !lane.is_done());
+        match (left.next(), left.next()) {
+            (Some(one), Some(other)) => run([one, other]),
+            (Some(one), None) => run([one]),
+            (None, _) => break,
         }
+    }
+    for lane in lanes.iter().flatten() {
         tags[lane.message] = lane.tag();
     }
 }

@@ -1,8 +1,9 @@
 //! SHA-1 with the instructions of x86-64 for it, over several messages at once.
 //!
 //! A group of four rounds waits for the one before it for longer than the instruction takes up its unit. With
-//! a second message between them the unit is always busy. The loops over messages have a constant count, so
-//! the compiler unrolls them. Two messages fit the 16 vector registers; more of them spill.
+//! other messages between them the unit is always busy. The loops over messages have a constant count, so
+//! the compiler unrolls them. Two messages fit the 16 vector registers. Four are faster all the same: what
+//! does not fit is loaded while the unit works.
 
 #![allow(unsafe_code)] // instructions that not every CPU has
 #![allow(clippy::needless_range_loop)] // a loop over messages walks several arrays, and blocks lie across them

@@ -329,11 +329,17 @@ impl<A: App> App for Esp<'_, A> {
     type Pending = Pending;
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
+        /// Frames whose headers are on their way while one is read.
+        const AHEAD: usize = 8;
+        chunk.frames().iter().take(AHEAD).for_each(|frame| memory.prefetch(frame));
         let state = self.reader.state();
         let mut read = self.spare.pop().unwrap_or_default();
         read.clear();
         read.packets.resize(chunk.len(), 0);
         for at in 0..chunk.len() {
+            if let Some(ahead) = chunk.frames().get(at + AHEAD) {
+                memory.prefetch(ahead);
+            }
             if !chunk.is_undecided(at) {
                 continue;
             }
