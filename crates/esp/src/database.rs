@@ -176,9 +176,9 @@ impl Database {
         state.resolve();
         // A policy is in the state before a rule leads to it.
         self.state.store(Arc::new(state));
+        steps.ended.iter().for_each(|sa| sa.end());
         self.out.apply(&steps.out)?;
         self.r#in.apply(&steps.r#in)?;
-        steps.ended.iter().for_each(|sa| sa.end());
         outcome
     }
 

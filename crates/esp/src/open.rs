@@ -257,6 +257,8 @@ fn congestion(inner: u8, outer: u8) -> Result<Option<u8>, Fault> {
 
 /// Opens packets where they lie. The outcome of each goes to the same place of `outcomes`. The bytes of a
 /// packet that fails are overwritten from the ESP payload on, so that nothing of it gets out.
+///
+/// Panics if a packet is shorter than it was when its opening began.
 pub fn open<P: Packets + ?Sized>(
     openings: &[Opening<'_>],
     packets: &mut P,

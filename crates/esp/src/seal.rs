@@ -162,6 +162,8 @@ pub struct Scratch {
 }
 
 /// Encrypts packets where they lie, and writes their tags.
+///
+/// Panics if a packet is shorter than it was when its headers were written.
 pub fn seal<P: Packets + ?Sized>(unsealed: &[Unsealed<'_>], packets: &mut P, scratch: &mut Scratch) {
     let mut has_tags_apart = false;
     for &Unsealed { at, sa, sequence } in unsealed {
