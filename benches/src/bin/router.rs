@@ -39,7 +39,7 @@ struct Options {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Setting {
-    /// From memory to memory, on a core
+    /// Memory to memory, on a core
     Memory,
     /// Between virtual interfaces of namespaces: needs root
     Live,

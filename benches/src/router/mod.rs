@@ -8,8 +8,8 @@
 //! sweep      offered load ──► rate, latencies, device ──► Sheet
 //! ```
 //!
-//! A frame that a router forwards counts, not one that it only receives. Rates of virtual interfaces are those
-//! of the kernel beneath them: compare them with each other only.
+//! A frame that a router forwards counts, not one that it only receives. Rates of virtual interfaces are
+//! those of the kernel beneath them: compare them with each other only.
 
 mod live;
 mod memory;

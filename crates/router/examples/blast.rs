@@ -1,6 +1,6 @@
 //! Sends frames of 60 bytes by a Linux interface, as many as go: a load to measure forwarders with.
-//! `blast IF FROM TO SOURCE DESTINATION [SECONDS]`, with hardware addresses FROM and TO and IPv4 addresses. Says
-//! how many frames were sent.
+//! `blast IF FROM TO SOURCE DESTINATION [SECONDS]`, with hardware addresses FROM and TO and IPv4 addresses.
+//! Says how many frames were sent.
 
 #[cfg(target_os = "linux")]
 fn main() -> Result<(), Box<dyn std::error::Error>> {

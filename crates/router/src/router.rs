@@ -8,8 +8,8 @@ use crate::worker::{Published, Worker};
 use crate::{App, Error, Report};
 
 /// Runs a number of workers until `stop` is set, or until all have ended because their ports give no more
-/// frames. `make` makes each worker on its own thread. `told` gets what all did so far, ten times a second, on
-/// the caller's thread.
+/// frames. `make` makes each worker on its own thread. `told` gets what all did so far, ten times a second,
+/// on the caller's thread.
 ///
 /// If a worker fails, the others are stopped, and the error is returned.
 pub fn run<A: App>(

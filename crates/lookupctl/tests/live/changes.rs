@@ -23,10 +23,10 @@ fn hosts_talk_in_both_families_and_metrics_agree_with_the_report() {
         assert!(said.contains(expected), "{said}");
         // Nobody has spoken yet, so each neighbour has to be resolved.
         for (from, to) in [("a", ("b", "10.0.2.2")), ("b", ("a", "fd01::2"))] {
-            transfer(&world, from, to, 300_000);
-            transfer(&world, from, (to.0, if to.1.contains(':') { "10.0.1.2" } else { "fd02::2" }), 300_000);
+            transfer(&world, from, to, 150_000);
+            transfer(&world, from, (to.0, if to.1.contains(':') { "10.0.1.2" } else { "fd02::2" }), 150_000);
         }
-        assert!(World::until(|| world.metric("frames_out_total") > 400), "{driver}: forwarded here");
+        assert!(World::until(|| world.metric("frames_out_total") > 200), "{driver}: forwarded here");
         // Once no frame is under way the last page says what the report will.
         let page = settled(&world);
         check(&page, &router.stop());
@@ -86,7 +86,7 @@ fn a_changed_route_is_followed_at_once_and_never_left_again() {
         via("10.0.2.2");
         let Some(router) = world.router(driver) else { return };
         let sinks = ["b", "c"].map(|side| Sink::start(&world, side, "10.9.0.1"));
-        let sender = Sender::start(&world, "a", "10.9.0.1", 2000);
+        let sender = Sender::start(&world, "a", "10.9.0.1", 800);
         assert!(sinks[0].gets(50), "{driver}: {}", router.said());
         // When the first one comes by the new next hop, and how many had come by the old one.
         for (gateway, sink) in [("10.0.3.2", 1), ("10.0.2.2", 0), ("10.0.3.2", 1), ("10.0.2.2", 0)] {
@@ -166,7 +166,7 @@ fn the_kernel_goes_on_when_the_router_is_killed() {
     let Some(world) = World::new(&["a", "b"]) else { return };
     let Some(router) = world.router("--driver xdp") else { return };
     let sink = Sink::start(&world, "b", "10.0.2.2");
-    let sender = Sender::start(&world, "a", "10.0.2.2", 2000);
+    let sender = Sender::start(&world, "a", "10.0.2.2", 800);
     assert!(sink.gets(100), "{}", router.said());
     router.kill();
     assert!(sink.gets(200), "the kernel forwards");

@@ -16,8 +16,8 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
 use wirespeed_router::io::{Interface, Offload};
 
-/// A router `r` and hosts, each in a namespace that is its letter. Host `a` is at 10.0.1.2 and fd01::2, `b` at
-/// 10.0.2.2 and fd02::2, and so on; `ra` and `rb` are the router's interfaces, `ha` and `hb` theirs. The
+/// A router `r` and hosts, each in a namespace that is its letter. Host `a` is at 10.0.1.2 and fd01::2, `b`
+/// at 10.0.2.2 and fd02::2, and so on; `ra` and `rb` are the router's interfaces, `ha` and `hb` theirs. The
 /// namespaces are gone when this is dropped.
 pub(crate) struct World {
     prefix: String,

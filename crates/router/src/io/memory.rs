@@ -64,22 +64,20 @@ pub struct Limits {
 struct Load {
     rate: f64,
     since: Option<Instant>,
-    given: u64,
+    given: f64,
 }
 
 impl Load {
     /// Frames that wait.
+    #[allow(clippy::cast_possible_truncation)] // at most RING
     fn waiting(&mut self) -> usize {
         /// The most frames that wait: a sender's later frames are lost, as with a full ring.
         const RING: f64 = 65_536.0;
         let since = *self.since.get_or_insert_with(Instant::now);
         let sent = since.elapsed().as_secs_f64() * self.rate;
-        let waiting = sent - self.given as f64;
-        if waiting > RING {
-            // What is lost was not given, but its time is over.
-            self.given += (waiting - RING) as u64;
-        }
-        waiting.clamp(0.0, RING) as usize
+        // What is lost was not given, but its time is over.
+        self.given = self.given.max(sent - RING);
+        (sent - self.given).max(0.0) as usize
     }
 }
 
@@ -98,7 +96,7 @@ impl MemoryPort {
             ready: VecDeque::with_capacity(buffers),
             reserve: buffers / 16,
             left: limits.count.unwrap_or(u64::MAX),
-            load: limits.rate.map(|rate| Load { rate, since: None, given: 0 }),
+            load: limits.rate.map(|rate| Load { rate, since: None, given: 0.0 }),
             bytes: Vec::new(),
         };
         while ring.make(memory) {}
@@ -196,7 +194,7 @@ impl Port for MemoryPort {
         drop(ring.ready.drain(..taken));
         ring.left -= taken as u64;
         if let Some(load) = &mut ring.load {
-            load.given += taken as u64;
+            load.given += taken as f64;
         }
         drop(ring);
         self.counts.received += taken as u64;

@@ -1,4 +1,5 @@
-//! [`Metrics`]: what a router does, for Prometheus: counters, sizes of chunks and latencies, as text over HTTP.
+//! [`Metrics`]: what a router does, for Prometheus: counters, sizes of chunks and latencies, as text over
+//! HTTP.
 //!
 //! ```text
 //! run ── told, ten times a second ──► Metrics ◄── GET /metrics ── a scraper

@@ -81,8 +81,8 @@ impl Program {
     /// Loads the program of an interface and attaches it. Frames go to the kernel until a port is opened for
     /// their queue.
     ///
-    /// The interface's hardware address is a constant of the program. When it changes, frames go to the kernel
-    /// until [`LocalAddresses::set_mac`] puts another program in its place.
+    /// The interface's hardware address is a constant of the program. When it changes, frames go to the
+    /// kernel until [`LocalAddresses::set_mac`] puts another program in its place.
     pub fn attach(
         interface: &Interface,
         local: &LocalAddresses,
