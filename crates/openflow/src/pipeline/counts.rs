@@ -18,20 +18,14 @@ pub(crate) struct Counts(Box<[Place]>);
 
 /// Packets and bytes in sum.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
+pub(crate) struct Sum {
     /// The number of packets.
-    pub packets: u64,
+    pub(crate) packets: u64,
     /// The number of bytes.
-    pub bytes: u64,
+    pub(crate) bytes: u64,
 }
 
 impl Sum {
-    /// Adds another sum.
-    pub(crate) const fn add(&mut self, other: Self) {
-        self.packets += other.packets;
-        self.bytes += other.bytes;
-    }
-
     /// What is more than at another time.
     pub(crate) const fn since(self, other: Self) -> Self {
         Self {

@@ -22,5 +22,4 @@ pub(crate) mod state;
 pub(crate) mod table;
 mod timers;
 
-pub use counts::Sum;
 pub(crate) use parse::parse as parse_key;
