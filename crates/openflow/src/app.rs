@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! pre_shade    the match fields of each frame; a large chunk's tuples go to the classifier's device
-//! post_shade   one entry into the state: the classifier's answers, then a probe of each other class of the
-//!              first table for all frames together; frames whose flow outputs to a port or drops are decided
-//!              at once, the others go through the interpreter one by one
+//! post_shade   one entry into the state: a probe of each class that is not in the classifier, for all frames
+//!              together, and the classifier's answers for frames that it may have a better flow for; frames
+//!              whose flow outputs to a port or drops are decided at once, the others go through the
+//!              interpreter one by one
 //! ```
 
 use std::sync::Arc;
@@ -69,6 +70,8 @@ struct Counters {
 pub struct Pending {
     keys: Vec<Key>,
     tuples: Vec<OpenFlowTuple>,
+    /// The frames of the tuples.
+    asked: Vec<u32>,
     front: Option<Arc<Front>>,
     submitted: Option<Submitted<OpenFlowTuple>>,
 }
@@ -119,9 +122,6 @@ impl OpenFlow {
     /// Hands the tuples of a chunk to the device of the classifier, if there is one and the chunk is large.
     fn submit(&mut self, pending: &mut Pending) {
         let Some(front) = &pending.front else { return };
-        if pending.tuples.len() <= AT_ONCE {
-            return;
-        }
         if self.batches.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, front)) {
             self.batches = Some((Arc::clone(front), front.reader().batches()));
         }
@@ -134,19 +134,49 @@ impl OpenFlow {
     }
 }
 
-/// The classifier's number of each frame's rule.
-fn classify(pending: &mut Pending, front: &Front, numbers: &mut Vec<u32>, chunk: &mut Chunk) {
+/// Asks the classifier for flows that are better than those that are found. Returns the number of frames that
+/// it was asked for.
+fn classify<'s>(
+    pending: &mut Pending,
+    front: &'s Front,
+    numbers: &mut Vec<u32>,
+    found: &mut [Option<&'s Arc<Flow>>],
+    chunk: &mut Chunk,
+) -> usize {
     numbers.clear();
-    numbers.resize(pending.tuples.len(), 0);
-    match pending.submitted.take() {
-        Some(submitted) => {
-            let answers = submitted.wait();
-            if answers.is_from_gpu() {
-                chunk.set_by_gpu();
-            }
-            answers.copy_to(numbers);
+    if let Some(submitted) = pending.submitted.take() {
+        let answers = submitted.wait();
+        if answers.is_from_gpu() {
+            chunk.set_by_gpu();
         }
-        None => front.reader().lookup_batch(&pending.tuples, numbers),
+        numbers.resize(answers.len(), 0);
+        answers.copy_to(numbers);
+        numbers.iter().enumerate().for_each(|(at, &number)| better(&mut found[at], front, number));
+        return numbers.len();
+    }
+    pending.tuples.clear();
+    pending.asked.clear();
+    for (at, key) in (0_u32..).zip(&pending.keys) {
+        if found[at as usize].is_none_or(|found| found.priority < front.best()) {
+            pending.asked.push(at);
+            pending.tuples.push(tuple(key));
+        }
+    }
+    numbers.resize(pending.tuples.len(), 0);
+    front.reader().lookup_batch(&pending.tuples, numbers);
+    for (&at, &number) in pending.asked.iter().zip(&*numbers) {
+        better(&mut found[at as usize], front, number);
+    }
+    numbers.len()
+}
+
+/// Takes the flow of a classifier's rule, if its priority is higher.
+#[inline]
+fn better<'s>(found: &mut Option<&'s Arc<Flow>>, front: &'s Front, number: u32) {
+    if let Some(flow) = front.flow(number)
+        && found.is_none_or(|found| flow.priority > found.priority)
+    {
+        *found = Some(flow);
     }
 }
 
@@ -177,7 +207,7 @@ impl App for OpenFlow {
         {
             pending.front.clone_from(&state.front);
         }
-        if pending.front.is_some() {
+        if pending.front.is_some() && pending.keys.len() > AT_ONCE {
             pending.tuples.extend(pending.keys.iter().map(tuple));
             self.submit(&mut pending);
         }
@@ -212,15 +242,11 @@ impl App for OpenFlow {
             // The answers hold only if the classifier is still that of the state.
             let front = state.front.as_ref();
             let front = front.filter(|front| pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, front)));
-            if let Some(front) = front {
-                classify(&mut pending, front, numbers, chunk);
-                counters.classified += frames;
-                for (found, &number) in found.iter_mut().zip(&*numbers) {
-                    *found = front.flow(number);
-                }
-            }
             let is_covered = |mask: &Key| front.is_some_and(|front| front.covers(mask));
             state.tables[0].lookup_batch(&pending.keys, &mut found, probes, is_covered);
+            if let Some(front) = front {
+                counters.classified += classify(&mut pending, front, numbers, &mut found, chunk) as u64;
+            }
             shared.tallies.looked_up[0].add(worker, frames, bytes);
         }
         let (mut matched, mut matched_bytes) = (0, 0);

@@ -16,7 +16,7 @@ use crate::pipeline::learn::Learned;
 use crate::pipeline::run::{PacketIn, Run, Sink, Tallies};
 use crate::pipeline::state::{PortState, State};
 use crate::wire::number::port;
-use crate::wire::{Failure, FlowMod, PacketOut};
+use crate::wire::{Failure, FlowMod, GroupMod, PacketOut};
 
 /// Packets that wait for controllers, and frames that wait to be sent for them.
 const WAITING: usize = 1024;
@@ -193,6 +193,14 @@ impl Switch {
             .try_for_each(|(at, one)| control.flow_mod(one, now).map_err(|failure| (at, failure)));
         control.publish();
         changed
+    }
+
+    /// Changes groups as a controller does, and lets workers see it.
+    pub fn group_mod(&self, asked: &GroupMod) -> Result<(), Failure> {
+        let mut control = self.0.control();
+        control.group_mod(asked, self.0.now())?;
+        drop(control.publish());
+        Ok(())
     }
 
     /// The number of flows of all tables.

@@ -39,6 +39,8 @@ pub(crate) struct Front {
     masks: FxHashSet<Key>,
     /// The flows by the numbers of their rules, from 1 on.
     flows: Vec<Arc<Flow>>,
+    /// The highest priority of a flow.
+    best: u16,
     reader: RuleReader<OpenFlowTuple>,
     /// Keeps the table.
     _classifier: Classifier<OpenFlowTuple>,
@@ -115,7 +117,8 @@ impl Gathered {
         });
         match Classifier::<OpenFlowTuple>::builder().rules(rules).device(device).build() {
             Ok(classifier) => {
-                Some(Front { masks, flows, reader: classifier.reader(), _classifier: classifier })
+                let best = flows.iter().map(|flow| flow.priority).max().unwrap_or(0);
+                Some(Front { masks, flows, best, reader: classifier.reader(), _classifier: classifier })
             }
             Err(error) => {
                 tracing::warn!(%error, "no classifier for wildcards; hash tables answer");
@@ -129,6 +132,11 @@ impl Front {
     /// Whether flows of this mask are in the classifier.
     pub(crate) fn covers(&self, mask: &Key) -> bool {
         self.masks.contains(mask)
+    }
+
+    /// The highest priority of a flow that it knows.
+    pub(crate) const fn best(&self) -> u16 {
+        self.best
     }
 
     pub(crate) const fn reader(&self) -> &RuleReader<OpenFlowTuple> {
