@@ -217,9 +217,9 @@ fn main() {
     run("exact, 4,096 flows in the nearest caches", &exact_frames[..4096.min(exact_frames.len())]);
     run("wildcards, hash tables", &wild_frames);
     std::thread::sleep(Duration::from_millis(300));
-    switch.tend();
+    switch.keep_time();
     assert!(switch.has_classifier());
-    switch.tend();
+    switch.keep_time();
     run("exact, classifier", &exact_frames);
     run("wildcards, classifier", &wild_frames);
     run("nine exact to one wildcard, classifier", &mixed);

@@ -211,10 +211,15 @@ impl Switch {
 
     /// Builds the classifier for wildcards if one is due, and ends flows whose time is over. A
     /// [`Channel`](crate::Channel) does this by itself, ten times a second; this is for switches without one.
-    pub fn tend(&self) {
+    pub fn keep_time(&self) {
         self.0.tend();
-        let events = self.0.control().publish();
-        drop(events);
+        self.0.control().make_seen();
+    }
+
+    /// Whether it forwards like a switch that learns addresses, because there is no controller.
+    #[must_use]
+    pub fn is_standalone(&self) -> bool {
+        self.0.control().model.is_standalone
     }
 
     /// Whether the classifier for wildcards of the first table is in use.

@@ -120,6 +120,11 @@ impl Control {
         std::mem::take(&mut self.events)
     }
 
+    /// Lets workers see all changes; what controllers are to be told stays for the next publication.
+    pub(crate) fn make_seen(&mut self) {
+        self.events = self.publish();
+    }
+
     /// Ends flows whose time is over, and lets memory of flows that are gone go.
     pub(crate) fn tend(&mut self, now: u64) {
         while let Some((flow, is_idle)) = self.timers.expired(now) {

@@ -153,7 +153,8 @@ impl Field {
     /// The number of its bytes in messages.
     #[must_use]
     pub const fn bytes(self) -> usize {
-        self.bits().div_ceil(8) as usize
+        // Of the widths of fields only 20 bits take more bytes than they fill.
+        if self.bits() == 20 { 4 } else { self.bits().div_ceil(8) as usize }
     }
 
     /// Whether a match may have a mask over it.

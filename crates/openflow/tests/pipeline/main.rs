@@ -76,9 +76,9 @@ fn compare(seed: u64, flows: u16, with_classifier: bool) {
     if with_classifier {
         // It is built once wildcards have been quiet.
         std::thread::sleep(std::time::Duration::from_millis(220));
-        switch.tend();
+        switch.keep_time();
         assert!(switch.has_classifier(), "seed {seed}");
-        switch.tend();
+        switch.keep_time();
     }
     let frames: Vec<(u32, Vec<u8>)> =
         (0..400).map(|_| (1 + rng.below(PORTS.into()) as u32, made::frame(&mut rng))).collect();
