@@ -133,12 +133,8 @@ fn wildcards() -> Vec<FlowMod> {
         let prefix = |bits: u64| u128::from(u32::MAX << (32 - bits));
         let mut matched = Match::all()
             .with(Field::EthType, 0x0800)
-            .with_masked(Field::Ipv4Src, 0xc000_0000 | u128::from(rng.bits() as u32 >> 4), prefix(source))
-            .with_masked(
-                Field::Ipv4Dst,
-                0xd000_0000 | u128::from(rng.bits() as u32 >> 12),
-                prefix(destination),
-            );
+            .with_masked(Field::Ipv4Src, 0xc000_0000 | u128::from(rng.below(1 << 28)), prefix(source))
+            .with_masked(Field::Ipv4Dst, 0xd000_0000 | u128::from(rng.below(1 << 20)), prefix(destination));
         if rng.chance(0.3) {
             matched = matched.with(Field::IpProto, 17).with(Field::UdpDst, rng.below(1 << 16).into());
         }

@@ -16,6 +16,7 @@ use wirespeed::{Batches, Submitted};
 use wirespeed_classify::OpenFlowTuple;
 use wirespeed_router::{App, Chunk, Frame, Memory, PortId, Reason, Verdict};
 
+use crate::error::Error;
 use crate::inject::PREFIX;
 use crate::pipeline::edit::Packet;
 use crate::pipeline::flow::{Flow, Quick};
@@ -88,8 +89,21 @@ impl std::fmt::Debug for OpenFlow {
     }
 }
 
+impl Switch {
+    /// The application of the next worker.
+    pub fn app(&self) -> Result<OpenFlow, Error> {
+        let workers = self.0.options.workers;
+        let worker = self.0.taken.fetch_add(1, Ordering::Relaxed);
+        if worker >= workers {
+            self.0.taken.store(workers, Ordering::Relaxed);
+            return Err(Error::Workers { workers });
+        }
+        Ok(OpenFlow::new(self.clone(), worker))
+    }
+}
+
 impl OpenFlow {
-    pub(crate) fn new(switch: Switch, worker: usize) -> Self {
+    fn new(switch: Switch, worker: usize) -> Self {
         Self {
             worker,
             reader: switch.0.readers.handle(),
@@ -266,7 +280,7 @@ impl App for OpenFlow {
             matched_bytes += len;
             match flow.quick {
                 Quick::No => {
-                    interpret(&state, shared, worker, now, own, counters, chunk, memory, at, Some(flow))
+                    interpret(&state, shared, worker, now, own, counters, chunk, memory, at, Some(flow));
                 }
                 Quick::Output(to) => {
                     flow.count(worker, len, now / 1_000_000);

@@ -7,10 +7,14 @@ use std::sync::mpsc::Receiver;
 use wirespeed_router::io::{Port, PortCounts};
 use wirespeed_router::{Error, Frame, Memory};
 
-use crate::switch::Injected;
-
 /// The bytes of the port before a frame.
 pub(crate) const PREFIX: u16 = 4;
+
+/// A frame that a controller sends out of a port.
+pub(crate) struct Injected {
+    pub(crate) port: u32,
+    pub(crate) bytes: Vec<u8>,
+}
 
 /// A port that gives the frames that controllers send. It has to be the last port of a worker, after the ports
 /// of the switch.

@@ -10,6 +10,7 @@ use wirespeed::Device;
 use wirespeed_router::Mac;
 
 use crate::error::Error;
+use crate::inject::{Injected, Injector};
 use crate::pipeline::control::{Control, Limits};
 use crate::pipeline::edit::Packet;
 use crate::pipeline::learn::Learned;
@@ -92,12 +93,6 @@ impl SwitchOptions {
     }
 }
 
-/// A frame that a controller sends out of a port.
-pub(crate) struct Injected {
-    pub(crate) port: u32,
-    pub(crate) bytes: Vec<u8>,
-}
-
 /// What workers and controllers share.
 pub(crate) struct Shared {
     pub(crate) options: SwitchOptions,
@@ -105,7 +100,8 @@ pub(crate) struct Shared {
     pub(crate) tallies: Tallies,
     pub(crate) readers: ReadHandleFactory<State>,
     start: Instant,
-    taken: AtomicUsize,
+    /// The number of workers that have their application.
+    pub(crate) taken: AtomicUsize,
     pub(crate) packet_ins: SyncSender<PacketIn>,
     pub(crate) waiting: Mutex<Receiver<PacketIn>>,
     /// Packets that found no place on their way to a controller.
@@ -158,23 +154,12 @@ impl Switch {
         })))
     }
 
-    /// The application of the next worker.
-    pub fn app(&self) -> Result<crate::OpenFlow, Error> {
-        let workers = self.0.options.workers;
-        let worker = self.0.taken.fetch_add(1, Ordering::Relaxed);
-        if worker >= workers {
-            self.0.taken.store(workers, Ordering::Relaxed);
-            return Err(Error::Workers { workers });
-        }
-        Ok(crate::OpenFlow::new(self.clone(), worker))
-    }
-
     /// The port from which one worker takes frames that controllers send: its last port. `None` once it was
     /// given.
     #[must_use]
-    pub fn injector(&self) -> Option<crate::Injector> {
+    pub fn injector(&self) -> Option<Injector> {
         let taken = self.0.injections.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.map(crate::Injector::new)
+        taken.map(Injector::new)
     }
 
     /// Changes flows as a controller does, and lets workers see it.

@@ -13,6 +13,7 @@ use super::front::{Front, Gathered, suits};
 use super::group::Group;
 use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
+use super::table::Table;
 use super::timers::Timers;
 use crate::wire::number::{ALL_TABLES, group, meter, port};
 use crate::wire::{
@@ -414,14 +415,8 @@ impl Control {
     }
 
     fn remove_flows(&mut self, went: Went, now: u64, is_meant: impl Fn(&Flow) -> bool) {
-        let flows: Vec<Arc<Flow>> = self
-            .model
-            .tables
-            .iter()
-            .flat_map(|table| table.iter())
-            .filter(|flow| is_meant(flow))
-            .cloned()
-            .collect();
+        let flows: Vec<Arc<Flow>> =
+            self.model.tables.iter().flat_map(Table::iter).filter(|flow| is_meant(flow)).cloned().collect();
         flows.into_iter().for_each(|flow| self.remove(flow, went, now));
     }
 

@@ -89,7 +89,7 @@ impl Packet {
     pub(crate) fn push_pbb(&mut self, ether: u16) {
         self.refresh();
         let Some(addresses) = self.bytes.first_chunk::<12>().copied() else { return };
-        let pcp = (self.layout.tags > 0).then(|| be16(&self.bytes, 14).unwrap_or(0) >> 13).unwrap_or(0);
+        let pcp = if self.layout.tags > 0 { be16(&self.bytes, 14).unwrap_or(0) >> 13 } else { 0 };
         let isid = if self.layout.is_pbb {
             be32(&self.bytes, self.layout.payload).unwrap_or(0) & 0xff_ffff
         } else {
@@ -227,7 +227,7 @@ impl Packet {
             Field::ArpTha if self.layout.is_arp => self.put(self.layout.payload + 18, last(6)),
             Field::ArpTpa if self.layout.is_arp => self.put(self.layout.payload + 24, last(4)),
             Field::MplsLabel if self.layout.is_mpls => {
-                self.set_bits(self.layout.payload, 0xffff_f000, value, 12)
+                self.set_bits(self.layout.payload, 0xffff_f000, value, 12);
             }
             Field::MplsTc if self.layout.is_mpls => self.set_bits(self.layout.payload, 0xe00, value, 9),
             Field::MplsBos if self.layout.is_mpls => self.set_bits(self.layout.payload, 0x100, value, 8),

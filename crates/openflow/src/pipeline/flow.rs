@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::counts::{Counts, Sum};
 use crate::wire::number::port;
-use crate::wire::{Action, FlowMod, Instructions, Key, Match, WORDS};
+use crate::wire::{Action, FlowMod, Instructions, Key, Match};
 
 /// The bits that flows of a class look at, and the words where these bits are.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,8 +16,7 @@ pub(crate) struct Shape {
 
 impl Shape {
     pub(crate) fn new(mask: Key) -> Self {
-        // At most WORDS words.
-        let words = (0..WORDS as u8).filter(|&word| mask.0[usize::from(word)] != 0).collect();
+        let words = (0_u8..).zip(mask.0).filter(|&(_, bits)| bits != 0).map(|(word, _)| word).collect();
         Self { mask, words }
     }
 

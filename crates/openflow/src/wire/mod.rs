@@ -8,6 +8,7 @@ mod bytes;
 mod change;
 mod failure;
 mod field;
+mod header;
 mod matches;
 pub mod number;
 pub(crate) mod reply;
@@ -20,5 +21,6 @@ pub use change::{
 };
 pub use failure::Failure;
 pub use field::{Field, Key, WORDS};
+pub use header::{HEADER, Header, VERSION};
 pub use matches::Match;
-pub use request::{FlowQuery, HEADER, Header, Multipart, PacketOut, Request, VERSION};
+pub use request::{FlowQuery, Multipart, PacketOut, Request};

@@ -2,7 +2,7 @@
 
 use super::bytes::Out;
 use super::failure::Failure;
-use super::request::VERSION;
+use super::header::VERSION;
 
 /// The bytes of a part of a long answer, with head room for one more element.
 const PART: usize = 60_000;

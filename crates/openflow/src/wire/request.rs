@@ -4,36 +4,9 @@ use super::action::{Action, Instructions};
 use super::bytes::Cursor;
 use super::change::{FlowMod, GroupMod, MeterMod};
 use super::failure::Failure;
+use super::header::{HEADER, Header, VERSION};
 use super::matches::Match;
 use super::number::port;
-
-/// The version of OpenFlow 1.3 in messages.
-pub const VERSION: u8 = 4;
-/// The bytes of a message's header.
-pub const HEADER: usize = 8;
-
-/// The header of a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
-    /// The version.
-    pub version: u8,
-    /// The type.
-    pub kind: u8,
-    /// The length with the header.
-    pub len: u16,
-    /// The number that an answer repeats.
-    pub xid: u32,
-}
-
-impl Header {
-    /// The header at the start of bytes, if it is there.
-    #[must_use]
-    pub fn of(bytes: &[u8]) -> Option<Self> {
-        let &[version, kind, a, b, c, d, e, f] = bytes.first_chunk()?;
-        let (len, xid) = (u16::from_be_bytes([a, b]), u32::from_be_bytes([c, d, e, f]));
-        Some(Self { version, kind, len, xid })
-    }
-}
 
 /// A message of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,9 +114,9 @@ pub enum Multipart {
     /// What the switch is.
     Desc,
     /// Flows one by one.
-    Flows(FlowQuery),
+    Flows(Box<FlowQuery>),
     /// Flows in sum.
-    Aggregate(FlowQuery),
+    Aggregate(Box<FlowQuery>),
     /// The counters of tables.
     Tables,
     /// The counters of ports.
@@ -204,7 +177,8 @@ impl Multipart {
             body.skip(4)?;
             let (cookie, cookie_mask) = (body.u64()?, body.u64()?);
             let matched = Match::read(body)?;
-            Ok::<_, Failure>(FlowQuery { table, out_port, out_group, cookie, cookie_mask, matched })
+            let query = FlowQuery { table, out_port, out_group, cookie, cookie_mask, matched };
+            Ok::<_, Failure>(Box::new(query))
         };
         let read = match kind {
             0 => Self::Desc,

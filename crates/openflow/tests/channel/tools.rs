@@ -122,3 +122,21 @@ fn ovs_ofctl_drives_the_switch() {
     run(&["del-flows"]);
     assert_eq!(switch.flows(), 0);
 }
+
+#[test]
+fn os_ken_drives_the_switch() {
+    let python =
+        |arguments: &[&str]| Command::new("timeout").args(["60", "python3"]).args(arguments).output();
+    if !python(&["-c", "import os_ken"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no os-ken for python3");
+        return;
+    }
+    let switch = Switch::new(SwitchOptions::with_ports(["a", "b", "c"])).unwrap();
+    let (_channel, address) = listening(&switch);
+    let (host, port) = address.trim_start_matches("tcp:").rsplit_once(':').unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/channel/osken.py");
+    let output = python(&[script, host, port]).unwrap();
+    let (told, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && told.contains("done"), "{told}{errors}");
+    assert_eq!(switch.flows(), 0);
+}
