@@ -4,6 +4,7 @@
 mod live;
 mod options;
 mod report;
+mod switch;
 mod tables;
 mod wiring;
 
@@ -52,6 +53,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         (Tables::Names(names), _) => {
             drive(options, &wiring, |_| Ndn::new(names.reader.clone(), &names.routes))?
         }
+        (Tables::Switch(switch), _) => drive(options, &wiring, |_| {
+            switch.switch.app().expect("the switch was made for as many workers")
+        })?,
+        (Tables::Ip(_), AppName::Openflow) => bail!("--app openflow has no routes"),
         (Tables::Ip(_), AppName::Names) => bail!("--app names needs a table of names: --table FILE"),
     };
     wiring.finish()?;

@@ -17,7 +17,7 @@ use crate::threads;
 use crate::verbs::replay::{parse_seconds, parse_time};
 
 /// Forwards packets between Linux interfaces, or frames from a source to a sink: IPv4 and IPv6 by the longest
-/// prefix, behind an access list, or NDN Interests by name.
+/// prefix, behind an access list, NDN Interests by name, or as the flows of OpenFlow controllers say.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -60,6 +60,30 @@ pub(crate) struct Options {
     /// Rules of the access list for IPv6
     #[arg(long, value_name = "FILE")]
     pub(super) rules6: Option<PathBuf>,
+
+    /// Flows of the switch, for --app openflow, as ovs-ofctl dump-flows writes them
+    #[arg(long, value_name = "FILE")]
+    pub(super) flows: Option<PathBuf>,
+
+    /// A controller of the switch, tcp:HOST:PORT, for --app openflow; may be given several times
+    #[arg(long, value_name = "tcp:HOST:PORT")]
+    pub(super) controller: Vec<String>,
+
+    /// Where the switch listens for controllers, for --app openflow
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(super) listen: Vec<String>,
+
+    /// The number that controllers know the switch by
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) datapath: u64,
+
+    /// The switch learns addresses and floods while it has no controller, instead of going on with its flows
+    #[arg(long)]
+    pub(super) standalone: bool,
+
+    /// How long the switch waits for a controller before frames come, without --flows
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
+    pub(super) wait: Duration,
 
     /// What happens to packets that match no rule, or a rule without an action
     #[arg(long, value_name = "permit|deny", default_value = "permit", value_parser = parse_otherwise)]
@@ -137,12 +161,15 @@ Examples:
   lookupctl route --fib fib.txt --in traffic.pcap --trace 3
   lookupctl route --app acl --rules acl.txt --fib fib.txt --in traffic.pcap
   lookupctl route --app names --table names.txt --in interests.pcap --out out.pcapng
+  lookupctl route --app openflow --flows flows.txt --in traffic.pcap --out a.pcapng --out b.pcapng
+  lookupctl route --app openflow --controller tcp:127.0.0.1:6653 --in gen:64 --seconds 60
 
 Between interfaces transit is forwarded here; packets for the host itself, ARP, multicast and everything else stay the kernel's, and \
 so do packets whose next hop it has not resolved yet. With AF_XDP the kernel forwards again as soon as this program ends, however it ends. \
 Routes are those of the tables local and main: rules of policy routing and VRFs are not followed.
 Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
+The switch's port 1 is the source, and the sinks are ports 2, 3 and so on. Without --flows it waits for a controller before frames come.
 Frames that are made come round again, so no more are made than there are buffers.
 At the end each frame that came in is out, dropped for a reason, with the operating system, or still queued.
 Ctrl-C ends the run: what was done until then is told, and the exit status is 130.";
@@ -170,6 +197,8 @@ pub(super) enum AppName {
     Acl,
     /// Forwards NDN Interests
     Names,
+    /// A switch that controllers of OpenFlow 1.3 program
+    Openflow,
 }
 
 impl AppName {
@@ -178,6 +207,7 @@ impl AppName {
             Self::Ip => "ip",
             Self::Acl => "acl",
             Self::Names => "names",
+            Self::Openflow => "openflow",
         }
     }
 }
@@ -222,12 +252,27 @@ impl Options {
         }
         match (self.app, &self.table, &self.rules, &self.rules6) {
             (AppName::Names, None, ..) => bail!("--app names needs a table of names: --table FILE"),
-            (AppName::Ip | AppName::Acl, Some(_), ..) => bail!("--table is for --app names"),
+            (AppName::Ip | AppName::Acl | AppName::Openflow, Some(_), ..) => {
+                bail!("--table is for --app names")
+            }
             (AppName::Acl, _, None, None) => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
-            (AppName::Ip | AppName::Names, _, Some(_), _) | (AppName::Ip | AppName::Names, _, _, Some(_)) => {
+            (AppName::Ip | AppName::Names | AppName::Openflow, _, Some(_), _)
+            | (AppName::Ip | AppName::Names | AppName::Openflow, _, _, Some(_)) => {
                 bail!("--rules and --rules6 are for --app acl")
             }
             _ => {}
+        }
+        let is_switch = self.flows.is_some() || !self.controller.is_empty() || !self.listen.is_empty();
+        match (self.app, is_switch || self.standalone) {
+            (AppName::Openflow, false) => {
+                bail!("--app openflow needs --flows FILE, --controller, --listen, or --standalone")
+            }
+            (AppName::Openflow, true) => {}
+            (_, true) => bail!("--flows, --controller, --listen and --standalone are for --app openflow"),
+            (_, false) => {}
+        }
+        if self.app == AppName::Openflow && self.fib.is_some() {
+            bail!("--fib is for --app ip and acl: the switch has flows")
         }
         if self.app == AppName::Names && self.fib.is_some() {
             bail!("--fib is for --app ip and acl: names have --table")
