@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A ring of one frame a flow goes round: port 1 gives frames, and port 2 takes them back. Each frame has to
-//! go out of port 2, and the flows' counters have to be as many as the frames: that is checked after each run.
+//! go out of port 2, and the flows' counters have to be as many as the frames: that is checked after each
+//! run.
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};

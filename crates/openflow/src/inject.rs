@@ -16,8 +16,8 @@ pub(crate) struct Injected {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// A port that gives the frames that controllers send. It has to be the last port of a worker, after the ports
-/// of the switch.
+/// A port that gives the frames that controllers send. It has to be the last port of a worker, after the
+/// ports of the switch.
 pub struct Injector {
     frames: Receiver<Injected>,
     counts: PortCounts,

@@ -5,12 +5,13 @@
 //!              ◄─────  packets, flows that are gone, statistics ◄────────────── counters by worker
 //! ```
 //!
-//! A [`Switch`] is what workers and controllers share. Each worker of a router has an [`OpenFlow`] of it, and a
-//! [`Channel`] connects it to controllers. [`wire`] is the codec; [`flows`] reads flows as `ovs-ofctl` writes
-//! them.
+//! A [`Switch`] is what workers and controllers share. Each worker of a router has an [`OpenFlow`] of it, and
+//! a [`Channel`] connects it to controllers. [`wire`] is the codec; [`flows`] reads flows as `ovs-ofctl`
+//! writes them.
 //!
 //! Exact matches are found by one hash, whatever their number. Wildcards are found by priority: in the
-//! façade's classifier for the fields that OpenFlow 1.0 has, and in a hash table for each mask for all fields.
+//! façade's classifier for the fields that OpenFlow 1.0 has, and in a hash table for each mask for all
+//! fields.
 //!
 //! # A flow, a frame, a port
 //!

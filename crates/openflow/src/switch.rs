@@ -38,10 +38,10 @@ pub struct PortInfo {
 /// What a switch does without a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fail {
-    /// It goes on with the flows that it has.
+    /// The switch goes on with the flows that it has.
     #[default]
     Secure,
-    /// It forwards like a switch that learns addresses, until a controller comes.
+    /// The switch forwards like one that learns addresses, until a controller comes.
     Standalone,
 }
 
@@ -167,8 +167,8 @@ impl Switch {
         self.flow_mods(std::slice::from_ref(asked)).map_err(|(_, failure)| failure)
     }
 
-    /// Changes flows one after the other, and lets workers see all changes at once. The first failure ends it:
-    /// which change failed, and why. Changes before it hold.
+    /// Changes flows one after the other, and lets workers see all changes at once. The first failure ends
+    /// it: which change failed, and why. Changes before it hold.
     pub fn flow_mods(&self, asked: &[FlowMod]) -> Result<(), (usize, Failure)> {
         let now = self.0.now();
         let mut control = self.0.control();

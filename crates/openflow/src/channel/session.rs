@@ -350,8 +350,8 @@ impl Session {
         Self { talk, is_open }
     }
 
-    /// Takes bytes of the controller, and returns what the switch sends. Packets for controllers that wait are
-    /// sent, too. `None` once the switch has ended the session.
+    /// Takes bytes of the controller, and returns what the switch sends. Packets for controllers that wait
+    /// are sent, too. `None` once the switch has ended the session.
     pub fn receive(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
         if !self.is_open {
             return None;

@@ -2,8 +2,8 @@
 //!
 //! A table with many masks needs a look into a hash table for each. The classifier answers for all masks that
 //! an [`OpenFlowTuple`] can hold at once, in batches, on the CPU or on a GPU. It is built from the flows of
-//! small classes once they have not changed for a while. Any change of such a flow lets it go: the hash tables
-//! have all flows, and they answer until it is built again.
+//! small classes once they have not changed for a while. Any change of such a flow lets it go: the hash
+//! tables have all flows, and they answer until it is built again.
 
 use std::sync::Arc;
 

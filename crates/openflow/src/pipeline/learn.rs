@@ -7,7 +7,8 @@ const MOST: usize = 65_536;
 /// Milliseconds until an address is forgotten (IEEE 802.1Q, 8.8.3: 300 s).
 const FORGOTTEN: u64 = 300_000;
 
-/// Where addresses were seen, by VLAN. Each worker learns for itself: until it has seen an address, it floods.
+/// Where addresses were seen, by VLAN. Each worker learns for itself: until it has seen an address, it
+/// floods.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     ports: FxHashMap<(u64, u16), (u32, u64)>,

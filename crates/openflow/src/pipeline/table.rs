@@ -48,8 +48,8 @@ impl Table {
         best
     }
 
-    /// The best flow of each key, where `found` has one that is known already. Classes for which `is_left_out`
-    /// are not asked.
+    /// The best flow of each key, where `found` has one that is known already. Classes for which
+    /// `is_left_out` are not asked.
     #[inline]
     pub(crate) fn lookup_batch<'t>(
         &'t self,

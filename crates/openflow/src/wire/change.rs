@@ -180,11 +180,11 @@ pub struct Bucket {
 /// The kind of a change of groups or meters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// It is added.
+    /// Adds it.
     Add,
-    /// It is replaced.
+    /// Replaces it.
     Modify,
-    /// It is deleted.
+    /// Deletes it.
     Delete,
 }
 

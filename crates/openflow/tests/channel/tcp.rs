@@ -113,7 +113,7 @@ fn a_master_makes_others_slaves() {
     assert_eq!(switch.flows(), 1);
 }
 
-/// Without a controller a standalone switch learns and floods, and it follows flows once there is one.
+/// A standalone switch learns and floods without a controller, and follows flows once there is one.
 #[test]
 fn a_switch_connects_and_stands_alone_without() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

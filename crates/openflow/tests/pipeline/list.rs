@@ -50,8 +50,8 @@ impl Port for ListPort {
     }
 }
 
-/// Runs frames, each of which comes in at a port from 1 on. Returns what was done, what each port sent, and the
-/// application's counters.
+/// Runs frames, each of which comes in at a port from 1 on. Returns what was done, what each port sent, and
+/// the application's counters.
 pub(crate) fn run(
     switch: &Switch,
     app: OpenFlow,

@@ -2,11 +2,9 @@
 //! or made in memory.
 
 use anyhow::{Context, Result, bail};
-use wirespeed_openflow::{Channel, Fail, PortInfo, Switch, SwitchOptions, Target, flows};
-use wirespeed_router::PortId;
+use wirespeed_openflow::{Channel, Fail, Switch, SwitchOptions, Target, flows};
 
 use super::options::Options;
-use super::tables::mac_of;
 use crate::device::Device;
 
 /// A switch with its controllers.
@@ -18,14 +16,10 @@ pub(super) struct OpenFlow {
 impl OpenFlow {
     /// Makes the switch: port 1 is the source, and the sinks follow.
     pub(super) fn open(options: &Options) -> Result<Self> {
-        let port = |at: u16| PortInfo {
-            name: if at == 0 { "in".to_owned() } else { format!("out{at}") },
-            mac: mac_of(PortId(at)),
-            kbps: 10_000_000,
-        };
+        let names =
+            (0..=options.sinks()).map(|at| if at == 0 { "in".to_owned() } else { format!("out{at}") });
         let switch = Switch::new(SwitchOptions {
             datapath: options.datapath,
-            ports: (0..=options.sinks()).map(port).collect(),
             workers: options.threads(),
             device: match options.device() {
                 Device::Gpu => wirespeed::Device::Gpu,
@@ -33,7 +27,7 @@ impl OpenFlow {
                 Device::Cpu => wirespeed::Device::Cpu,
             },
             fail: if options.standalone { Fail::Standalone } else { Fail::Secure },
-            ..SwitchOptions::default()
+            ..SwitchOptions::with_ports(names)
         })?;
         if let Some(file) = &options.flows {
             let name = file.display();
