@@ -4,6 +4,7 @@
 mod feeds;
 #[path = "../../crates/classify/tests/hostile/mod.rs"]
 mod hostile;
+pub mod openflow;
 mod rules;
 
 pub use feeds::feed;

@@ -29,6 +29,7 @@ const ROWS: &[&[&str]] = &[
     &["wirespeed"],
     &["wirespeed-esp", "wirespeed-feeds"],
     &["wirespeed-router"],
+    &["wirespeed-openflow"],
     &["lookupctl"],
     &["wirespeed-benches"],
     &["xtask"],

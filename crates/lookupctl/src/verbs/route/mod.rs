@@ -7,6 +7,7 @@ mod pins;
 mod report;
 #[cfg(target_os = "linux")]
 mod sources;
+mod switch;
 mod tables;
 mod tunnels;
 mod wiring;
@@ -59,6 +60,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         (Tables::Names(names), _) => {
             drive(options, &wiring, |_| Ndn::new(names.reader.clone(), &names.routes))?
         }
+        (Tables::Switch(switch), _) => drive(options, &wiring, |_| {
+            switch.switch.app().expect("the switch was made for as many workers")
+        })?,
+        (Tables::Ip(_), AppName::Openflow) => bail!("--app openflow has no routes"),
         (Tables::Ip(_), AppName::Names) => bail!("--app names needs a table of names: --table FILE"),
     };
     wiring.finish()?;

@@ -21,13 +21,14 @@ use crate::threads;
 use crate::verbs::replay::{parse_seconds, parse_time};
 
 /// Forwards packets between Linux interfaces, or frames from a source to a sink: IPv4 and IPv6 by the longest
-/// prefix, behind an access list or a gateway of IPsec tunnels, or NDN Interests by name.
+/// prefix, behind an access list or a gateway of IPsec tunnels, NDN Interests by name, or as the flows of
+/// OpenFlow controllers say.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// Linux interfaces to forward between, by the kernel's own routes and neighbours. Without any, frames
     /// come from --in and go to --out
-    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops", "sad"])]
+    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops", "sad", "flows", "controller", "listen", "standalone"])]
     pub(super) interfaces: Vec<String>,
 
     /// How frames of interfaces are taken. With auto AF_XDP, and AF_PACKET where that can't be used
@@ -76,6 +77,30 @@ pub(crate) struct Options {
     /// take them. Nobody but the file's owner may be able to read it
     #[arg(long, value_name = "FILE")]
     pub(super) sad: Option<PathBuf>,
+
+    /// Flows of the switch, for --app openflow, as ovs-ofctl dump-flows writes them
+    #[arg(long, value_name = "FILE")]
+    pub(super) flows: Option<PathBuf>,
+
+    /// A controller of the switch, tcp:HOST:PORT, for --app openflow; may be given several times
+    #[arg(long, value_name = "tcp:HOST:PORT")]
+    pub(super) controller: Vec<String>,
+
+    /// Where the switch listens for controllers, for --app openflow
+    #[arg(long, value_name = "ADDR:PORT")]
+    pub(super) listen: Vec<String>,
+
+    /// The number that controllers know the switch by
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) datapath: u64,
+
+    /// The switch learns addresses and floods while it has no controller, instead of going on with its flows
+    #[arg(long)]
+    pub(super) standalone: bool,
+
+    /// How long the switch waits for a controller before frames come, without --flows
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
+    pub(super) wait: Duration,
 
     /// What happens to packets that match no rule, or a rule without an action
     #[arg(long, value_name = "permit|deny", default_value = "permit", value_parser = parse_otherwise)]
@@ -180,6 +205,8 @@ Examples:
   lookupctl route --app acl --rules acl.txt --fib fib.txt --in traffic.pcap
   lookupctl route --app esp --sad tunnels.txt --fib fib.txt --in clear.pcap --out sealed.pcapng
   lookupctl route --app names --table names.txt --in interests.pcap --out out.pcapng
+  lookupctl route --app openflow --flows flows.txt --in traffic.pcap --out a.pcapng --out b.pcapng
+  lookupctl route --app openflow --controller tcp:127.0.0.1:6653 --in gen:64 --seconds 60
 
 Between interfaces transit is forwarded here; packets for the host itself, ARP, multicast and everything else stay the kernel's, and \
 so do packets whose next hop it has not resolved yet. With AF_XDP the kernel forwards again as soon as this program ends, however it ends. \
@@ -191,6 +218,7 @@ Links, addresses, neighbours and the links' own routes are the kernel's in any c
 routes lead to its address; until the kernel has found it, packets are dropped as unresolved. When a feed is lost its routes stay, and age.
 Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
+The switch's port 1 is the source, and the sinks are ports 2, 3 and so on. Without --flows it waits for a controller before frames come.
 Frames that are made come round again, so no more are made than there are buffers.
 At the end each frame that came in is out, dropped for a reason, with the operating system, or still queued.
 Ctrl-C ends the run: what was done until then is told, and the exit status is 130.";
@@ -221,6 +249,8 @@ pub(super) enum AppName {
     Esp,
     /// Forwards NDN Interests
     Names,
+    /// A switch that controllers of OpenFlow 1.3 program
+    Openflow,
 }
 
 impl AppName {
@@ -230,6 +260,7 @@ impl AppName {
             Self::Acl => "acl",
             Self::Esp => "esp",
             Self::Names => "names",
+            Self::Openflow => "openflow",
         }
     }
 }
@@ -295,24 +326,7 @@ impl Options {
         if !self.interfaces.is_empty() {
             return self.check_live();
         }
-        match (self.app, &self.table, &self.rules, &self.rules6) {
-            (AppName::Names, None, ..) => bail!("--app names needs a table of names: --table FILE"),
-            (AppName::Ip | AppName::Acl | AppName::Esp, Some(_), ..) => bail!("--table is for --app names"),
-            (AppName::Acl, _, None, None) => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
-            (AppName::Ip | AppName::Esp | AppName::Names, _, Some(_), _)
-            | (AppName::Ip | AppName::Esp | AppName::Names, _, _, Some(_)) => {
-                bail!("--rules and --rules6 are for --app acl")
-            }
-            _ => {}
-        }
-        match (self.app, &self.sad) {
-            (AppName::Esp, None) => bail!("--app esp needs associations and policies: --sad FILE"),
-            (AppName::Ip | AppName::Acl | AppName::Names, Some(_)) => bail!("--sad is for --app esp"),
-            _ => {}
-        }
-        if self.app == AppName::Names && self.fib.is_some() {
-            bail!("--fib is for --app ip, acl and esp: names have --table")
-        }
+        self.check_app()?;
         match &self.r#in {
             From::File(_) if self.threads.is_some_and(|threads| threads > 1) => {
                 bail!("--threads is for frames that are made: a capture keeps its order with one worker")
@@ -327,20 +341,58 @@ impl Options {
         Ok(())
     }
 
+    /// Refuses options of other applications, and an application without what it works by.
+    fn check_app(&self) -> Result<()> {
+        use AppName::{Acl, Esp, Ip, Names, Openflow};
+        let has_rules = self.rules.is_some() || self.rules6.is_some();
+        let is_switch =
+            self.flows.is_some() || !self.controller.is_empty() || !self.listen.is_empty() || self.standalone;
+        match self.app {
+            Names if self.table.is_none() => bail!("--app names needs a table of names: --table FILE"),
+            Acl if !has_rules => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
+            Esp if self.sad.is_none() => bail!("--app esp needs associations and policies: --sad FILE"),
+            Openflow if !is_switch => {
+                bail!("--app openflow needs --flows FILE, --controller, --listen, or --standalone")
+            }
+            _ => {}
+        }
+        let options: [(bool, &str, &[AppName]); 5] = [
+            (self.table.is_some(), "--table is for --app names", &[Names]),
+            (has_rules, "--rules and --rules6 are for --app acl", &[Acl]),
+            (self.sad.is_some(), "--sad is for --app esp", &[Esp]),
+            (
+                is_switch,
+                "--flows, --controller, --listen and --standalone are for --app openflow",
+                &[Openflow],
+            ),
+            (
+                self.fib.is_some(),
+                "--fib is for --app ip, acl and esp: names have --table, and the switch has flows",
+                &[Ip, Acl, Esp],
+            ),
+        ];
+        for (is_given, what, apps) in options {
+            if is_given && !apps.contains(&self.app) {
+                bail!("{what}");
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses options that do not go together with interfaces.
     fn check_live(&self) -> Result<()> {
-        match (self.app, &self.rules, &self.rules6) {
-            (AppName::Names, ..) => {
-                bail!("--app names is for captures: between interfaces there are ip and acl")
-            }
-            // The kernel gets what comes for the router itself, and with it the packets of tunnels.
-            (AppName::Esp, ..) => bail!(
-                "--app esp is for captures and frames that are made: between interfaces there are ip and acl"
-            ),
-            (AppName::Acl, None, None) => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
-            (AppName::Ip, Some(_), _) | (AppName::Ip, _, Some(_)) => {
-                bail!("--rules and --rules6 are for --app acl")
-            }
+        // The kernel keeps what comes for the router itself, and with it the packets of tunnels; and a switch
+        // takes all frames.
+        if !matches!(self.app, AppName::Ip | AppName::Acl) {
+            let app = self.app.name();
+            bail!(
+                "--app {app} is for captures and frames that are made: between interfaces there are ip and acl"
+            )
+        }
+        let has_rules = self.rules.is_some() || self.rules6.is_some();
+        match self.app {
+            AppName::Acl if !has_rules => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
+            AppName::Ip if has_rules => bail!("--rules and --rules6 are for --app acl"),
             _ => {}
         }
         self.kernel_table()?;

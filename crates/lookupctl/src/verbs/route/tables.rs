@@ -16,6 +16,7 @@ use wirespeed_router::apps::{Acl, Decision};
 use wirespeed_router::{App, Hop, Mac, PortId, Route};
 
 use super::options::{AppName, Options};
+use super::switch::OpenFlow;
 use crate::busy::Busy;
 use crate::device::Device;
 use crate::verbs::generate;
@@ -24,6 +25,7 @@ use crate::verbs::generate;
 pub(super) enum Tables {
     Ip(Box<IpTables>),
     Names(NameTables),
+    Switch(OpenFlow),
 }
 
 /// Tables for `ip` and `acl`.
@@ -123,6 +125,9 @@ impl Tables {
     pub(super) fn load(options: &Options, fleet: Option<Fleet>) -> Result<Self> {
         if options.app == AppName::Names {
             return names(options, fleet).map(Self::Names);
+        }
+        if options.app == AppName::Openflow {
+            return OpenFlow::open(options).map(Self::Switch);
         }
         let fib = match &options.fib {
             Some(file) => options.read.load(file)?,

@@ -1,10 +1,12 @@
 //! [`Wiring`]: the ports of each worker, as the command line names them.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
 use anyhow::Result;
+use wirespeed_openflow::Switch;
 use wirespeed_router::io::Port;
 use wirespeed_router::io::capture::{CapturePort, CaptureWriter, DropCapture};
 use wirespeed_router::io::memory::{Limits, MemoryPort};
@@ -30,6 +32,7 @@ pub(super) struct Wiring {
     sinks: usize,
     writers: Vec<CaptureWriter>,
     drops: Option<CaptureWriter>,
+    switch: Option<Switch>,
     started: Started,
 }
 
@@ -50,6 +53,11 @@ impl Wiring {
             (From::File(path), _) => source = source.from_file(path)?,
             (From::Made(sizes), Tables::Ip(ip)) => {
                 traffic = Some(Traffic { to: ip.to.clone(), sizes: *sizes, mac: mac_of(PortId(0)) });
+            }
+            (From::Made(sizes), Tables::Switch(_)) => {
+                // Any addresses: the switch has no table to draw them from.
+                let to = (0..options.buffers).map(address).collect();
+                traffic = Some(Traffic { to, sizes: *sizes, mac: mac_of(PortId(0)) });
             }
             // The options refuse it.
             (From::Made(sizes), Tables::Names(_)) => {
@@ -83,6 +91,10 @@ impl Wiring {
             sinks,
             writers,
             drops,
+            switch: match tables {
+                Tables::Switch(switch) => Some(switch.switch.clone()),
+                _ => None,
+            },
             started: Started { ready: Mutex::new(0), since: OnceLock::new() },
         })
     }
@@ -103,6 +115,10 @@ impl Wiring {
                 .into_iter()
                 .map(|port| Box::new(port) as Box<dyn Port>)
                 .collect();
+        }
+        // Frames that controllers send come in at a port behind all others, of one worker.
+        if let Some(injector) = self.switch.as_ref().and_then(Switch::injector) {
+            ports.push(Box::new(injector));
         }
         let mut ready = self.started.ready.lock().unwrap_or_else(PoisonError::into_inner);
         *ready += 1;
@@ -129,6 +145,12 @@ impl Wiring {
         }
         Ok(())
     }
+}
+
+/// An IPv4 address of a number, in 10.0.0.0/8.
+fn address(at: usize) -> IpAddr {
+    let [.., a, b, c] = at.to_be_bytes();
+    IpAddr::from([10, a, b, c])
 }
 
 /// Part `part` of `parts` of a number: all parts add up to it.

@@ -1,0 +1,451 @@
+//! [`OpenFlow`]: the switch as an application of the router, one for each worker.
+//!
+//! ```text
+//! pre_shade    the match fields of each frame; a large chunk's tuples go to the classifier's device
+//! post_shade   one entry into the state: a probe of each class that is not in the classifier, for all frames
+//!              together, and the classifier's answers for frames that it may have a better flow for; frames
+//!              whose flow outputs to a port or drops are decided at once, the others go through the
+//!              interpreter one by one
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use left_right::ReadHandle;
+use wirespeed::{Batches, Submitted};
+use wirespeed_classify::OpenFlowTuple;
+use wirespeed_router::{App, Chunk, Frame, Memory, PortId, Reason, Verdict};
+
+use crate::error::Error;
+use crate::inject::PREFIX;
+use crate::pipeline::edit::Packet;
+use crate::pipeline::flow::{Flow, Quick};
+use crate::pipeline::front::{Front, tuple};
+use crate::pipeline::learn::Learned;
+use crate::pipeline::parse_key;
+use crate::pipeline::run::{Fate, PacketIn, Run, Sink};
+use crate::pipeline::state::{PortState, State};
+use crate::pipeline::table::Probe;
+use crate::switch::{Shared, Switch};
+use crate::wire::Key;
+
+/// Frames up to which the classifier's answers are taken at once, without a batch that is handed over.
+const AT_ONCE: usize = 1024;
+
+/// The application of a worker of an OpenFlow switch.
+pub struct OpenFlow {
+    switch: Switch,
+    worker: usize,
+    reader: ReadHandle<State>,
+    own: Own,
+    /// The batches of the classifier that was seen last.
+    batches: Option<(Arc<Front>, Batches<OpenFlowTuple>)>,
+    spare: Vec<Pending>,
+    probes: Vec<Probe>,
+    numbers: Vec<u32>,
+    counters: Counters,
+}
+
+/// What the interpreter changes.
+#[derive(Default)]
+struct Own {
+    learned: Learned,
+}
+
+/// Numbers of frames by their fate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    no_flow: u64,
+    dropped_by_flow: u64,
+    metered: u64,
+    spent: u64,
+    packet_ins: u64,
+    lost_packet_ins: u64,
+    copies: u64,
+    lost_copies: u64,
+    classified: u64,
+}
+
+/// A chunk under way.
+#[derive(Default)]
+pub struct Pending {
+    keys: Vec<Key>,
+    tuples: Vec<OpenFlowTuple>,
+    /// The frames of the tuples.
+    asked: Vec<u32>,
+    front: Option<Arc<Front>>,
+    submitted: Option<Submitted<OpenFlowTuple>>,
+}
+
+impl std::fmt::Debug for Pending {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pending").field("frames", &self.keys.len()).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for OpenFlow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenFlow").field("worker", &self.worker).finish_non_exhaustive()
+    }
+}
+
+impl Switch {
+    /// The application of the next worker.
+    pub fn app(&self) -> Result<OpenFlow, Error> {
+        let workers = self.0.options.workers;
+        let worker = self.0.taken.fetch_add(1, Ordering::Relaxed);
+        if worker >= workers {
+            self.0.taken.store(workers, Ordering::Relaxed);
+            return Err(Error::Workers { workers });
+        }
+        Ok(OpenFlow::new(self.clone(), worker))
+    }
+}
+
+impl OpenFlow {
+    fn new(switch: Switch, worker: usize) -> Self {
+        Self {
+            worker,
+            reader: switch.0.readers.handle(),
+            own: Own::default(),
+            batches: None,
+            spare: Vec::new(),
+            probes: Vec::new(),
+            numbers: Vec::new(),
+            counters: Counters::default(),
+            switch,
+        }
+    }
+
+    /// The number of a router's port in OpenFlow.
+    const fn number(port: PortId) -> u32 {
+        port.0 as u32 + 1
+    }
+
+    /// Sends the frames of controllers: each has its port before it.
+    fn inject(chunk: &mut Chunk, memory: &Memory) {
+        for at in 0..chunk.len() {
+            let Some(&port) = memory.first::<4>(&chunk.frames()[at]) else { continue };
+            chunk.frame_mut(at).strip_front(PREFIX);
+            let port = u16::try_from(u32::from_be_bytes(port).wrapping_sub(1));
+            let verdict = port.map_or(Verdict::Drop(Reason::NoPort), |port| Verdict::Out(PortId(port)));
+            chunk.decide(at, verdict);
+        }
+    }
+
+    /// Hands the tuples of a chunk to the device of the classifier, if there is one and the chunk is large.
+    fn submit(&mut self, pending: &mut Pending) {
+        let Some(front) = &pending.front else { return };
+        if self.batches.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, front)) {
+            self.batches = Some((Arc::clone(front), front.reader().batches()));
+        }
+        if let Some((_, batches)) = &self.batches
+            && let Some(mut batch) = batches.batch(pending.tuples.len())
+        {
+            batch.extend_from(&pending.tuples);
+            pending.submitted = Some(batch.submit());
+        }
+    }
+}
+
+/// Asks the classifier for flows that are better than those that are found. Returns the number of frames that
+/// it was asked for.
+fn classify<'s>(
+    pending: &mut Pending,
+    front: &'s Front,
+    numbers: &mut Vec<u32>,
+    found: &mut [Option<&'s Arc<Flow>>],
+    chunk: &mut Chunk,
+) -> usize {
+    numbers.clear();
+    if let Some(submitted) = pending.submitted.take() {
+        let answers = submitted.wait();
+        if answers.is_from_gpu() {
+            chunk.set_by_gpu();
+        }
+        numbers.resize(answers.len(), 0);
+        answers.copy_to(numbers);
+        numbers.iter().enumerate().for_each(|(at, &number)| better(&mut found[at], front, number));
+        return numbers.len();
+    }
+    pending.tuples.clear();
+    pending.asked.clear();
+    for (at, key) in (0_u32..).zip(&pending.keys) {
+        if found[at as usize].is_none_or(|found| found.priority < front.best()) {
+            pending.asked.push(at);
+            pending.tuples.push(tuple(key));
+        }
+    }
+    numbers.resize(pending.tuples.len(), 0);
+    front.reader().lookup_batch(&pending.tuples, numbers);
+    for (&at, &number) in pending.asked.iter().zip(&*numbers) {
+        better(&mut found[at as usize], front, number);
+    }
+    numbers.len()
+}
+
+/// Takes the flow of a classifier's rule, if its priority is higher.
+#[inline]
+fn better<'s>(found: &mut Option<&'s Arc<Flow>>, front: &'s Front, number: u32) {
+    if let Some(flow) = front.flow(number)
+        && found.is_none_or(|found| flow.priority > found.priority)
+    {
+        *found = Some(flow);
+    }
+}
+
+/// The output of a frame that goes out as it is; `None` if it does not go out.
+#[inline]
+fn quick_port(state: &State, in_port: u32, to: u32) -> Option<PortId> {
+    let goes = to != in_port && state.port(to).is_some_and(PortState::forwards);
+    // A port that is there has fewer than 16 bits.
+    u16::try_from(to.wrapping_sub(1)).ok().filter(|_| goes).map(PortId)
+}
+
+impl App for OpenFlow {
+    type Pending = Pending;
+
+    fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
+        let mut pending = self.spare.pop().unwrap_or_default();
+        pending.keys.clear();
+        pending.tuples.clear();
+        pending.front = None;
+        if chunk.port().index() >= self.switch.0.options.ports.len() {
+            Self::inject(chunk, memory);
+            return pending;
+        }
+        let port = Self::number(chunk.port());
+        pending.keys.extend(chunk.frames().iter().map(|frame| parse_key(memory.bytes(frame), port).0));
+        if let Some(state) = self.reader.enter()
+            && !state.is_standalone
+        {
+            pending.front.clone_from(&state.front);
+        }
+        if pending.front.is_some() && pending.keys.len() > AT_ONCE {
+            pending.tuples.extend(pending.keys.iter().map(tuple));
+            self.submit(&mut pending);
+        }
+        pending
+    }
+
+    fn is_ready(&self, pending: &Pending) -> bool {
+        pending.submitted.as_ref().is_none_or(Submitted::is_ready)
+    }
+
+    fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, mut pending: Pending) {
+        let Self { switch, worker, reader, own, probes, numbers, counters, .. } = self;
+        let shared = &*switch.0;
+        if pending.keys.is_empty() {
+            self.spare.push(pending);
+            return;
+        }
+        let Some(state) = reader.enter() else { return };
+        let (in_port, worker, now) = (Self::number(chunk.port()), *worker, shared.nanoseconds());
+        let bytes: u64 = chunk.frames().iter().map(|frame| frame.len() as u64).sum();
+        let port = chunk.port().index();
+        let frames = chunk.len() as u64;
+        if !state.port(in_port).is_some_and(PortState::receives) {
+            shared.tallies.refused[port].add(worker, frames, bytes);
+            (0..chunk.len()).for_each(|at| chunk.decide(at, Verdict::Drop(Reason::NoPort)));
+            self.spare.push(pending);
+            return;
+        }
+        shared.tallies.received[port].add(worker, frames, bytes);
+        let mut found: Vec<Option<&Arc<Flow>>> = vec![None; pending.keys.len()];
+        if !state.is_standalone {
+            // The answers hold only if the classifier is still that of the state.
+            let front = state.front.as_ref();
+            let front = front.filter(|front| pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, front)));
+            let is_covered = |mask: &Key| front.is_some_and(|front| front.covers(mask));
+            state.tables[0].lookup_batch(&pending.keys, &mut found, probes, is_covered);
+            if let Some(front) = front {
+                counters.classified += classify(&mut pending, front, numbers, &mut found, chunk) as u64;
+            }
+            shared.tallies.looked_up[0].add(worker, frames, bytes);
+        }
+        let (mut matched, mut matched_bytes) = (0, 0);
+        let mut sent = Sent { port: 0, packets: 0, bytes: 0 };
+        for (at, &flow) in found.iter().enumerate() {
+            let Some(flow) = flow else {
+                if state.is_standalone {
+                    interpret(&state, shared, worker, now, own, counters, chunk, memory, at, None);
+                } else {
+                    counters.no_flow += 1;
+                    chunk.decide(at, Verdict::Drop(Reason::NoRoute));
+                }
+                continue;
+            };
+            let len = chunk.frames()[at].len() as u64;
+            matched += 1;
+            matched_bytes += len;
+            match flow.quick {
+                Quick::No => {
+                    interpret(&state, shared, worker, now, own, counters, chunk, memory, at, Some(flow));
+                }
+                Quick::Output(to) => {
+                    flow.count(worker, len, now / 1_000_000);
+                    let verdict = match quick_port(&state, in_port, to) {
+                        Some(port) => {
+                            sent.add(shared, worker, to, len);
+                            Verdict::Out(port)
+                        }
+                        None => Verdict::Drop(Reason::NoPort),
+                    };
+                    chunk.decide(at, verdict);
+                }
+                Quick::Drop => {
+                    flow.count(worker, len, now / 1_000_000);
+                    counters.dropped_by_flow += 1;
+                    chunk.decide(at, Verdict::Drop(Reason::Denied));
+                }
+            }
+        }
+        sent.flush(shared, worker);
+        shared.tallies.matched[0].add(worker, matched, matched_bytes);
+        drop(found);
+        drop(state);
+        pending.submitted = None;
+        pending.front = None;
+        self.spare.push(pending);
+    }
+
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        let counters = &self.counters;
+        vec![
+            ("no_flow", counters.no_flow),
+            ("dropped_by_flow", counters.dropped_by_flow),
+            ("metered", counters.metered),
+            ("spent", counters.spent),
+            ("packet_ins", counters.packet_ins),
+            ("lost_packet_ins", counters.lost_packet_ins),
+            ("copies", counters.copies),
+            ("lost_copies", counters.lost_copies),
+            ("classified", counters.classified),
+        ]
+    }
+}
+
+/// Frames in a row that go out of one port, counted together.
+struct Sent {
+    port: u32,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Sent {
+    #[inline]
+    fn add(&mut self, shared: &Shared, worker: usize, port: u32, bytes: u64) {
+        if self.port != port {
+            self.flush(shared, worker);
+            self.port = port;
+        }
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+
+    fn flush(&mut self, shared: &Shared, worker: usize) {
+        if self.packets > 0 {
+            shared.tallies.sent[self.port as usize - 1].add(worker, self.packets, self.bytes);
+        }
+        (self.packets, self.bytes) = (0, 0);
+    }
+}
+
+/// Takes a frame through the interpreter, and decides about it.
+#[allow(clippy::too_many_arguments)] // parts of the application and of the router, each borrowed apart
+fn interpret(
+    state: &State,
+    shared: &Shared,
+    worker: usize,
+    now: u64,
+    own: &mut Own,
+    counters: &mut Counters,
+    chunk: &mut Chunk,
+    memory: &mut Memory,
+    at: usize,
+    flow: Option<&Arc<Flow>>,
+) {
+    let in_port = OpenFlow::number(chunk.port());
+    let mut packet = Packet::new(memory.bytes(&chunk.frames()[at]).to_vec(), in_port);
+    let mut sink = ChunkSink { shared, own, counters, chunk, memory, first: None, is_told: false };
+    let mut run = Run { state, tallies: &shared.tallies, worker, now, sink: &mut sink };
+    let fate = match flow {
+        Some(flow) => run.tables(&mut packet, Some(flow)),
+        None => {
+            run.normal(&mut packet);
+            Fate::Done
+        }
+    };
+    let ChunkSink { first, is_told, .. } = sink;
+    let verdict = match (first, fate) {
+        (Some((port, mut frame)), _) => {
+            // The first copy is the frame from now on, and the buffer of the frame is free.
+            std::mem::swap(chunk.frame_mut(at), &mut frame);
+            memory.give(frame);
+            Verdict::Out(port)
+        }
+        (None, Fate::Metered) => {
+            counters.metered += 1;
+            Verdict::Drop(Reason::Application)
+        }
+        // Controllers have it.
+        (None, _) if is_told => Verdict::Kernel,
+        (None, Fate::Spent) => {
+            counters.spent += 1;
+            Verdict::Drop(Reason::Expired)
+        }
+        (None, Fate::NoFlow) => {
+            counters.no_flow += 1;
+            Verdict::Drop(Reason::NoRoute)
+        }
+        (None, Fate::Done) => {
+            counters.dropped_by_flow += 1;
+            Verdict::Drop(Reason::Denied)
+        }
+    };
+    chunk.decide(at, verdict);
+}
+
+/// Where packets of a chunk go to.
+struct ChunkSink<'c> {
+    shared: &'c Shared,
+    own: &'c mut Own,
+    counters: &'c mut Counters,
+    chunk: &'c mut Chunk,
+    memory: &'c mut Memory,
+    /// The first copy: it takes the place of the frame.
+    first: Option<(PortId, Frame)>,
+    is_told: bool,
+}
+
+impl Sink for ChunkSink<'_> {
+    fn output(&mut self, port: u32, bytes: &[u8]) {
+        let Some(frame) = self.memory.copy_of(bytes) else {
+            self.counters.lost_copies += 1;
+            return;
+        };
+        // Ports that are there have fewer than 16 bits.
+        let port = PortId(u16::try_from(port - 1).unwrap_or(u16::MAX));
+        if self.first.is_none() {
+            self.first = Some((port, frame));
+        } else {
+            self.counters.copies += 1;
+            self.chunk.send(port, frame);
+        }
+    }
+
+    fn packet_in(&mut self, packet: PacketIn) {
+        self.is_told = true;
+        match self.shared.packet_ins.try_send(packet) {
+            Ok(()) => self.counters.packet_ins += 1,
+            Err(_) => {
+                self.counters.lost_packet_ins += 1;
+                self.shared.lost.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn learned(&mut self) -> &mut Learned {
+        &mut self.own.learned
+    }
+}

@@ -1,0 +1,11 @@
+//! Controllers: connections over TCP, their roles, and what they ask and are told.
+
+mod answer;
+mod link;
+mod outbox;
+mod server;
+mod session;
+mod tell;
+
+pub use server::{Channel, Target};
+pub use session::Session;

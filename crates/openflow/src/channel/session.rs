@@ -1,0 +1,374 @@
+//! [`Session`]: one controller's messages, from the bytes of its connection to changes and answers.
+//!
+//! A run of changes of flows is made under one lock and published once: at its end, or before anything else
+//! is answered. So a controller that sends many at once pays for one publication.
+
+use std::sync::{Arc, MutexGuard};
+
+use super::answer::{Later, answer, flows};
+use super::link::{Link, Links, Role};
+use super::outbox::{Closed, Outbox};
+use super::tell;
+use crate::pipeline::control::Control;
+use crate::pipeline::state::TABLES;
+use crate::switch::{Shared, Switch};
+use crate::wire::number::{ALL_TABLES, port as ports};
+use crate::wire::reply::{bare, begin, end, error};
+use crate::wire::{Failure, HEADER, Header, Multipart, Out, Request, VERSION};
+
+/// Errors that wait while a run of changes is made.
+const MOST_ERRORS: usize = 256;
+
+/// A controller's messages.
+pub(crate) struct Talk {
+    switch: Switch,
+    links: Arc<Links>,
+    pub(crate) link: Arc<Link>,
+    /// The start of a message whose end has not come yet.
+    partial: Vec<u8>,
+    is_greeted: bool,
+}
+
+impl Talk {
+    pub(crate) fn new(switch: Switch, links: Arc<Links>, link: Arc<Link>) -> Self {
+        Self { switch, links, link, partial: Vec::new(), is_greeted: false }
+    }
+
+    /// Greets.
+    pub(crate) fn begin(&self) -> Result<(), Closed> {
+        let mut hello = begin(0, 0);
+        // The bit map of versions.
+        hello.u16(1);
+        hello.u16(8);
+        hello.u32(1 << VERSION);
+        self.link.outbox.push(end(hello))
+    }
+
+    /// Takes bytes as they come: any number of messages, and parts of them. `Err` ends the connection.
+    pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), Closed> {
+        let mut rest = bytes;
+        let mut partial = std::mem::take(&mut self.partial);
+        if !partial.is_empty() {
+            // A message is shorter than 2^16, so this is bounded.
+            let wanted = loop {
+                let wanted = Header::of(&partial).map_or(HEADER, |header| usize::from(header.len));
+                let missing = wanted.saturating_sub(partial.len());
+                if missing == 0 {
+                    break wanted;
+                }
+                if rest.is_empty() {
+                    self.partial = partial;
+                    return Ok(());
+                }
+                let (more, after) = rest.split_at(missing.min(rest.len()));
+                partial.extend(more);
+                rest = after;
+            };
+            self.messages(&partial[..wanted.max(HEADER).min(partial.len())])?;
+        }
+        let used = self.messages(rest)?;
+        self.partial = rest[used..].to_vec();
+        Ok(())
+    }
+
+    /// Handles all whole messages at the start of bytes, and returns how many bytes that are.
+    fn messages(&mut self, bytes: &[u8]) -> Result<usize, Closed> {
+        let switch = self.switch.clone();
+        let shared = &*switch.0;
+        let mut used = 0;
+        let mut run: Option<MutexGuard<'_, Control>> = None;
+        let mut errors = Vec::new();
+        let mut ended = Ok(());
+        while let Some(header) = Header::of(&bytes[used..]) {
+            let len = usize::from(header.len);
+            if len < HEADER {
+                // Nothing says where the next message begins.
+                errors.push(error(Failure::BAD_LEN, &bytes[used..used + HEADER], header.xid));
+                ended = Err(Closed);
+                break;
+            }
+            let Some(message) = bytes.get(used..used + len) else { break };
+            used += len;
+            let request = Request::read(message);
+            let is_slave = self.link.role() == Role::Slave;
+            if let (Ok(Request::FlowMod(asked)), true, false) = (&request, self.is_greeted, is_slave) {
+                let control = run.get_or_insert_with(|| shared.control());
+                if let Err(failure) = control.flow_mod(asked, shared.now()) {
+                    errors.push(error(failure, message, header.xid));
+                }
+                if errors.len() < MOST_ERRORS {
+                    continue;
+                }
+            }
+            self.publish(run.take(), &mut errors)?;
+            if matches!(request, Ok(Request::FlowMod(_))) && self.is_greeted && !is_slave {
+                continue;
+            }
+            ended = self.one(shared, header, message, request);
+            if ended.is_err() {
+                break;
+            }
+        }
+        self.publish(run, &mut errors)?;
+        ended.map(|()| used)
+    }
+
+    /// Ends a run of changes: workers see them, and errors are told.
+    fn publish(&self, run: Option<MutexGuard<'_, Control>>, errors: &mut Vec<Vec<u8>>) -> Result<(), Closed> {
+        if let Some(mut control) = run {
+            let events = control.publish();
+            drop(control);
+            tell::events(&self.switch.0, &self.links, events);
+        }
+        errors.drain(..).try_for_each(|error| self.link.outbox.push(error))
+    }
+
+    /// Handles a message.
+    fn one(
+        &mut self,
+        shared: &Shared,
+        header: Header,
+        message: &[u8],
+        request: Result<Request, Failure>,
+    ) -> Result<(), Closed> {
+        let outbox = &self.link.outbox;
+        let refuse = |failure: Failure| outbox.push(error(failure, message, header.xid));
+        if !self.is_greeted {
+            let failure = match request {
+                Ok(Request::Hello { is_known: true }) => {
+                    self.is_greeted = true;
+                    self.link.set_ready();
+                    return Ok(());
+                }
+                Ok(Request::Hello { .. }) => Failure::HELLO_INCOMPATIBLE,
+                _ => Failure::BAD_TYPE,
+            };
+            refuse(failure)?;
+            return Err(Closed);
+        }
+        let request = match request {
+            Ok(request) => request,
+            Err(failure) => return refuse(failure),
+        };
+        if request.is_change() && self.link.role() == Role::Slave {
+            return refuse(Failure::IS_SLAVE);
+        }
+        match self.handle(shared, header.xid, message, request) {
+            Ok(sent) => sent,
+            Err(failure) => outbox.push(error(failure, message, header.xid)),
+        }
+    }
+
+    fn handle(
+        &self,
+        shared: &Shared,
+        xid: u32,
+        message: &[u8],
+        request: Request,
+    ) -> Result<Result<(), Closed>, Failure> {
+        let outbox = &self.link.outbox;
+        let changed = |mut control: MutexGuard<'_, Control>| {
+            let events = control.publish();
+            drop(control);
+            tell::events(shared, &self.links, events);
+            Ok(())
+        };
+        let now = shared.now();
+        Ok(match request {
+            Request::Hello { .. } | Request::Error | Request::EchoReply => Ok(()),
+            Request::EchoRequest => {
+                let mut out = begin(3, xid);
+                out.extend(&message[HEADER..]);
+                outbox.push(end(out))
+            }
+            Request::Features => {
+                let mut out = begin(6, xid);
+                out.u64(shared.options.datapath);
+                // No buffers.
+                out.u32(0);
+                out.u8(TABLES);
+                out.zeros(3);
+                // Statistics of flows, tables, ports and groups.
+                out.u32(0b1111);
+                out.u32(0);
+                outbox.push(end(out))
+            }
+            Request::GetConfig => {
+                let (flags, miss_len) = shared.control().config;
+                let mut out = begin(8, xid);
+                out.u16(flags);
+                out.u16(miss_len);
+                outbox.push(end(out))
+            }
+            // Fragments are handled as they come; dropping and reassembling them is refused.
+            Request::SetConfig { flags, .. } if flags != 0 => return Err(Failure::CONFIG_FLAGS),
+            Request::SetConfig { flags, miss_len } => {
+                shared.control().config = (flags, miss_len);
+                Ok(())
+            }
+            Request::PacketOut(asked) => {
+                shared.packet_out(&asked)?;
+                Ok(())
+            }
+            Request::FlowMod(asked) => {
+                let mut control = shared.control();
+                control.flow_mod(&asked, now)?;
+                changed(control)
+            }
+            Request::GroupMod(asked) => {
+                let mut control = shared.control();
+                control.group_mod(&asked, now)?;
+                changed(control)
+            }
+            Request::MeterMod(asked) => {
+                let mut control = shared.control();
+                control.meter_mod(&asked, now)?;
+                changed(control)
+            }
+            Request::PortMod { port, address, config, mask } => {
+                let at = (port as usize).wrapping_sub(1);
+                let info = shared.options.ports.get(at).ok_or(Failure::PORT_BAD)?;
+                if info.mac.0 != address {
+                    return Err(Failure::PORT_ADDRESS);
+                }
+                let mut control = shared.control();
+                control.port_mod(port, config, mask)?;
+                changed(control)
+            }
+            Request::TableMod { table, .. } if table >= TABLES && table != ALL_TABLES => {
+                return Err(Failure::TABLE_BAD);
+            }
+            Request::TableMod { config, .. } if config & !3 != 0 => return Err(Failure::TABLE_CONFIG),
+            // The bits are deprecated, and say nothing.
+            Request::TableMod { .. } => Ok(()),
+            Request::Multipart(asked) => return self.multipart(shared, xid, &asked),
+            Request::Barrier => outbox.push(bare(21, xid)),
+            Request::QueueConfig(number) => {
+                let is_port = (1..=shared.options.ports.len()).contains(&(number as usize));
+                if number != ports::ANY && !is_port {
+                    return Err(Failure::QUEUE_PORT);
+                }
+                let mut out = begin(23, xid);
+                out.u32(number);
+                out.zeros(4);
+                outbox.push(end(out))
+            }
+            Request::Role { role, generation } => {
+                let (role, generation) = self.role(shared, role, generation)?;
+                let mut out = begin(25, xid);
+                out.u32(role as u32);
+                out.zeros(4);
+                out.u64(generation);
+                outbox.push(end(out))
+            }
+            Request::GetAsync => {
+                let mut out = begin(27, xid);
+                self.link.masks().into_iter().for_each(|mask| out.u32(mask));
+                outbox.push(end(out))
+            }
+            Request::SetAsync(masks) => {
+                self.link.set_masks(masks);
+                self.tell_spent(&mut shared.control());
+                Ok(())
+            }
+        })
+    }
+
+    /// Workers give packets whose time to live is spent only if somebody wants them.
+    fn tell_spent(&self, control: &mut Control) {
+        let wants = |link: &Arc<Link>| (link.masks()[0] | link.masks()[1]) & 0b100 != 0;
+        control.tell_spent(self.links.all().iter().any(wants));
+        control.publish();
+    }
+
+    fn multipart(&self, shared: &Shared, xid: u32, asked: &Multipart) -> Result<Result<(), Closed>, Failure> {
+        // What has no flows is short: it is sent once the lock is free, since sending may wait.
+        let mut messages = Vec::new();
+        let later = answer(shared, &shared.control(), asked, xid, &mut |message| messages.push(message))?;
+        let mut sent = messages.into_iter().try_for_each(|message| self.link.outbox.push(message));
+        if let Later::Flows(found) = later {
+            flows(shared, &found, xid, &mut |message| {
+                sent = sent.and_then(|()| self.link.outbox.push(message));
+            });
+        }
+        Ok(sent)
+    }
+
+    /// Changes the role, and tells it with the number of the election.
+    fn role(&self, shared: &Shared, role: u32, generation: u64) -> Result<(Role, u64), Failure> {
+        let asked = match role {
+            0 => None,
+            1 => Some(Role::Equal),
+            2 => Some(Role::Master),
+            3 => Some(Role::Slave),
+            _ => return Err(Failure::ROLE_BAD),
+        };
+        let mut control = shared.control();
+        if let Some(asked) = asked {
+            if asked != Role::Equal {
+                // An election is older if the difference is negative (specification 1.3.5, section 6.3.4).
+                let is_stale = |known: u64| generation.wrapping_sub(known) > u64::MAX / 2;
+                if control.generation.is_some_and(is_stale) {
+                    return Err(Failure::ROLE_STALE);
+                }
+                control.generation = Some(generation);
+            }
+            if asked == Role::Master {
+                let others = self.links.all();
+                let masters = others.iter().filter(|link| link.role() == Role::Master);
+                masters.for_each(|link| link.set_role(Role::Slave));
+            }
+            self.link.set_role(asked);
+        }
+        Ok((self.link.role(), control.generation.unwrap_or(u64::MAX)))
+    }
+}
+
+/// A controller's side of a connection without a connection: bytes go in, and answers come out. Tests drive a
+/// switch with it.
+pub struct Session {
+    talk: Talk,
+    is_open: bool,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("is_open", &self.is_open).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A session with a switch, whose greeting waits.
+    #[must_use]
+    pub fn new(switch: &Switch) -> Self {
+        let links = Arc::new(Links::default());
+        // Nobody takes what waits while messages are handled, so there is no bound.
+        let link = Arc::new(Link::new(Outbox::with_bound(usize::MAX)));
+        links.add(&link);
+        let talk = Talk::new(switch.clone(), links, link);
+        let is_open = talk.begin().is_ok();
+        Self { talk, is_open }
+    }
+
+    /// Takes bytes of the controller, and returns what the switch sends. Packets for controllers that wait
+    /// are sent, too. `None` once the switch has ended the session.
+    pub fn receive(&mut self, bytes: &[u8]) -> Option<Vec<u8>> {
+        if !self.is_open {
+            return None;
+        }
+        self.is_open = self.talk.receive(bytes).is_ok();
+        self.packets();
+        Some(self.talk.link.outbox.take(std::time::Duration::ZERO).unwrap_or_default())
+    }
+
+    /// Sends packets that wait, and events of timeouts.
+    fn packets(&self) {
+        let shared = &self.talk.switch.0;
+        // A channel that is open takes them itself.
+        if let Ok(waiting) = shared.waiting.try_lock() {
+            waiting.try_iter().for_each(|packet| tell::packet_in(&self.talk.links, &packet));
+        }
+        let events = shared.control().publish();
+        tell::events(shared, &self.talk.links, events);
+    }
+}

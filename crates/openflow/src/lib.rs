@@ -1,0 +1,59 @@
+//! An OpenFlow 1.3 switch: an application of the router, and the channel to its controllers.
+//!
+//! ```text
+//! controllers ─ TCP ─► Channel ─► flows, groups, meters, ports ─ published ─► OpenFlow, one a worker ◄─► frames
+//!              ◄─────  packets, flows that are gone, statistics ◄────────────── counters by worker
+//! ```
+//!
+//! A [`Switch`] is what workers and controllers share. Each worker of a router has an [`OpenFlow`] of it, and
+//! a [`Channel`] connects it to controllers. [`wire`] is the codec; [`flows`] reads flows as `ovs-ofctl`
+//! writes them.
+//!
+//! Exact matches are found by one hash, whatever their number. Wildcards are found by priority: in the
+//! façade's classifier for the fields that OpenFlow 1.0 has, and in a hash table for each mask for all
+//! fields.
+//!
+//! # A flow, a frame, a port
+//!
+//! ```
+//! use std::sync::atomic::AtomicBool;
+//!
+//! use wirespeed_openflow::{Switch, SwitchOptions};
+//! use wirespeed_openflow::wire::{Action, Field, FlowMod, Instructions, Match};
+//! use wirespeed_router::io::Port;
+//! use wirespeed_router::io::memory::MemoryPort;
+//! use wirespeed_router::{Memory, Published, Settings, Worker};
+//!
+//! let switch = Switch::new(SwitchOptions::with_ports(["in", "out"]))?;
+//! let output = Instructions {
+//!     apply: vec![Action::Output { port: 2, max_len: 0 }],
+//!     has_apply: true,
+//!     ..Instructions::default()
+//! };
+//! switch.flow_mod(&FlowMod::add(0, 100, Match::all().with(Field::InPort, 1), output))?;
+//!
+//! let mut memory = Memory::new(64)?;
+//! let names = ["in".to_owned(), "out".to_owned()];
+//! let frames = Box::new(|frame: &mut Vec<u8>| frame.resize(64, 0));
+//! let ports = MemoryPort::ports(names, frames, &mut memory, Some(100));
+//! let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+//! let mut worker = Worker::new(switch.app()?, memory, ports, Settings::default());
+//! let stats = worker.run(&AtomicBool::new(false), &Published::default())?;
+//! assert!(stats.is_whole() && stats.frames_out > 0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod app;
+mod channel;
+mod error;
+pub mod flows;
+mod inject;
+mod pipeline;
+mod switch;
+pub mod wire;
+
+pub use app::{OpenFlow, Pending};
+pub use channel::{Channel, Session, Target};
+pub use error::Error;
+pub use inject::Injector;
+pub use switch::{Fail, PortInfo, Switch, SwitchOptions};

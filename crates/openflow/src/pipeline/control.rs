@@ -1,0 +1,468 @@
+//! [`Control`]: changes of flows, groups, meters and ports, checked and made.
+//!
+//! It has a copy of the state of its own, in which it looks things up, and logs each change for the copies of
+//! the workers. They see the changes when they are published.
+
+use std::sync::Arc;
+
+use left_right::WriteHandle;
+
+use super::counts::Counts;
+use super::flow::{Flow, Life, Shape};
+use super::front::{Front, Gathered, suits};
+use super::group::Group;
+use super::meter::Meter;
+use super::state::{Change, PortState, State, TABLES};
+use super::table::Table;
+use super::timers::Timers;
+use crate::wire::number::{ALL_TABLES, group, meter, port};
+use crate::wire::{
+    Action, Bucket, Command, Failure, FlowCommand, FlowMod, FlowQuery, GroupKind, GroupMod, Instructions,
+    MeterMod,
+};
+
+/// Groups that lead to groups, at most in a row.
+const DEEPEST_GROUP: usize = 16;
+/// Milliseconds without a change of wildcards before their classifier is built.
+const QUIET: u64 = 200;
+
+/// The most that a switch holds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) flows: usize,
+    pub(crate) groups: usize,
+    pub(crate) meters: usize,
+}
+
+/// The reason why a flow went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Went {
+    Idle = 0,
+    Hard = 1,
+    Deleted = 2,
+    GroupDeleted = 3,
+}
+
+/// What controllers are told unasked.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    FlowRemoved(Arc<Flow>, Went),
+    PortChanged(usize),
+}
+
+/// The side of a switch that changes it.
+pub(crate) struct Control {
+    pub(crate) model: State,
+    write: WriteHandle<State, Change>,
+    workers: usize,
+    limits: Limits,
+    flows: usize,
+    timers: Timers,
+    gone: Vec<(Arc<Flow>, Went)>,
+    events: Vec<Event>,
+    is_changed: bool,
+    /// Counts changes of flows that a classifier may hold.
+    epoch: u64,
+    /// The last of them, and whether a classifier was tried since.
+    changed_at: u64,
+    is_front_due: bool,
+    /// The number of the last election of a master.
+    pub(crate) generation: Option<u64>,
+    pub(crate) config: (u16, u16),
+}
+
+impl Control {
+    pub(crate) fn new(
+        write: WriteHandle<State, Change>,
+        model: State,
+        workers: usize,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            model,
+            write,
+            workers,
+            limits,
+            flows: 0,
+            timers: Timers::default(),
+            gone: Vec::new(),
+            events: Vec::new(),
+            is_changed: false,
+            epoch: 0,
+            changed_at: 0,
+            is_front_due: false,
+            generation: None,
+            config: (0, 128),
+        }
+    }
+
+    pub(crate) const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn change(&mut self, change: Change) {
+        self.model.apply(&change);
+        self.write.append(change);
+        self.is_changed = true;
+    }
+
+    /// Lets workers see all changes. Returns what controllers are to be told, with counters that are final.
+    pub(crate) fn publish(&mut self) -> Vec<Event> {
+        if std::mem::take(&mut self.is_changed) {
+            self.write.publish();
+        }
+        if !self.gone.is_empty() {
+            // Waits for the workers that still read the state before.
+            self.write.publish();
+            let gone = std::mem::take(&mut self.gone);
+            self.events.extend(gone.into_iter().map(|(flow, went)| Event::FlowRemoved(flow, went)));
+        }
+        std::mem::take(&mut self.events)
+    }
+
+    /// Lets workers see all changes; what controllers are to be told stays for the next publication.
+    pub(crate) fn make_seen(&mut self) {
+        self.events = self.publish();
+    }
+
+    /// Ends flows whose time is over, and lets memory of flows that are gone go.
+    pub(crate) fn tend(&mut self, now: u64) {
+        while let Some((flow, is_idle)) = self.timers.expired(now) {
+            let went = if is_idle { Went::Idle } else { Went::Hard };
+            let known =
+                self.model.tables[usize::from(flow.table)].get(&flow.matched(), flow.priority).cloned();
+            if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.life, &flow.life)) {
+                self.remove(known, went, now);
+            }
+        }
+        self.write.publish();
+    }
+
+    /// The flows for a classifier, if one is due, and the number that tells whether they changed meanwhile.
+    pub(crate) fn gather(&mut self, now: u64) -> Option<(Gathered, u64)> {
+        if !self.is_front_due || now < self.changed_at + QUIET {
+            return None;
+        }
+        self.is_front_due = false;
+        Some((Gathered::of(&self.model.tables[0])?, self.epoch))
+    }
+
+    /// Takes a classifier into use, unless its flows changed.
+    pub(crate) fn set_front(&mut self, front: Front, epoch: u64) {
+        if epoch == self.epoch {
+            self.change(Change::Front(Some(Arc::new(front))));
+        }
+    }
+
+    pub(crate) fn set_standalone(&mut self, is_standalone: bool) {
+        if self.model.is_standalone != is_standalone {
+            self.change(Change::Standalone(is_standalone));
+        }
+    }
+
+    pub(crate) fn tell_spent(&mut self, tells: bool) {
+        if self.model.tells_spent != tells {
+            self.change(Change::TellSpent(tells));
+        }
+    }
+
+    /// Notes a change of a flow that a classifier may hold.
+    fn note(&mut self, flow: &Flow, now: u64) {
+        if flow.table > 0 {
+            return;
+        }
+        let mask = &flow.shape().mask;
+        if suits(mask, self.model.tables[0].class_len(mask)) {
+            self.epoch += 1;
+            (self.changed_at, self.is_front_due) = (now, true);
+        }
+    }
+
+    fn insert(&mut self, flow: Arc<Flow>, now: u64) {
+        self.note(&flow, now);
+        self.change(Change::Insert(flow));
+    }
+
+    fn remove(&mut self, flow: Arc<Flow>, went: Went, now: u64) {
+        self.flows -= 1;
+        self.note(&flow, now);
+        flow.life.end();
+        self.timers.ended(&flow.life);
+        if flow.life.flags & FlowMod::SEND_REMOVED != 0 {
+            self.gone.push((Arc::clone(&flow), went));
+        }
+        self.change(Change::Remove(flow));
+    }
+
+    /// Changes flows.
+    pub(crate) fn flow_mod(&mut self, asked: &FlowMod, now: u64) -> Result<(), Failure> {
+        let is_delete = matches!(asked.command, FlowCommand::Delete | FlowCommand::DeleteStrict);
+        if asked.table >= TABLES && !(is_delete && asked.table == ALL_TABLES) {
+            return Err(Failure::FLOW_TABLE);
+        }
+        if !is_delete {
+            self.check_instructions(asked.table, &asked.instructions)?;
+        }
+        match asked.command {
+            FlowCommand::Add => self.add(asked, now),
+            FlowCommand::Modify | FlowCommand::ModifyStrict => {
+                let instructions = Arc::new(asked.instructions.clone());
+                for flow in self.meant(asked) {
+                    let reset = asked.flags & FlowMod::RESET_COUNTS != 0;
+                    let changed = Arc::new(flow.changed(Arc::clone(&instructions), reset));
+                    self.insert(changed, now);
+                }
+                Ok(())
+            }
+            FlowCommand::Delete | FlowCommand::DeleteStrict => {
+                for flow in self.meant(asked) {
+                    if flow.leads_to(asked.out_port, asked.out_group) {
+                        self.remove(flow, Went::Deleted, now);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn add(&mut self, asked: &FlowMod, now: u64) -> Result<(), Failure> {
+        let table = &self.model.tables[usize::from(asked.table)];
+        let old = table.get(&asked.matched, asked.priority).cloned();
+        if asked.flags & FlowMod::CHECK_OVERLAP != 0 && table.overlaps(&asked.matched, asked.priority) {
+            return Err(Failure::FLOW_OVERLAP);
+        }
+        if old.is_none() && self.flows >= self.limits.flows {
+            return Err(Failure::FLOW_TABLE_FULL);
+        }
+        let shape = table.shape(&asked.matched.mask).cloned();
+        let shape = shape.unwrap_or_else(|| Arc::new(Shape::new(asked.matched.mask)));
+        // The counters of a flow that is replaced go on, unless they are to begin again.
+        let kept = old.as_ref().filter(|_| asked.flags & FlowMod::RESET_COUNTS == 0);
+        let counts =
+            kept.map_or_else(|| Arc::new(Counts::new(self.workers)), |old| Arc::clone(&old.life.counts));
+        let life = Arc::new(Life::new(asked, now, counts));
+        let instructions = Arc::new(asked.instructions.clone());
+        let mut flow =
+            Flow::new(asked.table, asked.priority, &asked.matched, shape, instructions, Arc::clone(&life));
+        if let Some(kept) = kept {
+            flow.before = kept.before;
+        }
+        match old {
+            Some(old) => {
+                old.life.end();
+                self.timers.ended(&old.life);
+            }
+            None => self.flows += 1,
+        }
+        let flow = Arc::new(flow);
+        self.timers.add(&flow);
+        self.insert(flow, now);
+        Ok(())
+    }
+
+    /// The flows that a change is about.
+    fn meant(&self, asked: &FlowMod) -> Vec<Arc<Flow>> {
+        let is_strict = matches!(asked.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
+        let mut flows = Vec::new();
+        for table in self.tables_of(asked.table) {
+            let table = &self.model.tables[table];
+            if is_strict {
+                flows.extend(table.get(&asked.matched, asked.priority).cloned());
+            } else {
+                flows.extend(table.within(&asked.matched));
+            }
+        }
+        flows.retain(|flow| (flow.life.cookie ^ asked.cookie) & asked.cookie_mask == 0);
+        flows
+    }
+
+    fn tables_of(&self, table: u8) -> std::ops::Range<usize> {
+        match table {
+            ALL_TABLES => 0..self.model.tables.len(),
+            table => usize::from(table)..usize::from(table) + 1,
+        }
+    }
+
+    /// The flows that a question is about.
+    pub(crate) fn asked_for(&self, query: &FlowQuery) -> Result<Vec<Arc<Flow>>, Failure> {
+        if query.table >= TABLES && query.table != ALL_TABLES {
+            return Err(Failure::BAD_TABLE_ID);
+        }
+        let tables = self.tables_of(query.table);
+        let mut flows: Vec<Arc<Flow>> =
+            tables.flat_map(|table| self.model.tables[table].within(&query.matched)).collect();
+        flows.retain(|flow| {
+            (flow.life.cookie ^ query.cookie) & query.cookie_mask == 0
+                && flow.leads_to(query.out_port, query.out_group)
+        });
+        Ok(flows)
+    }
+
+    fn check_instructions(&self, table: u8, instructions: &Instructions) -> Result<(), Failure> {
+        if instructions.goto.is_some_and(|goto| goto <= table || goto >= TABLES) {
+            return Err(Failure::INSTRUCTION_TABLE);
+        }
+        if instructions.meter.is_some_and(|number| !self.model.meters.contains_key(&number)) {
+            return Err(Failure::METER_UNKNOWN);
+        }
+        instructions.actions().try_for_each(|action| self.check_action(action, false))
+    }
+
+    /// Checks what an action refers to.
+    pub(crate) fn check_action(&self, action: Action, is_packet_out: bool) -> Result<(), Failure> {
+        match action {
+            Action::Output { port: port::TABLE, .. } if !is_packet_out => Err(Failure::ACTION_OUT_PORT),
+            Action::Output { port, .. } if port <= port::MAX && self.model.port(port).is_none() => {
+                Err(Failure::ACTION_OUT_PORT)
+            }
+            Action::Group(number) if !self.model.groups.contains_key(&number) => {
+                Err(Failure::ACTION_OUT_GROUP)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes groups.
+    pub(crate) fn group_mod(&mut self, asked: &GroupMod, now: u64) -> Result<(), Failure> {
+        let is_known = self.model.groups.contains_key(&asked.number);
+        match asked.command {
+            Command::Add | Command::Modify => {
+                if asked.number > group::MAX {
+                    return Err(Failure::GROUP_INVALID);
+                }
+                match (asked.command, is_known) {
+                    (Command::Add, true) => return Err(Failure::GROUP_EXISTS),
+                    (Command::Modify, false) => return Err(Failure::GROUP_UNKNOWN),
+                    _ => {}
+                }
+                if !is_known && self.model.groups.len() >= self.limits.groups {
+                    return Err(Failure::OUT_OF_GROUPS);
+                }
+                self.check_group(asked)?;
+                let made = Group::new(asked.kind, asked.buckets.clone(), now, self.workers);
+                self.change(Change::Group(asked.number, Some(Arc::new(made))));
+                Ok(())
+            }
+            Command::Delete if asked.number == group::ALL => {
+                let numbers: Vec<u32> = self.model.groups.keys().copied().collect();
+                self.remove_flows(Went::GroupDeleted, now, |flow| {
+                    flow.instructions.actions().any(|action| matches!(action, Action::Group(_)))
+                });
+                numbers.into_iter().for_each(|number| self.change(Change::Group(number, None)));
+                Ok(())
+            }
+            Command::Delete if asked.number > group::MAX => Err(Failure::GROUP_INVALID),
+            Command::Delete if !is_known => Ok(()),
+            Command::Delete => {
+                let leads = |bucket: &Bucket| bucket.actions.contains(&Action::Group(asked.number));
+                if self.model.groups.values().any(|group| group.buckets.iter().any(leads)) {
+                    return Err(Failure::GROUP_CHAINED);
+                }
+                self.remove_flows(Went::GroupDeleted, now, |flow| flow.leads_to(port::ANY, asked.number));
+                self.change(Change::Group(asked.number, None));
+                Ok(())
+            }
+        }
+    }
+
+    fn check_group(&self, asked: &GroupMod) -> Result<(), Failure> {
+        if asked.kind == GroupKind::Indirect && asked.buckets.len() != 1 {
+            return Err(Failure::GROUP_BUCKET);
+        }
+        for bucket in &asked.buckets {
+            let watches_port = bucket.watch_port != port::ANY;
+            let watches_group = bucket.watch_group != group::ANY;
+            if asked.kind == GroupKind::FastFailover {
+                if !watches_port && !watches_group {
+                    return Err(Failure::GROUP_WATCH);
+                }
+                if watches_port && self.model.port(bucket.watch_port).is_none() {
+                    return Err(Failure::GROUP_WATCH);
+                }
+                let is_itself = bucket.watch_group == asked.number;
+                if watches_group && (is_itself || !self.model.groups.contains_key(&bucket.watch_group)) {
+                    return Err(Failure::GROUP_WATCH);
+                }
+            }
+            for &action in &bucket.actions {
+                if action == Action::Group(asked.number) {
+                    return Err(Failure::GROUP_LOOP);
+                }
+                self.check_action(action, false)?;
+            }
+        }
+        self.check_depth(asked.number, &asked.buckets, DEEPEST_GROUP)
+    }
+
+    /// Checks that buckets lead neither to a group nor further than allowed.
+    fn check_depth(&self, number: u32, buckets: &[Bucket], depth: usize) -> Result<(), Failure> {
+        let depth = depth.checked_sub(1).ok_or(Failure::GROUP_LOOP)?;
+        let mut seen: Vec<u32> = Vec::new();
+        for action in buckets.iter().flat_map(|bucket| &bucket.actions) {
+            let &Action::Group(next) = action else { continue };
+            if next == number {
+                return Err(Failure::GROUP_LOOP);
+            }
+            if !seen.contains(&next)
+                && let Some(group) = self.model.groups.get(&next)
+            {
+                seen.push(next);
+                self.check_depth(number, &group.buckets, depth)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove_flows(&mut self, went: Went, now: u64, is_meant: impl Fn(&Flow) -> bool) {
+        let flows: Vec<Arc<Flow>> =
+            self.model.tables.iter().flat_map(Table::iter).filter(|flow| is_meant(flow)).cloned().collect();
+        flows.into_iter().for_each(|flow| self.remove(flow, went, now));
+    }
+
+    /// Changes meters.
+    pub(crate) fn meter_mod(&mut self, asked: &MeterMod, now: u64) -> Result<(), Failure> {
+        let is_known = self.model.meters.contains_key(&asked.number);
+        match asked.command {
+            Command::Add if is_known => return Err(Failure::METER_EXISTS),
+            Command::Modify if !is_known => return Err(Failure::METER_UNKNOWN),
+            Command::Add if self.model.meters.len() >= self.limits.meters => {
+                return Err(Failure::OUT_OF_METERS);
+            }
+            Command::Add | Command::Modify => {
+                let made = Meter::new(asked, now, self.workers);
+                self.change(Change::Meter(asked.number, Some(Arc::new(made))));
+            }
+            Command::Delete if asked.number == meter::ALL => {
+                self.remove_flows(Went::Deleted, now, |flow| flow.instructions.meter.is_some());
+                let numbers: Vec<u32> = self.model.meters.keys().copied().collect();
+                numbers.into_iter().for_each(|number| self.change(Change::Meter(number, None)));
+            }
+            Command::Delete if is_known => {
+                self.remove_flows(Went::Deleted, now, |flow| flow.instructions.meter == Some(asked.number));
+                self.change(Change::Meter(asked.number, None));
+            }
+            Command::Delete => {}
+        }
+        Ok(())
+    }
+
+    /// Changes the configuration of a port.
+    pub(crate) fn port_mod(&mut self, number: u32, config: u32, mask: u32) -> Result<(), Failure> {
+        let state = self.model.port(number).ok_or(Failure::PORT_BAD)?;
+        if config & !PortState::ALL != 0 {
+            return Err(Failure::PORT_CONFIG);
+        }
+        self.set_port(number, PortState { config: state.config & !mask | config & mask, ..state });
+        Ok(())
+    }
+
+    /// Sets the state of a port that is there.
+    pub(crate) fn set_port(&mut self, number: u32, state: PortState) {
+        let at = number as usize - 1;
+        if self.model.ports[at] != state {
+            self.change(Change::Port(at, state));
+            self.events.push(Event::PortChanged(at));
+        }
+    }
+}

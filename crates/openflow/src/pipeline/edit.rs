@@ -1,0 +1,422 @@
+//! [`Packet`]: a packet whose headers are changed, with right checksums.
+//!
+//! A change keeps a checksum as right or as wrong as it was (RFC 1624): what a host damaged stays damaged.
+//! SCTP's checksum can't be changed so, and is made again. A change of a header that the packet does not
+//! have does nothing.
+
+use wirespeed_router::checksum::changed;
+
+use super::parse::{ICMP, ICMPV6, Ip, Layout, SCTP, TCP, UDP, be16, be32, be48, parse};
+use crate::wire::{Field, Key};
+
+/// A packet on its way through the tables.
+#[derive(Clone, Debug)]
+pub(crate) struct Packet {
+    pub(crate) bytes: Vec<u8>,
+    /// Its fields, which are right unless `is_stale`.
+    pub(crate) key: Key,
+    layout: Layout,
+    is_stale: bool,
+}
+
+/// The time to live was spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Spent;
+
+impl Packet {
+    pub(crate) fn new(bytes: Vec<u8>, in_port: u32) -> Self {
+        let (key, layout) = parse(&bytes, in_port);
+        Self { bytes, key, layout, is_stale: false }
+    }
+
+    /// Reads the fields again if headers were changed. What is no part of the frame stays.
+    pub(crate) fn refresh(&mut self) {
+        if self.is_stale {
+            let (key, layout) = parse(&self.bytes, 0);
+            let old = std::mem::replace(&mut self.key, key);
+            for field in [Field::InPort, Field::InPhyPort, Field::Metadata, Field::TunnelId] {
+                self.key.set(field, old.of(field));
+            }
+            self.layout = layout;
+            self.is_stale = false;
+        }
+    }
+
+    pub(crate) fn push_vlan(&mut self, ether: u16) {
+        self.refresh();
+        if self.bytes.len() < 14 {
+            return;
+        }
+        let tag = if self.layout.tags > 0 { be16(&self.bytes, 14).unwrap_or(0) } else { 0 };
+        self.insert(12, &[ether.to_be_bytes(), tag.to_be_bytes()].concat());
+    }
+
+    pub(crate) fn pop_vlan(&mut self) {
+        self.refresh();
+        if self.layout.tags > 0 {
+            self.remove(12, 4);
+        }
+    }
+
+    pub(crate) fn push_mpls(&mut self, ether: u16) {
+        self.refresh();
+        if self.bytes.len() < 14 {
+            return;
+        }
+        let entry = if self.layout.is_mpls {
+            // The new entry has what the old one has, and is not the last.
+            be32(&self.bytes, self.layout.payload).unwrap_or(0) & !0x100
+        } else {
+            0x100 | u32::from(self.ip_hops().map_or(0, |at| self.bytes[at]))
+        };
+        // The outermost place: before other tags (specification 1.3.5, section 5.12).
+        // In front of entries that there are, else in the outermost place, before tags (specification 1.3.5,
+        // section 5.12.1): a tag loses its type there, and gets it back when the entry is taken off.
+        let at = if self.layout.is_mpls { self.layout.ether_at } else { 12 };
+        self.put(at, &ether.to_be_bytes());
+        self.insert(at + 2, &entry.to_be_bytes());
+    }
+
+    pub(crate) fn pop_mpls(&mut self, ether: u16) {
+        self.refresh();
+        if self.layout.is_mpls {
+            let at = self.layout.ether_at;
+            self.bytes[at..at + 2].copy_from_slice(&ether.to_be_bytes());
+            self.remove(self.layout.payload, 4);
+        }
+    }
+
+    pub(crate) fn push_pbb(&mut self, ether: u16) {
+        self.refresh();
+        let Some(addresses) = self.bytes.first_chunk::<12>().copied() else { return };
+        let pcp = if self.layout.tags > 0 { be16(&self.bytes, 14).unwrap_or(0) >> 13 } else { 0 };
+        let isid = if self.layout.is_pbb {
+            be32(&self.bytes, self.layout.payload).unwrap_or(0) & 0xff_ffff
+        } else {
+            0
+        };
+        let mut header = [0; 18];
+        header[..12].copy_from_slice(&addresses);
+        header[12..14].copy_from_slice(&ether.to_be_bytes());
+        header[14..].copy_from_slice(&(u32::from(pcp) << 29 | isid).to_be_bytes());
+        self.insert(0, &header);
+    }
+
+    pub(crate) fn pop_pbb(&mut self) {
+        self.refresh();
+        if self.layout.is_pbb && self.layout.tags == 0 {
+            self.remove(0, self.layout.payload + 4);
+        }
+    }
+
+    /// Where the time to live of IP is, directly under Ethernet.
+    fn ip_hops(&self) -> Option<usize> {
+        self.layout.ip.map(|ip| ip.at + if ip.is_v6 { 7 } else { 8 })
+    }
+
+    /// Where the time to live of the header behind the outer MPLS entry is, and whether it is of IPv4.
+    fn inner_hops(&self) -> Option<(usize, Option<usize>)> {
+        let at = self.layout.payload;
+        let entry = be32(&self.bytes, at).filter(|_| self.layout.is_mpls)?;
+        let inner = at + 4;
+        if entry & 0x100 == 0 {
+            return (self.bytes.len() >= inner + 4).then_some((inner + 3, None));
+        }
+        match self.bytes.get(inner)? >> 4 {
+            4 if self.bytes.len() >= inner + 20 => Some((inner + 8, Some(inner))),
+            6 if self.bytes.len() >= inner + 40 => Some((inner + 7, None)),
+            _ => None,
+        }
+    }
+
+    fn set_hops(&mut self, at: usize, ipv4: Option<usize>, hops: u8) {
+        match ipv4 {
+            Some(base) => self.replace(base, at, &[hops], &[Some(base + 10)]),
+            None => self.bytes[at] = hops,
+        }
+    }
+
+    pub(crate) fn set_nw_ttl(&mut self, hops: u8) {
+        self.refresh();
+        if let (Some(at), Some(ip)) = (self.ip_hops(), self.layout.ip) {
+            self.set_hops(at, (!ip.is_v6).then_some(ip.at), hops);
+        }
+    }
+
+    pub(crate) fn dec_nw_ttl(&mut self) -> Result<(), Spent> {
+        self.refresh();
+        match self.ip_hops().map(|at| self.bytes[at]) {
+            Some(0 | 1) => Err(Spent),
+            Some(hops) => {
+                self.set_nw_ttl(hops - 1);
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn set_mpls_ttl(&mut self, hops: u8) {
+        self.refresh();
+        if self.layout.is_mpls {
+            self.bytes[self.layout.payload + 3] = hops;
+        }
+    }
+
+    pub(crate) fn dec_mpls_ttl(&mut self) -> Result<(), Spent> {
+        self.refresh();
+        if self.layout.is_mpls {
+            let hops = &mut self.bytes[self.layout.payload + 3];
+            if *hops <= 1 {
+                return Err(Spent);
+            }
+            *hops -= 1;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn copy_ttl_out(&mut self) {
+        self.refresh();
+        if let Some((at, _)) = self.inner_hops() {
+            self.bytes[self.layout.payload + 3] = self.bytes[at];
+        }
+    }
+
+    pub(crate) fn copy_ttl_in(&mut self) {
+        self.refresh();
+        if let Some((at, ipv4)) = self.inner_hops() {
+            let hops = self.bytes[self.layout.payload + 3];
+            self.set_hops(at, ipv4, hops);
+        }
+    }
+
+    /// Raises the drop precedence of a packet with an assured-forwarding code point (RFC 2597).
+    pub(crate) fn remark(&mut self, levels: u8) {
+        self.refresh();
+        if self.layout.ip.is_none() {
+            return;
+        }
+        let dscp = self.key.of(Field::IpDscp);
+        let (class, precedence) = (dscp >> 3, dscp >> 1 & 3);
+        if (1..=4).contains(&class) && precedence > 0 && dscp & 1 == 0 {
+            let precedence = (precedence + u128::from(levels)).min(3);
+            self.set_field(Field::IpDscp, class << 3 | precedence << 1);
+        }
+    }
+
+    /// Sets a field.
+    pub(crate) fn set_field(&mut self, field: Field, value: u128) {
+        self.refresh();
+        let bytes = value.to_be_bytes();
+        let last = |count: usize| &bytes[16 - count..];
+        match field {
+            Field::EthDst if self.bytes.len() >= 12 => self.put(0, last(6)),
+            Field::EthSrc if self.bytes.len() >= 12 => self.put(6, last(6)),
+            Field::EthType if self.layout.payload > 0 => self.put(self.layout.ether_at, last(2)),
+            Field::VlanVid | Field::VlanPcp if self.layout.tags > 0 => {
+                let tag = be16(&self.bytes, 14).unwrap_or(0);
+                #[allow(clippy::cast_possible_truncation)] // as many bits as the field has
+                let tag = match field {
+                    Field::VlanVid => tag & 0xf000 | value as u16 & 0xfff,
+                    _ => tag & 0x1fff | (value as u16 & 7) << 13,
+                };
+                self.put(14, &tag.to_be_bytes());
+            }
+            Field::ArpOp if self.layout.is_arp => self.put(self.layout.payload + 6, last(2)),
+            Field::ArpSha if self.layout.is_arp => self.put(self.layout.payload + 8, last(6)),
+            Field::ArpSpa if self.layout.is_arp => self.put(self.layout.payload + 14, last(4)),
+            Field::ArpTha if self.layout.is_arp => self.put(self.layout.payload + 18, last(6)),
+            Field::ArpTpa if self.layout.is_arp => self.put(self.layout.payload + 24, last(4)),
+            Field::MplsLabel if self.layout.is_mpls => {
+                self.set_bits(self.layout.payload, 0xffff_f000, value, 12);
+            }
+            Field::MplsTc if self.layout.is_mpls => self.set_bits(self.layout.payload, 0xe00, value, 9),
+            Field::MplsBos if self.layout.is_mpls => self.set_bits(self.layout.payload, 0x100, value, 8),
+            Field::PbbIsid if self.layout.is_pbb => self.set_bits(self.layout.payload, 0xff_ffff, value, 0),
+            Field::TunnelId => self.key.set(field, value),
+            _ => {
+                if let Some(ip) = self.layout.ip {
+                    self.set_ip(ip, field, value);
+                }
+            }
+        }
+    }
+
+    /// Sets bits of a word of 32.
+    #[allow(clippy::cast_possible_truncation)] // as many bits as the mask has
+    fn set_bits(&mut self, at: usize, mask: u32, value: u128, shift: u32) {
+        let word = be32(&self.bytes, at).unwrap_or(0);
+        self.put(at, &(word & !mask | (value as u32) << shift & mask).to_be_bytes());
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // as many bits as the field has
+    fn set_ip(&mut self, ip: Ip, field: Field, value: u128) {
+        let bytes = value.to_be_bytes();
+        let last = |count: usize| &bytes[16 - count..];
+        let header = (!ip.is_v6).then_some(ip.at + 10);
+        let pseudo = self.transport_sum(ip, true);
+        match (field, ip.is_v6) {
+            (Field::IpDscp | Field::IpEcn, false) => {
+                let old = self.bytes[ip.at + 1];
+                let new = match field {
+                    Field::IpDscp => old & 3 | (value as u8) << 2,
+                    _ => old & 0xfc | value as u8 & 3,
+                };
+                self.replace(ip.at, ip.at + 1, &[new], &[header]);
+            }
+            (Field::IpDscp, true) => self.set_bits(ip.at, 0x0fc0_0000, value, 22),
+            (Field::IpEcn, true) => self.set_bits(ip.at, 0x0030_0000, value, 20),
+            (Field::Ipv6Flabel, true) => self.set_bits(ip.at, 0x000f_ffff, value, 0),
+            (Field::IpProto, false) => self.replace(ip.at, ip.at + 9, last(1), &[header]),
+            (Field::IpProto, true) => self.put(ip.at + 6, last(1)),
+            (Field::Ipv4Src, false) => self.replace(ip.at, ip.at + 12, last(4), &[header, pseudo]),
+            (Field::Ipv4Dst, false) => self.replace(ip.at, ip.at + 16, last(4), &[header, pseudo]),
+            (Field::Ipv6Src, true) => self.replace(ip.at, ip.at + 8, &bytes, &[pseudo]),
+            (Field::Ipv6Dst, true) => self.replace(ip.at, ip.at + 24, &bytes, &[pseudo]),
+            _ => self.set_transport(ip, field, value),
+        }
+    }
+
+    fn set_transport(&mut self, ip: Ip, field: Field, value: u128) {
+        let bytes = value.to_be_bytes();
+        let Some(at) = ip.transport else { return };
+        let is_icmp6 = ip.is_v6 && ip.protocol == ICMPV6;
+        let offset = match field {
+            Field::TcpSrc if ip.protocol == TCP => 0,
+            Field::TcpDst if ip.protocol == TCP => 2,
+            Field::UdpSrc if ip.protocol == UDP => 0,
+            Field::UdpDst if ip.protocol == UDP => 2,
+            Field::SctpSrc if ip.protocol == SCTP => 0,
+            Field::SctpDst if ip.protocol == SCTP => 2,
+            Field::Icmpv4Type if ip.protocol == ICMP && !ip.is_v6 => 0,
+            Field::Icmpv4Code if ip.protocol == ICMP && !ip.is_v6 => 1,
+            Field::Icmpv6Type if is_icmp6 => 0,
+            Field::Icmpv6Code if is_icmp6 => 1,
+            Field::Ipv6NdTarget if is_icmp6 && self.is_nd(at) => 8,
+            Field::Ipv6NdSll | Field::Ipv6NdTll if is_icmp6 => {
+                let wanted = if field == Field::Ipv6NdSll { 135 } else { 136 };
+                match ip.nd_address.filter(|_| self.bytes[at] == wanted) {
+                    Some(address) => address - at,
+                    None => return,
+                }
+            }
+            _ => return,
+        };
+        if self.bytes.len() < at + offset + field.bytes() {
+            return;
+        }
+        let sum = self.transport_sum(ip, false);
+        self.replace(at, at + offset, &bytes[16 - field.bytes()..], &[sum]);
+        if ip.protocol == SCTP {
+            self.sum_sctp(ip, at);
+        }
+    }
+
+    fn is_nd(&self, at: usize) -> bool {
+        matches!(self.bytes.get(at..at + 2), Some([135 | 136, 0]))
+    }
+
+    /// Where the checksum of the transport header is, if it is there and covers what changes: the addresses
+    /// or the header itself.
+    fn transport_sum(&self, ip: Ip, of_addresses: bool) -> Option<usize> {
+        let at = ip.transport?;
+        let sum = match ip.protocol {
+            TCP => at + 16,
+            UDP => at + 6,
+            ICMP if !ip.is_v6 && !of_addresses => at + 2,
+            ICMPV6 if ip.is_v6 => at + 2,
+            _ => return None,
+        };
+        let old = be16(&self.bytes, sum)?;
+        // UDP without a checksum stays without.
+        (ip.protocol != UDP || old != 0).then_some(sum)
+    }
+
+    /// Makes SCTP's checksum again, if the packet is whole.
+    fn sum_sctp(&mut self, ip: Ip, at: usize) {
+        let end = match ip.is_v6 {
+            false => ip.at + usize::from(be16(&self.bytes, ip.at + 2).unwrap_or(0)),
+            true => ip.at + 40 + usize::from(be16(&self.bytes, ip.at + 4).unwrap_or(0)),
+        };
+        if end < at + 12 || end > self.bytes.len() {
+            return;
+        }
+        self.bytes[at + 8..at + 12].fill(0);
+        let sum = crc32c(&self.bytes[at..end]);
+        self.bytes[at + 8..at + 12].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Writes bytes that no checksum covers.
+    fn put(&mut self, at: usize, new: &[u8]) {
+        self.bytes[at..at + new.len()].copy_from_slice(new);
+        self.is_stale = true;
+    }
+
+    /// Writes bytes that checksums cover, whose words are counted from `base`.
+    fn replace(&mut self, base: usize, at: usize, new: &[u8], sums: &[Option<usize>]) {
+        let start = at - (at - base) % 2;
+        let words = (at + new.len() - start).div_ceil(2);
+        let word = |bytes: &[u8], n: usize| {
+            let at = start + 2 * n;
+            let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+            u16::from_be_bytes([byte(at), byte(at + 1)])
+        };
+        let mut old = [0; 9];
+        old.iter_mut().take(words).enumerate().for_each(|(n, old)| *old = word(&self.bytes, n));
+        self.put(at, new);
+        for &sum_at in sums.iter().flatten() {
+            let mut sum = be16(&self.bytes, sum_at).unwrap_or(0);
+            for (n, &old) in old.iter().take(words).enumerate() {
+                sum = changed(sum, old, word(&self.bytes, n));
+            }
+            let is_udp = self.layout.ip.is_some_and(|ip| ip.protocol == UDP && sum_at != ip.at + 10);
+            // 0 says that there is none.
+            let sum = if is_udp && sum == 0 { 0xffff } else { sum };
+            self.bytes[sum_at..sum_at + 2].copy_from_slice(&sum.to_be_bytes());
+        }
+    }
+
+    fn insert(&mut self, at: usize, new: &[u8]) {
+        self.bytes.splice(at..at, new.iter().copied());
+        self.is_stale = true;
+    }
+
+    fn remove(&mut self, at: usize, count: usize) {
+        self.bytes.drain(at..at + count);
+        self.is_stale = true;
+    }
+
+    /// A hash of the flow that the packet is of: its addresses, protocol and ports.
+    pub(crate) fn flow_hash(&mut self) -> u32 {
+        self.refresh();
+        let mut hash = 0_u64;
+        let proto = self.key.0[0] & 0xffff_ffff;
+        for word in [1, 2, 3, 4, 10, 11, 12, 13].map(|word| self.key.0[word]).into_iter().chain([proto]) {
+            hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            hash ^= hash >> 29;
+        }
+        #[allow(clippy::cast_possible_truncation)] // the upper half
+        let hash = (hash >> 32) as u32;
+        hash
+    }
+
+    /// The link-layer source and destination, for a switch that learns.
+    pub(crate) fn addresses(&self) -> Option<(u64, u64)> {
+        Some((be48(&self.bytes, 6)?, be48(&self.bytes, 0)?))
+    }
+}
+
+/// The cyclic redundancy check of RFC 3309, bit by bit: packets of SCTP whose ports are set are few.
+fn crc32c(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
+    !bytes.iter().fold(u32::MAX, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| step(crc)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_check_of_a_known_text() {
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+}

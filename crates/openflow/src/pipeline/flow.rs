@@ -1,0 +1,206 @@
+//! [`Flow`]: a flow of a table, as workers see it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use super::counts::{Counts, Sum};
+use crate::wire::number::port;
+use crate::wire::{Action, FlowMod, Instructions, Key, Match};
+
+/// The bits that flows of a class look at, and the words where these bits are.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) mask: Key,
+    pub(crate) words: Box<[u8]>,
+}
+
+impl Shape {
+    pub(crate) fn new(mask: Key) -> Self {
+        let words = (0_u8..).zip(mask.0).filter(|&(_, bits)| bits != 0).map(|(word, _)| word).collect();
+        Self { mask, words }
+    }
+
+    /// The words of a key that count, masked.
+    #[inline]
+    pub(crate) fn masked<'k>(&'k self, key: &'k Key) -> impl Iterator<Item = u64> + 'k {
+        self.words.iter().map(|&word| key.0[usize::from(word)] & self.mask.0[usize::from(word)])
+    }
+}
+
+/// What a flow has beside its match and its instructions. It outlives a change of instructions.
+#[derive(Debug)]
+pub(crate) struct Life {
+    pub(crate) cookie: u64,
+    pub(crate) flags: u16,
+    pub(crate) idle: u16,
+    pub(crate) hard: u16,
+    /// The time when it was added, in milliseconds.
+    pub(crate) since: u64,
+    pub(crate) counts: Arc<Counts>,
+    /// The last time that it had a packet, in milliseconds.
+    used: AtomicU64,
+    is_gone: AtomicBool,
+}
+
+impl Life {
+    pub(crate) fn new(asked: &FlowMod, now: u64, counts: Arc<Counts>) -> Self {
+        Self {
+            cookie: asked.cookie,
+            flags: asked.flags,
+            idle: asked.idle,
+            hard: asked.hard,
+            since: now,
+            counts,
+            used: AtomicU64::new(now),
+            is_gone: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.is_gone.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Relaxed)
+    }
+
+    /// The time when it ends without another packet, and whether the idle time ends it.
+    pub(crate) fn due(&self) -> Option<(u64, bool)> {
+        let hard = (self.hard > 0).then(|| (self.since + u64::from(self.hard) * 1000, false));
+        let idle =
+            (self.idle > 0).then(|| (self.used.load(Ordering::Relaxed) + u64::from(self.idle) * 1000, true));
+        hard.into_iter().chain(idle).min()
+    }
+}
+
+/// The way of a packet that needs no interpreter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Quick {
+    /// The packet is dropped.
+    Drop,
+    /// The packet goes out of a port as it is.
+    Output(u32),
+    /// The instructions have to be executed.
+    No,
+}
+
+/// A flow of a table.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) table: u8,
+    pub(crate) priority: u16,
+    pub(crate) quick: Quick,
+    fields: u64,
+    shape: Arc<Shape>,
+    /// The words of the value that count.
+    value: Box<[u64]>,
+    pub(crate) instructions: Arc<Instructions>,
+    pub(crate) life: Arc<Life>,
+    /// What was counted before the counters were reset.
+    pub(crate) before: Sum,
+}
+
+impl Flow {
+    pub(crate) fn new(
+        table: u8,
+        priority: u16,
+        matched: &Match,
+        shape: Arc<Shape>,
+        instructions: Arc<Instructions>,
+        life: Arc<Life>,
+    ) -> Self {
+        Self {
+            table,
+            priority,
+            quick: quick(&instructions),
+            fields: matched.fields,
+            value: shape.masked(&matched.value).collect(),
+            shape,
+            instructions,
+            life,
+            before: Sum::default(),
+        }
+    }
+
+    /// The flow with other instructions.
+    pub(crate) fn changed(&self, instructions: Arc<Instructions>, reset: bool) -> Self {
+        Self {
+            table: self.table,
+            priority: self.priority,
+            quick: quick(&instructions),
+            fields: self.fields,
+            shape: Arc::clone(&self.shape),
+            value: self.value.clone(),
+            instructions,
+            life: Arc::clone(&self.life),
+            before: if reset { self.life.counts.sum() } else { self.before },
+        }
+    }
+
+    pub(crate) const fn shape(&self) -> &Arc<Shape> {
+        &self.shape
+    }
+
+    pub(crate) fn value(&self) -> &[u64] {
+        &self.value
+    }
+
+    pub(crate) fn matched(&self) -> Match {
+        let mut value = Key::default();
+        for (&word, &number) in self.shape.words.iter().zip(&self.value) {
+            value.0[usize::from(word)] = number;
+        }
+        Match { fields: self.fields, mask: self.shape.mask, value }
+    }
+
+    /// Whether it is the flow of packets that no other flow matches.
+    pub(crate) fn is_miss(&self) -> bool {
+        self.priority == 0 && self.shape.words.is_empty()
+    }
+
+    /// Counts a packet of a worker.
+    #[inline]
+    pub(crate) fn count(&self, worker: usize, bytes: u64, now: u64) {
+        let life = &*self.life;
+        life.counts.add(worker, 1, bytes);
+        if life.idle > 0 && life.used.load(Ordering::Relaxed) < now {
+            life.used.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// What is counted and told.
+    pub(crate) fn sum(&self) -> Sum {
+        let mut sum = self.life.counts.sum().since(self.before);
+        if self.life.flags & FlowMod::NO_PACKETS != 0 {
+            sum.packets = u64::MAX;
+        }
+        if self.life.flags & FlowMod::NO_BYTES != 0 {
+            sum.bytes = u64::MAX;
+        }
+        sum
+    }
+
+    /// Whether it outputs to a port, and uses a group, where these are asked for.
+    pub(crate) fn leads_to(&self, out_port: u32, out_group: u32) -> bool {
+        let is_port = |action| matches!(action, Action::Output { port, .. } if port == out_port);
+        (out_port == port::ANY || self.instructions.actions().any(is_port))
+            && (out_group == port::ANY
+                || self.instructions.actions().any(|action| action == Action::Group(out_group)))
+    }
+}
+
+/// The short way of packets of a flow, if there is one.
+fn quick(instructions: &Instructions) -> Quick {
+    let Instructions { meter: None, apply, write, metadata: None, goto: None, .. } = instructions else {
+        return Quick::No;
+    };
+    let output = |action: &Action| match *action {
+        Action::Output { port, .. } if port <= port::MAX => Quick::Output(port),
+        _ => Quick::No,
+    };
+    match (&apply[..], &write[..]) {
+        ([], []) => Quick::Drop,
+        ([action], []) | ([], [action]) => output(action),
+        _ => Quick::No,
+    }
+}

@@ -1,0 +1,46 @@
+//! [`Group`]: a group of buckets, as workers see it.
+
+use super::counts::Counts;
+use super::set::ActionSet;
+use crate::wire::{Bucket, GroupKind};
+
+/// A group.
+#[derive(Debug)]
+pub(crate) struct Group {
+    pub(crate) kind: GroupKind,
+    /// The buckets as they were given.
+    pub(crate) buckets: Vec<Bucket>,
+    /// The actions of each bucket in the order of action sets.
+    pub(crate) sets: Vec<ActionSet>,
+    /// The sum of all weights.
+    weights: u64,
+    pub(crate) counts: Counts,
+    pub(crate) of_bucket: Vec<Counts>,
+    /// The time when it was added, in milliseconds.
+    pub(crate) since: u64,
+}
+
+impl Group {
+    pub(crate) fn new(kind: GroupKind, buckets: Vec<Bucket>, now: u64, workers: usize) -> Self {
+        Self {
+            kind,
+            sets: buckets.iter().map(|bucket| ActionSet::of(&bucket.actions)).collect(),
+            weights: buckets.iter().map(|bucket| u64::from(bucket.weight)).sum(),
+            counts: Counts::new(workers),
+            of_bucket: buckets.iter().map(|_| Counts::new(workers)).collect(),
+            buckets,
+            since: now,
+        }
+    }
+
+    /// The bucket of a flow in a group that selects: each has a share of all hashes by its weight.
+    pub(crate) fn select(&self, hash: u32) -> Option<usize> {
+        let mut at = (u64::from(hash) * self.weights) >> 32;
+        self.buckets.iter().position(|bucket| {
+            let weight = u64::from(bucket.weight);
+            let is_it = at < weight;
+            at = at.saturating_sub(weight);
+            is_it
+        })
+    }
+}

@@ -1,0 +1,25 @@
+//! The data plane: tables of flows, groups, meters, ports, and packets on their way through them.
+//!
+//! ```text
+//! controller ─► Control: model, checks ─ changes ─► State, two copies ◄─ read ─ workers: Run over chunks
+//!                  ▲ timers                            tables, groups, meters, ports, front
+//!                  └──── counters by worker, in the flows, groups, meters and ports themselves ────┘
+//! ```
+
+mod class;
+pub(crate) mod control;
+pub(crate) mod counts;
+pub(crate) mod edit;
+pub(crate) mod flow;
+pub(crate) mod front;
+mod group;
+pub(crate) mod learn;
+mod meter;
+mod parse;
+pub(crate) mod run;
+mod set;
+pub(crate) mod state;
+pub(crate) mod table;
+mod timers;
+
+pub(crate) use parse::parse as parse_key;

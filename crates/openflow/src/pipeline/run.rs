@@ -1,0 +1,315 @@
+//! [`Run`]: a packet's way through tables, meters, actions and groups (specification 1.3.5, section 5).
+
+use std::sync::Arc;
+
+use super::counts::Counts;
+use super::edit::{Packet, Spent};
+use super::flow::Flow;
+use super::group::Group;
+use super::learn::Learned;
+use super::meter::Metered;
+use super::set::ActionSet;
+use super::state::{PortState, State, TABLES};
+use crate::wire::number::{group, port};
+use crate::wire::{Action, Field, GroupKind};
+
+/// Buckets that one packet may go through: groups of groups could make of a packet any number.
+const MOST_BUCKETS: u32 = 4096;
+
+/// Where packets go to.
+pub(crate) trait Sink {
+    /// Sends bytes out of a port that is there.
+    fn output(&mut self, port: u32, bytes: &[u8]);
+    /// Gives a packet to controllers.
+    fn packet_in(&mut self, packet: PacketIn);
+    /// The memory of where addresses are.
+    fn learned(&mut self) -> &mut Learned;
+}
+
+/// The reason why a packet goes to a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Why {
+    NoMatch = 0,
+    Action = 1,
+    Spent = 2,
+}
+
+/// A packet for controllers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PacketIn {
+    pub(crate) why: Why,
+    pub(crate) table: u8,
+    pub(crate) cookie: u64,
+    pub(crate) in_port: u32,
+    pub(crate) metadata: u64,
+    pub(crate) tunnel: u64,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// The counters of tables and ports.
+#[derive(Debug)]
+pub(crate) struct Tallies {
+    /// Packets that were looked up in each table, and bytes.
+    pub(crate) looked_up: Vec<Counts>,
+    /// Packets that matched in each table.
+    pub(crate) matched: Vec<Counts>,
+    pub(crate) received: Vec<Counts>,
+    pub(crate) sent: Vec<Counts>,
+    /// Packets that came in at a port that takes none.
+    pub(crate) refused: Vec<Counts>,
+}
+
+impl Tallies {
+    pub(crate) fn new(ports: usize, workers: usize) -> Self {
+        let counts = |number: usize| (0..number).map(|_| Counts::new(workers)).collect::<Vec<_>>();
+        Self {
+            looked_up: counts(TABLES.into()),
+            matched: counts(TABLES.into()),
+            received: counts(ports),
+            sent: counts(ports),
+            refused: counts(ports),
+        }
+    }
+}
+
+/// The fate of a packet that goes nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// Its flows were executed.
+    Done,
+    /// No flow matches it.
+    NoFlow,
+    /// A meter drops it.
+    Metered,
+    /// Its time to live is spent.
+    Spent,
+}
+
+/// What a packet meets on its way.
+pub(crate) struct Run<'s, S> {
+    pub(crate) state: &'s State,
+    pub(crate) tallies: &'s Tallies,
+    pub(crate) worker: usize,
+    /// The time in nanoseconds.
+    pub(crate) now: u64,
+    pub(crate) sink: &'s mut S,
+}
+
+/// Where on its way a packet is.
+#[derive(Clone, Copy)]
+struct Place {
+    table: u8,
+    cookie: u64,
+    is_miss: bool,
+    budget: u32,
+}
+
+impl<S: Sink> Run<'_, S> {
+    /// Takes a packet through the tables. The flow of the first one may be known.
+    pub(crate) fn tables(&mut self, packet: &mut Packet, known: Option<&Arc<Flow>>) -> Fate {
+        let state = self.state;
+        let mut set = ActionSet::default();
+        let mut place = Place { table: 0, cookie: 0, is_miss: false, budget: MOST_BUCKETS };
+        let mut known = known;
+        loop {
+            let table = usize::from(place.table);
+            packet.refresh();
+            let bytes = packet.bytes.len() as u64;
+            let flow = match known.take() {
+                // Whoever knows it has counted the lookup.
+                Some(flow) => flow,
+                None => {
+                    self.tallies.looked_up[table].add(self.worker, 1, bytes);
+                    let Some(flow) = state.tables[table].lookup(&packet.key) else { return Fate::NoFlow };
+                    self.tallies.matched[table].add(self.worker, 1, bytes);
+                    flow
+                }
+            };
+            flow.count(self.worker, bytes, self.now / 1_000_000);
+            (place.cookie, place.is_miss) = (flow.life.cookie, flow.is_miss());
+            let instructions = &*flow.instructions;
+            if let Some(meter) = instructions.meter.and_then(|number| state.meters.get(&number)) {
+                match meter.take(self.worker, bytes, self.now) {
+                    Metered::Pass => {}
+                    Metered::Drop => return Fate::Metered,
+                    Metered::Remark(levels) => packet.remark(levels),
+                }
+            }
+            if self.list(packet, &instructions.apply, &mut place).is_err() {
+                return Fate::Spent;
+            }
+            if instructions.clear {
+                set.clear();
+            }
+            set.write(&instructions.write);
+            if let Some((value, mask)) = instructions.metadata {
+                #[allow(clippy::cast_possible_truncation)] // it has 64 bits
+                let old = packet.key.of(Field::Metadata) as u64;
+                packet.key.set(Field::Metadata, (old & !mask | value).into());
+            }
+            match instructions.goto {
+                Some(table) if table > place.table && table < TABLES => place.table = table,
+                _ => break,
+            }
+        }
+        // An action set says that its packets come from it, not from a miss (specification 1.3.5, 7.4.1).
+        match self.set(packet, &set, &mut place) {
+            Ok(()) => Fate::Done,
+            Err(Spent) => Fate::Spent,
+        }
+    }
+
+    /// Applies a list of actions of a controller.
+    pub(crate) fn actions(&mut self, packet: &mut Packet, actions: &[Action]) -> Result<(), Spent> {
+        let mut place = Place { table: 0, cookie: u64::MAX, is_miss: false, budget: MOST_BUCKETS };
+        self.list(packet, actions, &mut place)
+    }
+
+    /// Forwards a packet as a switch without OpenFlow does.
+    pub(crate) fn normal(&mut self, packet: &mut Packet) {
+        packet.refresh();
+        let in_port = self.in_port(packet);
+        let Some(addresses) = packet.addresses() else { return };
+        #[allow(clippy::cast_possible_truncation)] // 13 bits
+        let vlan = packet.key.of(Field::VlanVid) as u16;
+        match self.sink.learned().learn(addresses, vlan, in_port, self.now / 1_000_000) {
+            Some(port) if port != in_port => self.send(packet, port),
+            Some(_) => {}
+            None => self.flood(packet, in_port),
+        }
+    }
+
+    fn list(&mut self, packet: &mut Packet, actions: &[Action], place: &mut Place) -> Result<(), Spent> {
+        actions.iter().try_for_each(|&action| self.act(packet, action, place))
+    }
+
+    fn set(&mut self, packet: &mut Packet, set: &ActionSet, place: &mut Place) -> Result<(), Spent> {
+        set.iter().try_for_each(|action| self.act(packet, action, place))
+    }
+
+    fn act(&mut self, packet: &mut Packet, action: Action, place: &mut Place) -> Result<(), Spent> {
+        match action {
+            Action::Output { port, .. } => self.output(packet, port, *place),
+            Action::Group(number) => self.group(packet, number, place),
+            Action::CopyTtlOut => packet.copy_ttl_out(),
+            Action::CopyTtlIn => packet.copy_ttl_in(),
+            Action::SetMplsTtl(hops) => packet.set_mpls_ttl(hops),
+            Action::SetNwTtl(hops) => packet.set_nw_ttl(hops),
+            Action::PushVlan(ether) => packet.push_vlan(ether),
+            Action::PopVlan => packet.pop_vlan(),
+            Action::PushMpls(ether) => packet.push_mpls(ether),
+            Action::PopMpls(ether) => packet.pop_mpls(ether),
+            Action::PushPbb(ether) => packet.push_pbb(ether),
+            Action::PopPbb => packet.pop_pbb(),
+            Action::SetField(field, value) => packet.set_field(field, value),
+            Action::SetQueue(_) => {}
+            Action::DecMplsTtl => packet.dec_mpls_ttl().inspect_err(|_| self.spent(packet, *place))?,
+            Action::DecNwTtl => packet.dec_nw_ttl().inspect_err(|_| self.spent(packet, *place))?,
+        }
+        Ok(())
+    }
+
+    fn spent(&mut self, packet: &Packet, place: Place) {
+        if self.state.tells_spent {
+            self.tell(packet, Why::Spent, place);
+        }
+    }
+
+    #[allow(clippy::unused_self, clippy::cast_possible_truncation)] // a port has 32 bits
+    fn in_port(&self, packet: &Packet) -> u32 {
+        packet.key.of(Field::InPort) as u32
+    }
+
+    fn output(&mut self, packet: &mut Packet, to: u32, place: Place) {
+        let in_port = self.in_port(packet);
+        match to {
+            port::IN_PORT => self.send(packet, in_port),
+            port::ALL | port::FLOOD => self.flood(packet, in_port),
+            port::CONTROLLER => {
+                let why = if place.is_miss { Why::NoMatch } else { Why::Action };
+                self.tell(packet, why, place);
+            }
+            port::NORMAL => self.normal(packet),
+            port::TABLE => {
+                // Checked to be of packet-out only, so it is at most one time.
+                let mut copy = packet.clone();
+                self.tables(&mut copy, None);
+            }
+            // A packet does not go back, unless it is said so.
+            to if to != in_port => self.send(packet, to),
+            _ => {}
+        }
+    }
+
+    fn flood(&mut self, packet: &Packet, in_port: u32) {
+        // At most 2^16 ports.
+        for to in (1..).take(self.state.ports.len()).filter(|&to| to != in_port) {
+            self.send(packet, to);
+        }
+    }
+
+    fn send(&mut self, packet: &Packet, to: u32) {
+        if self.state.port(to).is_some_and(PortState::forwards) {
+            self.tallies.sent[to as usize - 1].add(self.worker, 1, packet.bytes.len() as u64);
+            self.sink.output(to, &packet.bytes);
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // fields of 64 bits
+    fn tell(&mut self, packet: &Packet, why: Why, place: Place) {
+        let in_port = self.in_port(packet);
+        if self.state.port(in_port).is_some_and(|port| port.config & PortState::NO_PACKET_IN != 0) {
+            return;
+        }
+        self.sink.packet_in(PacketIn {
+            why,
+            table: place.table,
+            cookie: place.cookie,
+            in_port,
+            metadata: packet.key.of(Field::Metadata) as u64,
+            tunnel: packet.key.of(Field::TunnelId) as u64,
+            bytes: packet.bytes.clone(),
+        });
+    }
+
+    fn group(&mut self, packet: &mut Packet, number: u32, place: &mut Place) {
+        let Some(group) = self.state.groups.get(&number) else { return };
+        debug_assert!(number <= group::MAX, "reserved numbers are refused");
+        group.counts.add(self.worker, 1, packet.bytes.len() as u64);
+        let live = |at: &usize| self.state.is_bucket_live(group, *at);
+        let chosen = match group.kind {
+            GroupKind::All => {
+                for bucket in (0..group.buckets.len()).filter(live).collect::<Vec<_>>() {
+                    self.bucket(packet, group, bucket, place);
+                }
+                return;
+            }
+            GroupKind::Select => {
+                let chosen = group.select(packet.flow_hash());
+                // The next one that is live, where the chosen one is not.
+                chosen.and_then(|chosen| {
+                    let count = group.buckets.len();
+                    (chosen..chosen + count)
+                        .map(|at| at % count)
+                        .find(|at| group.buckets[*at].weight > 0 && live(at))
+                })
+            }
+            GroupKind::Indirect => (!group.buckets.is_empty()).then_some(0),
+            GroupKind::FastFailover => (0..group.buckets.len()).find(live),
+        };
+        if let Some(bucket) = chosen {
+            self.bucket(packet, group, bucket, place);
+        }
+    }
+
+    /// Gives a copy of the packet to a bucket: what it changes there, it does not change outside.
+    fn bucket(&mut self, packet: &Packet, group: &Group, bucket: usize, place: &mut Place) {
+        let Some(budget) = place.budget.checked_sub(1) else { return };
+        place.budget = budget;
+        group.of_bucket[bucket].add(self.worker, 1, packet.bytes.len() as u64);
+        let mut copy = packet.clone();
+        // A copy whose time to live is spent ends here, and the packet goes on.
+        let _ = self.set(&mut copy, &group.sets[bucket], place);
+    }
+}

@@ -1,0 +1,167 @@
+//! [`State`]: all that workers read, in two copies that change in turns.
+//!
+//! `left_right` keeps the copies: workers read one while changes go into the other, so neither waits for the
+//! other. A chunk of packets is handled within one entry, so all of it sees one state.
+
+use std::sync::Arc;
+
+use left_right::Absorb;
+use rustc_hash::FxHashMap;
+
+use super::flow::Flow;
+use super::front::Front;
+use super::group::Group;
+use super::meter::Meter;
+use super::table::Table;
+use crate::wire::GroupKind;
+use crate::wire::number::{group, port};
+
+/// The number of tables.
+pub(crate) const TABLES: u8 = 254;
+/// Groups that lead to groups, at most in a row.
+const DEEPEST: usize = 16;
+
+/// A port, as far as packets are concerned.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PortState {
+    /// The bits of `ofp_port_config`.
+    pub(crate) config: u32,
+    /// Whether there is no link.
+    pub(crate) is_down: bool,
+}
+
+impl PortState {
+    pub(crate) const DOWN: u32 = 1;
+    pub(crate) const NO_RECEIVE: u32 = 1 << 2;
+    pub(crate) const NO_FORWARD: u32 = 1 << 5;
+    pub(crate) const NO_PACKET_IN: u32 = 1 << 6;
+    pub(crate) const ALL: u32 = Self::DOWN | Self::NO_RECEIVE | Self::NO_FORWARD | Self::NO_PACKET_IN;
+
+    pub(crate) const fn is_live(self) -> bool {
+        !self.is_down && self.config & Self::DOWN == 0
+    }
+
+    pub(crate) const fn forwards(self) -> bool {
+        self.is_live() && self.config & Self::NO_FORWARD == 0
+    }
+
+    pub(crate) const fn receives(self) -> bool {
+        self.is_live() && self.config & Self::NO_RECEIVE == 0
+    }
+}
+
+/// What workers read.
+#[derive(Clone, Debug)]
+pub(crate) struct State {
+    pub(crate) tables: Vec<Table>,
+    pub(crate) groups: FxHashMap<u32, Arc<Group>>,
+    pub(crate) meters: FxHashMap<u32, Arc<Meter>>,
+    pub(crate) ports: Vec<PortState>,
+    /// The classifier for wildcards of the first table, where it is built and still right.
+    pub(crate) front: Option<Arc<Front>>,
+    /// Whether packets are forwarded without OpenFlow, because there is no controller.
+    pub(crate) is_standalone: bool,
+    /// Whether a packet whose time to live is spent goes to controllers.
+    pub(crate) tells_spent: bool,
+}
+
+/// A change of the state.
+#[derive(Clone, Debug)]
+pub(crate) enum Change {
+    Insert(Arc<Flow>),
+    Remove(Arc<Flow>),
+    Group(u32, Option<Arc<Group>>),
+    Meter(u32, Option<Arc<Meter>>),
+    Port(usize, PortState),
+    Front(Option<Arc<Front>>),
+    Standalone(bool),
+    TellSpent(bool),
+}
+
+impl State {
+    pub(crate) fn new(ports: usize) -> Self {
+        Self {
+            tables: vec![Table::default(); TABLES.into()],
+            groups: FxHashMap::default(),
+            meters: FxHashMap::default(),
+            ports: vec![PortState::default(); ports],
+            front: None,
+            is_standalone: false,
+            tells_spent: false,
+        }
+    }
+
+    /// The port of a number, from 1 on.
+    #[inline]
+    pub(crate) fn port(&self, number: u32) -> Option<PortState> {
+        self.ports.get((number as usize).wrapping_sub(1)).copied()
+    }
+
+    pub(crate) fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Insert(flow) => {
+                self.forget_front(flow);
+                self.tables[usize::from(flow.table)].insert(Arc::clone(flow));
+            }
+            Change::Remove(flow) => {
+                self.forget_front(flow);
+                self.tables[usize::from(flow.table)].remove(flow);
+            }
+            Change::Group(number, Some(group)) => {
+                self.groups.insert(*number, Arc::clone(group));
+            }
+            Change::Group(number, None) => {
+                self.groups.remove(number);
+            }
+            Change::Meter(number, Some(meter)) => {
+                self.meters.insert(*number, Arc::clone(meter));
+            }
+            Change::Meter(number, None) => {
+                self.meters.remove(number);
+            }
+            Change::Port(at, port) => self.ports[*at] = *port,
+            Change::Front(front) => self.front.clone_from(front),
+            Change::Standalone(is_standalone) => self.is_standalone = *is_standalone,
+            Change::TellSpent(tells) => self.tells_spent = *tells,
+        }
+    }
+
+    /// Lets the classifier go if a flow changes that it knows.
+    fn forget_front(&mut self, flow: &Flow) {
+        if flow.table == 0 && self.front.as_ref().is_some_and(|front| front.covers(&flow.shape().mask)) {
+            self.front = None;
+        }
+    }
+
+    /// Whether a bucket may be chosen, by the port or the group that it watches.
+    pub(crate) fn is_bucket_live(&self, group: &Group, bucket: usize) -> bool {
+        self.is_live(group, bucket, DEEPEST)
+    }
+
+    fn is_live(&self, group: &Group, bucket: usize, depth: usize) -> bool {
+        let Some(bucket) = group.buckets.get(bucket) else { return false };
+        let by_port =
+            bucket.watch_port != port::ANY && self.port(bucket.watch_port).is_some_and(PortState::is_live);
+        let by_group = || {
+            let watched = self.groups.get(&bucket.watch_group);
+            depth > 0
+                && bucket.watch_group != group::ANY
+                && watched.is_some_and(|watched| {
+                    (0..watched.buckets.len()).any(|at| self.is_live(watched, at, depth - 1))
+                })
+        };
+        // A bucket that watches nothing is live, except where liveness decides.
+        let watches_nothing = bucket.watch_port == port::ANY && bucket.watch_group == group::ANY;
+        by_port || by_group() || watches_nothing && group.kind != GroupKind::FastFailover
+    }
+}
+
+impl Absorb<Change> for State {
+    fn absorb_first(&mut self, change: &mut Change, _: &Self) {
+        self.apply(change);
+    }
+
+    fn sync_with(&mut self, first: &Self) {
+        self.clone_from(first);
+    }
+}

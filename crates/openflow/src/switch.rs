@@ -1,0 +1,303 @@
+//! [`Switch`]: what workers and controllers share.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use left_right::ReadHandleFactory;
+use wirespeed::Device;
+use wirespeed_router::Mac;
+
+use crate::error::Error;
+use crate::inject::{Injected, Injector};
+use crate::pipeline::control::{Control, Limits};
+use crate::pipeline::edit::Packet;
+use crate::pipeline::learn::Learned;
+use crate::pipeline::run::{PacketIn, Run, Sink, Tallies};
+use crate::pipeline::state::{PortState, State};
+use crate::wire::number::port;
+use crate::wire::{Failure, FlowMod, GroupMod, PacketOut};
+
+/// Packets that wait for controllers, and frames that wait to be sent for them.
+const WAITING: usize = 1024;
+/// The most ports: the router numbers them with 16 bits, and one is for packet-out.
+const MOST_PORTS: usize = 0xff00;
+
+/// A port of a switch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortInfo {
+    /// The name, of which controllers are told 15 bytes.
+    pub name: String,
+    /// The link-layer address.
+    pub mac: Mac,
+    /// The speed in kilobits a second.
+    pub kbps: u32,
+}
+
+/// What a switch does without a controller.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fail {
+    /// The switch goes on with the flows that it has.
+    #[default]
+    Secure,
+    /// The switch forwards like one that learns addresses, until a controller comes.
+    Standalone,
+}
+
+/// Settings of a switch.
+#[derive(Clone, Debug)]
+pub struct SwitchOptions {
+    /// The number that controllers know it by.
+    pub datapath: u64,
+    /// The ports. Their numbers are 1, 2, … in this order, and the router's are one less.
+    pub ports: Vec<PortInfo>,
+    /// The number of workers.
+    pub workers: usize,
+    /// The device that looks wildcards up in batches.
+    pub device: Device,
+    /// What it does without a controller.
+    pub fail: Fail,
+    /// The most flows of all tables.
+    pub most_flows: usize,
+    /// The most groups.
+    pub most_groups: usize,
+    /// The most meters.
+    pub most_meters: usize,
+}
+
+impl Default for SwitchOptions {
+    fn default() -> Self {
+        Self {
+            datapath: 1,
+            ports: Vec::new(),
+            workers: 1,
+            device: Device::Cpu,
+            fail: Fail::Secure,
+            most_flows: 4_000_000,
+            most_groups: 65_536,
+            most_meters: 65_536,
+        }
+    }
+}
+
+impl SwitchOptions {
+    /// Settings for ports of these names.
+    #[must_use]
+    pub fn with_ports(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let port = |(at, name): (u16, _)| {
+            let [high, low] = at.to_be_bytes();
+            PortInfo { name: Into::into(name), mac: Mac([2, 0, 0, 1, high, low]), kbps: 10_000_000 }
+        };
+        Self { ports: (1..).zip(names).map(port).collect(), ..Self::default() }
+    }
+}
+
+/// What workers and controllers share.
+pub(crate) struct Shared {
+    pub(crate) options: SwitchOptions,
+    control: Mutex<Control>,
+    pub(crate) tallies: Tallies,
+    pub(crate) readers: ReadHandleFactory<State>,
+    start: Instant,
+    /// The number of workers that have their application.
+    pub(crate) taken: AtomicUsize,
+    pub(crate) packet_ins: SyncSender<PacketIn>,
+    pub(crate) waiting: Mutex<Receiver<PacketIn>>,
+    /// Packets that found no place on their way to a controller.
+    pub(crate) lost: AtomicU64,
+    injected: SyncSender<Injected>,
+    injections: Mutex<Option<Receiver<Injected>>>,
+    learned: Mutex<Learned>,
+}
+
+/// A switch: a handle that is cheap to clone.
+#[derive(Clone)]
+pub struct Switch(pub(crate) Arc<Shared>);
+
+impl std::fmt::Debug for Switch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Switch").field("options", &self.0.options).finish_non_exhaustive()
+    }
+}
+
+impl Switch {
+    /// A switch without flows: it drops all packets.
+    pub fn new(options: SwitchOptions) -> Result<Self, Error> {
+        let ports = options.ports.len();
+        if ports == 0 || ports > MOST_PORTS {
+            return Err(Error::Ports { found: ports, most: MOST_PORTS });
+        }
+        // A place more for what is done for controllers.
+        let places = options.workers + 1;
+        let mut state = State::new(ports);
+        state.is_standalone = options.fail == Fail::Standalone;
+        let (mut write, reader) = left_right::new_from_empty(state.clone());
+        write.publish();
+        let limits =
+            Limits { flows: options.most_flows, groups: options.most_groups, meters: options.most_meters };
+        let (packet_ins, waiting) = sync_channel(WAITING);
+        let (injected, injections) = sync_channel(WAITING);
+        Ok(Self(Arc::new(Shared {
+            control: Mutex::new(Control::new(write, state, places, limits)),
+            tallies: Tallies::new(ports, places),
+            readers: reader.factory(),
+            start: Instant::now(),
+            taken: AtomicUsize::new(0),
+            packet_ins,
+            waiting: Mutex::new(waiting),
+            lost: AtomicU64::new(0),
+            injected,
+            injections: Mutex::new(Some(injections)),
+            learned: Mutex::default(),
+            options,
+        })))
+    }
+
+    /// The port from which one worker takes frames that controllers send: its last port. `None` once it was
+    /// given.
+    #[must_use]
+    pub fn injector(&self) -> Option<Injector> {
+        let taken = self.0.injections.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.map(Injector::new)
+    }
+
+    /// Changes flows as a controller does, and lets workers see it.
+    pub fn flow_mod(&self, asked: &FlowMod) -> Result<(), Failure> {
+        self.flow_mods(std::slice::from_ref(asked)).map_err(|(_, failure)| failure)
+    }
+
+    /// Changes flows one after the other, and lets workers see all changes at once. The first failure ends
+    /// it: which change failed, and why. Changes before it hold.
+    pub fn flow_mods(&self, asked: &[FlowMod]) -> Result<(), (usize, Failure)> {
+        let now = self.0.now();
+        let mut control = self.0.control();
+        let changed = asked
+            .iter()
+            .enumerate()
+            .try_for_each(|(at, one)| control.flow_mod(one, now).map_err(|failure| (at, failure)));
+        control.publish();
+        changed
+    }
+
+    /// Changes groups as a controller does, and lets workers see it.
+    pub fn group_mod(&self, asked: &GroupMod) -> Result<(), Failure> {
+        let mut control = self.0.control();
+        control.group_mod(asked, self.0.now())?;
+        drop(control.publish());
+        Ok(())
+    }
+
+    /// The number of flows of all tables.
+    #[must_use]
+    pub fn flows(&self) -> usize {
+        self.0.control().model.tables.iter().map(crate::pipeline::table::Table::len).sum()
+    }
+
+    /// Builds the classifier for wildcards if one is due, and ends flows whose time is over. A
+    /// [`Channel`](crate::Channel) does this by itself, ten times a second; this is for switches without one.
+    pub fn keep_time(&self) {
+        self.0.tend();
+        self.0.control().make_seen();
+    }
+
+    /// Whether it forwards like a switch that learns addresses, because there is no controller.
+    #[must_use]
+    pub fn is_standalone(&self) -> bool {
+        self.0.control().model.is_standalone
+    }
+
+    /// Whether the classifier for wildcards of the first table is in use.
+    #[must_use]
+    pub fn has_classifier(&self) -> bool {
+        self.0.control().model.front.is_some()
+    }
+
+    /// Tells whether a port has a link. Numbers are from 1 on; others do nothing.
+    pub fn set_link(&self, number: u32, is_up: bool) {
+        let mut control = self.0.control();
+        if let Some(state) = control.model.port(number) {
+            control.set_port(number, PortState { is_down: !is_up, ..state });
+        }
+    }
+}
+
+impl Shared {
+    pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The time since the start, in nanoseconds.
+    pub(crate) fn nanoseconds(&self) -> u64 {
+        // 584 years.
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// The time since the start, in milliseconds.
+    pub(crate) fn now(&self) -> u64 {
+        self.nanoseconds() / 1_000_000
+    }
+
+    /// What is done in passing: timeouts, and the classifier, which is built without the lock.
+    pub(crate) fn tend(&self) {
+        let now = self.now();
+        let gathered = {
+            let mut control = self.control();
+            control.tend(now);
+            control.gather(now)
+        };
+        if let Some((gathered, epoch)) = gathered
+            && let Some(front) = gathered.build(self.options.device)
+        {
+            self.control().set_front(front, epoch);
+        }
+    }
+
+    /// Sends a packet as a controller says.
+    pub(crate) fn packet_out(&self, asked: &PacketOut) -> Result<(), Failure> {
+        let control = self.control();
+        let is_port = asked.in_port > port::MAX || control.model.port(asked.in_port).is_some();
+        if !is_port {
+            return Err(Failure::BAD_PORT);
+        }
+        asked.actions.iter().try_for_each(|&action| control.check_action(action, true))?;
+        let mut sink =
+            Out { shared: self, learned: self.learned.lock().unwrap_or_else(PoisonError::into_inner) };
+        let mut run = Run {
+            state: &control.model,
+            tallies: &self.tallies,
+            worker: self.options.workers,
+            now: self.nanoseconds(),
+            sink: &mut sink,
+        };
+        let mut packet = Packet::new(asked.data.clone(), asked.in_port);
+        // A packet whose time to live is spent is dropped, which is no failure of the request.
+        let _ = run.actions(&mut packet, &asked.actions);
+        Ok(())
+    }
+}
+
+/// Where packets of controllers go to: the worker with the injector takes them.
+struct Out<'s> {
+    shared: &'s Shared,
+    learned: MutexGuard<'s, Learned>,
+}
+
+impl Sink for Out<'_> {
+    fn output(&mut self, port: u32, bytes: &[u8]) {
+        let injected = Injected { port, bytes: bytes.to_vec() };
+        if self.shared.injected.try_send(injected).is_err() {
+            self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn packet_in(&mut self, packet: PacketIn) {
+        if self.shared.packet_ins.try_send(packet).is_err() {
+            self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn learned(&mut self) -> &mut Learned {
+        &mut self.learned
+    }
+}

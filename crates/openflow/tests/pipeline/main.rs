@@ -1,0 +1,170 @@
+//! The data plane against a slow, plain model, over random flows and packets.
+
+#![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
+
+mod list;
+mod made;
+mod model;
+
+use wirespeed_openflow::wire::{Command, FlowMod, GroupMod, Request};
+use wirespeed_openflow::{Session, Switch, SwitchOptions};
+use wirespeed_rng::Rng;
+
+use made::PORTS;
+use model::Model;
+
+/// A switch and a model with the same groups and flows.
+fn both(rng: &mut Rng, flows: u16) -> (Switch, Model) {
+    let switch = Switch::new(SwitchOptions::with_ports((1..=PORTS).map(|n| format!("p{n}")))).unwrap();
+    let mut model = Model { ports: PORTS, ..Model::default() };
+    for (number, kind, buckets) in made::groups(rng) {
+        let asked = GroupMod { command: Command::Add, kind, number, buckets: buckets.clone() };
+        switch.group_mod(&asked).unwrap();
+        model.groups.insert(number, (kind, buckets));
+    }
+    for priority in 0..flows {
+        add(&switch, &mut model, made::flow(rng, priority));
+    }
+    (switch, model)
+}
+
+/// Adds a flow to both, if its message is one.
+fn add(switch: &Switch, model: &mut Model, flow: FlowMod) {
+    let Ok(Request::FlowMod(flow)) = Request::read(&flow.to_message(1)) else { return };
+    switch.flow_mod(&flow).unwrap();
+    model.flows.push(*flow);
+    model.counts.push((0, 0));
+}
+
+/// Packets and bytes of each flow of a switch, by table and priority, from its own statistics.
+fn statistics(switch: &Switch) -> Vec<(u8, u16, u64, u64)> {
+    let mut session = Session::new(switch);
+    let mut request = vec![4, 0, 0, 8, 0, 0, 0, 1];
+    // All flows: table 255, any port and group, no match.
+    request.extend([4, 18, 0, 56, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0]);
+    request.extend([0xff; 8]);
+    request.extend([0; 20]);
+    request.extend([0, 1, 0, 4, 0, 0, 0, 0]);
+    let answer = session.receive(&request).unwrap();
+    let (mut at, mut found) = (0, Vec::new());
+    let be =
+        |range: std::ops::Range<usize>| answer[range].iter().fold(0_u64, |n, &byte| n << 8 | u64::from(byte));
+    while at < answer.len() {
+        let end = at + be(at + 2..at + 4) as usize;
+        if answer[at + 1] == 19 {
+            let mut entry = at + 16;
+            while entry < end {
+                let priority = be(entry + 12..entry + 14) as u16;
+                found.push((
+                    answer[entry + 2],
+                    priority,
+                    be(entry + 32..entry + 40),
+                    be(entry + 40..entry + 48),
+                ));
+                entry += be(entry..entry + 2) as usize;
+            }
+        }
+        at = end;
+    }
+    found.sort();
+    found
+}
+
+fn compare(seed: u64, flows: u16, with_classifier: bool) {
+    let mut rng = Rng::new(seed);
+    let (switch, mut model) = both(&mut rng, flows);
+    if with_classifier {
+        // It is built once wildcards have been quiet.
+        std::thread::sleep(std::time::Duration::from_millis(220));
+        switch.keep_time();
+        assert!(switch.has_classifier(), "seed {seed}");
+        switch.keep_time();
+    }
+    let frames: Vec<(u32, Vec<u8>)> =
+        (0..400).map(|_| (1 + rng.below(PORTS.into()) as u32, made::frame(&mut rng))).collect();
+    let (stats, sent, counters) =
+        list::run(&switch, switch.app().unwrap(), PORTS, &frames, 1 + rng.index(64));
+    assert!(stats.is_whole() && stats.frames_in == 400, "{stats:?}");
+    let mut expected: Vec<(u32, Vec<u8>)> =
+        frames.iter().flat_map(|(port, frame)| model.frame(*port, frame)).collect();
+    expected.sort();
+    let of = |name: &str| counters.iter().find(|(known, _)| *known == name).map(|&(_, count)| count);
+    assert_eq!((of("lost_copies"), stats.made_lost), (Some(0), 0), "seed {seed}");
+    assert_eq!(sent.len(), expected.len(), "seed {seed}");
+    for (sent, expected) in sent.iter().zip(&expected) {
+        assert_eq!(sent, expected, "seed {seed}");
+    }
+    assert_eq!(of("packet_ins").unwrap() + of("lost_packet_ins").unwrap(), model.told, "seed {seed}");
+    assert_eq!(of("classified").unwrap() > 0, with_classifier);
+    let mut counts: Vec<(u8, u16, u64, u64)> = model
+        .flows
+        .iter()
+        .zip(&model.counts)
+        .map(|(flow, count)| (flow.table, flow.priority, count.0, count.1))
+        .collect();
+    counts.sort();
+    assert_eq!(statistics(&switch), counts, "seed {seed}");
+}
+
+#[test]
+fn random_flows_do_what_the_model_does() {
+    let rounds =
+        if std::env::var_os("WIRESPEED_TESTS").is_some_and(|tests| tests == "long") { 300 } else { 24 };
+    for seed in 0..rounds {
+        compare(seed, 60, false);
+    }
+}
+
+#[test]
+fn the_classifier_does_what_the_model_does() {
+    for seed in 1000..1004 {
+        compare(seed, 80, true);
+    }
+}
+
+/// Adds, changes and removes flows at random, and compares after each step.
+#[test]
+fn changes_of_flows_are_seen() {
+    let mut rng = Rng::new(7);
+    let (switch, mut model) = both(&mut rng, 30);
+    let mut session = Session::new(&switch);
+    session.receive(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    let mut next = 100;
+    for round in 0..60 {
+        match rng.below(3) {
+            0 => {
+                add(&switch, &mut model, made::flow(&mut rng, next));
+                next += 1;
+            }
+            1 => {
+                // All flows within a match of the table go.
+                let mut asked = made::flow(&mut rng, 0);
+                asked.command = wirespeed_openflow::wire::FlowCommand::Delete;
+                asked.instructions = wirespeed_openflow::wire::Instructions::default();
+                if Request::read(&asked.to_message(1)).is_err() {
+                    continue;
+                }
+                session.receive(&asked.to_message(1)).unwrap();
+                model
+                    .flows
+                    .retain(|flow| flow.table != asked.table || !flow.matched.is_within(&asked.matched));
+            }
+            _ if !model.flows.is_empty() => {
+                let at = rng.index(model.flows.len());
+                let mut asked = model.flows.remove(at);
+                asked.command = wirespeed_openflow::wire::FlowCommand::DeleteStrict;
+                switch.flow_mod(&asked).unwrap();
+            }
+            _ => {}
+        }
+        assert_eq!(switch.flows(), model.flows.len(), "round {round}");
+    }
+    model.counts = vec![(0, 0); model.flows.len()];
+    let frames: Vec<(u32, Vec<u8>)> =
+        (0..300).map(|_| (1 + rng.below(PORTS.into()) as u32, made::frame(&mut rng))).collect();
+    let (_, sent, _) = list::run(&switch, switch.app().unwrap(), PORTS, &frames, 32);
+    let mut expected: Vec<(u32, Vec<u8>)> =
+        frames.iter().flat_map(|(port, frame)| model.frame(*port, frame)).collect();
+    expected.sort();
+    assert_eq!(sent, expected);
+}
