@@ -176,7 +176,7 @@ impl Switch {
             .iter()
             .enumerate()
             .try_for_each(|(at, one)| control.flow_mod(one, now).map_err(|failure| (at, failure)));
-        control.publish();
+        control.make_seen();
         changed
     }
 
@@ -184,7 +184,7 @@ impl Switch {
     pub fn group_mod(&self, asked: &GroupMod) -> Result<(), Failure> {
         let mut control = self.0.control();
         control.group_mod(asked, self.0.now())?;
-        drop(control.publish());
+        control.make_seen();
         Ok(())
     }
 
@@ -218,6 +218,7 @@ impl Switch {
         let mut control = self.0.control();
         if let Some(state) = control.model.port(number) {
             control.set_port(number, PortState { is_down: !is_up, ..state });
+            control.make_seen();
         }
     }
 }

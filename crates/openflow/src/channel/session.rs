@@ -278,7 +278,7 @@ impl Talk {
     fn tell_spent(&self, control: &mut Control) {
         let wants = |link: &Arc<Link>| (link.masks()[0] | link.masks()[1]) & 0b100 != 0;
         control.tell_spent(self.links.all().iter().any(wants));
-        control.publish();
+        control.make_seen();
     }
 
     fn multipart(&self, shared: &Shared, xid: u32, asked: &Multipart) -> Result<Result<(), Closed>, Failure> {
