@@ -22,7 +22,7 @@ pub(crate) fn value(rng: &mut Rng, field: Field) -> u128 {
         Field::Ipv4Src | Field::Ipv4Dst | Field::ArpSpa | Field::ArpTpa => 0x0a00_0001 + n * 0x0001_0001,
         Field::Ipv6Src | Field::Ipv6Dst => 0x2001_0db8 << 96 | n << 64 | n,
         Field::MplsBos => n & 1,
-        _ => n + 1 & field.all(),
+        _ => (n + 1) & field.all(),
     }
 }
 
