@@ -21,7 +21,7 @@
 //! use wirespeed_openflow::{Switch, SwitchOptions};
 //! use wirespeed_openflow::wire::{Action, Field, FlowMod, Instructions, Match};
 //! use wirespeed_router::io::Port;
-//! use wirespeed_router::io::memory::MemoryPort;
+//! use wirespeed_router::io::memory::{Limits, MemoryPort};
 //! use wirespeed_router::{Memory, Published, Settings, Worker};
 //!
 //! let switch = Switch::new(SwitchOptions::with_ports(["in", "out"]))?;
@@ -35,7 +35,7 @@
 //! let mut memory = Memory::new(64)?;
 //! let names = ["in".to_owned(), "out".to_owned()];
 //! let frames = Box::new(|frame: &mut Vec<u8>| frame.resize(64, 0));
-//! let ports = MemoryPort::ports(names, frames, &mut memory, Some(100));
+//! let ports = MemoryPort::ports(names, frames, &mut memory, Limits { count: Some(100), rate: None });
 //! let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
 //! let mut worker = Worker::new(switch.app()?, memory, ports, Settings::default());
 //! let stats = worker.run(&AtomicBool::new(false), &Published::default())?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use wirespeed_openflow::wire::{Field, FlowMod, Match, number};
 use wirespeed_openflow::{Channel, Fail, Switch, SwitchOptions, Target};
 use wirespeed_router::io::Port;
-use wirespeed_router::io::memory::MemoryPort;
+use wirespeed_router::io::memory::{Limits, MemoryPort};
 use wirespeed_router::{Memory, Published, Settings, Worker};
 
 use super::messages::{HELLO, message, messages, multipart, output};
@@ -55,7 +55,12 @@ fn controllers_come_and_go_while_frames_are_forwarded() {
         let worker = scope.spawn(|| {
             let mut memory = Memory::new(256).unwrap();
             let source = Box::new(|frame: &mut Vec<u8>| frame.resize(64, 1));
-            let ports = MemoryPort::ports(["in".to_owned(), "out".to_owned()], source, &mut memory, None);
+            let ports = MemoryPort::ports(
+                ["in".to_owned(), "out".to_owned()],
+                source,
+                &mut memory,
+                Limits::default(),
+            );
             let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
             Worker::new(app, memory, ports, Settings::default()).run(&stop, &published).unwrap()
         });

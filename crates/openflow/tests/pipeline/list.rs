@@ -50,8 +50,8 @@ impl Port for ListPort {
     }
 }
 
-/// What a run did, the frames that each port sent, and the application's counters.
-pub(crate) type Ran = (Stats, Vec<(u32, Vec<u8>)>, Vec<(&'static str, u64)>);
+/// The counters of an application, by name.
+type Counters = Vec<(&'static str, u64)>;
 
 /// Runs frames, each of which comes in at a port from 1 on. Returns what was done, what each port sent, and
 /// the application's counters.
@@ -61,7 +61,7 @@ pub(crate) fn run(
     ports: u32,
     frames: &[(u32, Vec<u8>)],
     chunk: usize,
-) -> Ran {
+) -> (Stats, Vec<(u32, Vec<u8>)>, Counters) {
     let mut boxes: Vec<Box<dyn Port>> = Vec::new();
     let mut lists = Vec::new();
     for port in 1..=ports {

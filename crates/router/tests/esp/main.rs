@@ -16,7 +16,7 @@ use wirespeed_router::apps::ip::{Own, Owns};
 use wirespeed_router::apps::{Esp, Ip};
 use wirespeed_router::frames::Datagram;
 use wirespeed_router::io::Port;
-use wirespeed_router::io::memory::{MemoryPort, Source};
+use wirespeed_router::io::memory::{Limits, MemoryPort, Source};
 use wirespeed_router::{Hop, Mac, Memory, PortId, Published, Reason, Route, Settings, Stats, Worker};
 
 const SUITES: [&str; 4] = [
@@ -316,7 +316,7 @@ fn from_memory(database: &Database, source: Source, count: u64) -> (u64, u64) {
     let app = Esp::new(Ip::new(&table.reader(), &labels, &own), database.reader(), &own);
     let mut memory = Memory::new(512).unwrap();
     let names = ["memory0", "memory1"].map(str::to_owned);
-    let ports = MemoryPort::ports(names, source, &mut memory, Some(count));
+    let ports = MemoryPort::ports(names, source, &mut memory, Limits { count: Some(count), rate: None });
     let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
     let mut worker = Worker::new(app, memory, ports, Settings::default());
     let stats = worker.run(&AtomicBool::new(false), &Published::default()).unwrap();
