@@ -20,8 +20,8 @@ pub(crate) fn run() -> Result<()> {
     step::run("docs", step::cargo(&["doc", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))?;
     // Files that are generated and committed are checked before the tests use them.
     step::run("ptx", &mut step::cargo(&["xtask", "ptx", "--check", "--registers"]))?;
-    // All rounds of the suites; a plain run goes through a part of them.
-    step::run_last("tests", step::cargo(&["test", "--workspace"]).env("WIRESPEED_TESTS", "long"))?;
+    // Half of the rounds of the suites, for all engines; a plain run goes through fewer.
+    step::run_last("tests", step::cargo(&["test", "--workspace"]).env("WIRESPEED_TESTS", "half"))?;
     Ok(())
 }
 

@@ -1,31 +1,40 @@
 //! The number of rounds of a randomized test: fewer if each round is expensive. The number depends on bytes
 //! and not on time, so that every run is the same.
 //!
-//! A plain run does a part of the rounds, so that a change is tested in minutes, and fewer still for engines
-//! that are there for a paper. `WIRESPEED_TESTS=long` asks for all rounds, as continuous integration does.
+//! A plain run does a quarter of the rounds, so that a change is tested in minutes, and fewer still for
+//! engines that are there for a paper. `WIRESPEED_TESTS=half` asks for half of them, as continuous
+//! integration does, and `WIRESPEED_TESTS=long` for all.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The environment variable that asks for all rounds.
+/// The environment variable that asks for more rounds.
 pub const SWITCH: &str = "WIRESPEED_TESTS";
 
-/// The divisor of the rounds in a run of all rounds.
+/// A further divisor of the rounds, for slow devices.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
 
 /// The divisor of the rounds in a plain run.
 const PLAIN: u32 = 4;
 
-/// Whether all rounds are asked for.
+/// The divisor of the rounds that the environment asks for.
+fn asked() -> u32 {
+    static ASKED: LazyLock<u32> = LazyLock::new(|| match std::env::var(SWITCH).as_deref() {
+        Ok("long") => 1,
+        Ok("half") => 2,
+        _ => PLAIN,
+    });
+    *ASKED
+}
+
+/// Whether more than a plain run is asked for: then all engines and forms have their turn.
 pub fn is_long() -> bool {
-    static IS_LONG: LazyLock<bool> =
-        LazyLock::new(|| std::env::var_os(SWITCH).is_some_and(|asked| asked == "long"));
-    *IS_LONG
+    asked() < PLAIN
 }
 
 /// The divisor of the rounds in this run.
 fn one_in() -> u32 {
-    ONE_IN.load(Ordering::Relaxed) * if is_long() { 1 } else { PLAIN }
+    ONE_IN.load(Ordering::Relaxed) * asked()
 }
 
 /// Makes this process do one round in `rounds` from now on. For devices on which each answer costs a thousand
@@ -45,14 +54,14 @@ pub fn affordable(rounds: u32, bytes: u64) -> u32 {
     share.div_ceil(one_in())
 }
 
-/// The states of a table that are checked: all of `states`, or fewer in a plain run.
+/// The states of a table that are checked: all of `states`, or a part of them.
 pub fn fewer(states: usize) -> usize {
     states.div_ceil(stride())
 }
 
 /// The step from one try to the next: 1 in a run of all rounds.
 pub fn stride() -> usize {
-    if is_long() { 1 } else { PLAIN as usize }
+    asked() as usize
 }
 
 /// The number of values of which one is tried: `one_in`, or more if this process does fewer rounds.
