@@ -263,6 +263,7 @@ impl App for OpenFlow {
             }
             shared.tallies.looked_up[0].add(worker, frames, bytes);
         }
+        found.iter().flatten().for_each(|flow| flow.prefetch_counts(worker));
         let (mut matched, mut matched_bytes) = (0, 0);
         let mut sent = Sent { port: 0, packets: 0, bytes: 0 };
         for (at, &flow) in found.iter().enumerate() {

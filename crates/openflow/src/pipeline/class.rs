@@ -11,6 +11,8 @@
 
 use std::sync::Arc;
 
+use wirespeed::image::prefetch;
+
 use super::flow::{Flow, Shape};
 use crate::wire::Key;
 
@@ -127,10 +129,24 @@ impl Class {
         self.lookup_hashed(key, self.hash(key))
     }
 
-    /// The slot where the search for a hash begins.
+    /// Brings the slot near where the search for a hash begins.
+    #[inline]
+    pub(crate) fn prefetch_slot(&self, hash: u64) {
+        prefetch(&self.slots, self.home(hash));
+    }
+
+    /// The slot where the search for a hash begins. What it points at is brought near.
     #[inline]
     pub(crate) fn first_slot(&self, hash: u64) -> u64 {
-        self.slots[self.home(hash)]
+        let slot = self.slots[self.home(hash)];
+        if slot != 0 {
+            let (entry, words) = (Self::entry(slot), self.shape.words.len());
+            prefetch(&self.keys, entry * words);
+            // A value may reach into a second line.
+            prefetch(&self.keys, (entry + 1) * words - usize::from(words > 0));
+            prefetch(&self.stacks, entry);
+        }
+        slot
     }
 
     /// The best flow of a key, whose hash and first slot are known.

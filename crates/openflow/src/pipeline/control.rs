@@ -239,8 +239,7 @@ impl Control {
         let shape = shape.unwrap_or_else(|| Arc::new(Shape::new(asked.matched.mask)));
         // The counters of a flow that is replaced go on, unless they are to begin again.
         let kept = old.as_ref().filter(|_| asked.flags & FlowMod::RESET_COUNTS == 0);
-        let counts =
-            kept.map_or_else(|| Arc::new(Counts::new(self.workers)), |old| Arc::clone(&old.life.counts));
+        let counts = kept.map_or_else(|| Counts::new(self.workers), |old| old.life.counts.clone());
         let life = Arc::new(Life::new(asked, now, counts));
         let instructions = Arc::new(asked.instructions.clone());
         let mut flow =

@@ -36,14 +36,14 @@ pub(crate) struct Life {
     pub(crate) hard: u16,
     /// The time when it was added, in milliseconds.
     pub(crate) since: u64,
-    pub(crate) counts: Arc<Counts>,
+    pub(crate) counts: Counts,
     /// The last time that it had a packet, in milliseconds.
     used: AtomicU64,
     is_gone: AtomicBool,
 }
 
 impl Life {
-    pub(crate) fn new(asked: &FlowMod, now: u64, counts: Arc<Counts>) -> Self {
+    pub(crate) fn new(asked: &FlowMod, now: u64, counts: Counts) -> Self {
         Self {
             cookie: asked.cookie,
             flags: asked.flags,
@@ -96,6 +96,9 @@ pub(crate) struct Flow {
     value: Box<[u64]>,
     pub(crate) instructions: Arc<Instructions>,
     pub(crate) life: Arc<Life>,
+    /// Those of its life, and whether that notes the time of packets: one read less for each packet.
+    counts: Counts,
+    is_idle_counted: bool,
     /// What was counted before the counters were reset.
     pub(crate) before: Sum,
 }
@@ -117,6 +120,8 @@ impl Flow {
             value: shape.masked(&matched.value).collect(),
             shape,
             instructions,
+            counts: life.counts.clone(),
+            is_idle_counted: life.idle > 0,
             life,
             before: Sum::default(),
         }
@@ -133,6 +138,8 @@ impl Flow {
             value: self.value.clone(),
             instructions,
             life: Arc::clone(&self.life),
+            counts: self.counts.clone(),
+            is_idle_counted: self.is_idle_counted,
             before: if reset { self.life.counts.sum() } else { self.before },
         }
     }
@@ -161,11 +168,16 @@ impl Flow {
     /// Counts a packet of a worker.
     #[inline]
     pub(crate) fn count(&self, worker: usize, bytes: u64, now: u64) {
-        let life = &*self.life;
-        life.counts.add(worker, 1, bytes);
-        if life.idle > 0 && life.used.load(Ordering::Relaxed) < now {
-            life.used.store(now, Ordering::Relaxed);
+        self.counts.add(worker, 1, bytes);
+        if self.is_idle_counted && self.life.used.load(Ordering::Relaxed) < now {
+            self.life.used.store(now, Ordering::Relaxed);
         }
+    }
+
+    /// Brings the counters of a worker near.
+    #[inline]
+    pub(crate) fn prefetch_counts(&self, worker: usize) {
+        self.counts.prefetch(worker);
     }
 
     /// What is counted and told.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use wirespeed::image::prefetch_all;
 
 use super::class::Class;
 use super::flow::{Flow, Shape};
@@ -58,29 +59,37 @@ impl Table {
         spare: &mut Vec<Probe>,
         is_left_out: impl Fn(&Key) -> bool,
     ) {
+        // Keys that a class to come may have a better flow for. Priorities fall, so a key that left stays away.
+        let open = spare;
+        open.clear();
+        open.extend((0_u32..).zip(keys).map(|(at, _)| Probe { at, hash: 0, slot: 0 }));
         for &(priority, at) in &self.order {
             let class = &self.classes[at];
             if is_left_out(&class.shape().mask) {
                 continue;
             }
-            spare.clear();
-            for (n, (key, found)) in (0_u32..).zip(keys.iter().zip(&*found)) {
-                if found.is_none_or(|found| found.priority < priority) {
-                    spare.push(Probe { at: n, hash: class.hash(key), slot: 0 });
-                }
+            open.retain(|probe| found[probe.at as usize].is_none_or(|found| found.priority < priority));
+            if open.is_empty() {
+                return;
             }
-            if spare.is_empty() {
-                continue;
+            // Each loop brings near what the next one reads.
+            for probe in &mut *open {
+                probe.hash = class.hash(&keys[probe.at as usize]);
+                class.prefetch_slot(probe.hash);
             }
-            for probe in &mut *spare {
+            for probe in &mut *open {
                 probe.slot = class.first_slot(probe.hash);
             }
-            for probe in &*spare {
+            for probe in &*open {
                 let n = probe.at as usize;
-                if let Some(flow) = class.lookup_from(&keys[n], probe.hash, probe.slot)
-                    && found[n].is_none_or(|found| flow.priority > found.priority)
-                {
-                    found[n] = Some(flow);
+                if let Some(flow) = class.lookup_from(&keys[n], probe.hash, probe.slot) {
+                    match found[n] {
+                        Some(known) if known.priority >= flow.priority => {}
+                        _ => {
+                            prefetch_all(&**flow);
+                            found[n] = Some(flow);
+                        }
+                    }
                 }
             }
         }
