@@ -96,7 +96,7 @@ pub(crate) struct Flow {
     value: Box<[u64]>,
     pub(crate) instructions: Arc<Instructions>,
     pub(crate) life: Arc<Life>,
-    /// Those of its life, and whether that notes the time of packets: one read less for each packet.
+    /// The counters of its life, and whether that notes the time of packets: one read less for each packet.
     counts: Counts,
     is_idle_counted: bool,
     /// What was counted before the counters were reset.

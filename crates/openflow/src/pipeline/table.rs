@@ -59,7 +59,8 @@ impl Table {
         spare: &mut Vec<Probe>,
         is_left_out: impl Fn(&Key) -> bool,
     ) {
-        // Keys that a class to come may have a better flow for. Priorities fall, so a key that left stays away.
+        // Keys that a class to come may have a better flow for. Priorities fall, so a key that left stays
+        // away.
         let open = spare;
         open.clear();
         open.extend((0_u32..).zip(keys).map(|(at, _)| Probe { at, hash: 0, slot: 0 }));
