@@ -1,17 +1,19 @@
 //! [`lanes`]: routers between virtual interfaces, in namespaces made for each run.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use wirespeed_netns::{Link, Namespaces};
 
-use super::programs::{Programs, good};
+use super::programs::Programs;
 use super::race::{Lane, Run};
 
-/// What is left out at the beginning of a run, while queues fill.
+/// The beginning of a run, while queues fill: it is left out.
 const LEAD: Duration = Duration::from_millis(500);
 
 /// How long a router may take to start.
@@ -19,67 +21,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The namespaces of a run: a host that sends, the router, a host that counts. They are gone when this is
 /// dropped.
-struct World {
-    prefix: String,
-}
+struct World(Namespaces);
 
 const SIDES: [&str; 3] = ["left", "middle", "right"];
 
 impl World {
     fn new() -> Result<Self> {
-        let world = Self { prefix: format!("wsb{}", std::process::id()) };
-        for side in SIDES {
-            good(Command::new("ip").args(["netns", "add", &world.name(side)]))?;
-        }
+        let all = Namespaces::new(&SIDES)?;
         for (side, near, far, net) in [("left", "ml", "hl", 1), ("right", "mr", "hr", 2)] {
-            let peer = world.name(side);
-            world.ip("middle", &format!("link add {near} type veth peer name {far} netns {peer}"))?;
-            for (at, interface, last) in [("middle", near, 1), (side, far, 2)] {
-                world.ip(at, &format!("addr add 10.0.{net}.{last}/24 dev {interface}"))?;
-                world.ip(at, &format!("link set {interface} up"))?;
-            }
+            all.link(Link { router: ("middle", near), host: (side, far), net, queues: 1 })?;
         }
         // A host that drops what it gets, and whose address nobody has to ask for.
-        let right = world.mac("right", "hr")?;
-        world.ip("middle", &format!("neigh add 10.0.2.99 lladdr {right} dev mr"))?;
-        let forwarding = "echo 1 > /proc/sys/net/ipv4/ip_forward";
-        good(world.command("middle", "sh").args(["-c", forwarding]))?;
-        Ok(world)
+        let right = all.mac("right", "hr")?;
+        all.try_ip("middle", &format!("neigh add 10.0.2.99 lladdr {right} dev mr"))?;
+        all.forward("middle", true)?;
+        Ok(Self(all))
     }
 
-    fn name(&self, side: &str) -> String {
-        format!("{}{side}", self.prefix)
-    }
-
-    fn command(&self, side: &str, program: &str) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name(side), program]).stdin(Stdio::null());
+    fn command(&self, side: &str, program: &Path) -> Command {
+        let mut command = self.0.command(side, program);
+        command.stdin(Stdio::null());
         command
-    }
-
-    fn ip(&self, side: &str, words: &str) -> Result<()> {
-        good(Command::new("ip").args(["-n", &self.name(side)]).args(words.split(' '))).map(drop)
-    }
-
-    fn read(&self, side: &str, path: &str) -> Result<String> {
-        let output = good(self.command(side, "cat").arg(path))?;
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    }
-
-    fn mac(&self, side: &str, interface: &str) -> Result<String> {
-        self.read(side, &format!("/sys/class/net/{interface}/address"))
     }
 
     /// Frames that the right host has received.
     fn arrived(&self) -> Result<f64> {
-        Ok(self.read("right", "/sys/class/net/hr/statistics/rx_packets")?.parse::<u32>().map(f64::from)?)
+        Ok(self.0.counter("right", "hr", "rx_packets")? as f64)
     }
 
     /// Frames a second that arrive at the right while the left sends all that go.
-    fn rate(&self, blast: &std::path::Path, seconds: f64) -> Result<f64> {
-        let (from, to) = (self.mac("left", "hl")?, self.mac("middle", "ml")?);
+    fn rate(&self, blast: &Path, seconds: f64) -> Result<f64> {
+        let (from, to) = (self.0.mac("left", "hl")?, self.0.mac("middle", "ml")?);
         let time = (LEAD.as_secs_f64() * 2.0 + seconds).to_string();
-        let mut sender = self.command("left", &blast.display().to_string());
+        let mut sender = self.command("left", blast);
         let sender = sender.args(["hl", &from, &to, "10.0.1.2", "10.0.2.99", &time]).stdout(Stdio::null());
         let mut sender = Running(sender.spawn()?);
         thread::sleep(LEAD);
@@ -88,14 +62,6 @@ impl World {
         let rate = (self.arrived()? - before) / start.elapsed().as_secs_f64();
         sender.0.wait()?;
         Ok(rate)
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        for side in SIDES {
-            let _ = Command::new("ip").args(["netns", "del", &self.name(side)]).output();
-        }
     }
 }
 
@@ -149,7 +115,7 @@ pub fn lanes(programs: &Programs, seconds: f64) -> Vec<Lane> {
     };
     let ours = |name, driver: &'static str| {
         let start = move |world: &World, programs: &Programs| {
-            let mut command = world.command("middle", &programs.lookupctl.display().to_string());
+            let mut command = world.command("middle", &programs.lookupctl);
             command.args(["route", "ml", "mr", "--driver", driver]).stdout(Stdio::null());
             let mut router = Running(command.stderr(Stdio::piped()).spawn()?);
             let output = router.0.stderr.take().context("piped")?;
@@ -165,14 +131,14 @@ pub fn lanes(programs: &Programs, seconds: f64) -> Vec<Lane> {
         let command = format!("dpdk-testpmd {words}");
         let start = move |world: &World, _: &Programs| {
             // Its addresses of peers are options behind the devices'.
-            let peers = [world.mac("left", "hl")?, world.mac("right", "hr")?];
-            let mut command = world.command("middle", "dpdk-testpmd");
+            let peers = [world.0.mac("left", "hl")?, world.0.mac("right", "hr")?];
+            let mut command = world.command("middle", Path::new("dpdk-testpmd"));
             command
-                .arg(format!("--file-prefix={}", world.prefix))
+                .arg(format!("--file-prefix={}", world.0.prefix()))
                 .args(words.split_whitespace())
                 .args([0, 1].map(|at| format!("--eth-peer={at},{}", peers[at])));
             // The kernel must not forward, too.
-            good(world.command("middle", "sh").args(["-c", "echo 0 > /proc/sys/net/ipv4/ip_forward"]))?;
+            world.0.forward("middle", false)?;
             let mut router = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
             let output = router.0.stdout.take().context("piped")?;
             Ok(says(output, "Port statistics").map(|()| Some(router)).map_err(|last| {

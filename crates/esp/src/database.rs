@@ -93,7 +93,7 @@ struct Resolved {
     sa: Option<Arc<Sa>>,
 }
 
-/// What happens to a packet that goes out.
+/// The decision about a packet that goes out.
 #[derive(Clone, Copy, Debug)]
 pub enum Outbound<'s> {
     /// The packet passes in the clear.
@@ -106,7 +106,7 @@ pub enum Outbound<'s> {
     Discard,
 }
 
-/// What happens to a packet that came in.
+/// The decision about a packet that came in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inbound {
     /// The packet goes on.
@@ -261,7 +261,7 @@ impl Database {
     }
 }
 
-/// What follows from a list of changes.
+/// The consequences of a list of changes.
 #[derive(Debug, Default)]
 struct Steps {
     out: Updates,
@@ -338,7 +338,7 @@ impl State {
         true
     }
 
-    /// What happens to a packet that goes out, by the number of its policy; 0 for none.
+    /// Decides about a packet that goes out, by the number of its policy; 0 for none.
     #[inline]
     #[must_use]
     pub fn outbound(&self, policy: u32) -> Outbound<'_> {
@@ -354,7 +354,7 @@ impl State {
         }
     }
 
-    /// What happens to a packet that came in, by the number of its policy (0 for none) and the association
+    /// Decides about a packet that came in, by the number of its policy (0 for none) and the association
     /// that it came through.
     #[inline]
     #[must_use]

@@ -30,7 +30,7 @@ pub(crate) enum Family {
     V6,
 }
 
-/// What a tunnel reads of a packet's header.
+/// The parts of a packet's header that a tunnel reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) family: Family,
@@ -148,7 +148,7 @@ pub(crate) fn set_congestion(packet: &mut [u8], family: Family, congestion: u8) 
     }
 }
 
-/// What an outer header says.
+/// The parts of an outer header that a tunnel reads.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outer {
     pub(crate) src: IpAddr,

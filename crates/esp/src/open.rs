@@ -23,7 +23,7 @@ use crate::packets::Packets;
 use crate::sa::{ESP, Sa, TRAILER};
 use crate::seal::{Scratch, nonce};
 
-/// What a packet that came is to a tunnel.
+/// The kind of a packet that came, as a tunnel sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// A packet without ESP.
@@ -179,7 +179,7 @@ impl<'s> Opening<'s> {
         (esp + ESP + self.sa.suite.vector(), self.envelope.end.into())
     }
 
-    /// What its tag is made of, if that is made apart from the decryption.
+    /// The input of its tag, if that is made apart from the decryption.
     fn message<'m>(&'m self, packet: &'m [u8]) -> Option<Message<'m>> {
         let (_, end) = self.span();
         let bytes = &packet[self.envelope.esp.into()..end - self.sa.suite.tag()];

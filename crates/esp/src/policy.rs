@@ -26,7 +26,7 @@ pub struct Template {
     pub spi: u32,
 }
 
-/// What happens to packets.
+/// The way of packets that a policy matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// They go through a tunnel. Packets that come in have come through it.
@@ -37,7 +37,7 @@ pub enum Action {
     Discard,
 }
 
-/// What happens to the packets of a selector.
+/// A policy: the packets of a selector, and their way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// The packets.
@@ -46,6 +46,6 @@ pub struct Policy {
     pub direction: Direction,
     /// The place among other policies: the lowest number comes first, and among equals the older policy.
     pub priority: u32,
-    /// What happens.
+    /// The way of the packets.
     pub action: Action,
 }

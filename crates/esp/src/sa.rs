@@ -35,7 +35,7 @@ pub struct Ports {
     pub dst: u16,
 }
 
-/// What a security association is to be.
+/// The description of a security association that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SaConfig {
     /// The index that packets carry, 256 at the least.
@@ -107,7 +107,7 @@ pub struct Sa {
     pub(crate) is_extended: bool,
     pub(crate) suite: Suite,
     pub(crate) selector: Option<FamilyRule>,
-    /// What vectors are XORed with.
+    /// A number that vectors are XORed with.
     random: u64,
     /// The last sequence number that was sent.
     sent: AtomicU64,

@@ -148,7 +148,7 @@ impl<'s> Sealing<'s> {
 }
 
 impl Unsealed<'_> {
-    /// What its tag is made of, if that is made apart from the encryption.
+    /// The input of its tag, if that is made apart from the encryption.
     fn message<'m>(&'m self, packet: &'m [u8]) -> Option<Message<'m>> {
         let bytes = &packet[self.sa.outer()..packet.len() - self.sa.suite.tag()];
         Some(Message { key: self.sa.suite.hmac()?, bytes, high: self.sa.high(self.sequence) })

@@ -37,19 +37,13 @@ pub struct OpenFlow {
     switch: Switch,
     worker: usize,
     reader: ReadHandle<State>,
-    own: Own,
+    learned: Learned,
     /// The batches of the classifier that was seen last.
     batches: Option<(Arc<Front>, Batches<OpenFlowTuple>)>,
     spare: Vec<Pending>,
     probes: Vec<Probe>,
     numbers: Vec<u32>,
     counters: Counters,
-}
-
-/// What the interpreter changes.
-#[derive(Default)]
-struct Own {
-    learned: Learned,
 }
 
 /// Numbers of frames by their fate.
@@ -107,7 +101,7 @@ impl OpenFlow {
         Self {
             worker,
             reader: switch.0.readers.handle(),
-            own: Own::default(),
+            learned: Learned::default(),
             batches: None,
             spare: Vec::new(),
             probes: Vec::new(),
@@ -233,7 +227,7 @@ impl App for OpenFlow {
     }
 
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, mut pending: Pending) {
-        let Self { switch, worker, reader, own, probes, numbers, counters, .. } = self;
+        let Self { switch, worker, reader, learned, probes, numbers, counters, .. } = self;
         let shared = &*switch.0;
         if pending.keys.is_empty() {
             self.spare.push(pending);
@@ -269,7 +263,7 @@ impl App for OpenFlow {
         for (at, &flow) in found.iter().enumerate() {
             let Some(flow) = flow else {
                 if state.is_standalone {
-                    interpret(&state, shared, worker, now, own, counters, chunk, memory, at, None);
+                    interpret(&state, shared, worker, now, learned, counters, chunk, memory, at, None);
                 } else {
                     counters.no_flow += 1;
                     chunk.decide(at, Verdict::Drop(Reason::NoRoute));
@@ -281,7 +275,7 @@ impl App for OpenFlow {
             matched_bytes += len;
             match flow.quick {
                 Quick::No => {
-                    interpret(&state, shared, worker, now, own, counters, chunk, memory, at, Some(flow));
+                    interpret(&state, shared, worker, now, learned, counters, chunk, memory, at, Some(flow));
                 }
                 Quick::Output(to) => {
                     flow.count(worker, len, now / 1_000_000);
@@ -359,7 +353,7 @@ fn interpret(
     shared: &Shared,
     worker: usize,
     now: u64,
-    own: &mut Own,
+    learned: &mut Learned,
     counters: &mut Counters,
     chunk: &mut Chunk,
     memory: &mut Memory,
@@ -368,7 +362,7 @@ fn interpret(
 ) {
     let in_port = OpenFlow::number(chunk.port());
     let mut packet = Packet::new(memory.bytes(&chunk.frames()[at]).to_vec(), in_port);
-    let mut sink = ChunkSink { shared, own, counters, chunk, memory, first: None, is_told: false };
+    let mut sink = ChunkSink { shared, learned, counters, chunk, memory, first: None, is_told: false };
     let mut run = Run { state, tallies: &shared.tallies, worker, now, sink: &mut sink };
     let fate = match flow {
         Some(flow) => run.tables(&mut packet, Some(flow)),
@@ -410,7 +404,7 @@ fn interpret(
 /// Where packets of a chunk go to.
 struct ChunkSink<'c> {
     shared: &'c Shared,
-    own: &'c mut Own,
+    learned: &'c mut Learned,
     counters: &'c mut Counters,
     chunk: &'c mut Chunk,
     memory: &'c mut Memory,
@@ -447,6 +441,6 @@ impl Sink for ChunkSink<'_> {
     }
 
     fn learned(&mut self) -> &mut Learned {
-        &mut self.own.learned
+        self.learned
     }
 }

@@ -45,7 +45,7 @@ pub enum Error {
     Flow {
         /// The number of the line, from 1 on.
         line: usize,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
     /// A flow of a file is refused.

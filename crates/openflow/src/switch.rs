@@ -35,7 +35,7 @@ pub struct PortInfo {
     pub kbps: u32,
 }
 
-/// What a switch does without a controller.
+/// The mode of a switch without a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fail {
     /// The switch goes on with the flows that it has.
@@ -56,7 +56,7 @@ pub struct SwitchOptions {
     pub workers: usize,
     /// The device that looks wildcards up in batches.
     pub device: Device,
-    /// What it does without a controller.
+    /// The mode without a controller.
     pub fail: Fail,
     /// The most flows of all tables.
     pub most_flows: usize,
@@ -93,7 +93,7 @@ impl SwitchOptions {
     }
 }
 
-/// What workers and controllers share.
+/// The state that workers and controllers share.
 pub(crate) struct Shared {
     pub(crate) options: SwitchOptions,
     control: Mutex<Control>,
@@ -239,7 +239,7 @@ impl Shared {
         self.nanoseconds() / 1_000_000
     }
 
-    /// What is done in passing: timeouts, and the classifier, which is built without the lock.
+    /// Does the regular work: timeouts, and the classifier, which is built without the lock.
     pub(crate) fn tend(&self) {
         let now = self.now();
         let gathered = {

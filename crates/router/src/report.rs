@@ -3,16 +3,16 @@
 use crate::Stats;
 use crate::io::PortCounts;
 
-/// What a router, or one of its workers, did.
+/// The work of a router, or of one of its workers.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// What all workers did together.
+    /// The work of all workers together.
     pub stats: Stats,
     /// The counters of the applications, summed by name.
     pub counters: Vec<(&'static str, u64)>,
     /// The counters of ports by name, summed over workers.
     pub ports: Vec<(String, PortCounts)>,
-    /// What is wrong with sources that ended early.
+    /// The faults of sources that ended early.
     pub damage: Vec<String>,
 }
 

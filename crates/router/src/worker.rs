@@ -409,7 +409,7 @@ impl<A: App> Worker<A> {
         *published.0.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }
 
-    /// What it did so far, with the counters of its application and its ports.
+    /// The work so far, with the counters of its application and its ports.
     #[must_use]
     pub fn report(&self) -> Report {
         let ports = self.ports();

@@ -17,7 +17,7 @@ use wirespeed_router::io::memory::{Limits, MemoryPort};
 use wirespeed_router::metrics::Metrics;
 use wirespeed_router::{Hop, Mac, Memory, PortId, Reason, Report, Route, Settings, Worker, run};
 
-/// What the server answers to some bytes.
+/// The answer of the server to some bytes.
 fn ask(address: SocketAddr, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();

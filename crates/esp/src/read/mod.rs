@@ -27,7 +27,7 @@ use skip::Skipping;
 pub use skip::{Skip, Skipped};
 use words::Words;
 
-/// What was read.
+/// The lines of a file, as they were read.
 #[derive(Debug, Default)]
 pub struct Lines {
     /// The changes, in order.

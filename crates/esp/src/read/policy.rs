@@ -59,7 +59,7 @@ fn direction(words: &mut Words<'_>) -> Result<Direction, Skipping> {
     }
 }
 
-/// What happens without a policy: `in block fwd block out accept`.
+/// The defaults for packets without a policy: `in block fwd block out accept`.
 fn defaults(words: &mut Words<'_>) -> Result<Vec<Change>, Skipping> {
     let mut changes = Vec::new();
     while words.peek().is_some() {

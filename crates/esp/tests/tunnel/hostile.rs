@@ -212,8 +212,7 @@ fn congestion_is_told_inside() {
 #[test]
 fn bytes_of_any_kind_do_no_harm() {
     let mut rng = Rng::new(16);
-    let rounds =
-        if std::env::var("WIRESPEED_TESTS").is_ok_and(|tests| tests == "long") { 200_000 } else { 20_000 };
+    let rounds = wirespeed_image::rounds::fewer(200_000);
     let sas: Vec<Sa> = suites(17)
         .into_iter()
         .flat_map(|keys| {

@@ -1,4 +1,4 @@
-//! What feeds tell: links, addresses, neighbours, rules, paths and routes, and their changes.
+//! The news of feeds: links, addresses, neighbours, rules, paths and routes, and their changes.
 
 mod address;
 mod change;

@@ -15,7 +15,7 @@ pub struct Rule {
     pub is_v6: bool,
     /// The rule's place among the others: the lowest is asked first.
     pub priority: u32,
-    /// What happens to the packets.
+    /// The way of the packets.
     pub action: RuleAction,
     /// Whether the rule is for all packets that do *not* match.
     pub is_inverted: bool,
@@ -33,7 +33,7 @@ pub struct Rule {
     pub has_more: bool,
 }
 
-/// What a [`Rule`] does with packets (`FR_ACT_…`).
+/// The way of packets that a [`Rule`] matches (`FR_ACT_…`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum RuleAction {

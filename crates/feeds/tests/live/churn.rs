@@ -49,8 +49,8 @@ fn change(random: &mut Random) -> String {
 fn random_changes_lead_to_what_a_dump_tells() {
     let Some(namespace) = Namespace::new() else { return };
     namespace.add_link();
-    namespace.try_ip("nexthop add id 1 via 10.9.0.9 dev a0");
-    namespace.try_ip("-6 nexthop add id 2 via 2001:db8:9::9 dev a0");
+    let _ = namespace.try_ip("nexthop add id 1 via 10.9.0.9 dev a0");
+    let _ = namespace.try_ip("-6 nexthop add id 2 via 2001:db8:9::9 dev a0");
     let mut follower = Follower::synced(kernel::follow(namespace.options()).unwrap());
     let mut random = Random(1);
     for round in 0..60 {

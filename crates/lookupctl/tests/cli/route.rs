@@ -2,11 +2,12 @@
 
 #![allow(clippy::cast_possible_truncation)] // tests make bytes of numbers
 
+use std::ops::Deref;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use serde_json::Value;
+use wirespeed_netns::{Link, Namespaces};
 
 use crate::common::Folder;
 
@@ -178,70 +179,25 @@ fn bad_input_is_an_error_that_says_why() {
 }
 
 /// Hosts and a router between them, in namespaces of their own. They are gone when this is dropped.
-pub(crate) struct World {
-    prefix: String,
-    sides: Vec<&'static str>,
-}
+pub(crate) struct World(Namespaces);
 
 impl World {
     /// Namespaces without links. `None`, and says so, where they can't be made.
-    pub(crate) fn of(sides: &[&'static str]) -> Option<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let world = Self { prefix: format!("wsr{}x{number}", std::process::id()), sides: sides.to_vec() };
-        for side in sides {
-            let made = Command::new("ip").args(["netns", "add", &world.name(side)]).output();
-            if !made.as_ref().is_ok_and(|output| output.status.success()) {
-                println!("skipped: no network namespaces: {made:?}");
-                return None;
-            }
-            world.ip(side, "link set lo up");
-        }
-        Some(world)
+    pub(crate) fn of(sides: &[&str]) -> Option<Self> {
+        Namespaces::or_skip(sides).map(Self)
     }
 
     /// Two hosts and a router. `None`, and says so, where they can't be made.
     pub(crate) fn new() -> Option<Self> {
         let world = Self::of(&["a", "r", "b"])?;
-        for (side, net) in [("a", 1), ("b", 2)] {
-            let (near, far) = (format!("r{side}"), format!("h{side}"));
-            let peer = world.name(side);
-            world.ip("r", &format!("link add {near} type veth peer name {far} netns {peer}"));
-            world.ip("r", &format!("addr add 10.0.{net}.1/24 dev {near}"));
-            world.ip("r", &format!("addr add fd0{net}::1/64 dev {near} nodad"));
-            world.ip("r", &format!("link set {near} up"));
-            world.ip(side, &format!("addr add 10.0.{net}.2/24 dev {far}"));
-            world.ip(side, &format!("addr add fd0{net}::2/64 dev {far} nodad"));
-            world.ip(side, &format!("link set {far} up"));
-            world.ip(side, &format!("route add default via 10.0.{net}.1"));
-            world.ip(side, &format!("route add default via fd0{net}::1"));
+        for (side, near, far, net) in [("a", "ra", "ha", 1), ("b", "rb", "hb", 2)] {
+            world.link(Link { router: ("r", near), host: (side, far), net, queues: 1 }).unwrap();
         }
-        for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
-            let write = format!("echo 1 > /proc/sys/net/{key}");
-            let output = world.command("r", &["sh", "-c", &write]).output().unwrap();
-            if !output.status.success() {
-                println!("skipped: forwarding can't be switched on: {output:?}");
-                return None;
-            }
+        if let Err(error) = world.forward("r", true) {
+            println!("skipped: forwarding can't be switched on: {error}");
+            return None;
         }
         Some(world)
-    }
-
-    pub(crate) fn name(&self, side: &str) -> String {
-        format!("{}{side}", self.prefix)
-    }
-
-    pub(crate) fn command(&self, side: &str, words: &[&str]) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name(side)]).args(words);
-        command
-    }
-
-    pub(crate) fn ip(&self, side: &str, words: &str) {
-        let mut all = vec!["ip"];
-        all.extend(words.split(' '));
-        let output = self.command(side, &all).output().unwrap();
-        assert!(output.status.success(), "{words}: {output:?}");
     }
 
     /// Sends a datagram from one host to the other, and tells whether it came. Several are sent until one
@@ -263,7 +219,8 @@ data, control, _, _ = s.recvmsg(100, 100)
 print(int.from_bytes(control[0][2][:4], 'little'), flush=True)
 ";
         let mut receiver = self
-            .command("b", &["python3", "-c", script, to])
+            .command("b", "python3")
+            .args(["-c", script, to])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -277,7 +234,7 @@ for _ in range(40):
     s.sendto(b'x' * 20, (to, 7000))
     time.sleep(0.1)
 ";
-        let mut sender = self.command("a", &["python3", "-c", send, to]).spawn().unwrap();
+        let mut sender = self.command("a", "python3").args(["-c", send, to]).spawn().unwrap();
         let mut text = String::new();
         std::io::Read::read_to_string(receiver.stdout.as_mut().unwrap(), &mut text).unwrap();
         let _ = (receiver.wait(), sender.kill(), sender.wait());
@@ -285,11 +242,11 @@ for _ in range(40):
     }
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        for side in &self.sides {
-            let _ = Command::new("ip").args(["netns", "del", &self.name(side)]).output();
-        }
+impl Deref for World {
+    type Target = Namespaces;
+
+    fn deref(&self) -> &Namespaces {
+        &self.0
     }
 }
 
@@ -323,9 +280,9 @@ fn interfaces_are_forwarded_between_and_a_killed_router_leaves_the_kernel() {
     for driver in ["packet", "auto"] {
         let log = folder.path("log");
         let file = std::fs::File::create(&log).unwrap();
-        let words =
-            [env!("CARGO_BIN_EXE_lookupctl"), "route", "ra", "rb", "--driver", driver, "--trace", "1000"];
-        let router = world.command("r", &words).stderr(file).stdout(Stdio::null()).spawn().unwrap();
+        let mut command = world.command("r", env!("CARGO_BIN_EXE_lookupctl"));
+        command.args(["route", "ra", "rb", "--driver", driver, "--trace", "1000"]);
+        let router = command.stderr(file).stdout(Stdio::null()).spawn().unwrap();
         let mut router = Router(router);
         if !printed(&mut router.0, &log, "rb: ") {
             let said = std::fs::read_to_string(&log).unwrap();

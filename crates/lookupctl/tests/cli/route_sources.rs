@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -62,10 +62,8 @@ impl World {
     /// where it may not forward.
     fn start(&self, folder: &Folder, arguments: &str, until: &str) -> Option<Router> {
         let log = folder.path("log");
-        let mut words = vec![PROGRAM];
-        words.extend(arguments.split(' '));
-        let mut command = self.command("r", &words);
-        command.current_dir(folder.path("")).stderr(File::create(&log).unwrap());
+        let mut command = self.command("r", PROGRAM);
+        command.args(arguments.split(' ')).current_dir(folder.path("")).stderr(File::create(&log).unwrap());
         let out = File::create(folder.path("out")).unwrap();
         let mut router = Router(command.stdout(out).spawn().unwrap());
         if printed(&mut router.0, &log, until) {
@@ -86,7 +84,7 @@ s.sendall(bytes.fromhex(sys.argv[2]))
 time.sleep(600)
 ";
         let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Router(self.command("r", &["python3", "-c", script, port, &hex]).spawn().unwrap())
+        Router(self.command("r", "python3").args(["-c", script, port, &hex]).spawn().unwrap())
     }
 
     /// Whether pings from a host are answered, at the latest after some time.
@@ -96,8 +94,7 @@ time.sleep(600)
 
     /// Whether one ping from a host is answered.
     fn pings_once(&self, side: &str, to: &str) -> bool {
-        let ping = ["ping", "-n", "-c", "1", "-W", "1", to];
-        self.command(side, &ping).stdout(Stdio::null()).status().unwrap().success()
+        self.run(side, &["ping", "-n", "-c", "1", "-W", "1", to]).is_ok()
     }
 }
 
@@ -225,9 +222,9 @@ fn a_file_gives_the_routes_behind_an_access_list() {
 
 /// A program in the router's namespace that ends with one line and the exit status 2.
 fn refused(world: &World, folder: &Folder, arguments: &str, expected: &str) {
-    let mut words = vec![PROGRAM];
-    words.extend(arguments.split(' '));
-    let output = world.command("r", &words).current_dir(folder.path("")).output().unwrap();
+    let mut command = world.command("r", PROGRAM);
+    command.args(arguments.split(' ')).current_dir(folder.path(""));
+    let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{arguments}: {said}");
     let last = said.lines().last().unwrap_or_default();
@@ -238,15 +235,12 @@ fn refused(world: &World, folder: &Folder, arguments: &str, expected: &str) {
 fn vrfs_have_the_same_prefixes_and_do_not_mix() {
     let Some(world) = World::of(&["a", "b", "c", "d", "r"]) else { return };
     let folder = Folder::new();
-    let vrf =
-        world.command("r", &["ip", "link", "add", "red", "type", "vrf", "table", "10"]).output().unwrap();
-    if !vrf.status.success() {
-        println!("skipped: no VRFs: {}", String::from_utf8_lossy(&vrf.stderr));
+    if let Err(error) = world.try_ip("r", "link add red type vrf table 10") {
+        println!("skipped: no VRFs: {error}");
         return;
     }
     world.ip("r", "link add blue type vrf table 20");
-    let forward = "echo 1 > /proc/sys/net/ipv4/ip_forward";
-    assert!(world.command("r", &["sh", "-c", forward]).status().unwrap().success());
+    world.forward("r", true).unwrap();
     for (side, vrf, net) in [("a", "red", 1), ("b", "red", 2), ("c", "blue", 1), ("d", "blue", 2)] {
         world.ip("r", &format!("link add r{side} type veth peer name h{side} netns {}", world.name(side)));
         world.ip("r", &format!("link set {vrf} up"));

@@ -5,51 +5,32 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsFd;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde_json::Value;
+use wirespeed_netns::{Link, Namespaces};
 use wirespeed_router::io::{Interface, Offload};
 
 /// A router `r` and hosts, each in a namespace that is its letter. Host `a` is at 10.0.1.2 and fd01::2, `b`
 /// at 10.0.2.2 and fd02::2, and so on; `ra` and `rb` are the router's interfaces, `ha` and `hb` theirs. The
 /// namespaces are gone when this is dropped.
 pub(crate) struct World {
-    prefix: String,
+    all: Namespaces,
     hosts: &'static [&'static str],
 }
 
 impl World {
     /// `None`, and says so, where namespaces can't be made.
     pub(crate) fn new(hosts: &'static [&'static str]) -> Option<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let world = Self { prefix: format!("wsl{}x{number}", std::process::id()), hosts };
-        for side in hosts.iter().chain(&["r"]) {
-            let made = Command::new("ip").args(["netns", "add", &world.name(side)]).output();
-            if !made.as_ref().is_ok_and(|output| output.status.success()) {
-                println!("skipped: no network namespaces: {made:?}");
-                return None;
-            }
-            world.ip(side, "link set lo up");
-        }
+        let sides: Vec<&str> = hosts.iter().copied().chain(["r"]).collect();
+        let world = Self { all: Namespaces::or_skip(&sides)?, hosts };
         for (net, side) in (1..).zip(hosts) {
             let (near, far) = (format!("r{side}"), format!("h{side}"));
-            let queues = "numrxqueues 2 numtxqueues 2";
-            let peer = format!("{far} netns {} {queues}", world.name(side));
-            world.ip("r", &format!("link add {near} {queues} type veth peer name {peer}"));
-            for (at, interface, last) in [("r", &near, 1), (side, &far, 2)] {
-                world.ip(at, &format!("addr add 10.0.{net}.{last}/24 dev {interface}"));
-                world.ip(at, &format!("addr add fd0{net}::{last}/64 dev {interface} nodad"));
-                world.ip(at, &format!("link set {interface} up"));
-            }
-            world.ip(side, &format!("route add default via 10.0.{net}.1"));
-            world.ip(side, &format!("route add default via fd0{net}::1"));
+            world.link(Link { router: ("r", &near), host: (side, &far), net, queues: 2 }).unwrap();
             // Segments larger than the link takes fit no buffer of the router.
             world
                 .inside(side, move || {
@@ -63,42 +44,16 @@ impl World {
                 .join()
                 .unwrap();
         }
-        for key in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
-            let write = format!("echo 1 > /proc/sys/net/{key}");
-            if !world.command("r", &["sh", "-c", &write]).status().unwrap().success() {
-                println!("skipped: forwarding can't be switched on");
-                return None;
-            }
+        if let Err(error) = world.forward("r", true) {
+            println!("skipped: forwarding can't be switched on: {error}");
+            return None;
         }
         Some(world)
     }
 
-    fn name(&self, side: &str) -> String {
-        format!("{}{side}", self.prefix)
-    }
-
-    fn command(&self, side: &str, words: &[&str]) -> Command {
-        let mut command = Command::new("ip");
-        command.args(["netns", "exec", &self.name(side)]).args(words);
-        command
-    }
-
-    /// Runs `ip` in a namespace.
-    pub(crate) fn ip(&self, side: &str, words: &str) {
-        let output =
-            Command::new("ip").args(["-n", &self.name(side)]).args(words.split(' ')).output().unwrap();
-        assert!(output.status.success(), "{side}: {words}: {output:?}");
-    }
-
     /// Runs many commands of `ip` in a namespace.
     pub(crate) fn batch(&self, side: &str, lines: &str) {
-        let mut ip = Command::new("ip")
-            .args(["-n", &self.name(side), "-batch", "-"])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        ip.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-        assert!(ip.wait().unwrap().success());
+        self.all.batch(side, lines, false).unwrap();
     }
 
     /// Runs a function on a thread in a namespace: its sockets belong there.
@@ -107,9 +62,9 @@ impl World {
         side: &str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> JoinHandle<T> {
-        let namespace = File::open(format!("/run/netns/{}", self.name(side))).unwrap();
+        let enter = self.entrance(side).unwrap();
         thread::spawn(move || {
-            move_into_link_name_space(namespace.as_fd(), Some(LinkNameSpaceType::Network)).unwrap();
+            enter().unwrap();
             work()
         })
     }
@@ -119,11 +74,11 @@ impl World {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         let interfaces: Vec<String> = self.hosts.iter().map(|side| format!("r{side}")).collect();
-        let mut words = vec![env!("CARGO_BIN_EXE_lookupctl"), "route", "--json", "--metrics", "9464"];
-        words.extend(options.split_whitespace());
-        words.extend(interfaces.iter().map(String::as_str));
         let child = self
-            .command("r", &words)
+            .command("r", env!("CARGO_BIN_EXE_lookupctl"))
+            .args(["route", "--json", "--metrics", "9464"])
+            .args(options.split_whitespace())
+            .args(&interfaces)
             .stderr(File::create(&log).unwrap())
             .stdout(Stdio::piped())
             .spawn()
@@ -143,12 +98,12 @@ impl World {
         Some(router)
     }
 
-    /// What the router tells a scraper, by name with labels.
+    /// The metrics of the router, by name with labels.
     pub(crate) fn metrics(&self) -> BTreeMap<String, f64> {
         self.try_metrics().expect("the router answers")
     }
 
-    /// What a counter of the router says.
+    /// A counter of the router.
     pub(crate) fn metric(&self, name: &str) -> u64 {
         self.metrics()[&format!("wirespeed_{name}")].to_string().parse().expect("a whole number")
     }
@@ -186,11 +141,11 @@ impl World {
     }
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        for side in self.hosts.iter().chain(&["r"]) {
-            let _ = Command::new("ip").args(["netns", "del", &self.name(side)]).output();
-        }
+impl Deref for World {
+    type Target = Namespaces;
+
+    fn deref(&self) -> &Namespaces {
+        &self.all
     }
 }
 
@@ -202,7 +157,7 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// What it said on stderr.
+    /// Its messages on stderr.
     pub(crate) fn said(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap()
     }

@@ -34,7 +34,7 @@ const ACTIONS: u32 = 1
 /// All kinds of groups.
 const GROUPS: u32 = 0b1111;
 
-/// What is told of flows, once the switch goes on.
+/// The answer about flows that is made once the switch goes on.
 pub(super) enum Later {
     Done,
     Flows(Vec<Arc<Flow>>),

@@ -71,7 +71,7 @@ impl std::str::FromStr for Target {
     }
 }
 
-/// What the threads share.
+/// The state that the threads share.
 struct Common {
     switch: Switch,
     links: Arc<Links>,

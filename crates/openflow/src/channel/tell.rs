@@ -1,4 +1,4 @@
-//! What controllers are told unasked: packets, flows that are gone, and ports that changed.
+//! News for controllers that nobody asked for: packets, flows that are gone, and ports that changed.
 
 use super::link::{Kind, Links};
 use crate::pipeline::control::{Event, Went};

@@ -44,7 +44,7 @@ pub(crate) enum Went {
     GroupDeleted = 3,
 }
 
-/// What controllers are told unasked.
+/// News for controllers that nobody asked for.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     FlowRemoved(Arc<Flow>, Went),

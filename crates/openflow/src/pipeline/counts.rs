@@ -29,7 +29,7 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
-    /// What is more than at another time.
+    /// The difference to an earlier sum.
     pub(crate) const fn since(self, other: Self) -> Self {
         Self {
             packets: self.packets.wrapping_sub(other.packets),

@@ -27,7 +27,7 @@ impl Shape {
     }
 }
 
-/// What a flow has beside its match and its instructions. It outlives a change of instructions.
+/// The properties of a flow beside its match and its instructions. They outlive a change of instructions.
 #[derive(Debug)]
 pub(crate) struct Life {
     pub(crate) cookie: u64,
@@ -99,7 +99,7 @@ pub(crate) struct Flow {
     /// The counters of its life, and whether that notes the time of packets: one read less for each packet.
     counts: Counts,
     is_idle_counted: bool,
-    /// What was counted before the counters were reset.
+    /// The counters when they were reset.
     pub(crate) before: Sum,
 }
 
@@ -180,7 +180,7 @@ impl Flow {
         self.counts.prefetch(worker);
     }
 
-    /// What is counted and told.
+    /// The counters, as controllers see them.
     pub(crate) fn sum(&self) -> Sum {
         let mut sum = self.life.counts.sum().since(self.before);
         if self.life.flags & FlowMod::NO_PACKETS != 0 {

@@ -23,7 +23,7 @@ pub(crate) struct Meter {
     pub(crate) since: u64,
 }
 
-/// What a meter says of a packet.
+/// The decision of a meter about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metered {
     Pass,

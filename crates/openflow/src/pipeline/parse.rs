@@ -26,7 +26,7 @@ pub(crate) struct Layout {
     pub(crate) ether: u16,
     /// Where the type is, and what follows it.
     pub(crate) ether_at: usize,
-    /// What follows the type.
+    /// The place behind the type.
     pub(crate) payload: usize,
     /// The IP header.
     pub(crate) ip: Option<Ip>,

@@ -86,7 +86,7 @@ pub(crate) enum Fate {
     Spent,
 }
 
-/// What a packet meets on its way.
+/// The surroundings of a packet on its way.
 pub(crate) struct Run<'s, S> {
     pub(crate) state: &'s State,
     pub(crate) tallies: &'s Tallies,

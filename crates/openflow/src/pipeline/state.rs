@@ -50,7 +50,7 @@ impl PortState {
     }
 }
 
-/// What workers read.
+/// The state that workers read.
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) tables: Vec<Table>,

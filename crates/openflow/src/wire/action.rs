@@ -72,10 +72,10 @@ pub struct Instructions {
     pub goto: Option<u8>,
 }
 
-/// What packets look like where an action is applied, as far as its flow knows.
+/// The fields of packets where an action is applied, as far as its flow knows.
 #[derive(Clone, Copy, Debug)]
 enum Known<'m> {
-    /// What the match says.
+    /// The fields of the match.
     By(&'m Match),
     /// Nothing: for packet-out, for buckets, and once the headers were changed.
     Nothing,

@@ -30,7 +30,7 @@ pub struct FlowMod {
     pub cookie_mask: u64,
     /// The table.
     pub table: u8,
-    /// What is to be done.
+    /// The command.
     pub command: FlowCommand,
     /// Seconds without a packet until the flow goes; 0 for never.
     pub idle: u16,
@@ -191,7 +191,7 @@ pub enum Command {
 /// A change of groups (specification 1.3.5, section 7.3.4.2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupMod {
-    /// What is to be done.
+    /// The command.
     pub command: Command,
     /// The kind of the group.
     pub kind: GroupKind,
@@ -262,7 +262,7 @@ pub struct Band {
 /// A change of meters (specification 1.3.5, section 7.3.4.4).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeterMod {
-    /// What is to be done.
+    /// The command.
     pub command: Command,
     /// The flags.
     pub flags: u16,

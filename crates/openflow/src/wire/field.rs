@@ -55,7 +55,7 @@ fields! {
     InPort = 0, 32, 0, 32, false, "in_port";
     /// The physical port.
     InPhyPort = 1, 32, 7, 32, false, "in_phy_port";
-    /// What tables pass on.
+    /// The number that tables pass on with a packet.
     Metadata = 2, 64, 5, 0, true, "metadata";
     /// The Ethernet destination.
     EthDst = 3, 48, 1, 16, true, "eth_dst";

@@ -84,7 +84,7 @@ pub enum Request {
 pub struct PacketOut {
     /// The port that it is said to have come in on.
     pub in_port: u32,
-    /// What happens to it.
+    /// The actions on it.
     pub actions: Vec<Action>,
     /// Its bytes.
     pub data: Vec<u8>,
@@ -103,7 +103,7 @@ pub struct FlowQuery {
     pub cookie: u64,
     /// The bits of the cookie that count.
     pub cookie_mask: u64,
-    /// What flows have to match within.
+    /// The match that flows have to be within.
     pub matched: Match,
 }
 
@@ -111,7 +111,7 @@ pub struct FlowQuery {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Multipart {
-    /// What the switch is.
+    /// The description of the switch.
     Desc,
     /// Flows one by one.
     Flows(Box<FlowQuery>),
@@ -127,15 +127,15 @@ pub enum Multipart {
     Groups(u32),
     /// The groups.
     GroupDescs,
-    /// What groups can do.
+    /// The abilities of groups.
     GroupFeatures,
     /// The counters of meters.
     Meters(u32),
     /// The meters.
     MeterConfigs(u32),
-    /// What meters can do.
+    /// The abilities of meters.
     MeterFeatures,
-    /// What tables can do.
+    /// The abilities of tables.
     TableFeatures,
     /// The ports.
     PortDescs,

@@ -108,9 +108,7 @@ fn compare(seed: u64, flows: u16, with_classifier: bool) {
 
 #[test]
 fn random_flows_do_what_the_model_does() {
-    let rounds =
-        if std::env::var_os("WIRESPEED_TESTS").is_some_and(|tests| tests == "long") { 300 } else { 24 };
-    for seed in 0..rounds {
+    for seed in 0..wirespeed_image::rounds::fewer(300) as u64 {
         compare(seed, 60, false);
     }
 }

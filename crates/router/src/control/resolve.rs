@@ -102,7 +102,7 @@ enum Resolved {
 }
 
 impl Ways<'_> {
-    /// What the forwarder does with the packets of a path of a VRF.
+    /// Finds the way of the packets of a path of a VRF.
     pub(super) fn resolve(self, vrf: Vrf, path: &Path) -> Route {
         match path.kind {
             PathKind::Unicast => {}

@@ -73,7 +73,7 @@ impl Router {
         self.control.publish().unwrap();
     }
 
-    /// What happens to packets that come in at a port.
+    /// The way of packets that come in at a port.
     fn at(&self, port: u16, address: &str) -> Option<Route> {
         let found = self.control.tables().readers()[usize::from(port)].lookup(address.parse().unwrap());
         (found != NextHop::NONE).then(|| self.control.routes().get(found).unwrap().clone())

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::{Error, Report};
 use serve::Server;
 
-/// What a router does, served for Prometheus until this is dropped.
+/// The counters of a router, served for Prometheus until this is dropped.
 ///
 /// ```no_run
 /// use wirespeed_router::metrics::Metrics;

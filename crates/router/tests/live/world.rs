@@ -2,12 +2,14 @@
 
 use std::env;
 use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ops::Deref;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use wirespeed_netns::{Link, Namespaces};
 
 /// Two hosts and what joins them. The namespaces are gone when this is dropped.
 pub(crate) struct World {
-    prefix: String,
+    all: Namespaces,
     /// Whether its processes go before all others of the machine, so that a busy machine's rates are good.
     pub(crate) is_urgent: bool,
 }
@@ -18,78 +20,26 @@ pub(crate) const SIDES: [&str; 3] = ["left", "middle", "right"];
 impl World {
     /// Makes the namespaces, with addresses and routes. `None`, and says so, where this is not possible.
     pub(crate) fn new() -> Option<Self> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let world = Self { prefix: format!("wire{}x{number}", std::process::id()), is_urgent: false };
-        for side in SIDES {
-            let made = Command::new("ip").args(["netns", "add", &world.name(side)]).output();
-            match made {
-                Ok(output) if output.status.success() => {}
-                other => {
-                    println!("skipped: no network namespaces: {other:?}");
-                    return None;
-                }
-            }
-        }
-        for (side, middle, host, net) in [("left", "ml", "hl", 1), ("right", "mr", "hr", 2)] {
-            let peer = world.name(side);
-            let (gateway, address) = (format!("10.0.{net}.1"), format!("10.0.{net}.2"));
-            let (gateway6, address6) = (format!("fd0{net}::1"), format!("fd0{net}::2"));
-            let queues = "numrxqueues 2 numtxqueues 2";
-            let peer = format!("{host} netns {peer} {queues}");
-            world.ip("middle", &format!("link add {middle} {queues} type veth peer name {peer}"));
-            for (at, interface, v4, v6) in
-                [("middle", middle, &gateway, &gateway6), (side, host, &address, &address6)]
-            {
-                world.ip(at, &format!("addr add {v4}/24 dev {interface}"));
-                world.ip(at, &format!("addr add {v6}/64 dev {interface} nodad"));
-                world.ip(at, &format!("link set dev {interface} up"));
-                world.ip(at, "link set lo up");
-            }
-            world.ip(side, &format!("route add default via {gateway}"));
-            world.ip(side, &format!("route add default via {gateway6}"));
+        let world = Self { all: Namespaces::or_skip(&SIDES)?, is_urgent: false };
+        for (side, near, far, net) in [("left", "ml", "hl", 1), ("right", "mr", "hr", 2)] {
+            world
+                .link(Link { router: ("middle", near), host: (side, far), net, queues: 2 })
+                .expect("veth devices");
         }
         world.kernel_forwards(true);
         Some(world)
     }
 
-    /// The name of a namespace.
-    fn name(&self, side: &str) -> String {
-        format!("{}{side}", self.prefix)
-    }
-
     /// Sets the kernel's forwarding between both hosts.
     pub(crate) fn kernel_forwards(&self, on: bool) {
-        for key in ["net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding"] {
-            let path = format!("/proc/sys/{}", key.replace('.', "/"));
-            let write = format!("echo {} > {path}", u8::from(on));
-            self.good("middle", &["sh", "-c", &write]);
-        }
+        self.forward("middle", on).expect("it may be switched");
     }
 
-    /// Runs `ip` in a namespace.
-    pub(crate) fn ip(&self, side: &str, arguments: &str) -> String {
-        let mut all = vec!["ip"];
-        all.extend(arguments.split(' '));
-        self.good(side, &all)
-    }
-
-    /// Runs a program in a namespace that has to succeed: what it prints.
-    pub(crate) fn good(&self, side: &str, command: &[&str]) -> String {
-        let output = self.run(side, command);
-        assert!(output.status.success(), "{side}: {command:?}: {output:?}");
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    /// Runs a program in a namespace.
-    pub(crate) fn run(&self, side: &str, command: &[&str]) -> Output {
-        self.command(side, command).output().expect("ip runs")
-    }
-
-    fn command(&self, side: &str, command: &[&str]) -> Command {
-        let mut ip = Command::new("ip");
-        ip.args(["netns", "exec", &self.name(side)]).args(command);
-        ip
+    /// A command of a namespace: a program and its arguments.
+    fn words(&self, side: &str, words: &[&str]) -> Command {
+        let mut command = self.command(side, words[0]);
+        command.args(&words[1..]);
+        command
     }
 
     /// A command that goes before all others of the machine, if this world's do.
@@ -119,7 +69,7 @@ impl World {
         // Whoever measures must not wait for those that are measured.
         let priority = if part.starts_with("count") { "2" } else { "1" };
         let mut child = self
-            .command(side, &self.urgent(priority, &arguments))
+            .words(side, &self.urgent(priority, &arguments))
             .env("WIRESPEED_PART", part)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -142,14 +92,14 @@ impl World {
         let peers = [("left", "hl"), ("right", "hr")].map(|(side, interface)| self.mac(side, interface));
         let devices = [(0, "ml"), (1, "mr")].map(|(at, name)| format!("--vdev=net_{kind}{at},iface={name}"));
         let peers = [0, 1].map(|at| format!("--eth-peer={at},{}", peers[at]));
-        let prefix = format!("--file-prefix={}", self.prefix);
+        let prefix = format!("--file-prefix={}", self.prefix());
         let mut command =
             vec!["stdbuf", "-oL", "dpdk-testpmd", "--no-huge", "--no-pci", "-m", "256", "-l", "0,1", &prefix];
         command.extend(devices.iter().map(String::as_str));
         command.extend(["--", "--forward-mode=mac", "--total-num-mbufs=16384", "--nb-cores=1"]);
         command.extend(peers.iter().map(String::as_str));
         let mut child = self
-            .command("middle", &self.urgent("1", &command))
+            .words("middle", &self.urgent("1", &command))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -162,13 +112,12 @@ impl World {
 
     /// The hardware address of an interface.
     pub(crate) fn mac(&self, side: &str, interface: &str) -> String {
-        self.good(side, &["cat", &format!("/sys/class/net/{interface}/address")]).trim().to_owned()
+        self.all.mac(side, interface).expect("it is there")
     }
 
     /// A counter of an interface.
     pub(crate) fn counter(&self, side: &str, interface: &str, counter: &str) -> u64 {
-        let path = format!("/sys/class/net/{interface}/statistics/{counter}");
-        self.good(side, &["cat", &path]).trim().parse().expect("a number")
+        self.all.counter(side, interface, counter).expect("it is there")
     }
 
     /// The forwarder's description: see `part.rs`.
@@ -188,7 +137,7 @@ impl World {
         let (count, bytes) = (count.to_string(), bytes.to_string());
         // With `-w` it waits for late replies, which a busy machine has.
         let ping = ["ping", "-n", "-i", "0.02", "-w", "5", "-c", &count, "-s", &bytes, address];
-        let text = self.run("left", &ping);
+        let text = self.words("left", &ping).output().expect("ip runs");
         let text = String::from_utf8_lossy(&text.stdout).into_owned();
         let replies: Vec<&str> =
             text.lines().filter_map(|line| line.split_once("ttl=")).map(|l| l.1).collect();
@@ -197,11 +146,11 @@ impl World {
     }
 }
 
-impl Drop for World {
-    fn drop(&mut self) {
-        for side in SIDES {
-            let _ = Command::new("ip").args(["netns", "del", &self.name(side)]).output();
-        }
+impl Deref for World {
+    type Target = Namespaces;
+
+    fn deref(&self) -> &Namespaces {
+        &self.all
     }
 }
 

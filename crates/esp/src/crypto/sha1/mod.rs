@@ -65,8 +65,8 @@ impl Drop for Hmac {
     }
 }
 
-/// What a tag is made of: a packet, and the upper half of its sequence number behind it, if the packet does
-/// not carry that (RFC 4303, 2.8).
+/// The input of a tag: a packet, and the upper half of its sequence number behind it, if the packet does not
+/// carry that (RFC 4303, 2.8).
 #[derive(Clone, Copy)]
 pub(crate) struct Message<'m> {
     pub(crate) key: &'m Hmac,

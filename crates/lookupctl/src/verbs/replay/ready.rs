@@ -29,7 +29,7 @@ use crate::tables::cannot_build;
 pub(super) enum Changes<'c, U> {
     /// Updates of the command line; maybe none.
     Updates(&'c [U]),
-    /// What a source tells.
+    /// Changes that a source tells.
     Followed(&'c mut Following),
 }
 

@@ -39,7 +39,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         return tell(options, &done, &sources);
     }
     let device = options.device();
-    let fleet = if device.has_gpu()? { device.open(&GpuOptions::default())? } else { None };
+    // The switch opens its own.
+    let fleet = if options.app != AppName::Openflow && device.has_gpu()? {
+        device.open(&GpuOptions::default())?
+    } else {
+        None
+    };
     let tables = Tables::load(options, fleet)?;
     let wiring = Wiring::of(options, &tables)?;
     let done = match (&tables, options.app) {

@@ -25,7 +25,7 @@ const COLLECT: Duration = Duration::from_millis(20);
 pub(super) struct Sources {
     pub(super) control: Control,
     kernel: Feed,
-    /// What gives the routes instead of the kernel.
+    /// The source of routes in place of the kernel.
     given: Option<(Followed, Feed)>,
     states: Arc<States>,
     /// The rules of policy routing that were warned of.

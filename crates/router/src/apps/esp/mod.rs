@@ -37,9 +37,9 @@ use places::Places;
 
 /// Takes packets into IPsec tunnels and out of them, in front of an application that forwards: an [`App`].
 ///
-/// What comes out of a tunnel is checked against the policies of packets that come in, and so is what came in
-/// the clear. Frames that fail are dropped for a [`Reason`] of their own, and what was decrypted of them is
-/// overwritten.
+/// Packets that come out of a tunnel are checked against the policies of packets that come in, and so are
+/// those that came in the clear. Frames that fail are dropped for a [`Reason`] of their own, and what was
+/// decrypted of them is overwritten.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -86,7 +86,7 @@ struct Counts {
     errors_held: u64,
 }
 
-/// What was read of a chunk.
+/// The packets of a chunk, as they were read.
 #[derive(Debug, Default)]
 struct Read {
     /// Where the packet of each frame begins.

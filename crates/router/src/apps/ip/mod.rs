@@ -13,6 +13,7 @@
 //! lies the lookup of a chunk, which is so small on a CPU that its lines stay in the nearest cache.
 
 pub(super) mod icmp;
+mod lookups;
 mod options;
 mod v4;
 mod v6;
@@ -21,12 +22,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use wirespeed::gpu::dispatch::Place;
-use wirespeed::{Batches, IpReader, Labels, LabelsGuard, NextHop, Reader, Submitted, V4, V6};
+use wirespeed::{IpReader, Labels, LabelsGuard, NextHop, Submitted, V4, V6};
 
 use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
 use crate::{App, Chunk, Hop, Mac, Memory, PortId, PortTables, Reason, Route, Verdict, narrow};
 use icmp::{Fault, Limit};
+use lookups::{At, Keys, Lookups, PLAIN, answers};
 
 /// What the router is at a port: the addresses that it sends errors from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,12 +69,6 @@ impl Owns {
 /// Errors that a worker sends in a second, unless [`Ip::errors_per_second`] says otherwise: Linux's default.
 pub(super) const ERRORS_PER_SECOND: u32 = 1000;
 
-/// Chunks of a GPU that a worker has under way, and one more that is filled.
-const AT_ONCE: usize = 9;
-
-/// Keys of a batch up to which the CPU looks up at once, without a batch that is handed over.
-const AT_ONCE_KEYS: usize = 512;
-
 /// Forwards IPv4 and IPv6 packets: an [`App`].
 #[derive(Debug)]
 pub struct Ip<'t> {
@@ -97,42 +92,6 @@ struct Counts {
     fragments: u64,
 }
 
-/// The tables of both families.
-#[derive(Debug)]
-struct Lookups {
-    v4: OfFamily<V4>,
-    v6: OfFamily<V6>,
-}
-
-/// One family's table.
-#[derive(Debug)]
-struct OfFamily<A: wirespeed::engine::Addresses> {
-    reader: Reader<A>,
-    batches: Batches<A>,
-}
-
-/// The frames of a chunk that are looked up.
-#[derive(Debug, Default)]
-struct Keys {
-    v4: Vec<V4>,
-    v6: Vec<V6>,
-    /// The place of each key's frame in the chunk, and of its packet in the frame. 0 for the packet says that
-    /// the frame is plain: see [`v4::check_plain`].
-    at_v4: Vec<At>,
-    at_v6: Vec<At>,
-    found_v4: Vec<NextHop>,
-    found_v6: Vec<NextHop>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct At {
-    frame: u32,
-    packet: u16,
-}
-
-/// The place of the packet in a plain frame, as it is noted: no packet begins there.
-const PLAIN: u16 = 0;
-
 /// A chunk whose keys are looked up.
 #[derive(Debug)]
 pub struct Pending<'t> {
@@ -142,29 +101,6 @@ pub struct Pending<'t> {
     v6: Option<Submitted<V6>>,
     /// Taken before the lookup, so that it resolves what the lookup finds.
     guard: LabelsGuard<'t, Route>,
-}
-
-impl Lookups {
-    fn new(reader: &IpReader) -> Self {
-        Self { v4: OfFamily::new(reader.v4().clone()), v6: OfFamily::new(reader.v6().clone()) }
-    }
-}
-
-impl<A: wirespeed::engine::Addresses> OfFamily<A> {
-    fn new(reader: Reader<A>) -> Self {
-        Self { batches: reader.batches().at_once(AT_ONCE), reader }
-    }
-
-    /// Hands a large batch over to the device that suits it.
-    fn submit(&self, keys: &[A]) -> Option<Submitted<A>> {
-        if keys.len() <= AT_ONCE_KEYS {
-            return None;
-        }
-        let mut batch = self.batches.batch(keys.len())?;
-        let taken = batch.extend_from(keys);
-        debug_assert_eq!(taken, keys.len(), "the batch was made for them");
-        Some(batch.submit())
-    }
 }
 
 impl<'t> Ip<'t> {
@@ -552,12 +488,7 @@ impl<'t> App for Ip<'t> {
     }
 
     fn suited_to_gpu(&self) -> Option<usize> {
-        self.lookups[0]
-            .v4
-            .batches
-            .suited()
-            .filter(|suited| suited.place == Place::Gpu)
-            .map(|suited| suited.keys)
+        self.lookups[0].suited_to_gpu()
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
@@ -567,33 +498,6 @@ impl<'t> App for Ip<'t> {
             ("fragments", self.counts.fragments),
         ]
     }
-}
-
-impl Keys {
-    fn clear(&mut self) {
-        self.v4.clear();
-        self.v6.clear();
-        self.at_v4.clear();
-        self.at_v6.clear();
-    }
-}
-
-/// Takes the answers of a batch, or looks the keys up now. Returns whether a GPU looked them up.
-fn answers<A: wirespeed::engine::Addresses>(
-    reader: &Reader<A>,
-    submitted: Option<Submitted<A>>,
-    keys: &[A],
-    found: &mut Vec<NextHop>,
-) -> bool {
-    // Every element is written.
-    found.resize(keys.len(), NextHop::NONE);
-    let Some(submitted) = submitted else {
-        reader.lookup_batch(keys, found);
-        return false;
-    };
-    let answers = submitted.wait();
-    answers.copy_to(found);
-    answers.is_from_gpu()
 }
 
 /// Milliseconds since midnight, universal time: what the timestamp option records.
