@@ -2,6 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use wirespeed_checksum::{add, changed, checksum, sum, with_hop_less};
+
 use crate::narrow;
 
 /// Bytes of an IPv4 header without options.
@@ -126,7 +128,7 @@ pub(crate) fn count_hop(packet: &mut [u8], family: Family) {
     match family {
         Family::V4 => {
             packet[8] -= 1;
-            let sum = changed(be16(packet, 10), 0x0100, 0);
+            let sum = with_hop_less(be16(packet, 10));
             packet[10..12].copy_from_slice(&sum.to_be_bytes());
         }
         Family::V6 => packet[7] -= 1,
@@ -180,7 +182,7 @@ impl Outer {
                 header[6..8].copy_from_slice(&flags.to_be_bytes());
                 header[12..16].copy_from_slice(&src.octets());
                 header[16..20].copy_from_slice(&dst.octets());
-                let sum = !sum(&header);
+                let sum = checksum(&header);
                 header[10..12].copy_from_slice(&sum.to_be_bytes());
                 packet[..IPV4].copy_from_slice(&header);
             }
@@ -201,40 +203,12 @@ impl Outer {
     }
 }
 
-/// The sum of 16-bit words in one's complement (RFC 1071), not yet inverted. A last odd byte counts as the
-/// upper half of a word.
-pub(crate) fn sum(bytes: &[u8]) -> u16 {
-    let (words, rest) = bytes.as_chunks::<4>();
-    let mut sum: u64 = words.iter().map(|&word| u64::from(u32::from_ne_bytes(word))).sum();
-    let mut last = [0; 4];
-    last[..rest.len()].copy_from_slice(rest);
-    sum += u64::from(u32::from_ne_bytes(last));
-    u16::from_be(fold(sum))
-}
-
-/// Folds a sum to 16 bits.
-#[allow(clippy::cast_possible_truncation)] // nothing but 16 bits is left
-const fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
-}
-
-/// The checksum after a field changes (RFC 1624, equation 3).
-fn changed(checksum: u16, old: u16, new: u16) -> u16 {
-    !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
-}
-
 /// The sum of an IPv6 packet's payload with what is summed of its header (RFC 8200, 8.1). No extension header
 /// is there, and the packet ends where its header says.
 fn sum_of_payload(packet: &[u8]) -> u16 {
     let payload = &packet[IPV6..];
-    let all = u64::from(sum(&packet[8..IPV6]))
-        + u64::from(sum(payload))
-        + payload.len() as u64
-        + u64::from(packet[6]);
-    fold(all)
+    let length = add(narrow::u16(payload.len()), packet[6].into());
+    add(add(sum(&packet[8..IPV6]), sum(payload)), length)
 }
 
 /// Whether the checksum in the payload of an IPv6 packet of so many bytes is right.

@@ -33,7 +33,7 @@ impl TooLarge {
         let message = packet.get(start..len)?;
         let (icmp, quoted) = message.split_first_chunk::<ICMP>()?;
         let (mtu, least) = match (is_v4, icmp[0], icmp[1]) {
-            (true, 3, 4) if ip::sum(message) == 0xffff => (be16(icmp, 6).into(), LEAST_V4),
+            (true, 3, 4) if wirespeed_checksum::sum(message) == 0xffff => (be16(icmp, 6).into(), LEAST_V4),
             (false, 2, 0) if ip::is_sum_right(packet, len) => (be32(icmp, 4), LEAST_V6),
             _ => return None,
         };

@@ -91,7 +91,7 @@ fn frames_are_sealed_as_scapy_seals_them() {
                 ip::Family::V4 => {
                     inner[8] += 1;
                     inner[10..12].fill(0);
-                    let sum = !ip::sum(&inner[..20]);
+                    let sum = wirespeed_checksum::checksum(&inner[..20]);
                     inner[10..12].copy_from_slice(&sum.to_be_bytes());
                 }
                 ip::Family::V6 => inner[7] += 1,

@@ -47,7 +47,6 @@
 
 mod app;
 pub mod apps;
-pub mod checksum;
 mod chunk;
 #[cfg(target_os = "linux")]
 pub mod control;
@@ -84,4 +83,5 @@ pub use route::{Group, Hop, Route, flow_hash};
 pub use router::run;
 pub use stats::{ChunkSizes, Stats};
 pub use tables::{PortTable, PortTables};
+pub use wirespeed_checksum as checksum;
 pub use worker::{CHUNK, DropSink, Kernel, Published, Settings, Worker};
