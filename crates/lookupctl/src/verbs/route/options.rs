@@ -31,7 +31,7 @@ pub(crate) struct Options {
     #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops", "sad", "flows", "controller", "listen", "standalone"])]
     pub(super) interfaces: Vec<String>,
 
-    /// How frames of interfaces are taken. With auto AF_XDP, and AF_PACKET where that can't be used
+    /// The way that frames of interfaces are taken
     #[arg(long, value_name = "DRIVER", default_value = "auto", requires = "interfaces")]
     pub(super) driver: Driver,
 
@@ -49,8 +49,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE|sink", default_value = "sink")]
     pub(super) out: Vec<OsString>,
 
-    /// The table of routes. The default is a synthetic one as large as today's full IPv4 table, and between
-    /// interfaces the kernel's. There its next hops are addresses, which the kernel finds
+    /// The table of routes. By default it is a synthetic one as large as today's full IPv4 table, and between
+    /// interfaces the kernel's. Between interfaces its next hops have to be addresses: the kernel finds them
     #[arg(long, value_name = "FILE")]
     pub(super) fib: Option<OsString>,
 
@@ -59,9 +59,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "fpm:ADDR:PORT|bmp:ADDR:PORT", requires = "interfaces", conflicts_with = "fib", value_parser = parse_feed)]
     pub(super) feed: Option<Followed>,
 
-    /// The table of names, for --app names. Between interfaces, for the others, the number of the kernel's
-    /// table that interfaces outside of VRFs forward by; main by default
-    #[arg(long, value_name = "FILE|N")]
+    /// The kernel's table that interfaces outside of VRFs forward by: a number, or main
+    #[arg(long, value_name = "N", requires = "interfaces", conflicts_with = "fib", default_value = "main", value_parser = parse_kernel_table)]
+    pub(super) kernel_table: u32,
+
+    /// The table of names, for --app names
+    #[arg(long, value_name = "FILE")]
     pub(super) table: Option<PathBuf>,
 
     /// Rules of the access list, for --app acl. Their actions are permit, accept, allow, pass or 1, and deny,
@@ -111,7 +114,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
 
-    /// Number of workers, each on a core of its own. The default is 1 for captures and interfaces, all cores
+    /// Number of workers, each a thread. The default is 1 for captures and interfaces, all cores
     /// for frames that are made
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
@@ -210,7 +213,7 @@ Examples:
 
 Between interfaces transit is forwarded here; packets for the host itself, ARP, multicast and everything else stay the kernel's, and \
 so do packets whose next hop it has not resolved yet. With AF_XDP the kernel forwards again as soon as this program ends, however it ends. \
-An interface that belongs to a VRF forwards by the VRF's table alone, the others by the tables local and main (--table). They are followed \
+An interface that belongs to a VRF forwards by the VRF's table alone, the others by the tables local and main (--kernel-table). They are followed \
 live, and so are interfaces that join a VRF. Rules of policy routing are not followed: with others than the usual ones nothing starts, and \
 a warning names one that comes later.
 Routes of --feed fpm take the place of the kernel's in all tables, those of --fib and --feed bmp in the table of interfaces outside of VRFs. \
@@ -278,6 +281,17 @@ fn parse_otherwise(text: &str) -> Result<Decision, String> {
     match text.parse() {
         Ok(decision @ (Decision::Permit | Decision::Deny)) => Ok(decision),
         _ => Err("permit or deny".to_owned()),
+    }
+}
+
+/// The number of the kernel's main table.
+const MAIN: u32 = 254;
+
+fn parse_kernel_table(text: &str) -> Result<u32, String> {
+    match text.parse() {
+        _ if text == "main" => Ok(MAIN),
+        Ok(number @ 1..) => Ok(number),
+        _ => Err("not the number of a table, from 1 on, nor main".to_owned()),
     }
 }
 
@@ -395,9 +409,11 @@ impl Options {
             AppName::Ip if has_rules => bail!("--rules and --rules6 are for --app acl"),
             _ => {}
         }
-        self.kernel_table()?;
-        if self.table.is_some() && (self.fib.is_some() || matches!(self.feed, Some(Followed::Bmp(_)))) {
-            bail!("--table is for routes of the kernel and of FPM: a file and BMP have one table")
+        if self.table.is_some() {
+            bail!("--table is for --app names");
+        }
+        if self.kernel_table != MAIN && matches!(self.feed, Some(Followed::Bmp(_))) {
+            bail!("--kernel-table is for routes of the kernel and of FPM: BMP has one table")
         }
         if self.device.is_some_and(|device| device != Device::Cpu) {
             bail!(
@@ -405,20 +421,6 @@ impl Options {
             );
         }
         Ok(())
-    }
-
-    /// The number of the kernel's table that interfaces outside of VRFs forward by.
-    pub(super) fn kernel_table(&self) -> Result<u32> {
-        /// The main table.
-        const MAIN: u32 = 254;
-        let Some(table) = &self.table else { return Ok(MAIN) };
-        match table.to_str() {
-            Some("main") => Ok(MAIN),
-            text => match text.and_then(|text| text.parse().ok()) {
-                Some(number @ 1..) => Ok(number),
-                _ => bail!("--table {}: not the number of a table, from 1 on, nor main", table.display()),
-            },
-        }
     }
 
     /// Buffers of a worker.
