@@ -27,9 +27,10 @@ fn asked() -> u32 {
     *ASKED
 }
 
-/// Whether more than a plain run is asked for: then all engines and forms have their turn.
+/// Whether all rounds are asked for. Then the tests of the façade and of the programs go through the engines
+/// of papers as well, and through the longest inputs. The suites go through all engines in every run.
 pub fn is_long() -> bool {
-    asked() < PLAIN
+    asked() == 1
 }
 
 /// The divisor of the rounds in this run.

@@ -30,7 +30,8 @@ fn with(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
     Some((Fleet::new(vec![gpu]).unwrap(), switch))
 }
 
-/// The engines of a domain that a test goes through: in a plain run those that are not there for a paper.
+/// The engines of a domain that a test goes through: those that are not there for a paper, and all of them
+/// where all rounds are asked for.
 pub(crate) fn engines<D: Served>() -> impl Iterator<Item = EngineName> {
     of_domain::<D>().filter(|engine| rounds::is_long() || !engine.standing().is_paper())
 }

@@ -161,8 +161,7 @@ fn history<T: Tuple>(world: &sets::World<T>, rng: &mut Rng) -> Vec<Vec<RuleUpdat
 /// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
 /// rest did.
 pub fn refusals<T: Tuple, E: Engine<T>>() {
-    let seeds = if rounds::is_long() { 3 } else { 1 };
-    for seed in 0..seeds {
+    for seed in (0..3).step_by(rounds::stride()) {
         let mut rng = Rng::new(u64::from(seed));
         let world = sets::World::<T>::new(&mut rng);
         let calls = history(&world, &mut rng);

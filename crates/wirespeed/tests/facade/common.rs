@@ -17,7 +17,8 @@ use wirespeed::{Address, Fleet, Key, NextHop, Reader, Rib, V4, V6};
 use wirespeed_image::rounds;
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
-/// The engines of a domain that a test goes through: in a plain run those that are not there for a paper.
+/// The engines of a domain that a test goes through: those that are not there for a paper, and all of them
+/// where all rounds are asked for.
 pub(crate) fn engines<D: Engines>() -> impl Iterator<Item = EngineName> {
     of_domain::<D>().filter(|engine| rounds::is_long() || !engine.standing().is_paper())
 }

@@ -32,7 +32,7 @@ fn names_with(seed: u64, longest: usize) -> NameRib {
 }
 
 /// Engines, each with a table for it. ATA has no space for a long component in its one array, and gets a
-/// shorter one. A plain run has shorter ones for all.
+/// shorter one. Most runs have shorter ones for all.
 pub(crate) fn engines(seed: u64) -> impl Iterator<Item = (EngineName, NameRib)> {
     let longest = |engine| match engine {
         EngineName::Ata | EngineName::Ata2 | EngineName::Ata3 => 100,
