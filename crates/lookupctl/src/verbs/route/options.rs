@@ -67,8 +67,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) table: Option<PathBuf>,
 
-    /// Rules of the access list, for --app acl. Their actions are permit, accept, allow, pass or 1, and deny,
-    /// drop, reject, block or 2
+    /// Rules of the access list, for --app acl. Their actions are permit, accept, allow or pass, and deny,
+    /// drop, reject or block; formats whose actions are numbers have 1 to permit and 2 to deny
     #[arg(long, value_name = "FILE")]
     pub(super) rules: Option<PathBuf>,
 
