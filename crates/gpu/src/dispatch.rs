@@ -2,7 +2,7 @@
 //! bound on latency.
 //!
 //! ```text
-//! cpu(n)   n keys × what a key costs on this CPU, kept up to date by every batch that goes there
+//! cpu(n)   n keys × what a key of such a batch costs on this CPU, kept up to date by batches that go there
 //! feed(n)  n keys × what it costs this CPU to pack a key and to take its result, kept up to date likewise
 //! gpu(n)   feed(n), what a lone batch of n takes, as calibrated, and what is under way before it
 //!
@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::error::GpuError;
+use crate::per_key::PerKey;
 pub use crate::tally::Counts;
 use crate::tally::{self, Tally};
 
@@ -46,25 +47,23 @@ pub struct Policy {
 const HIGH_LOAD: f64 = 0.7;
 /// Nanoseconds of a window.
 const WINDOW: u64 = 1_000_000;
-/// The weight of a new measurement is one part in this many; the rest is the old value.
-const MEMORY: u64 = 8;
 /// One batch in this many goes to a GPU although feeding it costs as much as a lookup on the CPU.
 const PROBED: u64 = 512;
 /// A batch of fewer keys is small.
 const SMALL: usize = 4096;
 /// One small batch in this many of a thread is measured where nobody asks for the load.
 const SAMPLED: u64 = 32;
-/// Picoseconds in a nanosecond: costs of a key are stored in picoseconds.
-const PICO: u64 = 1000;
+/// Keys of a batch by which the CPU's rate is told: results stay in its caches.
+const USUAL: usize = 4096;
 
 /// The cost of lookups on the CPU and the CPU's load, measured by all threads.
 #[derive(Debug)]
 pub struct Meter {
     started: Instant,
-    /// Picoseconds for each key that the CPU looks up.
-    cpu_per_key: AtomicU64,
-    /// Picoseconds of the CPU for each key that a GPU looks up. 0 until it is known.
-    feed_per_key: AtomicU64,
+    /// The cost of each key that the CPU looks up.
+    cpu_per_key: PerKey,
+    /// The cost for the CPU of each key that a GPU looks up. 0 until it is known.
+    feed_per_key: PerKey,
     /// Batches that were kept from a GPU because of the cost of feeding it.
     kept: AtomicU64,
     /// Start of the window, in nanoseconds from the start.
@@ -80,51 +79,43 @@ pub struct Meter {
 impl Meter {
     /// Makes a meter for a number of threads, from the cost of a key on one thread.
     pub fn new(threads: usize, cpu_per_key: Duration) -> Self {
-        let per_key = AtomicU64::new(nanos(cpu_per_key).saturating_mul(PICO).max(1));
-        Self::with(threads, per_key)
+        Self::measured(threads, 1, cpu_per_key)
     }
 
     /// Makes a meter for a number of threads, from the time that a batch of `keys` keys took.
     pub fn measured(threads: usize, keys: usize, time: Duration) -> Self {
-        Self::with(threads, AtomicU64::new(per_key(keys, time)))
-    }
-
-    fn with(threads: usize, cpu_per_key: AtomicU64) -> Self {
         let zero = || AtomicU64::new(0);
-        let threads = threads.max(1) as u64;
-        let (started, feed_per_key, kept) = (Instant::now(), zero(), zero());
-        let (window, busy, load) = (zero(), zero(), zero());
+        let (cpu_per_key, feed_per_key) = (PerKey::measured(keys, time), PerKey::new(0));
+        let (started, threads) = (Instant::now(), threads.max(1) as u64);
+        let (kept, window, busy, load) = (zero(), zero(), zero(), zero());
         Self { started, cpu_per_key, feed_per_key, kept, window, busy, load, threads }
     }
 
     /// The expected cost of `keys` keys on the CPU.
     pub fn cpu(&self, keys: usize) -> Duration {
-        of_keys(&self.cpu_per_key, keys)
+        self.cpu_per_key.of(keys)
     }
 
     /// The expected cost for the CPU of `keys` keys that a GPU looks up.
     pub fn feed(&self, keys: usize) -> Duration {
-        of_keys(&self.feed_per_key, keys)
+        self.feed_per_key.of(keys)
     }
 
     /// Keys a second that all threads look up on the CPU.
     #[allow(clippy::cast_precision_loss)] // a rate
     pub(crate) fn cpu_rate(&self) -> f64 {
-        let per_key = self.cpu_per_key.load(Ordering::Relaxed).max(1);
-        self.threads as f64 * 1e12 / per_key as f64
+        self.threads as f64 * 1e12 / self.cpu_per_key.of_one(USUAL) as f64
     }
 
     /// Whether a core looks up in the time that it takes to feed a GPU. Says no once in a while.
-    fn is_fed_in_vain(&self) -> bool {
-        let [cpu, feed] = [&self.cpu_per_key, &self.feed_per_key].map(|cost| cost.load(Ordering::Relaxed));
+    fn is_fed_in_vain(&self, keys: usize) -> bool {
+        let [cpu, feed] = [&self.cpu_per_key, &self.feed_per_key].map(|cost| cost.of_one(keys));
         feed >= cpu && self.kept.fetch_add(1, Ordering::Relaxed) % PROBED != PROBED - 1
     }
 
     /// Notes the time that the CPU took for a batch that a GPU looked up.
     pub fn fed(&self, keys: usize, time: Duration) {
-        if keys > 0 {
-            average(&self.feed_per_key, keys, time);
-        }
+        self.feed_per_key.note(keys, time);
     }
 
     /// The share of all threads' time that lookups on the CPU took recently, 0 to 1.
@@ -136,9 +127,7 @@ impl Meter {
 
     /// Notes a batch that the CPU looked up.
     pub fn done(&self, keys: usize, time: Duration) {
-        if keys > 0 {
-            average(&self.cpu_per_key, keys, time);
-        }
+        self.cpu_per_key.note(keys, time);
         self.busy.fetch_add(nanos(time), Ordering::Relaxed);
         self.roll(nanos(self.started.elapsed()));
     }
@@ -224,7 +213,9 @@ impl Dispatcher {
             Use::ByLoad(policy) => {
                 let gpu = self.meter.feed(keys) + gpu();
                 match policy.place(self.meter.cpu(keys), gpu, self.meter.load()) {
-                    Place::Gpu if policy.latency_bound.is_none() && self.meter.is_fed_in_vain() => Place::Cpu,
+                    Place::Gpu if policy.latency_bound.is_none() && self.meter.is_fed_in_vain(keys) => {
+                        Place::Cpu
+                    }
                     place => place,
                 }
             }
@@ -276,25 +267,8 @@ impl Dispatcher {
     }
 }
 
-/// The cost of keys of which each costs so many picoseconds.
-fn of_keys(per_key: &AtomicU64, keys: usize) -> Duration {
-    Duration::from_nanos(per_key.load(Ordering::Relaxed).saturating_mul(keys as u64) / PICO)
-}
-
-/// Takes a measurement into the average of a key's cost.
-fn average(cost: &AtomicU64, keys: usize, time: Duration) {
-    let (old, new) = (cost.load(Ordering::Relaxed), per_key(keys, time));
-    let average = if old == 0 { new } else { (old * (MEMORY - 1) + new) / MEMORY };
-    // If two threads store at once one value is lost, which does not matter.
-    cost.store(average.max(1), Ordering::Relaxed);
-}
-
 fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn per_key(keys: usize, time: Duration) -> u64 {
-    (nanos(time).saturating_mul(PICO) / keys.max(1) as u64).max(1)
 }
 
 #[cfg(test)]
@@ -322,32 +296,33 @@ mod tests {
     }
 
     #[test]
-    fn costs_follow_what_is_measured() {
-        let meter = Meter::new(1, Duration::from_nanos(2));
-        assert_eq!(meter.cpu(1000), US(2));
-        for _ in 0..100 {
-            meter.done(1000, US(10));
-        }
-        let cost = meter.cpu(1000);
-        assert!(cost > US(9) && cost <= US(10), "{cost:?}");
-        assert_eq!(Meter::measured(2, 4000, US(8)).cpu(1000), US(2));
-    }
-
-    #[test]
     fn a_gpu_is_not_fed_in_vain() {
         let meter = Meter::new(1, Duration::from_nanos(2));
-        assert!(!meter.is_fed_in_vain(), "nothing is known");
+        assert!(!meter.is_fed_in_vain(1000), "nothing is known");
         meter.fed(1000, US(1));
-        assert_eq!(meter.feed(3000), US(3));
-        assert!(!meter.is_fed_in_vain(), "feeding takes half of the time");
+        assert_eq!(meter.feed(1000), US(1));
+        assert!(!meter.is_fed_in_vain(1000), "feeding takes half of the time");
         (0..100).for_each(|_| meter.fed(1000, US(9)));
-        let kept = (0..10 * PROBED).filter(|_| meter.is_fed_in_vain()).count() as u64;
+        let kept = (0..10 * PROBED).filter(|_| meter.is_fed_in_vain(1000)).count() as u64;
         assert_eq!(kept, 10 * (PROBED - 1), "one batch in so many goes to the GPU");
         // Once feeding is cheap again, the GPU gets batches.
         (0..100).for_each(|_| meter.fed(1000, US(1)));
-        assert!(!meter.is_fed_in_vain());
+        assert!(!meter.is_fed_in_vain(1000));
         meter.fed(0, US(9));
         assert_eq!(meter.feed(1000), US(1));
+    }
+
+    #[test]
+    fn batches_of_few_keys_do_not_send_larger_ones_to_a_gpu() {
+        let dispatcher =
+            Dispatcher::new(Use::ByLoad(Policy::default()), Meter::new(16, Duration::from_nanos(1)));
+        let gpu = || Some(|| US(20));
+        // A lone key costs as much as a hundred in one batch.
+        (0..1000).for_each(|_| dispatcher.meter().done(1, Duration::from_nanos(200)));
+        assert_eq!(dispatcher.place(256, gpu()), Place::Cpu);
+        assert_eq!(dispatcher.place_packed(256, gpu()), Place::Cpu);
+        assert_eq!(dispatcher.place(1, gpu()), Place::Cpu);
+        assert_eq!(dispatcher.place(1 << 16, gpu()), Place::Gpu);
     }
 
     #[test]

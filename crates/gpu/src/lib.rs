@@ -34,6 +34,7 @@ pub mod ip;
 pub mod names;
 pub mod numbers;
 pub mod offload;
+mod per_key;
 mod remote;
 pub mod runtime;
 mod simd;

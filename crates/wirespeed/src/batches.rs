@@ -156,6 +156,13 @@ impl<D: Served> Batches<D> {
         self.source.reader.offload().map(Offload::suited)
     }
 
+    /// The device that a batch of `keys` keys would go to now. `None` for a table that is on the CPU alone.
+    #[cfg(feature = "gpu")]
+    #[must_use]
+    pub fn place(&self, keys: usize) -> Option<crate::gpu::dispatch::Place> {
+        self.source.reader.offload().map(|offload| offload.place_in_slot(keys))
+    }
+
     /// The number of batches that are out: being filled, under way, or with answers that are still held.
     #[must_use]
     pub fn out(&self) -> usize {

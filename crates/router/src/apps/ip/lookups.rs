@@ -7,8 +7,9 @@ use wirespeed::{Batches, IpReader, NextHop, Reader, Submitted, V4, V6};
 /// Chunks of a GPU that a worker has under way, and one more that is filled.
 const AT_ONCE: usize = 9;
 
-/// Keys of a batch up to which the CPU looks up at once, without a batch that is handed over.
-const AT_ONCE_KEYS: usize = 512;
+/// Keys of a chunk up to which the CPU looks up at once, without a batch that is handed over, unless GPUs
+/// look up always.
+const ON_CPU: usize = 512;
 
 /// The tables of both families.
 #[derive(Debug)]
@@ -21,7 +22,9 @@ pub(super) struct Lookups {
 #[derive(Debug)]
 pub(super) struct OfFamily<A: Addresses> {
     pub(super) reader: Reader<A>,
-    pub(super) batches: Batches<A>,
+    batches: Batches<A>,
+    /// Keys of a chunk up to which the CPU looks up at once.
+    on_cpu: usize,
 }
 
 impl Lookups {
@@ -38,12 +41,15 @@ impl Lookups {
 
 impl<A: Addresses> OfFamily<A> {
     fn new(reader: Reader<A>) -> Self {
-        Self { batches: reader.batches().at_once(AT_ONCE), reader }
+        let batches = reader.batches().at_once(AT_ONCE);
+        // One key goes to a GPU only if all do.
+        let on_cpu = if batches.place(1) == Some(Place::Gpu) { 0 } else { ON_CPU };
+        Self { reader, batches, on_cpu }
     }
 
     /// Hands a large batch over to the device that suits it.
     pub(super) fn submit(&self, keys: &[A]) -> Option<Submitted<A>> {
-        if keys.len() <= AT_ONCE_KEYS {
+        if keys.len() <= self.on_cpu {
             return None;
         }
         let mut batch = self.batches.batch(keys.len())?;
@@ -84,7 +90,7 @@ impl Keys {
     }
 }
 
-/// Takes the answers of a batch, or looks the keys up now. Returns whether a GPU looked them up.
+/// Takes the answers of a batch, or looks the keys up on the CPU now. Returns whether a GPU looked them up.
 pub(super) fn answers<A: Addresses>(
     reader: &Reader<A>,
     submitted: Option<Submitted<A>>,
@@ -94,7 +100,7 @@ pub(super) fn answers<A: Addresses>(
     // Every element is written.
     found.resize(keys.len(), NextHop::NONE);
     let Some(submitted) = submitted else {
-        reader.lookup_batch(keys, found);
+        reader.enter().lookup_batch(keys, found);
         return false;
     };
     let answers = submitted.wait();
