@@ -46,6 +46,7 @@ modules![
     "acta",
     "bloom",
     "dir24",
+    "esp",
     "fold",
     "fold_hot",
     "forest",

@@ -1,9 +1,9 @@
-//! [`Error`]: why associations and policies can't be had.
+//! [`Error`]: why associations and policies can't be had, and why a device fails.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-/// The reason why security associations or policies can't be had.
+/// The reason why security associations or policies can't be had, or a device does not seal or open.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -91,4 +91,73 @@ pub enum Error {
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),
+    /// The GPU failed.
+    #[cfg(feature = "gpu")]
+    #[error(transparent)]
+    Gpu(#[from] wirespeed_gpu::GpuError),
+    /// The device has no kernels for these keys.
+    #[cfg(feature = "gpu")]
+    #[error("{0} is not for devices: seal and open on the CPU")]
+    DeviceSuite(&'static str),
+    /// There is no place of keys with this number.
+    #[cfg(feature = "gpu")]
+    #[error("keys {asked} of {most}: a number of keys is below the second")]
+    KeysNumber {
+        /// The given number.
+        asked: u32,
+        /// The number of places.
+        most: u32,
+    },
+    /// The place with this number has no keys.
+    #[cfg(feature = "gpu")]
+    #[error("there are no keys {0} on the device")]
+    NoKeys(u32),
+    /// Keys were set or cleared since the chunk got its first frame.
+    #[cfg(feature = "gpu")]
+    #[error("keys of the device have changed while the chunk was filled: fill it again")]
+    KeysChanged,
+    /// There is no slot with this number.
+    #[cfg(feature = "gpu")]
+    #[error("slot {asked} of {there}: a number of a slot is below the second")]
+    NoSlot {
+        /// The given number.
+        asked: usize,
+        /// The number of slots.
+        there: usize,
+    },
+    /// The slot's chunk is on its way.
+    #[cfg(feature = "gpu")]
+    #[error("the chunk of slot {0} is on its way: wait for it")]
+    UnderWay(usize),
+    /// The chunk has no capacity left for a frame.
+    #[cfg(feature = "gpu")]
+    #[error("the chunk is full: {frames} frames and {bytes} bytes are the most")]
+    Full {
+        /// The most frames.
+        frames: usize,
+        /// The most bytes.
+        bytes: usize,
+    },
+    /// A frame is too short for its header and its tag.
+    #[cfg(feature = "gpu")]
+    #[error("a frame of {found} bytes is too short: header, vector and tag have {least}")]
+    Short {
+        /// The frame's bytes.
+        found: usize,
+        /// The fewest that there may be.
+        least: usize,
+    },
+    /// An option is out of its limits.
+    #[cfg(feature = "gpu")]
+    #[error("{option} of {found}: the limits are {least} and {most}")]
+    Option {
+        /// The option.
+        option: &'static str,
+        /// The given number.
+        found: usize,
+        /// The least.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
 }

@@ -19,6 +19,9 @@
 //! packets at once. Not here are transport mode, IKE, fragments put together, and an inner packet cut before
 //! it is sealed.
 //!
+//! With the feature `gpu` an NVIDIA GPU encrypts, decrypts, makes tags and checks them, in chunks: the module
+//! `gpu`.
+//!
 //! `apps::Esp` of `wirespeed-router` does all of this for the frames of a router.
 //!
 //! # A packet through a tunnel
@@ -61,6 +64,8 @@ mod crypto;
 mod database;
 mod error;
 mod fault;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 mod ip;
 mod narrow;
 mod open;

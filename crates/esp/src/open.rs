@@ -186,6 +186,40 @@ impl<'s> Opening<'s> {
         Some(Message { key: self.sa.suite.hmac()?, bytes, high: self.sa.high(self.sequence) })
     }
 
+    /// Where the frame lies in its packet: from the ESP header to the end of the tag.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn frame(&self) -> std::ops::Range<usize> {
+        self.envelope.esp.into()..self.envelope.end.into()
+    }
+
+    /// The upper half of the sequence number, if it has one.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn high(&self) -> Option<u32> {
+        self.sa.high(self.sequence)
+    }
+
+    /// Finds the inner packet of a packet whose tag was checked, after it is decrypted. If anything is wrong
+    /// the bytes of the packet are overwritten from the ESP payload on.
+    pub(crate) fn finish(
+        &self,
+        packet: &mut [u8],
+        is_right: bool,
+        decrypt: impl FnOnce(&mut [u8]) -> Result<(), Fault>,
+    ) -> Result<Opened, Fault> {
+        let outcome = self.sa.check().and_then(|()| {
+            if !is_right {
+                return Err(Fault::Tag);
+            }
+            decrypt(packet)?;
+            self.sa.note(self.sequence)?;
+            self.inner(packet)
+        });
+        if outcome.is_err() {
+            packet[self.span().0..].fill(0);
+        }
+        outcome
+    }
+
     /// Decrypts a packet whose tag is right, or is checked with the decryption.
     fn decrypt(&self, packet: &mut [u8]) -> Result<(), Fault> {
         let (start, end) = self.span();
@@ -275,20 +309,9 @@ pub fn open<P: Packets + ?Sized>(
     let mut tags = scratch.tags.iter();
     for opening in openings {
         let packet = packets.packet_mut(opening.at);
-        let (start, end) = opening.span();
+        let (_, end) = opening.span();
         let right = opening.sa.suite.hmac().and_then(|_| tags.next());
         let is_right = right.is_none_or(|right| right[..].ct_eq(&packet[end - sha1::TAG..end]).into());
-        let outcome = opening.sa.check().and_then(|()| {
-            if !is_right {
-                return Err(Fault::Tag);
-            }
-            opening.decrypt(packet)?;
-            opening.sa.note(opening.sequence)?;
-            opening.inner(packet)
-        });
-        if outcome.is_err() {
-            packet[start..].fill(0);
-        }
-        outcomes.push(outcome);
+        outcomes.push(opening.finish(packet, is_right, |packet| opening.decrypt(packet)));
     }
 }

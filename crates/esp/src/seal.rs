@@ -148,6 +148,24 @@ impl<'s> Sealing<'s> {
 }
 
 impl Unsealed<'_> {
+    /// Where the frame begins in its packet: at the ESP header.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn start(&self) -> usize {
+        self.sa.outer()
+    }
+
+    /// The upper half of the sequence number, if it has one.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn high(&self) -> Option<u32> {
+        self.sa.high(self.sequence)
+    }
+
+    /// Writes what covers the sealed bytes.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn finish(&self, packet: &mut [u8]) {
+        finish(self.sa, packet);
+    }
+
     /// The input of its tag, if that is made apart from the encryption.
     fn message<'m>(&'m self, packet: &'m [u8]) -> Option<Message<'m>> {
         let bytes = &packet[self.sa.outer()..packet.len() - self.sa.suite.tag()];

@@ -12,11 +12,14 @@ use crate::engines;
 /// A module and a name.
 type Named = (String, String);
 
-/// What no engine asks for: the kernel that measures memory, for the benches and the runtime's tests; and
-/// those that write, for the runtime.
+/// What no engine asks for: the kernel that measures memory, for the benches and the runtime's tests; those
+/// that write, for the runtime; and those of ESP, whose crate has tests of its own.
 fn of_no_engine() -> Vec<Kernel> {
     let gather = Width::ALL.map(|elements| Stem::of("gather").width('w', elements));
-    [engines::with(&gather, &[Kind::Bytes(4)]), vec![writers::patch(), writers::patch_one()]].concat()
+    let esp = ["esp_open", "esp_seal", "esp_sha1_open", "esp_sha1_seal"];
+    let esp = esp.map(|name| Kernel { module: "esp", name: name.into() });
+    [engines::with(&gather, &[Kind::Bytes(4)]), vec![writers::patch(), writers::patch_one()], esp.to_vec()]
+        .concat()
 }
 
 /// All that can be asked for.

@@ -56,6 +56,12 @@ impl Hmac {
         };
         Self { inner: behind(0x36), outer: behind(0x5c) }
     }
+
+    /// The words of both states, for a device.
+    #[cfg(feature = "gpu")]
+    pub(crate) const fn states(&self) -> (&[u32; 5], &[u32; 5]) {
+        (&self.inner, &self.outer)
+    }
 }
 
 impl Drop for Hmac {

@@ -1,0 +1,337 @@
+//! The kernels against the CPU's ciphers: on the host build of the kernels under sanitizers, or on the first
+//! GPU with `WIRESPEED_TEST_DEVICE=cuda`.
+
+use std::time::{Duration, Instant};
+
+use wirespeed_gpu::driver::{Cuda, Driver};
+use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
+use wirespeed_rng::Rng;
+
+use super::layout::HEADER;
+use super::{Device, Direction, Options};
+use crate::crypto::gcm::Aead;
+use crate::crypto::sha1::{self, Message};
+use crate::crypto::{Keys, Suite};
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::open::{Arrival, Opening};
+use crate::sa::{Ports, Sa, SaConfig};
+use crate::seal::{Scratch, Sealing, nonce, seal};
+use crate::secret::Secret;
+
+/// A device; `None`, after saying why, where there is none.
+fn device(options: &Options) -> Option<Device> {
+    let driver: Box<dyn Driver> = if std::env::var_os("WIRESPEED_TEST_DEVICE").is_some_and(|it| it == "cuda")
+    {
+        match Cuda::open(0) {
+            Ok(cuda) => Box::new(cuda),
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                return None;
+            }
+        }
+    } else {
+        match build(Sanitizers::On) {
+            Ok(program) => Box::new(HostDriver::start(&program).unwrap()),
+            Err(BuildError::NoCompiler) => {
+                eprintln!("skipped: no C++ compiler for the host build of the kernels");
+                return None;
+            }
+            Err(refused) => panic!("{refused}"),
+        }
+    };
+    Some(Device::new(driver, options).unwrap())
+}
+
+fn small() -> Options {
+    Options { keys: 6, slots: 2, frames: 300, bytes: 300 * 1600, lanes: None }
+}
+
+fn bytes(rng: &mut Rng, len: usize) -> Vec<u8> {
+    (0..len).map(|_| rng.bits().to_le_bytes()[0]).collect()
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    Secret::from_hex(&format!("0x{text}")).unwrap().bytes().to_vec()
+}
+
+/// Keys of each suite, with numbers of 32 bits and of 64: at an even place and behind it.
+fn keys(rng: &mut Rng) -> Vec<Keys> {
+    let mut secret = |len| Secret::new(bytes(rng, len));
+    let of_each = [
+        Keys::Gcm(secret(20)),
+        Keys::Gcm(secret(36)),
+        Keys::CtrSha1 { cipher: secret(20), authentication: secret(20) },
+    ];
+    of_each.into_iter().flat_map(|keys| [keys.clone(), keys]).collect()
+}
+
+/// A frame, the number of its keys, and the upper half of its sequence number.
+struct Case {
+    keys: u32,
+    high: u32,
+    frame: Vec<u8>,
+}
+
+impl Case {
+    fn random(rng: &mut Rng, suites: &[Keys], keys: usize, text: usize) -> Self {
+        let tag = Suite::new(&suites[keys]).unwrap().tag();
+        let high = if keys % 2 == 1 { 1 + u32::from(bytes(rng, 1)[0]) } else { 0 };
+        Self { keys: u32::try_from(keys).unwrap(), high, frame: bytes(rng, HEADER + text + tag) }
+    }
+
+    /// Seals it on the CPU.
+    fn seal(&mut self, suites: &[Keys]) {
+        let (is_extended, suite) = (self.keys % 2 == 1, Suite::new(&suites[self.keys as usize]).unwrap());
+        let (header, text) = self.frame.split_at_mut(HEADER);
+        let vector = *header.last_chunk::<8>().unwrap();
+        match &suite {
+            Suite::Gcm { gcm, salt } => {
+                let mut beside = header[..4].to_vec();
+                if is_extended {
+                    beside.extend(self.high.to_be_bytes());
+                }
+                beside.extend(&header[4..8]);
+                gcm.seal(nonce(salt, vector), &beside, text);
+            }
+            Suite::CtrSha1 { ctr, nonce, hmac } => {
+                let end = text.len() - sha1::TAG;
+                ctr.apply(**nonce, vector, &mut text[..end]);
+                let end = self.frame.len() - sha1::TAG;
+                let high = is_extended.then_some(self.high);
+                let mut tags = [[0; sha1::TAG]];
+                sha1::tags(&[Message { key: hmac, bytes: &self.frame[..end], high }], &mut tags);
+                self.frame[end..].copy_from_slice(&tags[0]);
+            }
+            Suite::NullSha1 { .. } => unreachable!("not among the keys"),
+        }
+    }
+
+    /// Bytes of the tag.
+    fn tag(&self, suites: &[Keys]) -> usize {
+        Suite::new(&suites[self.keys as usize]).unwrap().tag()
+    }
+}
+
+fn fill(device: &mut Device, slot: usize, cases: &[Case]) {
+    let mut chunk = device.chunk(slot).unwrap();
+    chunk.clear();
+    for case in cases {
+        chunk.push(case.keys, case.high, &case.frame).unwrap();
+    }
+    assert_eq!(chunk.len(), cases.len());
+}
+
+fn run(device: &mut Device, slot: usize, direction: Direction) {
+    device.start(slot, direction).unwrap();
+    device.wait(slot).unwrap();
+}
+
+#[test]
+fn frames_are_sealed_as_on_the_cpu_and_opened_again() {
+    let mut rng = Rng::new(1);
+    let suites = keys(&mut rng);
+    for lanes in [None, Some(4), Some(8), Some(16), Some(32)] {
+        let Some(mut device) = device(&Options { lanes, ..small() }) else { return };
+        for (at, keys) in suites.iter().enumerate() {
+            device.set(u32::try_from(at).unwrap(), keys, at % 2 == 1).unwrap();
+        }
+        // Ends of blocks of either cipher, then any length.
+        let lengths = (0..150).chain((0..30).map(|_| rng.index(1501)));
+        let lengths: Vec<usize> = lengths.chain([1499, 1500]).collect();
+        let clear: Vec<Case> = lengths
+            .iter()
+            .enumerate()
+            .map(|(at, &len)| Case::random(&mut rng, &suites, (at + len) % 6, len))
+            .collect();
+        fill(&mut device, 1, &clear);
+        assert!(!device.chunk(1).unwrap().is_right(0), "nothing was done yet");
+        run(&mut device, 1, Direction::Seal);
+        for (at, case) in clear.iter().enumerate() {
+            let mut wanted = Case { frame: case.frame.clone(), ..*case };
+            wanted.seal(&suites);
+            let chunk = device.chunk(1).unwrap();
+            assert!(chunk.frame(at) == wanted.frame, "keys {}, {} bytes, {lanes:?}", case.keys, lengths[at]);
+            assert!(chunk.is_right(at));
+        }
+        run(&mut device, 1, Direction::Open);
+        for (at, case) in clear.iter().enumerate() {
+            let chunk = device.chunk(1).unwrap();
+            assert!(chunk.is_right(at), "keys {}, {} bytes", case.keys, lengths[at]);
+            let end = case.frame.len() - case.tag(&suites);
+            assert!(chunk.frame(at)[..end] == case.frame[..end], "keys {}, {} bytes", case.keys, lengths[at]);
+        }
+    }
+}
+
+#[test]
+fn frames_with_a_wrong_bit_are_refused_and_their_text_is_gone() {
+    let Some(mut device) = device(&small()) else { return };
+    let mut rng = Rng::new(2);
+    let suites = keys(&mut rng);
+    for (at, keys) in suites.iter().enumerate() {
+        device.set(u32::try_from(at).unwrap(), keys, at % 2 == 1).unwrap();
+    }
+    let mut cases = Vec::new();
+    for at in 0..240 {
+        let mut case = Case::random(&mut rng, &suites, at / 3 % 6, 4 * (at / 6));
+        case.seal(&suites);
+        // Each third is right. The wrong bit lies anywhere, the upper half of the number included.
+        if at % 3 == 1 {
+            let bit = rng.index(case.frame.len() * 8);
+            case.frame[bit / 8] ^= 1 << (bit % 8);
+        } else if at % 3 == 2 && case.keys % 2 == 1 {
+            case.high ^= 1 << rng.below(32);
+        } else if at % 3 == 2 {
+            *case.frame.last_mut().unwrap() ^= 0x80;
+        }
+        cases.push(case);
+    }
+    fill(&mut device, 0, &cases);
+    run(&mut device, 0, Direction::Open);
+    let chunk = device.chunk(0).unwrap();
+    for (at, case) in cases.iter().enumerate() {
+        assert_eq!(chunk.is_right(at), at % 3 == 0, "frame {at}, keys {}", case.keys);
+        let end = case.frame.len() - case.tag(&suites);
+        if at % 3 != 0 {
+            assert!(chunk.frame(at)[HEADER..end].iter().all(|&byte| byte == 0), "frame {at}");
+        }
+    }
+}
+
+/// Seals a text by keys and a header, and gives what is behind the header.
+fn sealed(device: &mut Device, keys: &Keys, high: Option<u32>, header: &str, text: &str) -> Vec<u8> {
+    device.set(0, keys, high.is_some()).unwrap();
+    let tag = Suite::new(keys).unwrap().tag();
+    let frame = [hex(header), hex(text), vec![0; tag]].concat();
+    fill(device, 0, &[Case { keys: 0, high: high.unwrap_or(0), frame }]);
+    run(device, 0, Direction::Seal);
+    device.chunk(0).unwrap().frame(0)[HEADER..].to_vec()
+}
+
+/// Vectors 1 to 3 of RFC 3686, 6.
+#[test]
+fn texts_are_those_of_rfc_3686() {
+    let Some(mut device) = device(&small()) else { return };
+    let counting: String = (0..36).map(|byte| format!("{byte:02x}")).collect();
+    let cases = [
+        (
+            "ae6852f8121067cc4bf7a5765577f39e00000030",
+            "0000000000000000",
+            "53696e676c6520626c6f636b206d7367",
+            "e4095d4fb7a7b3792d6175a3261311b8",
+        ),
+        (
+            "7e24067817fae0d743d6ce1f32539163006cb6db",
+            "c0543b59da48d90b",
+            &counting[..64],
+            "5104a106168a72d9790d41ee8edad388eb2e1efc46da57c8fce630df9141be28",
+        ),
+        (
+            "7691be035e5020a8ac6e618529f9a0dc00e0017b",
+            "27777f3f4a1786f0",
+            &counting,
+            "c1cf48a89f2ffdd9cf4652e9efdb72d74540a42bde6d7836d59a5ceaaef3105325b2072f",
+        ),
+    ];
+    for (key, vector, text, cipher) in cases {
+        let authentication = Secret::new(vec![1; 20]);
+        let keys = Keys::CtrSha1 { cipher: Secret::new(hex(key)), authentication };
+        let found = sealed(&mut device, &keys, None, &format!("0000010000000001{vector}"), text);
+        assert_eq!(found[..text.len() / 2], hex(cipher));
+    }
+}
+
+/// The first vector of draft-mcgrew-gcm-test-01: a packet with an extended sequence number.
+#[test]
+fn a_text_is_that_of_the_draft_of_gcm_for_esp() {
+    let Some(mut device) = device(&small()) else { return };
+    let keys = Keys::Gcm(Secret::new(hex("4c80cdefbb5d10da906ac73c3613a6342e443b68")));
+    let text = "45000048699a000080114db7c0a80102c0a801010a9bf15638d301000001000000000000045f736970045f756470037369\
+                700963796265726369747902646b0000210001\
+                01020201";
+    let found = sealed(&mut device, &keys, Some(0x8765_4321), "00004321000000004956ed7e3b244cfe", text);
+    let wanted = "fecf537e729d5b07dc30df528dd22b768d1b98736696a6fd348509fa13ceac34cfa2436f14a3f3cf65925bf1f4a13c5d\
+                  15b21e1884f5ff6247aeabb786b93bce61bc17d768fd9732459018148f6cbe722fd04796562dfdb4";
+    assert_eq!(found, hex(wanted));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let Some(mut device) = device(&Options { frames: 2, bytes: 256, ..small() }) else { return };
+    let mut rng = Rng::new(3);
+    let suites = keys(&mut rng);
+    assert!(matches!(device.chunk(2), Err(Error::NoSlot { asked: 2, there: 2 })));
+    assert!(matches!(device.chunk(0).unwrap().push(0, 0, &[0; 64]), Err(Error::NoKeys(0))));
+    assert!(matches!(device.set(6, &suites[0], false), Err(Error::KeysNumber { asked: 6, most: 6 })));
+    let null = Keys::NullSha1 { authentication: Secret::new(vec![0; 20]) };
+    assert!(matches!(device.set(0, &null, false), Err(Error::DeviceSuite(_))));
+    let short = Keys::Gcm(Secret::new(vec![0; 19]));
+    assert!(matches!(device.set(0, &short, false), Err(Error::Key { .. })));
+    device.set(0, &suites[0], false).unwrap();
+    let mut chunk = device.chunk(0).unwrap();
+    assert!(matches!(chunk.push(0, 0, &[0; 31]), Err(Error::Short { found: 31, least: 32 })));
+    assert!(matches!(chunk.push(0, 0, &[0; 257]), Err(Error::Full { frames: 2, bytes: 256 })));
+    chunk.push(0, 0, &[0; 32]).unwrap();
+    chunk.push(0, 0, &[0; 224]).unwrap();
+    assert!(matches!(chunk.push(0, 0, &[0; 32]), Err(Error::Full { .. })));
+    device.start(0, Direction::Seal).unwrap();
+    assert!(matches!(device.chunk(0), Err(Error::UnderWay(0))));
+    assert!(matches!(device.start(0, Direction::Seal), Err(Error::UnderWay(0))));
+    let patience = Instant::now() + Duration::from_secs(60);
+    while !device.is_done(0).unwrap() {
+        assert!(Instant::now() < patience);
+    }
+    assert_eq!(device.chunk(0).unwrap().len(), 2);
+    // By other keys these frames would not be what they were placed for.
+    device.clear(0).unwrap();
+    assert!(matches!(device.start(0, Direction::Open), Err(Error::KeysChanged)));
+    assert!(matches!(device.chunk(0).unwrap().push(0, 0, &[0; 32]), Err(Error::NoKeys(0))));
+    assert!(matches!(
+        Options { lanes: Some(5), ..small() }.check(),
+        Err(Error::Option { option: "lanes", .. })
+    ));
+}
+
+#[test]
+fn packets_go_through_a_tunnel_of_devices() {
+    let Some(mut device) = device(&small()) else { return };
+    let mut rng = Rng::new(4);
+    for (number, keys) in keys(&mut rng).into_iter().enumerate() {
+        let is_extended = number % 2 == 1;
+        let number = u32::try_from(number).unwrap();
+        device.set(number, &keys, is_extended).unwrap();
+        let ends = if number < 2 { ["192.0.2.1", "192.0.2.2"] } else { ["2001:db8::1", "2001:db8::2"] };
+        let [src, dst] = ends.map(|end| end.parse().unwrap());
+        let config = SaConfig {
+            is_extended,
+            sent: if is_extended { (3 << 32) + 5 } else { 5 },
+            received: if is_extended { (3 << 32) + 5 } else { 5 },
+            ports: (number > 3).then_some(Ports { src: 4500, dst: 4500 }),
+            ..SaConfig::new(0x100, src, dst, keys)
+        };
+        let (near, far) = (Sa::new(&config).unwrap(), Sa::new(&config).unwrap());
+        let inner = *b"\x45\0\0\x1c\0\x01\x40\0\x40\x11\x26\xcb\x0a\x01\0\x01\x0a\x02\0\x02\x03\xe8\x07\xd0\0\x08\0\0";
+        let sealing = Sealing::begin(&near, &inner).unwrap();
+        let mut packet = vec![0; sealing.len()];
+        packet[sealing.head()..][..inner.len()].copy_from_slice(&inner);
+        let unsealed = sealing.write(0, &mut packet).unwrap();
+        let mut by_cpu = [packet.clone()];
+        seal(&[unsealed], &mut by_cpu[..], &mut Scratch::default());
+        device.chunk(0).unwrap().push_unsealed(number, &unsealed, &packet).unwrap();
+        run(&mut device, 0, Direction::Seal);
+        device.chunk(0).unwrap().sealed(0, &unsealed, &mut packet);
+        assert_eq!(packet, by_cpu[0]);
+
+        let Arrival::Esp(envelope) = Arrival::read(&packet, |_| true, |_| true) else { panic!("no ESP") };
+        let opening = Opening::begin(&far, envelope, 0).unwrap();
+        device.chunk(0).unwrap().push_opening(number, &opening, &packet).unwrap();
+        run(&mut device, 0, Direction::Open);
+        let opened = device.chunk(0).unwrap().opened(0, &opening, &mut packet).unwrap();
+        // The tunnel took a hop.
+        assert_eq!(packet[opened.start..][..opened.len][12..], inner[12..]);
+        // A second time it is a replay, and nothing of it gets out.
+        assert_eq!(device.chunk(0).unwrap().opened(0, &opening, &mut packet), Err(Fault::Replay));
+        assert!(packet[opened.start..].iter().all(|&byte| byte == 0));
+    }
+}
