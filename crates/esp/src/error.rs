@@ -129,6 +129,10 @@ pub enum Error {
     #[cfg(feature = "gpu")]
     #[error("the chunk of slot {0} is on its way: wait for it")]
     UnderWay(usize),
+    /// The slot's frames have gone the same direction before.
+    #[cfg(feature = "gpu")]
+    #[error("the chunk of slot {0} was sealed or opened already: fill it again")]
+    Twice(usize),
     /// The chunk has no capacity left for a frame.
     #[cfg(feature = "gpu")]
     #[error("the chunk is full: {frames} frames and {bytes} bytes are the most")]

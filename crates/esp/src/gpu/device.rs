@@ -5,9 +5,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use bytemuck::{bytes_of, cast_slice};
+use bytemuck::{Zeroable, bytes_of, cast_slice};
 use wirespeed_gpu::GpuError;
-use wirespeed_gpu::driver::{DevicePtr, Driver, Shape, Stream};
+use wirespeed_gpu::driver::{DevicePtr, Driver, Pinned, Shape, Stream};
 
 use super::aes;
 use super::chunk::Chunk;
@@ -76,6 +76,9 @@ pub struct Device {
     slots: Vec<Slot>,
     /// Keys, and the table of AES.
     blocks: Vec<DevicePtr>,
+    /// Keys on their way to the device. The driver would copy them from other memory through some of its own,
+    /// which nobody overwrites.
+    staging: Pinned,
     /// Bytes of the tag of each keys' frames; none where there are no keys.
     tags: Vec<Option<usize>>,
     /// The number of times that keys were set or cleared.
@@ -98,10 +101,11 @@ impl Device {
             unsafe { driver.copy_in(stream, to, bytes.as_ptr(), bytes.len()) }?;
             driver.synchronize(stream)?;
         }
+        let staging = driver.alloc_pinned(size_of::<DeviceKeys>())?;
         let slot = |_| Slot::new(&mut *driver, options.frames, options.bytes);
         let slots = (0..options.slots).map(slot).collect::<Result<Vec<_>, _>>()?;
         let tags = vec![None; options.keys as usize];
-        Ok(Self { driver, stream, slots, blocks, tags, epoch: 0, lanes: options.lanes })
+        Ok(Self { driver, stream, slots, blocks, staging, tags, epoch: 0, lanes: options.lanes })
     }
 
     /// Puts keys at a number. Waits for all chunks that are under way. `is_extended` says that sequence
@@ -110,16 +114,16 @@ impl Device {
     /// Fails if a key has a wrong length, if the suite is not for devices, or if there is no such number.
     pub fn set(&mut self, number: u32, keys: &Keys, is_extended: bool) -> Result<(), Error> {
         let prepared = Prepared::new(keys, is_extended)?;
-        self.write(number, bytes_of(&*prepared.keys), Some(prepared.tag))
+        self.write(number, &prepared.keys, Some(prepared.tag))
     }
 
     /// Overwrites the keys at a number. Waits for all chunks that are under way. Fails if there is no such
     /// number.
     pub fn clear(&mut self, number: u32) -> Result<(), Error> {
-        self.write(number, &[0; size_of::<DeviceKeys>()], None)
+        self.write(number, &DeviceKeys::zeroed(), None)
     }
 
-    fn write(&mut self, number: u32, bytes: &[u8], tag: Option<usize>) -> Result<(), Error> {
+    fn write(&mut self, number: u32, keys: &DeviceKeys, tag: Option<usize>) -> Result<(), Error> {
         let most = u32::try_from(self.tags.len()).unwrap_or(u32::MAX);
         let tags = usize::try_from(number).ok().and_then(|at| self.tags.get_mut(at));
         let kept = tags.ok_or(Error::KeysNumber { asked: number, most })?;
@@ -129,11 +133,19 @@ impl Device {
         for slot in &self.slots {
             self.driver.synchronize(slot.stream)?;
         }
-        let to = self.blocks[0].plus(u64::from(number) * bytes.len() as u64);
-        // SAFETY: 1. There are keys of this length at each number below `most`. 2. The source lives until the
-        // copy is waited for. 3. No kernel reads them meanwhile: all streams were waited for.
-        unsafe { self.driver.copy_in(self.stream, to, bytes.as_ptr(), bytes.len()) }?;
-        self.driver.synchronize(self.stream)?;
+        let to = self.blocks[0].plus(u64::from(number) * size_of::<DeviceKeys>() as u64);
+        // SAFETY: 1. The staging memory is that of one `DeviceKeys`, begins at a page, and only this function
+        // uses it, one call at a time. 2. There are keys of this length at each number below `most`. 3. No
+        // kernel reads them meanwhile: all streams were waited for. 4. The copy is waited for before the
+        // source is overwritten; where that fails the device is lost.
+        let copied = unsafe {
+            self.staging.host.cast::<DeviceKeys>().write(*keys);
+            let copied = self.driver.copy_in(self.stream, to, self.staging.host, size_of::<DeviceKeys>());
+            let copied = copied.and_then(|()| self.driver.synchronize(self.stream));
+            self.staging.host.write_bytes(0, size_of::<DeviceKeys>());
+            copied
+        };
+        copied?;
         *kept = tag;
         Ok(())
     }
@@ -154,17 +166,22 @@ impl Device {
         }
     }
 
-    /// Gives a chunk to the device, and returns before its work is done. A chunk that is back may be given
-    /// again as it is.
+    /// Gives a chunk to the device, and returns before its work is done. What was sealed may be opened as it
+    /// came back, and the other way round.
     ///
-    /// Fails if the slot is under way, or if keys were set or cleared since its first frame was placed: none
-    /// of its frames is sealed by keys that it was not made for.
+    /// Fails if the slot is under way, or if its frames have gone the same direction before: sealed twice,
+    /// they would be clear. Fails, too, if keys were set or cleared since its first frame was placed: no
+    /// frame is sealed by keys that it was not made for.
     pub fn start(&mut self, slot: usize, direction: Direction) -> Result<(), Error> {
-        let epoch = self.chunk(slot)?.slot.epoch;
-        let slot = &mut self.slots[slot];
+        let at = slot;
+        let epoch = self.chunk(at)?.slot.epoch;
+        let slot = &mut self.slots[at];
         if slot.spans.is_empty() {
             slot.standing = Standing::Done(direction);
             return Ok(());
+        }
+        if slot.standing == Standing::Done(direction) {
+            return Err(Error::Twice(at));
         }
         if epoch != self.epoch {
             return Err(Error::KeysChanged);
@@ -252,6 +269,7 @@ impl Device {
             }
             driver.synchronize(self.stream)?;
             driver.free(&self.blocks);
+            driver.free_pinned(self.staging);
             for slot in self.slots.drain(..) {
                 driver.free(&slot.taken);
                 for memory in [slot.bytes, slot.verdicts, slot.frames] {

@@ -283,6 +283,7 @@ fn what_does_not_fit_is_refused() {
         assert!(Instant::now() < patience);
     }
     assert_eq!(device.chunk(0).unwrap().len(), 2);
+    assert!(matches!(device.start(0, Direction::Seal), Err(Error::Twice(0))));
     // By other keys these frames would not be what they were placed for.
     device.clear(0).unwrap();
     assert!(matches!(device.start(0, Direction::Open), Err(Error::KeysChanged)));
