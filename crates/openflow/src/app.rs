@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! pre_shade    frames are brought near; a large chunk's tuples go to the classifier's device
-//! post_shade   one entry into the state: the match fields of each frame, as many as the first table looks at;
-//!              a probe of each class that is not in the classifier, for all frames together, and the
+//! post_shade   one entry into the state: the match fields of each frame, as far as the first table needs
+//!              them; a probe of each class that is not in the classifier, for all frames together, and the
 //!              classifier's answers for frames that it may have a better flow for; frames whose flow outputs
 //!              to a port or drops are decided at once, the others go through the interpreter one by one
 //! ```
@@ -167,8 +167,8 @@ struct Search<'s, 'c> {
 }
 
 impl<'s> Search<'s, '_> {
-    /// Reads the fields of all frames into `rows` and finds their flows. Returns the number of frames that the
-    /// classifier was asked for.
+    /// Reads the fields of all frames into `rows` and finds their flows. Returns the number of frames that
+    /// the classifier was asked for.
     fn all<R: Row>(&mut self, rows: &mut Vec<R>, found: &mut [Option<Hit<'s>>]) -> usize {
         let (in_port, memory) = (OpenFlow::number(self.chunk.port()), self.memory);
         rows.clear();
