@@ -1,11 +1,11 @@
 //! [`OpenFlow`]: the switch as an application of the router, one for each worker.
 //!
 //! ```text
-//! pre_shade    the match fields of each frame; a large chunk's tuples go to the classifier's device
-//! post_shade   one entry into the state: a probe of each class that is not in the classifier, for all frames
-//!              together, and the classifier's answers for frames that it may have a better flow for; frames
-//!              whose flow outputs to a port or drops are decided at once, the others go through the
-//!              interpreter one by one
+//! pre_shade    frames are brought near; a large chunk's tuples go to the classifier's device
+//! post_shade   one entry into the state: the match fields of each frame, as far as the first table needs
+//!              them; a probe of each class that is not in the classifier, for all frames together, and the
+//!              classifier's answers for frames that it may have a better flow for; frames whose flow outputs
+//!              to a port or drops are decided at once, the others go through the interpreter one by one
 //! ```
 
 use std::sync::Arc;
@@ -18,14 +18,16 @@ use wirespeed_router::{App, Chunk, Frame, Memory, PortId, Reason, Verdict};
 
 use crate::error::Error;
 use crate::inject::PREFIX;
+use crate::pipeline::class::Probe;
 use crate::pipeline::edit::Packet;
-use crate::pipeline::flow::{Flow, Quick};
+use crate::pipeline::flow::Flow;
 use crate::pipeline::front::{Front, tuple};
+use crate::pipeline::hit::Hit;
+use crate::pipeline::hot::Quick;
 use crate::pipeline::learn::Learned;
-use crate::pipeline::parse_key;
+use crate::pipeline::row::{Row, Short};
 use crate::pipeline::run::{Fate, PacketIn, Run, Sink};
 use crate::pipeline::state::{PortState, State};
-use crate::pipeline::table::Probe;
 use crate::switch::{Shared, Switch};
 use crate::wire::Key;
 
@@ -41,9 +43,17 @@ pub struct OpenFlow {
     /// The batches of the classifier that was seen last.
     batches: Option<(Arc<Front>, Batches<OpenFlowTuple>)>,
     spare: Vec<Pending>,
+    scratch: Scratch,
+    counters: Counters,
+}
+
+/// Memory of lookups that is used again.
+#[derive(Default)]
+struct Scratch {
+    short: Vec<Short>,
+    whole: Vec<Key>,
     probes: Vec<Probe>,
     numbers: Vec<u32>,
-    counters: Counters,
 }
 
 /// Numbers of frames by their fate.
@@ -63,7 +73,6 @@ struct Counters {
 /// A chunk under way.
 #[derive(Default)]
 pub struct Pending {
-    keys: Vec<Key>,
     tuples: Vec<OpenFlowTuple>,
     /// The frames of the tuples.
     asked: Vec<u32>,
@@ -73,7 +82,7 @@ pub struct Pending {
 
 impl std::fmt::Debug for Pending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pending").field("frames", &self.keys.len()).finish_non_exhaustive()
+        f.debug_struct("Pending").field("tuples", &self.tuples.len()).finish_non_exhaustive()
     }
 }
 
@@ -104,11 +113,15 @@ impl OpenFlow {
             learned: Learned::default(),
             batches: None,
             spare: Vec::new(),
-            probes: Vec::new(),
-            numbers: Vec::new(),
+            scratch: Scratch::default(),
             counters: Counters::default(),
             switch,
         }
+    }
+
+    /// Whether a chunk is of the port whose frames are of controllers.
+    fn is_injector(&self, chunk: &Chunk) -> bool {
+        chunk.port().index() >= self.switch.0.options.ports.len()
     }
 
     /// The number of a router's port in OpenFlow.
@@ -142,49 +155,72 @@ impl OpenFlow {
     }
 }
 
-/// Asks the classifier for flows that are better than those that are found. Returns the number of frames that
-/// it was asked for.
-fn classify<'s>(
-    pending: &mut Pending,
-    front: &'s Front,
-    numbers: &mut Vec<u32>,
-    found: &mut [Option<&'s Arc<Flow>>],
-    chunk: &mut Chunk,
-) -> usize {
-    numbers.clear();
-    if let Some(submitted) = pending.submitted.take() {
-        let answers = submitted.wait();
-        if answers.is_from_gpu() {
-            chunk.set_by_gpu();
+/// The lookups of a chunk in the first table.
+struct Search<'s, 'c> {
+    state: &'s State,
+    worker: usize,
+    chunk: &'c mut Chunk,
+    memory: &'c Memory,
+    pending: &'c mut Pending,
+    probes: &'c mut Vec<Probe>,
+    numbers: &'c mut Vec<u32>,
+}
+
+impl<'s> Search<'s, '_> {
+    /// Reads the fields of all frames into `rows` and finds their flows. Returns the number of frames that
+    /// the classifier was asked for.
+    fn all<R: Row>(&mut self, rows: &mut Vec<R>, found: &mut [Option<Hit<'s>>]) -> usize {
+        let (in_port, memory) = (OpenFlow::number(self.chunk.port()), self.memory);
+        rows.clear();
+        rows.extend(self.chunk.frames().iter().map(|frame| R::read(memory.bytes(frame), in_port)));
+        // The answers hold only if the classifier is still that of the state.
+        let front = self.state.front.as_ref();
+        let front =
+            front.filter(|front| self.pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, front)));
+        let is_covered = |mask: &Key| front.is_some_and(|front| front.covers(mask));
+        self.state.tables[0].lookup_batch(rows, found, self.probes, self.worker, is_covered);
+        front.map_or(0, |front| self.classify(front, rows, found))
+    }
+
+    /// Asks the classifier for flows that are better than those that are found. Returns the number of frames
+    /// that it was asked for.
+    fn classify<R: Row>(&mut self, front: &'s Front, rows: &[R], found: &mut [Option<Hit<'s>>]) -> usize {
+        let Self { pending, numbers, .. } = self;
+        numbers.clear();
+        if let Some(submitted) = pending.submitted.take() {
+            let answers = submitted.wait();
+            if answers.is_from_gpu() {
+                self.chunk.set_by_gpu();
+            }
+            numbers.resize(answers.len(), 0);
+            answers.copy_to(numbers);
+            numbers.iter().enumerate().for_each(|(at, &number)| better(&mut found[at], front, number));
+            return numbers.len();
         }
-        numbers.resize(answers.len(), 0);
-        answers.copy_to(numbers);
-        numbers.iter().enumerate().for_each(|(at, &number)| better(&mut found[at], front, number));
-        return numbers.len();
-    }
-    pending.tuples.clear();
-    pending.asked.clear();
-    for (at, key) in (0_u32..).zip(&pending.keys) {
-        if found[at as usize].is_none_or(|found| found.priority < front.best()) {
-            pending.asked.push(at);
-            pending.tuples.push(tuple(key));
+        pending.tuples.clear();
+        pending.asked.clear();
+        for (at, row) in (0_u32..).zip(rows) {
+            if found[at as usize].is_none_or(|found| found.hot.priority < front.best()) {
+                pending.asked.push(at);
+                pending.tuples.push(tuple(row));
+            }
         }
+        numbers.resize(pending.tuples.len(), 0);
+        front.reader().lookup_batch(&pending.tuples, numbers);
+        for (&at, &number) in pending.asked.iter().zip(&**numbers) {
+            better(&mut found[at as usize], front, number);
+        }
+        numbers.len()
     }
-    numbers.resize(pending.tuples.len(), 0);
-    front.reader().lookup_batch(&pending.tuples, numbers);
-    for (&at, &number) in pending.asked.iter().zip(&*numbers) {
-        better(&mut found[at as usize], front, number);
-    }
-    numbers.len()
 }
 
 /// Takes the flow of a classifier's rule, if its priority is higher.
 #[inline]
-fn better<'s>(found: &mut Option<&'s Arc<Flow>>, front: &'s Front, number: u32) {
-    if let Some(flow) = front.flow(number)
-        && found.is_none_or(|found| flow.priority > found.priority)
+fn better<'s>(found: &mut Option<Hit<'s>>, front: &'s Front, number: u32) {
+    if let Some(hit) = front.flow(number)
+        && found.is_none_or(|found| hit.hot.priority > found.hot.priority)
     {
-        *found = Some(flow);
+        *found = Some(hit);
     }
 }
 
@@ -201,22 +237,22 @@ impl App for OpenFlow {
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
         let mut pending = self.spare.pop().unwrap_or_default();
-        pending.keys.clear();
         pending.tuples.clear();
         pending.front = None;
-        if chunk.port().index() >= self.switch.0.options.ports.len() {
+        if self.is_injector(chunk) {
             Self::inject(chunk, memory);
             return pending;
         }
-        let port = Self::number(chunk.port());
-        pending.keys.extend(chunk.frames().iter().map(|frame| parse_key(memory.bytes(frame), port).0));
+        chunk.frames().iter().for_each(|frame| memory.prefetch(frame));
         if let Some(state) = self.reader.enter()
             && !state.is_standalone
         {
             pending.front.clone_from(&state.front);
         }
-        if pending.front.is_some() && pending.keys.len() > AT_ONCE {
-            pending.tuples.extend(pending.keys.iter().map(tuple));
+        if pending.front.is_some() && chunk.len() > AT_ONCE {
+            let port = Self::number(chunk.port());
+            let tuples = chunk.frames().iter().map(|frame| tuple(&Short::read(memory.bytes(frame), port)));
+            pending.tuples.extend(tuples);
             self.submit(&mut pending);
         }
         pending
@@ -227,12 +263,12 @@ impl App for OpenFlow {
     }
 
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, mut pending: Pending) {
-        let Self { switch, worker, reader, learned, probes, numbers, counters, .. } = self;
-        let shared = &*switch.0;
-        if pending.keys.is_empty() {
+        if chunk.is_empty() || self.is_injector(chunk) {
             self.spare.push(pending);
             return;
         }
+        let Self { switch, worker, reader, learned, scratch, counters, .. } = self;
+        let shared = &*switch.0;
         let Some(state) = reader.enter() else { return };
         let (in_port, worker, now) = (Self::number(chunk.port()), *worker, shared.nanoseconds());
         let bytes: u64 = chunk.frames().iter().map(|frame| frame.len() as u64).sum();
@@ -245,23 +281,25 @@ impl App for OpenFlow {
             return;
         }
         shared.tallies.received[port].add(worker, frames, bytes);
-        let mut found: Vec<Option<&Arc<Flow>>> = vec![None; pending.keys.len()];
+        let mut found: Vec<Option<Hit<'_>>> = vec![None; chunk.len()];
         if !state.is_standalone {
-            // The answers hold only if the classifier is still that of the state.
-            let front = state.front.as_ref();
-            let front = front.filter(|front| pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, front)));
-            let is_covered = |mask: &Key| front.is_some_and(|front| front.covers(mask));
-            state.tables[0].lookup_batch(&pending.keys, &mut found, probes, is_covered);
-            if let Some(front) = front {
-                counters.classified += classify(&mut pending, front, numbers, &mut found, chunk) as u64;
-            }
+            let Scratch { short, whole, probes, numbers } = scratch;
+            let pending = &mut pending;
+            let mut search = Search { state: &state, worker, chunk, memory, pending, probes, numbers };
+            let classified = match state.tables[0].is_short() {
+                true => search.all(short, &mut found),
+                false => search.all(whole, &mut found),
+            };
+            counters.classified += classified as u64;
             shared.tallies.looked_up[0].add(worker, frames, bytes);
         }
-        found.iter().flatten().for_each(|flow| flow.prefetch_counts(worker));
         let (mut matched, mut matched_bytes) = (0, 0);
         let mut sent = Sent { port: 0, packets: 0, bytes: 0 };
-        for (at, &flow) in found.iter().enumerate() {
-            let Some(flow) = flow else {
+        let millis = now / 1_000_000;
+        // Most frames of a chunk go to the port of the frame before them.
+        let mut last = (0, None);
+        for (at, &hit) in found.iter().enumerate() {
+            let Some(hit) = hit else {
                 if state.is_standalone {
                     interpret(&state, shared, worker, now, learned, counters, chunk, memory, at, None);
                 } else {
@@ -273,13 +311,16 @@ impl App for OpenFlow {
             let len = chunk.frames()[at].len() as u64;
             matched += 1;
             matched_bytes += len;
-            match flow.quick {
+            match hit.hot.quick() {
                 Quick::No => {
-                    interpret(&state, shared, worker, now, learned, counters, chunk, memory, at, Some(flow));
+                    interpret(&state, shared, worker, now, learned, counters, chunk, memory, at, hit.flow());
                 }
                 Quick::Output(to) => {
-                    flow.count(worker, len, now / 1_000_000);
-                    let verdict = match quick_port(&state, in_port, to) {
+                    hit.count(worker, len, millis);
+                    if to != last.0 {
+                        last = (to, quick_port(&state, in_port, to));
+                    }
+                    let verdict = match last.1 {
                         Some(port) => {
                             sent.add(shared, worker, to, len);
                             Verdict::Out(port)
@@ -289,7 +330,7 @@ impl App for OpenFlow {
                     chunk.decide(at, verdict);
                 }
                 Quick::Drop => {
-                    flow.count(worker, len, now / 1_000_000);
+                    hit.count(worker, len, millis);
                     counters.dropped_by_flow += 1;
                     chunk.decide(at, Verdict::Drop(Reason::Denied));
                 }

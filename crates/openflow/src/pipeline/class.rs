@@ -2,26 +2,37 @@
 //!
 //! ```text
 //! slots    | tag, entry | 0 | tag, entry | …      8 bytes each, at most half of them taken; linear probing
-//! keys     the words of each entry that count, one entry after the other
-//! flows    the flows of each entry: the one of the highest priority, and those beneath it
+//! entries  | five words of the value | what frames need of the best flow |      one cache line each
+//! later    the other words of each entry's value, which few masks have
+//! tops     the flow of each entry that has the highest priority; those beneath it lie in `rest`
 //! ```
 //!
-//! Slots of a chunk of packets are read in one loop, the keys that they point at in the next, so a core has
-//! many of these reads under way at once.
+//! Slots of a chunk of packets are read in one loop, the entries that they point at in the next, so a core
+//! has many of these reads under way at once. A class with few slots lies in the nearest cache and needs one
+//! loop.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use wirespeed::image::prefetch;
+use rustc_hash::FxHashMap;
+use wirespeed::image::{HugeVec, prefetch};
 
+use super::extract::{HEAD, by_width};
 use super::flow::{Flow, Shape};
+use super::hit::Hit;
+use super::hot::Hot;
+use super::row::Row;
 use crate::wire::Key;
 
-/// The flows of one value, the highest priority first.
+/// Slots up to which a class is searched in one loop: 16 KiB.
+const FEW_SLOTS: usize = 2048;
+
+/// A value and its best flow; a free entry has no flow.
 #[derive(Clone, Debug)]
-struct Stack {
-    top: Arc<Flow>,
-    /// The flows beneath, the highest priority last.
-    rest: Vec<Arc<Flow>>,
+#[repr(align(64))]
+struct Entry {
+    head: [u64; HEAD],
+    hot: Option<Hot>,
 }
 
 /// The flows of one mask.
@@ -29,26 +40,33 @@ struct Stack {
 pub(crate) struct Class {
     shape: Arc<Shape>,
     /// A tag in the upper half and the number of an entry plus 1 in the lower half; 0 is free.
-    slots: Vec<u64>,
-    keys: Vec<u64>,
-    stacks: Vec<Option<Stack>>,
-    free: Vec<u32>,
-    /// The number of entries.
-    taken: usize,
+    slots: HugeVec<u64>,
+    entries: HugeVec<Entry>,
+    later: Vec<u64>,
+    tops: Vec<Option<Arc<Flow>>>,
+    /// The flows beneath the best ones by entry, the highest priority last.
+    rest: FxHashMap<usize, Vec<Arc<Flow>>>,
+    free: Vec<usize>,
     /// The number of flows.
     len: usize,
     /// The number of flows of each priority, by priority in order.
-    priorities: std::collections::BTreeMap<u16, usize>,
+    priorities: BTreeMap<u16, usize>,
 }
 
-const SEED: u64 = 0x9e37_79b9_7f4a_7c15;
+/// A key on its way through a class.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Probe {
+    /// The place of the key in its chunk.
+    pub(crate) at: u32,
+    hash: u64,
+    /// The first slot whose tag is that of the hash; 0 for none.
+    slot: u64,
+}
 
-/// Mixes a word into a hash: the halves of the product of 128 bits.
-#[inline]
-#[allow(clippy::cast_possible_truncation)] // the halves
-const fn mix(hash: u64, word: u64) -> u64 {
-    let product = (hash ^ word) as u128 * 0xd6e8_feb8_6659_fd93_u128;
-    (product >> 64) as u64 ^ product as u64 ^ SEED
+impl Probe {
+    pub(crate) const fn new(at: u32) -> Self {
+        Self { at, hash: 0, slot: 0 }
+    }
 }
 
 /// The tag of a hash: its upper half.
@@ -61,13 +79,14 @@ impl Class {
     pub(crate) fn new(shape: Arc<Shape>) -> Self {
         Self {
             shape,
-            slots: vec![0; 8],
-            keys: Vec::new(),
-            stacks: Vec::new(),
+            slots: HugeVec::filled(0, 8),
+            entries: HugeVec::new(),
+            later: Vec::new(),
+            tops: Vec::new(),
+            rest: FxHashMap::default(),
             free: Vec::new(),
-            taken: 0,
             len: 0,
-            priorities: std::collections::BTreeMap::new(),
+            priorities: BTreeMap::new(),
         }
     }
 
@@ -85,9 +104,85 @@ impl Class {
         self.priorities.last_key_value().map(|(&priority, _)| priority)
     }
 
+    /// All flows.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Flow>> {
+        self.tops.iter().flatten().chain(self.rest.values().flatten())
+    }
+
+    /// The flows of a value.
+    pub(crate) fn of_value(&self, value: &Key) -> impl Iterator<Item = &Arc<Flow>> {
+        let value: Vec<u64> = self.shape.extract.all(value).collect();
+        self.find(&value).into_iter().flat_map(|(_, entry)| {
+            self.tops[entry]
+                .iter()
+                .chain(self.rest.get(&entry).into_iter().flat_map(|rest| rest.iter().rev()))
+        })
+    }
+
+    /// The flow of a value and a priority.
+    pub(crate) fn get(&self, value: &Key, priority: u16) -> Option<&Arc<Flow>> {
+        self.of_value(value).find(|flow| flow.priority == priority)
+    }
+
+    /// The best flow of a key.
     #[inline]
-    pub(crate) fn hash(&self, key: &Key) -> u64 {
-        self.shape.masked(key).fold(SEED, mix)
+    pub(crate) fn lookup(&self, key: &Key) -> Option<Hit<'_>> {
+        by_width!(self.shape.extract, lookup_by(self, key))
+    }
+
+    /// Calls `found` with the best flow of each row that has one, among those that `open` names.
+    #[inline]
+    pub(crate) fn lookup_batch<'t, R: Row>(
+        &'t self,
+        rows: &[R],
+        open: &mut [Probe],
+        found: impl FnMut(usize, Hit<'t>),
+    ) {
+        by_width!(self.shape.extract, lookup_batch_by(self, rows, open, found));
+    }
+
+    fn lookup_by<R: Row, const W: usize, const L: bool>(&self, row: &R) -> Option<Hit<'_>> {
+        let hash = self.shape.extract.hash::<R, W, L>(row);
+        let (_, entry) = self.search(hash, |entry| self.matches::<R, W, L>(entry, row))?;
+        self.hit(entry)
+    }
+
+    fn lookup_batch_by<'t, R: Row, const W: usize, const L: bool>(
+        &'t self,
+        rows: &[R],
+        open: &mut [Probe],
+        mut found: impl FnMut(usize, Hit<'t>),
+    ) {
+        if self.slots.len() <= FEW_SLOTS {
+            for probe in open {
+                let n = probe.at as usize;
+                if let Some(hit) = self.lookup_by::<R, W, L>(&rows[n]) {
+                    found(n, hit);
+                }
+            }
+            return;
+        }
+        // Each loop brings near what the next one reads.
+        for probe in &mut *open {
+            probe.hash = self.shape.extract.hash::<R, W, L>(&rows[probe.at as usize]);
+            prefetch(&self.slots, self.home(probe.hash));
+        }
+        for probe in &mut *open {
+            probe.slot = self.first_slot(probe.hash);
+            prefetch(&self.entries, Self::entry(probe.slot));
+        }
+        for probe in open.iter().filter(|probe| probe.slot != 0) {
+            let (n, entry) = (probe.at as usize, Self::entry(probe.slot));
+            let hit = if self.matches::<R, W, L>(entry, &rows[n]) {
+                self.hit(entry)
+            } else {
+                // Another value with this tag.
+                self.lookup_by::<R, W, L>(&rows[n])
+            };
+            if let Some(hit) = hit {
+                found(n, hit);
+            }
+        }
     }
 
     #[inline]
@@ -103,122 +198,139 @@ impl Class {
         (slot as u32 as usize).wrapping_sub(1)
     }
 
-    fn value(&self, entry: usize) -> &[u64] {
-        let words = self.shape.words.len();
-        &self.keys[entry * words..(entry + 1) * words]
+    /// The first slot with the tag of a hash; 0 if there is none.
+    #[inline]
+    fn first_slot(&self, hash: u64) -> u64 {
+        let mut at = self.home(hash);
+        loop {
+            let slot = self.slots[at];
+            if slot == 0 || tag(slot) == tag(hash) {
+                return slot;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
     }
 
-    /// The slot and the entry of a value.
-    fn find(&self, hash: u64, is_it: impl Fn(&[u64]) -> bool) -> Option<(usize, usize)> {
+    /// The slot and the entry with a hash for which `is_it` is true.
+    #[inline]
+    fn search(&self, hash: u64, is_it: impl Fn(usize) -> bool) -> Option<(usize, usize)> {
         let mut at = self.home(hash);
         loop {
             let slot = self.slots[at];
             if slot == 0 {
                 return None;
             }
-            if tag(slot) == tag(hash) && is_it(self.value(Self::entry(slot))) {
+            if tag(slot) == tag(hash) && is_it(Self::entry(slot)) {
                 return Some((at, Self::entry(slot)));
             }
             at = (at + 1) & (self.slots.len() - 1);
         }
     }
 
-    /// The best flow of a key.
+    /// Whether a row has the value of an entry.
     #[inline]
-    pub(crate) fn lookup(&self, key: &Key) -> Option<&Arc<Flow>> {
-        self.lookup_hashed(key, self.hash(key))
+    fn matches<R: Row, const W: usize, const L: bool>(&self, entry: usize, row: &R) -> bool {
+        let extract = &self.shape.extract;
+        let head = extract.head::<R, W>(row);
+        // All words are compared at once: they seldom differ where a tag does not.
+        let known = &self.entries[entry].head;
+        let differs = (0..W).fold(0, |differs, at| differs | known[at] ^ head[at]);
+        differs == 0 && (!L || self.later(entry).iter().copied().eq(extract.later(row)))
     }
 
-    /// Brings the slot near where the search for a hash begins.
     #[inline]
-    pub(crate) fn prefetch_slot(&self, hash: u64) {
-        prefetch(&self.slots, self.home(hash));
+    fn hit(&self, entry: usize) -> Option<Hit<'_>> {
+        Some(Hit::new(self.entries[entry].hot.as_ref()?, &self.tops[entry]))
     }
 
-    /// The slot where the search for a hash begins. What it points at is brought near.
-    #[inline]
-    pub(crate) fn first_slot(&self, hash: u64) -> u64 {
-        let slot = self.slots[self.home(hash)];
-        if slot != 0 {
-            let (entry, words) = (Self::entry(slot), self.shape.words.len());
-            prefetch(&self.keys, entry * words);
-            // A value may reach into a second line.
-            prefetch(&self.keys, (entry + 1) * words - usize::from(words > 0));
-            prefetch(&self.stacks, entry);
+    /// The later words of an entry's value.
+    fn later(&self, entry: usize) -> &[u64] {
+        let words = self.shape.extract.len() - self.shape.extract.width();
+        &self.later[entry * words..(entry + 1) * words]
+    }
+
+    /// The slot and the entry of a value.
+    fn find(&self, value: &[u64]) -> Option<(usize, usize)> {
+        let (head, later) = value.split_at(self.shape.extract.width());
+        self.search(self.shape.extract.hash_value(value), |entry| {
+            self.entries[entry].head[..head.len()] == *head && self.later(entry) == later
+        })
+    }
+
+    /// The hash of the value of an entry that is not free.
+    fn hash_of(&self, entry: usize) -> u64 {
+        let extract = &self.shape.extract;
+        if !extract.has_later() {
+            return extract.hash_value(&self.entries[entry].head[..extract.width()]);
         }
-        slot
-    }
-
-    /// The best flow of a key, whose hash and first slot are known.
-    #[inline]
-    pub(crate) fn lookup_from(&self, key: &Key, hash: u64, slot: u64) -> Option<&Arc<Flow>> {
-        if slot == 0 {
-            return None;
-        }
-        if tag(slot) == tag(hash) {
-            let entry = Self::entry(slot);
-            if self.value(entry).iter().copied().eq(self.shape.masked(key)) {
-                return self.stacks[entry].as_ref().map(|stack| &stack.top);
-            }
-        }
-        self.lookup_hashed(key, hash)
-    }
-
-    fn lookup_hashed(&self, key: &Key, hash: u64) -> Option<&Arc<Flow>> {
-        let (_, entry) = self.find(hash, |value| value.iter().copied().eq(self.shape.masked(key)))?;
-        self.stacks[entry].as_ref().map(|stack| &stack.top)
-    }
-
-    /// The flow of a value and a priority.
-    pub(crate) fn get(&self, value: &Key, priority: u16) -> Option<&Arc<Flow>> {
-        let (_, entry) =
-            self.find(self.hash(value), |known| known.iter().copied().eq(self.shape.masked(value)))?;
-        self.stacks[entry].as_ref()?.iter().find(|flow| flow.priority == priority)
-    }
-
-    /// The flows of a value.
-    pub(crate) fn of_value(&self, value: &Key) -> impl Iterator<Item = &Arc<Flow>> {
-        let found = self.find(self.hash(value), |known| known.iter().copied().eq(self.shape.masked(value)));
-        found.and_then(|(_, entry)| self.stacks[entry].as_ref()).into_iter().flat_map(Stack::iter)
-    }
-
-    /// All flows.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Flow>> {
-        self.stacks.iter().flatten().flat_map(Stack::iter)
+        self.tops[entry].as_ref().map_or(0, |flow| extract.hash_value(flow.value()))
     }
 
     /// Adds a flow of this mask, in the place of one with the same value and priority.
     pub(crate) fn insert(&mut self, flow: Arc<Flow>) {
-        let hash = flow.value().iter().copied().fold(SEED, mix);
         let priority = flow.priority;
-        let is_new = match self.find(hash, |value| value == flow.value()) {
-            Some((_, entry)) => match &mut self.stacks[entry] {
-                Some(stack) => stack.insert(flow),
-                None => false,
-            },
+        let is_new = match self.find(flow.value()) {
+            Some((_, entry)) => self.stack(entry, flow),
             None => {
-                if (self.taken + 1) * 2 > self.slots.len() {
-                    self.grow();
-                }
-                let entry = match self.free.pop() {
-                    Some(entry) => entry as usize,
-                    None => {
-                        self.stacks.push(None);
-                        self.keys.resize(self.stacks.len() * self.shape.words.len(), 0);
-                        self.stacks.len() - 1
-                    }
-                };
-                let words = self.shape.words.len();
-                self.keys[entry * words..(entry + 1) * words].copy_from_slice(flow.value());
-                self.stacks[entry] = Some(Stack { top: flow, rest: Vec::new() });
-                self.place(hash, entry);
-                self.taken += 1;
+                self.add(flow);
                 true
             }
         };
         if is_new {
             self.len += 1;
             *self.priorities.entry(priority).or_insert(0) += 1;
+        }
+    }
+
+    /// Adds an entry with a flow.
+    fn add(&mut self, flow: Arc<Flow>) {
+        let (hash, width) = (self.shape.extract.hash_value(flow.value()), self.shape.extract.width());
+        let later = self.shape.extract.len() - width;
+        if (self.tops.len() - self.free.len() + 1) * 2 > self.slots.len() {
+            self.grow();
+        }
+        let entry = self.free.pop().unwrap_or_else(|| {
+            self.tops.push(None);
+            self.entries.push(Entry { head: [0; HEAD], hot: None });
+            self.later.resize(self.tops.len() * later, 0);
+            self.tops.len() - 1
+        });
+        self.entries[entry].head[..width].copy_from_slice(&flow.value()[..width]);
+        self.later[entry * later..(entry + 1) * later].copy_from_slice(&flow.value()[width..]);
+        self.set_top(entry, Some(flow));
+        self.place(hash, entry);
+    }
+
+    /// Sets the best flow of an entry.
+    fn set_top(&mut self, entry: usize, flow: Option<Arc<Flow>>) {
+        self.entries[entry].hot = flow.as_ref().map(|flow| flow.hot.clone());
+        self.tops[entry] = flow;
+    }
+
+    /// Adds a flow to an entry. Returns whether there was none of its priority.
+    fn stack(&mut self, entry: usize, flow: Arc<Flow>) -> bool {
+        let Some(top) = &self.tops[entry] else { return false };
+        if flow.priority == top.priority {
+            self.set_top(entry, Some(flow));
+            return false;
+        }
+        let lower = if flow.priority > top.priority {
+            let top = Arc::clone(top);
+            self.set_top(entry, Some(flow));
+            top
+        } else {
+            flow
+        };
+        let rest = self.rest.entry(entry).or_default();
+        match rest.binary_search_by_key(&lower.priority, |known| known.priority) {
+            Ok(at) => {
+                rest[at] = lower;
+                false
+            }
+            Err(at) => {
+                rest.insert(at, lower);
+                true
+            }
         }
     }
 
@@ -231,36 +343,40 @@ impl Class {
     }
 
     fn grow(&mut self) {
-        let old = std::mem::take(&mut self.slots);
-        self.slots = vec![0; old.len() * 2];
-        for slot in old.into_iter().filter(|&slot| slot != 0) {
+        let len = self.slots.len() * 2;
+        let old = std::mem::replace(&mut self.slots, HugeVec::filled(0, len));
+        for &slot in old.iter().filter(|&&slot| slot != 0) {
             let entry = Self::entry(slot);
-            let hash = self.value(entry).iter().copied().fold(SEED, mix);
-            self.place(hash, entry);
+            self.place(self.hash_of(entry), entry);
         }
     }
 
     /// Removes the flow of the value and the priority of this one.
     pub(crate) fn remove(&mut self, flow: &Flow) {
-        let hash = flow.value().iter().copied().fold(SEED, mix);
-        let Some((at, entry)) = self.find(hash, |value| value == flow.value()) else { return };
-        let Some(stack) = &mut self.stacks[entry] else { return };
-        if stack.top.priority == flow.priority {
-            match stack.rest.pop() {
-                Some(next) => stack.top = next,
-                None => {
-                    self.stacks[entry] = None;
-                    // Fewer than 2^32 entries: the switch limits its flows.
-                    self.free.push(u32::try_from(entry).unwrap_or(u32::MAX));
-                    self.taken -= 1;
-                    self.close_gap(at);
+        let Some((at, entry)) = self.find(flow.value()) else { return };
+        let Some(top) = &self.tops[entry] else { return };
+        let is_top = top.priority == flow.priority;
+        match self.rest.get_mut(&entry) {
+            Some(rest) => {
+                if is_top {
+                    let next = rest.pop();
+                    self.set_top(entry, next);
+                } else {
+                    let Some(place) = rest.iter().position(|known| known.priority == flow.priority) else {
+                        return;
+                    };
+                    rest.remove(place);
+                }
+                if self.rest.get(&entry).is_some_and(Vec::is_empty) {
+                    self.rest.remove(&entry);
                 }
             }
-        } else {
-            let Some(place) = stack.rest.iter().position(|known| known.priority == flow.priority) else {
-                return;
-            };
-            stack.rest.remove(place);
+            None if is_top => {
+                self.close_gap(at);
+                self.set_top(entry, None);
+                self.free.push(entry);
+            }
+            None => return,
         }
         self.len -= 1;
         if let Some(count) = self.priorities.get_mut(&flow.priority) {
@@ -283,39 +399,12 @@ impl Class {
                 if slot == 0 {
                     return;
                 }
-                let home = self.home(self.value(Self::entry(slot)).iter().copied().fold(SEED, mix));
+                let home = self.home(self.hash_of(Self::entry(slot)));
                 if (at.wrapping_sub(home) & mask) >= (at.wrapping_sub(gap) & mask) {
                     self.slots[gap] = slot;
                     gap = at;
                     break;
                 }
-            }
-        }
-    }
-}
-
-impl Stack {
-    fn iter(&self) -> impl Iterator<Item = &Arc<Flow>> {
-        std::iter::once(&self.top).chain(self.rest.iter().rev())
-    }
-
-    /// Adds a flow. Returns whether there was none of its priority.
-    fn insert(&mut self, mut flow: Arc<Flow>) -> bool {
-        if flow.priority == self.top.priority {
-            self.top = flow;
-            return false;
-        }
-        if flow.priority > self.top.priority {
-            std::mem::swap(&mut self.top, &mut flow);
-        }
-        match self.rest.binary_search_by_key(&flow.priority, |known| known.priority) {
-            Ok(at) => {
-                self.rest[at] = flow;
-                false
-            }
-            Err(at) => {
-                self.rest.insert(at, flow);
-                true
             }
         }
     }

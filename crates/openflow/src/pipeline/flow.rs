@@ -4,26 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::counts::{Counts, Sum};
+use super::extract::Extract;
+use super::hot::{Hot, Quick};
 use crate::wire::number::port;
 use crate::wire::{Action, FlowMod, Instructions, Key, Match};
 
-/// The bits that flows of a class look at, and the words where these bits are.
+/// The bits that flows of a class look at.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) mask: Key,
-    pub(crate) words: Box<[u8]>,
+    pub(crate) extract: Extract,
 }
 
 impl Shape {
     pub(crate) fn new(mask: Key) -> Self {
-        let words = (0_u8..).zip(mask.0).filter(|&(_, bits)| bits != 0).map(|(word, _)| word).collect();
-        Self { mask, words }
-    }
-
-    /// The words of a key that count, masked.
-    #[inline]
-    pub(crate) fn masked<'k>(&'k self, key: &'k Key) -> impl Iterator<Item = u64> + 'k {
-        self.words.iter().map(|&word| key.0[usize::from(word)] & self.mask.0[usize::from(word)])
+        Self { mask, extract: Extract::new(&mask) }
     }
 }
 
@@ -64,6 +59,14 @@ impl Life {
         self.is_gone.load(Ordering::Relaxed)
     }
 
+    /// Notes the time of a packet.
+    #[inline]
+    pub(crate) fn use_at(&self, now: u64) {
+        if self.used.load(Ordering::Relaxed) < now {
+            self.used.store(now, Ordering::Relaxed);
+        }
+    }
+
     /// The time when it ends without another packet, and whether the idle time ends it.
     pub(crate) fn due(&self) -> Option<(u64, bool)> {
         let hard = (self.hard > 0).then(|| (self.since + u64::from(self.hard) * 1000, false));
@@ -73,32 +76,18 @@ impl Life {
     }
 }
 
-/// The way of a packet that needs no interpreter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quick {
-    /// The packet is dropped.
-    Drop,
-    /// The packet goes out of a port as it is.
-    Output(u32),
-    /// The instructions have to be executed.
-    No,
-}
-
 /// A flow of a table.
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) table: u8,
     pub(crate) priority: u16,
-    pub(crate) quick: Quick,
+    pub(crate) hot: Hot,
     fields: u64,
     shape: Arc<Shape>,
     /// The words of the value that count.
     value: Box<[u64]>,
     pub(crate) instructions: Arc<Instructions>,
     pub(crate) life: Arc<Life>,
-    /// The counters of its life, and whether that notes the time of packets: one read less for each packet.
-    counts: Counts,
-    is_idle_counted: bool,
     /// The counters when they were reset.
     pub(crate) before: Sum,
 }
@@ -115,13 +104,11 @@ impl Flow {
         Self {
             table,
             priority,
-            quick: quick(&instructions),
+            hot: Hot::new(life.counts.clone(), quick(&instructions), priority, life.idle > 0),
             fields: matched.fields,
-            value: shape.masked(&matched.value).collect(),
+            value: shape.extract.all(&matched.value).collect(),
             shape,
             instructions,
-            counts: life.counts.clone(),
-            is_idle_counted: life.idle > 0,
             life,
             before: Sum::default(),
         }
@@ -132,14 +119,12 @@ impl Flow {
         Self {
             table: self.table,
             priority: self.priority,
-            quick: quick(&instructions),
+            hot: self.hot.with(quick(&instructions)),
             fields: self.fields,
             shape: Arc::clone(&self.shape),
             value: self.value.clone(),
             instructions,
             life: Arc::clone(&self.life),
-            counts: self.counts.clone(),
-            is_idle_counted: self.is_idle_counted,
             before: if reset { self.life.counts.sum() } else { self.before },
         }
     }
@@ -154,30 +139,23 @@ impl Flow {
 
     pub(crate) fn matched(&self) -> Match {
         let mut value = Key::default();
-        for (&word, &number) in self.shape.words.iter().zip(&self.value) {
-            value.0[usize::from(word)] = number;
+        for (word, &number) in self.shape.extract.numbers().zip(&self.value) {
+            value.0[word] = number;
         }
         Match { fields: self.fields, mask: self.shape.mask, value }
     }
 
     /// Whether it is the flow of packets that no other flow matches.
     pub(crate) fn is_miss(&self) -> bool {
-        self.priority == 0 && self.shape.words.is_empty()
+        self.priority == 0 && self.shape.extract.len() == 0
     }
 
-    /// Counts a packet of a worker.
-    #[inline]
+    /// Counts a packet of a worker, whose time is in milliseconds.
     pub(crate) fn count(&self, worker: usize, bytes: u64, now: u64) {
-        self.counts.add(worker, 1, bytes);
-        if self.is_idle_counted && self.life.used.load(Ordering::Relaxed) < now {
-            self.life.used.store(now, Ordering::Relaxed);
+        self.hot.count(worker, bytes);
+        if self.hot.is_timed {
+            self.life.use_at(now);
         }
-    }
-
-    /// Brings the counters of a worker near.
-    #[inline]
-    pub(crate) fn prefetch_counts(&self, worker: usize) {
-        self.counts.prefetch(worker);
     }
 
     /// The counters, as controllers see them.

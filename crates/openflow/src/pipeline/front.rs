@@ -12,6 +12,9 @@ use wirespeed::{Classifier, Device, RuleReader};
 use wirespeed_classify::{OpenFlowTuple, Pattern, Rule, Tuple};
 
 use super::flow::Flow;
+use super::hit::Hit;
+use super::hot::Hot;
+use super::row::Row;
 use super::table::Table;
 use crate::wire::{Field, Key};
 
@@ -21,6 +24,9 @@ const LEAST_CLASSES: usize = 4;
 const MOST_OF_CLASS: usize = 8192;
 /// The most flows of a classifier.
 const MOST: usize = 65_536;
+
+/// The words of keys that tuples hold.
+const WORDS: [u8; 5] = [0, 1, 2, 3, 4];
 
 /// The bits of keys that tuples hold. Word 0 has the lower half of the port.
 const HELD: Key = {
@@ -38,7 +44,7 @@ const HELD: Key = {
 pub(crate) struct Front {
     masks: FxHashSet<Key>,
     /// The flows by the numbers of their rules, from 1 on.
-    flows: Vec<Arc<Flow>>,
+    flows: Vec<(Hot, Option<Arc<Flow>>)>,
     /// The highest priority of a flow.
     best: u16,
     reader: RuleReader<OpenFlowTuple>,
@@ -48,8 +54,8 @@ pub(crate) struct Front {
 
 /// The tuple of a key: its fields, each in the place of a tuple that is as wide.
 #[inline]
-pub(crate) fn tuple(key: &Key) -> OpenFlowTuple {
-    let [ports, dst, src, addresses, transport, ..] = key.0;
+pub(crate) fn tuple<R: Row>(key: &R) -> OpenFlowTuple {
+    let [ports, dst, src, addresses, transport] = std::array::from_fn(|at| key.word(WORDS[at]));
     let half = |number: u64, shift: u32| {
         #[allow(clippy::cast_possible_truncation)] // 32 bits of it
         let half = (number >> shift) as u32;
@@ -118,6 +124,7 @@ impl Gathered {
         match Classifier::<OpenFlowTuple>::builder().rules(rules).device(device).build() {
             Ok(classifier) => {
                 let best = flows.iter().map(|flow| flow.priority).max().unwrap_or(0);
+                let flows = flows.into_iter().map(|flow| (flow.hot.clone(), Some(flow))).collect();
                 Some(Front { masks, flows, best, reader: classifier.reader(), _classifier: classifier })
             }
             Err(error) => {
@@ -145,8 +152,8 @@ impl Front {
 
     /// The flow of a rule's number, 0 for none.
     #[inline]
-    pub(crate) fn flow(&self, number: u32) -> Option<&Arc<Flow>> {
-        self.flows.get((number as usize).wrapping_sub(1))
+    pub(crate) fn flow(&self, number: u32) -> Option<Hit<'_>> {
+        self.flows.get((number as usize).wrapping_sub(1)).map(|(hot, flow)| Hit::new(hot, flow))
     }
 }
 

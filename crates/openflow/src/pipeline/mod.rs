@@ -6,20 +6,22 @@
 //!                  └──── counters by worker, in the flows, groups, meters and ports themselves ────┘
 //! ```
 
-mod class;
+pub(crate) mod class;
 pub(crate) mod control;
 pub(crate) mod counts;
 pub(crate) mod edit;
+mod extract;
 pub(crate) mod flow;
 pub(crate) mod front;
 mod group;
+pub(crate) mod hit;
+pub(crate) mod hot;
 pub(crate) mod learn;
 mod meter;
 mod parse;
+pub(crate) mod row;
 pub(crate) mod run;
 mod set;
 pub(crate) mod state;
 pub(crate) mod table;
 mod timers;
-
-pub(crate) use parse::parse as parse_key;

@@ -121,7 +121,8 @@ impl<S: Sink> Run<'_, S> {
                 Some(flow) => flow,
                 None => {
                     self.tallies.looked_up[table].add(self.worker, 1, bytes);
-                    let Some(flow) = state.tables[table].lookup(&packet.key) else { return Fate::NoFlow };
+                    let hit = state.tables[table].lookup(&packet.key);
+                    let Some(flow) = hit.and_then(|hit| hit.flow()) else { return Fate::NoFlow };
                     self.tallies.matched[table].add(self.worker, 1, bytes);
                     flow
                 }

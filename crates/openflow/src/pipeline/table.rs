@@ -4,10 +4,11 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use wirespeed::image::prefetch_all;
 
-use super::class::Class;
+use super::class::{Class, Probe};
 use super::flow::{Flow, Shape};
+use super::hit::Hit;
+use super::row::Row;
 use crate::wire::{Key, Match};
 
 /// A flow table.
@@ -18,6 +19,8 @@ pub(crate) struct Table {
     of_mask: FxHashMap<Key, usize>,
     /// The classes by their highest priority, the highest first.
     order: Vec<(u16, usize)>,
+    /// The number of classes that look at words that no short row has.
+    wide: usize,
     len: usize,
 }
 
@@ -32,16 +35,21 @@ impl Table {
         self.order.iter().map(|&(_, at)| &self.classes[at])
     }
 
+    /// Whether short rows have all that its flows look at.
+    pub(crate) const fn is_short(&self) -> bool {
+        self.wide == 0
+    }
+
     /// The best flow of a key.
     #[inline]
-    pub(crate) fn lookup(&self, key: &Key) -> Option<&Arc<Flow>> {
-        let mut best: Option<&Arc<Flow>> = None;
+    pub(crate) fn lookup(&self, key: &Key) -> Option<Hit<'_>> {
+        let mut best: Option<Hit<'_>> = None;
         for &(priority, at) in &self.order {
-            if best.is_some_and(|best| best.priority >= priority) {
+            if best.is_some_and(|best| best.hot.priority >= priority) {
                 break;
             }
             if let Some(found) = self.classes[at].lookup(key)
-                && best.is_none_or(|best| found.priority > best.priority)
+                && best.is_none_or(|best| found.hot.priority > best.hot.priority)
             {
                 best = Some(found);
             }
@@ -49,50 +57,42 @@ impl Table {
         best
     }
 
-    /// The best flow of each key, where `found` has one that is known already. Classes for which
-    /// `is_left_out` are not asked.
+    /// The best flow of each row, where `found` is empty. Classes for which `is_left_out` are not asked.
+    /// Short rows are for a table that [`is_short`](Self::is_short).
     #[inline]
-    pub(crate) fn lookup_batch<'t>(
+    pub(crate) fn lookup_batch<'t, R: Row>(
         &'t self,
-        keys: &[Key],
-        found: &mut [Option<&'t Arc<Flow>>],
+        rows: &[R],
+        found: &mut [Option<Hit<'t>>],
         spare: &mut Vec<Probe>,
+        worker: usize,
         is_left_out: impl Fn(&Key) -> bool,
     ) {
         // Keys that a class to come may have a better flow for. Priorities fall, so a key that left stays
         // away.
         let open = spare;
         open.clear();
-        open.extend((0_u32..).zip(keys).map(|(at, _)| Probe { at, hash: 0, slot: 0 }));
+        open.extend((0_u32..).zip(rows).map(|(at, _)| Probe::new(at)));
+        let mut has_found = false;
         for &(priority, at) in &self.order {
+            if has_found {
+                let is_open = |found: &Hit<'_>| found.hot.priority < priority;
+                open.retain(|probe| found[probe.at as usize].as_ref().is_none_or(is_open));
+            }
+            if open.is_empty() {
+                return;
+            }
             let class = &self.classes[at];
             if is_left_out(&class.shape().mask) {
                 continue;
             }
-            open.retain(|probe| found[probe.at as usize].is_none_or(|found| found.priority < priority));
-            if open.is_empty() {
-                return;
-            }
-            // Each loop brings near what the next one reads.
-            for probe in &mut *open {
-                probe.hash = class.hash(&keys[probe.at as usize]);
-                class.prefetch_slot(probe.hash);
-            }
-            for probe in &mut *open {
-                probe.slot = class.first_slot(probe.hash);
-            }
-            for probe in &*open {
-                let n = probe.at as usize;
-                if let Some(flow) = class.lookup_from(&keys[n], probe.hash, probe.slot) {
-                    match found[n] {
-                        Some(known) if known.priority >= flow.priority => {}
-                        _ => {
-                            prefetch_all(&**flow);
-                            found[n] = Some(flow);
-                        }
-                    }
+            class.lookup_batch(rows, open, |at, hit| {
+                if found[at].is_none_or(|known| known.hot.priority < hit.hot.priority) {
+                    hit.hot.prefetch_counts(worker);
+                    found[at] = Some(hit);
+                    has_found = true;
                 }
-            }
+            });
         }
     }
 
@@ -139,6 +139,7 @@ impl Table {
         let at = match self.of_mask.get(&flow.shape().mask) {
             Some(&at) => at,
             None => {
+                self.wide += usize::from(!flow.shape().extract.is_short());
                 self.classes.push(Class::new(Arc::clone(flow.shape())));
                 self.of_mask.insert(flow.shape().mask, self.classes.len() - 1);
                 self.classes.len() - 1
@@ -152,6 +153,7 @@ impl Table {
         let Some(&at) = self.of_mask.get(&flow.shape().mask) else { return };
         self.change(at, |class| class.remove(flow));
         if self.classes[at].len() == 0 {
+            self.wide -= usize::from(!flow.shape().extract.is_short());
             // The last class takes the place.
             self.of_mask.remove(&flow.shape().mask);
             let last = self.classes.len() - 1;
@@ -180,10 +182,82 @@ impl Table {
     }
 }
 
-/// A key on its way through a class.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Probe {
-    at: u32,
-    hash: u64,
-    slot: u64,
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation)] // random numbers that are small
+mod tests {
+    use wirespeed_rng::Rng;
+
+    use super::*;
+    use crate::pipeline::counts::Counts;
+    use crate::pipeline::flow::Life;
+    use crate::pipeline::row::{SHORT, Short};
+    use crate::wire::{FlowMod, Instructions};
+
+    fn flow(matched: Match, priority: u16) -> Arc<Flow> {
+        let instructions = Instructions::default();
+        let life = Life::new(&FlowMod::add(0, priority, matched, instructions.clone()), 0, Counts::new(1));
+        let shape = Arc::new(Shape::new(matched.mask));
+        Arc::new(Flow::new(0, priority, &matched, shape, Arc::new(instructions), Arc::new(life)))
+    }
+
+    /// Lookups of all keys, alone and in batches, against a look at every flow.
+    fn compare(table: &Table, keys: &[Key]) {
+        let best = |key: &Key| {
+            table.iter().filter(|flow| flow.matched().matches(key)).map(|flow| flow.priority).max()
+        };
+        let wanted: Vec<Option<u16>> = keys.iter().map(best).collect();
+        let alone = keys.iter().map(|key| table.lookup(key).map(|hit| hit.hot.priority));
+        assert_eq!(alone.collect::<Vec<_>>(), wanted);
+        let priorities = |found: Vec<Option<Hit<'_>>>| {
+            let whole = found.into_iter().map(|hit| {
+                let (hot, flow) = (hit?.hot.priority, hit?.flow()?.priority);
+                assert_eq!(hot, flow);
+                Some(flow)
+            });
+            whole.collect::<Vec<_>>()
+        };
+        let mut found = vec![None; keys.len()];
+        table.lookup_batch(keys, &mut found, &mut Vec::new(), 0, |_| false);
+        assert_eq!(priorities(found), wanted);
+        if table.is_short() {
+            let rows: Vec<Short> =
+                keys.iter().map(|key| Short(std::array::from_fn(|at| key.0[at]))).collect();
+            let mut found = vec![None; keys.len()];
+            table.lookup_batch(&rows, &mut found, &mut Vec::new(), 0, |_| false);
+            assert_eq!(priorities(found), wanted);
+        }
+    }
+
+    #[test]
+    fn batches_find_the_best_flow_in_large_and_small_classes() {
+        for words in [SHORT, crate::wire::WORDS] {
+            let mut rng = Rng::new(words as u64);
+            let keys: Vec<Key> = (0..250)
+                .map(|_| Key(std::array::from_fn(|at| if at < words { rng.below(16) } else { 0 })))
+                .collect();
+            let mut masks: Vec<Key> = vec![Key::default()];
+            masks.push(Key(std::array::from_fn(|at| if at < words { 15 } else { 0 })));
+            masks.push(Key(std::array::from_fn(|at| if at < 3 { u64::MAX } else { 0 })));
+            masks.extend((0..6).map(|_| {
+                Key(std::array::from_fn(|at| if at < words { rng.below(16) & rng.below(16) } else { 0 }))
+            }));
+            let (mut table, mut flows) = (Table::default(), Vec::new());
+            for number in 0..6000 {
+                let mask = masks[if number % 2 == 0 { 1 + number / 2 % 2 } else { rng.below(9) as usize }];
+                let of_key = keys[rng.below(250) as usize];
+                let value =
+                    if rng.chance(0.2) { of_key } else { Key(std::array::from_fn(|_| rng.below(16))) };
+                let flow = flow(Match { fields: 0, mask, value: value.and(&mask) }, rng.below(40) as u16);
+                table.insert(Arc::clone(&flow));
+                flows.push(flow);
+            }
+            compare(&table, &keys);
+            assert!(table.classes().any(|class| class.len() > 1500) && table.is_short() == (words == SHORT));
+            rng.shuffle(&mut flows);
+            flows.drain(..5500).for_each(|flow| table.remove(&flow));
+            compare(&table, &keys);
+            flows.iter().for_each(|flow| table.remove(flow));
+            assert_eq!((table.len(), table.iter().count(), table.is_short()), (0, 0, true));
+        }
+    }
 }

@@ -1,0 +1,34 @@
+//! [`Hit`]: a flow that a lookup found.
+
+use std::sync::Arc;
+
+use super::flow::Flow;
+use super::hot::Hot;
+
+/// A flow that was found: its part for frames, and where the whole flow is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hit<'t> {
+    pub(crate) hot: &'t Hot,
+    /// Most frames don't read it. It is there.
+    flow: &'t Option<Arc<Flow>>,
+}
+
+impl<'t> Hit<'t> {
+    pub(crate) const fn new(hot: &'t Hot, flow: &'t Option<Arc<Flow>>) -> Self {
+        Self { hot, flow }
+    }
+
+    /// The whole flow.
+    pub(crate) const fn flow(&self) -> Option<&'t Arc<Flow>> {
+        self.flow.as_ref()
+    }
+
+    /// Counts a packet of a worker, whose time is in milliseconds.
+    #[inline]
+    pub(crate) fn count(&self, worker: usize, bytes: u64, now: u64) {
+        match self.flow {
+            Some(flow) if self.hot.is_timed => flow.count(worker, bytes, now),
+            _ => self.hot.count(worker, bytes),
+        }
+    }
+}
