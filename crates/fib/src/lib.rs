@@ -29,6 +29,7 @@ mod range;
 #[cfg(feature = "text")]
 pub mod read;
 pub mod rib;
+pub mod rpki;
 #[cfg(feature = "text")]
 pub mod stats;
 #[cfg(feature = "synth")]
