@@ -11,8 +11,9 @@ pub use feeds::feed;
 pub use rules::{rule_updates, rules};
 
 use wirespeed_fib::read::{
-    Format, PeerChoice, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from,
+    Format, PeerChoice, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from, read_vrps_from,
 };
+use wirespeed_fib::rpki::{Origin, Validity};
 use wirespeed_fib::write::{write_fib, write_updates};
 use wirespeed_fib::{Fib, NextHops};
 
@@ -61,6 +62,36 @@ fn table_by_choice(format: Option<Format>, bytes: &[u8]) {
             assert!(report.routes - report.repeated == (fib.v4.len() + fib.v6.len()) as u64);
             assert!(report.masked <= report.records);
             reads_back(&fib);
+        }
+    }
+}
+
+/// Reads bytes as RPKI payloads, strictly and leniently. Every payload allows its own prefix, unless it is of
+/// AS 0.
+pub fn vrps(format: Format, bytes: &[u8]) {
+    let strict = ReadOptions { format: Some(format), ..ReadOptions::default() };
+    let lenient = ReadOptions { lenient: true, ..strict.clone() };
+    let strictly = read_vrps_from(bytes, "fuzz", &strict);
+    match read_vrps_from(bytes, "fuzz", &lenient) {
+        Ok((vrps, report)) => {
+            let _shown = report.to_string();
+            assert_eq!(report.routes - report.repeated, vrps.len() as u64);
+            for vrp in vrps.v4.iter() {
+                let state = vrps.v4.validate(vrp.prefix(), Origin::As(vrp.asn()));
+                assert!(vrp.asn() == 0 || state == Validity::Valid);
+            }
+            for vrp in vrps.v6.iter() {
+                let state = vrps.v6.validate(vrp.prefix(), Origin::As(vrp.asn()));
+                assert!(vrp.asn() == 0 || state == Validity::Valid);
+            }
+            if let Ok((strictly, report)) = strictly {
+                assert!(report.faults() == 0 && report.truncated.is_none());
+                assert_eq!(strictly.len(), vrps.len());
+            }
+        }
+        Err(error) => {
+            let _shown = error.to_string();
+            assert!(strictly.is_err(), "strict reading took what lenient reading refused: {error}");
         }
     }
 }

@@ -25,9 +25,11 @@ mod fib;
 mod next_hop;
 pub mod oracle;
 mod prefix;
+mod range;
 #[cfg(feature = "text")]
 pub mod read;
 pub mod rib;
+pub mod rpki;
 #[cfg(feature = "text")]
 pub mod stats;
 #[cfg(feature = "synth")]
@@ -42,6 +44,7 @@ pub use domain::LiveTable;
 pub use fib::{AnyUpdate, Fib, InFib};
 pub use next_hop::{NextHop, NextHops, TooManyNextHops};
 pub use prefix::{HostBits, Prefix, PrefixError};
+pub use range::{PrefixesOfRange, prefixes_of_range};
 pub use rib::Rib;
 #[cfg(feature = "text")]
 pub use stats::Stats;

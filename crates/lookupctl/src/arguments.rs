@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::verbs::{
-    build, classify, completions, devices, generate, info, lookup, names, replay, route, verify,
+    build, classify, completions, devices, generate, info, lookup, names, replay, route, rov, verify,
 };
 
 /// Looks up in forwarding tables; replays, verifies, builds and generates them.
@@ -26,6 +26,7 @@ pub(crate) enum Verb {
     Names(names::Options),
     Classify(classify::Options),
     Route(route::Options),
+    Rov(rov::Options),
     Devices(devices::Options),
     Completions(completions::Options),
 }
@@ -41,10 +42,12 @@ Examples:
   lookupctl names lookup --table t.txt /com/parc/www   the same verbs for names (names --help)
   lookupctl classify lookup --rules acl.txt src=10.0.0.1 dport=443 tcp   the same verbs for rules (classify --help)
   lookupctl route --fib fib.txt --in traffic.pcap --out out.pcapng   the packet pipeline
+  lookupctl rov --vrps vrps.json rib.mrt.bz2  origin validation by the RPKI
   lookupctl devices                           the GPUs that lookups can run on
   lookupctl replay --help                     options and examples of a verb
 
-Tables are read from plain text (prefix, next hop), MRT, bgpdump -m, pfx2as, ip route, ip -j route and FRR's JSON, \
+Tables are read from plain text (prefix, next hop), MRT, bgpdump -m, pfx2as, ip route, ip -j route, FRR's JSON, \
+and CSV or TSV whose first line names the columns, \
 recognised by content, plain or compressed with gzip, bzip2 or zstd; - is standard input.
 Plain text may also write 10.0.0.0/8 as 10.0.0.0/255.0.0.0 or 10.0.0.0 255.0.0.0. If no line has a next hop, each prefix has the next \
 hop member.

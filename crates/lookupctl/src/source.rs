@@ -11,7 +11,9 @@ use std::time::Instant;
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use wirespeed_fib::read::{Format, PeerChoice, ReadOptions, ReadReport, Source, read_fib, read_updates};
+use wirespeed_fib::read::{
+    Columns, Format, PeerChoice, PrefixColumns, ReadOptions, ReadReport, Source, read_fib, read_updates,
+};
 use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Update};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
@@ -45,6 +47,20 @@ pub(crate) struct ReadArguments {
     #[arg(long)]
     mask_host_bits: bool,
 
+    /// Columns of CSV that are the value, by name. Several make one: asn=13335,country=US. By default all
+    /// columns but those of the prefix
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    value_columns: Vec<String>,
+
+    /// Column of CSV with the prefix, or the two with an address and a length or netmask. By default found by
+    /// usual names (network, prefix, cidr, start_ip and end_ip, ip and length, ...)
+    #[arg(long, value_name = "NAME[,LENGTH]", value_parser = parse_prefix_columns)]
+    prefix_columns: Option<PrefixColumns>,
+
+    /// Columns of CSV with the first and the last address of a range
+    #[arg(long, value_name = "FIRST,LAST", value_parser = parse_range_columns, conflicts_with = "prefix_columns")]
+    range_columns: Option<PrefixColumns>,
+
     /// Pass over wrong lines or records, count them by reason and go on. By default the file is refused
     #[arg(long)]
     lenient: bool,
@@ -60,6 +76,19 @@ pub(crate) fn format_parser(will_do: fn(Format) -> bool) -> impl TypedValueParse
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
 }
 
+fn parse_prefix_columns(text: &str) -> Result<PrefixColumns, String> {
+    match text.split_once(',') {
+        _ if text.is_empty() => Err("a column has a name".to_owned()),
+        None => Ok(PrefixColumns::Prefix(text.to_owned())),
+        Some((address, len)) => Ok(PrefixColumns::Length(address.to_owned(), len.to_owned())),
+    }
+}
+
+fn parse_range_columns(text: &str) -> Result<PrefixColumns, String> {
+    let (first, last) = text.split_once(',').ok_or("a range has two columns: FIRST,LAST")?;
+    Ok(PrefixColumns::Range(first.to_owned(), last.to_owned()))
+}
+
 /// A table as it was read.
 #[derive(Debug)]
 pub(crate) struct Loaded {
@@ -71,8 +100,8 @@ pub(crate) struct Loaded {
 impl ReadArguments {
     /// Whether any of them is given.
     pub(crate) fn is_given(&self) -> bool {
-        let Self { format, peer, vrf, mask_host_bits, lenient, verbose } = self;
-        let is_named = format.is_some() || peer.is_some() || vrf.is_some();
+        let Self { format, peer, vrf, mask_host_bits, lenient, verbose, .. } = self;
+        let is_named = format.is_some() || peer.is_some() || vrf.is_some() || self.columns().is_given();
         is_named || *mask_host_bits || *lenient || *verbose
     }
 
@@ -97,12 +126,27 @@ impl ReadArguments {
         Ok(loaded)
     }
 
+    /// The columns of CSV that are named.
+    fn columns(&self) -> Columns {
+        let prefix = self.prefix_columns.clone().or_else(|| self.range_columns.clone());
+        Columns { prefix, values: self.value_columns.clone() }
+    }
+
     /// Reads a table.
     pub(crate) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
+        self.load_with(from, false)
+    }
+
+    /// Reads a table with the origins of routes in place of their next hops.
+    pub(crate) fn load_origins(&self, from: &OsStr) -> Result<Loaded> {
+        self.load_with(from, true)
+    }
+
+    fn load_with(&self, from: &OsStr, origins: bool) -> Result<Loaded> {
         let began = Instant::now();
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
-        let options = ReadOptions { format: self.format, ..self.options() };
+        let options = ReadOptions { format: self.format, origins, ..self.options() };
         let (fib, report) = read_fib(&source, &options).map_err(|error| unless_image(from, error))?;
         drop(busy);
         let seconds = began.elapsed().as_secs_f64();
@@ -115,6 +159,7 @@ impl ReadArguments {
             vrf: self.vrf.clone(),
             mask_host_bits: self.mask_host_bits,
             lenient: self.lenient,
+            columns: self.columns(),
             ..ReadOptions::default()
         }
     }
@@ -136,6 +181,9 @@ impl ReadArguments {
                 bail!("--peer {peer}: no input names peers: only MRT and bgpdump do")
             }
             _ => {}
+        }
+        if self.columns().is_given() && tables.iter().all(|report| report.format != Format::Csv) {
+            bail!("--value-columns, --prefix-columns and --range-columns are for CSV, and no input is CSV");
         }
         match &self.vrf {
             Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {

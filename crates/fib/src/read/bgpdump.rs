@@ -27,6 +27,8 @@ struct Record<'l> {
     address: IpAddr,
     asn: u32,
     prefix: AnyPrefix,
+    /// The last AS of the path, or the set that it ends in. Empty for an empty path.
+    origin: &'l str,
     next_hop: Result<&'l str, SkipReason>,
 }
 
@@ -45,11 +47,13 @@ impl<'l> Record<'l> {
         let address = column()?.parse().map_err(|_| SkipReason::BadPeer)?;
         let asn = asn(column()?).ok_or(SkipReason::BadPeer)?;
         let prefix = ledger.prefix(column()?.as_bytes())?;
-        // The next hop comes after the AS path and the origin. If there are a global and a link-local
+        let path = columns.next().unwrap_or_default();
+        let origin = words(path).next_back().unwrap_or_default();
+        // The next hop comes after the AS path and the kind of origin. If there are a global and a link-local
         // address, the global one comes first.
         let next_hop =
-            columns.nth(2).and_then(|column| words(column).next()).ok_or(SkipReason::NextHopMissing);
-        Ok(Self { is_table, time, action, address, asn, prefix, next_hop })
+            columns.nth(1).and_then(|column| words(column).next()).ok_or(SkipReason::NextHopMissing);
+        Ok(Self { is_table, time, action, address, asn, prefix, origin, next_hop })
     }
 }
 
@@ -88,7 +92,11 @@ fn entry(
         ledger.pass(SkipReason::OtherPeer, place);
         return Ok(());
     }
-    let next_hop = table.hop(record.next_hop?.as_bytes())?;
+    let next_hop = match (table.origins, record.origin) {
+        (false, _) => table.hop(record.next_hop?.as_bytes())?,
+        (true, "") => table.hop(record.asn.to_string().as_bytes())?,
+        (true, origin) => table.hop(origin.as_bytes())?,
+    };
     table.insert(record.prefix, next_hop, ledger);
     Ok(())
 }
@@ -238,5 +246,17 @@ TABLE_DUMP2|1687212000|B|2001:db8::1|64503|2001:db8::/32|64503|IGP|2001:db8::1 f
         ] {
             bad_line(Format::Bgpdump, &format!("{good}\n{line}\n"), 2, reason);
         }
+    }
+
+    #[test]
+    fn origins_in_place_of_next_hops() {
+        let line = |prefix, path| {
+            format!("TABLE_DUMP2|1|B|192.0.2.7|3130|{prefix}|{path}|IGP|192.0.2.1|0|0||NAG||\n")
+        };
+        let text =
+            line("10.0.0.0/8", "3130 1239") + &line("11.0.0.0/8", "3130 {1,2}") + &line("12.0.0.0/8", "");
+        let options = ReadOptions { origins: true, ..ReadOptions::default() };
+        let (fib, _) = read_with(text.as_bytes(), &options).unwrap();
+        assert_eq!(text_of(&fib), "10.0.0.0/8 1239\n11.0.0.0/8 {1,2}\n12.0.0.0/8 3130\n");
     }
 }

@@ -98,8 +98,19 @@ pub enum SkipReason {
     #[error("not a netmask: its ones must come first (write a prefix as address/length or address/netmask)")]
     Mask,
     /// A line whose columns are separated by commas or semicolons.
-    #[error("looks like CSV: separate columns by blanks, without a heading")]
+    #[error(
+        "looks like CSV, whose first line must name its columns (--format csv reads it so); or separate columns by blanks"
+    )]
     Csv,
+    /// A cell of CSV whose quotes do not fit: one that nothing closes, or text beside them.
+    #[error("quotes that don't fit: a cell is either within quotes, with quotes in it doubled, or has none")]
+    Quotes,
+    /// A longest length of a VRP that is shorter than its prefix, or longer than an address.
+    #[error("not a longest length: it is a number from the prefix's length to the address's")]
+    MaxLength,
+    /// A range of addresses that is none.
+    #[error("not a range: its ends are of two families, or the last address is before the first")]
+    Range,
     /// A next hop with a blank, a `#` or a control character, or a next hop that is too long.
     #[error("not a next hop")]
     NextHop,
@@ -256,6 +267,18 @@ pub enum ReadError<F = Format, R = SkipReason> {
         wanted: &'static str,
         /// The number of other records.
         records: u64,
+    },
+    /// The first line of a CSV file does not name the columns that are wanted.
+    #[error("{name}{place}: {problem}; the columns are {columns}")]
+    Columns {
+        /// The file.
+        name: String,
+        /// The place of the first line.
+        place: Place,
+        /// The column that is missing, or there twice.
+        problem: String,
+        /// The names of the columns, or the first few.
+        columns: String,
     },
     /// The file has no such peer.
     #[error("{name}: no peer {peer}; there are {known}")]

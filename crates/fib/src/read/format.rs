@@ -4,8 +4,9 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use super::mrt_header;
+use super::csv::header::is_start as is_csv;
 use super::text::{TYPES, first_cell, words};
+use super::{mrt_header, vrps_header};
 
 /// A format of routes or updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,6 +24,12 @@ pub enum Format {
     IpRouteJson,
     /// The output of FRR's `show ip route json`.
     FrrJson,
+    /// CSV or TSV whose first line names its columns: a prefix or a range of addresses, and values.
+    Csv,
+    /// Validated ROA payloads as rpki-client and Routinator write them in JSON, see [`rpki`](crate::rpki).
+    VrpJson,
+    /// Validated ROA payloads as rpki-client and Routinator write them in CSV, see [`rpki`](crate::rpki).
+    VrpCsv,
     /// MRT (RFC 6396, 8050): tables and updates.
     Mrt,
     /// `A prefix [next hop]` and `W prefix`, one update on each line, with an optional time before it.
@@ -31,13 +38,16 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Plain,
         Self::Pfx2as,
         Self::Bgpdump,
         Self::IpRoute,
         Self::IpRouteJson,
         Self::FrrJson,
+        Self::Csv,
+        Self::VrpJson,
+        Self::VrpCsv,
         Self::Mrt,
         Self::Updates,
     ];
@@ -51,6 +61,9 @@ impl Format {
             Self::IpRoute => "ip-route",
             Self::IpRouteJson => "ip-route-json",
             Self::FrrJson => "frr-json",
+            Self::Csv => "csv",
+            Self::VrpJson => "vrp-json",
+            Self::VrpCsv => "vrp-csv",
             Self::Mrt => "mrt",
             Self::Updates => "updates",
         }
@@ -58,7 +71,17 @@ impl Format {
 
     /// Whether a file of this format can hold a table.
     pub const fn holds_routes(self) -> bool {
-        !matches!(self, Self::Updates)
+        !matches!(self, Self::Updates | Self::VrpJson | Self::VrpCsv)
+    }
+
+    /// Whether a file of this format holds validated ROA payloads.
+    pub const fn holds_vrps(self) -> bool {
+        matches!(self, Self::VrpJson | Self::VrpCsv)
+    }
+
+    /// Whether tables are also written in this format.
+    pub const fn is_written(self) -> bool {
+        self.holds_routes() && !matches!(self, Self::Csv)
     }
 
     /// Whether a file of this format can hold updates.
@@ -88,8 +111,12 @@ impl Format {
         }
         match start.iter().find(|b| !b.is_ascii_whitespace()) {
             Some(b'[') => return Some(Self::IpRouteJson),
+            Some(b'{') if vrps_header::is_json(start) => return Some(Self::VrpJson),
             Some(b'{') => return Some(Self::FrrJson),
             _ => {}
+        }
+        if let Some(format) = csv_of(start) {
+            return Some(format);
         }
         let mut significant = start
             .split(|&b| b == b'\n')
@@ -145,6 +172,19 @@ impl Format {
             _ => Some(Self::Plain),
         }
     }
+}
+
+/// The format of CSV whose columns the first line that is no comment names.
+fn csv_of(start: &[u8]) -> Option<Format> {
+    let mut lines = start
+        .split(|&b| b == b'\n')
+        .filter(|line| !matches!(line.trim_ascii().first(), None | Some(b'#')))
+        .map(std::str::from_utf8);
+    let (Some(Ok(first)), second) = (lines.next(), lines.next()) else { return None };
+    if vrps_header::is_csv(first) {
+        return Some(Format::VrpCsv);
+    }
+    is_csv(first, second.and_then(Result::ok)).then_some(Format::Csv)
 }
 
 /// Whether a line holds nothing but a prefix.
@@ -215,7 +255,7 @@ mod tests {
 
     #[test]
     fn recognises_each_by_content() {
-        let cases: [(&[u8], Option<Format>); 27] = [
+        let cases: [(&[u8], Option<Format>); 34] = [
             (b"10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
             (b"# a comment\n\n2001:db8::/32 13335", Some(Format::Plain)),
             (b"10.0.0.1 core\n", Some(Format::Plain)),
@@ -237,7 +277,14 @@ mod tests {
             (b"2001:db8::/32\n 10.0.0.0/8\n", Some(Format::Plain)),
             (b"192.0.2.1\n", Some(Format::Plain)),
             (b"10.0.0.0 255.0.0.0 192.0.2.1\n", Some(Format::Plain)),
-            (b"prefix,asn\n10.0.0.0/8,13335\n", Some(Format::Plain)),
+            (b"prefix,asn\n10.0.0.0/8,13335\n", Some(Format::Csv)),
+            (b"# note\n\nstart_ip\tend_ip\tas\n1.0.0.0\t1.0.0.255\t1\n", Some(Format::Csv)),
+            (b"ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,8,ripe\n", Some(Format::VrpCsv)),
+            (b"{\n \"metadata\": {},\n \"roas\": [", Some(Format::VrpJson)),
+            (b"{\"metadata\":{\"10.0.0.0/8\":[", Some(Format::FrrJson)),
+            (b"network\n10.0.0.0/8\n", Some(Format::Csv)),
+            (b"a,b\n10.0.0.0/8,13335\n", Some(Format::Plain)),
+            (b"prefix,asn\n13335,10.0.0.0/8\n", None),
             (b"\"10.0.0.0/8\",\"a b\"\n", Some(Format::Plain)),
             (b"oops\n10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
             (b"", Some(Format::Plain)),

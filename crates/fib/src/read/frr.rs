@@ -17,7 +17,7 @@ use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::error::{End, Fault, SkipReason};
-use super::json::{Entry, array, each_entry, is_true, text};
+use super::json::{Entry, Groups, array, each_entry, is_true, text};
 use super::kernel::member;
 use super::report::Ledger;
 use super::table::Table;
@@ -31,8 +31,8 @@ pub(super) fn read(
     vrf: Option<&str>,
 ) -> Result<(), End> {
     let mut vrfs = Vrfs::new(vrf);
-    let is_vrf = |key: &str| prefix_in_words(key.as_bytes()).is_err();
-    each_entry(input, ledger, is_vrf, |entry, ledger| route(&entry, table, &mut vrfs, ledger))?;
+    let vrfs_of = Groups::Objects(|key| prefix_in_words(key.as_bytes()).is_err());
+    each_entry(input, ledger, vrfs_of, |entry, ledger| route(&entry, table, &mut vrfs, ledger))?;
     Ok(vrfs.close(&ledger.report.name)?)
 }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::error::{End, Fault, SkipReason};
-use super::json::{array, each_entry, text};
+use super::json::{Groups, array, each_entry, text};
 use super::kernel::{KernelRoute, KernelTable, destination, family_of, is_usual_table, member};
 use super::report::Ledger;
 use super::table::Table;
@@ -20,15 +20,10 @@ use crate::address::Family;
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table) -> Result<(), End> {
     let mut routes = KernelTable::new(table);
-    each_entry(
-        input,
-        ledger,
-        |_| false,
-        |entry, ledger| match entry.key {
-            None => routes.put(&route(entry.value, ledger)?, ledger),
-            Some(_) => Err(SkipReason::Shape.into()),
-        },
-    )?;
+    each_entry(input, ledger, Groups::None, |entry, ledger| match entry.key {
+        None => routes.put(&route(entry.value, ledger)?, ledger),
+        Some(_) => Err(SkipReason::Shape.into()),
+    })?;
     routes.finish(ledger);
     Ok(())
 }

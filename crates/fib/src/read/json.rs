@@ -8,7 +8,7 @@ use std::fmt;
 use std::io::{self, BufRead, Read};
 use std::rc::Rc;
 
-use serde::de::value::SeqAccessDeserializer;
+use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{DeserializeSeed, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -29,17 +29,27 @@ pub(super) struct Entry<'e> {
     pub(super) value: &'e Value,
 }
 
-/// Gives every entry to `take`, and the answer of `take` to the ledger. An inner object whose key is a group
-/// by `is_group` is not an entry: its members are entries.
+/// The values at the top of an object that are groups of entries, and no entries themselves.
+#[derive(Clone, Copy)]
+pub(super) enum Groups {
+    /// None.
+    None,
+    /// Objects with such a key. Their members are entries.
+    Objects(fn(&str) -> bool),
+    /// Arrays. Their elements are entries.
+    Arrays,
+}
+
+/// Gives every entry to `take`, and the answer of `take` to the ledger.
 pub(super) fn each_entry(
     input: &mut Input<'_>,
     ledger: &mut Ledger,
-    is_group: fn(&str) -> bool,
+    groups: Groups,
     take: impl FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>,
 ) -> Result<(), End> {
     let position = Rc::new(Position::default());
     let mut bytes = Bytes { input, at: Rc::clone(&position) };
-    let mut entries = Entries { ledger, is_group, take, at: &position, end: None };
+    let mut entries = Entries { ledger, groups, take, at: &position, end: None };
     loop {
         match bytes.skip_blanks() {
             Ok(true) => {}
@@ -135,7 +145,7 @@ impl Read for Bytes<'_, '_> {
 /// Visits an array or an object at the top of a file.
 struct Entries<'e, F> {
     ledger: &'e mut Ledger,
-    is_group: fn(&str) -> bool,
+    groups: Groups,
     take: F,
     at: &'e Position,
     end: Option<End>,
@@ -174,7 +184,12 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
         while let Some(key) = object.next_key::<String>()? {
-            if (self.is_group)(&key) {
+            let is_group = match self.groups {
+                Groups::None => false,
+                Groups::Objects(is_group) => is_group(&key),
+                Groups::Arrays => true,
+            };
+            if is_group {
                 object.next_value_seed(Group { name: &key, entries: self })?;
             } else {
                 let value = object.next_value()?;
@@ -185,8 +200,8 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
     }
 }
 
-/// Visits the value of a group's key: the entries of an object one by one. Any other value is an entry with
-/// that key.
+/// Visits the value of a group's key: the entries of the object or array one by one. Any other value is an
+/// entry with that key.
 struct Group<'g, 'e, F> {
     name: &'g str,
     entries: &'g mut Entries<'e, F>,
@@ -210,10 +225,13 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of routes")
+        f.write_str("a group of entries")
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
+        if matches!(self.entries.groups, Groups::Arrays) {
+            return self.whole(Value::deserialize(MapAccessDeserializer::new(object)));
+        }
         let start = Entry { group: Some(self.name), key: None, value: &Value::Null };
         if (self.entries.take)(start, self.entries.ledger).is_err() {
             return Err(serde::de::Error::custom("no group of entries"));
@@ -224,7 +242,13 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
         Ok(())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, array: A) -> Result<(), A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<(), A::Error> {
+        if matches!(self.entries.groups, Groups::Arrays) {
+            while let Some(value) = array.next_element()? {
+                self.entries.entry(Entry { group: Some(self.name), key: None, value: &value })?;
+            }
+            return Ok(());
+        }
         self.whole(Value::deserialize(SeqAccessDeserializer::new(array)))
     }
 

@@ -23,6 +23,7 @@
 //! ```
 
 mod bgpdump;
+mod csv;
 mod error;
 mod format;
 mod frr;
@@ -43,6 +44,8 @@ pub(crate) mod tests;
 pub(crate) mod text;
 mod updates;
 mod vrfs;
+mod vrps;
+mod vrps_header;
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -76,6 +79,7 @@ pub mod parts {
     pub use super::updates::time;
 }
 
+pub use csv::{Columns, PrefixColumns};
 pub use error::{Place, ReadError, SkipReason};
 pub use format::{Format, UnknownFormat};
 pub use peers::{NoPeer, PeerChoice};
@@ -85,6 +89,7 @@ pub use wirespeed_input::{Again, Compression, Input, Line, OpenError, Source, op
 
 use crate::fib::Fib;
 use crate::next_hop::NextHops;
+use crate::rpki::Vrps;
 use error::End;
 use peers::PeerBook;
 use report::Ledger;
@@ -115,6 +120,11 @@ pub struct ReadOptions {
     /// Whether to clear host bits of prefixes and count the prefixes, instead of refusing them. Bits after
     /// the prefix in MRT are always ignored.
     pub mask_host_bits: bool,
+    /// The columns of CSV. A table for which columns are named is CSV, if no format is given.
+    pub columns: Columns,
+    /// Whether routes of MRT and bgpdump get the origin of their AS path in place of their next hop: an AS
+    /// number, or a set as `{1,2}`. A route with an empty path is of its peer's AS.
+    pub origins: bool,
 }
 
 /// Reads a table.
@@ -133,6 +143,20 @@ pub fn read_fib_from(
     options: &ReadOptions,
 ) -> Result<(Fib, ReadReport), ReadError> {
     read_table(&Again::from_reader(reader, name.to_owned()), options)
+}
+
+/// Reads validated ROA payloads.
+pub fn read_vrps(source: &Source, options: &ReadOptions) -> Result<(Vrps, ReadReport), ReadError> {
+    read_payloads(&Again::new(source)?, options)
+}
+
+/// Reads validated ROA payloads from a stream of bytes. `name` is for messages.
+pub fn read_vrps_from(
+    reader: impl Read + Send,
+    name: &str,
+    options: &ReadOptions,
+) -> Result<(Vrps, ReadReport), ReadError> {
+    read_payloads(&Again::from_reader(reader, name.to_owned()), options)
 }
 
 /// Reads updates and gives each to `give`, until `give` ends the reading. Next hops get their indexes in
@@ -193,7 +217,7 @@ fn read_table(again: &Again<'_>, options: &ReadOptions) -> Result<(Fib, ReadRepo
     let mut book = PeerBook::of_table(options.peer);
     let (table, ledger) = loop {
         let (mut input, mut ledger) = start(again.open()?, options, Format::holds_routes, "routes")?;
-        let mut table = Table::default();
+        let mut table = Table::new(options.origins);
         if !ledger.report.format.names_peers() || book.is_decided() {
             again.last_time();
         }
@@ -225,13 +249,26 @@ fn pass(
         Format::IpRoute => ip_route::read(input, ledger, table),
         Format::IpRouteJson => ip_route_json::read(input, ledger, table),
         Format::FrrJson => frr::read(input, ledger, table, options.vrf.as_deref()),
+        Format::Csv => csv::read(input, ledger, table, &options.columns),
         #[cfg(feature = "mrt")]
         Format::Mrt => mrt::read(input, ledger, table, book),
         // `start` has refused these formats.
         #[cfg(not(feature = "mrt"))]
         Format::Mrt => Ok(()),
-        Format::Updates => Ok(()),
+        Format::Updates | Format::VrpJson | Format::VrpCsv => Ok(()),
     }
+}
+
+fn read_payloads(again: &Again<'_>, options: &ReadOptions) -> Result<(Vrps, ReadReport), ReadError> {
+    again.last_time();
+    let (mut input, mut ledger) = start(again.open()?, options, Format::holds_vrps, "VRPs")?;
+    let vrps = match vrps::read(&mut input, &mut ledger) {
+        Ok(vrps) => vrps,
+        Err(End::Error(error)) => return Err(error),
+        // The reader asks for neither.
+        Err(End::Stop | End::NeedSurvey) => Vrps::default(),
+    };
+    finish(ledger.report, options, "VRPs").map(|report| (vrps, report))
 }
 
 fn stream_updates(
@@ -274,6 +311,7 @@ fn start<'i>(
 ) -> Result<(Input<'i>, Ledger), ReadError> {
     let format = match options.format {
         Some(format) => format,
+        None if options.columns.is_given() && wanted == "routes" => Format::Csv,
         None => recognise(&mut input, options, wanted)?,
     };
     if !fits(format) {

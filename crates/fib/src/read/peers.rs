@@ -169,6 +169,12 @@ impl PeerBook {
         self.peers[id].address
     }
 
+    /// The AS of a peer.
+    #[cfg(feature = "mrt")]
+    pub(super) fn asn(&self, PeerId(id): PeerId) -> u32 {
+        self.peers[id].asn
+    }
+
     /// Whether this pass only counts.
     pub(super) fn is_survey(&self) -> bool {
         self.stage == Stage::Survey

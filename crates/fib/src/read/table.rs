@@ -104,10 +104,17 @@ impl HopFinder {
 #[derive(Debug, Default)]
 pub(super) struct Table {
     pub(super) fib: Fib,
+    /// Whether routes get their origin as next hop.
+    pub(super) origins: bool,
     finder: HopFinder,
 }
 
 impl Table {
+    /// An empty table, whose routes get their origins or their next hops.
+    pub(super) fn new(origins: bool) -> Self {
+        Self { origins, ..Self::default() }
+    }
+
     /// Inserts a route, and replaces the route of an equal prefix.
     #[inline]
     pub(super) fn insert(&mut self, prefix: AnyPrefix, next_hop: NextHop, ledger: &mut Ledger) {

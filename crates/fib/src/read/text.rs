@@ -52,7 +52,7 @@ pub fn each_line<F, R: Reason>(
 }
 
 /// The words of a line.
-pub(super) fn words(line: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(line: &str) -> impl DoubleEndedIterator<Item = &str> {
     line.split_ascii_whitespace()
 }
 

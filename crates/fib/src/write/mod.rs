@@ -1,7 +1,8 @@
 //! Writers of tables and updates in the formats that [`read`](crate::read) reads.
 //!
 //! Every table can be written as [`Format::Plain`] and reads back equal. The other formats hold less (pfx2as
-//! only AS numbers, MRT only addresses). A next hop that a format can't hold is an error.
+//! only AS numbers, MRT only addresses), and CSV is only read. A next hop that a format can't hold is an
+//! error.
 
 mod json;
 #[cfg(feature = "mrt")]
@@ -52,6 +53,12 @@ pub enum WriteError {
         /// The content to write.
         wanted: &'static str,
     },
+    /// The format is read, not written.
+    #[error("{format} is read only: write plain")]
+    ReadOnly {
+        /// The format.
+        format: Format,
+    },
     /// The build leaves the format out.
     #[error("{format} needs a build with the feature `{feature}`")]
     LeftOut {
@@ -77,6 +84,7 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
         #[cfg(not(feature = "mrt"))]
         Format::Mrt => Err(WriteError::LeftOut { format, feature: "mrt" }),
         Format::Updates => Err(WriteError::WrongKind { format, wanted: "routes" }),
+        Format::Csv | Format::VrpJson | Format::VrpCsv => Err(WriteError::ReadOnly { format }),
     }
 }
 

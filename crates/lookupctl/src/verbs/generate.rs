@@ -60,7 +60,7 @@ struct FibOptions {
     next_hops: u64,
 
     /// Format
-    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = format_parser(Format::holds_routes))]
+    #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = format_parser(Format::is_written))]
     to: Format,
 
     #[command(flatten)]

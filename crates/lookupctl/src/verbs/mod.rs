@@ -10,6 +10,7 @@ pub(crate) mod lookup;
 pub(crate) mod names;
 pub(crate) mod replay;
 pub(crate) mod route;
+pub(crate) mod rov;
 pub(crate) mod verify;
 
 use anyhow::Result;
@@ -29,6 +30,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
         Verb::Names(options) => names::run(options),
         Verb::Classify(options) => classify::run(options),
         Verb::Route(options) => route::run(&options),
+        Verb::Rov(options) => rov::run(&options),
         Verb::Devices(options) => devices::run(&options),
         Verb::Completions(options) => completions::run(&options),
     }

@@ -1,4 +1,4 @@
-//! BGP path attributes. Only those with next hops are read.
+//! BGP path attributes. Only those with next hops and paths are read.
 //!
 //! ```text
 //! | flags 1 | code 1 | n 1, or 2 where flags & 0x10 | value n |      3 NEXT_HOP, 14 MP_REACH_NLRI, 15 MP_UNREACH_NLRI
@@ -18,6 +18,9 @@ pub(super) struct Attributes<'b> {
     pub(super) next_hop: Option<IpAddr>,
     pub(super) reach: Option<Octets<'b>>,
     pub(super) unreach: Option<Octets<'b>>,
+    path: Option<Octets<'b>>,
+    /// The path with AS numbers of 4 octets, where the other one has 2.
+    path_4: Option<Octets<'b>>,
 }
 
 impl<'b> Attributes<'b> {
@@ -29,6 +32,8 @@ impl<'b> Attributes<'b> {
             let len = if flags & LONG != 0 { attributes.u16()? } else { u16::from(attributes.u8()?) };
             let value = attributes.take(usize::from(len))?;
             match code {
+                2 => found.path = Some(Octets(value)),
+                17 => found.path_4 = Some(Octets(value)),
                 3 => found.next_hop = next_hop(value)?,
                 14 => found.reach = Some(Octets(value)),
                 15 => found.unreach = Some(Octets(value)),
@@ -47,6 +52,57 @@ pub(super) fn of_entry(attributes: &[u8], family: Family) -> Result<Option<IpAdd
         Family::V4 => attributes.next_hop.or(multi),
         Family::V6 => multi.or(attributes.next_hop),
     })
+}
+
+/// The octets of an AS number in AS_PATH.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum AsWidth {
+    Two,
+    Four,
+}
+
+/// The origin of a table's entry as text: the last AS of its path, or the set that the path ends in. The
+/// peer's AS if the path is empty.
+pub(super) fn origin_of_entry(attributes: &[u8], width: AsWidth, peer: u32) -> Result<String, SkipReason> {
+    /// The AS that stands for all that 2 octets don't hold (RFC 6793).
+    const AS_TRANS: &str = "23456";
+    let attributes = Attributes::split(attributes)?;
+    let of = |path: Option<Octets<'_>>, width| path.map_or(Ok(None), |path| origin_of_path(path, width));
+    let mut origin = of(attributes.path, width)?;
+    if width == AsWidth::Two && origin.as_deref() == Some(AS_TRANS) {
+        origin = of(attributes.path_4, AsWidth::Four)?.or(origin);
+    }
+    Ok(origin.unwrap_or_else(|| peer.to_string()))
+}
+
+/// The origin of a path. `None` if it has no AS beside those of confederations.
+fn origin_of_path(mut path: Octets<'_>, width: AsWidth) -> Result<Option<String>, SkipReason> {
+    const SET: u8 = 1;
+    const SEQUENCE: u8 = 2;
+    /// A sequence and a set of ASes of a confederation (RFC 5065), which come before all others.
+    const CONFEDERATION: std::ops::RangeInclusive<u8> = 3..=4;
+    let mut origin = None;
+    while !path.is_empty() {
+        let (kind, count) = (path.u8()?, path.u8()?);
+        let mut ases = Vec::new();
+        for _ in 0..count {
+            ases.push(match width {
+                AsWidth::Two => u32::from(path.u16()?),
+                AsWidth::Four => path.u32()?,
+            });
+        }
+        match (kind, &ases[..]) {
+            (SEQUENCE, [.., last]) => origin = Some(last.to_string()),
+            (SET, [_, ..]) => {
+                let set: Vec<_> = ases.iter().map(u32::to_string).collect();
+                origin = Some(format!("{{{}}}", set.join(",")));
+            }
+            (SEQUENCE | SET, []) => {}
+            (kind, _) if CONFEDERATION.contains(&kind) => {}
+            _ => return Err(SkipReason::Record),
+        }
+    }
+    Ok(origin)
 }
 
 /// The next hop of MP_REACH_NLRI in a table. It should start with the length of the next hop (RFC 6396,
@@ -102,5 +158,19 @@ mod tests {
         assert_eq!(of_entry(&short, Family::V6), Ok(expected));
         assert_eq!(of_entry(&long, Family::V6), Ok(expected));
         assert_eq!(of_entry(&long[..long.len() - 1], Family::V6), Err(SkipReason::Record));
+    }
+
+    #[test]
+    fn origins_of_paths_of_both_widths() {
+        let origin = |path: &[u8], width| origin_of_entry(path, width, 9);
+        let sequence = [0x40, 2, 10, 2, 2, 0, 0, 0, 1, 0, 1, 0, 0];
+        assert_eq!(origin(&sequence, AsWidth::Four).unwrap(), "65536");
+        let set = [0x40, 2, 12, 2, 1, 0, 7, 1, 2, 0, 1, 0, 2, 3, 0];
+        assert_eq!(origin(&set, AsWidth::Two).unwrap(), "{1,2}");
+        assert_eq!(origin(&[0x40, 2, 0], AsWidth::Four).unwrap(), "9");
+        let trans = [0x40, 2, 4, 2, 1, 0x5b, 0xa0, 0xc0, 17, 6, 2, 1, 0, 1, 0, 0];
+        assert_eq!(origin(&trans, AsWidth::Two).unwrap(), "65536");
+        assert_eq!(origin(&[0x40, 2, 2, 9, 0], AsWidth::Two), Err(SkipReason::Record));
+        assert_eq!(origin(&[0x40, 2, 3, 2, 2, 0], AsWidth::Two), Err(SkipReason::Record));
     }
 }

@@ -7,7 +7,7 @@
 //! Early collectors wrote several entries with one view and sequence number. These are read, too.
 
 use super::Record;
-use super::attributes::of_entry;
+use super::attributes::{AsWidth, of_entry, origin_of_entry};
 use super::octets::{Octets, family};
 use crate::read::error::{Fault, SkipReason};
 use crate::read::peers::PeerBook;
@@ -35,8 +35,11 @@ pub(super) fn read(
         let attributes = body.take(usize::from(attributes_len))?;
         let peer = book.meet(peer_address, u32::from(asn), None);
         if book.takes(peer, family)? {
-            let address = of_entry(attributes, family)?.unwrap_or(peer_address);
-            let next_hop = table.hop_address(address)?;
+            let next_hop = if table.origins {
+                table.hop(origin_of_entry(attributes, AsWidth::Two, u32::from(asn))?.as_bytes())?
+            } else {
+                table.hop_address(of_entry(attributes, family)?.unwrap_or(peer_address))?
+            };
             table.insert(prefix, next_hop, ledger);
         } else {
             ledger.pass(SkipReason::OtherPeer, record.place);

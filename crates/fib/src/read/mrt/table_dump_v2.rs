@@ -11,7 +11,7 @@
 //! hop. A peer without an address is the collector itself, with the next hop `local`.
 
 use super::Record;
-use super::attributes::of_entry;
+use super::attributes::{AsWidth, of_entry, origin_of_entry};
 use super::octets::{Octets, family};
 use crate::address::Family;
 use crate::read::error::{Fault, SkipReason};
@@ -109,8 +109,11 @@ impl View {
                 ledger.pass(SkipReason::OtherPeer, record.place);
                 continue;
             }
-            let address = of_entry(attributes, prefix.family())?.unwrap_or(book.address(peer));
-            let next_hop = table.hop_address(address)?;
+            let next_hop = if table.origins {
+                table.hop(origin_of_entry(attributes, AsWidth::Four, book.asn(peer))?.as_bytes())?
+            } else {
+                table.hop_address(of_entry(attributes, prefix.family())?.unwrap_or(book.address(peer)))?
+            };
             table.insert(prefix, next_hop, ledger);
         }
         if body.is_empty() { Ok(()) } else { Err(SkipReason::Record.into()) }

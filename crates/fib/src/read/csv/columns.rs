@@ -1,0 +1,29 @@
+//! The columns of a file that the caller names.
+
+/// The columns of a CSV file to read, by the names on its first line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// The columns of the prefix. By default found by usual names (network, prefix, cidr, start_ip and
+    /// end_ip, address and length, ...).
+    pub prefix: Option<PrefixColumns>,
+    /// The columns of the value. By default all columns but those of the prefix.
+    pub values: Vec<String>,
+}
+
+impl Columns {
+    /// Whether a column is named.
+    pub fn is_given(&self) -> bool {
+        *self != Self::default()
+    }
+}
+
+/// The columns that make a prefix.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PrefixColumns {
+    /// A prefix, an address, or a range in one cell.
+    Prefix(String),
+    /// The first and the last address of a range.
+    Range(String, String),
+    /// An address, and a length or a netmask.
+    Length(String, String),
+}
