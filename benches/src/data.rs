@@ -66,14 +66,9 @@ fn synthetic(family: Family) -> Source {
 const UPDATES: usize = 1_300_000;
 
 /// Real files have lines that no router would take; a benchmark goes on without them.
-const LENIENT: ReadOptions = ReadOptions {
-    format: None,
-    lenient: true,
-    peer: None,
-    peers_of_table: [None; 2],
-    vrf: None,
-    mask_host_bits: false,
-};
+fn lenient() -> ReadOptions {
+    ReadOptions { lenient: true, ..ReadOptions::default() }
+}
 
 impl Source {
     /// Whether it comes from a file.
@@ -94,7 +89,7 @@ impl Source {
     /// Both families, as they are read or made.
     pub fn read(&self) -> Result<Fib> {
         match self.path() {
-            Some(path) => Ok(read_fib(&Input::Path(path.to_owned()), &LENIENT)?.0),
+            Some(path) => Ok(read_fib(&Input::Path(path.to_owned()), &lenient())?.0),
             None => {
                 let spec = TableSpec::full(self.family);
                 let only = |family| (self.family == family).then_some(&spec);
@@ -117,7 +112,7 @@ impl Source {
             }
             Some((_, Some(path))) if path.is_file() => {
                 let mut updates = Vec::new();
-                read_updates(&Input::Path(path.clone()), &LENIENT, next_hops, |update| {
+                read_updates(&Input::Path(path.clone()), &lenient(), next_hops, |update| {
                     updates.extend(A::update(&update.update).map(with_next_hop));
                     ControlFlow::Continue(())
                 })?;

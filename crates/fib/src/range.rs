@@ -92,7 +92,7 @@ mod tests {
             check(V4(v4[0]), V4(v4[1]));
             check(V4(v4[0]), V4(v4[0].saturating_add(near)));
             check(V6(v6[0]), V6(v6[1]));
-            check(V6(v6[0] >> shift << shift), V6(v6[0] | (1 << shift) - 1));
+            check(V6(v6[0] >> shift << shift), V6(v6[0] | ((1 << shift) - 1)));
         }
     }
 

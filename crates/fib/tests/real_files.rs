@@ -14,17 +14,18 @@ use wirespeed_fib::read::{
 };
 use wirespeed_fib::{AnyUpdate, Fib, NextHop, NextHops, Update};
 
-const STRICT: ReadOptions = ReadOptions {
-    format: None,
-    lenient: false,
-    peer: None,
-    peers_of_table: [None; 2],
-    vrf: None,
-    mask_host_bits: false,
-};
+fn strict() -> ReadOptions {
+    ReadOptions::default()
+}
+
 /// Updates of all peers, mixed.
-const OF_ALL: ReadOptions = ReadOptions { peer: Some(PeerChoice::All), ..STRICT };
-const LENIENT: ReadOptions = ReadOptions { lenient: true, ..STRICT };
+fn of_all() -> ReadOptions {
+    ReadOptions { peer: Some(PeerChoice::All), ..strict() }
+}
+
+fn lenient() -> ReadOptions {
+    ReadOptions { lenient: true, ..strict() }
+}
 
 /// A file of the shared data, which lies beside the repository.
 fn file(name: &str) -> Option<Source> {
@@ -53,7 +54,7 @@ fn plain_tables_are_read_whole() {
         ("fib/orange-v6-asn.txt.zst", 0, 176_388, 0),
     ] {
         let Some(source) = file(name) else { continue };
-        let (fib, report) = table(&source, &STRICT);
+        let (fib, report) = table(&source, &strict());
         assert_eq!((fib.v4.len(), fib.v6.len()), (v4, v6), "{name}");
         assert_eq!((report.format, report.compression), (Format::Plain, Compression::Zstd));
         assert_eq!(report.repeated, 0);
@@ -66,19 +67,19 @@ fn plain_tables_are_read_whole() {
 #[test]
 fn a_table_with_one_bad_line_is_refused_or_read_without_it() {
     let Some(source) = file("fib/orange-v4-asn.txt.zst") else { return };
-    let message = read::read_fib(&source, &STRICT).unwrap_err().to_string();
+    let message = read::read_fib(&source, &strict()).unwrap_err().to_string();
     assert!(message.ends_with(":1072525: host bits are set: \"172.20.0.0/12 64501\""), "{message}");
-    let (fib, report) = table(&source, &LENIENT);
+    let (fib, report) = table(&source, &lenient());
     assert_eq!((fib.v4.len(), report.faults()), (1_072_528, 1));
 }
 
 #[test]
 fn a_real_table_written_in_plain_reads_back_the_same() {
     let Some(source) = file("fib/ris-20260511-v6.txt.zst") else { return };
-    let (fib, _) = table(&source, &STRICT);
+    let (fib, _) = table(&source, &strict());
     let mut text = Vec::new();
     wirespeed_fib::write::write_fib(&fib, Format::Plain, &mut text).unwrap();
-    let (again, _) = read::read_fib_from(&text[..], "again", &STRICT).unwrap();
+    let (again, _) = read::read_fib_from(&text[..], "again", &strict()).unwrap();
     assert!(again.v6.iter().eq(fib.v6.iter()) && again.next_hops.iter().eq(fib.next_hops.iter()));
 }
 
@@ -91,9 +92,9 @@ fn plain_updates_are_read_whole_with_the_tables_next_hops() {
         ) else {
             continue;
         };
-        let (mut fib, _) = table(&fib, &STRICT);
+        let (mut fib, _) = table(&fib, &strict());
         let known = fib.next_hops.len();
-        let (updates, report) = read::collect_updates(&updates, &STRICT, &mut fib.next_hops).unwrap();
+        let (updates, report) = read::collect_updates(&updates, &strict(), &mut fib.next_hops).unwrap();
         assert_eq!((updates.len(), report.routes), (count, count as u64));
         assert_eq!(fib.next_hops.len(), known);
     }
@@ -108,7 +109,7 @@ fn complete_mrt_tables_are_read_strictly() {
         ("mrt/routeviews-rib.20140523.0600.first9072.mrt.bz2", peer("85.114.0.217"), 8_944),
     ] {
         let Some(source) = file(name) else { continue };
-        let (fib, report) = table(&source, &ReadOptions { peer, ..STRICT });
+        let (fib, report) = table(&source, &ReadOptions { peer, ..strict() });
         assert_eq!((fib.v4.len(), fib.v6.len(), report.faults()), (v4, 0, 0), "{report}");
         assert_eq!(report.chosen_peers().count(), 1);
     }
@@ -121,13 +122,13 @@ fn a_cut_off_mrt_table_is_an_error_or_gives_what_is_whole() {
     else {
         return;
     };
-    match read::read_fib(&cut, &STRICT) {
+    match read::read_fib(&cut, &strict()) {
         Err(ReadError::CutOff { place: Place::Byte(_), records: 9073, .. }) => {}
         other => panic!("{other:?}"),
     }
-    let (part, report) = table(&cut, &LENIENT);
+    let (part, report) = table(&cut, &lenient());
     assert!(report.truncated.is_some());
-    assert!(part.v4.iter().eq(table(&whole, &STRICT).0.v4.iter()));
+    assert!(part.v4.iter().eq(table(&whole, &strict()).0.v4.iter()));
 }
 
 #[test]
@@ -137,8 +138,8 @@ fn small_mrt_files_of_many_kinds_are_read_strictly() {
         let source = Source::from(entry.unwrap().path());
         let is_updates = source.to_string().ends_with("bgp");
         let taken = match is_updates {
-            true => read::collect_updates(&source, &STRICT, &mut NextHops::new()).map(|(_, report)| report),
-            false => read::read_fib(&source, &STRICT).map(|(_, report)| report),
+            true => read::collect_updates(&source, &strict(), &mut NextHops::new()).map(|(_, report)| report),
+            false => read::read_fib(&source, &strict()).map(|(_, report)| report),
         };
         match taken {
             Ok(report) => assert!(report.routes > 0, "{report}"),
@@ -159,7 +160,7 @@ fn our_decoding_of_tables_agrees_with_bgpkits() {
         "mrt/small/openbgpd_rib_table-v2",
     ] {
         let Some(source) = file(name) else { continue };
-        let (fib, report) = table(&source, &STRICT);
+        let (fib, report) = table(&source, &strict());
         let mut ours = BTreeMap::new();
         for (prefix, hop) in &fib.v4 {
             ours.insert(prefix.to_string(), fib.next_hops.text(hop).unwrap().to_owned());
@@ -192,7 +193,7 @@ type Said = (u128, String, Option<String>);
 
 fn ours(source: &Source) -> Vec<Said> {
     let mut hops = NextHops::new();
-    let (updates, _) = read::collect_updates(source, &OF_ALL, &mut hops).unwrap();
+    let (updates, _) = read::collect_updates(source, &of_all(), &mut hops).unwrap();
     let text = |hop: Option<NextHop>| hop.and_then(|hop| hops.text(hop)).map(str::to_owned);
     let said = |TimedUpdate { time, update }: &TimedUpdate| {
         let (prefix, hop) = match *update {
@@ -229,15 +230,15 @@ fn updates_are_those_of_one_peer() {
         let taken: Vec<_> = report.peer_by_family().into_iter().flatten().map(|peer| peer.address).collect();
         (updates.len(), report.peers, taken)
     };
-    let (all, peers, taken) = of(&OF_ALL);
+    let (all, peers, taken) = of(&of_all());
     assert!(peers.len() == 35 && taken.is_empty() && peers.iter().all(|peer| peer.chosen != [false; 2]));
-    let (one, again, taken) = of(&STRICT);
+    let (one, again, taken) = of(&strict());
     assert!(one < all / 5 && again.len() == 35 && taken.len() == 2, "{one} of {all}");
     let most = again.iter().map(|peer| peer.prefixes[0]).max().unwrap();
     assert!(again.iter().all(|peer| !peer.chosen[0] || peer.prefixes[0] == most));
     // That of the table, however few its updates are.
     let few = *peers.iter().filter(|peer| peer.prefixes[0] > 0).min_by_key(|peer| peer.prefixes[0]).unwrap();
-    let (_, of_table, _) = of(&ReadOptions { peers_of_table: [Some(few), None], ..STRICT });
+    let (_, of_table, _) = of(&ReadOptions { peers_of_table: [Some(few), None], ..strict() });
     let chosen: Vec<_> = of_table.iter().filter(|peer| peer.chosen[0]).map(|peer| peer.address).collect();
     assert_eq!(chosen, [few.address]);
 }

@@ -25,7 +25,7 @@ pub(crate) enum Verb {
     Gen(generate::Options),
     Names(names::Options),
     Classify(classify::Options),
-    Route(route::Options),
+    Route(Box<route::Options>),
     Rov(rov::Options),
     Devices(devices::Options),
     Completions(completions::Options),

@@ -269,16 +269,14 @@ pub enum ReadError<F = Format, R = SkipReason> {
         records: u64,
     },
     /// The first line of a CSV file does not name the columns that are wanted.
-    #[error("{name}{place}: {problem}; the columns are {columns}")]
+    #[error("{name}{place}: {what}")]
     Columns {
         /// The file.
         name: String,
         /// The place of the first line.
         place: Place,
-        /// The column that is missing, or there twice.
-        problem: String,
-        /// The names of the columns, or the first few.
-        columns: String,
+        /// The column that is missing, or there twice, and the names of the columns, or the first few.
+        what: Box<str>,
     },
     /// The file has no such peer.
     #[error("{name}: no peer {peer}; there are {known}")]

@@ -93,7 +93,8 @@ fn from_csv(input: &mut Input<'_>, ledger: &mut Ledger, payloads: &mut Payloads)
             header = Some(Columns::find(record).map_err(|columns| {
                 let (name, problem) =
                     (ledger.report.name.clone(), "no columns ASN, IP Prefix and Max Length");
-                Fault::Ended(Box::new(ReadError::Columns { name, place, problem: problem.into(), columns }))
+                let what = format!("{problem}; the columns are {columns}").into();
+                Fault::Ended(Box::new(ReadError::Columns { name, place, what }))
             })?);
             return Ok(());
         };
@@ -197,7 +198,7 @@ mod tests {
             let text = format!("{{\"roas\":[{good},\n{roa}]}}");
             match read_as(&text, false) {
                 Err(ReadError::Bad { place: Place::Entry(2, 2), reason: found, .. }) => {
-                    assert_eq!(found, reason)
+                    assert_eq!(found, reason);
                 }
                 other => panic!("{roa}: {other:?}"),
             }

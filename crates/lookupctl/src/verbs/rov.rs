@@ -128,9 +128,9 @@ impl Options {
         self.family(&loaded.fib, &loaded.fib.v4, &vrps.v4, &mut counts, output)?;
         self.family(&loaded.fib, &loaded.fib.v6, &vrps.v6, &mut counts, output)?;
         if self.json {
-            output.json(&counts)?
+            output.json(&counts)?;
         } else {
-            output.line(&counts)?
+            output.line(&counts)?;
         }
         Ok(loaded.report)
     }

@@ -56,7 +56,8 @@ pub(super) fn read(
             header = Some(Header::find(record, wanted).map_err(|unfit| {
                 let name = ledger.report.name.clone();
                 let header::Unfit { problem, columns } = unfit;
-                Fault::Ended(Box::new(ReadError::Columns { name, place, problem, columns }))
+                let what = format!("{problem}; the columns are {columns}").into();
+                Fault::Ended(Box::new(ReadError::Columns { name, place, what }))
             })?);
             ledger.report.is_list = header.as_ref().is_some_and(|header| header.values.is_empty());
             Ok(())

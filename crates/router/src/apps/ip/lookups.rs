@@ -7,9 +7,9 @@ use wirespeed::{Batches, IpReader, NextHop, Reader, Submitted, V4, V6};
 /// Chunks of a GPU that a worker has under way, and one more that is filled.
 const AT_ONCE: usize = 9;
 
-/// Keys of a chunk up to which the CPU looks up at once, without a batch that is handed over, unless GPUs
-/// look up always.
-const ON_CPU: usize = 512;
+/// Keys of a chunk that are looked up at once, without a batch that is handed over: by the CPU, unless GPUs
+/// look up always. Then the worker waits for them, because a GPU with many small batches under way is slower.
+const FEW: usize = 512;
 
 /// The tables of both families.
 #[derive(Debug)]
@@ -23,8 +23,6 @@ pub(super) struct Lookups {
 pub(super) struct OfFamily<A: Addresses> {
     pub(super) reader: Reader<A>,
     batches: Batches<A>,
-    /// Keys of a chunk up to which the CPU looks up at once.
-    on_cpu: usize,
 }
 
 impl Lookups {
@@ -41,21 +39,42 @@ impl Lookups {
 
 impl<A: Addresses> OfFamily<A> {
     fn new(reader: Reader<A>) -> Self {
-        let batches = reader.batches().at_once(AT_ONCE);
-        // One key goes to a GPU only if all do.
-        let on_cpu = if batches.place(1) == Some(Place::Gpu) { 0 } else { ON_CPU };
-        Self { reader, batches, on_cpu }
+        Self { batches: reader.batches().at_once(AT_ONCE), reader }
     }
 
     /// Hands a large batch over to the device that suits it.
     pub(super) fn submit(&self, keys: &[A]) -> Option<Submitted<A>> {
-        if keys.len() <= self.on_cpu {
+        if keys.len() <= FEW {
             return None;
         }
         let mut batch = self.batches.batch(keys.len())?;
         let taken = batch.extend_from(keys);
         debug_assert_eq!(taken, keys.len(), "the batch was made for them");
         Some(batch.submit())
+    }
+
+    /// Takes the answers of a batch, or looks the keys up now. Returns whether a GPU looked them up.
+    pub(super) fn answers(
+        &self,
+        submitted: Option<Submitted<A>>,
+        keys: &[A],
+        found: &mut Vec<NextHop>,
+    ) -> bool {
+        // Every element is written.
+        found.resize(keys.len(), NextHop::NONE);
+        if let Some(submitted) = submitted {
+            let answers = submitted.wait();
+            answers.copy_to(found);
+            return answers.is_from_gpu();
+        }
+        // A batch of one key goes to a GPU only if all do.
+        let is_for_gpu = !keys.is_empty() && self.batches.place(1) == Some(Place::Gpu);
+        if is_for_gpu {
+            self.reader.lookup_batch(keys, found);
+        } else {
+            self.reader.enter().lookup_batch(keys, found);
+        }
+        is_for_gpu
     }
 }
 
@@ -88,22 +107,4 @@ impl Keys {
         self.at_v4.clear();
         self.at_v6.clear();
     }
-}
-
-/// Takes the answers of a batch, or looks the keys up on the CPU now. Returns whether a GPU looked them up.
-pub(super) fn answers<A: Addresses>(
-    reader: &Reader<A>,
-    submitted: Option<Submitted<A>>,
-    keys: &[A],
-    found: &mut Vec<NextHop>,
-) -> bool {
-    // Every element is written.
-    found.resize(keys.len(), NextHop::NONE);
-    let Some(submitted) = submitted else {
-        reader.enter().lookup_batch(keys, found);
-        return false;
-    };
-    let answers = submitted.wait();
-    answers.copy_to(found);
-    answers.is_from_gpu()
 }

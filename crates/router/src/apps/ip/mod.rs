@@ -27,7 +27,7 @@ use wirespeed::{IpReader, Labels, LabelsGuard, NextHop, Submitted, V4, V6};
 use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
 use crate::{App, Chunk, Hop, Mac, Memory, PortId, PortTables, Reason, Route, Verdict, narrow};
 use icmp::{Fault, Limit};
-use lookups::{At, Keys, Lookups, PLAIN, answers};
+use lookups::{At, Keys, Lookups, PLAIN};
 
 /// What the router is at a port: the addresses that it sends errors from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -458,8 +458,8 @@ impl<'t> App for Ip<'t> {
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Pending<'t>) {
         let Pending { mut keys, v4, v6, guard } = pending;
         let lookups = self.lookups(chunk.port());
-        let v4 = answers(&lookups.v4.reader, v4, &keys.v4, &mut keys.found_v4);
-        let v6 = answers(&lookups.v6.reader, v6, &keys.v6, &mut keys.found_v6);
+        let v4 = lookups.v4.answers(v4, &keys.v4, &mut keys.found_v4);
+        let v6 = lookups.v6.answers(v6, &keys.v6, &mut keys.found_v6);
         if v4 || v6 {
             chunk.set_by_gpu();
         }
