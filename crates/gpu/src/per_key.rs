@@ -53,10 +53,15 @@ impl PerKey {
             return;
         }
         let cost = &self.by_size[size(keys)];
-        let (old, new) = (cost.load(Ordering::Relaxed), picos(keys, time));
-        let average = match old {
-            0 => new,
-            _ => ((old * (MEMORY - 1) + new.min(old.saturating_mul(MOST))) / MEMORY).max(1),
+        // The first one of a size counts no more than others: it finds cold caches.
+        let (old, new) = (self.of_one(keys), picos(keys, time));
+        let average = if old == 0 {
+            new
+        } else {
+            let most = new.min(old.saturating_mul(MOST));
+            let average = old.saturating_mul(MEMORY - 1).saturating_add(most) / MEMORY;
+            // Rounded down, so a small cost would never grow.
+            average.max(if new > old { old + 1 } else { 1 })
         };
         // If two threads store at once one value is lost, which does not matter.
         cost.store(average, Ordering::Relaxed);
@@ -100,8 +105,9 @@ mod tests {
         (0..100).for_each(|_| costs.note(3, US(1)));
         assert_eq!(costs.of(256), Duration::from_nanos(256), "a small batch is expensive by itself");
         assert_eq!(costs.of(3), Duration::from_nanos(999));
-        costs.note(1 << 12, US(8));
-        assert_eq!(costs.of(256), Duration::from_nanos(499));
+        (0..100).for_each(|_| costs.note(1 << 12, US(8)));
+        let cost = costs.of(256);
+        assert!(cost > Duration::from_nanos(490) && cost <= Duration::from_nanos(500), "{cost:?}");
         assert_eq!(costs.of(1 << 20), Duration::from_nanos(1 << 20));
         costs.note(usize::MAX, US(1));
         costs.note(1, Duration::MAX);
@@ -109,9 +115,18 @@ mod tests {
     }
 
     #[test]
+    fn a_small_cost_grows() {
+        let costs = PerKey::new(1);
+        (0..200).for_each(|_| costs.note(1000, US(1)));
+        assert!(costs.of(1000) > Duration::from_nanos(980));
+    }
+
+    #[test]
     fn a_lost_core_counts_little() {
         let costs = PerKey::new(PICO);
-        costs.note(1000, US(1));
+        costs.note(1000, US(4000));
+        assert!(costs.of(1000) < Duration::from_nanos(1200), "the first measurement of a size");
+        (0..20).for_each(|_| costs.note(1000, US(1)));
         costs.note(1000, US(4000));
         assert!(costs.of(1000) < Duration::from_nanos(1200));
     }
