@@ -10,12 +10,16 @@
 //! Rates are those of inner packets, without headers and tags. The CPU's own are those of the example `rate`.
 //! `host` checks the host build of the kernels, which needs a C++ compiler, and times nothing.
 
+mod packets;
+
 use std::time::{Duration, Instant};
 
 use wirespeed_esp::gpu::driver::{Cuda, Driver};
-use wirespeed_esp::gpu::{Device, Direction, Options};
+use wirespeed_esp::gpu::{Device, Options, Transform};
 use wirespeed_esp::{Fault, Keys, Sa, SaConfig, Scratch, Sealing, Secret, seal};
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+
+use packets::packet;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -68,10 +72,10 @@ fn main() -> Result<(), Failure> {
                 }
                 let least = Duration::from_secs_f64(seconds);
                 let rate = |time: f64| (count * size * 8) as f64 / time / 1e9;
-                let whole = [Direction::Seal, Direction::Open]
-                    .map(|direction| frames.whole(&mut device, direction, least).map(rate));
-                let alone = [Direction::Seal, Direction::Open]
-                    .map(|direction| frames.alone(&mut device, direction, least).map(rate));
+                let whole = [Transform::Seal, Transform::Open]
+                    .map(|transform| frames.whole(&mut device, transform, least).map(rate));
+                let alone = [Transform::Seal, Transform::Open]
+                    .map(|transform| frames.alone(&mut device, transform, least).map(rate));
                 let ([seal_whole, open_whole], [seal_alone, open_alone]) = (whole, alone);
                 println!(
                     "{name:<25} {size:>6} {:>9} {count:>7} {:>11.1} {:>11.1} {:>12.1} {:>12.1}",
@@ -127,13 +131,13 @@ impl Frames {
     /// Holds the device against the CPU.
     fn check(&self, device: &mut Device) -> Result<(), Failure> {
         Self::fill(device, 0, &self.clear)?;
-        device.start(0, Direction::Seal)?;
+        device.start(0, Transform::Seal)?;
         device.wait(0)?;
         let chunk = device.chunk(0)?;
         for (at, sealed) in self.sealed.iter().enumerate() {
             assert!(chunk.frame(at) == sealed, "frame {at} is sealed otherwise than on the CPU");
         }
-        device.start(0, Direction::Open)?;
+        device.start(0, Transform::Open)?;
         device.wait(0)?;
         let chunk = device.chunk(0)?;
         for (at, clear) in self.clear.iter().enumerate() {
@@ -146,7 +150,7 @@ impl Frames {
             frame[byte] ^= 1 << (at % 8);
         }
         Self::fill(device, 0, &wrong)?;
-        device.start(0, Direction::Open)?;
+        device.start(0, Transform::Open)?;
         device.wait(0)?;
         let chunk = device.chunk(0)?;
         for (at, frame) in wrong.iter().enumerate() {
@@ -156,22 +160,22 @@ impl Frames {
         Ok(())
     }
 
-    /// The frames that a direction begins with.
-    fn before(&self, direction: Direction) -> &[Vec<u8>] {
-        match direction {
-            Direction::Seal => &self.clear,
-            Direction::Open => &self.sealed,
+    /// The frames that a transform begins with.
+    fn before(&self, transform: Transform) -> &[Vec<u8>] {
+        match transform {
+            Transform::Seal => &self.clear,
+            Transform::Open => &self.sealed,
         }
     }
 
     /// Seconds of a chunk, of many that are under way at once. The best round counts, since others share the
     /// bus.
-    fn whole(&self, device: &mut Device, direction: Direction, least: Duration) -> Result<f64, Failure> {
+    fn whole(&self, device: &mut Device, transform: Transform, least: Duration) -> Result<f64, Failure> {
         let (mut best, begin) = (f64::INFINITY, Instant::now());
         while best.is_infinite() || begin.elapsed() < least {
-            (0..SLOTS).try_for_each(|slot| Self::fill(device, slot, self.before(direction)))?;
+            (0..SLOTS).try_for_each(|slot| Self::fill(device, slot, self.before(transform)))?;
             let start = Instant::now();
-            (0..SLOTS).try_for_each(|slot| device.start(slot, direction))?;
+            (0..SLOTS).try_for_each(|slot| device.start(slot, transform))?;
             (0..SLOTS).try_for_each(|slot| device.wait(slot))?;
             best = best.min(start.elapsed().as_secs_f64() / SLOTS as f64);
         }
@@ -179,27 +183,14 @@ impl Frames {
     }
 
     /// Seconds of a chunk's kernels alone.
-    fn alone(&self, device: &mut Device, direction: Direction, least: Duration) -> Result<f64, Failure> {
+    fn alone(&self, device: &mut Device, transform: Transform, least: Duration) -> Result<f64, Failure> {
         let (mut times, begin) = (Vec::new(), Instant::now());
         while times.is_empty() || begin.elapsed() < least {
-            Self::fill(device, 0, self.before(direction))?;
-            device.start(0, direction)?;
+            Self::fill(device, 0, self.before(transform))?;
+            device.start(0, transform)?;
             times.push(device.kernels_took(0)?);
         }
         times.sort_unstable();
         Ok(times[times.len() / 2].as_secs_f64())
     }
-}
-
-/// An IPv4 packet with a UDP datagram.
-fn packet(bytes: usize) -> Vec<u8> {
-    let length = u16::try_from(bytes).expect("a packet");
-    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 1, 10, 2, 0, 2];
-    packet[2..4].copy_from_slice(&length.to_be_bytes());
-    let sum: u32 = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    let sum = u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap_or(0);
-    packet[10..12].copy_from_slice(&(!sum).to_be_bytes());
-    packet.extend([0x10, 0, 0x20, 0, 0, 0, 0, 0]);
-    packet.extend((28..bytes).map(|at| at.to_le_bytes()[0]));
-    packet
 }

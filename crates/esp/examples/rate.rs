@@ -6,6 +6,8 @@
 //! the policy looked up. Each chunk is timed alone, and the median counts, because other programs may have
 //! the core between. Sizes are those of the inner packets. What is opened is compared with what was sealed.
 
+mod packets;
+
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
@@ -14,6 +16,8 @@ use wirespeed_esp::read::Lines;
 use wirespeed_esp::{
     Arrival, Database, Direction, Inbound, Opening, Outbound, Packets, Reader, Scratch, Sealing, open, seal,
 };
+
+use packets::packet;
 
 const CHUNK: usize = 256;
 const CHUNKS: usize = 16;
@@ -201,17 +205,4 @@ fn ask(
     spare.tuples.extend(range.map(|at| Ipv4Tuple::of_packet(buffers.packet(at)).expect("a whole header")));
     spare.numbers.resize(spare.tuples.len(), 0);
     reader.rules(direction).v4.lookup_batch(&spare.tuples, &mut spare.numbers);
-}
-
-/// An IPv4 packet with a UDP datagram.
-fn packet(bytes: usize) -> Vec<u8> {
-    let length = u16::try_from(bytes).expect("a packet");
-    let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 1, 0, 1, 10, 2, 0, 2];
-    packet[2..4].copy_from_slice(&length.to_be_bytes());
-    let sum: u32 = packet.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum();
-    let sum = u16::try_from((sum & 0xffff) + (sum >> 16)).unwrap_or(0);
-    packet[10..12].copy_from_slice(&(!sum).to_be_bytes());
-    packet.extend([0x10, 0, 0x20, 0, 0, 0, 0, 0]);
-    packet.extend((28..bytes).map(|at| at.to_le_bytes()[0]));
-    packet
 }

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)] // frames lie in pinned memory, by address
 
 use super::layout::{ALIGN, Frame, HEADER};
-use super::slot::{Direction, Slot, Standing};
+use super::slot::{Slot, Standing, Transform};
 use crate::error::Error;
 
 /// The chunk of a slot: frames that are to be sealed or opened, or that have been.
@@ -98,9 +98,9 @@ impl Chunk<'_> {
     pub fn is_right(&self, at: usize) -> bool {
         assert!(at < self.slot.spans.len(), "frame {at} of {}", self.slot.spans.len());
         match self.slot.standing {
-            Standing::Done(Direction::Seal) => true,
+            Standing::Done(Transform::Seal) => true,
             // SAFETY: there is a verdict for each frame, and the copy that wrote it is done.
-            Standing::Done(Direction::Open) => unsafe { self.slot.verdicts.host.add(at).read() == 1 },
+            Standing::Done(Transform::Open) => unsafe { self.slot.verdicts.host.add(at).read() == 1 },
             Standing::Filling | Standing::UnderWay(_) => false,
         }
     }

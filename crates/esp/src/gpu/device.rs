@@ -13,7 +13,7 @@ use super::aes;
 use super::chunk::Chunk;
 use super::keys::Prepared;
 use super::layout::{ChunkArgument, DeviceKeys, Frame, POWERS, SHARED, WorkArgument, kernel};
-use super::slot::{Direction, Slot, Standing};
+use super::slot::{Slot, Standing, Transform};
 use crate::crypto::Keys;
 use crate::error::Error;
 
@@ -169,26 +169,26 @@ impl Device {
     /// Gives a chunk to the device, and returns before its work is done. What was sealed may be opened as it
     /// came back, and the other way round.
     ///
-    /// Fails if the slot is under way, or if its frames have gone the same direction before: sealed twice,
+    /// Fails if the slot is under way, or if its frames have had the same transform before: sealed twice,
     /// they would be clear. Fails, too, if keys were set or cleared since its first frame was placed: no
     /// frame is sealed by keys that it was not made for.
-    pub fn start(&mut self, slot: usize, direction: Direction) -> Result<(), Error> {
+    pub fn start(&mut self, slot: usize, transform: Transform) -> Result<(), Error> {
         let at = slot;
         let epoch = self.chunk(at)?.slot.epoch;
         let slot = &mut self.slots[at];
         if slot.spans.is_empty() {
-            slot.standing = Standing::Done(direction);
+            slot.standing = Standing::Done(transform);
             return Ok(());
         }
-        if slot.standing == Standing::Done(direction) {
+        if slot.standing == Standing::Done(transform) {
             return Err(Error::Twice(at));
         }
         if epoch != self.epoch {
             return Err(Error::KeysChanged);
         }
         // Before the first call: what fails later may have left work under way.
-        slot.standing = Standing::UnderWay(direction);
-        let launches = Launches::new(slot, self.driver.properties().multiprocessors, self.lanes, direction);
+        slot.standing = Standing::UnderWay(transform);
+        let launches = Launches::new(slot, self.driver.properties().multiprocessors, self.lanes, transform);
         let [bytes, frames, verdicts] = slot.blocks;
         let count = slot.spans.len();
         let argument =
@@ -210,7 +210,7 @@ impl Device {
             }
             driver.record(slot.events[1], slot.stream)?;
             driver.copy_out(slot.stream, slot.bytes.host, bytes, slot.used)?;
-            if direction == Direction::Open {
+            if transform == Transform::Open {
                 driver.copy_out(slot.stream, slot.verdicts.host, verdicts, count)?;
             }
             driver.record(slot.events[2], slot.stream)?;
@@ -223,10 +223,10 @@ impl Device {
     pub fn is_done(&mut self, slot: usize) -> Result<bool, Error> {
         let there = self.slots.len();
         let slot = self.slots.get_mut(slot).ok_or(Error::NoSlot { asked: slot, there })?;
-        let Standing::UnderWay(direction) = slot.standing else { return Ok(true) };
+        let Standing::UnderWay(transform) = slot.standing else { return Ok(true) };
         let is_done = self.driver.is_done(slot.events[2])?;
         if is_done {
-            slot.standing = Standing::Done(direction);
+            slot.standing = Standing::Done(transform);
         }
         Ok(is_done)
     }
@@ -235,9 +235,9 @@ impl Device {
     pub fn wait(&mut self, slot: usize) -> Result<(), Error> {
         let there = self.slots.len();
         let slot = self.slots.get_mut(slot).ok_or(Error::NoSlot { asked: slot, there })?;
-        if let Standing::UnderWay(direction) = slot.standing {
+        if let Standing::UnderWay(transform) = slot.standing {
             self.driver.synchronize(slot.stream)?;
-            slot.standing = Standing::Done(direction);
+            slot.standing = Standing::Done(transform);
         }
         Ok(())
     }
@@ -305,7 +305,7 @@ struct Launches {
 }
 
 impl Launches {
-    fn new(slot: &Slot, multiprocessors: u32, lanes: Option<usize>, direction: Direction) -> Self {
+    fn new(slot: &Slot, multiprocessors: u32, lanes: Option<usize>, transform: Transform) -> Self {
         let frames = slot.spans.len();
         // Two blocks a lane at least, so that the sums of lanes are a small part of the work.
         let by_length = || (slot.used / 16 / frames / 2 + 1).next_power_of_two() / 2;
@@ -322,9 +322,9 @@ impl Launches {
             shared: table + each * threads,
         };
         let hmac = Shape { blocks: frames.div_ceil(HMAC_THREADS), threads: HMAC_THREADS, shared: 0 };
-        let kernels = match direction {
-            Direction::Seal => [Some(("esp_seal", cipher)), slot.has_hmac.then_some(("esp_sha1_seal", hmac))],
-            Direction::Open => [slot.has_hmac.then_some(("esp_sha1_open", hmac)), Some(("esp_open", cipher))],
+        let kernels = match transform {
+            Transform::Seal => [Some(("esp_seal", cipher)), slot.has_hmac.then_some(("esp_sha1_seal", hmac))],
+            Transform::Open => [slot.has_hmac.then_some(("esp_sha1_open", hmac)), Some(("esp_open", cipher))],
         };
         Self { lanes, kernels }
     }

@@ -20,7 +20,7 @@
 //!
 //! ```no_run
 //! use wirespeed_esp::gpu::driver::Cuda;
-//! use wirespeed_esp::gpu::{Device, Direction, Options};
+//! use wirespeed_esp::gpu::{Device, Transform, Options};
 //! use wirespeed_esp::{Keys, Secret};
 //!
 //! let mut device = Device::new(Box::new(Cuda::open(0)?), &Options::default())?;
@@ -29,7 +29,7 @@
 //! // An ESP header, a vector of eight bytes and a text; the place of the tag is behind them.
 //! let frame = chunk.place(0, 0, 16 + 64 + 16)?;
 //! frame.fill(1);
-//! device.start(0, Direction::Seal)?;
+//! device.start(0, Transform::Seal)?;
 //! device.wait(0)?;
 //! let sealed = device.chunk(0)?.frame(0).to_vec();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -47,5 +47,5 @@ mod tests;
 
 pub use chunk::Chunk;
 pub use device::{Device, Options};
-pub use slot::Direction;
+pub use slot::Transform;
 pub use wirespeed_gpu::driver;

@@ -5,24 +5,24 @@ use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Pinned, Stream};
 
 use super::layout::{ALIGN, Frame};
 
-/// What is done with the frames of a chunk.
+/// The work of a device on frames: both ways of a tunnel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum Transform {
     /// Frames are encrypted and get their tags.
     Seal,
     /// Tags are checked, and frames whose tags are right are decrypted. The text of others becomes zeroes.
     Open,
 }
 
-/// What became of a slot's chunk.
+/// The state of a slot's chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Frames are placed.
     Filling,
     /// The device has the chunk.
-    UnderWay(Direction),
+    UnderWay(Transform),
     /// The chunk is back.
-    Done(Direction),
+    Done(Transform),
 }
 
 /// A chunk's memory, here and on the device.

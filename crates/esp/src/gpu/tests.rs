@@ -8,7 +8,7 @@ use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
 use wirespeed_rng::Rng;
 
 use super::layout::HEADER;
-use super::{Device, Direction, Options};
+use super::{Device, Options, Transform};
 use crate::crypto::gcm::Aead;
 use crate::crypto::sha1::{self, Message};
 use crate::crypto::{Keys, Suite};
@@ -122,8 +122,8 @@ fn fill(device: &mut Device, slot: usize, cases: &[Case]) {
     assert_eq!(chunk.len(), cases.len());
 }
 
-fn run(device: &mut Device, slot: usize, direction: Direction) {
-    device.start(slot, direction).unwrap();
+fn run(device: &mut Device, slot: usize, transform: Transform) {
+    device.start(slot, transform).unwrap();
     device.wait(slot).unwrap();
 }
 
@@ -146,7 +146,7 @@ fn frames_are_sealed_as_on_the_cpu_and_opened_again() {
             .collect();
         fill(&mut device, 1, &clear);
         assert!(!device.chunk(1).unwrap().is_right(0), "nothing was done yet");
-        run(&mut device, 1, Direction::Seal);
+        run(&mut device, 1, Transform::Seal);
         for (at, case) in clear.iter().enumerate() {
             let mut wanted = Case { frame: case.frame.clone(), ..*case };
             wanted.seal(&suites);
@@ -154,7 +154,7 @@ fn frames_are_sealed_as_on_the_cpu_and_opened_again() {
             assert!(chunk.frame(at) == wanted.frame, "keys {}, {} bytes, {lanes:?}", case.keys, lengths[at]);
             assert!(chunk.is_right(at));
         }
-        run(&mut device, 1, Direction::Open);
+        run(&mut device, 1, Transform::Open);
         for (at, case) in clear.iter().enumerate() {
             let chunk = device.chunk(1).unwrap();
             assert!(chunk.is_right(at), "keys {}, {} bytes", case.keys, lengths[at]);
@@ -188,7 +188,7 @@ fn frames_with_a_wrong_bit_are_refused_and_their_text_is_gone() {
         cases.push(case);
     }
     fill(&mut device, 0, &cases);
-    run(&mut device, 0, Direction::Open);
+    run(&mut device, 0, Transform::Open);
     let chunk = device.chunk(0).unwrap();
     for (at, case) in cases.iter().enumerate() {
         assert_eq!(chunk.is_right(at), at % 3 == 0, "frame {at}, keys {}", case.keys);
@@ -205,7 +205,7 @@ fn sealed(device: &mut Device, keys: &Keys, high: Option<u32>, header: &str, tex
     let tag = Suite::new(keys).unwrap().tag();
     let frame = [hex(header), hex(text), vec![0; tag]].concat();
     fill(device, 0, &[Case { keys: 0, high: high.unwrap_or(0), frame }]);
-    run(device, 0, Direction::Seal);
+    run(device, 0, Transform::Seal);
     device.chunk(0).unwrap().frame(0)[HEADER..].to_vec()
 }
 
@@ -275,18 +275,18 @@ fn what_does_not_fit_is_refused() {
     chunk.push(0, 0, &[0; 32]).unwrap();
     chunk.push(0, 0, &[0; 224]).unwrap();
     assert!(matches!(chunk.push(0, 0, &[0; 32]), Err(Error::Full { .. })));
-    device.start(0, Direction::Seal).unwrap();
+    device.start(0, Transform::Seal).unwrap();
     assert!(matches!(device.chunk(0), Err(Error::UnderWay(0))));
-    assert!(matches!(device.start(0, Direction::Seal), Err(Error::UnderWay(0))));
+    assert!(matches!(device.start(0, Transform::Seal), Err(Error::UnderWay(0))));
     let patience = Instant::now() + Duration::from_secs(60);
     while !device.is_done(0).unwrap() {
         assert!(Instant::now() < patience);
     }
     assert_eq!(device.chunk(0).unwrap().len(), 2);
-    assert!(matches!(device.start(0, Direction::Seal), Err(Error::Twice(0))));
+    assert!(matches!(device.start(0, Transform::Seal), Err(Error::Twice(0))));
     // By other keys these frames would not be what they were placed for.
     device.clear(0).unwrap();
-    assert!(matches!(device.start(0, Direction::Open), Err(Error::KeysChanged)));
+    assert!(matches!(device.start(0, Transform::Open), Err(Error::KeysChanged)));
     assert!(matches!(device.chunk(0).unwrap().push(0, 0, &[0; 32]), Err(Error::NoKeys(0))));
     assert!(matches!(
         Options { lanes: Some(5), ..small() }.check(),
@@ -320,14 +320,14 @@ fn packets_go_through_a_tunnel_of_devices() {
         let mut by_cpu = [packet.clone()];
         seal(&[unsealed], &mut by_cpu[..], &mut Scratch::default());
         device.chunk(0).unwrap().push_unsealed(number, &unsealed, &packet).unwrap();
-        run(&mut device, 0, Direction::Seal);
+        run(&mut device, 0, Transform::Seal);
         device.chunk(0).unwrap().sealed(0, &unsealed, &mut packet);
         assert_eq!(packet, by_cpu[0]);
 
         let Arrival::Esp(envelope) = Arrival::read(&packet, |_| true, |_| true) else { panic!("no ESP") };
         let opening = Opening::begin(&far, envelope, 0).unwrap();
         device.chunk(0).unwrap().push_opening(number, &opening, &packet).unwrap();
-        run(&mut device, 0, Direction::Open);
+        run(&mut device, 0, Transform::Open);
         let opened = device.chunk(0).unwrap().opened(0, &opening, &mut packet).unwrap();
         // The tunnel took a hop.
         assert_eq!(packet[opened.start..][..opened.len][12..], inner[12..]);
