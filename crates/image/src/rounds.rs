@@ -2,8 +2,7 @@
 //! and not on time, so that every run is the same.
 //!
 //! A plain run does a quarter of the rounds, so that a change is tested in minutes, and fewer still for
-//! engines that are there for a paper. `WIRESPEED_TESTS=half` asks for half of them, as continuous
-//! integration does, and `WIRESPEED_TESTS=long` for all.
+//! engines that are there for a paper. `WIRESPEED_TESTS=long` asks for all.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,10 +18,9 @@ const PLAIN: u32 = 4;
 
 /// The divisor of the rounds that the environment asks for.
 fn asked() -> u32 {
-    static ASKED: LazyLock<u32> = LazyLock::new(|| match std::env::var(SWITCH).as_deref() {
-        Ok("long") => 1,
-        Ok("half") => 2,
-        _ => PLAIN,
+    static ASKED: LazyLock<u32> = LazyLock::new(|| {
+        let is_for_all = std::env::var(SWITCH).is_ok_and(|asked| asked == "long");
+        if is_for_all { 1 } else { PLAIN }
     });
     *ASKED
 }

@@ -39,9 +39,14 @@ impl Namespaces {
         Ok(all)
     }
 
-    /// Makes namespaces for a test. `None`, and prints that the test is skipped, where they can't be made.
+    /// Makes namespaces for a test that runs programs in them. `None`, and prints that the test is skipped,
+    /// where one of the programs is not installed or namespaces can't be made.
     #[must_use]
-    pub fn or_skip(sides: &[&str]) -> Option<Self> {
+    pub fn or_skip(sides: &[&str], programs: &[&str]) -> Option<Self> {
+        if let Some(program) = programs.iter().find(|program| !is_installed(program)) {
+            println!("skipped: {program} is not installed");
+            return None;
+        }
         Self::new(sides).map_err(|error| println!("skipped: no network namespaces: {error}")).ok()
     }
 
@@ -163,6 +168,12 @@ impl Drop for Namespaces {
     }
 }
 
+/// Whether a program lies in a folder of `PATH`.
+fn is_installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
 /// Runs a command that has to succeed. Returns its output.
 fn run(command: &mut Command) -> io::Result<String> {
     let output = command.output()?;
@@ -171,4 +182,17 @@ fn run(command: &mut Command) -> io::Result<String> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(io::Error::other(format!("{command:?}: {}: {}", output.status, said.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_is_not_installed_skips_a_test() {
+        assert!(is_installed("sh"));
+        assert!(!is_installed("no-such-program-0"));
+        assert!(Namespaces::or_skip(&[], &["sh", "no-such-program-0"]).is_none());
+        assert!(Namespaces::or_skip(&[], &["sh"]).is_some());
+    }
 }

@@ -19,7 +19,7 @@ const ONLY: &str = "feeds";
 impl Namespace {
     /// Makes a namespace. Without the rights for it prints that the test is skipped.
     pub(crate) fn new() -> Option<Self> {
-        let all = Namespaces::or_skip(&[ONLY])?;
+        let all = Namespaces::or_skip(&[ONLY], &[])?;
         if let Err(error) = all.try_ip(ONLY, "link add try0 type veth peer name try1") {
             println!("skipped: no veth: {error}");
             return None;

@@ -141,6 +141,9 @@ pub enum SkipReason {
     /// JSON of another shape than the format has.
     #[error("not a route object")]
     Shape,
+    /// A member of a JSON object that the format does not have, so that nobody knows what it asks for.
+    #[error("a member of the object that is not known")]
+    Member,
     /// An indented line that continues no route.
     #[error("a continuation of no route")]
     Continuation,

@@ -29,6 +29,8 @@ use crate::rpki::{Vrp, Vrps, asn};
 
 /// The array of payloads.
 const ROAS: &str = "roas";
+/// Members of a payload: of rpki-client, Routinator and Routinator's extended form.
+const MEMBERS: [&str; 6] = ["asn", "prefix", "maxLength", "ta", "expires", "source"];
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger) -> Result<Vrps, End> {
     let mut payloads = Payloads::default();
@@ -73,7 +75,11 @@ fn of_entry(entry: &Entry<'_>, payloads: &mut Payloads, ledger: &mut Ledger) -> 
         _ => return Err(SkipReason::OtherRecord.into()),
     }
     let roa = entry.value;
-    let asn = match roa.get("asn") {
+    let members = roa.as_object().ok_or(SkipReason::Shape)?;
+    if members.keys().any(|key| !MEMBERS.contains(&key.as_str())) {
+        return Err(SkipReason::Member.into());
+    }
+    let asn = match members.get("asn") {
         Some(Value::String(text)) => asn(text),
         Some(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
         None => return Err(SkipReason::Shape.into()),
@@ -190,6 +196,7 @@ mod tests {
             (r#"{"asn":1,"prefix":"1.0.0.0/8"}"#, SkipReason::Shape),
             (r#"{"asn":1,"maxLength":8}"#, SkipReason::Shape),
             (r#"{"prefix":"1.0.0.0/8","maxLength":8}"#, SkipReason::Shape),
+            (r#"{"asn":1,"prefix":"1.0.0.0/8","maxLength":8,"revoked":true}"#, SkipReason::Member),
             (r#"{"asn":"ASx","prefix":"1.0.0.0/8","maxLength":8}"#, SkipReason::Number),
             (r#"{"asn":4294967296,"prefix":"1.0.0.0/8","maxLength":8}"#, SkipReason::Number),
             (r#"{"asn":1,"prefix":"1.0.0.1/8","maxLength":8}"#, SkipReason::Prefix(PrefixError::HostBits)),

@@ -20,7 +20,7 @@ pub(crate) const SIDES: [&str; 3] = ["left", "middle", "right"];
 impl World {
     /// Makes the namespaces, with addresses and routes. `None`, and says so, where this is not possible.
     pub(crate) fn new() -> Option<Self> {
-        let world = Self { all: Namespaces::or_skip(&SIDES)?, is_urgent: false };
+        let world = Self { all: Namespaces::or_skip(&SIDES, &["ping"])?, is_urgent: false };
         for (side, near, far, net) in [("left", "ml", "hl", 1), ("right", "mr", "hr", 2)] {
             world
                 .link(Link { router: ("middle", near), host: (side, far), net, queues: 2 })
