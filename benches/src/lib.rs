@@ -24,7 +24,7 @@
 //! cargo xtask router-bench      routers side by side (router)        ──► record/MACHINE/DATE-router.csv
 //! cargo xtask gswitch-paper     the GSwitch paper's figures (gswitch_paper) ──► record/MACHINE/DATE-gswitch-paper-….csv
 //! cargo xtask mata-paper        the MATA paper's figures (mata_paper) ──► record/MACHINE/DATE-mata-paper-….csv
-//! cargo run --release -p wirespeed-benches --bin sail-m              ──► screen: its figure 12, against the number of FIBs
+//! cargo run --release -p wirespeed-benches --features programs --bin sail-m              ──► screen: its figure 12, against the number of FIBs
 //! ```
 
 pub mod beside;

@@ -7,17 +7,14 @@ mod directions;
 mod documents;
 mod features;
 mod fuzz;
-mod gamt_paper;
-mod gswitch_paper;
-mod mata_paper;
 mod oldest;
 mod parallel;
+mod programs;
 mod ptx;
 mod public;
 mod record;
 mod report;
 mod router_bench;
-mod sail_paper;
 mod sanitize;
 mod sources;
 mod step;
@@ -57,14 +54,14 @@ enum Verb {
     /// Lists comments whose words or width are not as they should be, or wraps those that are too long
     Words(words::Options),
     /// Makes the GAMT paper's figures anew and writes benches/record/MACHINE/DATE-gamt-paper-….csv
-    GamtPaper(gamt_paper::Options),
+    GamtPaper(programs::Options),
     /// Makes the GSwitch paper's figures anew and writes benches/record/MACHINE/DATE-gswitch-paper-….csv and
     /// .svg
-    GswitchPaper(gswitch_paper::Options),
+    GswitchPaper(programs::Options),
     /// Makes the MATA paper's figures anew and writes benches/record/MACHINE/DATE-mata-paper-….csv and .svg
-    MataPaper(mata_paper::Options),
+    MataPaper(programs::Options),
     /// Makes the SAIL paper's figures anew and writes benches/record/MACHINE/DATE-sail-paper-….csv
-    SailPaper(sail_paper::Options),
+    SailPaper(programs::Options),
 }
 
 fn main() -> anyhow::Result<()> {
@@ -79,9 +76,9 @@ fn main() -> anyhow::Result<()> {
         Verb::Sanitize(options) => sanitize::run(&options),
         Verb::Unsafe(options) => unsafe_list::run(&options),
         Verb::Words(options) => words::run(&options),
-        Verb::GamtPaper(options) => gamt_paper::run(&options),
-        Verb::GswitchPaper(options) => gswitch_paper::run(&options),
-        Verb::MataPaper(options) => mata_paper::run(&options),
-        Verb::SailPaper(options) => sail_paper::run(&options),
+        Verb::GamtPaper(options) => programs::run("gamt-paper", &options),
+        Verb::GswitchPaper(options) => programs::run("gswitch-paper", &options),
+        Verb::MataPaper(options) => programs::run("mata-paper", &options),
+        Verb::SailPaper(options) => programs::run("sail-paper", &options),
     }
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use anyhow::Result;
 use clap::{Args, ValueEnum};
 
-use crate::step;
+use crate::{programs, step};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -63,18 +63,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         let build = ["build", "--release", "--package", "lookupctl"];
         step::run("lookupctl", &mut step::cargo(&build))?;
     }
-    let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", bin];
+    let mut features: &[&str] = &[];
     if options.what.has_dpdk() {
         if !options.without_dpdk && dpdk_is_installed() {
-            arguments.extend(["--features", "dpdk"]);
+            features = &["dpdk"];
         } else {
             eprintln!("xtask: without DPDK (pkg-config finds no libdpdk, or --without-dpdk)");
         }
     }
-    arguments.push("--");
-    arguments.extend(options.rest.iter().map(String::as_str));
-    let what = if options.what == What::Cpu { "record".to_owned() } else { format!("record {bin}") };
-    step::run(&what, &mut step::cargo(&arguments))
+    programs::run_with(bin, features, &[], &options.rest)
 }
 
 fn dpdk_is_installed() -> bool {

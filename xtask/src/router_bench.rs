@@ -8,7 +8,7 @@
 use anyhow::Result;
 use clap::Args;
 
-use crate::step;
+use crate::{programs, step};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -24,10 +24,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     step::run("lookupctl", &mut step::cargo(&["build", "--release", "--package", "lookupctl"]))?;
     let blast = ["build", "--release", "--package", "wirespeed-router", "--example", "blast"];
     step::run("blast", &mut step::cargo(&blast))?;
-    let mut arguments = vec!["run", "--release", "--package", "wirespeed-benches", "--bin", "router", "--"];
-    if options.load_sweep {
-        arguments.push("--load-sweep");
-    }
-    arguments.extend(options.rest.iter().map(String::as_str));
-    step::run("router-bench", &mut step::cargo(&arguments))
+    let ours: &[&str] = if options.load_sweep { &["--load-sweep"] } else { &[] };
+    programs::run_with("router", &[], ours, &options.rest)
 }
