@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use wirespeed_esp::gpu::driver::{Cuda, devices};
 use wirespeed_esp::gpu::{self, Offload, Use};
 use wirespeed_esp::read::Lines;
@@ -20,11 +20,18 @@ impl Gpus {
     /// Opens a part of a GPU for each worker, of all GPUs in turns. Fails if `--device gpu` finds none.
     pub(super) fn open(options: &Options) -> Result<Self> {
         let device = options.device();
-        if !device.has_gpu()? {
-            return Ok(Self::default());
-        }
+        let there = match devices() {
+            _ if device == Device::Cpu => return Ok(Self::default()),
+            Ok(gpus) => gpus.len(),
+            Err(why) if device == Device::Gpu => bail!("--device gpu: {why}"),
+            Err(why) => {
+                if device == Device::Auto {
+                    eprintln!("no usable GPU: {why}; the CPU seals and opens packets");
+                }
+                return Ok(Self::default());
+            }
+        };
         let by = if device == Device::Gpu { Use::Always } else { Use::ByCost };
-        let there = devices()?.len();
         let open = |worker: usize| -> Result<Offload, Error> {
             let driver = Box::new(Cuda::open(worker % there)?);
             Ok(Offload::new(gpu::Device::new(driver, &Offload::OPTIONS)?, by))
@@ -33,9 +40,9 @@ impl Gpus {
         for worker in 0..options.threads() {
             workers.push(match open(worker) {
                 Ok(offload) => Some(offload),
-                Err(why) if device == Device::Gpu => return Err(anyhow!("--device gpu: {why}")),
+                Err(why) if device == Device::Gpu => bail!("--device gpu: {why}"),
                 Err(why) => {
-                    eprintln!("no usable GPU for worker {worker}: {why}; the CPU seals and opens");
+                    eprintln!("no usable GPU for worker {worker}: {why}; the CPU seals and opens packets");
                     None
                 }
             });
