@@ -15,6 +15,7 @@ mod public;
 mod record;
 mod report;
 mod router_bench;
+mod ryu_tests;
 mod sanitize;
 mod sources;
 mod step;
@@ -47,6 +48,8 @@ enum Verb {
     Report(report::Options),
     /// Measures routers side by side and writes benches/record/MACHINE/DATE-router.csv
     RouterBench(router_bench::Options),
+    /// Runs the switch tests of Ryu against our switch, and against Open vSwitch
+    RyuTests(ryu_tests::Options),
     /// Runs tests of live tables and of the GPU's runtime under a sanitizer
     Sanitize(sanitize::Options),
     /// Writes UNSAFE.md from the code
@@ -73,6 +76,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Record(options) => record::run(&options),
         Verb::Report(options) => report::run(&options),
         Verb::RouterBench(options) => router_bench::run(&options),
+        Verb::RyuTests(options) => ryu_tests::run(&options),
         Verb::Sanitize(options) => sanitize::run(&options),
         Verb::Unsafe(options) => unsafe_list::run(&options),
         Verb::Words(options) => words::run(&options),

@@ -306,6 +306,12 @@ impl State {
         self.sas.get(&(dst, spi)).map(|sa| &**sa).filter(|sa| sa.direction != Some(Direction::Out))
     }
 
+    /// A reference of one's own to an association, if it is still one of these.
+    #[cfg(feature = "gpu")]
+    pub(crate) fn shared(&self, sa: &Sa) -> Option<Arc<Sa>> {
+        self.sas.get(&(sa.dst, sa.spi)).filter(|known| std::ptr::eq(&***known, sa)).cloned()
+    }
+
     /// The associations, oldest first.
     pub fn sas(&self) -> impl Iterator<Item = &Sa> {
         self.order.iter().map(|sa| &**sa)

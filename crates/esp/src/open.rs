@@ -134,9 +134,9 @@ impl Arrival {
 pub struct Opening<'s> {
     /// The number of the packet among [`Packets`].
     pub at: usize,
-    sa: &'s Sa,
-    envelope: Envelope,
-    sequence: u64,
+    pub(crate) sa: &'s Sa,
+    pub(crate) envelope: Envelope,
+    pub(crate) sequence: u64,
 }
 
 /// The inner packet: where it lies in the packet that came.

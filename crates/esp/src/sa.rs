@@ -106,6 +106,9 @@ pub struct Sa {
     pub(crate) ports: Option<Ports>,
     pub(crate) is_extended: bool,
     pub(crate) suite: Suite,
+    /// The keys, for devices: the ciphers don't give theirs back.
+    #[cfg(feature = "gpu")]
+    pub(crate) keys: Keys,
     pub(crate) selector: Option<FamilyRule>,
     /// A number that vectors are XORed with.
     random: u64,
@@ -147,6 +150,8 @@ impl Sa {
             ports: config.ports,
             is_extended: config.is_extended,
             suite: Suite::new(&config.keys)?,
+            #[cfg(feature = "gpu")]
+            keys: config.keys.clone(),
             selector,
             random,
             sent: AtomicU64::new(config.sent),

@@ -36,8 +36,8 @@ pub struct Sealing<'s> {
 pub struct Unsealed<'s> {
     /// The number of the packet among [`Packets`].
     pub at: usize,
-    sa: &'s Sa,
-    sequence: u64,
+    pub(crate) sa: &'s Sa,
+    pub(crate) sequence: u64,
 }
 
 impl<'s> Sealing<'s> {

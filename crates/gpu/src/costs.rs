@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+pub use crate::per_key::PerKey;
+
 use crate::dispatch::{Meter, Place, Policy};
 use crate::runtime::Curve;
 

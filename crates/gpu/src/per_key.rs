@@ -19,7 +19,7 @@ const PICO: u64 = 1000;
 
 /// Picoseconds for each key, by size, measured by all threads. 0 until a batch of that size was measured.
 #[derive(Debug)]
-pub(crate) struct PerKey {
+pub struct PerKey {
     /// The cost before anything was measured.
     first: u64,
     by_size: [AtomicU64; SIZES],
@@ -27,7 +27,8 @@ pub(crate) struct PerKey {
 
 impl PerKey {
     /// Begins with a cost of `first` picoseconds for each key.
-    pub(crate) const fn new(first: u64) -> Self {
+    #[must_use]
+    pub const fn new(first: u64) -> Self {
         Self { first, by_size: [const { AtomicU64::new(0) }; SIZES] }
     }
 
@@ -37,7 +38,8 @@ impl PerKey {
     }
 
     /// The cost of each of `keys` keys, in picoseconds.
-    pub(crate) fn of_one(&self, keys: usize) -> u64 {
+    #[must_use]
+    pub fn of_one(&self, keys: usize) -> u64 {
         let known = self.by_size[size(keys)..].iter().map(|cost| cost.load(Ordering::Relaxed));
         known.into_iter().find(|&cost| cost > 0).unwrap_or(self.first)
     }
@@ -48,7 +50,7 @@ impl PerKey {
     }
 
     /// Takes in that a batch of `keys` keys took `time`.
-    pub(crate) fn note(&self, keys: usize, time: Duration) {
+    pub fn note(&self, keys: usize, time: Duration) {
         if keys == 0 {
             return;
         }

@@ -224,12 +224,15 @@ fn better<'s>(found: &mut Option<Hit<'s>>, front: &'s Front, number: u32) {
     }
 }
 
-/// The output of a frame that goes out as it is; `None` if it does not go out.
+/// The fate of a frame whose flow outputs it to a port as it is.
 #[inline]
-fn quick_port(state: &State, in_port: u32, to: u32) -> Option<PortId> {
-    let goes = to != in_port && state.port(to).is_some_and(PortState::forwards);
-    // A port that is there has fewer than 16 bits.
-    u16::try_from(to.wrapping_sub(1)).ok().filter(|_| goes).map(PortId)
+fn quick_verdict(state: &State, in_port: u32, to: u32) -> Verdict {
+    match u16::try_from(to.wrapping_sub(1)) {
+        _ if to == in_port => Verdict::Drop(Reason::SamePort),
+        // A port that is there has fewer than 16 bits.
+        Ok(port) if state.port(to).is_some_and(PortState::forwards) => Verdict::Out(PortId(port)),
+        _ => Verdict::Drop(Reason::NoPort),
+    }
 }
 
 impl App for OpenFlow {
@@ -297,7 +300,7 @@ impl App for OpenFlow {
         let mut sent = Sent { port: 0, packets: 0, bytes: 0 };
         let millis = now / 1_000_000;
         // Most frames of a chunk go to the port of the frame before them.
-        let mut last = (0, None);
+        let mut last = (0, Verdict::Drop(Reason::NoPort));
         for (at, &hit) in found.iter().enumerate() {
             let Some(hit) = hit else {
                 if state.is_standalone {
@@ -318,16 +321,12 @@ impl App for OpenFlow {
                 Quick::Output(to) => {
                     hit.count(worker, len, millis);
                     if to != last.0 {
-                        last = (to, quick_port(&state, in_port, to));
+                        last = (to, quick_verdict(&state, in_port, to));
                     }
-                    let verdict = match last.1 {
-                        Some(port) => {
-                            sent.add(shared, worker, to, len);
-                            Verdict::Out(port)
-                        }
-                        None => Verdict::Drop(Reason::NoPort),
-                    };
-                    chunk.decide(at, verdict);
+                    if matches!(last.1, Verdict::Out(_)) {
+                        sent.add(shared, worker, to, len);
+                    }
+                    chunk.decide(at, last.1);
                 }
                 Quick::Drop => {
                     hit.count(worker, len, millis);
@@ -403,7 +402,8 @@ fn interpret(
 ) {
     let in_port = OpenFlow::number(chunk.port());
     let mut packet = Packet::new(memory.bytes(&chunk.frames()[at]).to_vec(), in_port);
-    let mut sink = ChunkSink { shared, learned, counters, chunk, memory, first: None, is_told: false };
+    let mut sink =
+        ChunkSink { shared, learned, counters, chunk, memory, first: None, is_told: false, unsent: None };
     let mut run = Run { state, tallies: &shared.tallies, worker, now, sink: &mut sink };
     let fate = match flow {
         Some(flow) => run.tables(&mut packet, Some(flow)),
@@ -412,7 +412,7 @@ fn interpret(
             Fate::Done
         }
     };
-    let ChunkSink { first, is_told, .. } = sink;
+    let ChunkSink { first, is_told, unsent, .. } = sink;
     let verdict = match (first, fate) {
         (Some((port, mut frame)), _) => {
             // The first copy is the frame from now on, and the buffer of the frame is free.
@@ -425,7 +425,7 @@ fn interpret(
             Verdict::Drop(Reason::Application)
         }
         // Controllers have it.
-        (None, _) if is_told => Verdict::Kernel,
+        (None, _) if is_told => Verdict::Controller,
         (None, Fate::Spent) => {
             counters.spent += 1;
             Verdict::Drop(Reason::Expired)
@@ -434,10 +434,13 @@ fn interpret(
             counters.no_flow += 1;
             Verdict::Drop(Reason::NoRoute)
         }
-        (None, Fate::Done) => {
-            counters.dropped_by_flow += 1;
-            Verdict::Drop(Reason::Denied)
-        }
+        (None, Fate::Done) => match unsent {
+            Some(reason) => Verdict::Drop(reason),
+            None => {
+                counters.dropped_by_flow += 1;
+                Verdict::Drop(Reason::Denied)
+            }
+        },
     };
     chunk.decide(at, verdict);
 }
@@ -452,6 +455,8 @@ struct ChunkSink<'c> {
     /// The first copy: it takes the place of the frame.
     first: Option<(PortId, Frame)>,
     is_told: bool,
+    /// Why an output was none, if there was one.
+    unsent: Option<Reason>,
 }
 
 impl Sink for ChunkSink<'_> {
@@ -470,11 +475,18 @@ impl Sink for ChunkSink<'_> {
         }
     }
 
+    fn unsent(&mut self, reason: Reason) {
+        self.unsent.get_or_insert(reason);
+    }
+
     fn packet_in(&mut self, packet: PacketIn) {
-        self.is_told = true;
         match self.shared.packet_ins.try_send(packet) {
-            Ok(()) => self.counters.packet_ins += 1,
+            Ok(()) => {
+                self.is_told = true;
+                self.counters.packet_ins += 1;
+            }
             Err(_) => {
+                self.unsent.get_or_insert(Reason::QueueFull);
                 self.counters.lost_packet_ins += 1;
                 self.shared.lost.fetch_add(1, Ordering::Relaxed);
             }

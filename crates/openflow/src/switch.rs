@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use left_right::ReadHandleFactory;
 use wirespeed::Device;
-use wirespeed_router::Mac;
+use wirespeed_router::{Mac, Reason};
 
 use crate::error::Error;
 use crate::inject::{Injected, Injector};
@@ -291,6 +291,8 @@ impl Sink for Out<'_> {
             self.shared.lost.fetch_add(1, Ordering::Relaxed);
         }
     }
+
+    fn unsent(&mut self, _: Reason) {}
 
     fn packet_in(&mut self, packet: PacketIn) {
         if self.shared.packet_ins.try_send(packet).is_err() {

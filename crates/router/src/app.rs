@@ -38,6 +38,13 @@ pub trait App {
         None
     }
 
+    /// The fewest frames of a chunk that are worth a trip to a GPU: with fewer the trip takes longer than the
+    /// work on the CPU.
+    fn least_for_gpu(&self) -> usize {
+        // Measured with lookups.
+        8192
+    }
+
     /// Reports what it counted, by name.
     fn counters(&self) -> Vec<(&'static str, u64)> {
         Vec::new()

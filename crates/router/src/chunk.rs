@@ -37,6 +37,8 @@ pub enum Verdict {
     Drop(Reason),
     /// The operating system takes the frame: it is for the router itself, or its next hop has to be resolved.
     Kernel,
+    /// The application gave the frame to controllers, and to nobody else.
+    Controller,
 }
 
 /// Frames that came from one port, in order.

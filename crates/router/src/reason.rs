@@ -64,6 +64,8 @@ reasons! {
     NoBuffer => "no_buffer",
     /// The router has no such port, or it is down.
     NoPort => "no_port",
+    /// The frame would go out of the port that it came from, and no flow asks for that.
+    SamePort => "same_port",
     /// The outer header is not whole, or its lengths or its checksum are wrong.
     EspOuter => "esp_outer",
     /// The ESP packet is shorter than its fields, or no multiple of four bytes.

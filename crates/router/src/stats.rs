@@ -43,7 +43,7 @@ impl ChunkSizes {
 
 /// Counts of frames and chunks, and latencies.
 ///
-/// Each frame that came in is out, dropped, with the operating system, or still queued:
+/// Each frame that came in is out, dropped, with the operating system or controllers, or still queued:
 /// [`is_whole`](Self::is_whole).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -60,6 +60,8 @@ pub struct Stats {
     pub dropped: Drops,
     /// Received frames that the operating system took.
     pub to_kernel: u64,
+    /// Received frames that only controllers got.
+    pub to_controller: u64,
     /// Received frames that are in chunks or in queues of ports.
     pub queued: u64,
     /// Frames that the application made, such as ICMP errors, and that were sent.
@@ -90,6 +92,7 @@ impl Default for Stats {
             bytes_out: 0,
             dropped: Drops::default(),
             to_kernel: 0,
+            to_controller: 0,
             queued: 0,
             made: 0,
             made_lost: 0,
@@ -161,7 +164,8 @@ impl Stats {
     /// Whether each frame that came in is accounted for.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.frames_in == self.frames_out + self.dropped.all() + self.to_kernel + self.queued
+        let kept = self.to_kernel + self.to_controller + self.queued;
+        self.frames_in == self.frames_out + self.dropped.all() + kept
     }
 
     /// Adds what another worker did.
@@ -172,6 +176,7 @@ impl Stats {
         self.bytes_out += other.bytes_out;
         self.dropped.add(&other.dropped);
         self.to_kernel += other.to_kernel;
+        self.to_controller += other.to_controller;
         self.queued += other.queued;
         self.made += other.made;
         self.made_lost += other.made_lost;

@@ -71,6 +71,7 @@ impl Tracer {
                 }
                 Verdict::Drop(reason) => write!(text, "\n  dropped: {}", reason.name()),
                 Verdict::Kernel => write!(text, "\n  to the operating system"),
+                Verdict::Controller => write!(text, "\n  to controllers"),
                 Verdict::Undecided => write!(text, "\n  dropped: undecided"),
             };
             for (to, made) in chunk.made.iter().filter(|_| matches!(verdict, Verdict::Drop(_))) {

@@ -21,9 +21,6 @@ use crate::{App, Chunk, Error, Frame, Memory, PortId, Reason, Report, Verdict, n
 
 /// Frames of a chunk for the CPU: their lines and the answers stay in the nearest caches.
 pub const CHUNK: usize = 256;
-/// Frames of a chunk that is worth a trip to a GPU, unless the settings ask for one: with fewer the trip
-/// takes longer than lookups on the CPU.
-const LEAST_GPU: usize = 8192;
 /// Chunks that a GPU has at once.
 const UNDER_WAY: usize = 8;
 /// Frames that wait for a port before more are dropped.
@@ -117,8 +114,8 @@ impl<A: App> Worker<A> {
     pub fn new(app: A, memory: Memory, ports: Vec<Box<dyn Port>>, settings: Settings) -> Self {
         // Chunks under way, and those that are filled, have to leave buffers to receive in.
         let most = memory.buffers() as usize / (2 * (UNDER_WAY + ports.len().max(1)));
-        let suited =
-            || app.suited_to_gpu().map(|suited| suited.min(most)).filter(|&suited| suited >= LEAST_GPU);
+        let least = app.least_for_gpu();
+        let suited = || app.suited_to_gpu().map(|suited| suited.min(most)).filter(|&suited| suited >= least);
         let large = settings.gpu_chunk.or_else(suited).map(|large| large.min(most));
         let large = large.filter(|&large| large > settings.chunk);
         let queue = |port| Queue {
@@ -313,6 +310,10 @@ impl<A: App> Worker<A> {
                     kernel.take(from, self.memory.bytes(&frame));
                 }
                 self.stats.to_kernel += 1;
+                return self.memory.give(frame);
+            }
+            Verdict::Controller => {
+                self.stats.to_controller += 1;
                 return self.memory.give(frame);
             }
             Verdict::Drop(reason) => reason,

@@ -53,6 +53,7 @@ fn check(page: &BTreeMap<String, f64>) {
     let ends = of("wirespeed_frames_out_total")
         + sum("wirespeed_frames_dropped_total{")
         + of("wirespeed_frames_to_kernel_total")
+        + of("wirespeed_frames_to_controller_total")
         + of("wirespeed_frames_queued");
     assert!((of("wirespeed_frames_in_total") - ends).abs() < 0.5, "{page:?}");
     let received = sum("wirespeed_port_frames_received_total{");

@@ -150,6 +150,13 @@ impl Device {
         Ok(())
     }
 
+    /// The number of places for keys.
+    #[must_use]
+    pub fn places(&self) -> u32 {
+        // The options limit them.
+        u32::try_from(self.tags.len()).unwrap_or(u32::MAX)
+    }
+
     /// The number of slots.
     #[must_use]
     pub fn slots(&self) -> usize {

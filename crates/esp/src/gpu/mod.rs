@@ -14,6 +14,9 @@
 //! packets, [`Chunk::sealed`] and [`Chunk::opened`] give them back. Several slots are under way at once, so
 //! that copies in, kernels and copies out overlap.
 //!
+//! [`Offload`] does all of this for a worker of a router: it puts keys on the device, decides by measured
+//! costs which packets go there, and seals and opens on the CPU what a device that fails leaves.
+//!
 //! The kernels are `kernels/esp.cu`. Their time depends on lengths alone, not on keys or texts.
 //!
 //! # A frame sealed
@@ -40,6 +43,7 @@ mod chunk;
 mod device;
 mod keys;
 mod layout;
+mod offload;
 mod packets;
 mod slot;
 #[cfg(test)]
@@ -47,5 +51,6 @@ mod tests;
 
 pub use chunk::Chunk;
 pub use device::{Device, Options};
+pub use offload::{Arrived, Batch, Counts, Offload, Sealed, Use};
 pub use slot::Transform;
 pub use wirespeed_gpu::driver;

@@ -1,6 +1,7 @@
 //! The kernels against the CPU's ciphers: on the host build of the kernels under sanitizers, or on the first
 //! GPU with `WIRESPEED_TEST_DEVICE=cuda`.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wirespeed_gpu::driver::{Cuda, Driver};
@@ -8,39 +9,45 @@ use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
 use wirespeed_rng::Rng;
 
 use super::layout::HEADER;
-use super::{Device, Options, Transform};
+use super::{Device, Offload, Options, Transform, Use};
 use crate::crypto::gcm::Aead;
 use crate::crypto::sha1::{self, Message};
 use crate::crypto::{Keys, Suite};
+use crate::database::{Change, Database};
 use crate::error::Error;
 use crate::fault::Fault;
-use crate::open::{Arrival, Opening};
+use crate::open::{Arrival, Opening, open};
 use crate::sa::{Ports, Sa, SaConfig};
-use crate::seal::{Scratch, Sealing, nonce, seal};
+use crate::seal::{Scratch, Sealing, Unsealed, nonce, seal};
 use crate::secret::Secret;
 
 /// A device; `None`, after saying why, where there is none.
 fn device(options: &Options) -> Option<Device> {
-    let driver: Box<dyn Driver> = if std::env::var_os("WIRESPEED_TEST_DEVICE").is_some_and(|it| it == "cuda")
-    {
-        match Cuda::open(0) {
-            Ok(cuda) => Box::new(cuda),
+    Some(Device::new(driver()?, options).unwrap())
+}
+
+fn driver() -> Option<Box<dyn Driver>> {
+    if std::env::var_os("WIRESPEED_TEST_DEVICE").is_some_and(|it| it == "cuda") {
+        return match Cuda::open(0) {
+            Ok(cuda) => Some(Box::new(cuda)),
             Err(why) => {
                 eprintln!("skipped: {why}");
-                return None;
+                None
             }
+        };
+    }
+    host().map(|driver| Box::new(driver) as Box<dyn Driver>)
+}
+
+fn host() -> Option<HostDriver> {
+    match build(Sanitizers::On) {
+        Ok(program) => Some(HostDriver::start(&program).unwrap()),
+        Err(BuildError::NoCompiler) => {
+            eprintln!("skipped: no C++ compiler for the host build of the kernels");
+            None
         }
-    } else {
-        match build(Sanitizers::On) {
-            Ok(program) => Box::new(HostDriver::start(&program).unwrap()),
-            Err(BuildError::NoCompiler) => {
-                eprintln!("skipped: no C++ compiler for the host build of the kernels");
-                return None;
-            }
-            Err(refused) => panic!("{refused}"),
-        }
-    };
-    Some(Device::new(driver, options).unwrap())
+        Err(refused) => panic!("{refused}"),
+    }
 }
 
 fn small() -> Options {
@@ -334,5 +341,184 @@ fn packets_go_through_a_tunnel_of_devices() {
         // A second time it is a replay, and nothing of it gets out.
         assert_eq!(device.chunk(0).unwrap().opened(0, &opening, &mut packet), Err(Fault::Replay));
         assert!(packet[opened.start..].iter().all(|&byte| byte == 0));
+    }
+}
+
+const INNER: [u8; 28] =
+    *b"\x45\0\0\x1c\0\x01\x40\0\x40\x11\x26\xcb\x0a\x01\0\x01\x0a\x02\0\x02\x03\xe8\x07\xd0\0\x08\0\0";
+
+/// Both ends of a tunnel for each of some keys: indexes from 256 on.
+fn ends(keys: &[Keys]) -> [Database; 2] {
+    [(); 2].map(|()| {
+        let mut database = Database::new().unwrap();
+        let sas = (0x100..).zip(keys).map(|(spi, keys)| {
+            let [src, dst] = ["192.0.2.1", "192.0.2.2"].map(|end| end.parse().unwrap());
+            Change::AddSa(Box::new(SaConfig {
+                is_extended: spi % 2 == 1,
+                window: 4096,
+                ..SaConfig::new(spi, src, dst, keys.clone())
+            }))
+        });
+        database.apply(sas).unwrap();
+        database
+    })
+}
+
+/// Packets with their headers, the associations in turns, `run` of each; and what the CPU makes of them.
+fn unsealed<'s>(sas: &[&'s Sa], count: usize, run: usize) -> (Vec<Vec<u8>>, Vec<Unsealed<'s>>, Vec<Vec<u8>>) {
+    let (mut packets, mut jobs) = (Vec::new(), Vec::new());
+    for at in 0..count {
+        let sealing = Sealing::begin(sas[at / run % sas.len()], &INNER).unwrap();
+        let mut packet = vec![0; sealing.len()];
+        packet[sealing.head()..][..INNER.len()].copy_from_slice(&INNER);
+        jobs.push(sealing.write(at, &mut packet).unwrap());
+        packets.push(packet);
+    }
+    let mut by_cpu = packets.clone();
+    seal(&jobs, &mut by_cpu[..], &mut Scratch::default());
+    (packets, jobs, by_cpu)
+}
+
+fn openings<'s>(sas: impl Fn(u32) -> &'s Sa, packets: &[Vec<u8>]) -> Vec<Opening<'s>> {
+    let one = |(at, packet): (usize, &Vec<u8>)| {
+        let Arrival::Esp(envelope) = Arrival::read(packet, |_| true, |_| true) else { panic!("no ESP") };
+        Opening::begin(sas(envelope.spi), envelope, at).unwrap()
+    };
+    packets.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn an_offload_leaves_what_does_not_fit_and_loses_nothing() {
+    let mut rng = Rng::new(5);
+    let mut suites = keys(&mut rng);
+    // One that devices have no kernels for, and more than there are places.
+    suites.push(Keys::NullSha1 { authentication: Secret::new(vec![3; 20]) });
+    let [near, far] = ends(&suites);
+    let end = "192.0.2.2".parse().unwrap();
+    let (near, far) = (near.state(), far.state());
+    let sas: Vec<&Sa> = near.sas().collect();
+    // Two slots of ten frames.
+    for (keys, count, on_device) in [(6, 14, 12), (6, 60, 20), (2, 14, 4), (6, 1, 1)] {
+        let Some(device) = device(&Options { keys, slots: 2, frames: 10, bytes: 4096, lanes: None }) else {
+            return;
+        };
+        let mut offload = Offload::new(device, Use::Always);
+        // Twice: what is back is free again.
+        for round in 1..=2 {
+            let (mut packets, mut jobs, by_cpu) = unsealed(&sas, count, 2);
+            let batch = offload.seal(&near, &mut jobs, &packets[..]).unwrap();
+            assert_eq!((batch.len(), jobs.len()), (on_device, count - on_device), "{keys} {count}");
+            offload.seal_here(&jobs, &mut packets[..], &mut Scratch::default());
+            offload.sealed(&batch, &mut packets[..], &mut Scratch::default());
+            assert_eq!(packets, by_cpu, "{keys} {count}");
+
+            let jobs = openings(|spi| far.sa(end, spi).unwrap(), &packets);
+            let mut outcomes = Vec::new();
+            let batch = offload.open(&far, jobs, &packets[..]).unwrap();
+            assert_eq!((batch.len(), batch.on_device()), (count, on_device));
+            while !offload.is_ready(&batch) {}
+            offload.opened(&batch, &mut packets[..], &mut Scratch::default(), &mut outcomes);
+            assert_eq!(outcomes.len(), count);
+            for (place, (at, outcome)) in outcomes.into_iter().enumerate() {
+                let opened = outcome.unwrap();
+                assert_eq!(packets[at][opened.start..][..opened.len][12..], INNER[12..]);
+                assert_eq!(batch.sa(place).spi(), u32::try_from(0x100 + at / 2 % sas.len()).unwrap());
+            }
+            assert_eq!(offload.counts().by_device, 2 * round * on_device as u64);
+        }
+    }
+}
+
+#[test]
+fn an_offload_whose_device_fails_seals_and_opens_the_same() {
+    let mut rng = Rng::new(6);
+    let suites = keys(&mut rng);
+    let [near, far] = ends(&suites);
+    let end = "192.0.2.2".parse().unwrap();
+    let (near, far) = (near.state(), far.state());
+    let sas: Vec<&Sa> = near.sas().collect();
+    // The device fails before, behind the start, and between a batch's sealing and opening.
+    for fails_at in 0..3 {
+        let Some(host) = host() else { return };
+        let switch = host.switch();
+        let options = Options { keys: 6, slots: 4, frames: 10, bytes: 4096, lanes: None };
+        let mut offload = Offload::new(Device::new(Box::new(host), &options).unwrap(), Use::Always);
+        let fail = |point: usize| switch.store(point == fails_at, Ordering::Relaxed);
+        let (mut packets, mut jobs, by_cpu) = unsealed(&sas, 25, 1);
+        fail(0);
+        let batch = offload.seal(&near, &mut jobs, &packets[..]);
+        offload.seal_here(&jobs, &mut packets[..], &mut Scratch::default());
+        fail(1);
+        if let Some(batch) = &batch {
+            offload.is_ready(batch);
+            offload.sealed(batch, &mut packets[..], &mut Scratch::default());
+        }
+        assert_eq!(packets, by_cpu, "{fails_at}");
+        assert_eq!(offload.is_there(), fails_at == 2);
+
+        let jobs = openings(|spi| far.sa(end, spi).unwrap(), &packets);
+        let mut outcomes = Vec::new();
+        // A wrong bit is found by whoever opens.
+        *packets[7].last_mut().unwrap() ^= 1;
+        let batch = offload.open(&far, jobs, &packets[..]).unwrap();
+        assert_eq!(batch.on_device() > 0, fails_at == 2);
+        fail(2);
+        offload.opened(&batch, &mut packets[..], &mut Scratch::default(), &mut outcomes);
+        assert_eq!(outcomes.len(), 25);
+        for (at, outcome) in outcomes {
+            assert_eq!(outcome.err(), (at == 7).then_some(Fault::Tag), "{fails_at}: {at}");
+        }
+        assert!(!offload.is_there() && offload.take_failure().is_some() && offload.take_failure().is_none());
+        assert_eq!(offload.counts().recovered > 0, fails_at > 0);
+        // The same packets again are replays.
+        let mut again = by_cpu.clone();
+        let old = again.iter().enumerate().filter(|(at, packet)| {
+            let Arrival::Esp(envelope) = Arrival::read(packet, |_| true, |_| true) else { panic!("no ESP") };
+            let opening = Opening::begin(far.sa(end, envelope.spi).unwrap(), envelope, *at);
+            opening.is_err_and(|fault| fault == Fault::Replay)
+        });
+        assert_eq!(old.count(), 24, "all but the one with the wrong bit");
+        let rest = [Opening::begin(
+            far.sa(end, 0x100 + 7 % 6).unwrap(),
+            match Arrival::read(&again[7], |_| true, |_| true) {
+                Arrival::Esp(envelope) => envelope,
+                other => panic!("{other:?}"),
+            },
+            7,
+        )
+        .unwrap()];
+        let mut outcomes = Vec::new();
+        open(&rest, &mut again[..], &mut Scratch::default(), &mut outcomes);
+        assert!(outcomes[0].is_ok());
+    }
+}
+
+#[test]
+fn keys_that_are_gone_make_place_on_the_device() {
+    let mut rng = Rng::new(7);
+    let suites = keys(&mut rng);
+    let Some(device) = device(&Options { keys: 1, slots: 2, frames: 10, bytes: 4096, lanes: None }) else {
+        return;
+    };
+    let mut offload = Offload::new(device, Use::Always);
+    let [mut near, _] = ends(&suites[..1]);
+    for (spi, keys) in (0x101..).zip(&suites) {
+        let state = near.state();
+        let sas: Vec<&Sa> = state.sas().collect();
+        let (mut packets, mut jobs, by_cpu) = unsealed(&sas, 5, 1);
+        let batch = offload.seal(&state, &mut jobs, &packets[..]).unwrap();
+        assert_eq!(batch.len(), 5, "{spi:#x}");
+        // The association ends while its packets are under way.
+        let (src, dst) = sas[0].tunnel();
+        let next = SaConfig::new(spi, src, dst, keys.clone());
+        near.apply([Change::FlushSas, Change::AddSa(Box::new(next))]).unwrap();
+        let changed = near.state();
+        let sas: Vec<&Sa> = changed.sas().collect();
+        let (mut others, mut jobs, others_by_cpu) = unsealed(&sas, 5, 1);
+        let other = offload.seal(&changed, &mut jobs, &others[..]).unwrap();
+        assert_eq!(other.len(), 5);
+        offload.sealed(&other, &mut others[..], &mut Scratch::default());
+        offload.sealed(&batch, &mut packets[..], &mut Scratch::default());
+        assert!(packets == by_cpu && others == others_by_cpu, "{spi:#x}");
     }
 }

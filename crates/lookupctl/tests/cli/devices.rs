@@ -66,6 +66,7 @@ fn a_gpu_that_is_asked_for_has_to_be_there() {
         "verify --fib v4",
         "verify --fib v4 --exhaustive",
         "lookup --fib v4 192.0.2.1",
+        "route --app esp --sad no-such-file",
     ] {
         folder.run(&format!("{verb} --device gpu")).refused(&["--device gpu", &why]);
     }

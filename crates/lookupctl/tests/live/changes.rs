@@ -57,6 +57,7 @@ fn check(page: &BTreeMap<String, f64>, report: &Value) {
         is(&format!("{name}_total"), &report[name]);
     }
     is("frames_to_kernel_total", &report["to_kernel"]);
+    is("frames_to_controller_total", &report["to_controller"]);
     for (reason, count) in report["dropped"].as_object().unwrap() {
         is(&format!("frames_dropped_total{{reason=\"{reason}\"}}"), count);
     }

@@ -181,7 +181,7 @@ impl Router {
         let of = |key: &str| report[key].as_u64().unwrap();
         let dropped: u64 =
             report["dropped"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
-        let ends = of("frames_out") + dropped + of("to_kernel") + of("queued");
+        let ends = of("frames_out") + dropped + of("to_kernel") + of("to_controller") + of("queued");
         assert_eq!(of("frames_in"), ends, "{report}");
         report
     }

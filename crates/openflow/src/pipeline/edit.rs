@@ -266,8 +266,9 @@ impl Packet {
             (Field::IpDscp, true) => self.set_bits(ip.at, 0x0fc0_0000, value, 22),
             (Field::IpEcn, true) => self.set_bits(ip.at, 0x0030_0000, value, 20),
             (Field::Ipv6Flabel, true) => self.set_bits(ip.at, 0x000f_ffff, value, 0),
-            (Field::IpProto, false) => self.replace(ip.at, ip.at + 9, last(1), &[header]),
-            (Field::IpProto, true) => self.put(ip.at + 6, last(1)),
+            // The sum of the transport header that is there covers the protocol, as the last byte of a word.
+            (Field::IpProto, false) => self.replace(ip.at, ip.at + 9, last(1), &[header, pseudo]),
+            (Field::IpProto, true) => self.replace(ip.at + 1, ip.at + 6, last(1), &[pseudo]),
             (Field::Ipv4Src, false) => self.replace(ip.at, ip.at + 12, last(4), &[header, pseudo]),
             (Field::Ipv4Dst, false) => self.replace(ip.at, ip.at + 16, last(4), &[header, pseudo]),
             (Field::Ipv6Src, true) => self.replace(ip.at, ip.at + 8, &bytes, &[pseudo]),
@@ -413,7 +414,42 @@ fn crc32c(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use wirespeed_router::Mac;
+    use wirespeed_router::checksum::checksum;
+    use wirespeed_router::frames::Datagram;
+
     use super::*;
+
+    #[test]
+    fn another_protocol_keeps_the_sum_that_covers_it() {
+        for (addresses, start, proto) in [(["10.0.0.1", "10.0.0.2"], 26, 23), (["::1", "::2"], 22, 20)] {
+            let frame = Datagram {
+                to: Mac([2; 6]),
+                from: Mac([4; 6]),
+                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
+                ports: (1000, 2000),
+                hops: 64,
+                bytes: 99,
+            };
+            let mut packet = Packet::new(frame.to_bytes(), 1);
+            let transport = if start == 26 { 34 } else { 54 };
+            let sum = |packet: &Packet| {
+                let mut pseudo = packet.bytes[start..].to_vec();
+                // The pseudo header has the protocol and the length at its end, in whatever order.
+                pseudo.resize(pseudo.len().next_multiple_of(2), 0);
+                pseudo.extend([0, packet.bytes[proto]]);
+                #[allow(clippy::cast_possible_truncation)] // it is short
+                pseudo.extend(((packet.bytes.len() - transport) as u16).to_be_bytes());
+                checksum(&pseudo)
+            };
+            assert_eq!((packet.bytes[proto], sum(&packet)), (UDP, 0));
+            packet.set_field(Field::IpProto, TCP.into());
+            assert_eq!((packet.bytes[proto], sum(&packet)), (TCP, 0));
+            if start == 26 {
+                assert_eq!(checksum(&packet.bytes[14..34]), 0);
+            }
+        }
+    }
 
     #[test]
     fn the_check_of_a_known_text() {

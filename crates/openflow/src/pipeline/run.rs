@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use wirespeed_router::Reason;
+
 use super::counts::Counts;
 use super::edit::{Packet, Spent};
 use super::flow::Flow;
@@ -20,6 +22,8 @@ const MOST_BUCKETS: u32 = 4096;
 pub(crate) trait Sink {
     /// Sends bytes out of a port that is there.
     fn output(&mut self, port: u32, bytes: &[u8]);
+    /// Notes that a flow outputs to a port that the packet does not go out of, and why.
+    fn unsent(&mut self, reason: Reason);
     /// Gives a packet to controllers.
     fn packet_in(&mut self, packet: PacketIn);
     /// The memory of where addresses are.
@@ -175,7 +179,9 @@ impl<S: Sink> Run<'_, S> {
         #[allow(clippy::cast_possible_truncation)] // 13 bits
         let vlan = packet.key.of(Field::VlanVid) as u16;
         match self.sink.learned().learn(addresses, vlan, in_port, self.now / 1_000_000) {
-            Some(port) if port != in_port => self.send(packet, port),
+            Some(port) if port != in_port => {
+                self.send(packet, port);
+            }
             Some(_) => {}
             None => self.flood(packet, in_port),
         }
@@ -225,7 +231,9 @@ impl<S: Sink> Run<'_, S> {
     fn output(&mut self, packet: &mut Packet, to: u32, place: Place) {
         let in_port = self.in_port(packet);
         match to {
-            port::IN_PORT => self.send(packet, in_port),
+            port::IN_PORT => {
+                self.send(packet, in_port);
+            }
             port::ALL | port::FLOOD => self.flood(packet, in_port),
             port::CONTROLLER => {
                 let why = if place.is_miss { Why::NoMatch } else { Why::Action };
@@ -238,8 +246,12 @@ impl<S: Sink> Run<'_, S> {
                 self.tables(&mut copy, None);
             }
             // A packet does not go back, unless it is said so.
-            to if to != in_port => self.send(packet, to),
-            _ => {}
+            to if to != in_port => {
+                if !self.send(packet, to) {
+                    self.sink.unsent(Reason::NoPort);
+                }
+            }
+            _ => self.sink.unsent(Reason::SamePort),
         }
     }
 
@@ -250,11 +262,14 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    fn send(&mut self, packet: &Packet, to: u32) {
-        if self.state.port(to).is_some_and(PortState::forwards) {
+    /// Sends a packet out of a port, and tells whether the port is there and up.
+    fn send(&mut self, packet: &Packet, to: u32) -> bool {
+        let goes = self.state.port(to).is_some_and(PortState::forwards);
+        if goes {
             self.tallies.sent[to as usize - 1].add(self.worker, 1, packet.bytes.len() as u64);
             self.sink.output(to, &packet.bytes);
         }
+        goes
     }
 
     #[allow(clippy::cast_possible_truncation)] // fields of 64 bits

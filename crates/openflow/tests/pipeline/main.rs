@@ -120,6 +120,52 @@ fn the_classifier_does_what_the_model_does() {
     }
 }
 
+/// A flow of each way of a frame that does not go out; the destination's last byte says which.
+#[test]
+fn each_frame_that_stays_has_its_own_count() {
+    use wirespeed_openflow::wire::{Action, Field, Instructions, Match};
+    use wirespeed_router::Reason;
+    const CONTROLLER: u32 = 0xffff_fffd;
+    let switch = Switch::new(SwitchOptions::with_ports(["a", "b", "c"])).unwrap();
+    switch.set_link(3, false);
+    let to = |port| Action::Output { port, max_len: 0xffff };
+    let ways = [
+        vec![to(1)],
+        vec![to(3)],
+        vec![],
+        vec![to(CONTROLLER)],
+        // By the interpreter.
+        vec![Action::SetField(Field::EthSrc, 7), to(1)],
+        vec![Action::SetField(Field::EthSrc, 7), to(3)],
+        vec![Action::SetField(Field::EthSrc, 7)],
+        vec![to(CONTROLLER), to(2)],
+    ];
+    let mut frames = Vec::new();
+    for (number, apply) in (1..).zip(ways) {
+        let instructions = Instructions { apply, has_apply: true, ..Instructions::default() };
+        let matched = Match::all().with(Field::EthDst, u128::from(number));
+        switch.flow_mod(&FlowMod::add(0, 1, matched, instructions)).unwrap();
+        let mut frame = vec![0; 60];
+        frame[5] = number;
+        frames.extend(vec![(1, frame); number.into()]);
+    }
+    // More than can wait for controllers.
+    let mut many = vec![0; 60];
+    many[5] = 4;
+    frames.extend(vec![(1, many); 2000]);
+    let (stats, sent, counters) = list::run(&switch, switch.app().unwrap(), 3, &frames, 16);
+    assert!(stats.is_whole(), "{stats:?}");
+    let of = |name: &str| counters.iter().find(|(known, _)| *known == name).unwrap().1;
+    let dropped = |reason| stats.dropped.of(reason);
+    assert_eq!((dropped(Reason::SamePort), dropped(Reason::NoPort)), (1 + 5, 2 + 6));
+    assert_eq!((dropped(Reason::Denied), of("dropped_by_flow")), (3 + 7, 3 + 7));
+    let lost = of("lost_packet_ins");
+    assert!(lost > 900, "{lost}");
+    assert_eq!(stats.to_controller + dropped(Reason::QueueFull), 4 + 2000);
+    assert_eq!(dropped(Reason::QueueFull), lost);
+    assert_eq!((stats.to_kernel, sent.len()), (0, 8));
+}
+
 /// Adds, changes and removes flows at random, and compares after each step.
 #[test]
 fn changes_of_flows_are_seen() {

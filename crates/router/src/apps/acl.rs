@@ -257,6 +257,10 @@ impl<A: App> App for Acl<'_, A> {
         self.inner.suited_to_gpu()
     }
 
+    fn least_for_gpu(&self) -> usize {
+        self.inner.least_for_gpu()
+    }
+
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.inner.counters();
         counters.extend([("permitted", self.permitted), ("denied", self.denied)]);

@@ -84,6 +84,7 @@ fn totals(encoder: &mut DescriptorEncoder<'_>, stats: &Stats) -> fmt::Result {
         ("frames_out", "Received frames that were sent", stats.frames_out),
         ("bytes_out", "Bytes of received frames that were sent", stats.bytes_out),
         ("frames_to_kernel", "Received frames that the operating system took", stats.to_kernel),
+        ("frames_to_controller", "Received frames that only controllers got", stats.to_controller),
         ("frames_made", "Frames that the application made and a port sent", stats.made),
         ("frames_made_lost", "Frames that the application made and no port took", stats.made_lost),
     ];

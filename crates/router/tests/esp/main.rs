@@ -3,8 +3,10 @@
 #![cfg(feature = "esp")]
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
 
+mod gpu;
 #[path = "../forwarding/list.rs"]
 mod list;
+mod rekey;
 
 use std::sync::atomic::AtomicBool;
 

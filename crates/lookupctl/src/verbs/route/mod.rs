@@ -29,6 +29,7 @@ use options::AppName;
 pub(crate) use options::Options;
 use pins::Pins;
 use tables::Tables;
+use tunnels::Gpus;
 use wiring::Wiring;
 
 /// Runs the verb.
@@ -39,12 +40,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         return tell(options, &done, &sources);
     }
     let device = options.device();
-    // The switch opens its own.
-    let fleet = if options.app != AppName::Openflow && device.has_gpu()? {
-        device.open(&GpuOptions::default())?
-    } else {
-        None
-    };
+    // The switch and the gateway of tunnels open their own.
+    let looks_up = !matches!(options.app, AppName::Openflow | AppName::Esp);
+    let fleet = if looks_up && device.has_gpu()? { device.open(&GpuOptions::default())? } else { None };
+    let gpus = if options.app == AppName::Esp { Gpus::open(options)? } else { Gpus::default() };
     let tables = Tables::load(options, fleet)?;
     let wiring = Wiring::of(options, &tables)?;
     let done = match (&tables, options.app) {
@@ -56,8 +55,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         })?,
         (Tables::Ip(ip), AppName::Esp) => {
             let tunnels = tunnels::load(options)?;
-            let done = drive(options, &wiring, |_| {
-                Esp::new(Ip::new(&ip.reader, &ip.routes, &ip.own), tunnels.reader(), &ip.own)
+            let done = drive(options, &wiring, |at| {
+                let app = Esp::new(Ip::new(&ip.reader, &ip.routes, &ip.own), tunnels.reader(), &ip.own);
+                match gpus.take(at) {
+                    Some(gpu) => app.gpu(gpu),
+                    None => app,
+                }
             })?;
             tunnels::tell(&tunnels);
             done

@@ -109,8 +109,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "permit|deny", default_value = "permit", value_parser = parse_otherwise)]
     pub(super) otherwise: Decision,
 
-    /// The device that looks up. With auto, the default, a worker that is behind tries both, and keeps the
-    /// faster
+    /// The device that looks up, and with --app esp the one that seals and opens packets. With auto, the
+    /// default, a worker that is behind tries both, and keeps the faster
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
 
@@ -223,7 +223,7 @@ Each next hop of a table in a file is a neighbour behind one of the sinks: its l
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 The switch's port 1 is the source, and the sinks are ports 2, 3 and so on. Without --flows it waits for a controller before frames come.
 Frames that are made come round again, so no more are made than there are buffers.
-At the end each frame that came in is out, dropped for a reason, with the operating system, or still queued.
+At the end each frame that came in is out, dropped for a reason, with the operating system or controllers, or still queued.
 Ctrl-C ends the run: what was done until then is told, and the exit status is 130.";
 
 /// Frames of a chunk if a GPU looks up everything.
@@ -498,6 +498,8 @@ impl Options {
             chunk: self.chunk,
             gpu_chunk: match self.device() {
                 Device::Cpu => None,
+                // Tunnels have packets to fill a GPU with, not keys: the application knows how many.
+                Device::Gpu if self.app == AppName::Esp => self.gpu_chunk,
                 Device::Gpu => Some(self.gpu_chunk.unwrap_or(LARGE)),
                 Device::Auto | Device::IfAny => self.gpu_chunk,
             },

@@ -24,6 +24,7 @@ struct Object<'r> {
     frames_out: u64,
     dropped: BTreeMap<&'static str, u64>,
     to_kernel: u64,
+    to_controller: u64,
     queued: u64,
     made: u64,
     made_lost: u64,
@@ -99,6 +100,7 @@ pub(super) fn tell(
             frames_out: stats.frames_out,
             dropped: stats.dropped.iter().map(|(reason, count)| (reason.name(), count)).collect(),
             to_kernel: stats.to_kernel,
+            to_controller: stats.to_controller,
             queued: stats.queued,
             made: stats.made,
             made_lost: stats.made_lost,
@@ -124,6 +126,9 @@ pub(super) fn tell(
         output.line(format_args!("dropped   {}  {}", Grouped(count), reason.name()))?;
     }
     output.line(format_args!("to kernel {}", Grouped(stats.to_kernel)))?;
+    if stats.to_controller > 0 {
+        output.line(format_args!("to controllers {}", Grouped(stats.to_controller)))?;
+    }
     output.line(format_args!("queued    {}", Grouped(stats.queued)))?;
     if stats.made + stats.made_lost > 0 {
         let lost = Grouped(stats.made_lost);

@@ -1,12 +1,60 @@
-//! The tunnels of `--app esp`: read from a file, and told at the end.
+//! The tunnels of `--app esp`: read from a file, and told at the end; and the GPUs that seal and open.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
-use wirespeed_esp::Database;
+use wirespeed_esp::gpu::driver::{Cuda, devices};
+use wirespeed_esp::gpu::{self, Offload, Use};
 use wirespeed_esp::read::Lines;
+use wirespeed_esp::{Database, Error};
 
 use super::options::Options;
+use crate::device::Device;
+
+/// The GPUs of the workers that have one.
+#[derive(Default)]
+pub(super) struct Gpus(Mutex<Vec<Option<Offload>>>);
+
+impl Gpus {
+    /// Opens a part of a GPU for each worker, of all GPUs in turns. Fails if `--device gpu` finds none.
+    pub(super) fn open(options: &Options) -> Result<Self> {
+        let device = options.device();
+        let there = match devices() {
+            _ if device == Device::Cpu => return Ok(Self::default()),
+            Ok(gpus) => gpus.len(),
+            Err(why) if device == Device::Gpu => bail!("--device gpu: {why}"),
+            Err(why) => {
+                if device == Device::Auto {
+                    eprintln!("no usable GPU: {why}; the CPU seals and opens packets");
+                }
+                return Ok(Self::default());
+            }
+        };
+        let by = if device == Device::Gpu { Use::Always } else { Use::ByCost };
+        let open = |worker: usize| -> Result<Offload, Error> {
+            let driver = Box::new(Cuda::open(worker % there)?);
+            Ok(Offload::new(gpu::Device::new(driver, &Offload::OPTIONS)?, by))
+        };
+        let mut workers = Vec::new();
+        for worker in 0..options.threads() {
+            workers.push(match open(worker) {
+                Ok(offload) => Some(offload),
+                Err(why) if device == Device::Gpu => bail!("--device gpu: {why}"),
+                Err(why) => {
+                    eprintln!("no usable GPU for worker {worker}: {why}; the CPU seals and opens packets");
+                    None
+                }
+            });
+        }
+        Ok(Self(Mutex::new(workers)))
+    }
+
+    /// Gives the GPU of a worker, once.
+    pub(super) fn take(&self, worker: usize) -> Option<Offload> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(worker)?.take()
+    }
+}
 
 /// Reads associations and policies. A line that is skipped is an error: a policy that is not there lets
 /// packets out in the clear.

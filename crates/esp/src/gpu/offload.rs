@@ -1,0 +1,680 @@
+//! [`Offload`]: a worker's packets on a device, where that costs the worker less than its own ciphers.
+//!
+//! ```text
+//! seal, open    packets ─► keys of their associations, slots ─► Batch: under way
+//! is_ready      whether a batch is back
+//! sealed        Batch ─► packets; those that a lost device took with it are sealed here, from what is in the
+//! opened                 router's memory still, with the numbers that they have
+//! ```
+//!
+//! What the device does not take of packets to be sealed stays for the caller, who seals it at once: numbers
+//! were given in order, and frames leave in order. Packets to be opened all go into the batch, because the
+//! replay window has to see them in the order in which they came: the CPU opens its part when the batch is
+//! taken back. Batches have to be taken back in the order in which they were made.
+//!
+//! The device works on copies. A packet changes when its batch is taken back, and once: so a device may fail
+//! at any time, and no packet is lost, and none goes out under a number that another one has.
+//!
+//! The decision counts what the worker pays. With the CPU that is the time of ciphers; with the device it is
+//! the time to copy frames to the device's memory and back, to start work, and to wait where a batch is not
+//! back when it is needed. Both are measured by the size of the batch, for each direction and each kind of
+//! tag, and now and then a batch goes the other way, so that both stay known. A device that is too slow makes
+//! the worker wait, or has no slot free: either sends packets to the CPU.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustc_hash::FxHashMap;
+use wirespeed_gpu::costs::PerKey;
+
+use super::chunk::Chunk;
+use super::device::{Device, Options};
+use super::slot::Transform;
+use crate::database::State;
+use crate::error::Error;
+use crate::fault::Fault;
+use crate::open::{Envelope, Opened, Opening, open};
+use crate::packets::Packets;
+use crate::sa::Sa;
+use crate::seal::{Scratch, Unsealed, seal};
+
+/// Bytes of frames below which the CPU is asked alone: a trip takes longer than these with any cipher.
+const LEAST: usize = 16 << 10;
+/// Batches of a size after which one goes the other way.
+const TRIAL: u32 = 128;
+
+/// Which packets go to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Each packet that it has kernels, keys and slots for.
+    Always,
+    /// Packets of batches that cost the worker less there, as measured.
+    ByCost,
+}
+
+/// A device for the packets of one worker.
+#[derive(Debug)]
+pub struct Offload {
+    /// None once it failed.
+    device: Option<Device>,
+    failure: Option<Error>,
+    by: Use,
+    keys: Places,
+    /// Slots that are free.
+    idle: Vec<usize>,
+    costs: [Costs; 4],
+    counts: Counts,
+}
+
+/// Numbers of packets, by who sealed or opened them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Packets that the device sealed or opened.
+    pub by_device: u64,
+    /// Packets that it had when it failed, and that the CPU did in its place.
+    pub recovered: u64,
+}
+
+/// Packets that a device has. `K` is [`Sealed`] or [`Arrived`].
+#[derive(Debug)]
+pub struct Batch<K> {
+    kept: Vec<Kept<K>>,
+    /// The associations of the packets.
+    sas: Vec<Arc<Sa>>,
+    /// The slots, and the packets in each.
+    parts: Vec<(usize, usize)>,
+    bytes: usize,
+    class: usize,
+    /// The time that it took to fill and to start.
+    spent: Duration,
+}
+
+/// A packet of a batch: what makes it whole again, and the place of its association.
+#[derive(Clone, Copy, Debug)]
+struct Kept<K> {
+    rest: K,
+    sa: usize,
+}
+
+/// A packet that is being sealed.
+#[derive(Clone, Copy, Debug)]
+pub struct Sealed {
+    at: usize,
+    sequence: u64,
+}
+
+/// A packet that is being opened.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrived {
+    at: usize,
+    envelope: Envelope,
+    sequence: u64,
+}
+
+/// A packet that goes through a device.
+trait Job<'s>: Copy {
+    type Rest: Copy;
+    const TRANSFORM: Transform;
+
+    fn sa(&self) -> &'s Sa;
+    fn rest(&self) -> Self::Rest;
+    fn again(rest: Self::Rest, sa: &'s Sa) -> Self;
+    fn at(&self) -> usize;
+    fn frame<'p>(&self, packet: &'p [u8]) -> &'p [u8];
+    fn push(&self, chunk: &mut Chunk<'_>, keys: u32, packet: &[u8]) -> Result<(), Error>;
+}
+
+impl<'s> Job<'s> for Unsealed<'s> {
+    type Rest = Sealed;
+    const TRANSFORM: Transform = Transform::Seal;
+
+    fn sa(&self) -> &'s Sa {
+        self.sa
+    }
+
+    fn rest(&self) -> Sealed {
+        Sealed { at: self.at, sequence: self.sequence }
+    }
+
+    fn again(Sealed { at, sequence }: Sealed, sa: &'s Sa) -> Self {
+        Self { at, sa, sequence }
+    }
+
+    fn at(&self) -> usize {
+        self.at
+    }
+
+    fn frame<'p>(&self, packet: &'p [u8]) -> &'p [u8] {
+        &packet[self.start()..]
+    }
+
+    fn push(&self, chunk: &mut Chunk<'_>, keys: u32, packet: &[u8]) -> Result<(), Error> {
+        chunk.push_unsealed(keys, self, packet)
+    }
+}
+
+impl<'s> Job<'s> for Opening<'s> {
+    type Rest = Arrived;
+    const TRANSFORM: Transform = Transform::Open;
+
+    fn sa(&self) -> &'s Sa {
+        Opening::sa(self)
+    }
+
+    fn rest(&self) -> Arrived {
+        Arrived { at: self.at, envelope: self.envelope, sequence: self.sequence }
+    }
+
+    fn again(Arrived { at, envelope, sequence }: Arrived, sa: &'s Sa) -> Self {
+        Self { at, sa, envelope, sequence }
+    }
+
+    fn at(&self) -> usize {
+        self.at
+    }
+
+    fn frame<'p>(&self, packet: &'p [u8]) -> &'p [u8] {
+        &packet[Opening::frame(self)]
+    }
+
+    fn push(&self, chunk: &mut Chunk<'_>, keys: u32, packet: &[u8]) -> Result<(), Error> {
+        chunk.push_opening(keys, self, packet)
+    }
+}
+
+impl<K> Batch<K> {
+    fn new(class: usize, packets: usize) -> Self {
+        Self {
+            kept: Vec::with_capacity(packets),
+            sas: Vec::new(),
+            parts: Vec::new(),
+            bytes: 0,
+            class,
+            spent: Duration::ZERO,
+        }
+    }
+
+    /// The place of an association among those of the batch. None if the state does not have it.
+    fn sa_of(&mut self, state: &State, sa: &Sa) -> Option<usize> {
+        // Packets of one tunnel follow each other.
+        if !self.sas.last().is_some_and(|last| std::ptr::eq(&**last, sa)) {
+            self.sas.push(state.shared(sa)?);
+        }
+        Some(self.sas.len() - 1)
+    }
+
+    /// The number of packets that the device has.
+    #[must_use]
+    pub fn on_device(&self) -> usize {
+        self.parts.iter().map(|&(_, count)| count).sum()
+    }
+
+    /// The number of packets.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether there is no packet: never.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+}
+
+impl Batch<Arrived> {
+    /// The association of a packet by its place among the outcomes.
+    ///
+    /// Panics if there is none.
+    #[must_use]
+    pub fn sa(&self, place: usize) -> &Sa {
+        &self.sas[self.kept[place].sa]
+    }
+}
+
+impl Offload {
+    /// Options for a worker that has up to eight chunks of 2,048 frames under way.
+    pub const OPTIONS: Options = Options { keys: 1024, slots: 18, frames: 4096, bytes: 2 << 20, lanes: None };
+
+    /// Takes a device that has no keys yet, and nothing under way.
+    #[must_use]
+    pub fn new(device: Device, by: Use) -> Self {
+        Self {
+            keys: Places::new(device.places()),
+            idle: (0..device.slots()).rev().collect(),
+            device: Some(device),
+            failure: None,
+            by,
+            costs: std::array::from_fn(|_| Costs::default()),
+            counts: Counts::default(),
+        }
+    }
+
+    /// Whether the device works.
+    #[must_use]
+    pub const fn is_there(&self) -> bool {
+        self.device.is_some()
+    }
+
+    /// Gives the error once that ended the device.
+    pub const fn take_failure(&mut self) -> Option<Error> {
+        self.failure.take()
+    }
+
+    /// The numbers of packets so far.
+    #[must_use]
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Gives packets with their headers to the device, to be sealed, and takes them out of the list. What
+    /// stays in it is for [`seal_here`](Self::seal_here). Keys of associations that are not in `state` any
+    /// more are overwritten on the device.
+    pub fn seal<P: Packets + ?Sized>(
+        &mut self,
+        state: &Arc<State>,
+        unsealed: &mut Vec<Unsealed<'_>>,
+        packets: &P,
+    ) -> Option<Batch<Sealed>> {
+        self.hand_over(state, unsealed, packets)
+    }
+
+    /// Gives packets that came to the device, to be opened, as far as it takes them. The batch has all of
+    /// them. `None` if there are none. Associations that are not in `state` end with it.
+    pub fn open<P: Packets + ?Sized>(
+        &mut self,
+        state: &Arc<State>,
+        mut openings: Vec<Opening<'_>>,
+        packets: &P,
+    ) -> Option<Batch<Arrived>> {
+        let class = class(openings.first()?);
+        let batch = self.hand_over(state, &mut openings, packets);
+        let mut batch = batch.unwrap_or_else(|| Batch::new(class, openings.len()));
+        for opening in openings {
+            let sa = batch.sa_of(state, opening.sa);
+            debug_assert!(sa.is_some(), "openings begin with associations of the state");
+            batch.kept.extend(sa.map(|sa| Kept { rest: opening.rest(), sa }));
+        }
+        Some(batch)
+    }
+
+    /// Seals packets on the CPU, like [`seal`](fn@seal), and notes the time.
+    pub fn seal_here<P: Packets + ?Sized>(
+        &mut self,
+        unsealed: &[Unsealed<'_>],
+        packets: &mut P,
+        scratch: &mut Scratch,
+    ) {
+        let (bytes, begun) = (bytes(unsealed, packets), Instant::now());
+        seal(unsealed, packets, scratch);
+        self.note_cpu(unsealed, bytes, begun.elapsed());
+    }
+
+    /// Whether a batch is back, without waiting for it.
+    pub fn is_ready<K>(&mut self, batch: &Batch<K>) -> bool {
+        let Some(device) = &mut self.device else { return true };
+        for &(slot, _) in &batch.parts {
+            match device.is_done(slot) {
+                Ok(true) => {}
+                Ok(false) => return false,
+                Err(error) => {
+                    self.lose(error);
+                    return true;
+                }
+            }
+        }
+        true
+    }
+
+    /// Waits for a batch, and writes its sealed packets. Those of a device that failed are sealed here.
+    ///
+    /// Panics if a packet has another length than before.
+    pub fn sealed<P: Packets + ?Sized>(
+        &mut self,
+        batch: &Batch<Sealed>,
+        packets: &mut P,
+        scratch: &mut Scratch,
+    ) {
+        let mut lost = Vec::new();
+        self.take_back(batch, |chunk, place, unsealed: Unsealed<'_>| match chunk {
+            Some(chunk) => chunk.sealed(place, &unsealed, packets.packet_mut(unsealed.at)),
+            None => lost.push(unsealed),
+        });
+        seal(&lost, packets, scratch);
+    }
+
+    /// Waits for a batch, and finds its inner packets. The outcome of each, with the number of the packet,
+    /// goes to `outcomes`, in the order of [`Batch::sa`]. Those that the device did not take, or that it had
+    /// when it failed, are opened here.
+    ///
+    /// Panics if a packet has another length than before.
+    pub fn opened<P: Packets + ?Sized>(
+        &mut self,
+        batch: &Batch<Arrived>,
+        packets: &mut P,
+        scratch: &mut Scratch,
+        outcomes: &mut Vec<(usize, Result<Opened, Fault>)>,
+    ) {
+        let mut here = Vec::new();
+        outcomes.clear();
+        self.take_back(batch, |chunk, place, opening: Opening<'_>| match chunk {
+            Some(chunk) => {
+                let outcome = chunk.opened(place, &opening, packets.packet_mut(opening.at));
+                outcomes.push((opening.at, outcome));
+            }
+            // A device that failed has done the first parts, and none behind them.
+            None => here.push(opening),
+        });
+        if !here.is_empty() {
+            let (bytes, begun) = (bytes(&here, packets), Instant::now());
+            let mut of_here = Vec::with_capacity(here.len());
+            open(&here, packets, scratch, &mut of_here);
+            self.note_cpu(&here, bytes, begun.elapsed());
+            outcomes.extend(here.iter().map(|opening| opening.at).zip(of_here));
+        }
+    }
+
+    fn hand_over<'s, J: Job<'s>, P: Packets + ?Sized>(
+        &mut self,
+        state: &Arc<State>,
+        jobs: &mut Vec<J>,
+        packets: &P,
+    ) -> Option<Batch<J::Rest>> {
+        let device = self.device.as_mut()?;
+        if let Err(error) = self.keys.follow(state, device) {
+            self.lose(error);
+            return None;
+        }
+        let bytes = bytes(jobs, packets);
+        let class = class(jobs.first()?);
+        if !self.costs[class].suits_device(self.by, bytes) {
+            return None;
+        }
+        let begun = Instant::now();
+        let mut batch = self.fill(state, jobs, packets, Batch::new(class, jobs.len()))?;
+        batch.spent = begun.elapsed();
+        Some(batch)
+    }
+
+    /// Fills slots with packets and starts them. A batch comes back if any is under way, or was when the
+    /// device failed.
+    fn fill<'s, J: Job<'s>, P: Packets + ?Sized>(
+        &mut self,
+        state: &Arc<State>,
+        jobs: &mut Vec<J>,
+        packets: &P,
+        mut batch: Batch<J::Rest>,
+    ) -> Option<Batch<J::Rest>> {
+        let device = self.device.as_mut()?;
+        // All keys first: a chunk that is being filled would not go with other keys than at its beginning.
+        let mut numbers: Vec<Option<u32>> = Vec::with_capacity(jobs.len());
+        let mut last: Option<&Sa> = None;
+        for job in &*jobs {
+            // Packets of one tunnel follow each other.
+            if last.replace(job.sa()).is_some_and(|last| std::ptr::eq(last, job.sa())) {
+                numbers.extend(numbers.last().copied());
+                continue;
+            }
+            match self.keys.of(state, job.sa(), device) {
+                Ok(number) => numbers.push(number),
+                Err(error) => {
+                    self.lose(error);
+                    return None;
+                }
+            }
+        }
+        let mut left = Vec::new();
+        let mut waiting = jobs.drain(..).zip(numbers).peekable();
+        while waiting.peek().is_some() {
+            let Some(slot) = self.idle.pop() else { break };
+            let begun = batch.kept.len();
+            let filled = fill_slot(device, slot, &mut waiting, packets, state, &mut batch, &mut left);
+            let count = batch.kept.len() - begun;
+            if filled.is_ok() && count == 0 {
+                // The rest is not for the device, or no slot is large enough for the next packet.
+                self.idle.push(slot);
+                break;
+            }
+            batch.parts.push((slot, count));
+            if let Err(error) = filled.and_then(|()| device.start(slot, J::TRANSFORM)) {
+                left.extend(waiting.map(|(job, _)| job));
+                *jobs = left;
+                self.lose(error);
+                return Some(batch);
+            }
+        }
+        left.extend(waiting.map(|(job, _)| job));
+        *jobs = left;
+        (!batch.parts.is_empty()).then_some(batch)
+    }
+
+    /// Waits for the slots of a batch, and gives its packets in their order, each with its chunk and its
+    /// place there: none if the device has failed.
+    fn take_back<'b, J: Job<'b>>(
+        &mut self,
+        batch: &'b Batch<J::Rest>,
+        mut each: impl FnMut(Option<&Chunk<'_>>, usize, J),
+    ) {
+        let begun = Instant::now();
+        let job = |kept: &Kept<J::Rest>| J::again(kept.rest, &batch.sas[kept.sa]);
+        let mut kept = &batch.kept[..];
+        for &(slot, count) in &batch.parts {
+            let (here, rest) = kept.split_at(count);
+            kept = rest;
+            let waited = self.device.as_mut().map(|device| device.wait(slot));
+            if let Some(Err(error)) = waited {
+                self.lose(error);
+            }
+            let chunk = self.device.as_mut().and_then(|device| device.chunk(slot).ok());
+            here.iter().enumerate().for_each(|(place, kept)| each(chunk.as_ref(), place, job(kept)));
+            if chunk.is_some() {
+                self.idle.push(slot);
+                self.counts.by_device += count as u64;
+            } else {
+                self.counts.recovered += count as u64;
+            }
+        }
+        kept.iter().for_each(|kept| each(None, 0, job(kept)));
+        if self.device.is_some() && batch.bytes > 0 {
+            self.costs[batch.class].device.note(batch.bytes, batch.spent + begun.elapsed());
+        }
+    }
+
+    fn note_cpu<'s, J: Job<'s>>(&self, jobs: &[J], bytes: usize, took: Duration) {
+        if let Some(first) = jobs.first()
+            && bytes >= LEAST
+        {
+            self.costs[class(first)].cpu.note(bytes, took);
+        }
+    }
+
+    #[cold]
+    fn lose(&mut self, error: Error) {
+        // Its memory is overwritten as far as it still answers.
+        self.device = None;
+        self.keys = Places::new(0);
+        self.failure.get_or_insert(error);
+    }
+}
+
+/// Bytes of the frames of packets.
+fn bytes<'s, J: Job<'s>, P: Packets + ?Sized>(jobs: &[J], packets: &P) -> usize {
+    jobs.iter().map(|job| job.frame(packets.packet(job.at())).len()).sum()
+}
+
+/// The place of the costs of a packet's kind: direction, and whether its tag is made apart.
+fn class<'s, J: Job<'s>>(job: &J) -> usize {
+    usize::from(J::TRANSFORM == Transform::Open) * 2 + usize::from(job.sa().suite.hmac().is_some())
+}
+
+/// Puts packets into a slot until it is full. Those without keys on the device are left.
+fn fill_slot<'s, J: Job<'s>, P: Packets + ?Sized>(
+    device: &mut Device,
+    slot: usize,
+    waiting: &mut std::iter::Peekable<impl Iterator<Item = (J, Option<u32>)>>,
+    packets: &P,
+    state: &State,
+    batch: &mut Batch<J::Rest>,
+    left: &mut Vec<J>,
+) -> Result<(), Error> {
+    let mut chunk = device.chunk(slot)?;
+    chunk.clear();
+    while let Some(&(job, number)) = waiting.peek() {
+        let packet = packets.packet(job.at());
+        if let Some(keys) = number
+            && let Some(sa) = batch.sa_of(state, job.sa())
+        {
+            match job.push(&mut chunk, keys, packet) {
+                Ok(()) => {}
+                // The next slot has place for it, unless this one is empty.
+                Err(Error::Full { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+            batch.kept.push(Kept { rest: job.rest(), sa });
+            batch.bytes += job.frame(packet).len();
+        } else {
+            left.push(job);
+        }
+        waiting.next();
+    }
+    Ok(())
+}
+
+/// Associations whose keys are on the device, by the number of their place.
+#[derive(Debug, Default)]
+struct Places {
+    sas: Vec<Option<Arc<Sa>>>,
+    /// The numbers by the address of the association, which stays where it is while its place has it.
+    numbers: FxHashMap<usize, u32>,
+    free: Vec<u32>,
+    state: Option<Arc<State>>,
+}
+
+impl Places {
+    fn new(count: u32) -> Self {
+        Self { sas: (0..count).map(|_| None).collect(), free: (0..count).rev().collect(), ..Self::default() }
+    }
+
+    /// Overwrites keys of associations that are gone.
+    fn follow(&mut self, state: &Arc<State>, device: &mut Device) -> Result<(), Error> {
+        if self.state.as_ref().is_some_and(|known| Arc::ptr_eq(known, state)) {
+            return Ok(());
+        }
+        for (number, place) in (0..).zip(&mut self.sas) {
+            if let Some(sa) = place.take_if(|sa| state.shared(sa).is_none()) {
+                self.numbers.remove(&address(&sa));
+                device.clear(number)?;
+                self.free.push(number);
+            }
+        }
+        self.state = Some(Arc::clone(state));
+        Ok(())
+    }
+
+    /// The number of an association's keys, which are set if they are not there. None if there is no place,
+    /// or the device has no kernels for them.
+    fn of(&mut self, state: &State, sa: &Sa, device: &mut Device) -> Result<Option<u32>, Error> {
+        if let Some(&number) = self.numbers.get(&address(sa)) {
+            return Ok(Some(number));
+        }
+        let Some(shared) = state.shared(sa).filter(|sa| sa.suite.vector() > 0) else { return Ok(None) };
+        let Some(number) = self.free.pop() else { return Ok(None) };
+        device.set(number, &sa.keys, sa.is_extended)?;
+        self.numbers.insert(address(sa), number);
+        // There are as many places as numbers.
+        self.sas[number as usize] = Some(shared);
+        Ok(Some(number))
+    }
+}
+
+fn address(sa: &Sa) -> usize {
+    std::ptr::from_ref(sa).addr()
+}
+
+/// What a byte costs the worker, by the size of its batch; and batches since the last trial.
+#[derive(Debug)]
+struct Costs {
+    cpu: PerKey,
+    device: PerKey,
+    since: u32,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self { cpu: PerKey::new(0), device: PerKey::new(0), since: 0 }
+    }
+}
+
+impl Costs {
+    fn suits_device(&mut self, by: Use, bytes: usize) -> bool {
+        if by == Use::Always {
+            return true;
+        }
+        if bytes < LEAST {
+            return false;
+        }
+        let (cpu, device) = (self.cpu.of_one(bytes), self.device.of_one(bytes));
+        if cpu == 0 || device == 0 {
+            // The first batch of a size goes to the CPU, and the next one to the device.
+            return cpu != 0;
+        }
+        self.since += 1;
+        let is_trial = self.since >= TRIAL;
+        if is_trial {
+            self.since = 0;
+        }
+        (device < cpu) != is_trial
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of batches of a hundred that go to the device, if a byte costs this many picoseconds.
+    fn share(cpu: u64, device: u64, bytes: usize) -> usize {
+        let mut costs = Costs::default();
+        let took = |each: u64| Duration::from_nanos(each * bytes as u64 / 1000);
+        let mut one = || {
+            let is_device = costs.suits_device(Use::ByCost, bytes);
+            if is_device {
+                costs.device.note(bytes, took(device));
+            } else {
+                costs.cpu.note(bytes, took(cpu));
+            }
+            is_device
+        };
+        (0..200).for_each(|_| _ = one());
+        (0..100).filter(|_| one()).count()
+    }
+
+    #[test]
+    fn batches_go_where_they_cost_less() {
+        assert!(share(1000, 300, 1 << 20) >= 98);
+        assert!(share(300, 1000, 1 << 20) <= 2);
+        // Small ones are not tried.
+        assert_eq!(share(1000, 300, LEAST - 1), 0);
+        assert!(Costs::default().suits_device(Use::Always, 1));
+    }
+
+    #[test]
+    fn costs_that_change_are_seen() {
+        let mut costs = Costs::default();
+        let bytes = 1 << 20;
+        let (slow, fast) = (Duration::from_millis(2), Duration::from_millis(1));
+        let mut went = Vec::new();
+        for round in 0..20_000 {
+            let is_late = round > 5000;
+            let is_device = costs.suits_device(Use::ByCost, bytes);
+            match is_device {
+                true => costs.device.note(bytes, if is_late { fast } else { slow * 4 }),
+                false => costs.cpu.note(bytes, slow),
+            }
+            went.push(is_device);
+        }
+        let share = |part: &[bool]| part.iter().filter(|&&it| it).count() as f64 / part.len() as f64;
+        assert!(share(&went[1000..5000]) < 0.02, "{}", share(&went[1000..5000]));
+        assert!(share(&went[18_000..]) > 0.98, "{}", share(&went[18_000..]));
+    }
+}
