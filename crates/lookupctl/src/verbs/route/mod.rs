@@ -1,6 +1,8 @@
 //! `route`: the packet pipeline, from a source of frames to a sink.
 
 #[cfg(target_os = "linux")]
+mod faces;
+#[cfg(target_os = "linux")]
 mod live;
 mod options;
 mod pins;
@@ -16,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use wirespeed::gpu::runtime::GpuOptions;
+use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 use wirespeed_router::apps::{Esp, Ip, Ndn};
 use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
 
@@ -38,14 +40,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         let (done, sources) = live(options)?;
         return tell(options, &done, &sources);
     }
-    let device = options.device();
-    // The switch opens its own.
-    let fleet = if options.app != AppName::Openflow && device.has_gpu()? {
-        device.open(&GpuOptions::default())?
-    } else {
-        None
-    };
-    let tables = Tables::load(options, fleet)?;
+    let tables = Tables::load(options, fleet(options)?)?;
     let wiring = Wiring::of(options, &tables)?;
     let done = match (&tables, options.app) {
         (Tables::Ip(ip), AppName::Ip) => {
@@ -73,6 +68,15 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     wiring.finish()?;
     tell(options, &done, &[])
+}
+
+/// The GPUs that look up, if there are some and the application looks up there. The switch opens its own.
+fn fleet(options: &Options) -> Result<Option<Fleet>> {
+    let device = options.device();
+    if options.app == AppName::Openflow || !device.has_gpu()? {
+        return Ok(None);
+    }
+    device.open(&GpuOptions::default())
 }
 
 #[cfg(target_os = "linux")]
