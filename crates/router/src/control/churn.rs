@@ -71,8 +71,7 @@ fn round(number: u32) -> Vec<u8> {
 /// number.
 fn control() -> Control {
     let ports = (0..2).map(|port| (FIRST + port, LocalAddresses::new()));
-    let mut options = Options::default();
-    options.source = Source::AllTables;
+    let options = Options { source: Source::AllTables, ..Options::default() };
     let mut control = Control::new(ports, options).unwrap();
     let link = |port: u8| {
         Change::Link(Box::new(Link {

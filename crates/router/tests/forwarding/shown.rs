@@ -10,12 +10,15 @@ use wirespeed_router::{App, Chunk, Memory, Packet, Reason, Settings, Verdict};
 use crate::frames::{self, Kind};
 use crate::{PORTS, list, routes};
 
+/// A packet that was shown: whether it is IPv4, and its bytes.
+type Seen = (bool, Vec<u8>);
+
 /// An application in front of another one: it notes what is shown, and drops each seventh of these packets.
 struct Front<A> {
     inner: A,
     /// The other application reads frames and then they are read again.
     is_read_twice: bool,
-    seen: Vec<(bool, Vec<u8>)>,
+    seen: Vec<Seen>,
 }
 
 /// An application that doesn't show packets by itself.
@@ -75,7 +78,7 @@ impl<A> Drop for Front<A> {
 
 thread_local! {
     /// What the applications of a test have seen.
-    static SEEN: std::cell::RefCell<Vec<Vec<(bool, Vec<u8>)>>> = const { std::cell::RefCell::new(Vec::new()) };
+    static SEEN: std::cell::RefCell<Vec<Vec<Seen>>> = const { std::cell::RefCell::new(Vec::new()) };
 }
 
 #[test]
