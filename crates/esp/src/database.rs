@@ -323,6 +323,12 @@ impl State {
         self.ends.contains(&address)
     }
 
+    /// The UDP ports that are for ESP, in order.
+    #[must_use]
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
+    }
+
     /// Whether a UDP port is one for ESP.
     #[must_use]
     pub fn is_port(&self, port: u16) -> bool {

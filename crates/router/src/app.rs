@@ -8,7 +8,17 @@
 //! transmit ◄──
 //! ```
 
-use crate::{Chunk, Memory};
+use crate::header::{TYPE_IPV4, TYPE_IPV6, network};
+use crate::{Chunk, Memory, Verdict};
+
+/// An IP packet of a frame, from its header to the frame's end.
+#[derive(Clone, Copy, Debug)]
+pub enum Packet<'p> {
+    /// The packet is IPv4.
+    V4(&'p [u8]),
+    /// The packet is IPv6.
+    V6(&'p [u8]),
+}
 
 /// What a router does with frames. Each worker has one of its own, so nothing in it is shared unless it says
 /// so.
@@ -23,6 +33,36 @@ pub trait App {
     /// Reads the frames, decides about those that are not to be forwarded, and starts the lookups of the
     /// others.
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Self::Pending;
+
+    /// Does the same as [`pre_shade`](Self::pre_shade), and shows the IP packet of each frame that is not
+    /// decided then to another application in front of this one, with the frame's place in the chunk. That
+    /// one may decide about the frame.
+    ///
+    /// By default frames are read a second time for this. An application that reads packets shows each when
+    /// it has read it.
+    fn pre_shade_shown(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        mut show: impl FnMut(usize, Packet<'_>) -> Option<Verdict>,
+    ) -> Self::Pending {
+        let pending = self.pre_shade(chunk, memory);
+        for at in 0..chunk.len() {
+            if !chunk.is_undecided(at) {
+                continue;
+            }
+            let bytes = memory.bytes(&chunk.frames()[at]);
+            let verdict = match network(bytes) {
+                Ok((TYPE_IPV4, packet)) => show(at, Packet::V4(&bytes[packet..])),
+                Ok((TYPE_IPV6, packet)) => show(at, Packet::V6(&bytes[packet..])),
+                _ => None,
+            };
+            if let Some(verdict) = verdict {
+                chunk.decide(at, verdict);
+            }
+        }
+        pending
+    }
 
     /// Whether the answers are there, so that [`post_shade`](Self::post_shade) does not wait.
     fn is_ready(&self, pending: &Self::Pending) -> bool {

@@ -68,9 +68,10 @@ mod sizing;
 mod stats;
 mod tables;
 mod tracer;
+mod used;
 mod worker;
 
-pub use app::App;
+pub use app::{App, Packet};
 pub use chunk::{Chunk, PortId, Verdict};
 #[cfg(target_os = "linux")]
 pub use cores::{Cores, NoCores};
@@ -83,5 +84,6 @@ pub use route::{Group, Hop, Route, flow_hash};
 pub use router::run;
 pub use stats::{ChunkSizes, Stats};
 pub use tables::{PortTable, PortTables};
+pub use used::{Taken, Used};
 pub use wirespeed_checksum as checksum;
 pub use worker::{CHUNK, DropSink, Kernel, Published, Settings, Worker};

@@ -1,8 +1,9 @@
 //! [`Paths`]: each path once.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
 use crate::model::{Hop, Path, PathKind};

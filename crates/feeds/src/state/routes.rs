@@ -2,11 +2,12 @@
 //!
 //! A prefix with one candidate, as nearly all are, takes 32 bytes of a hash map for IPv4 and 48 for IPv6.
 
-use std::collections::hash_map::{Entry, HashMap};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashSet};
 use std::hash::Hash;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use super::candidates::{

@@ -1,9 +1,9 @@
 //! [`Touched`]: the prefixes that changed, with their path before and now.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use ipnet::IpNet;
 
 use crate::model::{Batch, Change, Path, Route, TableId};

@@ -165,6 +165,11 @@ fn bad_input_is_an_error_that_says_why() {
         ("--app acl --rules bad_rules", "\"7\""),
         ("--app names", "--table"),
         ("no_such_interface0", "no_such_interface0"),
+        ("no_such_interface0 --app esp", "--sad"),
+        ("no_such_interface0 --app openflow", "--flows"),
+        ("no_such_interface0 --app names", "--table"),
+        ("no_such_interface0 --standalone", "--app openflow"),
+        ("no_such_interface0 --app openflow --standalone --kernel-table 7", "--kernel-table"),
         ("--buffers 99M", "--buffers"),
     ] {
         let fib = if arguments.contains("no_such") || arguments.contains("names") { "" } else { "--fib v4" };

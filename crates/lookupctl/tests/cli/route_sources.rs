@@ -309,7 +309,7 @@ fn sources_that_do_not_go_together_are_refused() {
         ("route lo --feed fpm:127.0.0.1:2620 --fib v4", "--fib"),
         ("route lo --app acl", "--rules"),
         ("route lo --rules rules", "--app acl"),
-        ("route lo --app names --table names", "--app names"),
+        ("route lo --app names --table names --feed fpm:127.0.0.1:2620", "--feed and --kernel-table"),
         ("route lo --kernel-table no", "--kernel-table"),
         ("route lo --kernel-table 0", "--kernel-table"),
         ("route lo --kernel-table 100 --fib v4", "--kernel-table"),

@@ -174,3 +174,49 @@ fn the_kernel_goes_on_when_the_router_is_killed() {
     println!("{} of {} came", sink.count(), sender.finish());
     sink.finish();
 }
+
+#[test]
+fn a_gateway_that_went_silent_is_found_out() {
+    let Some(world) = World::new(&["a", "b", "c"]) else { return };
+    for side in ["b", "c"] {
+        world.ip(side, "addr add 10.9.0.1/32 dev lo");
+        world.ip(side, "addr add 10.9.0.2/32 dev lo");
+    }
+    // The kernel doubts neighbours soon, and asks them for a short time.
+    let times = [("base_reachable_time_ms", 300), ("delay_first_probe_time", 0), ("retrans_time_ms", 200)];
+    for (interface, (name, value)) in ["rb", "rc"].iter().flat_map(|&of| times.map(|time| (of, time))) {
+        let path = format!("/proc/sys/net/ipv4/neigh/{interface}/{name}");
+        world.run("r", &["sh", "-c", &format!("echo {value} > {path}")]).unwrap();
+    }
+    world.ip("r", "route add 10.9.0.1/32 via 10.0.2.2");
+    world.ip("r", "route add 10.9.0.2/32 nexthop via 10.0.2.2 nexthop via 10.0.3.2");
+    let Some(router) = world.router("--driver xdp") else { return };
+    let one = Sink::start(&world, "b", "10.9.0.1");
+    let both = ["b", "c"].map(|side| Sink::start(&world, side, "10.9.0.2"));
+    let senders: Vec<Sender> = (0..16).map(|_| Sender::start(&world, "a", "10.9.0.2", 50)).collect();
+    let alone = Sender::start(&world, "a", "10.9.0.1", 200);
+    assert!(one.gets(50) && both.iter().all(|sink| sink.gets(50)), "{}", router.said());
+    // What the kernel sent itself while it resolved them is long ago: it would leave them stale.
+    thread::sleep(Duration::from_millis(1500));
+    // The host is there, and says nothing any more: its link stays up.
+    world.ip("b", "link set hb arp off");
+    world.ip("b", "link set hb address 02:77:00:00:00:0b");
+    let failed = || world.ip("r", "neigh show 10.0.2.2 dev rb").contains("FAILED");
+    assert!(World::until(failed), "{}", world.ip("r", "neigh show"));
+    // Packets whose only next hop it was go to the kernel, which tells the sender.
+    let to_kernel = world.metric("frames_to_kernel_total");
+    assert!(World::until(|| world.metric("frames_to_kernel_total") > to_kernel + 50), "{}", router.said());
+    // Every flow of the other route has the next hop that is left.
+    let settled = |sink: &Sink, senders: &[Sender]| {
+        let (came, sent) = (sink.count(), senders.iter().map(Sender::sent).sum::<u64>());
+        World::until(|| senders.iter().map(Sender::sent).sum::<u64>() > sent + 400);
+        sink.count() - came
+    };
+    assert!(settled(&both[1], &senders) > 360, "{}", router.said());
+    // It speaks again, and is asked before long.
+    world.ip("b", "link set hb arp on");
+    assert!(one.gets(50), "{}", router.said());
+    senders.into_iter().chain([alone]).for_each(|sender| _ = sender.finish());
+    router.stop();
+    both.into_iter().chain([one]).for_each(|sink| drop(sink.finish()));
+}

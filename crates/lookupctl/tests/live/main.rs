@@ -6,6 +6,7 @@
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used)] // every function here is a test or helps one
 
+mod apps;
 mod changes;
 mod soak;
 mod traffic;

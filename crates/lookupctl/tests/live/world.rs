@@ -31,24 +31,32 @@ impl World {
         for (net, side) in (1..).zip(hosts) {
             let (near, far) = (format!("r{side}"), format!("h{side}"));
             world.link(Link { router: ("r", &near), host: (side, &far), net, queues: 2 }).unwrap();
-            // Segments larger than the link takes fit no buffer of the router.
-            world
-                .inside(side, move || {
-                    let interface = Interface::open(&far).unwrap();
-                    for offload in
-                        [Offload::TransmitChecksum, Offload::Segmentation, Offload::GenericSegmentation]
-                    {
-                        interface.set_offload(offload, false).unwrap();
-                    }
-                })
-                .join()
-                .unwrap();
+            world.without_offloads(side, &far);
         }
         if let Err(error) = world.forward("r", true) {
             println!("skipped: forwarding can't be switched on: {error}");
             return None;
         }
         Some(world)
+    }
+
+    /// Namespaces without anything in them. `None`, and says so, where they can't be made.
+    pub(crate) fn bare(sides: &[&str]) -> Option<Self> {
+        Some(Self { all: Namespaces::or_skip(sides)?, hosts: &[] })
+    }
+
+    /// Switches off what an interface of a host leaves to hardware. Segments larger than the link takes fit
+    /// no buffer of a router.
+    pub(crate) fn without_offloads(&self, side: &str, interface: &str) {
+        let interface = interface.to_owned();
+        self.inside(side, move || {
+            let interface = Interface::open(&interface).unwrap();
+            for offload in [Offload::TransmitChecksum, Offload::Segmentation, Offload::GenericSegmentation] {
+                interface.set_offload(offload, false).unwrap();
+            }
+        })
+        .join()
+        .unwrap();
     }
 
     /// Runs many commands of `ip` in a namespace.
@@ -71,21 +79,27 @@ impl World {
 
     /// Starts the router between all interfaces. `None`, and says so, where it may not forward.
     pub(crate) fn router(&self, options: &str) -> Option<Router> {
+        let interfaces: Vec<String> = self.hosts.iter().map(|side| format!("r{side}")).collect();
+        let interfaces: Vec<&str> = interfaces.iter().map(String::as_str).collect();
+        self.router_at("r", options, &interfaces)
+    }
+
+    /// Starts a router in a namespace between some interfaces.
+    pub(crate) fn router_at(&self, side: &str, options: &str, interfaces: &[&str]) -> Option<Router> {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
-        let interfaces: Vec<String> = self.hosts.iter().map(|side| format!("r{side}")).collect();
         let child = self
-            .command("r", env!("CARGO_BIN_EXE_lookupctl"))
+            .command(side, env!("CARGO_BIN_EXE_lookupctl"))
             .args(["route", "--json", "--metrics", "9464"])
             .args(options.split_whitespace())
-            .args(&interfaces)
+            .args(interfaces)
             .stderr(File::create(&log).unwrap())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut router = Router { child, log, _folder: folder };
         let start = Instant::now();
-        while self.try_metrics().is_none() {
+        while self.try_metrics(side, interfaces[0]).is_none() {
             if router.child.try_wait().unwrap().is_some() {
                 let said = router.said();
                 assert!(said.contains("CAP_") || said.contains("ermitted"), "{said}");
@@ -100,7 +114,7 @@ impl World {
 
     /// The metrics of the router, by name with labels.
     pub(crate) fn metrics(&self) -> BTreeMap<String, f64> {
-        self.try_metrics().expect("the router answers")
+        self.try_metrics("r", "ra").expect("the router answers")
     }
 
     /// A counter of the router.
@@ -108,7 +122,7 @@ impl World {
         self.metrics()[&format!("wirespeed_{name}")].to_string().parse().expect("a whole number")
     }
 
-    fn try_metrics(&self) -> Option<BTreeMap<String, f64>> {
+    fn try_metrics(&self, side: &str, port: &str) -> Option<BTreeMap<String, f64>> {
         let read = || {
             let mut stream = TcpStream::connect("127.0.0.1:9464").ok()?;
             stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").ok()?;
@@ -116,7 +130,7 @@ impl World {
             stream.read_to_string(&mut answer).ok()?;
             Some(answer)
         };
-        let answer = self.inside("r", read).join().unwrap()?;
+        let answer = self.inside(side, read).join().unwrap()?;
         let (_, body) = answer.split_once("\r\n\r\n")?;
         let lines = body.lines().filter(|line| !line.starts_with('#'));
         let pair = |line: &str| {
@@ -125,7 +139,8 @@ impl World {
         };
         // Before the first report no port is known.
         let page: BTreeMap<String, f64> = lines.map(pair).collect();
-        page.contains_key("wirespeed_port_frames_received_total{port=\"ra\"}").then_some(page)
+        let of_port = format!("wirespeed_port_frames_received_total{{port=\"{port}\"}}");
+        page.contains_key(&of_port).then_some(page)
     }
 
     /// Waits until something holds. Returns whether it came to hold in time.

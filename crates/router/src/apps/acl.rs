@@ -1,15 +1,14 @@
 //! [`Acl`]: an access list in front of another application.
 //!
-//! Both applications read a chunk before either decides: the access list takes the tuples of the packets, and
-//! the other one its keys. Then the access list decides first. The other application passes over frames that
-//! are decided.
+//! The other application reads a chunk and shows each packet that it has read: the access list takes its
+//! tuple, while its header is near. Then the access list decides first. The other application passes over
+//! frames that are decided.
 
 use wirespeed::classify::{FrameError, Ipv4Tuple, Ipv6Tuple, RuleMatch};
 use wirespeed::engine::RuleTuple;
 use wirespeed::{Labels, NextHop, RuleReader};
 
-use crate::header::{TYPE_IPV4, TYPE_IPV6, network};
-use crate::{App, Chunk, Memory, Reason, Verdict, narrow};
+use crate::{App, Chunk, Memory, Packet, Reason, Verdict, narrow};
 
 /// What a rule decides about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -176,23 +175,22 @@ impl<T: RuleTuple> Default for Rules<T> {
 impl<T: RuleTuple> Rules<T> {
     /// Takes the tuple of a packet. A packet without a whole transport header has none, and is dropped: no
     /// rule could be asked.
+    #[inline]
     fn take(
         &self,
         asked: &mut Asked<T>,
-        chunk: &mut Chunk,
         frame: usize,
         tuple: impl FnOnce() -> Result<T, FrameError>,
-    ) {
-        if self.reader.is_none() {
-            return;
-        }
+    ) -> Option<Verdict> {
+        self.reader.as_ref()?;
         match tuple() {
             Ok(tuple) => {
                 asked.tuples.push(tuple);
                 // Fewer than 2^32 frames.
                 asked.frames.push(narrow::u32(frame));
+                None
             }
-            Err(_) => chunk.decide(frame, Verdict::Drop(Reason::Cut)),
+            Err(_) => Some(Verdict::Drop(Reason::Cut)),
         }
     }
 
@@ -208,23 +206,12 @@ impl<A: App> App for Acl<'_, A> {
     type Pending = Pending<A::Pending>;
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Self::Pending {
-        let inner = self.inner.pre_shade(chunk, memory);
         let (mut v4, mut v6) = (self.v4.spare(), self.v6.spare());
-        for at in 0..chunk.len() {
-            if !chunk.is_undecided(at) {
-                continue;
-            }
-            let bytes = memory.bytes(&chunk.frames()[at]);
-            match network(bytes) {
-                Ok((TYPE_IPV4, packet)) => {
-                    self.v4.take(&mut v4, chunk, at, || Ipv4Tuple::of_packet(&bytes[packet..]));
-                }
-                Ok((TYPE_IPV6, packet)) => {
-                    self.v6.take(&mut v6, chunk, at, || Ipv6Tuple::of_packet(&bytes[packet..]));
-                }
-                _ => {}
-            }
-        }
+        let (rules4, rules6) = (&self.v4, &self.v6);
+        let inner = self.inner.pre_shade_shown(chunk, memory, |at, packet| match packet {
+            Packet::V4(packet) => rules4.take(&mut v4, at, || Ipv4Tuple::of_packet(packet)),
+            Packet::V6(packet) => rules6.take(&mut v6, at, || Ipv6Tuple::of_packet(packet)),
+        });
         Pending { inner, v4, v6 }
     }
 

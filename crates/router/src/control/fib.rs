@@ -1,21 +1,24 @@
 //! [`Fib`]: a table that ports look up in, as the routes of its VRF make it.
 
-use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use ipnet::IpNet;
 use wirespeed::{AnyUpdate, IpReader, IpTable, Rib, V4, V6};
 use wirespeed_feeds::{Hop, Path};
 
 use super::labels::PathLabels;
+use super::options::Options;
 use super::resolve::Ways;
 use super::routes::Vrf;
 use crate::Error;
 
-/// The first routes of a table are built at once if they are at least as many: that costs less than to let
-/// the table grow.
+/// A table is built anew for at least as many changes, if they are also half of what it has: that costs less
+/// than to let it grow.
 const MANY: usize = 1024;
+/// A list of touched prefixes that once was longer gives its memory back.
+const LONG: usize = 1 << 16;
 
 /// A table that ports look up in.
 pub(super) struct Fib {
@@ -25,20 +28,28 @@ pub(super) struct Fib {
     paths: HashMap<IpNet, Arc<Path>>,
     /// The hosts that have a route of their own, with their interfaces.
     hosts: HashMap<IpNet, u32>,
-    /// Prefixes whose route may differ from the table's.
-    touched: BTreeSet<IpNet>,
+    /// Prefixes whose route may differ from the table's. One may be there several times.
+    touched: Vec<IpNet>,
     /// Hosts on links have to be looked at again.
     is_on_link_touched: bool,
 }
 
 impl Fib {
     /// The table of a VRF, or of ports outside. It is empty until all of these prefixes are published.
-    pub(super) fn new(vrf: Vrf, prefixes: impl Iterator<Item = IpNet>) -> Result<Self, Error> {
+    pub(super) fn new(
+        vrf: Vrf,
+        prefixes: impl Iterator<Item = IpNet>,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        let mut builder = IpTable::builder().device(options.device);
+        if let Some(fleet) = &options.fleet {
+            builder = builder.fleet(fleet.clone());
+        }
         Ok(Self {
             vrf,
-            table: IpTable::builder().build()?,
-            paths: HashMap::new(),
-            hosts: HashMap::new(),
+            table: builder.build()?,
+            paths: HashMap::default(),
+            hosts: HashMap::default(),
             touched: prefixes.collect(),
             is_on_link_touched: true,
         })
@@ -55,7 +66,7 @@ impl Fib {
 
     /// Notes a prefix whose route may be another one.
     pub(super) fn touch(&mut self, prefix: IpNet) {
-        self.touched.insert(prefix);
+        self.touched.push(prefix);
     }
 
     /// Notes that a host may be on a link now, or not any more.
@@ -67,10 +78,16 @@ impl Fib {
     pub(super) fn publish(&mut self, labels: &mut PathLabels, ways: Ways<'_>) -> Result<(), Error> {
         let mut gone = Vec::new();
         let mut updates = Vec::new();
-        for prefix in std::mem::take(&mut self.touched) {
+        let mut touched = std::mem::take(&mut self.touched);
+        touched.sort_unstable();
+        touched.dedup();
+        for &prefix in &touched {
             let path = ways.routes.path(self.vrf, &prefix);
             self.plan(prefix, path, (labels, ways), &mut updates, &mut gone)?;
         }
+        touched.clear();
+        touched.shrink_to(LONG);
+        self.touched = touched;
         self.apply(&updates)?;
         if std::mem::take(&mut self.is_on_link_touched) {
             self.publish_hosts(labels, ways, &mut gone)?;
@@ -110,8 +127,9 @@ impl Fib {
     }
 
     fn apply(&mut self, updates: &[AnyUpdate]) -> Result<(), Error> {
-        if updates.len() >= MANY && self.table.is_empty() {
-            let (mut v4, mut v6) = (Rib::<V4>::new(), Rib::<V6>::new());
+        if updates.len() >= MANY && updates.len() >= self.table.len() / 2 {
+            let mut v4: Rib<V4> = self.table.v4().routes().iter().collect();
+            let mut v6: Rib<V6> = self.table.v6().routes().iter().collect();
             for update in updates {
                 match update {
                     AnyUpdate::V4(update) => drop(v4.apply(update)),
@@ -132,7 +150,7 @@ impl Fib {
         ways: Ways<'_>,
         gone: &mut Vec<Arc<Path>>,
     ) -> Result<(), Error> {
-        let mut wanted = HashMap::new();
+        let mut wanted = HashMap::default();
         for (interface, address) in ways.neighbours.resolved() {
             let host = IpNet::from(address);
             let is_taken = ways.routes.path(self.vrf, &host).is_some();

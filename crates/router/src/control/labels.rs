@@ -4,17 +4,18 @@
 //! no route. The index of a path that no route uses any more waits before it is given to another path: chunks
 //! under way may still hold it.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use foldhash::HashMap;
 use wirespeed::{Labels, NextHop};
 use wirespeed_feeds::Path;
 
 use super::resolve::Ways;
 use super::routes::Vrf;
-use crate::{Error, Hop, Mac, PortId, Route};
+use crate::{Error, Hop, Mac, PortId, Route, Taken};
 
 /// How long an index rests: chunks are done within a fraction of it.
 const REST: Duration = Duration::from_secs(2);
@@ -39,7 +40,7 @@ impl PathLabels {
     pub(super) fn new() -> Self {
         Self {
             routes: Labels::new(),
-            paths: HashMap::new(),
+            paths: HashMap::default(),
             resting: VecDeque::new(),
             made: 0,
             has_new: false,
@@ -105,6 +106,13 @@ impl PathLabels {
             }
         }
         Ok(())
+    }
+
+    /// The gateways of the kernel's paths that carried packets, with their interfaces.
+    pub(super) fn used_gateways(&self, taken: &Taken, ways: Ways<'_>) -> impl Iterator<Item = (u32, IpAddr)> {
+        let is_used = move |(vrf, used): (Vrf, &Used)| taken.has(used.index) && ways.routes.is_kernels(vrf);
+        let used = self.paths.iter().filter(move |((vrf, _), used)| is_used((*vrf, used)));
+        used.flat_map(move |((vrf, path), _)| ways.gateways(*vrf, path))
     }
 
     /// The gateways of the paths whose next hops the kernel does not find by itself, with their interfaces.

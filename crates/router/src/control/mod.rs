@@ -29,6 +29,8 @@
 //! where the kernel's routes lead to its address.
 
 mod asking;
+#[cfg(test)]
+mod churn;
 mod fib;
 mod kept;
 mod labels;
@@ -51,16 +53,19 @@ use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, PathKind, Rule, Rule
 
 use crate::apps::ip::{Own, Owns};
 use crate::io::LocalAddresses;
-use crate::{Error, PortTable, PortTables, Route};
+use crate::{Error, PortTable, PortTables, Route, Used};
 use asking::Asking;
 pub use asking::{Asked, Wants};
 use fib::Fib;
-use kept::Kept;
+use kept::{AGAIN, KEEP, Kept};
 use labels::PathLabels;
 use neighbours::{Neighbours, Seen};
 pub use options::{Options, Source};
 use resolve::{Links, Ways};
 use routes::{Routes, Vrf, is_on_link};
+
+/// The most batches of a feed that are published together: lookups are to see some while others come.
+const TOGETHER: usize = 16;
 
 /// The state of a router that follows the kernel.
 pub struct Control {
@@ -79,8 +84,10 @@ pub struct Control {
     is_own_touched: bool,
     own: Arc<Owns>,
     local_addresses: Vec<LocalAddresses>,
-    /// Next hops that only the router has routes by.
+    /// Next hops that only the router has routes by, and those that carry packets.
     kept: Kept,
+    /// The routes that carried packets, as workers note them.
+    used: Arc<Used>,
     /// Next hops of packets that the kernel got.
     asking: Asking,
     /// The VRFs of the ports, with their devices, when tables were handed out.
@@ -102,6 +109,7 @@ impl Control {
         }
         let nothing = PortTable { reader: IpTable::builder().build()?.reader(), vrf: None };
         Ok(Self {
+            routes: Routes::new(options.source, options.table),
             options,
             paths: PathLabels::new(),
             fibs: BTreeMap::new(),
@@ -111,11 +119,11 @@ impl Control {
             neighbours: Neighbours::default(),
             addresses: BTreeSet::new(),
             rules: BTreeSet::new(),
-            routes: Routes::new(options.source, options.table),
             is_way_touched: false,
             is_own_touched: true,
             local_addresses,
             kept: Kept::default(),
+            used: Arc::default(),
             asking: Asking::open()?,
             vrfs: Vec::new(),
         })
@@ -144,6 +152,14 @@ impl Control {
     #[must_use]
     pub fn wants(&self) -> Wants {
         self.asking.wants()
+    }
+
+    /// The routes that carry packets, for workers to note them. The kernel doesn't see these packets, so it
+    /// is asked to check their next hops from time to time: one that went silent fails, as it would if the
+    /// kernel forwarded.
+    #[must_use]
+    pub fn used(&self) -> Arc<Used> {
+        Arc::clone(&self.used)
     }
 
     /// The number of routes in the tables of all ports, hosts on links among them.
@@ -220,10 +236,14 @@ impl Control {
         Ok(is_whole)
     }
 
-    /// Takes one batch of the kernel's feed, if one comes within this time, and publishes it.
+    /// Takes the batches of the kernel's feed that are there now, or the first one that comes within this
+    /// time, and publishes them.
     pub fn follow(&mut self, feed: &Feed, time: Duration) -> Result<(), Error> {
-        if let Some(batch) = feed.recv_timeout(time).map_err(Error::Feed)? {
+        let mut wait = time;
+        for _ in 0..TOGETHER {
+            let Some(batch) = feed.recv_timeout(wait).map_err(Error::Feed)? else { break };
             self.take(batch);
+            wait = Duration::ZERO;
         }
         self.publish()?;
         self.ask()
@@ -253,8 +273,6 @@ impl Control {
     /// Takes the batches of another feed that are there now. Lookups see them with
     /// [`publish`](Self::publish).
     pub fn follow_routes(&mut self, feed: &Feed) -> Result<(), Error> {
-        /// The most batches of a call: lookups are to see some while others come.
-        const TOGETHER: usize = 16;
         for _ in 0..TOGETHER {
             let Some(batch) = feed.recv_timeout(Duration::ZERO).map_err(Error::Feed)? else { break };
             self.take_routes(batch);
@@ -349,10 +367,7 @@ impl Control {
             fib.publish(&mut self.paths, ways)?;
         }
         if self.paths.take_new() | is_way_touched || self.kept.is_due() {
-            let hops = self.paths.gateways(ways).map(|hop @ (interface, address)| {
-                (hop, matches!(self.neighbours.of(interface, address), Seen::At(_)))
-            });
-            self.kept.round(hops);
+            self.watch();
         }
         if are_vrfs_touched {
             self.hand_out_tables();
@@ -360,12 +375,32 @@ impl Control {
         Ok(())
     }
 
+    /// Asks the kernel for next hops that it would not find, check or keep by itself.
+    fn watch(&mut self) {
+        let ways = Ways { links: &self.links, neighbours: &self.neighbours, routes: &self.routes };
+        let pause = |(interface, address): (u32, IpAddr), is_given: bool| {
+            match self.neighbours.of(interface, address) {
+                Seen::At(_) if self.neighbours.is_stale(interface, address) => Some(AGAIN),
+                Seen::At(_) => Some(KEEP),
+                _ if is_given => Some(AGAIN),
+                // It may be back.
+                Seen::Failed => Some(KEEP),
+                // The kernel resolves it with the packets that it gets.
+                Seen::Unknown => None,
+            }
+        };
+        let taken = self.used.take();
+        let given = self.paths.gateways(ways).map(|hop| (hop, pause(hop, true)));
+        let used = self.paths.used_gateways(&taken, ways).map(|hop| (hop, pause(hop, false)));
+        self.kept.round(given.chain(used).filter_map(|(hop, pause)| Some((hop, pause?))));
+    }
+
     /// Makes the tables of the VRFs that ports belong to.
     fn make_tables(&mut self) -> Result<(), Error> {
         for &port in self.links.ports() {
             let vrf = self.links.vrf(port);
             if let Entry::Vacant(entry) = self.fibs.entry(vrf) {
-                entry.insert(Fib::new(vrf, self.routes.prefixes(vrf))?);
+                entry.insert(Fib::new(vrf, self.routes.prefixes(vrf), &self.options)?);
             }
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! [`Options`] of a router's control, and [`Source`]: where its routes come from.
 
+use wirespeed::{Device, Fleet};
 use wirespeed_feeds::TableId;
 
 /// Where routes come from.
@@ -17,17 +18,21 @@ pub enum Source {
 }
 
 /// The options of a [`Control`](super::Control).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
     /// Where routes come from.
     pub source: Source,
     /// The table of ports outside of VRFs.
     pub table: TableId,
+    /// The device that looks up in the tables.
+    pub device: Device,
+    /// The GPUs of the device, if they are open already.
+    pub fleet: Option<Fleet>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { source: Source::Kernel, table: TableId::MAIN }
+        Self { source: Source::Kernel, table: TableId::MAIN, device: Device::Cpu, fleet: None }
     }
 }

@@ -1,10 +1,10 @@
 //! [`Routes`]: the routes of all tables, those of the kernel and those that another source gives, and which
 //! of them counts.
 
-use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use foldhash::{HashMap, HashSet};
 use ipnet::IpNet;
 use wirespeed_feeds::{Path, PathKind, TableId};
 
@@ -33,7 +33,7 @@ const FEW: usize = 1024;
 
 impl Routes {
     pub(super) fn new(source: Source, table: TableId) -> Self {
-        let (kernel, given, paths) = (HashMap::new(), HashMap::new(), HashSet::new());
+        let (kernel, given, paths) = (HashMap::default(), HashMap::default(), HashSet::default());
         Self { source, table, kernel, given, paths, full_at: FEW }
     }
 

@@ -60,7 +60,7 @@ impl Router {
     fn new(ports: u32, source: Source, table: TableId) -> Self {
         let local: Vec<_> = (0..ports).map(|_| LocalAddresses::new()).collect();
         let of = (0..ports).map(|port| FIRST + port).zip(local.iter().cloned());
-        Self { control: Control::new(of, Options { source, table }).unwrap(), local }
+        Self { control: Control::new(of, Options { source, table, ..Options::default() }).unwrap(), local }
     }
 
     fn take(&mut self, changes: impl IntoIterator<Item = Change>) {

@@ -183,15 +183,42 @@ unsafe impl Command for LoadProgram {
     const COMMAND: libc::c_long = 5;
 }
 
-/// Kind of program, and kind of attachment: XDP.
-const PROGRAM_XDP: u32 = 6;
-const ATTACH_XDP: u32 = 37;
+/// The places where programs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hook {
+    /// Before the kernel has a buffer for the frame.
+    Xdp,
+    /// Behind sockets of AF_PACKET, and before protocols (TCX, since Linux 6.6).
+    Ingress,
+}
 
-/// Loads an XDP program. The error has what the kernel's verifier says.
-pub(super) fn load(name: &str, instructions: &[Instruction]) -> Result<OwnedFd, (io::Error, String)> {
+impl Hook {
+    /// The kind of its programs.
+    const fn program(self) -> u32 {
+        match self {
+            Self::Xdp => 6,
+            Self::Ingress => 3,
+        }
+    }
+
+    /// The kind of attachment.
+    const fn attachment(self) -> u32 {
+        match self {
+            Self::Xdp => 37,
+            Self::Ingress => 46,
+        }
+    }
+}
+
+/// Loads a program. The error has what the kernel's verifier says.
+pub(super) fn load(
+    hook: Hook,
+    name: &str,
+    instructions: &[Instruction],
+) -> Result<OwnedFd, (io::Error, String)> {
     let load = |level, log: &mut [u8]| {
         let mut attributes = LoadProgram {
-            kind: PROGRAM_XDP,
+            kind: hook.program(),
             count: word(instructions.len()),
             instructions: instructions.as_ptr() as u64,
             license: c"MIT/Apache-2.0".as_ptr() as u64,
@@ -202,7 +229,7 @@ pub(super) fn load(name: &str, instructions: &[Instruction]) -> Result<OwnedFd, 
             flags: 0,
             name: named(name),
             interface: 0,
-            attach: ATTACH_XDP,
+            attach: if hook == Hook::Xdp { hook.attachment() } else { 0 },
         };
         // SAFETY: the instructions, the license and the log are there for as many bytes as it says; the
         // command returns a descriptor.
@@ -230,10 +257,10 @@ unsafe impl Command for CreateLink {
     const COMMAND: libc::c_long = 28;
 }
 
-/// Attaches an XDP program to an interface as long as the link is open: when the process dies, it falls off.
-pub(super) fn attach(program: &OwnedFd, interface: u32, flags: u32) -> io::Result<OwnedFd> {
+/// Attaches a program to an interface as long as the link is open: when the process dies, it falls off.
+pub(super) fn attach(hook: Hook, program: &OwnedFd, interface: u32, flags: u32) -> io::Result<OwnedFd> {
     let program = program.as_raw_fd().cast_unsigned();
-    let mut attributes = CreateLink { program, interface, attach: ATTACH_XDP, flags };
+    let mut attributes = CreateLink { program, interface, attach: hook.attachment(), flags };
     // SAFETY: no pointer; the command returns a descriptor.
     unsafe { open(&mut attributes) }
 }

@@ -25,6 +25,8 @@ pub struct Interface {
     pub queues: u32,
     /// Whether an administrator has set it up.
     pub is_up: bool,
+    /// Whether it has a link: frames can go out and come in.
+    pub is_running: bool,
     /// Whether it carries Ethernet frames.
     pub is_ethernet: bool,
     /// Whether it is one end of a pair of virtual interfaces. The other end leaves checksums unfinished.
@@ -57,14 +59,15 @@ impl Interface {
         let flags = ask(libc::SIOCGIFFLAGS as _).map_err(failed)?.half();
         let mut mac = [0; 6];
         mac.copy_from_slice(&hardware.data[2..8]);
-        let up = u16::try_from(libc::IFF_UP).expect("a flag of 16 bits");
+        let has = |flag: i32| flags & u16::try_from(flag).expect("a flag of 16 bits") != 0;
         Ok(Self {
             name: name.to_owned(),
             index,
             mac,
             mtu,
             queues: queues(&socket, name),
-            is_up: flags & up != 0,
+            is_up: has(libc::IFF_UP),
+            is_running: has(libc::IFF_RUNNING),
             is_ethernet: hardware.half() == ARPHRD_ETHER,
             is_pair: driver(&socket, name).is_some_and(|driver| driver.starts_with(b"veth\0")),
         })
@@ -85,6 +88,13 @@ impl Interface {
             text.trim().parse::<u64>().ok()
         };
         Some(of("napi_defer_hard_irqs")? > 0 && of("gro_flush_timeout")? > 0)
+    }
+
+    /// The speed of its link in megabits a second: `None` where the kernel doesn't tell.
+    #[must_use]
+    pub fn megabits(&self) -> Option<u32> {
+        let text = fs::read_to_string(format!("/sys/class/net/{}/speed", self.name)).ok()?;
+        text.trim().parse().ok()
     }
 
     /// The most bytes of a frame, with its Ethernet header and two VLAN tags.

@@ -10,7 +10,7 @@ use super::bpf::{Kind, Map};
 use super::hardware::Hardware;
 use super::interface::Interface;
 use super::sys::denied;
-use super::transit::{Addresses, Tags, Transit, mapped};
+use super::transit::{Addresses, Takes, Transit, mapped};
 use crate::Error;
 
 /// The addresses of the router itself, shared by its ports and by XDP programs. Clones are the same set.
@@ -52,10 +52,10 @@ impl LocalAddresses {
         Ok(())
     }
 
-    /// The choice of the frames to be forwarded at an interface, for ports that are no XDP sockets.
+    /// The choice of the frames that are taken at an interface, for ports that are no XDP sockets.
     #[must_use]
-    pub fn transit(&self, interface: &Interface, tags: Tags) -> Transit {
-        Transit::new(self.hardware(interface), tags, Arc::clone(&self.set))
+    pub fn transit(&self, interface: &Interface, takes: impl Into<Takes>) -> Transit {
+        Transit::new(self.hardware(interface), takes.into(), Arc::clone(&self.set))
     }
 
     /// Sets the hardware address that an interface has now: ports and XDP programs that were made for it

@@ -49,15 +49,15 @@ pub use interface::{Interface, Offload, Unusable};
 #[cfg(target_os = "linux")]
 pub use local::LocalAddresses;
 #[cfg(target_os = "linux")]
-pub use packet::{PacketOptions, PacketPort};
+pub use packet::{PacketOptions, PacketPort, Promiscuous};
 #[cfg(target_os = "linux")]
-pub use transit::{Tags, Transit};
+pub use transit::{Tags, Takes, Transit};
 #[cfg(target_os = "linux")]
 pub use tun::{TUN_ADDRESS, Tun, TunCounts};
 #[cfg(target_os = "linux")]
 pub use tuns::Tuns;
 #[cfg(target_os = "linux")]
-pub use xdp::{Attach, BusyPoll, Copying, Program, Umem, XdpOptions, XdpPort};
+pub use xdp::{Attach, BusyPoll, Copying, Program, Umem, Withheld, XdpOptions, XdpPort};
 
 pub use joined::Joined;
 

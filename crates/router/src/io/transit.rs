@@ -1,7 +1,7 @@
-//! [`Transit`]: which frames are a router's to forward. The XDP program decides by the same rules in the
-//! kernel, and a test compares both.
+//! [`Takes`]: which frames of an interface an application takes. [`Transit`]: the choice at an interface. The
+//! program in the kernel decides by the same rules, and a test compares both.
 //!
-//! A frame is forwarded if all of this holds; the kernel has every other one.
+//! A frame is transit if all of this holds.
 //!
 //! 1. It is to the interface's hardware address.
 //! 2. It holds an IPv4 or IPv6 packet whose fixed header is there whole, with the right version. Up to two
@@ -10,8 +10,12 @@
 //!    of ff00::/8 and fe80::/10.
 //! 4. Its destination is no address of the router.
 //!
-//! So ARP, neighbour discovery, routing protocols and logins to the router go on as without it. TTLs,
-//! checksums and options are the forwarder's, since it has to answer.
+//! The kernel has every other frame. So ARP, neighbour discovery, routing protocols and logins to the router
+//! go on as without it. TTLs, checksums and options are the forwarder's, since it has to answer.
+//!
+//! A gateway of tunnels also takes what is to an address of the router if it is ESP: protocol 50, or UDP to a
+//! port of tunnels. The protocol stands in the fixed header, and what is in UDP is no later fragment, and
+//! behind no options. A forwarder of names takes Interests, and a switch takes every frame.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -32,28 +36,77 @@ pub enum Tags {
     Forward,
 }
 
-/// The choice of the frames to be forwarded, of those that come at an interface.
+/// The frames of an interface that an application takes. The kernel has all others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Takes {
+    /// IP packets that are to be forwarded.
+    Transit(Tags),
+    /// Transit, and ESP packets to addresses of the router: of protocol 50, and in UDP to these ports.
+    Tunnels(Tags, Vec<u16>),
+    /// Interests of NDN, and its link packets: untagged frames of type 0x8624 to the interface or to a group,
+    /// and UDP datagrams to port 6363 in one frame to the interface, behind a header without options. Data
+    /// stays the kernel's.
+    Interests,
+    /// Every frame, whatever it is and whoever it is for.
+    All,
+}
+
+impl Default for Takes {
+    fn default() -> Self {
+        Self::Transit(Tags::default())
+    }
+}
+
+impl From<Tags> for Takes {
+    fn from(tags: Tags) -> Self {
+        Self::Transit(tags)
+    }
+}
+
+impl Takes {
+    /// What happens to frames behind VLAN tags.
+    pub(super) const fn tags(&self) -> Tags {
+        match self {
+            Self::Transit(tags) | Self::Tunnels(tags, _) => *tags,
+            Self::Interests => Tags::Kernel,
+            Self::All => Tags::Forward,
+        }
+    }
+}
+
+/// The protocol numbers of UDP and ESP.
+pub(super) const UDP: u8 = 17;
+pub(super) const ESP: u8 = 50;
+/// The EtherType of NDN, and its UDP port.
+pub(super) const TYPE_NDN: [u8; 2] = [0x86, 0x24];
+pub(super) const PORT_NDN: u16 = 6363;
+/// The types of packets of NDN that are taken: Interests, and link packets.
+pub(super) const INTEREST: u8 = 0x05;
+pub(super) const LINK_PACKET: u8 = 0x64;
+
+/// The choice of the frames that are taken, of those that come at an interface.
 #[derive(Clone, Debug)]
 pub struct Transit {
     hardware: Arc<Hardware>,
-    tags: Tags,
+    takes: Takes,
     local: Addresses,
 }
 
 impl Transit {
     /// The choice at an interface of this hardware address.
-    pub(super) const fn new(hardware: Arc<Hardware>, tags: Tags, local: Addresses) -> Self {
-        Self { hardware, tags, local }
+    pub(super) const fn new(hardware: Arc<Hardware>, takes: Takes, local: Addresses) -> Self {
+        Self { hardware, takes, local }
     }
 
     /// The choice as it is now, for many frames.
     pub(super) fn now(&self) -> Now<'_> {
         // A set that a thread left in a panic is still a set.
         let local = self.local.read().unwrap_or_else(PoisonError::into_inner);
-        Now { mac: self.hardware.mac(), tags: self.tags, local }
+        Now { mac: self.hardware.mac(), takes: &self.takes, local }
     }
 
-    /// Whether a frame is to be forwarded.
+    /// Whether a frame is taken.
     #[must_use]
     pub fn forwards(&self, frame: &[u8]) -> bool {
         self.now().forwards(frame)
@@ -63,22 +116,49 @@ impl Transit {
 /// A choice that doesn't change as long as this is kept.
 pub(super) struct Now<'t> {
     mac: [u8; 6],
-    tags: Tags,
+    takes: &'t Takes,
     local: RwLockReadGuard<'t, HashSet<[u8; 16]>>,
 }
 
 impl Now<'_> {
-    /// Whether a frame is to be forwarded.
+    /// Whether a frame is taken.
     pub(super) fn forwards(&self, frame: &[u8]) -> bool {
+        let ports = match self.takes {
+            Takes::All => return true,
+            Takes::Interests => return self.is_interest(frame),
+            Takes::Transit(_) => None,
+            Takes::Tunnels(_, ports) => Some(ports),
+        };
         let Some((destination, packet)) = self.packet(frame) else { return false };
-        destination == self.mac && unicast(packet).is_some_and(|address| !self.local.contains(&address))
+        let Some(address) = unicast(packet).filter(|_| destination == self.mac) else { return false };
+        !self.local.contains(&address) || ports.is_some_and(|ports| is_esp(packet, ports))
+    }
+
+    /// Whether a frame has an Interest of NDN, or a link packet.
+    fn is_interest(&self, frame: &[u8]) -> bool {
+        let Some((destination, packet)) = self.packet(frame) else { return false };
+        let (is_own, is_group) = (destination == self.mac, destination[0] & 1 == 1);
+        let payload = match packet {
+            [0x86, 0x24, payload @ ..] if is_own || is_group => Some(payload),
+            [0x08, 0x00, 0x45, ip @ ..] if is_own => {
+                let is_udp = matches!(ip.get(8), Some(&UDP));
+                let is_whole = matches!(ip.get(5..7), Some([flags, 0]) if flags & 0x3f == 0);
+                ip.get(19..).filter(|_| is_udp && is_whole).and_then(datagram)
+            }
+            [0x86, 0xdd, ip @ ..] if is_own => {
+                let is_udp = matches!(ip, [first, _, _, _, _, _, UDP, ..] if first >> 4 == 6);
+                ip.get(40..).filter(|_| is_udp).and_then(datagram)
+            }
+            _ => None,
+        };
+        matches!(payload, Some([INTEREST | LINK_PACKET, ..]))
     }
 
     /// The destination's hardware address, and what follows the tags: EtherType and packet.
     fn packet<'f>(&self, frame: &'f [u8]) -> Option<([u8; 6], &'f [u8])> {
         let destination = *frame.first_chunk::<6>()?;
         let mut rest = frame.get(12..)?;
-        if self.tags == Tags::Forward {
+        if self.takes.tags() == Tags::Forward {
             for _ in 0..2 {
                 if let [0x81, 0x00, ..] | [0x88, 0xa8, ..] = rest {
                     rest = rest.get(4..)?;
@@ -104,6 +184,23 @@ fn unicast(packet: &[u8]) -> Option<[u8; 16]> {
         }
         _ => None,
     }
+}
+
+/// The payload of a UDP datagram to the port of NDN.
+fn datagram(udp: &[u8]) -> Option<&[u8]> {
+    let is_ndn = udp.get(2..4)? == PORT_NDN.to_be_bytes();
+    udp.get(8..).filter(|_| is_ndn)
+}
+
+/// Whether a packet behind its EtherType, whose fixed header is there, has ESP: itself, or in UDP to a port.
+fn is_esp(packet: &[u8], ports: &[u16]) -> bool {
+    let (kind, ip) = packet.split_at(2);
+    let (protocol, header, may_have_port) = match kind {
+        [0x08, 0x00] => (ip[9], 20, ip[0] & 15 == 5 && [ip[6] & 0x1f, ip[7]] == [0, 0]),
+        _ => (ip[6], 40, true),
+    };
+    let port = || Some(u16::from_be_bytes(*ip.get(header..header + 8)?.get(2..)?.first_chunk()?));
+    protocol == ESP || (protocol == UDP && may_have_port && port().is_some_and(|port| ports.contains(&port)))
 }
 
 /// An address as the key of a table for both families.

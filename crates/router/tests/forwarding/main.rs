@@ -7,6 +7,7 @@ mod errors;
 mod frames;
 mod list;
 mod oracle;
+mod shown;
 
 use std::net::IpAddr;
 

@@ -1,82 +1,216 @@
-//! `route IF…`: forwarding between Linux interfaces.
+//! `route IF…`: forwarding between Linux interfaces, by routes, by names, or as a switch.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use wirespeed_router::apps::Ip;
+use wirespeed::Fleet;
+use wirespeed_openflow::PortInfo;
+use wirespeed_router::apps::{Esp, Ip, Ndn};
 use wirespeed_router::io::{
-    Attach, BusyPoll, ForwardingOff, Interface, Joined, LocalAddresses, PacketOptions, PacketPort, Port,
-    Program, Tags, Tuns, Umem, XdpOptions,
+    Attach, BusyPoll, ForwardingOff, Interface, Joined, LocalAddresses, Offload, PacketOptions, PacketPort,
+    Port, Program, Promiscuous, Tags, Takes, Tun, Tuns, Umem, Withheld, XdpOptions,
 };
-use wirespeed_router::{App, Error, Memory, PortTables, Report, Worker, run as run_workers};
+use wirespeed_router::{App, Error, Mac, Memory, PortTables, Report, Worker, run as run_workers};
 
+use super::faces::Faces;
 use super::options::{AppName, Driver, Options};
 use super::pins::Pins;
 use super::report::Progress;
-use super::sources::Sources;
-use super::tables::AccessList;
+use super::sources::{Sources, States};
+use super::switch::OpenFlow;
+use super::tables::{AccessList, NameTables};
+use super::tunnels::Gpus;
+use super::{fleet, tunnels};
 use crate::followed::State;
 use crate::interrupt::{Measuring, is_interrupted};
 
 /// Bytes between buffers: a chunk of AF_XDP.
 const STRIDE: u32 = 2048;
 
+/// How often interfaces are looked at that nobody tells of.
+const LOOK: Duration = Duration::from_millis(200);
+
 /// An interface, with what takes its frames.
 struct Taken {
     interface: Interface,
     /// The addresses whose packets stay the kernel's.
     local: LocalAddresses,
+    /// The frames that are taken.
+    takes: Takes,
     by: By,
+    /// Frames to other addresses come, too, until this is dropped.
+    _promiscuous: Option<Promiscuous>,
 }
 
 enum By {
     Xdp(Arc<Program>),
-    /// The kernel gets the frames, too, so its own forwarding is off until this is dropped.
+    /// The kernel gets the frames, too, so it is kept from forwarding or answering them until this is
+    /// dropped.
     Packet {
-        _off: ForwardingOff,
+        _off: Option<ForwardingOff>,
+        _withheld: Option<Withheld>,
     },
 }
 
+/// What is done beside the workers: a step again and again, and the states of sources of routes.
+struct Beside<S> {
+    step: S,
+    states: Arc<States>,
+}
+
+/// A run: what was done, in how many seconds, and the states of the sources of routes.
+type Done = ((Report, f64), Vec<State>);
+
 /// Forwards until Ctrl-C, or until the time is up. Returns the states of the sources of routes, too.
-pub(super) fn run(options: &Options) -> Result<((Report, f64), Vec<State>)> {
+pub(super) fn run(options: &Options) -> Result<Done> {
     let interfaces: Vec<Interface> =
         options.interfaces.iter().map(|name| Interface::open(name)).collect::<Result<_, _>>()?;
     if let Some(other) = interfaces.iter().find(|interface| !interface.is_ethernet) {
         bail!("{}: no Ethernet interface, and frames of other links can't be forwarded", other.name);
     }
-    let list = AccessList::load(options, None)?;
-    // The router's own addresses, as each interface knows them: a VRF has its own.
-    let local: Vec<LocalAddresses> = interfaces.iter().map(|_| LocalAddresses::new()).collect();
-    let sources = Sources::open(options, &interfaces, &local)?;
-    // The filters of local addresses are right before a frame is taken.
-    let taken: Vec<Taken> = interfaces
-        .into_iter()
-        .zip(local)
-        .map(|(interface, local)| take(options, interface, local))
-        .collect::<Result<_>>()?;
-    let (tables, routes, own) = (sources.control.tables(), sources.control.routes(), sources.control.own());
-    let ip = || Ip::of_ports(&tables, &routes, &own);
+    let fleet = fleet(options)?;
     match options.app {
-        AppName::Acl => drive(options, &taken, sources, &tables, || list.before(ip(), options.otherwise)),
-        _ => drive(options, &taken, sources, &tables, ip),
+        AppName::Names => names(options, fleet, interfaces),
+        AppName::Openflow => switch(options, interfaces),
+        AppName::Ip | AppName::Acl | AppName::Esp => routed(options, fleet.as_ref(), interfaces),
     }
 }
 
-/// Runs the workers until Ctrl-C, or until the time is up.
-fn drive<A: App>(
+/// Forwards by routes of IP.
+fn routed(options: &Options, fleet: Option<&Fleet>, interfaces: Vec<Interface>) -> Result<Done> {
+    let list = AccessList::load(options, fleet)?;
+    let tunnels = (options.app == AppName::Esp).then(|| tunnels::load(options)).transpose()?;
+    let takes = match &tunnels {
+        Some(tunnels) => Takes::Tunnels(Tags::Kernel, tunnels.state().ports().to_vec()),
+        None => Takes::Transit(Tags::Kernel),
+    };
+    // The router's own addresses, as each interface knows them: a VRF has its own.
+    let local: Vec<LocalAddresses> = interfaces.iter().map(|_| LocalAddresses::new()).collect();
+    let sources = Sources::open(options, fleet, &interfaces, &local)?;
+    // The filters of local addresses are right before a frame is taken.
+    let taken = take_all(options, interfaces.into_iter().zip(local), &takes)?;
+    let (tables, routes, own) = (sources.control.tables(), sources.control.routes(), sources.control.own());
+    let used = sources.control.used();
+    let ip = || Ip::of_ports(&tables, &routes, &own).noting(&used);
+    match &tunnels {
+        Some(tunnels) => {
+            let gpus = Gpus::open(options, workers(options, &taken)?)?;
+            let gateway = |at| gpus.give(at, Esp::new(ip(), tunnels.reader(), &own));
+            let done = forward(options, &taken, sources, &tables, gateway)?;
+            tunnels::tell(tunnels);
+            Ok(done)
+        }
+        None if options.app == AppName::Acl => {
+            forward(options, &taken, sources, &tables, |_| list.before(ip(), options.otherwise))
+        }
+        None => forward(options, &taken, sources, &tables, |_| ip()),
+    }
+}
+
+/// Runs an application that forwards by the routes of these sources.
+fn forward<A: App>(
     options: &Options,
     taken: &[Taken],
     mut sources: Sources,
     tables: &Arc<PortTables>,
-    app: impl Fn() -> A + Sync,
-) -> Result<((Report, f64), Vec<State>)> {
+    app: impl Fn(usize) -> A + Sync,
+) -> Result<Done> {
+    let wants = sources.control.wants();
+    let beside = Beside { states: sources.states(), step: move || Ok(sources.follow()?) };
+    drive(options, taken, beside, |at, memory, ports| {
+        let worker = Worker::new(app(at), memory, ports, options.settings());
+        Ok(worker.kernel(Box::new(wants.told_by(Tuns::open(Arc::clone(tables))?))))
+    })
+}
+
+/// Forwards NDN Interests by their names.
+fn names(options: &Options, fleet: Option<Fleet>, mut interfaces: Vec<Interface>) -> Result<Done> {
+    let mut faces = None;
+    let names = NameTables::load(options, fleet, |texts| faces.insert(Faces::of(texts)).routes(&interfaces))?;
+    let local: Vec<LocalAddresses> = interfaces.iter().map(|_| LocalAddresses::new()).collect();
+    let taken = take_all(options, interfaces.clone().into_iter().zip(local.clone()), &Takes::Interests)?;
+    let (names, faces) = (&names, &faces);
+    let step = move || {
+        std::thread::sleep(LOOK);
+        let before: Vec<[u8; 6]> = interfaces.iter().map(|interface| interface.mac).collect();
+        refresh(&mut interfaces);
+        if interfaces.iter().map(|interface| interface.mac).ne(before) {
+            for (interface, local) in interfaces.iter().zip(&local) {
+                local.set_mac(interface.index, interface.mac)?;
+            }
+            if let Some(faces) = faces {
+                faces.update(&interfaces, &names.routes)?;
+            }
+        }
+        Ok(())
+    };
+    drive(options, &taken, Beside { step, states: Arc::default() }, |_, memory, ports| {
+        let app = Ndn::new(names.reader.clone(), &names.routes);
+        let worker = Worker::new(app, memory, ports, options.settings());
+        Ok(worker.kernel(Box::new(Tun::open("wirespeed%d")?)))
+    })
+}
+
+/// Forwards as a switch, whose ports are the interfaces.
+fn switch(options: &Options, mut interfaces: Vec<Interface>) -> Result<Done> {
+    let port = |interface: &Interface| PortInfo {
+        name: interface.name.clone(),
+        mac: Mac(interface.mac),
+        kbps: interface.megabits().unwrap_or(10_000).saturating_mul(1000),
+    };
+    let local = interfaces.iter().map(|_| LocalAddresses::new());
+    let taken = take_all(options, interfaces.clone().into_iter().zip(local), &Takes::All)?;
+    let workers = workers(options, &taken)?;
+    let switch = OpenFlow::open(options, interfaces.iter().map(port).collect(), workers)?;
+    let switch = &switch.switch;
+    let tell = move |interfaces: &[Interface]| {
+        for (number, interface) in (1..).zip(interfaces) {
+            switch.set_link(number, interface.is_up && interface.is_running);
+        }
+    };
+    tell(&interfaces);
+    let step = move || {
+        std::thread::sleep(LOOK);
+        let has_link = |interface: &Interface| interface.is_up && interface.is_running;
+        let before: Vec<bool> = interfaces.iter().map(has_link).collect();
+        refresh(&mut interfaces);
+        if interfaces.iter().map(has_link).ne(before) {
+            tell(&interfaces);
+        }
+        Ok(())
+    };
+    drive(options, &taken, Beside { step, states: Arc::default() }, |_, memory, mut ports| {
+        // Frames that controllers send come in at a port behind all others, of one worker.
+        if let Some(injector) = switch.injector() {
+            ports.push(Box::new(injector));
+        }
+        let app = switch.app().expect("the switch was made for as many workers");
+        Ok(Worker::new(app, memory, ports, options.settings()))
+    })
+}
+
+/// Asks the kernel for interfaces again. One that is gone has no link.
+fn refresh(interfaces: &mut [Interface]) {
+    for interface in interfaces {
+        if interface.refresh().is_err() {
+            (interface.is_up, interface.is_running) = (false, false);
+        }
+    }
+}
+
+/// Runs the workers until Ctrl-C, or until the time is up.
+fn drive<A: App, S: FnMut() -> Result<()> + Send>(
+    options: &Options,
+    taken: &[Taken],
+    beside: Beside<S>,
+    worker: impl Fn(usize, Memory, Vec<Box<dyn Port>>) -> Result<Worker<A>, Error> + Sync,
+) -> Result<Done> {
     let workers = workers(options, taken)?;
     let pins = Pins::of(options, workers)?;
     tell_busy_polling(options, taken);
-    let wants = sources.control.wants();
-    let states = sources.states();
+    let Beside { mut step, states } = beside;
     let (stop, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
     let measuring = Measuring::begin();
     let start = Instant::now();
@@ -90,8 +224,8 @@ fn drive<A: App>(
                 if is_over || is_interrupted() {
                     stop.store(true, Ordering::Relaxed);
                 }
-                if let Err(error) = sources.follow() {
-                    // The routes are not those of their source any more, so nothing may be forwarded by them.
+                if let Err(error) = step() {
+                    // What packets go by is not what it should be any more, so nothing may be forwarded.
                     *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
                     stop.store(true, Ordering::Relaxed);
                     return;
@@ -101,8 +235,7 @@ fn drive<A: App>(
         let make = |at: usize| -> Result<Worker<A>, Error> {
             pins.pin(at)?;
             let (memory, ports) = open(options, taken, at, workers)?;
-            let worker = Worker::new(app(), memory, ports, options.settings());
-            Ok(worker.kernel(Box::new(wants.told_by(Tuns::open(Arc::clone(tables))?))))
+            worker(at, memory, ports)
         };
         let tell = |report: &Report| {
             if progress.tell(report) && !options.json {
@@ -115,19 +248,29 @@ fn drive<A: App>(
     })?;
     drop(measuring);
     if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error).context("the routes can't be followed any more; forwarding ended");
+        return Err(error).context("routes or interfaces can't be followed any more; forwarding ended");
     }
     Ok(((report, start.elapsed().as_secs_f64()), states.now()))
 }
 
+/// Takes the frames of all interfaces.
+fn take_all(
+    options: &Options,
+    interfaces: impl Iterator<Item = (Interface, LocalAddresses)>,
+    takes: &Takes,
+) -> Result<Vec<Taken>> {
+    interfaces.map(|(interface, local)| take(options, interface, local, takes.clone())).collect()
+}
+
 /// Decides how the frames of an interface are taken.
-fn take(options: &Options, interface: Interface, local: LocalAddresses) -> Result<Taken> {
+fn take(options: &Options, interface: Interface, local: LocalAddresses, takes: Takes) -> Result<Taken> {
     let name = interface.name.clone();
+    let promiscuous = (takes == Takes::All).then(|| Promiscuous::at(&interface)).transpose()?;
     let why_not = match options.driver {
         Driver::Packet => None,
         Driver::Auto | Driver::Xdp => match interface.unusable(STRIDE) {
             Some(reason) => Some(reason.to_string()),
-            None => match Program::attach(&interface, &local, Tags::Kernel, Attach::Auto) {
+            None => match Program::attach(&interface, &local, takes.clone(), Attach::Auto) {
                 Ok(program) => {
                     let mode =
                         if program.runs() == Attach::Native { "in the driver" } else { "in the kernel" };
@@ -135,8 +278,14 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses) -> Resul
                     if let Some(reason) = program.why_not_native() {
                         eprintln!("{name}: the driver can't run the program: {reason}");
                     }
+                    if takes == Takes::All && interface.offload(Offload::TagStripping) == Some(true) {
+                        eprintln!(
+                            "{name}: if the hardware takes VLAN tags off frames, the switch can't see them: \
+                             ethtool -K {name} rxvlan off"
+                        );
+                    }
                     let by = By::Xdp(Arc::new(program));
-                    return Ok(Taken { interface, local, by });
+                    return Ok(Taken { interface, local, takes, by, _promiscuous: promiscuous });
                 }
                 Err(error) => Some(error.to_string()),
             },
@@ -147,8 +296,14 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses) -> Resul
         Some(reason) => eprintln!("{name}: AF_PACKET, because AF_XDP can't be used: {reason}"),
         None => eprintln!("{name}: AF_PACKET"),
     }
-    let by = By::Packet { _off: ForwardingOff::at(&interface)? };
-    Ok(Taken { interface, local, by })
+    let by = match takes {
+        Takes::Transit(_) => By::Packet { _off: Some(ForwardingOff::at(&interface)?), _withheld: None },
+        _ => {
+            let withheld = Withheld::at(&interface, &local, takes.clone())?;
+            By::Packet { _off: None, _withheld: Some(withheld) }
+        }
+    };
+    Ok(Taken { interface, local, takes, by, _promiscuous: promiscuous })
 }
 
 /// Tells where busy polling does less than it could.
@@ -189,7 +344,7 @@ fn open(
     let mut xdp = XdpOptions::default();
     xdp.busy_poll = options.busy_poll.then(BusyPoll::default);
     let mut ports: Vec<Box<dyn Port>> = Vec::new();
-    for Taken { interface, local, by } in taken {
+    for Taken { interface, local, takes, by, .. } in taken {
         let port: Box<dyn Port> = match by {
             By::Xdp(program) => {
                 let mut queues: Vec<Box<dyn Port>> = Vec::new();
@@ -201,7 +356,7 @@ fn open(
             }
             By::Packet { .. } => {
                 let mut packet = PacketOptions::default();
-                packet.transit = Some(local.transit(interface, Tags::Kernel));
+                packet.transit = Some(local.transit(interface, takes.clone()));
                 // The process's number: no other program's group has it.
                 let [.., high, low] = (std::process::id() ^ interface.index).to_be_bytes();
                 let group = u16::from_be_bytes([high, low]);

@@ -1,6 +1,8 @@
 //! `route`: the packet pipeline, from a source of frames to a sink.
 
 #[cfg(target_os = "linux")]
+mod faces;
+#[cfg(target_os = "linux")]
 mod live;
 mod options;
 mod pins;
@@ -16,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use wirespeed::gpu::runtime::GpuOptions;
+use wirespeed::gpu::runtime::{Fleet, GpuOptions};
 use wirespeed_router::apps::{Esp, Ip, Ndn};
 use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
 
@@ -39,12 +41,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         let (done, sources) = live(options)?;
         return tell(options, &done, &sources);
     }
-    let device = options.device();
-    // The switch and the gateway of tunnels open their own.
-    let looks_up = !matches!(options.app, AppName::Openflow | AppName::Esp);
-    let fleet = if looks_up && device.has_gpu()? { device.open(&GpuOptions::default())? } else { None };
-    let gpus = if options.app == AppName::Esp { Gpus::open(options)? } else { Gpus::default() };
-    let tables = Tables::load(options, fleet)?;
+    let tables = Tables::load(options, fleet(options)?)?;
     let wiring = Wiring::of(options, &tables)?;
     let done = match (&tables, options.app) {
         (Tables::Ip(ip), AppName::Ip) => {
@@ -54,13 +51,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             ip.list.before(Ip::new(&ip.reader, &ip.routes, &ip.own), options.otherwise)
         })?,
         (Tables::Ip(ip), AppName::Esp) => {
-            let tunnels = tunnels::load(options)?;
+            let (tunnels, gpus) = (tunnels::load(options)?, Gpus::open(options, options.threads())?);
             let done = drive(options, &wiring, |at| {
-                let app = Esp::new(Ip::new(&ip.reader, &ip.routes, &ip.own), tunnels.reader(), &ip.own);
-                match gpus.take(at) {
-                    Some(gpu) => app.gpu(gpu),
-                    None => app,
-                }
+                let behind = Ip::new(&ip.reader, &ip.routes, &ip.own);
+                gpus.give(at, Esp::new(behind, tunnels.reader(), &ip.own))
             })?;
             tunnels::tell(&tunnels);
             done
@@ -76,6 +70,16 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     wiring.finish()?;
     tell(options, &done, &[])
+}
+
+/// The GPUs that look up, if there are some and the application looks up there. The switch and the gateway of
+/// tunnels open their own.
+fn fleet(options: &Options) -> Result<Option<Fleet>> {
+    let device = options.device();
+    if matches!(options.app, AppName::Openflow | AppName::Esp) || !device.has_gpu()? {
+        return Ok(None);
+    }
+    device.open(&GpuOptions::default())
 }
 
 #[cfg(target_os = "linux")]

@@ -26,9 +26,9 @@ use crate::verbs::replay::{parse_seconds, parse_time};
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// Linux interfaces to forward between, by the kernel's own routes and neighbours. Without any, frames
-    /// come from --in and go to --out
-    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops", "sad", "flows", "controller", "listen", "standalone"])]
+    /// Linux interfaces to forward between: by the kernel's own routes and neighbours, by names, or as the
+    /// ports 1, 2 and so on of a switch. Without any, frames come from --in and go to --out
+    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops"])]
     pub(super) interfaces: Vec<String>,
 
     /// The way that frames of interfaces are taken
@@ -63,7 +63,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", requires = "interfaces", conflicts_with = "fib", default_value = "main", value_parser = parse_kernel_table)]
     pub(super) kernel_table: u32,
 
-    /// The table of names, for --app names
+    /// The table of names, for --app names. Between interfaces a next hop is an interface, to its group of
+    /// NDN forwarders, a neighbour of one, as ADDRESS%IF with a link-layer address, or several of these with
+    /// commas between
     #[arg(long, value_name = "FILE")]
     pub(super) table: Option<PathBuf>,
 
@@ -202,6 +204,9 @@ Examples:
   lookupctl route eth0 eth1 --feed fpm:127.0.0.1:2620
   lookupctl route eth0 eth1 --fib rib.mrt.bz2
   lookupctl route eth0 eth1 --app acl --rules acl.txt
+  lookupctl route eth0 eth1 --app esp --sad tunnels.txt
+  lookupctl route eth0 eth1 eth2 --app openflow --controller tcp:127.0.0.1:6653
+  lookupctl route eth0 eth1 --app names --table names.txt
   lookupctl route --fib rib.mrt.bz2 --in gen:imix --threads 1
   lookupctl route --fib fib.txt --in traffic.pcap --out forwarded.pcapng --drops dropped.pcapng
   lookupctl route --fib fib.txt --in traffic.pcap --trace 3
@@ -219,9 +224,12 @@ a warning names one that comes later.
 Routes of --feed fpm take the place of the kernel's in all tables, those of --fib and --feed bmp in the table of interfaces outside of VRFs. \
 Links, addresses, neighbours and the links' own routes are the kernel's in any case. A next hop without an interface is where the kernel's \
 routes lead to its address; until the kernel has found it, packets are dropped as unresolved. When a feed is lost its routes stay, and age.
+With --app esp packets of IPsec to the host are taken, too, and the kernel gets what they are not for. What the host itself sends goes \
+into no tunnel. With --app names Interests and link packets are taken, and Data stays the kernel's. With --app openflow all frames \
+belong to the switch: give its interfaces no addresses. For these three AF_PACKET needs Linux 6.6.
 Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
-The switch's port 1 is the source, and the sinks are ports 2, 3 and so on. Without --flows it waits for a controller before frames come.
+The switch's port 1 is the first interface, or the source, whose sinks are ports 2, 3 and so on. Without --flows it waits for a controller before a capture is read.
 Frames that are made come round again, so no more are made than there are buffers.
 At the end each frame that came in is out, dropped for a reason, with the operating system or controllers, or still queued.
 Ctrl-C ends the run: what was done until then is told, and the exit status is 130.";
@@ -395,30 +403,13 @@ impl Options {
 
     /// Refuses options that do not go together with interfaces.
     fn check_live(&self) -> Result<()> {
-        // The kernel keeps what comes for the router itself, and with it the packets of tunnels; and a switch
-        // takes all frames.
-        if !matches!(self.app, AppName::Ip | AppName::Acl) {
-            let app = self.app.name();
-            bail!(
-                "--app {app} is for captures and frames that are made: between interfaces there are ip and acl"
-            )
-        }
-        let has_rules = self.rules.is_some() || self.rules6.is_some();
-        match self.app {
-            AppName::Acl if !has_rules => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
-            AppName::Ip if has_rules => bail!("--rules and --rules6 are for --app acl"),
-            _ => {}
-        }
-        if self.table.is_some() {
-            bail!("--table is for --app names");
+        self.check_app()?;
+        let has_source = self.feed.is_some() || self.kernel_table != MAIN;
+        if has_source && matches!(self.app, AppName::Names | AppName::Openflow) {
+            bail!("--feed and --kernel-table are for --app ip, acl and esp: they give routes of IP")
         }
         if self.kernel_table != MAIN && matches!(self.feed, Some(Followed::Bmp(_))) {
             bail!("--kernel-table is for routes of the kernel and of FPM: BMP has one table")
-        }
-        if self.device.is_some_and(|device| device != Device::Cpu) {
-            bail!(
-                "--device is for frames that are made and for captures: between interfaces the CPU looks up"
-            );
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use wirespeed::Fleet;
 use wirespeed::prelude::IpNet;
 use wirespeed_feeds::{Change, Feed, Hop, Path, PathKind, Route, TableId};
 use wirespeed_fib::{Address, Fib, Prefix, Rib};
@@ -14,6 +15,7 @@ use wirespeed_router::control::{self, Control, Source};
 use wirespeed_router::io::{Interface, LocalAddresses};
 
 use super::options::Options;
+use super::tables::device;
 use crate::followed::{Followed, State};
 
 /// How long the kernel may take to tell all of its routes.
@@ -55,10 +57,12 @@ impl Sources {
     /// would not follow.
     pub(super) fn open(
         options: &Options,
+        fleet: Option<&Fleet>,
         interfaces: &[Interface],
         local: &[LocalAddresses],
     ) -> Result<Self> {
         let mut of = control::Options::default();
+        (of.device, of.fleet) = (device(options.device(), fleet), fleet.cloned());
         of.source = match (&options.fib, options.feed) {
             (None, None) => Source::Kernel,
             (None, Some(Followed::Fpm(_))) => Source::AllTables,
@@ -199,7 +203,70 @@ fn hop_of(member: &str, text: &str) -> Result<Hop> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use wirespeed::V4;
+    use wirespeed_feeds::{Link, Mac, Neighbour, NeighbourState};
+    use wirespeed_router::apps::Ip;
+    use wirespeed_router::io::Port;
+    use wirespeed_router::io::memory::{Limits, MemoryPort};
+    use wirespeed_router::io::traffic::{Sizes, Traffic};
+    use wirespeed_router::{Memory, Published, Settings, Worker};
+
     use super::*;
+    use crate::device::Device;
+    use crate::on_host;
+
+    #[test]
+    fn routes_of_interfaces_are_looked_up_on_the_gpu_that_is_asked_for() {
+        /// No host has so many interfaces.
+        const FIRST: u32 = 1_000_000;
+        let Some((fleet, _)) = on_host::fleet::<V4>() else { return };
+        let mut of = control::Options::default();
+        (of.device, of.fleet) = (device(Device::Gpu, Some(&fleet)), Some(fleet));
+        let mut control = Control::new((0..2).map(|port| (FIRST + port, LocalAddresses::new())), of).unwrap();
+        control.take((0..2_u8).map(|port| {
+            Change::Link(Box::new(Link {
+                index: FIRST + u32::from(port),
+                name: format!("p{port}"),
+                mac: Some(Mac([2, 0, 0, 0, 0, port])),
+                mtu: 1500,
+                up: true,
+                running: true,
+                loopback: false,
+                master: None,
+                vrf: None,
+            }))
+        }));
+        let gateway = IpAddr::from([10, 0, 2, 2]);
+        let path = Arc::new(Path::unicast([Hop { interface: FIRST + 1, ..Hop::via(gateway) }]));
+        let route = |second: u8| Route {
+            table: TableId::MAIN,
+            prefix: IpNet::new(IpAddr::from([20, second, 0, 0]), 16).unwrap(),
+            path: Arc::clone(&path),
+        };
+        control.take((0..200).map(|second| Change::Route(route(second))));
+        control.take([Change::Neighbour(Neighbour {
+            interface: FIRST + 1,
+            address: gateway,
+            mac: Some(Mac([2, 0, 0, 0, 9, 9])),
+            state: NeighbourState::Reachable,
+        })]);
+        control.publish().unwrap();
+        let (tables, routes, own) = (control.tables(), control.routes(), control.own());
+        let mut memory = Memory::new(4096).unwrap();
+        let to = (0..200).map(|second| IpAddr::from([20, second, 1, 1])).collect();
+        let traffic = Traffic { to, sizes: Sizes::Fixed(64), mac: wirespeed_router::Mac([2, 0, 0, 0, 0, 0]) };
+        let limits = Limits { count: Some(2000), rate: None };
+        let names = ["in".to_owned(), "out".to_owned()];
+        let ports = MemoryPort::ports(names, traffic.source(0, 1), &mut memory, limits);
+        let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+        let settings = Settings { gpu_chunk: Some(1024), ..Settings::default() };
+        let mut worker = Worker::new(Ip::of_ports(&tables, &routes, &own), memory, ports, settings);
+        let stats = worker.run(&AtomicBool::new(false), &Published::default()).unwrap();
+        assert_eq!((stats.frames_out, stats.chunks_cpu), (2000, 0), "{stats:?}");
+        assert!(stats.chunks_gpu > 0, "{stats:?}");
+    }
 
     #[test]
     fn next_hops_are_addresses_interfaces_or_words() {

@@ -1,33 +1,34 @@
-//! `route --app openflow`: a switch, its flows from a file or from controllers, and its frames from captures
-//! or made in memory.
+//! `route --app openflow`: a switch, its flows from a file or from controllers.
+
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use wirespeed_openflow::{Channel, Fail, Switch, SwitchOptions, Target, flows};
+use wirespeed_openflow::{Channel, Fail, PortInfo, Switch, SwitchOptions, Target, flows};
 
 use super::options::Options;
 use crate::device::Device;
+use crate::interrupt::is_interrupted;
 
 /// A switch with its controllers.
 pub(super) struct OpenFlow {
     pub(super) switch: Switch,
-    _channel: Channel,
+    channel: Channel,
 }
 
 impl OpenFlow {
-    /// Makes the switch: port 1 is the source, and the sinks follow.
-    pub(super) fn open(options: &Options) -> Result<Self> {
-        let names =
-            (0..=options.sinks()).map(|at| if at == 0 { "in".to_owned() } else { format!("out{at}") });
+    /// Makes the switch for so many workers with these ports, whose numbers are 1, 2 and so on.
+    pub(super) fn open(options: &Options, ports: Vec<PortInfo>, workers: usize) -> Result<Self> {
         let switch = Switch::new(SwitchOptions {
+            ports,
             datapath: options.datapath,
-            workers: options.threads(),
+            workers,
             device: match options.device() {
                 Device::Gpu => wirespeed::Device::Gpu,
                 Device::Auto | Device::IfAny => wirespeed::Device::Auto,
                 Device::Cpu => wirespeed::Device::Cpu,
             },
             fail: if options.standalone { Fail::Standalone } else { Fail::Secure },
-            ..SwitchOptions::with_ports(names)
+            ..SwitchOptions::default()
         })?;
         if let Some(file) = &options.flows {
             let name = file.display();
@@ -51,24 +52,25 @@ impl OpenFlow {
         for address in channel.listening() {
             eprintln!("controllers are listened for at {address}");
         }
-        if options.flows.is_none() && !options.standalone {
-            wait(options, &channel);
-        }
-        Ok(Self { switch, _channel: channel })
+        Ok(Self { switch, channel })
     }
-}
 
-/// Waits for a controller, which has to add flows before frames come: a capture is read only once.
-fn wait(options: &Options, channel: &Channel) {
-    use std::time::{Duration, Instant};
-    let until = Instant::now() + options.wait;
-    while channel.controllers() == 0 && Instant::now() < until && !crate::interrupt::is_interrupted() {
-        std::thread::sleep(Duration::from_millis(20));
+    /// Waits for a controller, which has to add flows before frames come if no flows are there otherwise: a
+    /// capture is read only once.
+    pub(super) fn wait(&self, options: &Options) {
+        if options.flows.is_some() || options.standalone {
+            return;
+        }
+        let has_none = || self.channel.controllers() == 0;
+        let until = Instant::now() + options.wait;
+        while has_none() && Instant::now() < until && !is_interrupted() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if has_none() {
+            eprintln!("no controller within {} s: the switch drops all frames", options.wait.as_secs_f64());
+            return;
+        }
+        // Its first flows are on their way.
+        std::thread::sleep(Duration::from_millis(500));
     }
-    if channel.controllers() == 0 {
-        eprintln!("no controller within {} s: the switch drops all frames", options.wait.as_secs_f64());
-        return;
-    }
-    // Its first flows are on their way.
-    std::thread::sleep(Duration::from_millis(500));
 }

@@ -11,6 +11,7 @@ use wirespeed::{Classifier, Fleet, IpReader, IpTable, Labels, NameTable, NextHop
 use wirespeed_fib::synth::TableSpec;
 use wirespeed_fib::trace::{self, TraceKind};
 use wirespeed_fib::{Address, Family, Fib, Rib};
+use wirespeed_openflow::SwitchOptions;
 use wirespeed_router::apps::ip::{Own, Owns};
 use wirespeed_router::apps::{Acl, Decision};
 use wirespeed_router::{App, Hop, Mac, PortId, Route};
@@ -112,7 +113,7 @@ fn neighbour(next_hop: u32, options: &Options) -> Route {
 }
 
 /// The device of a builder, for GPUs that are open already.
-const fn device(device: Device, fleet: Option<&Fleet>) -> wirespeed::Device {
+pub(super) const fn device(device: Device, fleet: Option<&Fleet>) -> wirespeed::Device {
     match (device, fleet) {
         (Device::Cpu, _) | (_, None) => wirespeed::Device::Cpu,
         (Device::Gpu, Some(_)) => wirespeed::Device::Gpu,
@@ -124,10 +125,15 @@ impl Tables {
     /// Reads and builds the tables.
     pub(super) fn load(options: &Options, fleet: Option<Fleet>) -> Result<Self> {
         if options.app == AppName::Names {
-            return names(options, fleet).map(Self::Names);
+            return NameTables::load(options, fleet, |texts| routes_of(texts, options)).map(Self::Names);
         }
         if options.app == AppName::Openflow {
-            return OpenFlow::open(options).map(Self::Switch);
+            let names =
+                (0..=options.sinks()).map(|at| if at == 0 { "in".to_owned() } else { format!("out{at}") });
+            let ports = SwitchOptions::with_ports(names).ports;
+            let switch = OpenFlow::open(options, ports, options.threads())?;
+            switch.wait(options);
+            return Ok(Self::Switch(switch));
         }
         let fib = match &options.fib {
             Some(file) => options.read.load(file)?,
@@ -201,15 +207,22 @@ fn rules<T: RuleTuple>(
     builder.build().with_context(|| format!("{}", file.display()))
 }
 
-fn names(options: &Options, fleet: Option<Fleet>) -> Result<NameTables> {
-    let file = options.table.as_ref().context("--app names needs a table of names: --table FILE")?;
-    let texts = Labels::<String>::new();
-    let mut builder =
-        NameTable::builder().file(file, &texts).device(device(options.device(), fleet.as_ref()));
-    if let Some(fleet) = fleet {
-        builder = builder.fleet(fleet);
+impl NameTables {
+    /// Reads the table. `routes` says what each next hop does, under the index of its text.
+    pub(super) fn load(
+        options: &Options,
+        fleet: Option<Fleet>,
+        routes: impl FnOnce(&Labels<String>) -> Result<Labels<Route>>,
+    ) -> Result<Self> {
+        let file = options.table.as_ref().context("--app names needs a table of names: --table FILE")?;
+        let texts = Labels::<String>::new();
+        let mut builder =
+            NameTable::builder().file(file, &texts).device(device(options.device(), fleet.as_ref()));
+        if let Some(fleet) = fleet {
+            builder = builder.fleet(fleet);
+        }
+        let table = builder.build()?;
+        let routes = routes(&texts)?;
+        Ok(Self { reader: table.reader(), routes, _table: table })
     }
-    let table = builder.build()?;
-    let routes = routes_of(&texts, options)?;
-    Ok(NameTables { reader: table.reader(), routes, _table: table })
 }

@@ -17,8 +17,9 @@ use crate::device::Device;
 pub(super) struct Gpus(Mutex<Vec<Option<Offload>>>);
 
 impl Gpus {
-    /// Opens a part of a GPU for each worker, of all GPUs in turns. Fails if `--device gpu` finds none.
-    pub(super) fn open(options: &Options) -> Result<Self> {
+    /// Opens a part of a GPU for each of these workers, of all GPUs in turns. Fails if `--device gpu` finds
+    /// none.
+    pub(super) fn open(options: &Options, workers: usize) -> Result<Self> {
         let device = options.device();
         let there = match devices() {
             _ if device == Device::Cpu => return Ok(Self::default()),
@@ -36,9 +37,9 @@ impl Gpus {
             let driver = Box::new(Cuda::open(worker % there)?);
             Ok(Offload::new(gpu::Device::new(driver, &Offload::OPTIONS)?, by))
         };
-        let mut workers = Vec::new();
-        for worker in 0..options.threads() {
-            workers.push(match open(worker) {
+        let mut parts = Vec::new();
+        for worker in 0..workers {
+            parts.push(match open(worker) {
                 Ok(offload) => Some(offload),
                 Err(why) if device == Device::Gpu => bail!("--device gpu: {why}"),
                 Err(why) => {
@@ -47,12 +48,16 @@ impl Gpus {
                 }
             });
         }
-        Ok(Self(Mutex::new(workers)))
+        Ok(Self(Mutex::new(parts)))
     }
 
-    /// Gives the GPU of a worker, once.
-    pub(super) fn take(&self, worker: usize) -> Option<Offload> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_mut(worker)?.take()
+    /// Gives the gateway of a worker its part of a GPU, once.
+    pub(super) fn give<'t, A: App>(&self, worker: usize, gateway: Esp<'t, A>) -> Esp<'t, A> {
+        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match parts.get_mut(worker).and_then(Option::take) {
+            Some(part) => gateway.gpu(part),
+            None => gateway,
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use wirespeed::{IpReader, Labels, LabelsGuard, NextHop, Submitted, V4, V6};
 
 use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
-use crate::{App, Chunk, Hop, Mac, Memory, PortId, PortTables, Reason, Route, Verdict, narrow};
+use crate::{App, Chunk, Hop, Mac, Memory, Packet, PortId, PortTables, Reason, Route, Used, Verdict, narrow};
 use icmp::{Fault, Limit};
 use lookups::{At, Keys, Lookups, PLAIN};
 
@@ -81,9 +81,16 @@ pub struct Ip<'t> {
     own: &'t Owns,
     limit: Limit,
     counts: Counts,
+    /// Where the routes are noted that carried packets, and the number of chunks so far.
+    used: Option<(&'t Used, usize)>,
     /// Memory of earlier chunks, used again.
     spare: Vec<Keys>,
 }
+
+/// The routes of chunks of up to so many frames are always noted, and those of every [`EACH`]th larger one: a
+/// route that carries packets is noted within seconds, and a busy worker has no time for more.
+const SMALL: usize = 32;
+const EACH: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
@@ -137,6 +144,7 @@ impl<'t> Ip<'t> {
             own,
             limit: Limit::new(ERRORS_PER_SECOND),
             counts: Counts::default(),
+            used: None,
             spare: Vec::new(),
         }
     }
@@ -145,6 +153,13 @@ impl<'t> Ip<'t> {
     #[must_use]
     pub fn errors_per_second(mut self, errors: u32) -> Self {
         self.limit = Limit::new(errors);
+        self
+    }
+
+    /// Notes the routes that carry packets: of all small chunks, and of some large ones.
+    #[must_use]
+    pub const fn noting(mut self, used: &'t Used) -> Self {
+        self.used = Some((used, 0));
         self
     }
 
@@ -170,7 +185,14 @@ impl<'t> Ip<'t> {
 
     /// Checks a frame of any kind. Its key and its place go to `keys` if it is to be looked up.
     #[inline(never)]
-    fn read(&mut self, chunk: &mut Chunk, memory: &mut Memory, at: usize, keys: &mut Keys) {
+    fn read(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        at: usize,
+        keys: &mut Keys,
+        show: &mut impl FnMut(usize, Packet<'_>) -> Option<Verdict>,
+    ) {
         let bytes = memory.bytes(&chunk.frames()[at]);
         let (kind, packet) = match network(bytes) {
             Ok(found) => found,
@@ -180,10 +202,13 @@ impl<'t> Ip<'t> {
         let place = At { frame: narrow::u32(at), packet: narrow::u16(packet) };
         match kind {
             TYPE_IPV4 => match v4::check(&bytes[packet..]) {
-                v4::Checked::LookUp(key) => {
-                    keys.v4.push(key);
-                    keys.at_v4.push(place);
-                }
+                v4::Checked::LookUp(key) => match show(at, Packet::V4(&bytes[packet..])) {
+                    Some(verdict) => chunk.decide(at, verdict),
+                    None => {
+                        keys.v4.push(key);
+                        keys.at_v4.push(place);
+                    }
+                },
                 v4::Checked::Decided(verdict) => chunk.decide(at, verdict),
                 v4::Checked::BadOption(byte) => {
                     chunk.decide(at, Verdict::Drop(Reason::Options));
@@ -191,10 +216,13 @@ impl<'t> Ip<'t> {
                 }
             },
             TYPE_IPV6 => match v6::check(&bytes[packet..]) {
-                v6::Checked::LookUp(key) => {
-                    keys.v6.push(key);
-                    keys.at_v6.push(place);
-                }
+                v6::Checked::LookUp(key) => match show(at, Packet::V6(&bytes[packet..])) {
+                    Some(verdict) => chunk.decide(at, verdict),
+                    None => {
+                        keys.v6.push(key);
+                        keys.at_v6.push(place);
+                    }
+                },
                 v6::Checked::Decided(verdict) => chunk.decide(at, verdict),
                 v6::Checked::BeyondScope => {
                     chunk.decide(at, Verdict::Drop(Reason::Martian));
@@ -421,6 +449,15 @@ impl<'t> App for Ip<'t> {
     type Pending = Pending<'t>;
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending<'t> {
+        self.pre_shade_shown(chunk, memory, |_, _| None)
+    }
+
+    fn pre_shade_shown(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        mut show: impl FnMut(usize, Packet<'_>) -> Option<Verdict>,
+    ) -> Pending<'t> {
         /// Frames whose bytes are on their way while one is read.
         const AHEAD: usize = 24;
         self.refresh();
@@ -439,11 +476,14 @@ impl<'t> App for Ip<'t> {
             }
             let frame = &chunk.frames()[at];
             match memory.first(frame).and_then(|bytes| v4::check_plain(bytes, frame.len())) {
-                Some(key) => {
-                    keys.v4.push(key);
-                    keys.at_v4.push(At { frame: narrow::u32(at), packet: PLAIN });
-                }
-                None => self.read(chunk, memory, at, &mut keys),
+                Some(key) => match show(at, Packet::V4(&memory.bytes(frame)[ETHERNET..])) {
+                    Some(verdict) => chunk.decide(at, verdict),
+                    None => {
+                        keys.v4.push(key);
+                        keys.at_v4.push(At { frame: narrow::u32(at), packet: PLAIN });
+                    }
+                },
+                None => self.read(chunk, memory, at, &mut keys, &mut show),
             }
         }
         let lookups = self.lookups(chunk.port());
@@ -462,6 +502,12 @@ impl<'t> App for Ip<'t> {
         let v6 = lookups.v6.answers(v6, &keys.v6, &mut keys.found_v6);
         if v4 || v6 {
             chunk.set_by_gpu();
+        }
+        if let Some((used, chunks)) = &mut self.used {
+            *chunks += 1;
+            if chunk.len() <= SMALL || chunks.is_multiple_of(EACH) {
+                keys.found_v4.iter().chain(&keys.found_v6).for_each(|&found| used.note(found));
+            }
         }
         for (&at, &found) in keys.at_v4.iter().zip(&keys.found_v4) {
             if !chunk.is_undecided(at.frame as usize) {

@@ -42,7 +42,7 @@ pub struct PacketOptions {
     pub bypass: bool,
     /// Takes frames to other hardware addresses too.
     pub promiscuous: bool,
-    /// Gives only the frames that are to be forwarded; the kernel has the others anyway.
+    /// Gives only the frames that are taken; the kernel has the others anyway.
     pub transit: Option<Transit>,
 }
 
@@ -64,7 +64,8 @@ impl Default for PacketOptions {
 ///
 /// A socket of packets gets a copy of each frame, and the kernel goes on with the frame itself. So:
 ///
-/// - the kernel must not forward too: [`ForwardingOff`](super::ForwardingOff) switches that off;
+/// - the kernel must not forward too: [`ForwardingOff`](super::ForwardingOff) switches that off, or
+///   [`Withheld`](super::Withheld) keeps the frames from it;
 /// - frames to the router itself are answered by the kernel. With [`PacketOptions::transit`] the port passes
 ///   them over, as the XDP program does.
 ///
@@ -83,6 +84,32 @@ pub struct PacketPort {
     counts: PortCounts,
     /// Losses that the kernel told: it starts again from 0 each time it is asked.
     missed: Cell<u64>,
+}
+
+/// An interface that takes frames to other hardware addresses, too, as long as this is kept.
+#[derive(Debug)]
+pub struct Promiscuous {
+    _socket: OwnedFd,
+}
+
+impl Promiscuous {
+    /// Makes an interface promiscuous. This needs CAP_NET_RAW.
+    pub fn at(interface: &Interface) -> Result<Self, Error> {
+        let name = &interface.name;
+        let failed = |cause| sys::denied(name, "can't be promiscuous", "CAP_NET_RAW", cause);
+        // Without a protocol the socket gets no frames.
+        let socket = sys::socket(libc::AF_PACKET, libc::SOCK_RAW, 0).map_err(failed)?;
+        join_all(&socket, interface.index).map_err(failed)?;
+        Ok(Self { _socket: socket })
+    }
+}
+
+/// Lets an interface take frames to other hardware addresses as long as a socket is open.
+fn join_all(socket: &OwnedFd, interface: u32) -> std::io::Result<()> {
+    // An index, a type of two bytes, a length of two bytes, no address.
+    let [first, second] = PROMISCUOUS.to_ne_bytes();
+    let promiscuous = [interface, u32::from_ne_bytes([first, second, 0, 0]), 0, 0];
+    sys::set_option(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, promiscuous)
 }
 
 /// The socket and its rings. The rings go before the mapping that they point into.
@@ -141,11 +168,7 @@ impl PacketPort {
         };
         sys::bind_packet(&live.socket, interface.index, ETH_P_ALL).map_err(failed("can't be bound"))?;
         if options.promiscuous {
-            // An index, a type of two bytes, a length of two bytes, no address.
-            let [first, second] = PROMISCUOUS.to_ne_bytes();
-            let promiscuous = [interface.index, u32::from_ne_bytes([first, second, 0, 0]), 0, 0];
-            sys::set_option(&live.socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, promiscuous)
-                .map_err(failed("can't be promiscuous"))?;
+            join_all(&live.socket, interface.index).map_err(failed("can't be promiscuous"))?;
         }
         if let Some(group) = options.fanout {
             let mode = libc::PACKET_FANOUT_HASH;

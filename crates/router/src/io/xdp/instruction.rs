@@ -137,9 +137,9 @@ pub(super) const fn jump_from<L>(register: Register, constant: i32, to: L) -> Li
     Line::Jump(instruction(0x36, register, 0, 0, constant), to)
 }
 
-/// Jumps if a pointer is not null: all 64 bits.
-pub(super) const fn jump_unless_null<L>(register: Register, to: L) -> Line<L> {
-    Line::Jump(instruction(0x55, register, 0, 0, 0), to)
+/// Jumps if a pointer is null: all 64 bits.
+pub(super) const fn jump_if_null<L>(register: Register, to: L) -> Line<L> {
+    Line::Jump(instruction(0x15, register, 0, 0, 0), to)
 }
 
 /// Instructions with the offsets of their jumps.

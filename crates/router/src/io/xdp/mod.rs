@@ -19,5 +19,5 @@ mod umem;
 
 pub use options::{BusyPoll, Copying, XdpOptions};
 pub use port::XdpPort;
-pub use program::{Attach, Program};
+pub use program::{Attach, Program, Withheld};
 pub use umem::Umem;

@@ -1,4 +1,4 @@
-//! The program over made frames, beside [`Transit`] in Rust, and beside its disassembly.
+//! The programs over made frames, beside [`Transit`] in Rust, and beside the disassembly.
 
 use std::net::IpAddr;
 use std::process::Command;
@@ -14,21 +14,23 @@ const MAC: [u8; 6] = [0x02, 0xff, 0x80, 0x41, 0xfe, 0x99];
 const OTHER: [u8; 6] = [0x02, 0xff, 0x80, 0x41, 0xfe, 0x98];
 const XDP_REDIRECT: u32 = 4;
 
-/// A program that is loaded, with a socket in its map, and the rules in Rust.
+/// Both programs, loaded, with a socket in the map, and the rules in Rust.
 struct Loaded {
     program: OwnedFd,
+    dropping: OwnedFd,
     transit: Transit,
     local: LocalAddresses,
     _socket: OwnedFd,
     _sockets: Map,
 }
 
-/// Loads the program. `None` where this is not allowed.
-fn loaded(tags: Tags) -> Option<Loaded> {
+/// Loads the programs. `None` where this is not allowed.
+fn loaded(takes: impl Into<Takes>) -> Option<Loaded> {
+    let takes = takes.into();
     let local = LocalAddresses::new();
     local.set(["192.0.2.1", "2001:db8::1"].map(|a| a.parse::<IpAddr>().unwrap())).unwrap();
     let interface = interface();
-    let transit = local.transit(&interface, tags);
+    let transit = local.transit(&interface, takes.clone());
     let made = || -> io::Result<(Map, Arc<Map>, OwnedFd)> {
         let sockets = Map::new(Kind::Sockets, "sockets", 4, 4, 8)?;
         let socket = sys::socket(libc::AF_XDP, libc::SOCK_RAW, 0)?;
@@ -44,8 +46,11 @@ fn loaded(tags: Tags) -> Option<Loaded> {
             return None;
         }
     };
-    let program = super::loaded("test", &instructions(MAC, tags, map.number(), sockets.number())).unwrap();
-    Some(Loaded { program, transit, local, _socket: socket, _sockets: sockets })
+    let made =
+        |hook, end| super::loaded(hook, "test", &instructions(MAC, &takes, map.number(), end)).unwrap();
+    let program = made(Hook::Xdp, End::Socket(sockets.number()));
+    let dropping = made(Hook::Ingress, End::Drop);
+    Some(Loaded { program, dropping, transit, local, _socket: socket, _sockets: sockets })
 }
 
 fn interface() -> Interface {
@@ -61,6 +66,14 @@ impl Loaded {
         assert!([XDP_REDIRECT, 2].contains(&verdict), "{verdict}");
         let forwards = verdict == XDP_REDIRECT;
         assert_eq!(self.transit.forwards(frame), forwards, "{frame:02x?}");
+        // Behind AF_PACKET the kernel runs no program over IP packets without a whole header.
+        match test_run::verdict(&self.dropping, frame) {
+            Ok(verdict) => {
+                let expected = if forwards { TCX_DROP } else { TCX_NEXT };
+                assert_eq!(verdict.cast_signed(), expected, "behind AF_PACKET: {frame:02x?}");
+            }
+            Err(cause) => assert!(frame.len() < 14 + 40 && !forwards, "{cause}: {frame:02x?}"),
+        }
         forwards
     }
 }
@@ -157,24 +170,141 @@ fn local_addresses_change_under_a_loaded_program() {
     assert!(loaded.local.set(many).is_err());
 }
 
+/// Ports of tunnels.
+const PORTS: [u16; 2] = [4500, 4501];
+
+/// An IPv4 packet to a local address with this protocol, these flags and a payload.
+fn local_v4(protocol: u8, flags: [u8; 2], payload: &[u8]) -> Vec<u8> {
+    let mut packet = v4("192.0.2.1");
+    packet[6..8].copy_from_slice(&flags);
+    packet[9] = protocol;
+    [packet, payload.to_vec()].concat()
+}
+
+fn local_v6(protocol: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = v6("2001:db8::1");
+    packet[6] = protocol;
+    [packet, payload.to_vec()].concat()
+}
+
+/// A UDP header to a port, and a payload.
+fn udp(port: u16, payload: &[u8]) -> Vec<u8> {
+    [&[0, 9][..], &port.to_be_bytes(), &[0; 4], payload].concat()
+}
+
+#[test]
+fn packets_of_tunnels_to_the_router_are_taken() {
+    let takes = Takes::Tunnels(Tags::Kernel, PORTS.to_vec());
+    let (Some(gateway), Some(router)) = (loaded(takes), loaded(Tags::Kernel)) else { return };
+    let of = |packet: &[u8]| frame(MAC, &[], packet, if packet[0] >> 4 == 4 { IPV4 } else { IPV6 });
+    let is = |packet: Vec<u8>, expected: bool, what: &str| {
+        assert_eq!(gateway.forwards(&of(&packet)), expected, "{what}");
+        assert!(!router.forwards(&of(&packet)), "{what}, without tunnels");
+    };
+    is(local_v4(50, [0, 0], &[]), true, "ESP");
+    is(local_v4(50, [0x20, 7], &[]), true, "a fragment of ESP, which has to be counted");
+    is(local_v6(50, &[]), true, "ESP in IPv6");
+    is(local_v4(6, [0, 0], &[0; 20]), false, "TCP");
+    is(local_v6(58, &[0; 20]), false, "neighbour discovery");
+    for port in PORTS {
+        is(local_v4(17, [0x40, 0], &udp(port, &[])), true, "ESP in UDP");
+        is(local_v4(17, [0x20, 0], &udp(port, &[])), true, "the first fragment");
+        is(local_v4(17, [0, 1], &udp(port, &[])), false, "a later fragment");
+        is(local_v6(17, &udp(port, &[])), true, "ESP in UDP in IPv6");
+    }
+    is(local_v4(17, [0, 0], &udp(53, &[])), false, "another port");
+    is(local_v6(17, &udp(53, &[])), false, "another port");
+    is(local_v4(17, [0, 0], &udp(4500, &[])[..7]), false, "a UDP header that is cut");
+    let mut with_options = local_v4(17, [0, 0], &[&[1; 4][..], &udp(4500, &[])].concat());
+    with_options[0] = 0x46;
+    is(with_options, false, "behind options");
+    let transit = of(&v4("203.0.113.1"));
+    assert!(gateway.forwards(&transit) && router.forwards(&transit));
+    assert!(!gateway.forwards(&frame(OTHER, &[], &local_v4(50, [0, 0], &[]), IPV4)));
+}
+
+#[test]
+fn interests_are_taken_and_data_is_not() {
+    let Some(names) = loaded(Takes::Interests) else { return };
+    const NDN: [u8; 2] = [0x86, 0x24];
+    const GROUP: [u8; 6] = [1, 0, 0x5e, 0, 0x17, 0xaa];
+    for (kind, expected) in [(5, true), (0x64, true), (6, false), (0x50, false)] {
+        let packet = [kind, 2, 7, 0];
+        for mac in [MAC, GROUP] {
+            assert_eq!(names.forwards(&frame(mac, &[], &packet, NDN)), expected, "{kind} to {mac:?}");
+        }
+        assert!(!names.forwards(&frame(OTHER, &[], &packet, NDN)), "another's");
+        assert!(!names.forwards(&frame(MAC, &[TAG], &packet, NDN)), "tagged");
+        let v4 = |flags, port| frame(MAC, &[], &local_v4(17, flags, &udp(port, &packet)), IPV4);
+        let v6 = |port| frame(MAC, &[], &local_v6(17, &udp(port, &packet)), IPV6);
+        assert_eq!(names.forwards(&v4([0x40, 0], 6363)), expected);
+        assert_eq!(names.forwards(&v6(6363)), expected);
+        assert!(!names.forwards(&v4([0, 0], 6364)) && !names.forwards(&v6(6364)), "another port");
+        assert!(!names.forwards(&v4([0x20, 0], 6363)), "a fragment");
+    }
+    assert!(!names.forwards(&frame(MAC, &[], &[], NDN)), "nothing in it");
+    assert!(!names.forwards(&frame(MAC, &[], &v4("203.0.113.1"), IPV4)), "transit");
+    assert!(!names.forwards(&frame(MAC, &[], &[0; 28], [8, 6])), "ARP");
+}
+
+#[test]
+fn a_switch_takes_every_frame() {
+    let Some(switch) = loaded(Takes::All) else { return };
+    for frame in [
+        frame(OTHER, &[], &[0; 28], [8, 6]),
+        frame([0xff; 6], &[TAG], &v4("192.0.2.1"), IPV4),
+        frame(MAC, &[], &[0; 46], [0, 46]),
+        frame(MAC, &[], &local_v6(58, &[0; 20]), IPV6),
+    ] {
+        assert!(switch.forwards(&frame), "{frame:02x?}");
+    }
+}
+
 #[test]
 fn random_frames_are_decided_as_in_rust() {
-    let (Some(untagged), Some(tagged)) = (loaded(Tags::Kernel), loaded(Tags::Forward)) else { return };
-    let byte = prop_oneof![any::<u8>(), Just(0x45), Just(0x60), Just(0xff), Just(0xfe)];
-    let kinds = prop_oneof![Just(IPV4), Just(IPV6), Just([0x81, 0]), Just([0x88, 0xa8]), any::<[u8; 2]>()];
+    let tunnels = Takes::Tunnels(Tags::Forward, PORTS.to_vec());
+    let all = [Tags::Kernel.into(), Tags::Forward.into(), tunnels, Takes::Interests].map(loaded);
+    if all.iter().any(Option::is_none) {
+        return;
+    }
+    let [untagged, tagged, tunnels, names] = all.map(Option::unwrap);
+    let byte = prop_oneof![any::<u8>(), Just(0x45), Just(0x60), Just(0xff), Just(0xfe), Just(17), Just(50)];
+    let kinds = prop_oneof![
+        Just(IPV4),
+        Just(IPV6),
+        Just([0x81, 0]),
+        Just([0x88, 0xa8]),
+        Just([0x86, 0x24]),
+        any::<[u8; 2]>()
+    ];
+    let ports = prop_oneof![Just(4500), Just(6363), any::<u16>()];
+    let known = prop_oneof![Just(None), Just(Some(false)), Just(Some(true))];
     let frames = (
         prop_oneof![9 => Just(MAC), 1 => Just(OTHER)],
         kinds.clone(),
         kinds,
         prop::collection::vec(byte, 0..80),
+        (known, ports),
     );
-    proptest!(|((mac, kind, inner, mut rest) in frames)| {
+    proptest!(|((mac, kind, inner, mut rest, (known, port)) in frames)| {
         if let Some(place) = rest.get_mut(2..4) {
             place.copy_from_slice(&inner);
         }
+        // Packets to the router that get as far as their port.
+        let header = match known {
+            Some(true) => local_v4(rest.first().copied().unwrap_or(17), [0, 0], &udp(port, &[])),
+            Some(false) => local_v6(rest.first().copied().unwrap_or(17), &udp(port, &[])),
+            None => Vec::new(),
+        };
+        let most = header.len().min(rest.len());
+        rest[..most].copy_from_slice(&header[..most]);
+        let kind = match known {
+            Some(true) => IPV4,
+            Some(false) => IPV6,
+            None => kind,
+        };
         let frame = frame(mac, &[], &rest, kind);
-        untagged.forwards(&frame);
-        tagged.forwards(&frame);
+        [&untagged, &tagged, &tunnels, &names].iter().for_each(|one| _ = one.forwards(&frame));
     });
 }
 
@@ -204,7 +334,7 @@ fn text(instruction: &Instruction) -> Option<String> {
         0x16 => format!("(16) if w{to} == {constant:#x} goto"),
         0x56 => format!("(56) if w{to} != {constant:#x} goto"),
         0x36 => format!("(36) if w{to} >= {constant:#x} goto"),
-        0x55 => format!("(55) if r{to} != {constant:#x} goto"),
+        0x15 => format!("(15) if r{to} == {constant:#x} goto"),
         0x95 => "(95) exit".to_owned(),
         _ => return None,
     })
@@ -212,7 +342,7 @@ fn text(instruction: &Instruction) -> Option<String> {
 
 #[test]
 fn the_kernels_disassembly_has_each_instruction_in_order() {
-    let Some(loaded) = loaded(Tags::Forward) else { return };
+    let Some(loaded) = loaded(Takes::Tunnels(Tags::Forward, PORTS.to_vec())) else { return };
     let number = test_run::number(&loaded.program).unwrap().to_string();
     let output = match Command::new("bpftool").args(["prog", "dump", "xlated", "id", &number]).output() {
         Ok(output) if output.status.success() => output,
@@ -226,7 +356,8 @@ fn the_kernels_disassembly_has_each_instruction_in_order() {
         let line = line.split_once(':').map_or(line, |(_, rest)| rest).trim();
         line.split_once(" goto").map_or(line.to_owned(), |(before, _)| format!("{before} goto"))
     });
-    let program = instructions(MAC, Tags::Forward, 0, 0);
+    let takes = Takes::Tunnels(Tags::Forward, PORTS.to_vec());
+    let program = instructions(MAC, &takes, 0, End::Socket(0));
     let known: Vec<String> = program.iter().filter_map(text).collect();
     assert!(known.len() + 12 >= program.len(), "{} of {}", known.len(), program.len());
     for expected in known {
