@@ -1,8 +1,12 @@
-//! `sanitize`: tests of live tables and of the GPU's runtime under a sanitizer of the compiler.
+//! `sanitize`: tests of live tables and of the GPU's runtime under a sanitizer of the compiler; models of the
+//! lock-free code under loom; and the tests of its unsafe code under Miri.
 //!
 //! A sanitizer sees only what was compiled with it, so the standard library is built with it, too: that takes
 //! a nightly compiler and the library's sources. What is built lies in a directory of its own, one for each
 //! sanitizer. Kernels and their server are a process apart, which its own compiler watches.
+//!
+//! Loom is a library, and needs the project's own compiler only. It goes through all orders of the steps of a
+//! few threads. Miri interprets a test, and checks each access against Rust's rules for memory.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,7 +20,7 @@ use crate::step;
 pub(crate) struct Options {
     /// What to look for
     sanitizer: Sanitizer,
-    /// The toolchain to build with
+    /// The toolchain to build with, if it is not for loom
     #[arg(long, default_value = "nightly")]
     toolchain: String,
 }
@@ -27,6 +31,10 @@ enum Sanitizer {
     Thread,
     /// Reads and writes outside of allocations, and leaks
     Address,
+    /// Orders of steps in which the models of lock-free code fail
+    Loom,
+    /// Accesses to memory that Rust forbids, in the unsafe code of labels
+    Miri,
 }
 
 impl Sanitizer {
@@ -34,6 +42,8 @@ impl Sanitizer {
         match self {
             Self::Thread => "thread",
             Self::Address => "address",
+            Self::Loom => "loom",
+            Self::Miri => "miri",
         }
     }
 }
@@ -68,12 +78,40 @@ const STEPS: &[Step] = &[
     },
 ];
 
+/// The models: tests that are there with `cfg(loom)` only.
+const MODELS: &[Step] = &[Step {
+    name: "models of lock-free code",
+    targets: "--locked --manifest-path crates/wirespeed/models/Cargo.toml --lib",
+    tests: "models::",
+}];
+
+/// Miri takes a thousand times as long as the processor, so it gets the short tests of unsafe code.
+const INTERPRETED: &[Step] = &[Step {
+    name: "values of labels",
+    targets: "--locked --manifest-path crates/wirespeed/models/Cargo.toml --lib",
+    tests: "labels::slots",
+}];
+
+impl Sanitizer {
+    const fn steps(self) -> &'static [Step] {
+        match self {
+            Self::Thread | Self::Address => STEPS,
+            Self::Loom => MODELS,
+            Self::Miri => INTERPRETED,
+        }
+    }
+}
+
 /// Builds and runs all steps, stopping at the first that fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    check_toolchain(&options.toolchain)?;
+    match options.sanitizer {
+        Sanitizer::Thread | Sanitizer::Address => check_toolchain(&options.toolchain, "rust-src")?,
+        Sanitizer::Miri => check_toolchain(&options.toolchain, "miri,rust-src")?,
+        Sanitizer::Loom => {}
+    }
     let name = options.sanitizer.name();
     let directory = step::root().join("target/sanitize").join(name);
-    for step in STEPS {
+    for step in options.sanitizer.steps() {
         let title = format!("{name}: {}", step.name);
         all_are_there(step, test(options, &directory, step).arg("--list"))
             .with_context(|| format!("{title}: the list of tests"))?;
@@ -83,12 +121,33 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cargo test` of a step with the chosen toolchain.
+/// `cargo test` of a step: with the chosen toolchain, or the project's own for loom.
 fn test(options: &Options, directory: &Path, step: &Step) -> Command {
-    let mut command = step::rustup(&options.toolchain, "cargo");
-    command.args(["test", "-Zbuild-std", "--target", TARGET, "--target-dir"]).arg(directory);
+    let nightly = || step::rustup(&options.toolchain, "cargo");
+    let mut command = match options.sanitizer {
+        Sanitizer::Thread | Sanitizer::Address => {
+            let mut command = nightly();
+            command.args(["test", "-Zbuild-std", "--target", TARGET]);
+            command.env("RUSTFLAGS", format!("-Zsanitizer={}", options.sanitizer.name()));
+            command
+        }
+        Sanitizer::Loom => {
+            let mut command = step::cargo(&["test"]);
+            // The second is what `crossbeam-epoch` asks for, so that its code is part of the models.
+            command.env("RUSTFLAGS", "--cfg loom --cfg crossbeam_loom");
+            command
+        }
+        Sanitizer::Miri => {
+            let mut command = nightly();
+            command.args(["miri", "test"]);
+            // The collector of `crossbeam-epoch` is never dropped. Its list of threads keeps to the rules of
+            // Tree Borrows, and not to those of Stacked Borrows.
+            command.env("MIRIFLAGS", "-Zmiri-ignore-leaks -Zmiri-disable-isolation -Zmiri-tree-borrows");
+            command
+        }
+    };
+    command.arg("--target-dir").arg(directory);
     command.args(step.targets.split_whitespace()).arg("--").args(step.tests.split_whitespace());
-    command.env("RUSTFLAGS", format!("-Zsanitizer={}", options.sanitizer.name()));
     for of_sanitizer in ["ASAN_OPTIONS", "TSAN_OPTIONS"] {
         // A file that is cut while it is mapped ends a process by SIGBUS, which a test waits for: a sanitizer
         // that takes the signal ends the process in its own way.
@@ -115,9 +174,10 @@ fn without_test<'w>(words: &'w str, listed: &str) -> Option<&'w str> {
     words.split_whitespace().find(|word| !is_there(word))
 }
 
-/// An error that says what to install, unless the toolchain and the standard library's sources are there.
-fn check_toolchain(toolchain: &str) -> Result<()> {
-    let install = format!("rustup toolchain install {toolchain} --component rust-src");
+/// An error that says what to install, unless the toolchain and the standard library's sources are there. The
+/// components are those of the message; Miri says itself where it is missing.
+fn check_toolchain(toolchain: &str, components: &str) -> Result<()> {
+    let install = format!("rustup toolchain install {toolchain} --component {components}");
     let asked = step::rustup(toolchain, "rustc").args(["--print", "sysroot"]).output();
     let asked = asked.context("can't start rustup, which is to run the toolchain")?;
     ensure!(asked.status.success(), "the toolchain {toolchain} is not installed: {install}");

@@ -219,6 +219,12 @@ impl<T: Table, B: Beside> Writer<T, B> {
         self.change(What::Replace { second: table.clone(), first: Some(table) }, beside);
     }
 
+    /// Changes the data beside the table alone. Otherwise like [`patch_with`](Self::patch_with); followers
+    /// are told nothing.
+    pub fn change_beside(&mut self, beside: B::Change) {
+        self.change(What::Patch(Patch::default()), beside);
+    }
+
     /// The current table.
     pub fn current(&self) -> Guard<'_, T> {
         self.reader.enter()
@@ -538,5 +544,11 @@ mod tests {
         });
         let reader = writer.reader();
         assert_eq!((reader.enter_state().beside.0, reader.enter().image().entries()), (999, 999));
+        // Both copies get it.
+        writer.change_beside(7);
+        for value in [7, 8, 9] {
+            assert_eq!((reader.enter_state().beside.0, reader.enter().image().entries()), (value, 999));
+            writer.change_beside(value + 1);
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::options::BuildOptions;
 /// the table.
 pub trait Companion<D: Domain>: Beside<Change: Default> {
     /// The choice of data that readers see.
-    type Wanted: Copy + Debug + Send + Sync + 'static;
+    type Wanted: Clone + Debug + Send + Sync + 'static;
 
     /// Makes the data of a model.
     fn of(model: &D::Model, wanted: Self::Wanted) -> Self;
@@ -108,7 +108,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         options: BuildOptions,
         wanted: B::Wanted,
     ) -> Self {
-        let writer = Writer::with(table, B::of(&model, wanted));
+        let writer = Writer::with(table, B::of(&model, wanted.clone()));
         let reach = model.reach();
         Self { model, engine, writer, wanted, options, reach, changed: Vec::new(), rebuilds: 0 }
     }
@@ -138,6 +138,20 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     where
         D::Update: 'u,
     {
+        self.apply_wanting(updates, None, is_agreed)
+    }
+
+    /// Applies updates like [`apply_if`](Self::apply_if). If `wanted` is a choice of data beside the table,
+    /// readers see that data together with the updates, even if these change nothing; O(model).
+    pub fn apply_wanting<'u>(
+        &mut self,
+        updates: impl IntoIterator<Item = &'u D::Update>,
+        wanted: Option<B::Wanted>,
+        is_agreed: impl FnOnce() -> bool,
+    ) -> Result<Option<Applied>, D::Error>
+    where
+        D::Update: 'u,
+    {
         let updates: Vec<_> = updates.into_iter().collect();
         self.model.check(&updates)?;
         let (mut changes, mut beside) = (0, B::Change::default());
@@ -147,7 +161,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
             self.take(&mut beside);
         }
         let applied = match self.next() {
-            Ok(next) if is_agreed() => Ok(Some(Applied { changes, ..self.publish(next, beside) })),
+            Ok(next) if is_agreed() => Ok(Some(Applied { changes, ..self.publish(next, beside, wanted) })),
             Ok(next) => {
                 self.take_back(next);
                 Ok(None)
@@ -170,7 +184,18 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     /// the call did not happen.
     pub fn replace_if(
         &mut self,
+        model: D::Model,
+        is_agreed: impl FnOnce() -> bool,
+    ) -> Result<Option<Applied>, BuildError> {
+        self.replace_wanting(model, None, is_agreed)
+    }
+
+    /// Replaces the whole model like [`replace_if`](Self::replace_if), and with it the choice of data beside
+    /// the table, if `wanted` is one.
+    pub fn replace_wanting(
+        &mut self,
         mut model: D::Model,
+        wanted: Option<B::Wanted>,
         is_agreed: impl FnOnce() -> bool,
     ) -> Result<Option<Applied>, BuildError> {
         model.start();
@@ -181,7 +206,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         let (changes, reach) = (model.len(), model.reach());
         self.model = model;
         self.extend_reach(reach);
-        let published = self.publish(Next::Table(engine, table), B::Change::default());
+        let published = self.publish(Next::Table(engine, table), B::Change::default(), wanted);
         Ok(Some(Applied { changes, ..published }))
     }
 
@@ -197,7 +222,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         if !self.engine.as_mut().is_some_and(is_taken) {
             self.engine = None;
         }
-        B::changed(&self.model, self.wanted, changed, beside);
+        B::changed(&self.model, self.wanted.clone(), changed, beside);
     }
 
     /// Makes the next state for readers. After an error of the engine it is dropped.
@@ -226,12 +251,23 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         }
     }
 
-    /// Makes the next state visible to readers. Nothing here can fail.
-    fn publish(&mut self, next: Next<E, E::Table>, beside: B::Change) -> Applied {
-        let mut applied = Applied::default();
+    /// Makes the next state visible to readers, with another choice of data beside the table if `wanted` is
+    /// one. Nothing here can fail.
+    fn publish(
+        &mut self,
+        next: Next<E, E::Table>,
+        mut beside: B::Change,
+        wanted: Option<B::Wanted>,
+    ) -> Applied {
+        let (mut applied, is_other) = (Applied::default(), wanted.is_some());
+        if let Some(wanted) = wanted {
+            self.wanted = wanted;
+            beside = B::replaced(&self.model, self.wanted.clone());
+        }
         self.model.settle();
         self.extend_reach(D::Model::reach_of(&self.changed));
         match next {
+            Next::Same if is_other => self.writer.change_beside(beside),
             Next::Same => {}
             Next::Patch(patch) => {
                 applied.writes = patch.writes().len();
@@ -239,7 +275,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
             }
             Next::Table(engine, table) => {
                 self.engine = Some(engine);
-                self.writer.replace_with(table, B::replaced(&self.model, self.wanted));
+                self.writer.replace_with(table, B::replaced(&self.model, self.wanted.clone()));
                 self.rebuilds += 1;
                 applied.rebuilt = true;
             }

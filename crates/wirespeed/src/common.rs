@@ -101,6 +101,18 @@ impl<D: Served> TableCore<D> {
         Self { uses: Arc::new(TableUses::with(beside)), ..self }
     }
 
+    /// Counts labels that lie beside the model: before a call that brings them.
+    #[cfg(feature = "rules")]
+    pub(crate) fn join_beside(&self, beside: impl Iterator<Item = NextHop>) {
+        self.uses.join_beside(beside);
+    }
+
+    /// Takes such labels away after the call, and settles claims of the caller.
+    #[cfg(feature = "rules")]
+    pub(crate) fn leave_beside(&self, beside: impl Iterator<Item = NextHop>, settled: &[NextHop]) {
+        self.uses.leave_beside(beside, settled);
+    }
+
     /// Attaches the labels of a builder, and gives its claims up.
     pub(crate) fn with_labels(self, claims: Claims) -> Self {
         claims.labels().for_each(|labels| self.attach(labels));

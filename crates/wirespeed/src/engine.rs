@@ -145,7 +145,7 @@ impl Addresses for V6 {}
 #[cfg(feature = "rules")]
 pub trait RuleTuple:
     Served<
-        Beside = crate::classify::RuleFacts,
+        Beside = crate::classify::RuleFacts<Self>,
         Remote = classify::Remote<Self>,
         Owned = Vec<Self>,
         Answer = u32,

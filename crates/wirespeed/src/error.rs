@@ -111,14 +111,18 @@ pub enum Error {
         /// The report of the file, with all such rules and the reasons.
         report: Box<classify::read::RuleReport>,
     },
-    /// Rules can't replace others if some of either are in doubt, because readers keep the doubts that a
-    /// classifier was built with.
+    /// An image lacks rules that could change answers, and is to be loaded into a classifier that was built
+    /// without [`leave_out`](classify::ClassifierBuilder::leave_out).
     #[cfg(feature = "rules")]
     #[error(
-        "rules in doubt can't be replaced, nor replace others ({rules} of them here): build a classifier anew"
+        "{}: {rules} rules that were left out of this image could change answers; a classifier that is built with \
+         `leave_out` loads it",
+        .path.display()
     )]
     RulesInDoubt {
-        /// The number of rules in doubt.
+        /// The file.
+        path: PathBuf,
+        /// The number of rules that were left out.
         rules: usize,
     },
     /// An assumption is not valid, or contradicts another one.

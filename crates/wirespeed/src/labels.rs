@@ -24,15 +24,16 @@ mod slots;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fmt::{self, Display};
-use std::hash::{BuildHasher, Hash, RandomState};
+use std::hash::{BuildHasher, Hash};
 use std::path::Path;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
 
 use wirespeed_fib::{NextHop, TooManyNextHops};
 
 use crate::error::Error;
 use crate::image_file::each_label;
+use crate::sync::{Mutex, MutexGuard, Seeds};
 use crate::uses::{Claims, LabelCounts};
 use known::Known;
 use saved::SavedLabels;
@@ -98,7 +99,7 @@ pub struct Labels<T> {
 struct Shared<T> {
     slots: Slots<T>,
     counts: Arc<LabelCounts>,
-    hasher: RandomState,
+    hasher: Seeds,
     index: Mutex<Index>,
 }
 
@@ -134,7 +135,7 @@ impl<T> Labels<T> {
         let shared = Shared {
             slots: Slots::new(),
             counts: Arc::default(),
-            hasher: RandomState::new(),
+            hasher: Seeds::default(),
             index: Mutex::default(),
         };
         Self { shared: Arc::new(shared) }
@@ -489,5 +490,8 @@ pub(crate) fn parse<T: FromStr<Err: ToString>>(text: &str) -> Result<T, Error> {
     text.parse().map_err(|error: T::Err| Error::Label { text: text.to_owned(), reason: error.to_string() })
 }
 
+#[cfg(loom)]
+#[cfg(test)]
+mod models;
 #[cfg(test)]
 mod tests;

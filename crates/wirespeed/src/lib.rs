@@ -281,6 +281,7 @@ mod replace;
 mod route_list;
 mod routes;
 mod settings;
+mod sync;
 mod table;
 mod taken_apart;
 mod update_buffer;

@@ -16,10 +16,11 @@
 //! the earlier ones stay for readers that are in them, and take as much memory again.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{OnceLock, PoisonError};
 
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, TooManyNextHops, Update};
+
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, Ordering};
 
 /// Numbers for pairs of a next hop and a prefix length, from 1.
 pub struct MatchIds {
@@ -35,8 +36,8 @@ struct Writer {
     known: HashMap<(NextHop, u8), NextHop>,
 }
 
-/// The first array has space for 2^`FIRST` numbers.
-const FIRST: usize = 6;
+/// The first array has space for 2^`FIRST` numbers; in models for so few that they see it grow.
+const FIRST: usize = if cfg!(all(loom, test)) { 1 } else { 6 };
 
 /// Bytes of a pair in an image.
 const RECORD: usize = size_of::<u32>() + 1;
@@ -215,6 +216,41 @@ impl Pairs<'_> {
         for (id, length) in ids.iter_mut().zip(lengths) {
             (*id, *length) = self.pair(*id);
         }
+    }
+}
+
+#[cfg(loom)]
+#[cfg(test)]
+mod models {
+    use std::sync::Arc;
+
+    use loom::thread;
+
+    use super::*;
+    use crate::sync::model;
+
+    #[test]
+    fn a_number_that_was_published_has_its_pair_while_the_array_grows() {
+        model(|| {
+            let (ids, published) = (Arc::new(MatchIds::new()), Arc::new(AtomicU64::new(0)));
+            let reader = thread::spawn({
+                let (ids, published) = (Arc::clone(&ids), Arc::clone(&published));
+                move || {
+                    let last = published.load(Ordering::Acquire);
+                    let pairs = ids.pairs();
+                    for id in 1..=last {
+                        let id = u32::try_from(id).unwrap();
+                        assert_eq!(pairs.pair(NextHop(id)), (NextHop(10 * id), 24), "of {last}");
+                    }
+                }
+            });
+            // The first array has space for one number, the next for two more.
+            for n in 1..=4 {
+                let id = ids.intern(NextHop(10 * n), 24).unwrap();
+                published.store(id.0.into(), Ordering::Release);
+            }
+            reader.join().unwrap();
+        });
     }
 }
 

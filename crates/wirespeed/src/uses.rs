@@ -45,12 +45,29 @@ struct Uses {
 }
 
 impl TableUses {
-    /// Starts with uses that are no part of the model and never change.
+    /// Starts with uses that are no part of the model.
     #[cfg(feature = "rules")]
     pub(crate) fn with(beside: impl Iterator<Item = NextHop>) -> Self {
         let uses = Self::default();
-        beside.for_each(|next_hop| uses.uses().join(next_hop));
+        uses.join_beside(beside);
         uses
+    }
+
+    /// Counts uses that are no part of the model. A call that brings them does this first, so that no label
+    /// ends meanwhile.
+    #[cfg(feature = "rules")]
+    pub(crate) fn join_beside(&self, beside: impl Iterator<Item = NextHop>) {
+        let mut uses = self.uses();
+        beside.for_each(|next_hop| uses.join(next_hop));
+        uses.tell(&[]);
+    }
+
+    /// Takes such uses away, and settles claims of the caller.
+    #[cfg(feature = "rules")]
+    pub(crate) fn leave_beside(&self, beside: impl Iterator<Item = NextHop>, settled: &[NextHop]) {
+        let mut uses = self.uses();
+        beside.for_each(|next_hop| uses.leave(next_hop));
+        uses.tell(settled);
     }
 
     /// Starts for a model whose results stand for pairs.
@@ -125,6 +142,15 @@ impl Uses {
             }
         }
     }
+
+    /// Tells the labels which of them came and went, and whose claims are settled.
+    fn tell(&mut self, settled: &[NextHop]) {
+        for labels in &self.labels {
+            labels.tell(&self.joined, &self.left, settled.iter().copied());
+        }
+        self.joined.clear();
+        self.left.clear();
+    }
 }
 
 impl Drop for TableUses {
@@ -174,9 +200,7 @@ impl<D: Counted> Watch<'_, D> {
                 settled.retain(|next_hop| next_hop.is_some());
             }
         }
-        uses.labels.iter().for_each(|labels| labels.tell(&uses.joined, &uses.left, settled.iter().copied()));
-        uses.joined.clear();
-        uses.left.clear();
+        uses.tell(&settled);
     }
 }
 

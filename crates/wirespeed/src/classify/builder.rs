@@ -147,13 +147,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             Err(error) => return self.failed(error),
         };
         let mut doubts = file.doubts;
-        for one in doubts.uncertain.iter_mut().filter(|one| one.effect == Effect::Action) {
-            match label(one.rule.action()) {
-                Ok(label) => one.rule = one.rule.clone().with_action(label),
-                // An action that the caller's labels can't express can't be compared with the others.
-                Err(_) => one.effect = Effect::Any,
-            }
-        }
+        with_labels(&mut doubts, label);
         self.reported(rules, doubts, report)
     }
 
@@ -226,7 +220,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     /// The answer may then differ from the firewall's: ask for [`verdict`](super::RuleReader::verdict)s, not
     /// only for [`find`](super::RuleReader::find) or [`lookup`](super::RuleReader::lookup). A verdict is
     /// [uncertain](super::RuleVerdict::Uncertain) if a rule that was left out could change it.
-    /// [`Classifier::doubts`] lists these rules, and a saved image keeps them.
+    /// [`Classifier::doubts`] lists these rules, and a saved image keeps them. The choice holds for files
+    /// that are [loaded](Classifier::load) later, too.
     pub fn leave_out(mut self, leave_out: bool) -> Self {
         self.leave_out = leave_out;
         self
@@ -298,16 +293,14 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
 
     /// The rules that were added, and what lies beside them.
     pub(super) fn collected(self) -> Result<Collected<T>, Error> {
-        let Self { rules, mut reports, doubts, assume, claims, .. } = self;
+        let Self { rules, mut reports, doubts, assume, leave_out, claims, .. } = self;
         if let Some(error) = self.error {
             return Err(error);
         }
-        if !self.leave_out
-            && let Some(at) = reports.iter().position(|report| !report.left_out.is_empty())
-        {
+        if !leave_out && let Some(at) = reports.iter().position(|report| !report.left_out.is_empty()) {
             return Err(Error::RulesLeftOut { report: Box::new(reports.swap_remove(at)) });
         }
-        Ok(Collected { rules, reports, doubts, assume, claims })
+        Ok(Collected { rules, reports, doubts, assume, leave_out, claims })
     }
 
     /// Keeps the first error.
@@ -323,6 +316,7 @@ pub(super) struct Collected<T> {
     pub(super) reports: Vec<RuleReport>,
     pub(super) doubts: Doubts<T>,
     pub(super) assume: Assumptions,
+    pub(super) leave_out: bool,
     pub(super) claims: Claims,
 }
 
@@ -350,6 +344,20 @@ fn label_of<V: FromStr<Err: ToString> + Eq + Hash>(
     let label = labels.intern_for(claims, value)?.0;
     known.insert(action, label);
     Ok(label)
+}
+
+/// Replaces the actions of doubts by those of the caller's labels.
+pub(super) fn with_labels<T: RuleTuple>(
+    doubts: &mut Doubts<T>,
+    mut label: impl FnMut(u32) -> Result<u32, Error>,
+) {
+    for one in doubts.uncertain.iter_mut().filter(|one| one.effect == Effect::Action) {
+        match label(one.rule.action()) {
+            Ok(label) => one.rule = one.rule.clone().with_action(label),
+            // An action that the labels can't express can't be compared with the others.
+            Err(_) => one.effect = Effect::Any,
+        }
+    }
 }
 
 /// The rules under the same numbers with other actions. `action` is called in the order of the rules.

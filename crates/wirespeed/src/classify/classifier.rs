@@ -49,9 +49,11 @@ pub struct Classifier<T: RuleTuple> {
     pub(super) core: TableCore<T>,
     pub(super) turnover: Arc<Turnover>,
     pub(super) reports: Vec<RuleReport>,
-    doubts: Arc<Doubts<T>>,
+    pub(super) doubts: Arc<Doubts<T>>,
     /// The facts that files of rules are read with.
     pub(super) assume: Assumptions,
+    /// Whether files may have rules that fields don't decide.
+    pub(super) leave_out: bool,
 }
 
 impl<T: RuleTuple> Classifier<T> {
@@ -62,14 +64,16 @@ impl<T: RuleTuple> Classifier<T> {
 
     /// Builds the table of some rules with an engine.
     pub(super) fn build(
-        Collected { rules, reports, doubts, assume, claims }: Collected<T>,
+        Collected { rules, reports, doubts, assume, leave_out, claims }: Collected<T>,
         choice: Choice,
         options: (Cap, BuildOptions),
         device: DeviceSettings,
     ) -> Result<Self, Error> {
-        let core = TableCore::build(choice, rules, options, Facts::for_doubts(&doubts), device)?;
+        let doubts = Arc::new(doubts);
+        let wanted = Facts::Verdicts(Arc::clone(&doubts));
+        let core = TableCore::build(choice, rules, options, wanted, device)?;
         let core = core.with_beside(actions(&doubts)).with_labels(claims);
-        Ok(Self { core, turnover: Arc::default(), reports, doubts: Arc::new(doubts), assume })
+        Ok(Self { core, turnover: Arc::default(), reports, doubts, assume, leave_out })
     }
 
     /// Opens an image file with its rules. Lookups can start as soon as the file is read and checked. The
@@ -79,13 +83,13 @@ impl<T: RuleTuple> Classifier<T> {
     /// engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
-        let (engine, rules, doubts) = (file.engine(), file.rules()?, file.doubts()?);
-        let core =
-            TableCore::resume(Choice::named(engine), rules, file.into_bare()?, Facts::for_doubts(&doubts))?;
+        let (engine, rules, doubts) = (file.engine(), file.rules()?, Arc::new(file.doubts()?));
+        let wanted = Facts::Verdicts(Arc::clone(&doubts));
+        let core = TableCore::resume(Choice::named(engine), rules, file.into_bare()?, wanted)?;
         let core = core.with_beside(actions(&doubts));
         let assume = doubts.assumed.iter().cloned().try_fold(Assumptions::default(), Assumptions::with)?;
-        let (turnover, reports, doubts) = (Arc::default(), Vec::new(), Arc::new(doubts));
-        Ok(Self { core, turnover, reports, doubts, assume })
+        let (turnover, reports, leave_out) = (Arc::default(), Vec::new(), !doubts.uncertain.is_empty());
+        Ok(Self { core, turnover, reports, doubts, assume, leave_out })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -128,7 +132,7 @@ impl<T: RuleTuple> Classifier<T> {
     /// A reader of the rules. Threads share it, or clone it.
     #[must_use]
     pub fn reader(&self) -> RuleReader<T> {
-        RuleReader::new(self.core.reader(), Arc::clone(&self.turnover), Arc::clone(&self.doubts))
+        RuleReader::new(self.core.reader(), Arc::clone(&self.turnover))
     }
 
     /// The rules with their numbers, as they are now.
@@ -183,7 +187,8 @@ impl<T: RuleTuple> Classifier<T> {
     /// read: of all files together, or of the image. If there are such rules, ask a reader for
     /// [`verdict`](RuleReader::verdict)s.
     ///
-    /// Updates don't change doubts. A rule that an update adds and that ranks before a doubt is certain.
+    /// Updates don't change doubts: [`replace_with_doubts`](Self::replace_with_doubts) and
+    /// [`load`](Self::load) do. A rule that an update adds and that ranks before a doubt is certain.
     #[must_use]
     pub fn doubts(&self) -> &Doubts<T> {
         &self.doubts
@@ -214,8 +219,8 @@ impl<T: RuleTuple> Classifier<T> {
     }
 }
 
-/// The labels of doubts. They stay: a doubt is compared with the rules by its action.
-fn actions<T: RuleTuple>(doubts: &Doubts<T>) -> impl Iterator<Item = NextHop> {
+/// The labels of doubts. They are in use: a doubt is compared with the rules by its action.
+pub(super) fn actions<T: RuleTuple>(doubts: &Doubts<T>) -> impl Iterator<Item = NextHop> {
     let doubts = doubts.uncertain.iter().filter(|doubt| doubt.effect == Effect::Action);
     doubts.map(|doubt| NextHop(doubt.rule.action()))
 }

@@ -1,43 +1,55 @@
-//! [`RuleFacts`]: the actions and priorities of rules, stored beside a live table.
+//! [`RuleFacts`]: the actions and priorities of rules and their doubts, stored beside a live table.
 //!
 //! A rule that was left out could change an answer only if it ranks before the answer's rule. So the priority
 //! of the answer's rule is needed, in the state of the lookup. If no answer can be in doubt, only actions are
-//! stored.
+//! stored. The doubts are part of the state, so a verdict is about rules and doubts of one moment.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use wirespeed_classify::read::Doubts;
 use wirespeed_classify::{Actions, ActionsChange, Changed, Companion, Rule, RuleSet, Tuple};
 use wirespeed_image::live::Beside;
 
 /// The facts about rules that are stored beside a live table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Facts {
+#[derive(Clone, Debug)]
+pub enum Facts<T> {
     /// Nothing: lookups give numbers of rules.
     None,
     /// Their actions.
     Actions,
-    /// Their actions and priorities.
-    Priorities,
+    /// Their actions and doubts; and their priorities, if an answer can be in doubt.
+    Verdicts(Arc<Doubts<T>>),
 }
 
-impl Facts {
-    /// The facts that readers need beside numbers, for rules with these doubts.
-    pub(super) fn for_doubts<T: Tuple>(doubts: &Doubts<T>) -> Self {
-        if doubts.is_empty() { Self::Actions } else { Self::Priorities }
+impl<T: Tuple> Facts<T> {
+    const fn has_actions(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+
+    fn has_priorities(&self) -> bool {
+        matches!(self, Self::Verdicts(doubts) if !doubts.is_empty())
+    }
+
+    fn into_doubts(self) -> Arc<Doubts<T>> {
+        match self {
+            Self::Verdicts(doubts) => doubts,
+            Self::None | Self::Actions => Arc::default(),
+        }
     }
 }
 
-/// The actions and priorities of rules by number, as far as they are [wanted](Facts).
-#[derive(Clone, Debug, Default)]
-pub struct RuleFacts {
+/// The actions and priorities of rules by number, and their doubts, as far as they are [wanted](Facts).
+#[derive(Clone, Debug)]
+pub struct RuleFacts<T> {
     actions: Actions,
     priorities: HashMap<u32, u32>,
+    doubts: Arc<Doubts<T>>,
 }
 
-impl RuleFacts {
+impl<T> RuleFacts<T> {
     /// The actions of the rules.
-    pub(crate) fn actions(&self) -> &Actions {
+    pub(crate) const fn actions(&self) -> &Actions {
         &self.actions
     }
 
@@ -46,17 +58,31 @@ impl RuleFacts {
         self.priorities.get(&number).copied()
     }
 
-    /// Bytes that they take.
+    /// The doubts about the rules.
+    pub(crate) const fn doubts(&self) -> &Arc<Doubts<T>> {
+        &self.doubts
+    }
+
+    /// Bytes that actions and priorities take.
     pub(crate) fn memory_usage(&self) -> u64 {
         self.actions.memory_usage() + (self.priorities.capacity() * size_of::<(u32, u32)>()) as u64
     }
 }
 
 /// A change of [`RuleFacts`].
-#[derive(Debug, Default)]
-pub struct RuleFactsChange {
+#[derive(Debug)]
+pub struct RuleFactsChange<T> {
     actions: ActionsChange,
     priorities: Priorities,
+    /// Other doubts.
+    doubts: Option<Arc<Doubts<T>>>,
+}
+
+impl<T> Default for RuleFactsChange<T> {
+    /// No change.
+    fn default() -> Self {
+        Self { actions: ActionsChange::default(), priorities: Priorities::default(), doubts: None }
+    }
 }
 
 /// Changes of priorities.
@@ -85,10 +111,10 @@ fn all<T: Tuple>(rules: &RuleSet<T>) -> HashMap<u32, u32> {
     rules.iter().map(|(number, rule)| (number.get(), rule.priority())).collect()
 }
 
-impl Beside for RuleFacts {
-    type Change = RuleFactsChange;
+impl<T: Tuple> Beside for RuleFacts<T> {
+    type Change = RuleFactsChange<T>;
 
-    fn apply(&mut self, change: &RuleFactsChange) {
+    fn apply(&mut self, change: &RuleFactsChange<T>) {
         self.actions.apply(&change.actions);
         match &change.priorities {
             Priorities::All(all) => self.priorities.clone_from(all),
@@ -96,28 +122,32 @@ impl Beside for RuleFacts {
                 some.iter().for_each(|&(number, now)| set(&mut self.priorities, number, now));
             }
         }
+        if let Some(doubts) = &change.doubts {
+            self.doubts = Arc::clone(doubts);
+        }
     }
 }
 
-impl<T: Tuple> Companion<T> for RuleFacts {
-    type Wanted = Facts;
+impl<T: Tuple> Companion<T> for RuleFacts<T> {
+    type Wanted = Facts<T>;
 
-    fn of(rules: &RuleSet<T>, wanted: Facts) -> Self {
-        let mut facts = Self::default();
-        if wanted >= Facts::Actions {
-            facts.actions = <Actions as Companion<T>>::of(rules, ());
-        }
-        if wanted >= Facts::Priorities {
-            facts.priorities = all(rules);
-        }
-        facts
+    fn of(rules: &RuleSet<T>, wanted: Facts<T>) -> Self {
+        let has_actions = wanted.has_actions();
+        let actions = if has_actions { <Actions as Companion<T>>::of(rules, ()) } else { Actions::default() };
+        let priorities = if wanted.has_priorities() { all(rules) } else { HashMap::new() };
+        Self { actions, priorities, doubts: wanted.into_doubts() }
     }
 
-    fn changed(rules: &RuleSet<T>, wanted: Facts, changed: &[Changed<T>], change: &mut RuleFactsChange) {
-        if wanted >= Facts::Actions {
+    fn changed(
+        rules: &RuleSet<T>,
+        wanted: Facts<T>,
+        changed: &[Changed<T>],
+        change: &mut RuleFactsChange<T>,
+    ) {
+        if wanted.has_actions() {
             <Actions as Companion<T>>::changed(rules, (), changed, &mut change.actions);
         }
-        if wanted < Facts::Priorities {
+        if !wanted.has_priorities() {
             return;
         }
         let now = |one: &Changed<T>| (one.number.get(), rules.now(one).map(Rule::priority));
@@ -129,15 +159,13 @@ impl<T: Tuple> Companion<T> for RuleFacts {
         }
     }
 
-    fn replaced(rules: &RuleSet<T>, wanted: Facts) -> RuleFactsChange {
-        let mut change = RuleFactsChange::default();
-        if wanted >= Facts::Actions {
-            change.actions = <Actions as Companion<T>>::replaced(rules, ());
+    fn replaced(rules: &RuleSet<T>, wanted: Facts<T>) -> RuleFactsChange<T> {
+        let Self { actions, priorities, doubts } = <Self as Companion<T>>::of(rules, wanted);
+        RuleFactsChange {
+            actions: ActionsChange::All(actions),
+            priorities: Priorities::All(priorities),
+            doubts: Some(doubts),
         }
-        if wanted >= Facts::Priorities {
-            change.priorities = Priorities::All(all(rules));
-        }
-        change
     }
 }
 
@@ -148,43 +176,53 @@ mod tests {
 
     use super::*;
 
-    fn facts_are_those_of_the_rules_after_every_update(wanted: Facts) {
+    fn doubts() -> Facts<Ipv4Tuple> {
+        let line = "before=3 effect=any skips=0 line=7 proto=udp priority=0 action=1\ta match\ta rule";
+        Facts::Verdicts(Arc::new(Doubts::from_text(line).unwrap()))
+    }
+
+    fn facts_are_those_of_the_rules_after_every_update(
+        mut wanted: Facts<Ipv4Tuple>,
+        later: [Facts<Ipv4Tuple>; 2],
+    ) {
         let rule = |n: u32| {
             let rule: Rule<Ipv4Tuple> = format!("dport={} proto=tcp", n % 60_000).parse().unwrap();
             rule.with_action(n).with_priority(n % 5)
         };
         let rules = (0..20).map(rule).collect();
-        let mut live: LiveRules<Ipv4Tuple, Linear<_>, RuleFacts> =
-            LiveRules::with(rules, BuildOptions::default(), wanted).unwrap();
-        let reader = live.reader();
+        let mut live: LiveRules<Ipv4Tuple, Linear<_>, RuleFacts<_>> =
+            LiveRules::with(rules, BuildOptions::default(), wanted.clone()).unwrap();
+        let (reader, mut later) = (live.reader(), later.into_iter());
         for round in 0..200u32 {
             match round % 4 {
+                // Other facts, with a change and without one.
+                1 if round % 80 == 41 => {
+                    wanted = later.next().unwrap();
+                    let updates = [wirespeed_classify::RuleUpdate::Insert(rule(round))];
+                    let updates = &updates[..usize::from(round > 100)];
+                    live.apply_wanting(updates, Some(wanted.clone()), || true).unwrap();
+                }
                 0 => drop(live.remove(round / 4 + 1).unwrap()),
                 1 => drop(live.set(round / 8 + 1, rule(round)).unwrap()),
                 _ => drop(live.insert(rule(round)).unwrap()),
             }
             let state = reader.enter_state();
-            let right = <RuleFacts as Companion<Ipv4Tuple>>::of(live.model(), wanted);
+            let right = <RuleFacts<_> as Companion<Ipv4Tuple>>::of(live.model(), wanted.clone());
             assert_eq!(state.beside.priorities, right.priorities, "round {round}");
             assert_eq!(state.beside.actions, right.actions, "round {round}");
-            assert_eq!(right.priorities.is_empty(), wanted < Facts::Priorities);
-            assert_eq!(right.actions == Actions::default(), wanted < Facts::Actions);
+            assert_eq!(state.beside.doubts, right.doubts, "round {round}");
+            assert_eq!(right.priorities.is_empty(), !wanted.has_priorities());
+            assert_eq!(right.actions == Actions::default(), !wanted.has_actions());
         }
         assert!(live.rebuilds() > 0 && live.rebuilds() < 150, "both kinds of change");
+        assert_eq!(later.count(), 0);
     }
 
     #[test]
-    fn priorities_are_those_of_the_rules_after_every_update() {
-        facts_are_those_of_the_rules_after_every_update(Facts::Priorities);
-    }
-
-    #[test]
-    fn actions_alone_are_those_of_the_rules_after_every_update() {
-        facts_are_those_of_the_rules_after_every_update(Facts::Actions);
-    }
-
-    #[test]
-    fn there_is_nothing_where_nothing_is_wanted() {
-        facts_are_those_of_the_rules_after_every_update(Facts::None);
+    fn facts_follow_the_rules_and_what_is_wanted() {
+        let whole = || Facts::Verdicts(Arc::default());
+        facts_are_those_of_the_rules_after_every_update(doubts(), [whole(), Facts::Actions]);
+        facts_are_those_of_the_rules_after_every_update(Facts::Actions, [doubts(), Facts::None]);
+        facts_are_those_of_the_rules_after_every_update(Facts::None, [Facts::Actions, doubts()]);
     }
 }

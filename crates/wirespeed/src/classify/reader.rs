@@ -28,12 +28,11 @@ use crate::pipeline::Pipeline;
 pub struct RuleReader<T: RuleTuple> {
     core: ReaderCore<T>,
     turnover: Arc<Turnover>,
-    doubts: Arc<Doubts<T>>,
 }
 
 impl<T: RuleTuple> RuleReader<T> {
-    pub(super) fn new(core: ReaderCore<T>, turnover: Arc<Turnover>, doubts: Arc<Doubts<T>>) -> Self {
-        Self { core, turnover, doubts }
+    pub(super) const fn new(core: ReaderCore<T>, turnover: Arc<Turnover>) -> Self {
+        Self { core, turnover }
     }
 
     /// Opens an image file that [`Classifier::save`](super::Classifier::save) or `lookupctl classify build`
@@ -45,9 +44,9 @@ impl<T: RuleTuple> RuleReader<T> {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = RuleImageFile::open(path.as_ref())?.of_tuple::<T>()?;
         let (engine, rules, doubts) = (file.engine(), file.rules::<T>()?, file.doubts()?);
-        let beside = <RuleFacts as Companion<T>>::of(&rules, Facts::for_doubts(&doubts));
+        let beside = <RuleFacts<T> as Companion<T>>::of(&rules, Facts::Verdicts(Arc::new(doubts)));
         let core = ReaderCore::open(engine, file.into_bare()?, beside)?;
-        Ok(Self::new(core, Arc::default(), Arc::new(doubts)))
+        Ok(Self::new(core, Arc::default()))
     }
 
     /// The number of the best rule that matches. `None` if no rule matches.
@@ -106,30 +105,30 @@ impl<T: RuleTuple> RuleReader<T> {
     }
 
     /// Gives a [`verdict`](Self::verdict) for each tuple, at the same index of `verdicts`, in one state of
-    /// the rules. If no rule was left out it runs like [`match_batch`](Self::match_batch), on the device that
-    /// the classifier was built for. Otherwise it runs on the CPU.
+    /// the rules and their doubts. Runs like [`match_batch`](Self::match_batch), on the device that the
+    /// classifier was built for. Each tuple costs O(rules left out) on the CPU.
     ///
     /// Panics when the lengths differ.
     pub fn verdict_batch(&self, tuples: &[T], verdicts: &mut [RuleVerdict]) {
         assert_eq!(tuples.len(), verdicts.len(), "a verdict for each tuple");
-        let mut matches = vec![None; tuples.len()];
-        if self.doubts.is_empty() {
-            self.match_batch(tuples, &mut matches);
-            verdicts.iter_mut().zip(matches).for_each(|(to, found)| *to = RuleVerdict::Certain(found));
-            return;
-        }
-        let guard = self.enter();
-        guard.match_batch(tuples, &mut matches);
-        for ((tuple, to), found) in tuples.iter().zip(verdicts).zip(matches) {
-            *to = guard.judge(tuple, found);
-        }
+        self.answer(
+            tuples,
+            verdicts,
+            |guard, verdicts| guard.verdict_batch(tuples, verdicts),
+            |guard, numbers, verdicts| {
+                let mut matches = vec![None; numbers.len()];
+                let is_all = guard.resolve(numbers, &mut matches);
+                guard.judge_all(tuples, &matches, verdicts);
+                is_all
+            },
+        );
     }
 
     /// The rules that were left out and could match a packet, and the assumptions under which the rules were
-    /// read.
+    /// read, as they are now.
     #[must_use]
-    pub fn doubts(&self) -> &Doubts<T> {
-        &self.doubts
+    pub fn doubts(&self) -> Arc<Doubts<T>> {
+        Arc::clone(self.core.enter().beside.doubts())
     }
 
     /// Looks up tuples, and writes the number of the best matching rule to the same index of `numbers`, or 0
@@ -163,20 +162,38 @@ impl<T: RuleTuple> RuleReader<T> {
     /// Panics when the lengths differ.
     pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {
         assert_eq!(tuples.len(), matches.len(), "a match for each tuple");
-        let Some(offload) = self.core.offload() else { return self.enter().match_batch(tuples, matches) };
+        self.answer(
+            tuples,
+            matches,
+            |guard, matches| guard.match_batch(tuples, matches),
+            |guard, numbers, matches| guard.resolve(numbers, matches),
+        );
+    }
+
+    /// Answers on the device that the classifier was built for. `on_cpu` looks up and answers in a state.
+    /// `resolve` answers in a state with the numbers that a GPU found; false says that the state lacks one of
+    /// these rules.
+    fn answer<V>(
+        &self,
+        tuples: &[T],
+        answers: &mut [V],
+        on_cpu: impl Fn(&RuleGuard<'_, T>, &mut [V]),
+        resolve: impl FnOnce(&RuleGuard<'_, T>, &[u32], &mut [V]) -> bool,
+    ) {
+        let Some(offload) = self.core.offload() else { return on_cpu(&self.enter(), answers) };
         let seen = self.turnover.seen();
         offload.answer(
-            matches,
-            |remote, matches| {
+            answers,
+            |remote, answers| {
                 let mut numbers = vec![0; tuples.len()];
                 remote.lookup_batch(tuples, &mut numbers)?;
                 let guard = self.enter();
-                if !(guard.resolve(&numbers, matches) && self.turnover.is_none_since(seen)) {
-                    guard.match_batch(tuples, matches);
+                if !(resolve(&guard, &numbers, answers) && self.turnover.is_none_since(seen)) {
+                    on_cpu(&guard, answers);
                 }
                 Ok(())
             },
-            |matches| self.enter().match_batch(tuples, matches),
+            |answers| on_cpu(&self.enter(), answers),
         );
     }
 
@@ -268,7 +285,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// thread that holds a guard and makes two changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
-        RuleGuard { state: self.core.enter(), doubts: &self.doubts }
+        RuleGuard { state: self.core.enter() }
     }
 
     /// The engine that looks up.
@@ -282,7 +299,6 @@ impl<T: RuleTuple> RuleReader<T> {
 #[must_use = "a state that is dropped at once protects nothing"]
 pub struct RuleGuard<'a, T: RuleTuple> {
     state: Entered<'a, T>,
-    doubts: &'a Doubts<T>,
 }
 
 impl<T: RuleTuple> RuleGuard<'_, T> {
@@ -305,9 +321,30 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
         self.judge(tuple, self.find(tuple))
     }
 
+    /// [`RuleReader::verdict_batch`] in this state.
+    pub fn verdict_batch(&self, tuples: &[T], verdicts: &mut [RuleVerdict]) {
+        assert_eq!(tuples.len(), verdicts.len(), "a verdict for each tuple");
+        let mut matches = vec![None; tuples.len()];
+        self.match_batch(tuples, &mut matches);
+        self.judge_all(tuples, &matches, verdicts);
+    }
+
+    /// [`RuleReader::doubts`] in this state.
+    #[must_use]
+    pub fn doubts(&self) -> &Doubts<T> {
+        self.state.beside.doubts()
+    }
+
     /// The rules that were left out and could change the answer for a packet, in the order of their files.
     pub fn doubts_of(&self, tuple: &T) -> impl Iterator<Item = &Uncertain<T>> {
         self.doubts_about(tuple, self.find(tuple))
+    }
+
+    /// Says which answers of this state are certain.
+    fn judge_all(&self, tuples: &[T], matches: &[Option<RuleMatch>], verdicts: &mut [RuleVerdict]) {
+        for ((tuple, &found), to) in tuples.iter().zip(matches).zip(verdicts) {
+            *to = self.judge(tuple, found);
+        }
     }
 
     /// Says whether an answer of this state is certain.
@@ -326,7 +363,7 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
         });
         // An answer of unknown rank counts as the last of all, so that no doubt is lost.
         let (rank, action) = ranked.map_or((Rank::NONE, None), |(rank, action)| (rank, Some(action)));
-        self.doubts.of_ranked(tuple, rank, action)
+        self.doubts().of_ranked(tuple, rank, action)
     }
 
     /// [`RuleReader::lookup_batch`] in this state.
@@ -393,11 +430,7 @@ fn matched(actions: &Actions, number: u32) -> Option<RuleMatch> {
 
 impl<T: RuleTuple> Clone for RuleReader<T> {
     fn clone(&self) -> Self {
-        Self {
-            core: self.core.clone(),
-            turnover: Arc::clone(&self.turnover),
-            doubts: Arc::clone(&self.doubts),
-        }
+        Self { core: self.core.clone(), turnover: Arc::clone(&self.turnover) }
     }
 }
 

@@ -10,7 +10,7 @@
 //! reader   before ─► batch on a GPU ─► guard, actions ─► is it still the same, and nothing under way?
 //! ```
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 
 /// Counts beginnings and ends of such updates: odd while one is under way.
 #[derive(Debug, Default)]
@@ -41,6 +41,46 @@ impl Turnover {
     /// Whether no rule was replaced since `seen`.
     pub(super) fn is_none_since(&self, seen: Seen) -> bool {
         seen.0.is_multiple_of(2) && self.0.load(Ordering::SeqCst) == seen.0
+    }
+}
+
+#[cfg(loom)]
+#[cfg(test)]
+mod models {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use loom::thread;
+
+    use super::*;
+    use crate::sync::model;
+
+    #[test]
+    fn answers_of_two_states_are_noticed() {
+        static MIXED: AtomicBool = AtomicBool::new(false);
+        model(|| {
+            let turnover = Arc::new(Turnover::default());
+            // The rule of one number on a GPU and on the CPU.
+            let (there, here) = (Arc::new(AtomicU64::new(1)), Arc::new(AtomicU64::new(1)));
+            let reader = thread::spawn({
+                let (turnover, there, here) = (Arc::clone(&turnover), Arc::clone(&there), Arc::clone(&here));
+                move || {
+                    let before = turnover.seen();
+                    let (found, action) = (there.load(Ordering::Acquire), here.load(Ordering::Acquire));
+                    let is_mixed = found != action;
+                    assert!(!(is_mixed && turnover.is_none_since(before)));
+                    MIXED.fetch_or(is_mixed, std::sync::atomic::Ordering::Relaxed);
+                }
+            });
+            for rule in 2..=3 {
+                turnover.during(|| {
+                    there.store(rule, Ordering::Release);
+                    here.store(rule, Ordering::Release);
+                });
+            }
+            reader.join().unwrap();
+        });
+        assert!(MIXED.load(std::sync::atomic::Ordering::Relaxed), "a reader sees both states");
     }
 }
 

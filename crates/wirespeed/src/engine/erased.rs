@@ -70,6 +70,13 @@ pub trait AnyLive<D: Served>: Send + Sync {
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, D::Error>;
 
+    /// [`Live::apply_wanting`].
+    fn apply_wanting(
+        &mut self,
+        updates: &[D::Update],
+        wanted: Option<Wanted<D>>,
+    ) -> Result<Option<Applied>, D::Error>;
+
     /// [`Live::apply`].
     fn apply(&mut self, updates: &[D::Update]) -> Result<Applied, D::Error> {
         // `is_agreed` never says no, so there is always a result.
@@ -81,6 +88,13 @@ pub trait AnyLive<D: Served>: Send + Sync {
         &mut self,
         model: D::Model,
         is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, BuildError>;
+
+    /// [`Live::replace_wanting`].
+    fn replace_wanting(
+        &mut self,
+        model: D::Model,
+        wanted: Option<Wanted<D>>,
     ) -> Result<Option<Applied>, BuildError>;
 
     /// A reader of the table.
@@ -111,12 +125,28 @@ impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Besi
         Self::apply_if(self, updates, is_agreed)
     }
 
+    fn apply_wanting(
+        &mut self,
+        updates: &[D::Update],
+        wanted: Option<Wanted<D>>,
+    ) -> Result<Option<Applied>, D::Error> {
+        Self::apply_wanting(self, updates, wanted, || true)
+    }
+
     fn replace_if(
         &mut self,
         model: D::Model,
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, BuildError> {
         Self::replace_if(self, model, is_agreed)
+    }
+
+    fn replace_wanting(
+        &mut self,
+        model: D::Model,
+        wanted: Option<Wanted<D>>,
+    ) -> Result<Option<Applied>, BuildError> {
+        Self::replace_wanting(self, model, wanted, || true)
     }
 
     fn reader(&self) -> Arc<dyn AnyReader<D>> {

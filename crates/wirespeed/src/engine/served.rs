@@ -295,7 +295,7 @@ impl Served for NameDomain {
 macro_rules! tuples {
     ($tuple:ty) => {
         impl Served for $tuple {
-            type Beside = RuleFacts;
+            type Beside = RuleFacts<Self>;
             type Remote = classify::Remote<Self>;
             type Owned = Vec<Self>;
             type Answer = u32;
@@ -320,7 +320,7 @@ macro_rules! tuples {
                 }
             }
 
-            fn memory_of(beside: &RuleFacts) -> u64 {
+            fn memory_of(beside: &RuleFacts<Self>) -> u64 {
                 beside.memory_usage()
             }
 

@@ -3,9 +3,11 @@
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 use wirespeed_fib::NextHop;
+
+use crate::sync::{Mutex, MutexGuard};
 
 /// The uses of a set of labels.
 #[derive(Default)]
@@ -50,7 +52,7 @@ impl LabelCounts {
 
     /// Counts the call of a table: `joined` and `left` are the indexes that got their first route there or
     /// lost their last one, `settled` those whose claims are settled.
-    pub(super) fn tell(&self, joined: &[NextHop], left: &[NextHop], settled: impl Iterator<Item = NextHop>) {
+    pub(crate) fn tell(&self, joined: &[NextHop], left: &[NextHop], settled: impl Iterator<Item = NextHop>) {
         let mut counts = self.counts();
         // Before the others: an index that moves from a claim or a route to another has not ended.
         joined.iter().for_each(|&next_hop| counts.change(next_hop, |count| count.tables += 1));

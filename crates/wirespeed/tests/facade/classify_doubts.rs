@@ -33,7 +33,8 @@ fn file<T: RuleTuple>(text: &str, doubts: Vec<Uncertain<T>>) -> (RuleFile<T>, Ru
 /// Holds verdicts against what their words say: a rule that was left out matches, comes first, and differs.
 #[track_caller]
 fn check<T: RuleTuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, tuples: &[T], what: &str) -> usize {
-    let (oracle, doubts) = (Oracle::of(rules), &reader.doubts().uncertain);
+    let (oracle, all) = (Oracle::of(rules), reader.doubts());
+    let doubts = &all.uncertain;
     let mut verdicts = vec![RuleVerdict::default(); tuples.len()];
     reader.verdict_batch(tuples, &mut verdicts);
     let mut uncertain = 0;
@@ -120,7 +121,7 @@ fn are_right<T: RuleTuple>(engine: EngineName) {
 
     classifier.save_labelled(&path, &labels).unwrap();
     let fixed = RuleReader::<T>::open(&path).unwrap();
-    assert_eq!(fixed.doubts(), classifier.doubts());
+    assert_eq!(*fixed.doubts(), *classifier.doubts());
     check(&fixed, &rules, &tuples, "an image");
     let mut opened = Classifier::<T>::open(&path).unwrap();
     let number = opened.insert("proto=tcp priority=4294967295 action=5".parse().unwrap()).unwrap();

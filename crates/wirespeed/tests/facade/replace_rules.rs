@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use wirespeed::classify::RuleVerdict;
+use wirespeed::classify::read::Doubts;
 use wirespeed::engine::RuleTuple;
 use wirespeed::prelude::*;
 use wirespeed::{Error, Labels, NextHop, Reloader};
@@ -120,9 +121,15 @@ fn gpus_follow() {
     let first = rules::<Ipv4Tuple>(4);
     let builder = Classifier::builder().rule_set(first.clone()).device(Device::Gpu).fleet(fleet);
     let mut classifier = builder.build().unwrap();
-    for state in [changed(&first, 5), rules(5), rules(6)] {
-        classifier.replace(state.clone()).unwrap();
-        check(&classifier.reader(), &state, "on a GPU");
+    let states = [(changed(&first, 5), doubtful(1_000)), (rules(5), Doubts::none()), (rules(6), doubtful(8))];
+    for (state, doubts) in states {
+        classifier.replace_with_doubts(state.clone(), doubts).unwrap();
+        let reader = classifier.reader();
+        check(&reader, &state, "on a GPU");
+        let keys = &crate::classify::tuples(&state)[..100];
+        let (mut verdicts, guard) = (vec![RuleVerdict::default(); keys.len()], reader.enter());
+        reader.verdict_batch(keys, &mut verdicts);
+        assert!(verdicts.iter().eq(keys.iter().map(|key| guard.verdict(key)).collect::<Vec<_>>().iter()));
     }
     assert!(classifier.lookups().unwrap().gpu > 0);
 }
@@ -189,22 +196,128 @@ fn a_classifier_follows_its_file() {
     assert_eq!((ask("proto=udp"), labels.len()), ("x".to_owned(), 2));
 }
 
+/// A file that is read, with a rule that fields don't decide. Its action is `REJECT`.
+const OWNED: &str = "-A INPUT -p tcp -j ACCEPT\n-A INPUT -m owner --uid-owner 7 -j REJECT\nCOMMIT\n";
+
 #[test]
-fn rules_in_doubt_stay() {
+fn rules_in_doubt_come_and_go() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("rules");
-    let saved = [SAVED, "-A INPUT -m owner --uid-owner 7 -j ACCEPT\nCOMMIT\n"].concat();
-    std::fs::write(&path, saved).unwrap();
+    let [path, whole, image] = ["rules", "whole", "image"].map(|name| dir.path().join(name));
+    std::fs::write(&path, [SAVED, OWNED].concat()).unwrap();
+    std::fs::write(&whole, [SAVED, "-A INPUT -p tcp -j ACCEPT\nCOMMIT\n"].concat()).unwrap();
     let labels = Labels::<String>::new();
-    let builder = Classifier::<Ipv4Tuple>::builder().file(&path, &labels).leave_out(true);
-    let mut classifier = builder.build().unwrap();
-    let of_one = |classifier: &mut Classifier<_>, path: &Path| {
-        [classifier.replace(RuleSet::new()).unwrap_err(), classifier.load(path, &labels).unwrap_err()]
+    let mut classifier =
+        Classifier::<Ipv4Tuple>::builder().file(&whole, &labels).leave_out(true).build().unwrap();
+    let reader = classifier.reader();
+    let is_certain = |tuple: &str| {
+        let (tuple, mut verdicts) = (tuple.parse().unwrap(), [RuleVerdict::default()]);
+        reader.verdict_batch(&[tuple], &mut verdicts);
+        let guard = reader.enter();
+        assert_eq!([reader.verdict(&tuple), guard.verdict(&tuple)], [verdicts[0]; 2]);
+        assert_eq!(guard.doubts_of(&tuple).next().is_none(), verdicts[0].is_certain());
+        verdicts[0].is_certain()
     };
-    for error in of_one(&mut classifier, &path) {
-        assert!(matches!(error, Error::RulesInDoubt { rules: 1 } | Error::RulesLeftOut { .. }), "{error}");
+    let all_labels = || labels.enter().iter().map(|(_, label)| label.clone()).collect::<Vec<_>>();
+    assert!(is_certain("proto=udp"));
+
+    // The rules are the same, so doubts come and go alone. Their labels do, too.
+    for _ in 0..2 {
+        let applied = classifier.load(&path, &labels).unwrap();
+        assert_eq!((applied.changes, applied.rebuilt), (0, false));
+        assert!(is_certain("proto=tcp") && !is_certain("proto=udp"));
+        assert_eq!((reader.doubts().uncertain.len(), classifier.doubts()), (1, &*reader.doubts()));
+        assert_eq!((classifier.reports()[0].left_out.len(), all_labels().len()), (1, 3));
+        // Loaded again, it is no change.
+        classifier.load(&path, &labels).unwrap();
+        assert!(is_certain("proto=tcp") && !is_certain("proto=udp"));
+        classifier.save_labelled(&image, &labels).unwrap();
+        classifier.load(&whole, &labels).unwrap();
+        assert!(is_certain("proto=udp") && reader.doubts().is_empty());
+        assert_eq!(labels.find(&"REJECT".to_owned()), None);
     }
-    assert_eq!((classifier.refused(), classifier.len()), (1, 1));
-    let verdict = classifier.reader().verdict(&"proto=tcp".parse().unwrap());
-    assert!(matches!(verdict, RuleVerdict::Uncertain(Some(_))), "{verdict:?}");
+
+    // An image brings its doubts, and their labels.
+    classifier.load(&image, &labels).unwrap();
+    assert!(is_certain("proto=tcp") && !is_certain("proto=udp"));
+    let action = NextHop(reader.doubts().uncertain[0].rule.action());
+    assert_eq!(labels.get(action).as_deref().map(String::as_str), Some("REJECT"));
+    // An update reckons with the priorities from now on.
+    let first = "proto=udp priority=4294967295 action=1".parse().unwrap();
+    let number = classifier.insert(first).unwrap();
+    assert!(is_certain("proto=udp"));
+    classifier.remove(number).unwrap();
+    assert!(!is_certain("proto=udp"));
+    classifier.replace(RuleSet::new()).unwrap();
+    assert!(is_certain("proto=udp") && reader.doubts().is_empty() && classifier.reports().is_empty());
+
+    // Who did not ask for `leave_out` gets no such rules.
+    let mut strict = Classifier::<Ipv4Tuple>::builder().file(&whole, &labels).build().unwrap();
+    let mut refused = |path: &Path| strict.load(path, &labels).unwrap_err();
+    assert!(matches!(refused(&path), Error::RulesLeftOut { .. }));
+    assert!(matches!(refused(&image), Error::RulesInDoubt { rules: 1, .. }));
+    assert_eq!((strict.len(), strict.doubts().is_empty()), (2, true));
+    // Who opens an image with such rules takes other files with them, too.
+    let mut opened = Classifier::<Ipv4Tuple>::open(&image).unwrap();
+    opened.load(&path, &labels).unwrap();
+    assert_eq!(opened.doubts().uncertain.len(), 1);
+}
+
+/// One rule in doubt, which matches all tuples.
+fn doubtful(action: u32) -> Doubts<Ipv4Tuple> {
+    let text = format!("before=1 effect=action skips=0 line=1 priority=0 action={action}\ta mark\ta rule");
+    Doubts::from_text(&text).unwrap()
+}
+
+#[test]
+fn a_replacement_that_fails_leaves_the_doubts() {
+    let labels = Labels::new();
+    let index = |label: &str| labels.intern(label.to_owned()).unwrap();
+    let builder = Classifier::<Ipv4Tuple>::builder().memory_cap(256 << 10);
+    let mut classifier = builder.build().unwrap();
+    classifier.attach_labels(&labels);
+    classifier.replace_with_doubts(RuleSet::new(), doubtful(index("old").0)).unwrap();
+    let many = (0..8_000).map(|n| format!("src=10.{}.{}.0/24 dport={n}", n % 200, n % 250).parse().unwrap());
+    let new = index("new");
+    let error = classifier.replace_with_doubts(many.collect(), doubtful(new.0)).unwrap_err();
+    assert!(matches!(error, Error::MemoryCap { .. }), "{error}");
+    let is_there = |label: &str| labels.find(&label.to_owned()).is_some();
+    assert_eq!(classifier.reader().doubts().uncertain[0].rule.action(), index("old").0);
+    // The caller's claim on the new label stays, until it is given up.
+    assert!(is_there("old") && is_there("new"));
+    labels.release(new);
+    assert!(is_there("old") && !is_there("new"));
+    let new = index("new").0;
+    classifier.replace_with_doubts(RuleSet::new(), doubtful(new)).unwrap();
+    labels.release(NextHop(1)); // interned once more above
+    assert!(!is_there("old") && is_there("new"));
+    classifier.replace(RuleSet::new()).unwrap();
+    assert!(!is_there("new"));
+}
+
+#[test]
+fn readers_see_rules_with_their_own_doubts() {
+    // Sets whose first action is even are in doubt. By a build, and by difference.
+    for (of_round, others) in [(64, 0), (2, 100)] {
+        let mut classifier = Classifier::builder().rule_set(round(1, of_round, others)).build().unwrap();
+        let (reader, rebuilds) = (classifier.reader(), classifier.rebuilds());
+        let keys: Vec<_> = (0..of_round).map(|at| format!("dport={at} proto=tcp").parse().unwrap()).collect();
+        let look = || {
+            let mut verdicts = vec![RuleVerdict::default(); keys.len()];
+            reader.verdict_batch(&keys, &mut verdicts);
+            verdicts.push(reader.verdict(&keys[0]));
+            for verdict in verdicts {
+                let action = verdict.found().unwrap().action.0;
+                assert_eq!(verdict.is_certain(), !action.is_multiple_of(2), "{action}");
+            }
+        };
+        let change = || {
+            for n in 2..60 {
+                let doubts = if n % 2 == 0 { doubtful(1_000) } else { Doubts::none() };
+                classifier.replace_with_doubts(round(n, of_round, others), doubts).unwrap();
+            }
+        };
+        under_readers(look, change);
+        let rebuilt = classifier.rebuilds() - rebuilds;
+        assert!(if others == 0 { rebuilt == 58 } else { rebuilt < 20 }, "{rebuilt} rebuilds");
+    }
 }
