@@ -42,7 +42,7 @@ impl World {
 
     /// Namespaces without anything in them. `None`, and says so, where they can't be made.
     pub(crate) fn bare(sides: &[&str]) -> Option<Self> {
-        Some(Self { all: Namespaces::or_skip(sides)?, hosts: &[] })
+        Some(Self { all: Namespaces::or_skip(sides, &[])?, hosts: &[] })
     }
 
     /// Switches off what an interface of a host leaves to hardware. Segments larger than the link takes fit

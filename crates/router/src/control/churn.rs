@@ -341,7 +341,7 @@ fn many_routes_of_frr_are_published_soon() {
 fn many_routes_of_the_kernel_are_published_soon() {
     use std::fmt::Write as _;
 
-    let Some(all) = Namespaces::or_skip(&["r"]) else { return };
+    let Some(all) = Namespaces::or_skip(&["r"], &[]) else { return };
     all.ip("r", "link add p0 type veth peer name p1");
     for (port, address) in [("p0", "10.0.1.1/24"), ("p1", "10.0.2.1/24")] {
         all.ip("r", &format!("addr add {address} dev {port}"));

@@ -166,6 +166,8 @@ impl<T: RuleTuple> RuleReader<T> {
             tuples,
             matches,
             |guard, matches| guard.match_batch(tuples, matches),
+            // A method's path would be for guards of one lifetime only.
+            #[allow(clippy::redundant_closure_for_method_calls)]
             |guard, numbers, matches| guard.resolve(numbers, matches),
         );
     }

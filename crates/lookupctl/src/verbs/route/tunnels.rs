@@ -8,6 +8,8 @@ use wirespeed_esp::gpu::driver::{Cuda, devices};
 use wirespeed_esp::gpu::{self, Offload, Use};
 use wirespeed_esp::read::Lines;
 use wirespeed_esp::{Database, Error};
+use wirespeed_router::App;
+use wirespeed_router::apps::Esp;
 
 use super::options::Options;
 use crate::device::Device;
