@@ -10,11 +10,11 @@ use super::cell::{Cell, Form};
 use super::dirty::Dirty;
 use super::full::Full;
 use super::layout::{B_AFTER, BLOCK, CELLS, GROUPS, LANES, MOST_GROUPS, RANKS, Slot, blocks, cell_at, words};
-use super::space::Space;
+use super::space::{Space, with_room};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
 
-/// The control plane's copy of cells and ranks.
+/// The control plane's copy of cells and ranks, as far as groups were ever taken: an image has room for more.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets<T> {
     /// Cells by lane, the blocks of each one after the other: those of a 5-tuple are in one line, where the
@@ -22,6 +22,8 @@ pub(super) struct Buckets<T> {
     cells: HugeVec<Block>,
     ranks: HugeVec<Ranks>,
     space: Space,
+    /// Groups that there may be.
+    limit: u32,
     /// How many were ever taken.
     taken: usize,
     /// Lanes by two: the lowest bit is set where the cell is another one too.
@@ -72,6 +74,7 @@ impl<T: Tuple> Buckets<T> {
             cells: HugeVec::new(),
             ranks: HugeVec::new(),
             space: Space::new(GROUPS),
+            limit: GROUPS,
             taken: 0,
             dirty: Dirty::default(),
             tuple: PhantomData,
@@ -81,16 +84,23 @@ impl<T: Tuple> Buckets<T> {
     /// Limits groups to so many, and notes changes from now on.
     pub(super) fn set_limit(&mut self, groups: u32) {
         self.space.set_limit(groups);
-        self.resize(groups);
+        self.limit = groups;
+        self.cells.fit(0);
+        self.ranks.fit(0);
         self.dirty.start();
     }
 
     fn resize(&mut self, groups: u32) {
+        let more = with_room(groups, self.limit) as usize - self.ranks.len();
+        if self.ranks.capacity() < groups as usize {
+            self.cells.reserve_exact(more * LANES * blocks::<T>());
+            self.ranks.reserve_exact(more);
+        }
         self.cells.resize(groups as usize * LANES * blocks::<T>(), Block::default());
         self.ranks.resize(groups as usize, Ranks::default());
     }
 
-    /// Writes all cells as an image has them.
+    /// Writes all cells as an image has them; it has zeros where there are none.
     pub(super) fn write_cells(&self, to: &mut [u64]) {
         for (lane, cell) in self.cells.chunks_exact(blocks::<T>()).enumerate() {
             for (block, Block { a, b }) in cell.iter().enumerate() {
@@ -101,7 +111,7 @@ impl<T: Tuple> Buckets<T> {
         }
     }
 
-    /// All ranks.
+    /// The ranks of all groups that were ever taken.
     pub(super) fn ranks(&self) -> &[u64] {
         bytemuck::cast_slice(&self.ranks)
     }

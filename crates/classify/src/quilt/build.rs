@@ -134,11 +134,16 @@ fn compile<T: Tuple>(store: &Store<T>, rules: &RuleSet<T>, mut image: Image) -> 
     for (place, record) in layers.chunks_exact_mut(record_len::<T>()).enumerate().take(store.layers.len()) {
         record.iter_mut().zip(store.layers.record(place)).for_each(|(to, element)| *to = element);
     }
-    image.section_mut::<u64>(SLOTS)?.copy_from_slice(store.directories.slots());
+    put(image.section_mut::<u64>(SLOTS)?, store.directories.slots());
     store.buckets.write_cells(image.section_mut::<u64>(CELLS)?);
-    image.section_mut::<u64>(RANKS)?.copy_from_slice(store.buckets.ranks());
+    put(image.section_mut::<u64>(RANKS)?, store.buckets.ranks());
     store.scan.compile(&mut image)?;
     Ok(image)
+}
+
+/// Writes the elements that there are, at the start of a section that has room for more.
+fn put(section: &mut [u64], elements: &[u64]) {
+    section[..elements.len()].copy_from_slice(elements);
 }
 
 fn in_memory(number: u64) -> usize {

@@ -5,13 +5,15 @@ use wirespeed_image::{HugeVec, PatchBuilder, prefetch};
 use super::dirty::Dirty;
 use super::full::Full;
 use super::layout::{Directory, SLOTS, Slot};
-use super::space::Space;
+use super::space::{Space, with_room};
 
-/// The control plane's copy of the slots.
+/// The control plane's copy of the slots, as far as they were ever taken: an image has room for more.
 #[derive(Clone, Debug)]
 pub(super) struct Directories {
     slots: HugeVec<u64>,
     space: Space,
+    /// Slots that there may be.
+    limit: u32,
     dirty: Dirty,
 }
 
@@ -21,17 +23,19 @@ const AHEAD: usize = 64;
 impl Directories {
     /// Empty, with the largest capacity of an image.
     pub(super) fn new() -> Self {
-        Self { slots: HugeVec::new(), space: Space::new(u32::MAX >> 1), dirty: Dirty::default() }
+        let limit = u32::MAX >> 1;
+        Self { slots: HugeVec::new(), space: Space::new(limit), limit, dirty: Dirty::default() }
     }
 
     /// Limits slots to so many, and notes changes from now on.
     pub(super) fn set_limit(&mut self, slots: u32) {
         self.space.set_limit(slots);
-        self.slots.resize(slots as usize, 0);
+        self.limit = slots;
+        self.slots.fit(0);
         self.dirty.start();
     }
 
-    /// All of them.
+    /// All that were ever taken.
     pub(super) fn slots(&self) -> &[u64] {
         &self.slots
     }
@@ -61,9 +65,12 @@ impl Directories {
     /// A directory of empty slots.
     pub(super) fn take(&mut self, bits: u32) -> Result<Directory, Full> {
         let base = self.space.take(bits as usize).ok_or(Full("slots"))?;
-        let end = self.space.end() as usize;
-        if self.slots.len() < end {
-            self.slots.resize(end, 0);
+        let end = self.space.end();
+        if self.slots.capacity() < end as usize {
+            self.slots.reserve_exact(with_room(end, self.limit) as usize - self.slots.len());
+        }
+        if self.slots.len() < end as usize {
+            self.slots.resize(end as usize, 0);
         }
         Ok(Directory { base, bits })
     }

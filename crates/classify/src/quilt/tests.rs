@@ -6,7 +6,8 @@ use super::cell::{Cell, Form};
 use super::lookup::portable;
 use super::{Quilt, simd};
 use crate::conformance::{probes, sets};
-use crate::{BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+use crate::generate::{Kind, classbench};
+use crate::{BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, Tuple};
 
 fn ways_agree<T: Tuple>() {
     let mut rng = Rng::new(4);
@@ -60,4 +61,14 @@ fn cells_match_what_their_rules_do() {
     for forms in [cells_are_their_rules::<Ipv4Tuple>(), cells_are_their_rules::<OpenFlowTuple>()] {
         assert!(forms[0] > 0 && forms[1] > 0, "both forms: {forms:?}");
     }
+}
+
+#[test]
+fn the_control_plane_holds_no_room_that_nobody_took() {
+    let rules: RuleSet<Ipv4Tuple> = classbench(Kind::Acl, 2_000, 1);
+    let options = BuildOptions { seed: Some(1), head_room: 100, ..BuildOptions::default() };
+    let (engine, table) = <Quilt<Ipv4Tuple> as Engine<_>>::build(&rules, &options).expect("a table");
+    let held = Engine::<Ipv4Tuple>::memory_usage(&engine);
+    let image = wirespeed_image::Table::image(&table).bytes();
+    assert!(held < image * 3 / 4, "{held} bytes beside an image of {image}");
 }
