@@ -7,6 +7,7 @@ mod directions;
 mod documents;
 mod features;
 mod fuzz;
+mod header;
 mod oldest;
 mod parallel;
 mod programs;
@@ -38,6 +39,8 @@ enum Verb {
     Ci,
     /// Builds and runs the fuzz targets
     Fuzz(fuzz::Options),
+    /// Makes the header for C from the code, or compares it
+    Header(header::Options),
     /// Counts lines that say the same of addresses, names and rules
     Parallel,
     /// Builds the kernels' PTX from their sources, or checks what is committed
@@ -71,6 +74,7 @@ fn main() -> anyhow::Result<()> {
     match Arguments::parse().verb {
         Verb::Ci => ci::run(),
         Verb::Fuzz(options) => fuzz::run(&options),
+        Verb::Header(options) => header::run(&options),
         Verb::Parallel => parallel::run(),
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),

@@ -47,8 +47,8 @@ pub(crate) struct ReadArguments {
     #[arg(long)]
     mask_host_bits: bool,
 
-    /// Columns of CSV that are the value, by name. Several make one: asn=13335,country=US. By default all
-    /// columns but those of the prefix
+    /// Columns of CSV, or fields of a MaxMind DB (country.iso_code), that are the value, by name. Several
+    /// make one: asn=13335,country=US. By default all but those of the prefix
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     value_columns: Vec<String>,
 
@@ -182,8 +182,12 @@ impl ReadArguments {
             }
             _ => {}
         }
-        if self.columns().is_given() && tables.iter().all(|report| report.format != Format::Csv) {
-            bail!("--value-columns, --prefix-columns and --range-columns are for CSV, and no input is CSV");
+        if self.columns().is_given()
+            && tables.iter().all(|report| !matches!(report.format, Format::Csv | Format::Mmdb))
+        {
+            bail!(
+                "--value-columns, --prefix-columns and --range-columns are for CSV and MaxMind DB, and no input is CSV or a MaxMind DB"
+            );
         }
         match &self.vrf {
             Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {

@@ -213,6 +213,7 @@
 //! | `parallel` | batches on every core: `par_lookup_batch` | yes |
 //! | `papers` | engines of papers that `auto` never picks: SAIL, GAMT, DIR-24-8, ATA, MATA, STT, tuple and Bloom search | no |
 //! | `compression` | compressed files, recognised by magic number. `gzip`, `bzip2` and `zstd` are also features of their own; `zstd` needs a C compiler | no |
+//! | `mmdb` | routes from MaxMind DB files | no |
 //! | `mrt` | routes and updates in MRT, read and written | no |
 //! | `capture` | traces from pcap and pcapng | no |
 //! | `serde` | labels of any `serde` type in images, as JSON: `Labels::open_json` | no |

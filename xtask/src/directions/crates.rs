@@ -27,7 +27,7 @@ const ROWS: &[&[&str]] = &[
     ],
     &["wirespeed-kernels-host"],
     &["wirespeed"],
-    &["wirespeed-esp", "wirespeed-feeds"],
+    &["wirespeed-capi", "wirespeed-esp", "wirespeed-feeds"],
     &["wirespeed-router"],
     &["wirespeed-openflow"],
     &["lookupctl"],

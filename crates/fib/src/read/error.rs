@@ -85,6 +85,12 @@ pub enum SkipReason {
     /// A route that the router does not use for forwarding.
     #[error("not selected and installed")]
     NotInstalled,
+    /// Another way in a MaxMind DB to the networks of IPv4.
+    #[error("an alias of the IPv4 networks")]
+    Alias,
+    /// A record of a MaxMind DB that has none of the fields that are named, or no field.
+    #[error("a record without the fields that are named")]
+    NoField,
     /// There is no valid prefix.
     #[error("{0}")]
     Prefix(#[from] PrefixError),
@@ -172,6 +178,8 @@ impl SkipReason {
                 | Self::OtherTable
                 | Self::OtherVrf
                 | Self::NotInstalled
+                | Self::Alias
+                | Self::NoField
         )
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::csv::header::is_start as is_csv;
 use super::text::{TYPES, first_cell, words};
-use super::{mrt_header, vrps_header};
+use super::{mmdb_marker, mrt_header, vrps_header};
 
 /// A format of routes or updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +30,8 @@ pub enum Format {
     VrpJson,
     /// Validated ROA payloads as rpki-client and Routinator write them in CSV, see [`rpki`](crate::rpki).
     VrpCsv,
+    /// A MaxMind DB, whose records' fields are values.
+    Mmdb,
     /// MRT (RFC 6396, 8050): tables and updates.
     Mrt,
     /// `A prefix [next hop]` and `W prefix`, one update on each line, with an optional time before it.
@@ -38,7 +40,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Plain,
         Self::Pfx2as,
         Self::Bgpdump,
@@ -48,6 +50,7 @@ impl Format {
         Self::Csv,
         Self::VrpJson,
         Self::VrpCsv,
+        Self::Mmdb,
         Self::Mrt,
         Self::Updates,
     ];
@@ -64,6 +67,7 @@ impl Format {
             Self::Csv => "csv",
             Self::VrpJson => "vrp-json",
             Self::VrpCsv => "vrp-csv",
+            Self::Mmdb => "mmdb",
             Self::Mrt => "mrt",
             Self::Updates => "updates",
         }
@@ -97,6 +101,7 @@ impl Format {
     /// The cargo feature that this build lacks for the format. `None` if it lacks none.
     pub const fn missing_feature(self) -> Option<&'static str> {
         match self {
+            Self::Mmdb if !cfg!(feature = "mmdb") => Some("mmdb"),
             Self::Mrt if !cfg!(feature = "mrt") => Some("mrt"),
             _ => None,
         }
@@ -108,6 +113,9 @@ impl Format {
         let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
         if mrt_header::is_header(start) {
             return Some(Self::Mrt);
+        }
+        if mmdb_marker::is_start(start) {
+            return Some(Self::Mmdb);
         }
         match start.iter().find(|b| !b.is_ascii_whitespace()) {
             Some(b'[') => return Some(Self::IpRouteJson),
@@ -255,7 +263,7 @@ mod tests {
 
     #[test]
     fn recognises_each_by_content() {
-        let cases: [(&[u8], Option<Format>); 34] = [
+        let cases: [(&[u8], Option<Format>); 36] = [
             (b"10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
             (b"# a comment\n\n2001:db8::/32 13335", Some(Format::Plain)),
             (b"10.0.0.1 core\n", Some(Format::Plain)),
@@ -272,6 +280,8 @@ mod tests {
             (b"A 10.0.0.0/8 192.0.2.1\n", Some(Format::Updates)),
             (b"1687212000.5 W 10.0.0.0/8\n", Some(Format::Updates)),
             (b"\x53\x7e\xd6\x00\x00\x0d\x00\x01\x00\x00\x00\x10", Some(Format::Mrt)),
+            (b"\x00\x00\x01\x00\x00\x02", Some(Format::Mmdb)),
+            (b"ab\xab\xcd\xefMaxMind.com", Some(Format::Mmdb)),
             (b"1.0.0.0/24\n1.0.4.0/22\n", Some(Format::Plain)),
             (b"1.0.0.0/24", Some(Format::Plain)),
             (b"2001:db8::/32\n 10.0.0.0/8\n", Some(Format::Plain)),

@@ -31,6 +31,9 @@ mod ip_route;
 mod ip_route_json;
 mod json;
 mod kernel;
+#[cfg(feature = "mmdb")]
+mod mmdb;
+mod mmdb_marker;
 #[cfg(feature = "mrt")]
 mod mrt;
 pub(crate) mod mrt_header;
@@ -120,7 +123,8 @@ pub struct ReadOptions {
     /// Whether to clear host bits of prefixes and count the prefixes, instead of refusing them. Bits after
     /// the prefix in MRT are always ignored.
     pub mask_host_bits: bool,
-    /// The columns of CSV. A table for which columns are named is CSV, if no format is given.
+    /// The columns of CSV, or the fields of a MaxMind DB as its values. A table for which columns are named
+    /// is one of these, if no format is given.
     pub columns: Columns,
     /// Whether routes of MRT and bgpdump get the origin of their AS path in place of their next hop: an AS
     /// number, or a set as `{1,2}`. A route with an empty path is of its peer's AS.
@@ -252,7 +256,11 @@ fn pass(
         Format::Csv => csv::read(input, ledger, table, &options.columns),
         #[cfg(feature = "mrt")]
         Format::Mrt => mrt::read(input, ledger, table, book),
+        #[cfg(feature = "mmdb")]
+        Format::Mmdb => mmdb::read(input, ledger, table, &options.columns),
         // `start` has refused these formats.
+        #[cfg(not(feature = "mmdb"))]
+        Format::Mmdb => Ok(()),
         #[cfg(not(feature = "mrt"))]
         Format::Mrt => Ok(()),
         Format::Updates | Format::VrpJson | Format::VrpCsv => Ok(()),
@@ -311,7 +319,7 @@ fn start<'i>(
 ) -> Result<(Input<'i>, Ledger), ReadError> {
     let format = match options.format {
         Some(format) => format,
-        None if options.columns.is_given() && wanted == "routes" => Format::Csv,
+        None if options.columns.is_given() && wanted == "routes" && !is_mmdb(&mut input) => Format::Csv,
         None => recognise(&mut input, options, wanted)?,
     };
     if !fits(format) {
@@ -323,6 +331,19 @@ fn start<'i>(
     let mut ledger = Ledger::new(&input, format, options.lenient);
     ledger.masks_host_bits = options.mask_host_bits;
     Ok((input, ledger))
+}
+
+/// The label that fields make.
+#[cfg(feature = "mmdb")]
+pub(crate) fn label_text(is_one: bool, fields: &[(String, String)]) -> String {
+    let mut text = String::new();
+    csv::label::write(&mut text, is_one, fields.iter().map(|(name, value)| (&**name, &**value)));
+    text
+}
+
+/// Whether a file with columns to choose is a MaxMind DB, and no CSV.
+fn is_mmdb(input: &mut Input<'_>) -> bool {
+    Format::recognise(input.look_ahead(LOOK_AHEAD).0) == Some(Format::Mmdb)
 }
 
 fn recognise(

@@ -5,6 +5,8 @@
 //! error.
 
 mod json;
+#[cfg(feature = "mmdb")]
+mod mmdb;
 #[cfg(feature = "mrt")]
 mod mrt;
 mod text;
@@ -53,6 +55,9 @@ pub enum WriteError {
         /// The content to write.
         wanted: &'static str,
     },
+    /// The table takes more nodes or bytes than the numbers of a MaxMind DB can tell.
+    #[error("the table is too large for a MaxMind DB")]
+    TooLarge,
     /// The format is read, not written.
     #[error("{format} is read only: write plain")]
     ReadOnly {
@@ -84,8 +89,18 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
         #[cfg(not(feature = "mrt"))]
         Format::Mrt => Err(WriteError::LeftOut { format, feature: "mrt" }),
         Format::Updates => Err(WriteError::WrongKind { format, wanted: "routes" }),
+        #[cfg(feature = "mmdb")]
+        Format::Mmdb => mmdb::table(&mut routes, out),
+        #[cfg(not(feature = "mmdb"))]
+        Format::Mmdb => Err(WriteError::LeftOut { format, feature: "mmdb" }),
         Format::Csv | Format::VrpJson | Format::VrpCsv => Err(WriteError::ReadOnly { format }),
     }
+}
+
+/// A table as a MaxMind DB file whose records have so many bits.
+#[cfg(all(test, feature = "mmdb"))]
+pub(crate) fn mmdb_of(fib: &Fib, bits: Option<u16>) -> Result<Vec<u8>, WriteError> {
+    mmdb::encode(&mut Routes { fib, format: Format::Mmdb }, bits)
 }
 
 /// Writes updates in order. `out` gets small pieces: pass a buffered writer.

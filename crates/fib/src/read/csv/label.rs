@@ -9,9 +9,14 @@
 //! a `%` before two hex digits; among several values `,` and `=`, too. So the text tells the cells.
 
 /// Writes the cells of these columns into `into`, whose old content goes. Leaves it empty if every cell is.
-pub(super) fn write<'c>(into: &mut String, columns: impl ExactSizeIterator<Item = (&'c str, &'c str)>) {
+///
+/// `is_one` says that one column makes the text, whose name is then left out.
+pub(in crate::read) fn write<'c>(
+    into: &mut String,
+    is_one: bool,
+    columns: impl Iterator<Item = (&'c str, &'c str)>,
+) {
     into.clear();
-    let is_one = columns.len() == 1;
     for (name, cell) in columns.filter(|(_, cell)| !cell.is_empty()) {
         if is_one {
             escape(into, cell, |_| false);
@@ -70,7 +75,7 @@ mod tests {
             (&[("a", ""), ("b", "")], ""),
         ] {
             let mut into = "old".to_owned();
-            write(&mut into, columns.iter().copied());
+            write(&mut into, columns.len() == 1, columns.iter().copied());
             assert_eq!(into, text);
             assert!(into.is_empty() || crate::read::text::next_hop(into.as_bytes()).is_ok());
         }

@@ -15,7 +15,7 @@
 pub(in crate::read) mod cells;
 mod columns;
 pub(in crate::read) mod header;
-mod label;
+pub(in crate::read) mod label;
 pub(in crate::read) mod record;
 
 use std::net::IpAddr;
@@ -86,7 +86,8 @@ fn route(
         text.clear();
         text.push_str(MEMBER);
     } else {
-        label::write(text, header.values.iter().map(|&at| (&*header.names[at], &*cells[at])));
+        let is_one = header.values.len() == 1;
+        label::write(text, is_one, header.values.iter().map(|&at| (&*header.names[at], &*cells[at])));
     }
     let next_hop = table.hop(text.as_bytes())?;
     match destination {

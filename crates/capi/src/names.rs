@@ -1,0 +1,322 @@
+//! [`ws_names`] and [`ws_name_reader`]: a live table of names, and lookups in it.
+#![allow(unsafe_code)]
+
+use std::ffi::c_char;
+use std::path::Path;
+use std::sync::Mutex;
+
+use wirespeed::names::NameBuilder;
+use wirespeed::names::read::{Former, NameFormat};
+use wirespeed::prelude::*;
+
+use crate::boundary::{Failure, batch, free, given, handle, input, lock, place, status, text, ws_status};
+use crate::labels::{Text, Texts, check_no_numbers, index, text_of};
+use crate::options::{Options, is_image, ws_options};
+
+/// Table of names, live: it changes while its readers look up. The longest prefix of components wins.
+pub struct ws_names(Mutex<State>);
+
+struct State {
+    names: NameTable,
+    texts: Texts,
+}
+
+/// Looks up names in a table or an image.
+pub struct ws_name_reader {
+    reader: NameReader,
+    labels: Labels<Text>,
+}
+
+/// Form that a name is written in.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ws_name_form {
+    /// Components, as in /com/parc.
+    Components = 0,
+    /// Domain, as in www.parc.com or *.parc.com.
+    Domain = 1,
+    /// Address of the web, as in http://parc.com/a/b.
+    Url = 2,
+    /// URI of NDN, as in ndn:/com/parc.
+    Ndn = 3,
+}
+
+/// Change of a name.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ws_name_change {
+    /// Name, in the form that the call states.
+    pub name: *const c_char,
+    /// Result, from 1. 0 removes the name.
+    pub result: u32,
+}
+
+/// Makes a table without names.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_new(options: *const ws_options) -> *mut ws_names {
+    handle(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let builder = with_settings(NameTable::builder(), unsafe { Options::of(options) }?)?;
+        Ok(ws_names(Mutex::new(State { names: builder.build()?, texts: Texts::new() })))
+    })
+}
+
+/// Makes a table of a file: an image that ws_names_save or lookupctl names build wrote, or names in any form
+/// with their results. The results of names are labels.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_open(path: *const c_char, options: *const ws_options) -> *mut ws_names {
+    handle(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (path, options) = unsafe { (Path::new(text(path, "path")?), Options::of(options)?) };
+        let (names, labels) = if is_image(path)? {
+            options.none_for_image(path)?;
+            let (mut names, labels) = (NameTable::open(path)?, Labels::open(path)?);
+            names.attach_labels(&labels);
+            (names, labels)
+        } else {
+            let labels = Labels::new();
+            (with_settings(NameTable::builder(), options)?.file(path, &labels).build()?, labels)
+        };
+        Ok(ws_names(Mutex::new(State { names, texts: Texts::of(labels) })))
+    })
+}
+
+/// Frees a table, or does nothing with NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_free(names: *mut ws_names) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { free(names) }
+}
+
+/// Writes the number of names to count.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_len(names: *const ws_names, count: *mut usize) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (names, count) = unsafe { (given(names, "names")?, place(count, "count")?) };
+        count.write(lock(&names.0)?.names.len());
+        Ok(())
+    })
+}
+
+/// Inserts a name of a ws_name_form, or replaces the result of an equal name. The result is from 1 to
+/// UINT32_MAX; in a table with labels it is the number of a label.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_insert(
+    names: *const ws_names,
+    form: u32,
+    name: *const c_char,
+    result: u64,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (names, name) = unsafe { (given(names, "names")?, text(name, "name")?) };
+        let (name, result) = (parse(form, name)?, index(result, "the result")?);
+        apply(names, &[NameUpdate::insert(name, result)], &[result])
+    })
+}
+
+/// Inserts a name of a ws_name_form with a label. Fails if the table has names with numbers of the caller's
+/// own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_insert_label(
+    names: *const ws_names,
+    form: u32,
+    name: *const c_char,
+    label: *const c_char,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (names, name, label) =
+            unsafe { (given(names, "names")?, text(name, "name")?, text(label, "label")?) };
+        let name = parse(form, name)?;
+        let mut state = lock(&names.0)?;
+        let State { names, texts } = &mut *state;
+        check_no_numbers(texts, names.is_empty())?;
+        texts.with(label, |result, labels| {
+            names.attach_labels(labels);
+            names.insert(name, result)?;
+            Ok(())
+        })
+    })
+}
+
+/// Removes a name of a ws_name_form. It is no error if it is not there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_remove(
+    names: *const ws_names,
+    form: u32,
+    name: *const c_char,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (names, name) = unsafe { (given(names, "names")?, text(name, "name")?) };
+        apply(names, &[NameUpdate::remove(parse(form, name)?)], &[])
+    })
+}
+
+/// Makes count changes of names of one ws_name_form, in order: all or, if it fails, none. Readers see them at
+/// once.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_apply(
+    names: *const ws_names,
+    form: u32,
+    changes: *const ws_name_change,
+    count: usize,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (names, changes) = unsafe { (given(names, "names")?, input(changes, count, "changes")?) };
+        let results: Vec<NextHop> = changes.iter().map(|change| NextHop(change.result)).collect();
+        let updates = changes.iter().enumerate().map(|(at, change)| {
+            // SAFETY: the caller keeps the rules of the header, also for texts in arrays.
+            let name = unsafe { text(change.name, "name") }.and_then(|name| parse(form, name));
+            let name = name.map_err(|failure| failure.at(at))?;
+            Ok(match NextHop(change.result) {
+                NextHop::NONE => NameUpdate::remove(name),
+                result => NameUpdate::insert(name, result),
+            })
+        });
+        apply(names, &updates.collect::<Result<Vec<_>, Failure>>()?, &results)
+    })
+}
+
+/// Replaces all names by those of a file, as ws_names_open reads it, in one step. Fails if the table has
+/// names with numbers of the caller's own. Labels keep their numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_load(names: *const ws_names, path: *const c_char) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (names, path) = unsafe { (given(names, "names")?, text(path, "path")?) };
+        let mut state = lock(&names.0)?;
+        let State { names, texts } = &mut *state;
+        check_no_numbers(texts, names.is_empty())?;
+        let loaded = names.load(path, texts.labels());
+        texts.hold();
+        Ok(loaded.map(drop)?)
+    })
+}
+
+/// Saves the table as an image file, with its names and labels. An existing file is replaced as a whole or
+/// not at all.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_save(names: *const ws_names, path: *const c_char) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (names, path) = unsafe { (given(names, "names")?, text(path, "path")?) };
+        let state = lock(&names.0)?;
+        let State { names, texts } = &*state;
+        Ok(if texts.is_empty() { names.save(path) } else { names.save_labelled(path, texts.labels()) }?)
+    })
+}
+
+/// Lets labels end that no name leads to: see ws_table_forget_labels.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_forget_labels(names: *const ws_names) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let names = unsafe { given(names, "names") }?;
+        lock(&names.0)?.texts.forget();
+        Ok(())
+    })
+}
+
+/// Makes a reader of a table. It sees all later changes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_names_reader(names: *const ws_names) -> *mut ws_name_reader {
+    handle(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let names = unsafe { given(names, "names") }?;
+        let state = lock(&names.0)?;
+        Ok(ws_name_reader { reader: state.names.reader(), labels: state.texts.labels().clone() })
+    })
+}
+
+/// Opens an image file of names for lookups alone. Memory holds one copy of the table.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_name_reader_open(path: *const c_char) -> *mut ws_name_reader {
+    handle(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let path = Path::new(unsafe { text(path, "path") }?);
+        Ok(ws_name_reader { reader: NameReader::open(path)?, labels: Labels::open(path)? })
+    })
+}
+
+/// Frees a reader, or does nothing with NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_name_reader_free(reader: *mut ws_name_reader) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { free(reader) }
+}
+
+/// Looks up count names of a ws_name_form, and writes their results, 0 where no prefix matches. The batch
+/// sees one state of the table. A text that is no name makes the call fail; the message has its place.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_lookup_names_bulk(
+    reader: *const ws_name_reader,
+    form: u32,
+    names: *const *const c_char,
+    results: *mut u64,
+    count: usize,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (reader, (texts, results)) =
+            unsafe { (given(reader, "reader")?, batch((names, results), count, ("names", "results"))?) };
+        let (form, mut former, mut names) = (form_of(form)?, Former::default(), NameBatch::new());
+        for (at, &name) in texts.iter().enumerate() {
+            // SAFETY: the caller keeps the rules of the header, also for texts in arrays.
+            let name = unsafe { text(name, "name") }.map_err(|failure| failure.at(at))?;
+            let name = former.form(name.as_bytes(), form).map_err(|why| wrong(name, &why).at(at))?;
+            names.push(name).map_err(|why| wrong("the batch", &why).at(at))?;
+        }
+        let mut found = vec![NextHop::NONE; count];
+        reader.reader.lookup_batch(&names, &mut found);
+        results.iter_mut().zip(found).for_each(|(to, found)| _ = to.write(found.0.into()));
+        Ok(())
+    })
+}
+
+/// Label of a result, or NULL if it has none: see ws_reader_label.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_name_reader_label(reader: *const ws_name_reader, result: u64) -> *const c_char {
+    let mut found = std::ptr::null();
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        found = text_of(&unsafe { given(reader, "reader") }?.labels, result);
+        Ok(())
+    });
+    found
+}
+
+fn with_settings(mut builder: NameBuilder, options: Options<'_>) -> Result<NameBuilder, Failure> {
+    let options = options.only_for("names")?;
+    if let Some(engine) = options.engine {
+        builder = builder.engine(engine);
+    }
+    if let Some(cap) = options.memory_cap {
+        builder = builder.memory_cap(cap);
+    }
+    Ok(builder)
+}
+
+fn apply(names: &ws_names, updates: &[NameUpdate], results: &[NextHop]) -> Result<(), Failure> {
+    let mut state = lock(&names.0)?;
+    let State { names, texts } = &mut *state;
+    texts.claimed(results, || Ok(names.apply(updates).map(drop)?))
+}
+
+fn parse(form: u32, name: &str) -> Result<NameBuf, Failure> {
+    form_of(form)?.parse(name.as_bytes()).map_err(|why| wrong(name, &why))
+}
+
+fn form_of(form: u32) -> Result<NameFormat, Failure> {
+    [NameFormat::Names, NameFormat::Domains, NameFormat::Urls, NameFormat::Ndn]
+        .get(usize::try_from(form).unwrap_or(usize::MAX))
+        .copied()
+        .ok_or_else(|| Failure::argument(format!("{form} is no ws_name_form")))
+}
+
+fn wrong(name: &str, why: &impl std::fmt::Display) -> Failure {
+    Failure::argument(format!("{name:?}: {why}"))
+}

@@ -1,0 +1,312 @@
+//! [`ws_table`]: a live table of addresses of both families.
+#![allow(unsafe_code)]
+
+use std::ffi::c_char;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+use std::sync::Mutex;
+
+use wirespeed::prelude::*;
+
+use crate::boundary::{Failure, free, given, handle, input, lock, place, status, text, ws_status};
+use crate::labels::{Texts, check_no_numbers, index};
+use crate::options::{Options, is_image, ws_options};
+use crate::reader::ws_reader;
+
+/// Table of IPv4 and IPv6 routes, live: it changes while its readers look up.
+pub struct ws_table(Mutex<State>);
+
+struct State {
+    table: IpTable,
+    texts: Texts,
+}
+
+/// Route, or a change of one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct ws_route {
+    /// Address of the prefix in network order: 16 bytes for IPv6, the first 4 for IPv4.
+    pub address: [u8; 16],
+    /// Next hop, from 1. A change to 0 removes the route.
+    pub next_hop: u32,
+    /// 4 or 6.
+    pub family: u8,
+    /// Length of the prefix in bits.
+    pub depth: u8,
+}
+
+/// Makes a table without routes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_new(options: *const ws_options) -> *mut ws_table {
+    // SAFETY: the caller keeps the rules of the header.
+    handle(|| build(&[], unsafe { Options::of(options) }?))
+}
+
+/// Makes a table of count routes. Of several routes of one prefix the last one counts.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_from_routes(
+    routes: *const ws_route,
+    count: usize,
+    options: *const ws_options,
+) -> *mut ws_table {
+    // SAFETY: the caller keeps the rules of the header.
+    handle(|| build(unsafe { input(routes, count, "routes") }?, unsafe { Options::of(options) }?))
+}
+
+/// Makes a table of a file: an image that ws_table_save or lookupctl build wrote, or routes in any format
+/// that lookupctl reads, recognised by content. The next hops of routes are labels, numbered from 1 in the
+/// order in which they appear: the text "7" may have the number 1.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_open(path: *const c_char, options: *const ws_options) -> *mut ws_table {
+    // SAFETY: the caller keeps the rules of the header.
+    handle(|| open(Path::new(unsafe { text(path, "path") }?), unsafe { Options::of(options) }?))
+}
+
+/// Frees a table, or does nothing with NULL.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_free(table: *mut ws_table) {
+    // SAFETY: the caller keeps the rules of the header.
+    unsafe { free(table) }
+}
+
+/// Writes the number of routes to count.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_len(table: *const ws_table, count: *mut usize) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (table, count) = unsafe { (given(table, "table")?, place(count, "count")?) };
+        count.write(lock(&table.0)?.table.len());
+        Ok(())
+    })
+}
+
+/// Inserts a route of IPv4, or replaces that of an equal prefix, as rte_fib_add does. The address is in host
+/// order, the next hop is from 1 to UINT32_MAX. In a table with labels it is the number of a label.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_insert4(
+    table: *const ws_table,
+    address: u32,
+    depth: u8,
+    next_hop: u64,
+) -> ws_status {
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| insert(unsafe { given(table, "table") }?, v4(address, depth)?, next_hop))
+}
+
+/// Inserts a route of IPv6, or replaces that of an equal prefix: see ws_table_insert4. The address has 16
+/// bytes in network order.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_insert6(
+    table: *const ws_table,
+    address: *const u8,
+    depth: u8,
+    next_hop: u64,
+) -> ws_status {
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| insert(unsafe { given(table, "table") }?, unsafe { v6(address, depth) }?, next_hop))
+}
+
+/// Inserts a route that is written as text, such as "10.0.0.0/8" or "2001:db8::/32", with a label. Fails if
+/// the table has routes with numbers of the caller's own.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_insert_label(
+    table: *const ws_table,
+    prefix: *const c_char,
+    label: *const c_char,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (table, prefix, label) =
+            unsafe { (given(table, "table")?, text(prefix, "prefix")?, text(label, "label")?) };
+        let prefix: IpNet =
+            prefix.parse().map_err(|_| Failure::argument(format!("{prefix:?} is not a prefix")))?;
+        let mut state = lock(&table.0)?;
+        let State { table, texts } = &mut *state;
+        check_no_numbers(texts, table.is_empty())?;
+        texts.with(label, |next_hop, labels| {
+            table.attach_labels(labels);
+            table.insert(prefix, next_hop)?;
+            Ok(())
+        })
+    })
+}
+
+/// Removes a route of IPv4. It is no error if there is none. The address is in host order.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_remove4(table: *const ws_table, address: u32, depth: u8) -> ws_status {
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| remove(unsafe { given(table, "table") }?, v4(address, depth)?))
+}
+
+/// Removes a route of IPv6. It is no error if there is none. The address has 16 bytes in network order.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_remove6(
+    table: *const ws_table,
+    address: *const u8,
+    depth: u8,
+) -> ws_status {
+    // SAFETY: the caller keeps the rules of the header.
+    status(|| remove(unsafe { given(table, "table") }?, unsafe { v6(address, depth) }?))
+}
+
+/// Makes count changes in order: all or, if it fails, none. Readers see all changes of a family at once. One
+/// call with many changes costs much less than a call for each.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_apply(
+    table: *const ws_table,
+    changes: *const ws_route,
+    count: usize,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (table, changes) = unsafe { (given(table, "table")?, input(changes, count, "changes")?) };
+        let next_hops: Vec<NextHop> = changes.iter().map(|change| NextHop(change.next_hop)).collect();
+        let updates = changes.iter().enumerate().map(|(at, change)| change.update(at));
+        let updates = updates.collect::<Result<Vec<_>, _>>()?;
+        let mut state = lock(&table.0)?;
+        let State { table, texts } = &mut *state;
+        texts.claimed(&next_hops, || Ok(table.apply(&updates).map(drop)?))
+    })
+}
+
+/// Replaces all routes by those of a file, as ws_table_open reads it, in one step for the readers of a
+/// family. Fails if the table has routes with numbers of the caller's own. Labels keep their numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_load(table: *const ws_table, path: *const c_char) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (table, path) = unsafe { (given(table, "table")?, text(path, "path")?) };
+        let mut state = lock(&table.0)?;
+        let State { table, texts } = &mut *state;
+        check_no_numbers(texts, table.is_empty())?;
+        let loaded = table.load(path, texts.labels());
+        texts.hold();
+        Ok(loaded.map(drop)?)
+    })
+}
+
+/// Saves the table as an image file, with its routes and labels. An existing file is replaced as a whole or
+/// not at all.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_save(table: *const ws_table, path: *const c_char) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let (table, path) = unsafe { (given(table, "table")?, text(path, "path")?) };
+        let state = lock(&table.0)?;
+        let State { table, texts } = &*state;
+        Ok(if texts.is_empty() { table.save(path) } else { table.save_labelled(path, texts.labels()) }?)
+    })
+}
+
+/// Lets labels end that no route leads to: their numbers may be given to other labels, and their texts are
+/// freed. A program whose labels change without end calls it now and then, at a moment when no thread holds a
+/// number or a text of this table or its readers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_forget_labels(table: *const ws_table) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let table = unsafe { given(table, "table") }?;
+        lock(&table.0)?.texts.forget();
+        Ok(())
+    })
+}
+
+/// Makes a reader of a table. It sees all later changes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_reader(table: *const ws_table) -> *mut ws_reader {
+    handle(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let table = unsafe { given(table, "table") }?;
+        let state = lock(&table.0)?;
+        Ok(ws_reader::new(state.table.reader(), state.texts.labels().clone()))
+    })
+}
+
+fn build(routes: &[ws_route], options: Options<'_>) -> Result<ws_table, Failure> {
+    let options = options.only_for("addresses")?;
+    let routes =
+        routes.iter().enumerate().map(|(at, route)| Ok((route.prefix(at)?, NextHop(route.next_hop))));
+    let routes = routes.collect::<Result<Vec<_>, Failure>>()?;
+    let table = with_settings(IpTable::builder().routes(routes), options).build()?;
+    Ok(ws_table(Mutex::new(State { table, texts: Texts::new() })))
+}
+
+fn open(path: &Path, options: Options<'_>) -> Result<ws_table, Failure> {
+    let options = options.only_for("addresses")?;
+    let (table, labels) = if is_image(path)? {
+        options.none_for_image(path)?;
+        let (mut table, labels) = (IpTable::open(path)?, Labels::open(path)?);
+        table.attach_labels(&labels);
+        (table, labels)
+    } else {
+        let labels = Labels::new();
+        (with_settings(IpTable::builder().file(path, &labels), options).build()?, labels)
+    };
+    Ok(ws_table(Mutex::new(State { table, texts: Texts::of(labels) })))
+}
+
+fn with_settings(mut builder: wirespeed::IpBuilder, options: Options<'_>) -> wirespeed::IpBuilder {
+    if let Some(engine) = options.engine {
+        builder = builder.engine(engine);
+    }
+    if let Some(cap) = options.memory_cap {
+        builder = builder.memory_cap(cap);
+    }
+    if options.prefix_lookups { builder.prefix_lookups() } else { builder }
+}
+
+fn insert(table: &ws_table, prefix: IpNet, next_hop: u64) -> Result<(), Failure> {
+    let next_hop = index(next_hop, "the next hop")?;
+    if !next_hop.is_some() {
+        return Err(Failure::argument(format!("the route {prefix} has no next hop: they start at 1")));
+    }
+    let mut state = lock(&table.0)?;
+    let State { table, texts } = &mut *state;
+    texts.claimed(&[next_hop], || Ok(table.insert(prefix, next_hop).map(drop)?))
+}
+
+fn remove(table: &ws_table, prefix: IpNet) -> Result<(), Failure> {
+    Ok(lock(&table.0)?.table.remove(prefix).map(drop)?)
+}
+
+impl ws_route {
+    fn prefix(&self, at: usize) -> Result<IpNet, Failure> {
+        let [a, b, c, d, ..] = self.address;
+        let prefix = match self.family {
+            4 => v4(u32::from_be_bytes([a, b, c, d]), self.depth),
+            6 => net(Ipv6Addr::from(self.address), self.depth),
+            other => Err(Failure::argument(format!("family {other} is not 4 or 6"))),
+        };
+        prefix.map_err(|failure| failure.at(at))
+    }
+
+    fn update(&self, at: usize) -> Result<AnyUpdate, Failure> {
+        let (prefix, next_hop) = (self.prefix(at)?, NextHop(self.next_hop));
+        let update = match next_hop {
+            NextHop::NONE => AnyUpdate::withdraw(prefix),
+            next_hop => AnyUpdate::announce(prefix, next_hop),
+        };
+        update.map_err(|error| Failure::from(wirespeed::Error::from(error)).at(at))
+    }
+}
+
+/// An IPv4 prefix of an address in host order.
+fn v4(address: u32, depth: u8) -> Result<IpNet, Failure> {
+    net(Ipv4Addr::from(address), depth)
+}
+
+/// An IPv6 prefix.
+///
+/// # Safety
+///
+/// The pointer is NULL or leads to 16 bytes.
+unsafe fn v6(address: *const u8, depth: u8) -> Result<IpNet, Failure> {
+    // SAFETY: the caller vouches for the bytes.
+    let octets = *unsafe { given(address.cast::<[u8; 16]>(), "address") }?;
+    net(Ipv6Addr::from(octets), depth)
+}
+
+fn net(address: impl Into<IpAddr>, depth: u8) -> Result<IpNet, Failure> {
+    IpNet::new(address.into(), depth)
+        .map_err(|_| Failure::argument(format!("depth {depth} is longer than an address")))
+}
