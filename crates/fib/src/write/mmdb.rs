@@ -301,9 +301,9 @@ fn control(kind: u8, size: usize, file: &mut Vec<u8>) {
     let low = low.to_be_bytes()[3];
     // Types from 8 on stand in a byte of their own.
     if kind < 8 {
-        file.push(kind << 5 | low)
+        file.push(kind << 5 | low);
     } else {
-        file.extend([low, kind - 7])
+        file.extend([low, kind - 7]);
     }
     file.extend(&rest[more]);
 }

@@ -20,7 +20,7 @@ mod tree;
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::IpAddr;
 
 use maxminddb::{MaxMindDbError, Reader};
 use rustc_hash::FxHashMap;
@@ -220,16 +220,6 @@ fn said(error: &MaxMindDbError) -> String {
         | MaxMindDbError::Decoding { message, .. }
         | MaxMindDbError::ResourceLimit { message, .. } => message.clone(),
         other => other.to_string(),
-    }
-}
-
-/// The address and length of a place in a tree: one of IPv4 beneath `::/96`.
-fn ip_network(address: u128, depth: u8, is_v6: bool) -> (IpAddr, u32) {
-    let low = || Ipv4Addr::from_bits(u32::try_from(address & u128::from(u32::MAX)).unwrap_or(u32::MAX));
-    match is_v6 {
-        false => (low().into(), depth.into()),
-        true if depth >= 96 && address >> 32 == 0 => (low().into(), u32::from(depth) - 96),
-        true => (Ipv6Addr::from_bits(address).into(), depth.into()),
     }
 }
 

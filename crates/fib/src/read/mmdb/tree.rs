@@ -5,11 +5,9 @@
 //! record < nodes: a node │ = nodes: nothing │ > nodes: the record at (record - nodes - 16) of the data section
 //! ```
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use maxminddb::Metadata;
-
-use super::ip_network;
 
 /// The tree. `maxminddb` has checked that the file holds all nodes, and the size of records.
 pub(super) struct Tree<'b> {
@@ -135,5 +133,15 @@ impl Iterator for Walk<'_> {
             self.left.push((tree.child(value, 0), address, depth + 1));
         }
         None
+    }
+}
+
+/// The address and length of a place in a tree: one of IPv4 beneath `::/96`.
+fn ip_network(address: u128, depth: u8, is_v6: bool) -> (IpAddr, u32) {
+    let low = || Ipv4Addr::from_bits(u32::try_from(address & u128::from(u32::MAX)).unwrap_or(u32::MAX));
+    match is_v6 {
+        false => (low().into(), depth.into()),
+        true if depth >= 96 && address >> 32 == 0 => (low().into(), u32::from(depth) - 96),
+        true => (Ipv6Addr::from_bits(address).into(), depth.into()),
     }
 }
