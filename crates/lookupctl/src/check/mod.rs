@@ -105,7 +105,7 @@ impl<D: Served<Model: Clone>, T: Truth<D>> Job<'_, D, T> {
     /// A live table: checks, applies the updates, checks again.
     fn live(&self, engine: EngineName, after: &T) -> Result<Vec<Report<T::Mismatch, T::Aside>>> {
         let began = Instant::now();
-        let live = D::live(engine, self.model.clone(), self.build.clone(), self.wanted)?;
+        let live = D::live(engine, self.model.clone(), self.build.clone(), self.wanted.clone())?;
         let mut live = live.with_context(|| cannot_build(engine))?;
         let sample = self.before.sample();
         let hint = D::key_hint(sample.keys(None), live.reach());
