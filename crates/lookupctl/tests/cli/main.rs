@@ -15,6 +15,7 @@ mod generate;
 mod info;
 mod inputs;
 mod lookup;
+mod mmdb;
 mod names;
 mod replay;
 mod route;

@@ -1,0 +1,27 @@
+//! Tables in MaxMind DB files: written, recognised and looked up, and bad input.
+
+use crate::common::Folder;
+
+#[test]
+fn a_written_file_answers_like_its_table() {
+    let folder = Folder::new();
+    for (format, file) in [("plain", "t.txt"), ("mmdb", "t.mmdb")] {
+        folder.run(&format!("gen fib --count 500 --next-hops 9 --to {format} -o {file}")).ok();
+    }
+    let text = std::fs::read_to_string(folder.path("t.txt")).unwrap();
+    let addresses: Vec<&str> = text.lines().step_by(25).filter_map(|line| line.split('/').next()).collect();
+    let answers =
+        |file: &str| folder.run(&format!("lookup --fib {file} {}", addresses.join(" "))).ok().stdout;
+    assert_eq!(answers("t.mmdb"), answers("t.txt"));
+    assert_eq!(answers("t.mmdb").lines().count(), addresses.len());
+}
+
+#[test]
+fn bad_files_are_one_line() {
+    let folder = Folder::new();
+    folder.run("gen fib --count 50 --to mmdb -o t.mmdb").ok();
+    let whole = std::fs::read(folder.path("t.mmdb")).unwrap();
+    folder.write("cut.mmdb", &whole[..whole.len() / 2]);
+    folder.run("info cut.mmdb --format mmdb").refused(&["cut.mmdb"]);
+    folder.run("info t.mmdb --value-columns nope").refused(&["nope"]);
+}
