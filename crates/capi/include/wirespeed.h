@@ -58,7 +58,7 @@ typedef enum {
      */
     WS_NAME_FORM_DOMAIN = 1,
     /**
-     * Address of the web, as in http://parc.com/a/b.
+     * Address of the web, as in `http://parc.com/a/b`.
      */
     WS_NAME_FORM_URL = 2,
     /**

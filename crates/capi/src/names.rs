@@ -35,7 +35,7 @@ pub enum ws_name_form {
     Components = 0,
     /// Domain, as in www.parc.com or *.parc.com.
     Domain = 1,
-    /// Address of the web, as in http://parc.com/a/b.
+    /// Address of the web, as in `http://parc.com/a/b`.
     Url = 2,
     /// URI of NDN, as in ndn:/com/parc.
     Ndn = 3,

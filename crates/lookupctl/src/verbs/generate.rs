@@ -247,7 +247,7 @@ impl Common {
         Self::write_to(self.output.as_deref(), write)
     }
 
-    /// Writes to a file, or to standard output.
+    /// Writes to a file, or to standard output. A file that was there stays as it was if this fails.
     pub(crate) fn write_to(
         path: Option<&Path>,
         mut write: impl FnMut(&mut dyn Write) -> Result<()>,
@@ -258,9 +258,51 @@ impl Common {
             write(&mut output)?;
             return output.finish();
         };
-        let named = || path.display().to_string();
-        let mut file = BufWriter::new(File::create(path).with_context(named)?);
-        write(&mut file).with_context(named)?;
-        file.flush().with_context(named)
+        // No other file may take the place of a pipe, a device or a link.
+        let is_special = std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file());
+        let part = if is_special { path.to_owned() } else { part_of(path) };
+        let done = (|| -> Result<()> {
+            let mut file = BufWriter::new(File::create(&part)?);
+            write(&mut file)?;
+            file.flush()?;
+            if !is_special {
+                std::fs::rename(&part, path)?;
+            }
+            Ok(())
+        })();
+        if done.is_err() && !is_special {
+            let _ = std::fs::remove_file(&part);
+        }
+        done.with_context(|| path.display().to_string())
+    }
+}
+
+/// The name of a file while it is written, beside the one that it becomes.
+fn part_of(path: &Path) -> PathBuf {
+    let mut part = path.as_os_str().to_owned();
+    part.push(format!(".part-{}", std::process::id()));
+    part.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_leaves_the_file_that_was_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("table");
+        std::fs::write(&path, "old").unwrap();
+        let failed = Common::write_to(Some(&path), |to| {
+            to.write_all(b"new")?;
+            bail!("no more")
+        });
+        assert!(format!("{:#}", failed.unwrap_err()).ends_with("table: no more"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"old");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the part is gone");
+        Common::write_to(Some(&path), |to| Ok(to.write_all(b"new")?)).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
     }
 }

@@ -77,16 +77,50 @@ const FROM_V4: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const FROM_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
 const FROM: Mac = Mac([2, 0, 0, 0, 0xff, 0xfe]);
 const DNS: u16 = 53;
+/// Bytes of the frames that a source makes. After these it gives copies of them: a frame that leaves the
+/// router in another form, such as sealed, is made anew, and the making is not to be measured.
+const MADE: usize = 4 << 20;
+
+/// Frames that were made, one after the other.
+#[derive(Default)]
+struct Made {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    next: usize,
+}
+
+impl Made {
+    fn push(&mut self, frame: &[u8]) {
+        self.bytes.extend_from_slice(frame);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn is_whole(&self) -> bool {
+        self.bytes.len() >= MADE
+    }
+
+    /// The next frame, round and round.
+    fn next(&mut self) -> &[u8] {
+        let begin = self.next.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let frame = &self.bytes[begin..self.ends[self.next]];
+        self.next = (self.next + 1) % self.ends.len();
+        frame
+    }
+}
 
 impl Traffic {
     /// A source that begins at one of `parts` equal parts of the destinations. Without destinations its
-    /// frames go to the address 192.0.2.2.
+    /// frames go to the address 192.0.2.2. Once it has made 4 MB of frames it gives these again and again.
     #[must_use]
     pub fn source(&self, part: usize, parts: usize) -> Source {
         let Self { to, sizes, mac } = self.clone();
         let mut at = to.len() * part / parts.max(1);
         let mut rng = Rng::new(part as u64 + 1);
+        let mut made = Made::default();
         Box::new(move |frame| {
+            if made.is_whole() {
+                return frame.extend_from_slice(made.next());
+            }
             let destination = match to.get(at) {
                 Some(&destination) => destination,
                 None => to.first().copied().unwrap_or(IpAddr::V4(Ipv4Addr::new(192, 0, 2, 2))),
@@ -102,7 +136,9 @@ impl Traffic {
                 hops: super::memory::ROUNDS + 4,
                 bytes: sizes.draw(&mut rng),
             };
-            frame.extend(datagram.to_bytes());
+            let bytes = datagram.to_bytes();
+            made.push(&bytes);
+            frame.extend_from_slice(&bytes);
         })
     }
 }
@@ -136,5 +172,21 @@ mod tests {
         }
         assert_eq!(kinds[..4], [0x86, 0x08, 0x08, 0x86]);
         assert_eq!(sizes.into_iter().collect::<Vec<_>>(), [64, 590, 1514]);
+    }
+
+    #[test]
+    fn frames_come_again_once_enough_are_made() {
+        let to: Arc<[IpAddr]> = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|a| a.parse().unwrap()).into();
+        let mut source = Traffic { to, sizes: Sizes::Fixed(1518), mac: Mac([2; 6]) }.source(0, 1);
+        let mut next = || {
+            let mut frame = Vec::new();
+            source(&mut frame);
+            frame
+        };
+        let made: Vec<_> = (0..MADE.div_ceil(1518)).map(|_| next()).collect();
+        assert!(made.windows(2).all(|pair| pair[0] != pair[1]), "the next destination");
+        for _ in 0..2 {
+            assert!(made.iter().all(|frame| *frame == next()));
+        }
     }
 }

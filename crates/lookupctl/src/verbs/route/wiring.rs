@@ -45,8 +45,6 @@ struct Started {
 impl Wiring {
     /// Opens files. Fails if one can't be read or written.
     pub(super) fn of(options: &Options, tables: &Tables) -> Result<Self> {
-        let mut writers = Vec::new();
-        let drops = options.drops.as_deref().map(CaptureWriter::create).transpose()?;
         let mut source = CapturePort::new("in");
         let mut traffic = None;
         match (&options.r#in, tables) {
@@ -64,7 +62,9 @@ impl Wiring {
                 traffic = Some(Traffic { to: [].into(), sizes: *sizes, mac: mac_of(PortId(0)) });
             }
         }
-        let mut ports = Vec::new();
+        // Files that are written lose what was in them: only once all that is read is there.
+        let drops = options.drops.as_deref().map(CaptureWriter::create).transpose()?;
+        let (mut writers, mut ports) = (Vec::new(), Vec::new());
         for (at, out) in (1..).zip(&options.out) {
             let name = if options.out.len() > 1 { format!("out{at}") } else { "out".to_owned() };
             let mut port = CapturePort::new(name);
