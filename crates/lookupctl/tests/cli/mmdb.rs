@@ -10,10 +10,17 @@ fn a_written_file_answers_like_its_table() {
     }
     let text = std::fs::read_to_string(folder.path("t.txt")).unwrap();
     let addresses: Vec<&str> = text.lines().step_by(25).filter_map(|line| line.split('/').next()).collect();
-    let answers =
-        |file: &str| folder.run(&format!("lookup --fib {file} {}", addresses.join(" "))).ok().stdout;
+    // Networks of such a file don't overlap, so the matched prefixes are other ones.
+    let answers = |file: &str| -> Vec<(String, String)> {
+        let ran = folder.run(&format!("lookup --fib {file} {}", addresses.join(" "))).ok();
+        let answer = |line: &str| {
+            let mut words = line.split_whitespace();
+            (words.next().unwrap().to_owned(), words.next_back().unwrap().to_owned())
+        };
+        ran.stdout.lines().map(answer).collect()
+    };
     assert_eq!(answers("t.mmdb"), answers("t.txt"));
-    assert_eq!(answers("t.mmdb").lines().count(), addresses.len());
+    assert_eq!(answers("t.mmdb").len(), addresses.len());
 }
 
 #[test]

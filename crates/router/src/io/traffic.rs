@@ -79,7 +79,7 @@ const FROM: Mac = Mac([2, 0, 0, 0, 0xff, 0xfe]);
 const DNS: u16 = 53;
 /// Bytes of the frames that a source makes. After these it gives copies of them: a frame that leaves the
 /// router in another form, such as sealed, is made anew, and the making is not to be measured.
-const MADE: usize = 4 << 20;
+const MADE: usize = 512 << 10;
 
 /// Frames that were made, one after the other.
 #[derive(Default)]
@@ -110,7 +110,7 @@ impl Made {
 
 impl Traffic {
     /// A source that begins at one of `parts` equal parts of the destinations. Without destinations its
-    /// frames go to the address 192.0.2.2. Once it has made 4 MB of frames it gives these again and again.
+    /// frames go to the address 192.0.2.2. Once it has made 512 kB of frames it gives these again and again.
     #[must_use]
     pub fn source(&self, part: usize, parts: usize) -> Source {
         let Self { to, sizes, mac } = self.clone();
