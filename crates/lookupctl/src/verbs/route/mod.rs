@@ -41,6 +41,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         let (done, sources) = live(options)?;
         return tell(options, &done, &sources);
     }
+    // A GPU that is asked for and not there is told before files are read.
+    let gpus = Gpus::open(options, options.threads())?;
     let tables = Tables::load(options, fleet(options)?)?;
     let wiring = Wiring::of(options, &tables)?;
     let done = match (&tables, options.app) {
@@ -51,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             ip.list.before(Ip::new(&ip.reader, &ip.routes, &ip.own), options.otherwise)
         })?,
         (Tables::Ip(ip), AppName::Esp) => {
-            let (tunnels, gpus) = (tunnels::load(options)?, Gpus::open(options, options.threads())?);
+            let tunnels = tunnels::load(options)?;
             let done = drive(options, &wiring, |at| {
                 let behind = Ip::new(&ip.reader, &ip.routes, &ip.own);
                 gpus.give(at, Esp::new(behind, tunnels.reader(), &ip.own))

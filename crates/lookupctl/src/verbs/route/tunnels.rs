@@ -11,7 +11,7 @@ use wirespeed_esp::{Database, Error};
 use wirespeed_router::App;
 use wirespeed_router::apps::Esp;
 
-use super::options::Options;
+use super::options::{AppName, Options};
 use crate::device::Device;
 
 /// The GPUs of the workers that have one.
@@ -19,12 +19,12 @@ use crate::device::Device;
 pub(super) struct Gpus(Mutex<Vec<Option<Offload>>>);
 
 impl Gpus {
-    /// Opens a part of a GPU for each of these workers, of all GPUs in turns. Fails if `--device gpu` finds
-    /// none.
+    /// Opens a part of a GPU for each of these workers, of all GPUs in turns, for `--app esp`. Fails if
+    /// `--device gpu` finds none.
     pub(super) fn open(options: &Options, workers: usize) -> Result<Self> {
         let device = options.device();
         let there = match devices() {
-            _ if device == Device::Cpu => return Ok(Self::default()),
+            _ if device == Device::Cpu || options.app != AppName::Esp => return Ok(Self::default()),
             Ok(gpus) => gpus.len(),
             Err(why) if device == Device::Gpu => bail!("--device gpu: {why}"),
             Err(why) => {

@@ -361,8 +361,10 @@ impl<'t, A: App> Esp<'t, A> {
         let Some(answer) = answer else { return };
         let mut link = link.to_vec();
         link[..12].rotate_left(6);
+        // A buffer that is taken and not sent would be lost.
         let is_allowed = self.limit.take(Instant::now());
-        match memory.copy_of(&[&link[..], &answer].concat()).filter(|_| is_allowed) {
+        let made = is_allowed.then(|| memory.copy_of(&[&link[..], &answer].concat())).flatten();
+        match made {
             Some(made) => {
                 chunk.send(port, made);
                 self.counts.errors_sent += 1;
