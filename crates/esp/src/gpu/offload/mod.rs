@@ -21,12 +21,14 @@
 //! tag, and now and then a batch goes the other way, so that both stay known. A device that is too slow makes
 //! the worker wait, or has no slot free: either sends packets to the CPU.
 
+mod costs;
+mod places;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
-use wirespeed_gpu::costs::PerKey;
-
+use self::costs::{Costs, LEAST};
+use self::places::Places;
 use super::chunk::Chunk;
 use super::device::{Device, Options};
 use super::slot::Transform;
@@ -37,11 +39,6 @@ use crate::open::{Envelope, Opened, Opening, open};
 use crate::packets::Packets;
 use crate::sa::Sa;
 use crate::seal::{Scratch, Unsealed, seal};
-
-/// Bytes of frames below which the CPU is asked alone: a trip takes longer than these with any cipher.
-const LEAST: usize = 16 << 10;
-/// Batches of a size after which one goes the other way.
-const TRIAL: u32 = 128;
 
 /// Which packets go to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -539,142 +536,4 @@ fn fill_slot<'s, J: Job<'s>, P: Packets + ?Sized>(
         waiting.next();
     }
     Ok(())
-}
-
-/// Associations whose keys are on the device, by the number of their place.
-#[derive(Debug, Default)]
-struct Places {
-    sas: Vec<Option<Arc<Sa>>>,
-    /// The numbers by the address of the association, which stays where it is while its place has it.
-    numbers: FxHashMap<usize, u32>,
-    free: Vec<u32>,
-    state: Option<Arc<State>>,
-}
-
-impl Places {
-    fn new(count: u32) -> Self {
-        Self { sas: (0..count).map(|_| None).collect(), free: (0..count).rev().collect(), ..Self::default() }
-    }
-
-    /// Overwrites keys of associations that are gone.
-    fn follow(&mut self, state: &Arc<State>, device: &mut Device) -> Result<(), Error> {
-        if self.state.as_ref().is_some_and(|known| Arc::ptr_eq(known, state)) {
-            return Ok(());
-        }
-        for (number, place) in (0..).zip(&mut self.sas) {
-            if let Some(sa) = place.take_if(|sa| state.shared(sa).is_none()) {
-                self.numbers.remove(&address(&sa));
-                device.clear(number)?;
-                self.free.push(number);
-            }
-        }
-        self.state = Some(Arc::clone(state));
-        Ok(())
-    }
-
-    /// The number of an association's keys, which are set if they are not there. None if there is no place,
-    /// or the device has no kernels for them.
-    fn of(&mut self, state: &State, sa: &Sa, device: &mut Device) -> Result<Option<u32>, Error> {
-        if let Some(&number) = self.numbers.get(&address(sa)) {
-            return Ok(Some(number));
-        }
-        let Some(shared) = state.shared(sa).filter(|sa| sa.suite.vector() > 0) else { return Ok(None) };
-        let Some(number) = self.free.pop() else { return Ok(None) };
-        device.set(number, &sa.keys, sa.is_extended)?;
-        self.numbers.insert(address(sa), number);
-        // There are as many places as numbers.
-        self.sas[number as usize] = Some(shared);
-        Ok(Some(number))
-    }
-}
-
-fn address(sa: &Sa) -> usize {
-    std::ptr::from_ref(sa).addr()
-}
-
-/// What a byte costs the worker, by the size of its batch; and batches since the last trial.
-#[derive(Debug)]
-struct Costs {
-    cpu: PerKey,
-    device: PerKey,
-    since: u32,
-}
-
-impl Default for Costs {
-    fn default() -> Self {
-        Self { cpu: PerKey::new(0), device: PerKey::new(0), since: 0 }
-    }
-}
-
-impl Costs {
-    fn suits_device(&mut self, by: Use, bytes: usize) -> bool {
-        if by == Use::Always {
-            return true;
-        }
-        if bytes < LEAST {
-            return false;
-        }
-        let (cpu, device) = (self.cpu.of_one(bytes), self.device.of_one(bytes));
-        if cpu == 0 || device == 0 {
-            // The first batch of a size goes to the CPU, and the next one to the device.
-            return cpu != 0;
-        }
-        self.since += 1;
-        let is_trial = self.since >= TRIAL;
-        if is_trial {
-            self.since = 0;
-        }
-        (device < cpu) != is_trial
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The number of batches of a hundred that go to the device, if a byte costs this many picoseconds.
-    fn share(cpu: u64, device: u64, bytes: usize) -> usize {
-        let mut costs = Costs::default();
-        let took = |each: u64| Duration::from_nanos(each * bytes as u64 / 1000);
-        let mut one = || {
-            let is_device = costs.suits_device(Use::ByCost, bytes);
-            if is_device {
-                costs.device.note(bytes, took(device));
-            } else {
-                costs.cpu.note(bytes, took(cpu));
-            }
-            is_device
-        };
-        (0..200).for_each(|_| _ = one());
-        (0..100).filter(|_| one()).count()
-    }
-
-    #[test]
-    fn batches_go_where_they_cost_less() {
-        assert!(share(1000, 300, 1 << 20) >= 98);
-        assert!(share(300, 1000, 1 << 20) <= 2);
-        // Small ones are not tried.
-        assert_eq!(share(1000, 300, LEAST - 1), 0);
-        assert!(Costs::default().suits_device(Use::Always, 1));
-    }
-
-    #[test]
-    fn costs_that_change_are_seen() {
-        let mut costs = Costs::default();
-        let bytes = 1 << 20;
-        let (slow, fast) = (Duration::from_millis(2), Duration::from_millis(1));
-        let mut went = Vec::new();
-        for round in 0..20_000 {
-            let is_late = round > 5000;
-            let is_device = costs.suits_device(Use::ByCost, bytes);
-            match is_device {
-                true => costs.device.note(bytes, if is_late { fast } else { slow * 4 }),
-                false => costs.cpu.note(bytes, slow),
-            }
-            went.push(is_device);
-        }
-        let share = |part: &[bool]| part.iter().filter(|&&it| it).count() as f64 / part.len() as f64;
-        assert!(share(&went[1000..5000]) < 0.02, "{}", share(&went[1000..5000]));
-        assert!(share(&went[18_000..]) > 0.98, "{}", share(&went[18_000..]));
-    }
 }

@@ -1,0 +1,100 @@
+//! [`Costs`]: where a batch costs the worker less.
+
+use wirespeed_gpu::costs::PerKey;
+
+use super::Use;
+
+/// Bytes of frames below which the CPU is asked alone: a trip takes longer than these with any cipher.
+pub(super) const LEAST: usize = 16 << 10;
+/// Batches of a size after which one goes the other way.
+const TRIAL: u32 = 128;
+
+/// What a byte costs the worker, by the size of its batch; and batches since the last trial.
+#[derive(Debug)]
+pub(super) struct Costs {
+    pub(super) cpu: PerKey,
+    pub(super) device: PerKey,
+    since: u32,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self { cpu: PerKey::new(0), device: PerKey::new(0), since: 0 }
+    }
+}
+
+impl Costs {
+    /// Whether a batch goes to the device.
+    pub(super) fn suits_device(&mut self, by: Use, bytes: usize) -> bool {
+        if by == Use::Always {
+            return true;
+        }
+        if bytes < LEAST {
+            return false;
+        }
+        let (cpu, device) = (self.cpu.of_one(bytes), self.device.of_one(bytes));
+        if cpu == 0 || device == 0 {
+            // The first batch of a size goes to the CPU, and the next one to the device.
+            return cpu != 0;
+        }
+        self.since += 1;
+        let is_trial = self.since >= TRIAL;
+        if is_trial {
+            self.since = 0;
+        }
+        (device < cpu) != is_trial
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The number of batches of a hundred that go to the device, if a byte costs this many picoseconds.
+    fn share(cpu: u64, device: u64, bytes: usize) -> usize {
+        let mut costs = Costs::default();
+        let took = |each: u64| Duration::from_nanos(each * bytes as u64 / 1000);
+        let mut one = || {
+            let is_device = costs.suits_device(Use::ByCost, bytes);
+            if is_device {
+                costs.device.note(bytes, took(device));
+            } else {
+                costs.cpu.note(bytes, took(cpu));
+            }
+            is_device
+        };
+        (0..200).for_each(|_| _ = one());
+        (0..100).filter(|_| one()).count()
+    }
+
+    #[test]
+    fn batches_go_where_they_cost_less() {
+        assert!(share(1000, 300, 1 << 20) >= 98);
+        assert!(share(300, 1000, 1 << 20) <= 2);
+        // Small ones are not tried.
+        assert_eq!(share(1000, 300, LEAST - 1), 0);
+        assert!(Costs::default().suits_device(Use::Always, 1));
+    }
+
+    #[test]
+    fn costs_that_change_are_seen() {
+        let mut costs = Costs::default();
+        let bytes = 1 << 20;
+        let (slow, fast) = (Duration::from_millis(2), Duration::from_millis(1));
+        let mut went = Vec::new();
+        for round in 0..20_000 {
+            let is_late = round > 5000;
+            let is_device = costs.suits_device(Use::ByCost, bytes);
+            match is_device {
+                true => costs.device.note(bytes, if is_late { fast } else { slow * 4 }),
+                false => costs.cpu.note(bytes, slow),
+            }
+            went.push(is_device);
+        }
+        let share = |part: &[bool]| part.iter().filter(|&&it| it).count() as f64 / part.len() as f64;
+        assert!(share(&went[1000..5000]) < 0.02, "{}", share(&went[1000..5000]));
+        assert!(share(&went[18_000..]) > 0.98, "{}", share(&went[18_000..]));
+    }
+}
