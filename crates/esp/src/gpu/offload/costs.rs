@@ -1,13 +1,20 @@
-//! [`Costs`]: where a batch costs the worker less.
+//! [`Costs`]: where a batch costs the worker less. [`Use`]: whether that is asked.
 
 use wirespeed_gpu::costs::PerKey;
-
-use super::Use;
 
 /// Bytes of frames below which the CPU is asked alone: a trip takes longer than these with any cipher.
 pub(super) const LEAST: usize = 16 << 10;
 /// Batches of a size after which one goes the other way.
 const TRIAL: u32 = 128;
+
+/// Which packets go to the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Use {
+    /// Each packet that it has kernels, keys and slots for.
+    Always,
+    /// Packets of batches that cost the worker less there, as measured.
+    ByCost,
+}
 
 /// What a byte costs the worker, by the size of its batch; and batches since the last trial.
 #[derive(Debug)]

@@ -27,6 +27,7 @@ mod places;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+pub use self::costs::Use;
 use self::costs::{Costs, LEAST};
 use self::places::Places;
 use super::chunk::Chunk;
@@ -39,15 +40,6 @@ use crate::open::{Envelope, Opened, Opening, open};
 use crate::packets::Packets;
 use crate::sa::Sa;
 use crate::seal::{Scratch, Unsealed, seal};
-
-/// Which packets go to the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Use {
-    /// Each packet that it has kernels, keys and slots for.
-    Always,
-    /// Packets of batches that cost the worker less there, as measured.
-    ByCost,
-}
 
 /// A device for the packets of one worker.
 #[derive(Debug)]
