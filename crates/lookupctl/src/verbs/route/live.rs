@@ -54,7 +54,7 @@ enum By {
     },
 }
 
-/// What is done beside the workers: a step again and again, and the states of sources of routes.
+/// Work beside the workers: a step that is done again and again, and the states of the sources of routes.
 struct Beside<S> {
     step: S,
     states: Arc<States>,
