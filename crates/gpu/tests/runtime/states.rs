@@ -153,17 +153,12 @@ fn keys_on_the_device_see_one_state_too() {
 fn patches_that_nobody_looks_between_go_together() {
     let (gpu, control) = start_with(8, GpuOptions { patch_writes: 1000, ..options() });
     let table = gpu.upload(&image(|_| 0), gather).unwrap();
-    control.hangs.store(true, Ordering::SeqCst);
-    // The owner waits for the stages of this one, and the others gather behind it.
-    for _ in 0..3 {
-        table.patch(&all(1)).unwrap();
-    }
-    std::thread::sleep(Duration::from_millis(20));
-    for version in 4..=20 {
+    // The owner waits in the launch of the first one, and the others gather behind it.
+    let gate = control.gate.lock().unwrap();
+    for version in 1..=20 {
         table.patch(&all(version)).unwrap();
     }
-    std::thread::sleep(Duration::from_millis(20));
-    control.hangs.store(false, Ordering::SeqCst);
+    drop(gate);
     let done = send(&gpu, &table, &keys(0, 50), None).wait();
     assert_eq!(done.version(), 20);
     check_version(&done);

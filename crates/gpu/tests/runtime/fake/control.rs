@@ -20,6 +20,8 @@ pub(crate) struct Control {
     pub(crate) holds_ends: AtomicBool,
     /// Panics at the next launch.
     pub(crate) panics: AtomicBool,
+    /// A launch waits while a test holds it.
+    pub(crate) gate: Mutex<()>,
     pub(crate) launches: Mutex<HashMap<String, u64>>,
     pub(crate) replays: AtomicU64,
     /// What was left in device memory that nobody gave back.
@@ -38,6 +40,7 @@ impl Control {
             is_silent: AtomicBool::new(false),
             holds_ends: AtomicBool::new(false),
             panics: AtomicBool::new(false),
+            gate: Mutex::default(),
             launches: Mutex::default(),
             replays: AtomicU64::new(0),
             left: Mutex::default(),

@@ -123,6 +123,7 @@ impl Driver for Fake {
         if self.control.panics.swap(false, Ordering::SeqCst) {
             panic!("as the test wants it");
         }
+        drop(self.control.gate.lock().unwrap());
         if self.launches == self.control.refuse_launch.load(Ordering::SeqCst) {
             return Err(GpuError::Call { call: "launch", why: "as the test wants it".into() });
         }
