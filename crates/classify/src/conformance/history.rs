@@ -81,7 +81,7 @@ pub(super) fn grown_and_shrunk<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rule
 /// Random histories: every state of a patched table is right, and so is a table built from the same rules.
 pub fn random_updates<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("random_updates");
-    for seed in (100..150).step_by(rounds::stride()) {
+    for seed in (100..150).step_by(rounds::stride() * suite::table_step::<_, E>()) {
         let mut rng = Rng::new(seed);
         let world = sets::World::<T>::new(&mut rng);
         let count = rng.index(150);

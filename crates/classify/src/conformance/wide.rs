@@ -26,19 +26,25 @@ use crate::update::RuleUpdate;
 pub fn wide_ranges<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("wide_ranges");
     let mut all = hostile::<T>(if rounds::is_long() { 150 } else { 60 });
-    all[0] = ("three wide ranges", wide(3));
+    // An engine of a paper may look through all patterns for each tuple, so a plain run asks it for few.
+    let step = table_step::<_, E>();
+    all[0] = ("three wide ranges", wide(if step == 1 { 3 } else { 1 }));
     all[1] = ("random wide ranges", random_ranges(20, 2));
-    for (what, rules) in all.into_iter().step_by(table_step::<_, E>()) {
+    for (what, rules) in all.into_iter().step_by(step) {
         if let Some((_, table)) = tally.build(&rules, what) {
-            check_all(&table, &rules, &[], what);
+            if step == 1 {
+                check_all(&table, &rules, &[], what);
+            } else {
+                check(&table, &Oracle::of(&rules), &around(&rules, 20), what);
+            }
             check_counts::<T, E>(&table, &rules, what);
         }
-        in_and_out(&tally, &rules, what);
+        in_and_out(&tally, &rules, 60 / step, what);
     }
     tally.finish();
 }
 
-fn in_and_out<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, what: &str) {
+fn in_and_out<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, most: usize, what: &str) {
     let Some(mut patched) = Patched::new(tally, RuleSet::new(), what) else { return };
     let sorted = rules.sorted();
     let come: Vec<_> =
@@ -49,7 +55,7 @@ fn in_and_out<T: Tuple, E: Engine<T>>(tally: &Tally<T, E>, rules: &RuleSet<T>, w
         if patched.apply(updates, what).is_none() {
             return;
         }
-        let tuples: Vec<T> = around(rules, 60).into_iter().chain(tuples(rules, 100, 1.0, 3)).collect();
+        let tuples: Vec<T> = around(rules, most).into_iter().chain(tuples(rules, most, 1.0, 3)).collect();
         check(&patched.table, &Oracle::of(&patched.model), &tuples, what);
         check_counts::<T, E>(&patched.table, &patched.model, what);
     }

@@ -139,9 +139,10 @@ fn build<A: Address, E: Engine<A>>(rib: &Rib<A>) -> (E, E::Table) {
     E::build(rib, &BuildOptions::default()).expect("a valid table is built")
 }
 
-/// So many rounds of a test, or fewer, by the size of the image of no routes at all.
+/// So many rounds of a test, or fewer, by the size of the image of no routes at all and by what the engine is
+/// there for.
 fn affordable<A: Address, E: Engine<A>>(rounds: u32) -> u32 {
-    rounds::affordable(rounds, build::<A, E>(&Rib::new()).1.image().bytes())
+    suite::affordable::<_, E>(rounds, build::<A, E>(&Rib::new()).1.image().bytes())
 }
 
 /// The tables of [`tables::hand_picked`].

@@ -80,7 +80,8 @@ fn history<E: Engine<NameDomain>>(
 /// last byte.
 pub fn churn<E: Engine<NameDomain>>() {
     // Storage settles after all calls only, so a plain run leaves calls out of the second round alone.
-    let calls = [500 * u32::try_from(rounds::stride()).expect("small"), 500].map(affordable::<E>);
+    let all = rounds::stride() * suite::table_step::<_, E>();
+    let calls = [500 * u32::try_from(all).expect("small"), 500].map(affordable::<E>);
     let tally = Tally::<E>::new("churn");
     let pool = tables::scattered_names(4_000);
     emptied::<E>(&pool);

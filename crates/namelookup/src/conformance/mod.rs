@@ -269,10 +269,11 @@ pub fn random_tables<E: Engine<NameDomain>>() {
     tally.finish();
 }
 
-/// So many rounds of a test, or fewer, by the size of the image of no names at all.
+/// So many rounds of a test, or fewer, by the size of the image of no names at all and by what the engine is
+/// there for.
 fn affordable<E: Engine<NameDomain>>(rounds: u32) -> u32 {
     let (_, table) = E::build(&NameTable::new(), &options()).expect("an empty table is built");
-    rounds::affordable(rounds, table.image().bytes())
+    suite::affordable::<_, E>(rounds, table.image().bytes())
 }
 
 fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {

@@ -11,7 +11,7 @@ pub use failing::{Failing, fail_at, with_failures};
 pub use images::{images, memory_cap};
 pub use patched::Patched;
 pub use readers::beside_readers;
-pub use suite::{Suite, options, table_step};
+pub use suite::{Suite, affordable, options, table_step};
 pub use tally::Tally;
 
 /// Writes a test for each function named of a module `suite`, for an engine or for keys and an engine:

@@ -79,3 +79,10 @@ pub fn options() -> BuildOptions {
 pub fn table_step<D: Domain, E: Engine<D>>() -> usize {
     if E::STANDING.is_paper() { rounds::stride() } else { 1 }
 }
+
+/// The number of rounds for an engine whose image of an empty table has `bytes` bytes: a plain run does fewer
+/// of them for engines that are there for a paper.
+pub fn affordable<D: Domain, E: Engine<D>>(rounds: u32, bytes: u64) -> u32 {
+    let step = u32::try_from(table_step::<D, E>()).expect("small");
+    rounds::affordable(rounds, bytes).div_ceil(step)
+}

@@ -3,6 +3,7 @@
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::{Device, Error, IpTable, Ipv4Table, Labels, NextHop, Prefix, Reloader, Rib, Table, V4, V6};
+use wirespeed_image::rounds;
 
 use crate::common::{Native, check, engines, on_host, rib, under_readers};
 
@@ -69,7 +70,8 @@ fn readers_see_one_table_or_the_other() {
         reader.lookup_batch(&keys, &mut found);
         assert!(found.iter().all(|&next_hop| next_hop == found[0]), "a mixture");
     };
-    under_readers(look, || (2..60).for_each(|n| _ = table.replace(round(n)).unwrap()));
+    let rounds = (2..60).step_by(rounds::stride());
+    under_readers(look, || rounds.for_each(|n| _ = table.replace(round(n)).unwrap()));
 }
 
 #[test]

@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use wirespeed::classify::{Classifier, ClassifierBuilder, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleReader};
-use wirespeed::engine::of_domain;
 use wirespeed::names::{NameBuilder, NameReader, NameTable};
 use wirespeed::{
     Builder, Error, Fleet, IpBuilder, IpReader, IpTable, Ipv4Reader, Ipv4Table, Ipv6Reader, Ipv6Table,
     Labels, NextHop, Prefix, Reader, Table, Update, V4, VrfReader, Vrfs, VrfsBuilder,
 };
+use wirespeed_image::rounds;
 
-use crate::common::{check, rib};
+use crate::common::{check, engines, rib};
 
 const fn shared<T: Send + Sync>() {}
 const fn cloned<T: Clone>() {}
@@ -76,7 +76,7 @@ fn a_static_reader_serves_all_threads() {
 /// One reader, many threads at once, while the table changes: no thread sees half a change.
 #[test]
 fn one_reader_for_all_threads_sees_whole_changes() {
-    for engine in of_domain::<V4>() {
+    for engine in engines::<V4>() {
         let halves: [Prefix<V4>; 2] = ["10.0.0.0/9", "10.128.0.0/9"].map(|p| p.parse().unwrap());
         let both = |next_hop| halves.map(|half| Update::announce(half, NextHop(next_hop)));
         let mut table = Table::builder().engine(engine).build().unwrap();
@@ -99,7 +99,7 @@ fn one_reader_for_all_threads_sees_whole_changes() {
                     }
                 });
             }
-            for next_hop in 2..200 {
+            for next_hop in (2..200).step_by(rounds::stride()) {
                 table.apply(&both(next_hop)).unwrap();
             }
             stop.store(true, Ordering::Relaxed);

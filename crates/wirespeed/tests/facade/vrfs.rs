@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::prelude::*;
 use wirespeed::{Address, Error, Prefix, VrfId, VrfReader, VrfRoutes, VrfUpdate, Vrfs};
+use wirespeed_image::rounds;
 
 pub(crate) fn net(text: &str) -> IpNet {
     text.parse().unwrap()
@@ -241,7 +242,7 @@ fn readers_see_whole_calls() {
                 }
             });
         }
-        for n in 2..2_000 {
+        for n in (2..2_000).step_by(rounds::stride()) {
             vrfs.apply(set(n)).unwrap();
         }
     });
