@@ -164,4 +164,15 @@ pub enum Error {
         /// The most.
         most: usize,
     },
+    /// A number of lanes that kernels are not built for.
+    #[cfg(feature = "gpu")]
+    #[error("{found} lanes are asked for: they are a power of two, from {least} to {most}")]
+    Lanes {
+        /// What is asked for.
+        found: usize,
+        /// The fewest.
+        least: usize,
+        /// The most.
+        most: usize,
+    },
 }

@@ -49,6 +49,9 @@ impl Default for Options {
     }
 }
 
+/// The fewest lanes of a frame.
+const LANES: usize = 4;
+
 impl Options {
     pub(super) fn check(&self) -> Result<(), Error> {
         let within = |option, found, least, most| match found {
@@ -59,12 +62,12 @@ impl Options {
         within("slots", self.slots, 1, 64)?;
         within("frames", self.frames, 1, 1 << 22)?;
         within("bytes", self.bytes, 64, 1 << 30)?;
-        if let Some(lanes) = self.lanes {
-            within("lanes", lanes, 4, POWERS)?;
-            // One that is no power of two is refused by the next one, as if that were the least.
-            within("lanes", lanes, lanes.next_power_of_two(), POWERS)?;
+        match self.lanes {
+            Some(found) if !found.is_power_of_two() || !(LANES..=POWERS).contains(&found) => {
+                Err(Error::Lanes { found, least: LANES, most: POWERS })
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -295,10 +295,7 @@ fn what_does_not_fit_is_refused() {
     device.clear(0).unwrap();
     assert!(matches!(device.start(0, Transform::Open), Err(Error::KeysChanged)));
     assert!(matches!(device.chunk(0).unwrap().push(0, 0, &[0; 32]), Err(Error::NoKeys(0))));
-    assert!(matches!(
-        Options { lanes: Some(5), ..small() }.check(),
-        Err(Error::Option { option: "lanes", .. })
-    ));
+    assert!(matches!(Options { lanes: Some(5), ..small() }.check(), Err(Error::Lanes { found: 5, .. })));
 }
 
 #[test]
