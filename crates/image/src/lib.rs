@@ -31,6 +31,7 @@ mod index;
 pub mod live;
 mod patch;
 mod pool;
+mod replace_file;
 #[cfg(feature = "conformance")]
 pub mod rounds;
 mod section;
@@ -46,6 +47,7 @@ pub use image::{Column, Element, Image, ImageBuilder, SectionUsage, number, widt
 pub use index::{At, Index};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
+pub use replace_file::replace_file;
 pub use section::SectionId;
 pub use shared::{Placed, SharedPool};
 pub use table::{Checked, Outgrown, Step, Table};

@@ -1,5 +1,4 @@
-//! Images as files. A new file is written beside the old one and then renamed. Files are read or mapped, and
-//! checked before anything else uses them.
+//! Images as files. They are read or mapped, and checked before anything else uses them.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,24 +7,13 @@ use std::path::Path;
 use super::{Image, zeroed};
 use crate::error::ImageError;
 use crate::format::{Header, parse};
+use crate::replace_file::replace_file;
 use crate::storage::Storage;
 
 impl Image {
-    /// Writes the image to a temporary file and renames it to `path`, so that no reader sees a part of it.
+    /// Writes the image to a file, as [`replace_file`] does: no reader sees a part of it.
     pub fn save(&self, path: &Path) -> Result<(), ImageError> {
-        let mut part = path.as_os_str().to_owned();
-        part.push(format!(".part-{}", std::process::id()));
-        let part = Path::new(&part);
-        let done = (|| {
-            let mut file = File::create(part)?;
-            self.write(&mut file)?;
-            file.sync_all()?;
-            std::fs::rename(part, path)
-        })();
-        if done.is_err() {
-            let _ = std::fs::remove_file(part);
-        }
-        Ok(done?)
+        replace_file(path, |file| Ok(self.write(file)?))
     }
 
     /// Writes the bytes of the image.

@@ -1,7 +1,6 @@
 //! `gen`: generates synthetic tables, traces and updates of realistic shape from a seed.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use wirespeed_fib::synth::{self, TableSpec, Timed, UpdateSpec};
 use wirespeed_fib::trace::{TraceKind, write_packed, write_text};
 use wirespeed_fib::write::{write_fib, write_updates};
 use wirespeed_fib::{Family, Fib, InFib, V4, V6};
+use wirespeed_image::replace_file;
 
 use crate::Outcome;
 use crate::busy::Busy;
@@ -258,51 +258,11 @@ impl Common {
             write(&mut output)?;
             return output.finish();
         };
-        // No other file may take the place of a pipe, a device or a link.
-        let is_special = std::fs::symlink_metadata(path).is_ok_and(|there| !there.is_file());
-        let part = if is_special { path.to_owned() } else { part_of(path) };
-        let done = (|| -> Result<()> {
-            let mut file = BufWriter::new(File::create(&part)?);
+        let replaced = replace_file(path, |file| -> Result<()> {
+            let mut file = BufWriter::new(file);
             write(&mut file)?;
-            file.flush()?;
-            if !is_special {
-                std::fs::rename(&part, path)?;
-            }
-            Ok(())
-        })();
-        if done.is_err() && !is_special {
-            let _ = std::fs::remove_file(&part);
-        }
-        done.with_context(|| path.display().to_string())
-    }
-}
-
-/// The name of a file while it is written, beside the one that it becomes.
-fn part_of(path: &Path) -> PathBuf {
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".part-{}", std::process::id()));
-    part.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use anyhow::bail;
-
-    use super::*;
-
-    #[test]
-    fn a_failure_leaves_the_file_that_was_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("table");
-        std::fs::write(&path, "old").unwrap();
-        let failed = Common::write_to(Some(&path), |to| {
-            to.write_all(b"new")?;
-            bail!("no more")
+            Ok(file.flush()?)
         });
-        assert!(format!("{:#}", failed.unwrap_err()).ends_with("table: no more"));
-        assert_eq!(std::fs::read(&path).unwrap(), b"old");
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the part is gone");
-        Common::write_to(Some(&path), |to| Ok(to.write_all(b"new")?)).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        replaced.with_context(|| path.display().to_string())
     }
 }
