@@ -300,3 +300,53 @@ fn a_live_pipe_and_a_table_that_changes() {
         format!("a: version 1 answered records 1 to {last}, version 2 answered records {asked} to {asked}");
     assert!(stderr.contains(&says), "{stderr}");
 }
+
+#[test]
+fn ctrl_c_ends_after_whole_records() {
+    let folder = Folder::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+        .args(["enrich", "--table", "a=v4", "-o", "out"])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"src\n10.1.2.3\n10.1.").unwrap();
+    let part = folder.path(&format!("out.part-{}", child.id()));
+    let right = "src,src_a\n10.1.2.3,core-7\n";
+    let began = Instant::now();
+    while std::fs::read_to_string(&part).ok().as_deref() != Some(right) {
+        assert!(began.elapsed() < Duration::from_secs(60), "the records leave");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(std::fs::read_to_string(folder.path("out")).unwrap(), right);
+    drop(stdin);
+}
+
+#[test]
+fn compressed_input() {
+    let folder = Folder::new();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(b"src\n10.1.2.3\n").unwrap();
+    let packed = packed.finish().unwrap();
+    let right = "src,src_a\n10.1.2.3,core-7\n";
+    assert_eq!(folder.run_with("enrich --table a=v4", &packed).ok().stdout, right);
+    // What comes before the damage is written.
+    let text =
+        (0..200_000).map(|n: u32| format!("10.{}.{}.{}\n", n % 7, n % 251, n % 199)).collect::<String>();
+    let mut long = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    long.write_all(format!("src\n{text}").as_bytes()).unwrap();
+    let long = long.finish().unwrap();
+    let ran = folder.run_with("enrich --table a=v4", &long[..long.len() / 2]).status(2);
+    let lines = ran.stdout.lines().count();
+    assert!(lines > 1000 && lines < 200_000, "{lines}");
+    assert!(
+        ran.stderr.contains(&format!("lookupctl: standard input: line {}: ", lines + 1)),
+        "{}",
+        ran.stderr
+    );
+}

@@ -201,20 +201,20 @@ impl Cutter {
     {
         let (mut ends, mut failed) = (false, None);
         while !ends && !self.is_over.load(Ordering::Acquire) {
-            // What waits for its last bytes is not read to its end after Ctrl-C.
-            if interrupt::is_interrupted() {
-                return;
-            }
-            match chunks.recv_timeout(IDLE) {
-                Ok(Ok(chunk)) => {
-                    splitter.push(&chunk);
-                    if splitter.waiting() < self.block {
-                        continue;
+            // After Ctrl-C the records that are complete leave, and no more is read.
+            let stops = interrupt::is_interrupted();
+            if !stops {
+                match chunks.recv_timeout(IDLE) {
+                    Ok(Ok(chunk)) => {
+                        splitter.push(&chunk);
+                        if splitter.waiting() < self.block {
+                            continue;
+                        }
                     }
+                    Ok(Err(error)) => failed = Some(error),
+                    Err(RecvTimeoutError::Timeout) => {}
+                    Err(RecvTimeoutError::Disconnected) => ends = true,
                 }
-                Ok(Err(error)) => failed = Some(error),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => ends = true,
             }
             loop {
                 let sent = match splitter.next(ends) {
@@ -228,6 +228,9 @@ impl Cutter {
                 if sent.is_none() {
                     return;
                 }
+            }
+            if stops {
+                return;
             }
             if let Some(error) = failed {
                 let _ = self.to_writer.send(Err(Error::Read(error.to_string())));
