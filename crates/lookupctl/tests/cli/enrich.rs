@@ -197,6 +197,8 @@ fn wrong_records() {
     let first = "{\"src\":\"10.1.2.3\",\"src_a\":\"core-7\"}\n";
     refused(json, first, "line 2: member \"src\" is not text");
     refused("{\"src\":\"\"}\n[1]\n", "{\"src\":\"\",\"src_a\":null}\n", "line 2: no JSON object");
+    let (none, taken) = ("{\"src\":\"\",\"src_a\":null}\n", "{\"src\":\"\"}\n{\"src_a\":1}\n");
+    refused(taken, none, "line 2: there is a member \"src_a\" already");
     let long = format!("src,n\n1.1.1.1,\"{}", "x".repeat(3 << 20));
     let ran = folder.run_with("enrich --table a=both --lenient", long.as_bytes()).status(2);
     assert_eq!(ran.stdout, "src,n,src_a\n");

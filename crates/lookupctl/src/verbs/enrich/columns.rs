@@ -83,6 +83,8 @@ pub(super) struct Added {
 pub(super) struct Shape {
     pub(super) keys: Vec<Key>,
     pub(super) added: Vec<Added>,
+    /// The names of those that are added.
+    pub(super) names: Vec<String>,
 }
 
 /// The shape, which is known from the first header on.
@@ -124,7 +126,7 @@ pub(super) fn plan(
         }
     }
     let wanted = keys.iter().map(|key| key.column.clone()).collect();
-    let _ = shape.set(Shape { keys, added });
+    let _ = shape.set(Shape { keys, added, names: added_names.clone() });
     Ok(Plan { wanted, added: added_names })
 }
 

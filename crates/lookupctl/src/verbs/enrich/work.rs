@@ -132,7 +132,7 @@ impl Worker {
             let Some(wrong) = wrong else { continue };
             if !*lenient {
                 let line = lines(&block[..record.start]);
-                done.fault = Some((line, wrong.told(&shape.keys, |key| records.cell(block, at, key))));
+                done.fault = Some((line, wrong.told(shape, |key| records.cell(block, at, key))));
                 done.records -= 1;
                 // The keys of this record are dropped with those that follow.
                 return at;
@@ -280,8 +280,10 @@ enum Wrong {
 
 impl Wrong {
     /// The reason with its details.
-    fn told<'c>(&self, keys: &[Key], cell: impl Fn(usize) -> &'c [u8]) -> String {
+    fn told<'c>(&self, shape: &Shape, cell: impl Fn(usize) -> &'c [u8]) -> String {
+        let keys = &shape.keys;
         match *self {
+            Self::Record(Flaw::Taken(added)) => format!("there is a member {:?} already", shape.names[added]),
             Self::Record(Flaw::Twice(key)) => format!("member {:?} is there twice", keys[key].column),
             Self::Record(Flaw::NotText(key)) => format!("member {:?} is not text", keys[key].column),
             Self::Record(flaw) => flaw.to_string(),
