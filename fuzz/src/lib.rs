@@ -5,6 +5,8 @@ mod feeds;
 #[path = "../../crates/classify/tests/hostile/mod.rs"]
 mod hostile;
 pub mod openflow;
+#[path = "../../crates/records/tests/pieces/mod.rs"]
+mod pieces;
 mod rules;
 
 pub use feeds::feed;
@@ -26,6 +28,11 @@ pub fn hostile_rules(bytes: &[u8]) {
         let choice = if bound > 256 { next() << 8 | next() } else { next() };
         choice % bound
     });
+}
+
+/// Cuts bytes as records of every format, in pieces and all at once.
+pub fn records(bytes: &[u8]) {
+    pieces::check(bytes);
 }
 
 /// Reads bytes as a table, strictly and leniently; `None` leaves the format to be recognised.

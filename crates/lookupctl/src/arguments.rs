@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 
 use crate::verbs::{
-    build, classify, completions, devices, generate, info, lookup, names, replay, route, rov, verify,
+    build, classify, completions, devices, enrich, generate, info, lookup, names, replay, route, rov, verify,
 };
 
 /// Looks up in forwarding tables; replays, verifies, builds and generates them.
@@ -27,6 +27,7 @@ pub(crate) enum Verb {
     Classify(classify::Options),
     Route(Box<route::Options>),
     Rov(rov::Options),
+    Enrich(enrich::Options),
     Devices(devices::Options),
     Completions(completions::Options),
 }
@@ -43,6 +44,7 @@ Examples:
   lookupctl classify lookup --rules acl.txt src=10.0.0.1 dport=443 tcp   the same verbs for rules (classify --help)
   lookupctl route --fib fib.txt --in traffic.pcap --out out.pcapng   the packet pipeline
   lookupctl rov --vrps vrps.json rib.mrt.bz2  origin validation by the RPKI
+  lookupctl enrich --table asn=rib.mrt.bz2 < conn.log   columns for flow and log records
   lookupctl devices                           the GPUs that lookups can run on
   lookupctl replay --help                     options and examples of a verb
 

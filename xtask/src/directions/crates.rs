@@ -10,7 +10,7 @@ use crate::step;
 /// The crates, lowest first. A crate may depend on those of earlier rows only: `gpu` on no engine, and no
 /// engine on `gpu`.
 const ROWS: &[&[&str]] = &[
-    &["wirespeed-checksum", "wirespeed-kernels", "wirespeed-netns", "wirespeed-rng"],
+    &["wirespeed-checksum", "wirespeed-kernels", "wirespeed-netns", "wirespeed-records", "wirespeed-rng"],
     &["wirespeed-image", "wirespeed-input"],
     &["wirespeed-table"],
     &["wirespeed-fib", "wirespeed-classify"],

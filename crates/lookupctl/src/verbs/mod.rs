@@ -4,6 +4,7 @@ pub(crate) mod build;
 pub(crate) mod classify;
 pub(crate) mod completions;
 pub(crate) mod devices;
+pub(crate) mod enrich;
 pub(crate) mod generate;
 pub(crate) mod info;
 pub(crate) mod lookup;
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<Outcome> {
         Verb::Classify(options) => classify::run(options),
         Verb::Route(options) => route::run(&options),
         Verb::Rov(options) => rov::run(&options),
+        Verb::Enrich(options) => enrich::run(&options),
         Verb::Devices(options) => devices::run(&options),
         Verb::Completions(options) => completions::run(&options),
     }

@@ -18,7 +18,9 @@ fn a_script_for_each_shell() {
 fn help_teaches_by_example() {
     let folder = Folder::new();
     assert!(folder.run("--help").ok().stdout.contains("lookupctl replay  "));
-    for verb in ["info", "lookup", "replay", "verify", "build", "gen", "route", "devices", "completions"] {
+    for verb in
+        ["info", "lookup", "replay", "verify", "build", "gen", "route", "enrich", "devices", "completions"]
+    {
         let help = folder.run(&format!("{verb} --help")).ok().stdout;
         assert!(
             help.contains("Examples:\n") && help.contains(&format!("  lookupctl {verb}")),
@@ -55,6 +57,7 @@ fn a_reader_that_goes_away_is_no_failure() {
         &["names", "gen", "names", "--count", "20000"],
         &["names", "gen", "trace", "--table", "names", "--count", "100000"],
         &["names", "gen", "updates", "--table", "names", "--count", "100000"],
+        &["enrich", "--table", "a=v4", "--address", "10.1.2.3", "addresses"],
         &["devices"],
         &["completions", "bash"],
         &["--help"],

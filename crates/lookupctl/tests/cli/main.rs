@@ -11,6 +11,7 @@ mod completions;
 mod csv;
 mod devices;
 mod documents;
+mod enrich;
 mod generate;
 mod info;
 mod inputs;

@@ -1,0 +1,244 @@
+//! `enrich`: flow and log records, with columns of what tables say of their addresses and names.
+//!
+//! ```text
+//! input ─► cutter: blocks of whole records ─► workers: cells, lookups in batches, bytes ─► writer, in order
+//!             ▲ tables, as they are now
+//! files of tables, looked at each second ─► read beside the running work
+//! ```
+
+mod columns;
+mod pipeline;
+mod summary;
+mod table;
+mod work;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use wirespeed_input::Source;
+use wirespeed_records::{Format, Splitter};
+
+use crate::number::parse_positive;
+use crate::verbs::generate::Common;
+use crate::{Outcome, interrupt, stdin, threads};
+use columns::Given;
+use pipeline::Pipeline;
+use table::{Followed, Kind, Reading, Spec};
+
+/// Adds columns to flow and log records: the values that tables have for their addresses and names.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// The records: CSV or TSV with a header, nfdump's CSV, Zeek's logs, or JSON with an object on each line;
+    /// plain or compressed. - is standard input
+    #[arg(value_name = "RECORDS", default_value = "-")]
+    records: OsString,
+
+    /// Format of the records. By default recognised by content
+    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
+    format: Option<Format>,
+
+    /// Table of addresses and the name of its columns: routes in any format, CSV, a MaxMind DB or an image.
+    /// May be given more than once
+    #[arg(long, value_name = "NAME=FILE")]
+    table: Vec<String>,
+
+    /// Fields of a table's values, each for a column of its own: columns of CSV, or fields of a MaxMind DB
+    /// (geo=country.iso_code,city.names.en). By default one column has the whole value
+    #[arg(long, value_name = "NAME=FIELD,...")]
+    fields: Vec<String>,
+
+    /// Table of names and the name of its column: names and results in any format, a list, or an image. May
+    /// be given more than once
+    #[arg(long, value_name = "NAME=FILE")]
+    names: Vec<String>,
+
+    /// Column of source addresses; of JSON, a member or a path with dots. By default found by usual names
+    /// (id.orig_h, sa, srcAddr, src_ip, src, ...), unless --dst or --address is given
+    #[arg(long, value_name = "COLUMN")]
+    src: Option<String>,
+
+    /// Column of destination addresses. By default found like --src
+    #[arg(long, value_name = "COLUMN")]
+    dst: Option<String>,
+
+    /// Column of other addresses. May be given more than once. By default a column ip, address, client_ip or
+    /// the like, if there is neither a source nor a destination
+    #[arg(long, value_name = "COLUMN")]
+    address: Vec<String>,
+
+    /// Column of names, domains or URLs, for --names. May be given more than once. By default found by usual
+    /// names (query, server_name, host, ...)
+    #[arg(long, value_name = "COLUMN")]
+    name_column: Vec<String>,
+
+    /// Add the prefix that matched, too, for each table
+    #[arg(long)]
+    prefix: bool,
+
+    /// Take next hops from MRT and bgpdump. By default the origin of the AS path is taken
+    #[arg(long)]
+    next_hops: bool,
+
+    /// Pass wrong records through and count them by reason, and pass over wrong lines of tables. By default
+    /// the first wrong record ends the work
+    #[arg(long)]
+    lenient: bool,
+
+    /// Worker threads. The default is the number of cores
+    #[arg(long, value_name = "N", value_parser = threads::parser())]
+    threads: Option<usize>,
+
+    /// Output file. The default is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Bytes that are read at a time and worked on together
+    #[arg(long, value_name = "BYTES", default_value = "262144", value_parser = parse_positive, hide = true)]
+    block: usize,
+
+    /// Only read, cut, scan and write the records, for measurements
+    #[arg(long, hide = true, conflicts_with_all = ["table", "names"])]
+    copy: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  lookupctl enrich --table asn=rib.mrt.bz2 < conn.log > conn-asn.log
+  zcat flows.csv.gz | lookupctl enrich --src src_ip --dst dst_ip --table asn=rib.mrt.bz2 --table geo=city.mmdb \
+--fields geo=country.iso_code,city.names.en
+  lookupctl enrich eve.json --address src_ip --table net=networks.csv --prefix -o eve-net.json
+  tail -f dns.log | lookupctl enrich --names list=domains.txt --name-column query
+  nfdump -r nfcapd -o csv | lookupctl enrich --table asn=pfx2as.txt --lenient
+
+A new column is named by the column that is looked up (src, dst, or the name of another), the table, and the field: src_asn, \
+dst_geo_country_iso_code, query_list. With --prefix there is also src_asn_prefix. Dots in names become underscores.
+All other bytes of the records pass as they are, in order: quotes, spacing, order of members, header lines. In JSON the new members are the \
+last ones, and are text or null. A record that has a member of such a name already is wrong; so is a header with such a column.
+An empty address, - and a missing member are not wrong: their new columns are empty. IPv4-mapped IPv6 addresses are looked up as IPv4.
+A wrong record has another number of columns than the header, is no JSON object, or has an address that is none. With --lenient it passes: \
+with empty columns if only its address is wrong, otherwise unchanged. A record of over 1 MiB always ends the work.
+A list of names without results has the value member, and so have routes without next hops.
+When a table's file is replaced it is read again beside the running work. If it can't be read, the old table stays, with a message. The summary \
+at the end says which version answered which records.
+Records leave as soon as they are complete, also on a pipe that stays open. Ctrl-C ends the work after whole records.";
+
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
+}
+
+pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let specs = options.specs()?;
+    let tables = specs.iter().map(|spec| ("a table", Some(&*spec.path)));
+    stdin::at_most_one(tables.chain([("the records", Some(&*options.records))]))?;
+    let reading = Reading { lenient: options.lenient, prefix: options.prefix, next_hops: options.next_hops };
+    let (mut followed, mut versions) = (Vec::new(), Vec::new());
+    for spec in &specs {
+        let (table, version) = Followed::open(spec.clone(), reading)?;
+        followed.push(table);
+        versions.push(version);
+    }
+    let given = Given {
+        src: options.src.clone(),
+        dst: options.dst.clone(),
+        addresses: options.address.clone(),
+        names: options.name_column.clone(),
+        prefix: options.prefix,
+    };
+    let shape = columns::Shared::default();
+    let plan = {
+        let shape = Arc::clone(&shape);
+        move |format, names: &[String]| columns::plan(&given, &specs, &shape, format, names)
+    };
+    let source = Source::from_arg(&options.records);
+    let input = wirespeed_input::open(&source)?;
+    let pipeline = Pipeline {
+        name: source.to_string(),
+        threads: options.threads.unwrap_or_else(threads::all_cores),
+        block: options.block,
+        lenient: options.lenient,
+        shape,
+    };
+    let splitter = Splitter::new(options.format, plan).lenient(options.lenient);
+    let names: Vec<_> = followed.iter().map(|table: &Followed| table.name().to_owned()).collect();
+    let mut job = Some((input, splitter, followed, versions));
+    let measuring = interrupt::Measuring::begin();
+    let mut summary = None;
+    Common::write_quietly(options.output.as_deref(), |to| {
+        let Some((input, splitter, followed, versions)) = job.take() else { return Ok(()) };
+        summary = Some(pipeline.run(input, splitter, followed, versions, to)?);
+        Ok(())
+    })?;
+    drop(measuring);
+    if let Some(summary) = summary {
+        eprintln!("{}", summary.told(&pipeline.shape, &names));
+    }
+    Ok(if interrupt::is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
+}
+
+impl Options {
+    /// The tables, those of addresses first.
+    fn specs(&self) -> Result<Vec<Spec>> {
+        let of =
+            |texts: &[String], kind| texts.iter().map(|text| Spec::parse(text, kind)).collect::<Vec<_>>();
+        let all = of(&self.table, Kind::Addresses).into_iter().chain(of(&self.names, Kind::Names));
+        let mut specs = all.collect::<Result<Vec<_>>>()?;
+        if specs.is_empty() && !self.copy {
+            bail!("no table: name one with --table NAME=FILE or --names NAME=FILE");
+        }
+        for (at, spec) in specs.iter().enumerate() {
+            if specs[..at].iter().any(|other| (&other.name, other.kind) == (&spec.name, spec.kind)) {
+                bail!("two tables have the name {:?}", spec.name);
+            }
+        }
+        for text in &self.fields {
+            let (name, fields) = text.split_once('=').unwrap_or((text, ""));
+            let fields: Vec<_> = fields.split(',').map(str::to_owned).collect();
+            if fields.iter().any(String::is_empty) {
+                bail!("--fields {text}: fields are named NAME=FIELD,FIELD, such as geo=country.iso_code");
+            }
+            let is_this = |spec: &&mut Spec| spec.name == name && spec.kind == Kind::Addresses;
+            match specs.iter_mut().find(is_this) {
+                Some(spec) if spec.fields.is_empty() => spec.fields = fields,
+                Some(_) => bail!("--fields {name}=... is given twice"),
+                None => bail!("--fields {text}: there is no --table {name}=FILE"),
+            }
+        }
+        for (is_given, of, option) in [
+            (!self.name_column.is_empty(), &self.names, "--name-column is for --names"),
+            (self.src.is_some(), &self.table, "--src is for --table"),
+            (self.dst.is_some(), &self.table, "--dst is for --table"),
+            (!self.address.is_empty(), &self.table, "--address is for --table"),
+        ] {
+            if is_given && of.is_empty() {
+                bail!("{option}, and there is none");
+            }
+        }
+        Ok(specs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Arguments, Verb};
+
+    #[test]
+    fn the_examples_are_command_lines() {
+        let mut seen = 0;
+        for line in EXAMPLES.lines().filter_map(|line| line.split_once("lookupctl enrich ")) {
+            let words = line.1.split(' ').take_while(|word| !matches!(*word, "<" | ">"));
+            let parsed = Arguments::try_parse_from(["lookupctl", "enrich"].into_iter().chain(words)).unwrap();
+            let Verb::Enrich(options) = parsed.verb else { panic!("another verb") };
+            options.specs().unwrap();
+            seen += 1;
+        }
+        assert_eq!(seen, 5);
+    }
+}

@@ -1,0 +1,89 @@
+//! What the work came to: counts, and the versions of tables that answered.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use super::columns::Shared;
+use super::work::Done;
+use crate::number::{Grouped, counted_u64};
+
+/// Counts of all blocks so far.
+pub(super) struct Summary {
+    began: Instant,
+    pub(super) lines: u64,
+    pub(super) records: u64,
+    looked_up: Vec<[u64; 2]>,
+    passed: Vec<(String, u64)>,
+    /// The versions of each table that answered, each with the first record that it answered.
+    versions: Vec<Vec<(u32, u64)>>,
+}
+
+impl Summary {
+    pub(super) fn new() -> Self {
+        Self {
+            began: Instant::now(),
+            lines: 0,
+            records: 0,
+            looked_up: Vec::new(),
+            passed: Vec::new(),
+            versions: Vec::new(),
+        }
+    }
+
+    /// Adds a block, after those before it.
+    pub(super) fn add(&mut self, done: &Done) {
+        if let Some(versions) = &done.versions {
+            self.versions.resize_with(versions.len(), Vec::new);
+            for (known, version) in self.versions.iter_mut().zip(&**versions) {
+                if known.last().is_none_or(|&(last, _)| last != version.number) {
+                    known.push((version.number, self.records + 1));
+                }
+            }
+        }
+        self.lines += done.lines;
+        self.records += done.records;
+        self.looked_up.resize(self.looked_up.len().max(done.looked_up.len()), [0; 2]);
+        for (sum, [keys, matched]) in self.looked_up.iter_mut().zip(&done.looked_up) {
+            sum[0] += keys;
+            sum[1] += matched;
+        }
+        for (reason, count) in &done.passed {
+            match self.passed.iter_mut().find(|(known, _)| known == reason) {
+                Some((_, sum)) => *sum += count,
+                None => self.passed.push((reason.clone(), *count)),
+            }
+        }
+    }
+
+    /// The records so far and their rate.
+    pub(super) fn rate(&self) -> String {
+        let seconds = self.began.elapsed().as_secs_f64();
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // a rate
+        let rate = (self.records as f64 / seconds.max(1e-3)) as u64;
+        format!("{} in {seconds:.1} s, {} a second", counted_u64(self.records, "record"), Grouped(rate))
+    }
+
+    /// The lines of the summary.
+    pub(super) fn told(&self, shape: &Shared, tables: &[String]) -> String {
+        let mut told = self.rate();
+        // Writing to a string does not fail.
+        if let Some(shape) = shape.get() {
+            for (key, [keys, matched]) in shape.keys.iter().zip(&self.looked_up) {
+                let (keys, matched) = (Grouped(*keys), Grouped(*matched));
+                let _ = write!(told, "\n  {}: {keys} looked up, {matched} of them matched", key.column);
+            }
+        }
+        for (name, versions) in tables.iter().zip(&self.versions).filter(|(_, versions)| versions.len() > 1) {
+            let spans = versions.iter().enumerate().map(|(at, &(version, first))| {
+                let last = versions.get(at + 1).map_or(self.records, |&(_, next)| next - 1);
+                format!("version {version} answered records {} to {}", Grouped(first), Grouped(last))
+            });
+            let _ = write!(told, "\n  {name}: {}", spans.collect::<Vec<_>>().join(", "));
+        }
+        for (reason, count) in &self.passed {
+            let _ = write!(told, "\n  {} passed through: {reason}", counted_u64(*count, "wrong record"));
+        }
+        told
+    }
+}

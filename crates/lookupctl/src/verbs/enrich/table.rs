@@ -1,0 +1,332 @@
+//! The tables that answer: read, and read anew when their files change.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use anyhow::{Context, Result, bail};
+use wirespeed::engine::Addresses;
+use wirespeed::image_file::ImageFile;
+use wirespeed::names::image_file::NameImageFile;
+use wirespeed::names::read::{self as names, Label};
+use wirespeed::{IpReader, IpTable, NameReader, NameTable, Reloader, Table};
+use wirespeed_fib::Rib;
+use wirespeed_fib::read::{Columns, ReadOptions, Source, read_fib};
+use wirespeed_records::Encoder;
+
+use crate::busy::Busy;
+use crate::source::is_image;
+
+/// The keys of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Addresses,
+    Names,
+}
+
+/// A table as the command line names it.
+#[derive(Clone, Debug)]
+pub(super) struct Spec {
+    pub(super) name: String,
+    pub(super) path: OsString,
+    pub(super) kind: Kind,
+    /// The fields of its values. Empty for the whole value.
+    pub(super) fields: Vec<String>,
+}
+
+/// The way in which all tables are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub(super) lenient: bool,
+    /// Whether matched prefixes are asked for.
+    pub(super) prefix: bool,
+    /// Whether next hops of MRT and bgpdump are taken, and not origins.
+    pub(super) next_hops: bool,
+}
+
+/// One state of a table's file.
+pub(super) struct Version {
+    /// Its number, from 1.
+    pub(super) number: u32,
+    pub(super) lookup: Lookup,
+    values: Values,
+    encoded: OnceLock<Values>,
+}
+
+/// What looks up.
+pub(super) enum Lookup {
+    Addresses(IpReader),
+    Names(NameReader),
+}
+
+/// The values of each index, a field after the other.
+#[derive(Default)]
+pub(super) struct Values {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    fields: usize,
+}
+
+impl Values {
+    fn new(fields: usize) -> Self {
+        // The index 0 stands for no match.
+        Self { bytes: Vec::new(), ends: vec![0; fields], fields }
+    }
+
+    /// A field of an index; `None` if the index has none.
+    #[inline]
+    pub(super) fn get(&self, index: u32, field: usize) -> Option<&[u8]> {
+        let at = index as usize * self.fields + field;
+        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+        self.ends.get(at).map(|&end| &self.bytes[start..end])
+    }
+
+    fn end(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds the fields of the next index.
+    fn add(&mut self, text: &str, fields: &[String]) {
+        match fields {
+            [] => self.bytes.extend_from_slice(text.as_bytes()),
+            [_] => unescape(text, &mut self.bytes),
+            fields => {
+                for (at, field) in fields.iter().enumerate() {
+                    if at > 0 {
+                        self.end();
+                    }
+                    let parts = text.split(',').filter_map(|part| part.split_once('='));
+                    let mut name = Vec::new();
+                    for (key, value) in parts {
+                        name.clear();
+                        unescape(key, &mut name);
+                        if name.eq_ignore_ascii_case(field.as_bytes()) {
+                            unescape(value, &mut self.bytes);
+                        }
+                    }
+                }
+            }
+        }
+        self.end();
+    }
+
+    fn encoded(&self, encoder: &Encoder) -> Self {
+        let mut encoded = Self { bytes: Vec::new(), ends: Vec::new(), fields: self.fields };
+        for at in 0..self.ends.len() {
+            let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let value = std::str::from_utf8(&self.bytes[start..self.ends[at]]).ok();
+            encoder.write(value.filter(|value| !value.is_empty()), &mut encoded.bytes);
+            encoded.end();
+        }
+        encoded
+    }
+}
+
+/// Writes a text of a reader without its `%HH`.
+fn unescape(text: &str, into: &mut Vec<u8>) {
+    let (bytes, mut at) = (text.as_bytes(), 0);
+    while at < bytes.len() {
+        let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            // The reader escapes ASCII alone.
+            Some(byte) if bytes[at] == b'%' && byte.is_ascii() => {
+                into.push(byte);
+                at += 3;
+            }
+            _ => {
+                into.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+}
+
+impl Version {
+    /// The values as the records need them. The first call makes them.
+    pub(super) fn encoded(&self, encoder: &Encoder) -> &Values {
+        self.encoded.get_or_init(|| self.values.encoded(encoder))
+    }
+}
+
+impl Spec {
+    /// Parses `NAME=FILE`.
+    pub(super) fn parse(text: &str, kind: Kind) -> Result<Self> {
+        let (name, path) =
+            text.split_once('=')
+                .filter(|(name, path)| !name.is_empty() && !path.is_empty())
+                .with_context(|| format!("{text:?}: a table is named NAME=FILE, such as asn=rib.mrt"))?;
+        if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
+            bail!("{name:?}: the name of a table has letters, digits, - and _ only");
+        }
+        Ok(Self { name: name.to_owned(), path: path.into(), kind, fields: Vec::new() })
+    }
+
+    /// Reads the table.
+    fn read(&self, number: u32, reading: Reading) -> Result<Version> {
+        let _busy = Busy::with(format!("reading {}", Path::new(&self.path).display()));
+        let mut values = Values::new(self.fields.len().max(1));
+        let lookup = match self.kind {
+            Kind::Addresses => {
+                Lookup::Addresses(self.read_addresses(&mut values, reading)?.mapped_as_v4(true))
+            }
+            Kind::Names => Lookup::Names(self.read_names(&mut values, reading)?),
+        };
+        Ok(Version { number, lookup, values, encoded: OnceLock::new() })
+    }
+
+    fn read_addresses(&self, values: &mut Values, reading: Reading) -> Result<IpReader> {
+        let path = Path::new(&self.path);
+        if is_image(&self.path) {
+            let files = ImageFile::open_all(path)?;
+            let lacks = files.iter().any(|file| !file.has_prefix_lookups());
+            if reading.prefix && lacks {
+                bail!(
+                    "{}: an image that gives no prefixes: name the routes, not an image, for --prefix",
+                    path.display()
+                );
+            }
+            let texts = files.first().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
+            if texts.is_empty() {
+                bail!("{}: the image has no texts of its next hops", path.display());
+            }
+            texts.iter().for_each(|(_, text)| values.add(text, &self.fields));
+            return Ok(IpReader::open(path)?);
+        }
+        let options = ReadOptions {
+            lenient: reading.lenient,
+            origins: !reading.next_hops,
+            columns: Columns { values: self.fields.clone(), ..Columns::default() },
+            ..ReadOptions::default()
+        };
+        let read = read_fib(&Source::from_arg(&self.path), &options);
+        let (fib, report) = match &*self.fields {
+            [] => read?,
+            // The reader takes any text for CSV if columns are named.
+            _ => read.with_context(|| format!("--fields {}=... is for CSV and MaxMind DB", self.name))?,
+        };
+        eprintln!("{}: {report}", self.name);
+        fib.next_hops.iter().for_each(|(_, text)| values.add(text, &self.fields));
+        let (v4, v6) = (table(fib.v4, reading.prefix)?, table(fib.v6, reading.prefix)?);
+        Ok(IpTable::new(v4, v6).reader())
+    }
+
+    fn read_names(&self, values: &mut Values, reading: Reading) -> Result<NameReader> {
+        let path = Path::new(&self.path);
+        let mut add = |_: u32, label: Label<'_>| match label {
+            // A list without results, like routes without next hops.
+            Label::Line(_) => values.add("member", &[]),
+            Label::Word(word) => values.add(word, &[]),
+        };
+        if is_image(&self.path) {
+            NameImageFile::open(path)?.labels()?.iter().for_each(|(at, label)| add(at, label));
+            return Ok(NameReader::open(path)?);
+        }
+        let options = names::ReadOptions { lenient: reading.lenient, ..names::ReadOptions::default() };
+        let (fib, report) = names::read_table(&names::Source::from_arg(&self.path), &options)?;
+        eprintln!("{}: {report}", self.name);
+        fib.labels.iter().for_each(|(at, label)| add(at, label));
+        Ok(NameTable::builder().rib(fib.names).build()?.reader())
+    }
+}
+
+fn table<A: Addresses>(routes: Rib<A>, prefix: bool) -> Result<Table<A>, wirespeed::Error> {
+    let builder = Table::<A>::builder().rib(routes);
+    if prefix { builder.prefix_lookups() } else { builder }.build()
+}
+
+/// A table's file that is followed.
+pub(super) struct Followed {
+    spec: Spec,
+    reading: Reading,
+    reloader: Reloader,
+    number: u32,
+    /// Whether the file was missing at the last look.
+    is_lost: bool,
+}
+
+impl Followed {
+    /// Reads the table for the first time.
+    pub(super) fn open(spec: Spec, reading: Reading) -> Result<(Self, Arc<Version>)> {
+        let reloader = Reloader::new(PathBuf::from(&spec.path));
+        let mut followed = Self { spec, reading, reloader, number: 0, is_lost: false };
+        let version = match followed.spec.path == "-" {
+            true => Some(followed.spec.read(1, reading)),
+            false => followed.look()?,
+        };
+        followed.number = 1;
+        let version =
+            version.context("a file that was not read yet")?.with_context(|| followed.spec.name.clone())?;
+        Ok((followed, Arc::new(version)))
+    }
+
+    /// Reads the file if it has changed. `None` if it has not.
+    fn look(&mut self) -> Result<Option<Result<Version>>, wirespeed::Error> {
+        let (spec, reading, number) = (&self.spec, self.reading, self.number + 1);
+        // A file that does not read counts as seen: it is read again when it changes again.
+        self.reloader.if_changed(|_| Ok(spec.read(number, reading)))
+    }
+
+    /// The next version, if the file has changed and reads. Otherwise the reason goes to stderr, once.
+    pub(super) fn next(&mut self) -> Option<Arc<Version>> {
+        if self.spec.path == "-" {
+            return None;
+        }
+        let looked = self.look();
+        let was_lost = std::mem::replace(&mut self.is_lost, looked.is_err());
+        match looked {
+            Ok(None) => None,
+            Ok(Some(Ok(version))) => {
+                self.number = version.number;
+                Some(Arc::new(version))
+            }
+            Ok(Some(Err(error))) => {
+                eprintln!("{}: version {} stays: {error:#}", self.spec.name, self.number);
+                None
+            }
+            Err(error) => {
+                if !was_lost {
+                    eprintln!("{}: version {} stays: {error}", self.spec.name, self.number);
+                }
+                None
+            }
+        }
+    }
+
+    /// The name of the table.
+    pub(super) fn name(&self) -> &str {
+        &self.spec.name
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_by_field() {
+        let own = |fields: &[&str]| fields.iter().map(|&field| field.to_owned()).collect::<Vec<_>>();
+        let of = |text: &str, fields: &[&str]| {
+            let mut values = Values::new(fields.len().max(1));
+            values.add(text, &own(fields));
+            let all = (0..fields.len().max(1)).map(|field| values.get(1, field).unwrap().to_vec());
+            assert_eq!(values.get(0, 0), Some(&b""[..]));
+            assert_eq!(values.get(2, 0), None);
+            all.map(|bytes| String::from_utf8(bytes).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("a=1,b=2", &[]), ["a=1,b=2"]);
+        assert_eq!(of("United%20States", &["country"]), ["United States"]);
+        assert_eq!(
+            of("asn=1,org%20name=A%2C%20B%3D\u{e9}%", &["Org name", "x", "asn"]),
+            ["A, B=\u{e9}%", "", "1"]
+        );
+    }
+
+    #[test]
+    fn names_of_tables() {
+        let spec = Spec::parse("asn=a=b", Kind::Addresses).unwrap();
+        assert_eq!((&*spec.name, &*spec.path), ("asn", std::ffi::OsStr::new("a=b")));
+        for wrong in ["asn", "=a", "asn=", "a.b=c", "a b=c"] {
+            assert!(Spec::parse(wrong, Kind::Names).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! A worker: scans a block, looks its keys up in batches, and writes the records with their new columns.
+
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use wirespeed::names::read::{Former, NameFormat};
+use wirespeed::names::{Match, NameBatch};
+use wirespeed::prelude::IpNet;
+use wirespeed_fib::NextHop;
+use wirespeed_records::{Block, Content, Flaw, Layout, Records};
+
+use super::columns::{Added, Key, Shape};
+use super::table::{Kind, Lookup, Version};
+
+/// The tables of a block, in the order of the command line.
+pub(super) type Versions = Arc<Vec<Arc<Version>>>;
+
+/// What a worker made of a block.
+#[derive(Default)]
+pub(super) struct Done {
+    /// The bytes to write. After a fault they end before it.
+    pub(super) bytes: Vec<u8>,
+    /// The lines of the block.
+    pub(super) lines: u64,
+    pub(super) records: u64,
+    /// The keys that were looked up, and those that matched in some table.
+    pub(super) looked_up: Vec<[u64; 2]>,
+    /// The wrong records that passed, by reason.
+    pub(super) passed: Vec<(String, u64)>,
+    /// The record that is refused: its line in the block from 0, and the reason.
+    pub(super) fault: Option<(u64, String)>,
+    /// The versions that answered.
+    pub(super) versions: Option<Versions>,
+}
+
+/// The memory of a worker, which it uses for all its blocks.
+pub(super) struct Worker {
+    lenient: bool,
+    records: Records,
+    /// The cells of each column that is looked up.
+    keys: Vec<Cells>,
+    answers: Vec<Answers>,
+    former: Former,
+    text: String,
+}
+
+/// The keys of a column, one for each record.
+#[derive(Default)]
+struct Cells {
+    /// The addresses; of a record that has none, any.
+    addresses: Vec<IpAddr>,
+    /// The names of those records that have one.
+    names: NameBatch,
+    /// Whether a record has a key. Of names, also its place among the names.
+    has: Vec<Option<u32>>,
+}
+
+/// The answers of a table for a column.
+#[derive(Default)]
+struct Answers {
+    next_hops: Vec<NextHop>,
+    lengths: Vec<u8>,
+    matches: Vec<Match>,
+}
+
+impl Answers {
+    /// The index of the answer for a key.
+    #[inline]
+    fn index(&self, kind: Kind, record: usize, key: u32) -> u32 {
+        match kind {
+            Kind::Addresses => self.next_hops[record].0,
+            Kind::Names => self.matches[key as usize].result,
+        }
+    }
+}
+
+impl Worker {
+    pub(super) fn new(lenient: bool) -> Self {
+        Self {
+            lenient,
+            records: Records::default(),
+            keys: Vec::new(),
+            answers: Vec::new(),
+            former: Former::default(),
+            text: String::new(),
+        }
+    }
+
+    /// Enriches the records of a block.
+    pub(super) fn run(&mut self, block: &Block, layout: &Layout, shape: &Shape, versions: Versions) -> Done {
+        let bytes = &*block.bytes;
+        let mut done = Done { lines: lines(bytes), ..Done::default() };
+        layout.scan(bytes, &mut self.records);
+        let len = self.parse(bytes, shape, &mut done);
+        self.look_up(shape, &versions);
+        self.write(bytes, layout, shape, &versions, len, &mut done);
+        done.versions = Some(versions);
+        done
+    }
+
+    /// Takes the keys out of the cells. Returns the number of records up to the one that is refused.
+    fn parse(&mut self, block: &[u8], shape: &Shape, done: &mut Done) -> usize {
+        let Self { records, keys, former, lenient, .. } = self;
+        keys.resize_with(shape.keys.len(), Cells::default);
+        for cells in &mut *keys {
+            cells.addresses.clear();
+            cells.names.clear();
+            cells.has.clear();
+        }
+        done.looked_up = vec![[0; 2]; shape.keys.len()];
+        for (at, record) in records.records().iter().enumerate() {
+            let mut wrong = match record.content {
+                Content::Flawed(flaw) => Some(Wrong::Record(flaw)),
+                Content::Blank | Content::Whole { .. } => None,
+            };
+            done.records += u64::from(record.content != Content::Blank);
+            for (key, (cells, of)) in keys.iter_mut().zip(&shape.keys).enumerate() {
+                let cell = records.cell(block, at, key).trim_ascii();
+                let is_empty = matches!(cell, b"" | b"-" | b"(empty)");
+                let parsed = if is_empty { Ok(None) } else { cells.parse(of.kind, cell, former).map(Some) };
+                // An address for each record, so that answers are at the records' places.
+                if of.kind == Kind::Addresses && !matches!(parsed, Ok(Some(_))) {
+                    cells.addresses.push(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+                }
+                done.looked_up[key][0] += u64::from(matches!(parsed, Ok(Some(_))));
+                cells.has.push(parsed.unwrap_or_else(|()| {
+                    wrong = wrong.take().or(Some(Wrong::Key(key)));
+                    None
+                }));
+            }
+            let Some(wrong) = wrong else { continue };
+            if !*lenient {
+                let line = lines(&block[..record.start]);
+                done.fault = Some((line, wrong.told(shape, |key| records.cell(block, at, key))));
+                done.records -= 1;
+                // The keys of this record are dropped with those that follow.
+                return at;
+            }
+            let reason = wrong.reason(&shape.keys);
+            match done.passed.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, count)) => *count += 1,
+                None => done.passed.push((reason.into_owned(), 1)),
+            }
+        }
+        records.records().len()
+    }
+
+    /// Looks the keys up in all tables.
+    fn look_up(&mut self, shape: &Shape, versions: &Versions) {
+        self.answers.resize_with(shape.keys.len() * versions.len(), Answers::default);
+        let mut asked = vec![None; self.answers.len()];
+        for &Added { key, table, field } in &shape.added {
+            let prefix = asked[key * versions.len() + table].get_or_insert(false);
+            *prefix |= field.is_none();
+        }
+        for (at, prefix) in asked.into_iter().enumerate() {
+            let Some(prefix) = prefix else { continue };
+            let (cells, version) = (&self.keys[at / versions.len()], &versions[at % versions.len()]);
+            let answers = &mut self.answers[at];
+            match &version.lookup {
+                Lookup::Addresses(reader) => {
+                    let keys = &cells.addresses;
+                    answers.next_hops.resize(keys.len(), NextHop::NONE);
+                    answers.lengths.resize(keys.len(), 0);
+                    if prefix {
+                        let found =
+                            reader.lookup_prefixes(keys, &mut answers.next_hops, &mut answers.lengths);
+                        found.expect("the tables are built for lookups of prefixes if these are asked for");
+                    } else {
+                        reader.lookup_batch(keys, &mut answers.next_hops);
+                    }
+                }
+                Lookup::Names(reader) => {
+                    answers.matches.resize(cells.names.len(), Match::NONE);
+                    reader.match_batch(&cells.names, &mut answers.matches);
+                }
+            }
+        }
+    }
+
+    /// Writes the first `len` records.
+    fn write(
+        &mut self,
+        block: &[u8],
+        layout: &Layout,
+        shape: &Shape,
+        versions: &Versions,
+        len: usize,
+        done: &mut Done,
+    ) {
+        let Self { records, keys, answers, text, .. } = self;
+        let values: Vec<_> = versions.iter().map(|version| version.encoded(layout.encoder())).collect();
+        let mut none = Vec::new();
+        layout.encoder().write(None, &mut none);
+        let out = &mut done.bytes;
+        out.reserve(block.len() + len * shape.added.len() * 12);
+        let mut copied = 0;
+        for (at, record) in records.records()[..len].iter().enumerate() {
+            let Content::Whole { is_bare } = record.content else { continue };
+            out.extend_from_slice(&block[copied..record.insert]);
+            copied = record.insert;
+            let mut matched = None;
+            for (place, &Added { key, table, field }) in shape.added.iter().enumerate() {
+                out.extend_from_slice(layout.lead(place, is_bare && place == 0));
+                let (cells, answers) = (&keys[key], &answers[key * versions.len() + table]);
+                let kind = shape.keys[key].kind;
+                let index = cells.has[at].map_or(0, |of_key| answers.index(kind, at, of_key));
+                if index == 0 {
+                    out.extend_from_slice(&none);
+                    continue;
+                }
+                if matched != Some(key) {
+                    done.looked_up[key][1] += 1;
+                    matched = Some(key);
+                }
+                match field {
+                    Some(field) => match values[table].get(index, field) {
+                        Some(value) => out.extend_from_slice(value),
+                        // An index without a text is shown as a number.
+                        None => {
+                            text.clear();
+                            let _ = write!(text, "{index}");
+                            layout.encoder().write(Some(text), out);
+                        }
+                    },
+                    None => {
+                        text.clear();
+                        cells.prefix(kind, at, answers, text);
+                        layout.encoder().write(Some(text), out);
+                    }
+                }
+            }
+        }
+        let until = records.records().get(len).map_or(block.len(), |record| record.start);
+        out.extend_from_slice(&block[copied..until]);
+    }
+}
+
+impl Cells {
+    /// Adds a key. Returns its place.
+    fn parse(&mut self, kind: Kind, cell: &[u8], former: &mut Former) -> Result<u32, ()> {
+        match kind {
+            Kind::Addresses => {
+                self.addresses.push(address(cell).ok_or(())?);
+                Ok(0)
+            }
+            Kind::Names => {
+                let place = u32::try_from(self.names.len()).map_err(drop)?;
+                self.names.push(name(cell, former).ok_or(())?).map_err(drop)?;
+                Ok(place)
+            }
+        }
+    }
+
+    /// Writes the prefix that matched a record's key.
+    fn prefix(&self, kind: Kind, record: usize, answers: &Answers, into: &mut String) {
+        // Writing to a string does not fail.
+        let _ = match (kind, self.has[record]) {
+            (Kind::Addresses, _) => {
+                let address = self.addresses[record].to_canonical();
+                let net = IpNet::new(address, answers.lengths[record]).map(|net| net.trunc());
+                net.map_or(Ok(()), |net| write!(into, "{net}"))
+            }
+            (Kind::Names, Some(place)) => {
+                let name = self.names.names().name(place as usize);
+                answers.matches[place as usize].prefix(name).map_or(Ok(()), |prefix| write!(into, "{prefix}"))
+            }
+            (Kind::Names, None) => Ok(()),
+        };
+    }
+}
+
+/// The reason why a record is refused.
+enum Wrong {
+    Record(Flaw),
+    /// A cell that is no key of its kind.
+    Key(usize),
+}
+
+impl Wrong {
+    /// The reason with its details.
+    fn told<'c>(&self, shape: &Shape, cell: impl Fn(usize) -> &'c [u8]) -> String {
+        let keys = &shape.keys;
+        match *self {
+            Self::Record(Flaw::Taken(added)) => format!("there is a member {:?} already", shape.names[added]),
+            Self::Record(Flaw::Twice(key)) => format!("member {:?} is there twice", keys[key].column),
+            Self::Record(Flaw::NotText(key)) => format!("member {:?} is not text", keys[key].column),
+            Self::Record(flaw) => flaw.to_string(),
+            Self::Key(key) => {
+                let cell = cell(key);
+                let shown = String::from_utf8_lossy(&cell[..cell.len().min(60)]);
+                format!("{} {shown:?} is {}", keys[key].column, not_a(keys[key].kind))
+            }
+        }
+    }
+
+    /// The reason for counting.
+    fn reason(&self, keys: &[Key]) -> std::borrow::Cow<'static, str> {
+        match *self {
+            Self::Record(flaw) => flaw.reason().into(),
+            Self::Key(key) => format!("{} is {}", keys[key].column, not_a(keys[key].kind)).into(),
+        }
+    }
+}
+
+fn not_a(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Addresses => "no address",
+        Kind::Names => "no name",
+    }
+}
+
+/// Parses an address. An IPv4 address of four decimal numbers is parsed here: most are.
+fn address(cell: &[u8]) -> Option<IpAddr> {
+    if let Some(address) = dotted(cell) {
+        return Some(IpAddr::V4(address));
+    }
+    std::str::from_utf8(cell).ok()?.parse::<Ipv6Addr>().ok().map(IpAddr::V6)
+}
+
+fn dotted(cell: &[u8]) -> Option<Ipv4Addr> {
+    let (mut whole, mut part, mut digits, mut dots) = (0u32, 0u32, 0, 0);
+    for &byte in cell {
+        match byte {
+            b'0'..=b'9' if digits == 0 || (part != 0 && digits < 3) => {
+                part = part * 10 + u32::from(byte - b'0');
+                digits += 1;
+            }
+            b'.' if digits > 0 && part < 256 && dots < 3 => {
+                whole = whole << 8 | part;
+                (part, digits, dots) = (0, 0, dots + 1);
+            }
+            _ => return None,
+        }
+    }
+    (dots == 3 && digits > 0 && part < 256).then(|| Ipv4Addr::from_bits(whole << 8 | part))
+}
+
+/// Parses a name, a domain or a URL. An address is the host of a URL, because no domain is an address.
+fn name<'f>(cell: &'f [u8], former: &'f mut Former) -> Option<&'f wirespeed::names::Name> {
+    let form = match address(cell) {
+        Some(IpAddr::V4(_)) => NameFormat::Urls,
+        // Without brackets it is no host.
+        Some(IpAddr::V6(_)) => return None,
+        None => NameFormat::recognise([cell])?,
+    };
+    former.form(cell, form).ok()
+}
+
+/// The ends of lines.
+fn lines(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_those_of_the_standard_library() {
+        for text in [
+            "10.0.0.1",
+            "255.255.255.255",
+            "256.0.0.1",
+            "1.2.3",
+            "1.2.3.4.5",
+            "01.2.3.4",
+            "0.0.0.0",
+            "1.2.3.",
+            ".1.2.3",
+            "1..2.3",
+            "1.2.3.4444",
+            "1.2.3.004",
+            "::1",
+            "2001:db8::ffff:10.1.2.3",
+            "x",
+            "",
+            "1.2.3.4 ",
+            "::ffff:192.0.2.1",
+            "1.2.3.4/8",
+            "fe80::1%eth0",
+            "999.1.1.1",
+        ] {
+            assert_eq!(address(text.as_bytes()), text.parse().ok(), "{text:?}");
+        }
+    }
+}

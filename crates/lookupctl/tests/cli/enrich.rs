@@ -1,0 +1,354 @@
+//! `enrich`: columns for records of every format, in order, beside a slow enricher; and what is refused.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::IpAddr;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use wirespeed::prelude::IpNet;
+
+use crate::common::{Folder, V4, V6};
+
+const ZEEK: &str = "#separator \\x09\n#unset_field\t-\n#path\tconn\n#fields\tts\tid.orig_h\tid.resp_h\n\
+                    #types\ttime\taddr\taddr\n1\t10.1.2.3\t-\n2\t2001:db8::1\t192.0.2.1\n#close\tnow\n";
+
+#[test]
+fn every_format() {
+    let folder = Folder::new();
+    for (arguments, input, right) in [
+        (
+            "",
+            "ts,src_ip,dst_ip\r\n1,10.1.2.3,\"2001:db8::1\"\r\n2,192.0.2.1,\r\n",
+            "ts,src_ip,dst_ip,src_a,dst_a\r\n1,10.1.2.3,\"2001:db8::1\",core-7,fe80::2\r\n2,192.0.2.1,,,\r\n",
+        ),
+        (
+            "",
+            ZEEK,
+            "#separator \\x09\n#unset_field\t-\n#path\tconn\n#fields\tts\tid.orig_h\tid.resp_h\tsrc_a\tdst_a\n\
+          #types\ttime\taddr\taddr\tstring\tstring\n1\t10.1.2.3\t-\tcore-7\t-\n\
+          2\t2001:db8::1\t192.0.2.1\tfe80::2\t-\n#close\tnow\n",
+        ),
+        (
+            "",
+            "{\"id.orig_h\":\"::ffff:10.1.2.3\", \"x\":[1,{\"y\":null}] }\n{\"id.resp_h\":\"2001:db8::1\"}\n",
+            "{\"id.orig_h\":\"::ffff:10.1.2.3\", \"x\":[1,{\"y\":null}],\"src_a\":\"core-7\" }\n\
+          {\"id.resp_h\":\"2001:db8::1\",\"src_a\":null}\n",
+        ),
+        ("--src a.b", "{\"a\":{\"b\":\"10.1.2.3\"}}", "{\"a\":{\"b\":\"10.1.2.3\"},\"src_a\":\"core-7\"}"),
+        (
+            "",
+            "ts,te,td,sa,da\n1,2,3,     10.1.2.3,10.9.9.9\nSummary\nflows,bytes\n1,2\n",
+            "ts,te,td,sa,da,src_a,dst_a\n1,2,3,     10.1.2.3,10.9.9.9,core-7,192.0.2.1\nSummary\nflows,bytes\n1,2\n",
+        ),
+        (
+            "--address host --prefix",
+            "host\tn\n10.1.200.1\t1\n\n",
+            "host\tn\thost_a\thost_a_prefix\n10.1.200.1\t1\t192.0.2.2\t10.1.0.0/16\n\n",
+        ),
+        (
+            "--prefix",
+            "{\"ip\":\"2001:db8:1::7\"}\n",
+            "{\"ip\":\"2001:db8:1::7\",\"ip_a\":\"fe80::2\",\"ip_a_prefix\":\"2001:db8:1::/48\"}\n",
+        ),
+        ("", "", ""),
+    ] {
+        let ran = folder.run_with(&format!("enrich --table a=both {arguments}"), input.as_bytes()).ok();
+        assert_eq!(ran.stdout, right);
+    }
+}
+
+#[test]
+fn tables_with_fields_and_names() {
+    let folder = Folder::new();
+    folder.write("geo.csv", "network,country,city\n10.0.0.0/8,FR,\"Lyon, \"\"3e\"\"\"\n2001:db8::/32,DE,\n");
+    folder.write("list", "*.example.com\nbad.org\n");
+    folder.write("routes", "10.0.0.0\t8\t64496\n");
+    folder.write("log.csv", "src,query\n10.1.1.1,www.example.com\n2001:db8::1,-\n,BAD.org.\n");
+    let tables = "--table geo=geo.csv --fields geo=city,country --table asn=routes --names list=list log.csv";
+    let ran = folder.run(&format!("enrich {tables}")).ok();
+    assert_eq!(
+        ran.stdout,
+        "src,query,src_geo_city,src_geo_country,src_asn,query_list\n\
+         10.1.1.1,www.example.com,\"Lyon, \"\"3e\"\"\",FR,64496,member\n\
+         2001:db8::1,-,,DE,,\n,BAD.org.,,,,member\n"
+    );
+    assert!(ran.stderr.contains("\n  query: 2 looked up, 2 of them matched"), "{}", ran.stderr);
+    let ran = folder.run(&format!("enrich {tables} --prefix -o out.csv")).ok();
+    assert_eq!(ran.stdout, "");
+    let written = std::fs::read_to_string(folder.path("out.csv")).unwrap();
+    assert!(written.contains("\n10.1.1.1,www.example.com,\"Lyon, \"\"3e\"\"\",FR,10.0.0.0/8,64496,10.0.0.0/8,member,/com/example\n"), "{written}");
+    // Images answer as the files that they were built from.
+    folder.run("build --fib both -o both.img").ok();
+    folder.run("names build --table list -o list.img").ok();
+    let of = |tables: &str| folder.run(&format!("enrich {tables} log.csv")).ok().stdout;
+    assert_eq!(of("--table a=both.img --names l=list.img"), of("--table a=both --names l=list"));
+}
+
+/// A generator of numbers that is the same in every run.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+    }
+
+    fn address(&mut self) -> String {
+        match self.below(8) {
+            0 => String::new(),
+            1 => self.pick(&["2001:db8::1", "2001:db8:1:2:3::9", "2001:DB8:0:0::7", "fe80::1"]).into(),
+            2 => format!("::ffff:10.1.2.{}", self.below(256)),
+            3 => format!("203.0.{}.{}", self.below(256), self.below(256)),
+            _ => format!("10.{}.{}.{}", self.below(3), self.below(4), self.below(256)),
+        }
+    }
+
+    fn text(&mut self) -> String {
+        (0..self.below(9))
+            .map(|_| self.pick(&['a', ',', '"', '\n', ' ', 'é', '\r', ';', '\\', '\t']))
+            .collect()
+    }
+}
+
+/// The slow enricher: goes through all routes for each address.
+fn slow(address: &str) -> Option<&'static str> {
+    let address = address.parse::<IpAddr>().ok()?.to_canonical();
+    let routes = V4.lines().chain(V6.lines()).filter_map(|line| line.split_once(' '));
+    let routes = routes.filter_map(|(net, to)| Some((net.parse::<IpNet>().ok()?, to)));
+    let matching = routes.filter(|(net, _)| net.contains(&address));
+    matching.max_by_key(|(net, _)| net.prefix_len()).map(|(_, to)| to)
+}
+
+#[test]
+fn order_and_answers_are_those_of_a_slow_enricher() {
+    let folder = Folder::new();
+    let (mut dice, mut csv, mut right_csv, mut json) = (Dice(7), String::new(), String::new(), String::new());
+    let mut right_json = Vec::new();
+    csv.push_str("n,src,note,dst\n");
+    right_csv.push_str("n,src,note,dst,src_a,dst_a\n");
+    for n in 0..3_000 {
+        let (src, dst, text) = (dice.address(), dice.address(), dice.text());
+        let mut quoted = |cell: &str| {
+            let needs = cell.contains([',', '"', '\n', '\r']);
+            if needs || dice.below(4) == 0 {
+                format!("\"{}\"", cell.replace('"', "\"\""))
+            } else {
+                cell.to_owned()
+            }
+        };
+        let record = format!("{n},{},{},{}", quoted(&src), quoted(&text), quoted(&dst));
+        let end = dice.pick(&["\n", "\r\n"]);
+        let [of_src, of_dst] = [&src, &dst].map(|address| slow(address));
+        csv.push_str(&format!("{record}{end}"));
+        let cell = |value: Option<&'static str>| value.unwrap_or_default();
+        right_csv.push_str(&format!("{record},{},{}{end}", cell(of_src), cell(of_dst)));
+        let object = serde_json::json!({"n": n, "src": src, "note": [text, {"src": 1}], "dst": dst});
+        json.push_str(&format!("{object}{end}"));
+        let mut object = object;
+        object["src_a"] = of_src.into();
+        object["dst_a"] = of_dst.into();
+        right_json.push(object);
+    }
+    for tuning in ["--block 61 --threads 5", "--block 4096 --threads 3", ""] {
+        let ran = folder.run_with(&format!("enrich --table a=both {tuning}"), csv.as_bytes()).ok();
+        assert!(ran.stdout == right_csv, "{tuning}");
+        let ran = folder.run_with(&format!("enrich --table a=both {tuning}"), json.as_bytes()).ok();
+        let objects: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(objects == right_json, "{tuning}");
+        // What was there is untouched.
+        for (line, before) in ran.stdout.lines().zip(json.lines()) {
+            assert!(line.starts_with(before.trim_end_matches(['\r', '}'])), "{line}");
+        }
+    }
+    // Nothing is changed by no table.
+    for input in [&csv, &json] {
+        assert!(folder.run_with("enrich --copy --block 100", input.as_bytes()).ok().stdout == *input);
+    }
+}
+
+#[test]
+fn wrong_records() {
+    let folder = Folder::new();
+    let refused = |input: &str, before: &str, says: &str| {
+        let ran = folder.run_with("enrich --table a=both --block 8", input.as_bytes()).status(2);
+        assert_eq!(ran.stdout, before, "all before the wrong record");
+        assert!(
+            ran.stderr.lines().any(|line| line.starts_with("lookupctl: ") && line.contains(says)),
+            "{ran:?}"
+        );
+    };
+    let (csv, head) =
+        ("n,src\n1,10.1.2.3\n2,x.y\n3\n4,\"a\"b\n5,10.1.2.3\n", "n,src,src_a\n1,10.1.2.3,core-7\n");
+    refused(csv, head, "standard input: line 3: src \"x.y\" is no address");
+    refused(
+        "n,src\n\"1\n\",10.1.2.3\n3\n",
+        "n,src,src_a\n\"1\n\",10.1.2.3,core-7\n",
+        "line 4: 1 columns, the header has 2",
+    );
+    refused("n,src\n4,\"a\"b\n", "n,src,src_a\n", "line 2: text after the closing quote of a cell");
+    refused("n,src\n4,\"a\n", "n,src,src_a\n", "line 2: a quote that is not closed");
+    let json = "{\"src\":\"10.1.2.3\"}\n{\"src\":7}\n{\"src\":\n{\"src_a\":1}\n{\"src\":\"10.1.2.3\"}\n";
+    let first = "{\"src\":\"10.1.2.3\",\"src_a\":\"core-7\"}\n";
+    refused(json, first, "line 2: member \"src\" is not text");
+    refused("{\"src\":\"\"}\n[1]\n", "{\"src\":\"\",\"src_a\":null}\n", "line 2: no JSON object");
+    let (none, taken) = ("{\"src\":\"\",\"src_a\":null}\n", "{\"src\":\"\"}\n{\"src_a\":1}\n");
+    refused(taken, none, "line 2: there is a member \"src_a\" already");
+    let long = format!("src,n\n1.1.1.1,\"{}", "x".repeat(3 << 20));
+    let ran = folder.run_with("enrich --table a=both --lenient", long.as_bytes()).status(2);
+    assert_eq!(ran.stdout, "src,n,src_a\n");
+    assert!(ran.stderr.contains("line 2: no end of a record within 1048576 bytes"), "{ran:?}");
+
+    let ran = folder.run_with("enrich --table a=both --lenient --block 8", csv.as_bytes()).ok();
+    let right = "n,src,src_a\n1,10.1.2.3,core-7\n2,x.y,\n3\n4,\"a\"b\n5,10.1.2.3,core-7\n";
+    assert_eq!(ran.stdout, right);
+    for reason in ["src is no address", "another number of columns", "text after the closing quote"] {
+        assert!(ran.stderr.contains(&format!("1 wrong record passed through: {reason}")), "{}", ran.stderr);
+    }
+    let ran = folder.run_with("enrich --table a=both --lenient --block 8", json.as_bytes()).ok();
+    assert_eq!(ran.stdout, format!("{first}{{\"src\":7}}\n{{\"src\":\n{{\"src_a\":1}}\n{first}"));
+
+    // A file that was there stays.
+    folder.write("out", "old");
+    folder.run_with("enrich --table a=both -o out", csv.as_bytes()).refused(&["line 3"]);
+    assert_eq!(std::fs::read_to_string(folder.path("out")).unwrap(), "old");
+}
+
+#[test]
+fn wrong_command_lines() {
+    let folder = Folder::new();
+    folder.run("gen fib --count 20 --to mrt -o t.mrt").ok();
+    let csv = b"a,src,src_ip,src_x\n1,2,3,4\n";
+    for (arguments, says) in [
+        ("", "no table: name one with --table NAME=FILE"),
+        ("--table v4", "a table is named NAME=FILE"),
+        ("--table a=v4 --table a=v6", "two tables have the name \"a\""),
+        ("--table a=v4 --fields b=c", "there is no --table b=FILE"),
+        (
+            "--table a=v4 --fields a=c",
+            "--fields a=... is for CSV and MaxMind DB: v4:2: no column is named like a prefix",
+        ),
+        ("--table a=t.mrt --fields a=c", "--fields a=... is for CSV and MaxMind DB"),
+        ("--table a=v4 --name-column q", "--name-column is for --names"),
+        ("--table a=v4", "more than one column could be meant: src, src_ip; name one with --src"),
+        ("--table a=v4 --src b", "there is no column \"b\"; the columns are a, src, src_ip, src_x"),
+        ("--table x=v4 --src src", "there is a column \"src_x\" already"),
+        ("--table a=v4 --names b=-", "a table and the records can't both come from standard input"),
+        ("--table a=nowhere", "nowhere"),
+        ("--names b=v4 --name-column a", "v4"),
+    ] {
+        folder.run_with(&format!("enrich {arguments}"), csv).refused(&[says]);
+    }
+    folder
+        .run_with("enrich --table a=v4", b"x,y\n1,2\n")
+        .refused(&["no column is known to hold addresses", "are x, y"]);
+}
+
+/// Runs `enrich` on a pipe that stays open.
+#[test]
+fn a_live_pipe_and_a_table_that_changes() {
+    let folder = Folder::new();
+    folder.write("routes", "10.0.0.0/8 old\n");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+        .args(["enrich", "--table", "a=routes", "--threads", "2"])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    let mut ask = |input: &str| {
+        stdin.write_all(input.as_bytes()).unwrap();
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        line
+    };
+    assert_eq!(ask("src\n"), "src,src_a\n");
+    // The record's last byte has not come, so it has to wait.
+    assert_eq!(ask("10.0.0.1\n10.0."), "10.0.0.1,old\n");
+    assert_eq!(ask("0.2\n"), "10.0.0.2,old\n");
+    let replace = |text: &str| {
+        folder.write("new", text);
+        std::fs::rename(folder.path("new"), folder.path("routes")).unwrap();
+    };
+    replace("10.0.0.0/8 new way\n10.0.0.0/33 x\n");
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(ask("10.0.0.3\n"), "10.0.0.3,old\n", "a file that does not read changes nothing");
+    replace("10.0.0.0/8 new\n");
+    let (began, mut asked) = (Instant::now(), 3);
+    loop {
+        asked += 1;
+        match &*ask("10.0.0.4\n") {
+            "10.0.0.4,new\n" => break,
+            other => assert_eq!(other, "10.0.0.4,old\n"),
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "the new version answers");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
+    let last = asked - 1;
+    assert!(stderr.contains("a: version 1 stays: "), "{stderr}");
+    let says =
+        format!("a: version 1 answered records 1 to {last}, version 2 answered records {asked} to {asked}");
+    assert!(stderr.contains(&says), "{stderr}");
+}
+
+#[test]
+fn ctrl_c_ends_after_whole_records() {
+    let folder = Folder::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+        .args(["enrich", "--table", "a=v4", "-o", "out"])
+        .current_dir(folder.path("."))
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"src\n10.1.2.3\n10.1.").unwrap();
+    let part = folder.path(&format!("out.part-{}", child.id()));
+    let right = "src,src_a\n10.1.2.3,core-7\n";
+    let began = Instant::now();
+    while std::fs::read_to_string(&part).ok().as_deref() != Some(right) {
+        assert!(began.elapsed() < Duration::from_secs(60), "the records leave");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{output:?}");
+    assert_eq!(std::fs::read_to_string(folder.path("out")).unwrap(), right);
+    drop(stdin);
+}
+
+#[test]
+fn compressed_input() {
+    let folder = Folder::new();
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(b"src\n10.1.2.3\n").unwrap();
+    let packed = packed.finish().unwrap();
+    let right = "src,src_a\n10.1.2.3,core-7\n";
+    assert_eq!(folder.run_with("enrich --table a=v4", &packed).ok().stdout, right);
+    // What comes before the damage is written.
+    let text =
+        (0..200_000).map(|n: u32| format!("10.{}.{}.{}\n", n % 7, n % 251, n % 199)).collect::<String>();
+    let mut long = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    long.write_all(format!("src\n{text}").as_bytes()).unwrap();
+    let long = long.finish().unwrap();
+    let ran = folder.run_with("enrich --table a=v4", &long[..long.len() / 2]).status(2);
+    let lines = ran.stdout.lines().count();
+    assert!(lines > 1000 && lines < 200_000, "{lines}");
+    assert!(
+        ran.stderr.contains(&format!("lookupctl: standard input: line {}: ", lines + 1)),
+        "{}",
+        ran.stderr
+    );
+}

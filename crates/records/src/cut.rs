@@ -1,0 +1,139 @@
+//! The ends of records with cells: where a line ends outside of quotes.
+//!
+//! A cell is quoted if its first byte is a quote; a quote elsewhere is text. The cutter and the scanner go
+//! through the same [`State`]s, so they agree on every input.
+
+use memchr::{memchr, memrchr};
+
+/// The position within a record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Before the first byte of a cell.
+    #[default]
+    Start,
+    /// Bytes of a cell without quotes, or after the closing quote.
+    Bare,
+    /// Bytes within quotes.
+    Quoted,
+    /// After a quote within quotes: it closes the cell, or is the first of two.
+    Closing,
+}
+
+impl State {
+    /// The position after a byte.
+    #[inline]
+    pub(crate) fn after(self, byte: u8, separator: u8) -> Self {
+        match (self, byte) {
+            (Self::Quoted, b'"') => Self::Closing,
+            (Self::Quoted, _) | (Self::Start | Self::Closing, b'"') => Self::Quoted,
+            (_, b'\n') => Self::Start,
+            (_, byte) if byte == separator => Self::Start,
+            _ => Self::Bare,
+        }
+    }
+}
+
+/// Finds the ends of records in bytes that grow at their end.
+#[derive(Clone, Debug)]
+pub(crate) struct Cutter {
+    /// The separator, if cells may be quoted.
+    quoted_by: Option<u8>,
+    state: State,
+    searched: usize,
+    boundary: usize,
+}
+
+impl Cutter {
+    /// Starts before the first byte of a record. `quoted_by` is the separator, if cells may be quoted.
+    pub(crate) fn new(quoted_by: Option<u8>) -> Self {
+        Self { quoted_by, state: State::Start, searched: 0, boundary: 0 }
+    }
+
+    /// The end of the last whole record. The bytes start at a record, and continue those of the last call.
+    pub(crate) fn cut(&mut self, bytes: &[u8]) -> usize {
+        let fresh = &bytes[self.searched..];
+        if fresh.is_empty() {
+            return self.boundary;
+        }
+        match self.quoted_by {
+            Some(separator) if self.state == State::Closing || memchr(b'"', fresh).is_some() => {
+                for (at, &byte) in (self.searched..).zip(fresh) {
+                    self.state = self.state.after(byte, separator);
+                    if byte == b'\n' && self.state == State::Start {
+                        self.boundary = at + 1;
+                    }
+                }
+            }
+            Some(_) if self.state == State::Quoted => {}
+            quoted_by => {
+                if let Some(at) = memrchr(b'\n', fresh) {
+                    self.boundary = self.searched + at + 1;
+                }
+                let last = fresh.last().copied().unwrap_or_default();
+                let is_start = last == b'\n' || Some(last) == quoted_by;
+                self.state = if is_start { State::Start } else { State::Bare };
+            }
+        }
+        self.searched = bytes.len();
+        self.boundary
+    }
+
+    /// Says that so many bytes, up to an end of a record, are gone from the start.
+    pub(crate) fn took(&mut self, bytes: usize) {
+        self.searched = self.searched.saturating_sub(bytes);
+        self.boundary = self.boundary.saturating_sub(bytes);
+        if self.searched == 0 {
+            self.state = State::Start;
+        }
+    }
+}
+
+/// The end of the first record. `None` if the bytes end before it.
+pub(crate) fn first_end(bytes: &[u8], quoted_by: Option<u8>) -> Option<usize> {
+    let Some(separator) = quoted_by else { return memchr(b'\n', bytes).map(|at| at + 1) };
+    let mut state = State::Start;
+    bytes
+        .iter()
+        .position(|&byte| {
+            state = state.after(byte, separator);
+            byte == b'\n' && state == State::Start
+        })
+        .map(|at| at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn pieces_are_cut_like_the_whole(text in "[\"a,\n]{0,40}", at in 0usize..40) {
+            let (text, mut right, mut state) = (text.as_bytes(), 0, State::Start);
+            for (at, &byte) in text.iter().enumerate() {
+                state = state.after(byte, b',');
+                if byte == b'\n' && state == State::Start {
+                    right = at + 1;
+                }
+            }
+            let mut cutter = Cutter::new(Some(b','));
+            let first = cutter.cut(&text[..at.min(text.len())]);
+            cutter.took(first);
+            prop_assert_eq!(first + cutter.cut(&text[first..]), right);
+            let mut rest = text;
+            while let Some(end) = first_end(rest, Some(b',')) {
+                rest = &rest[end..];
+            }
+            prop_assert_eq!(text.len() - rest.len(), right);
+        }
+    }
+
+    #[test]
+    fn lines_without_quotes() {
+        let mut cutter = Cutter::new(None);
+        assert_eq!(cutter.cut(b"a\"b\nc"), 4);
+        cutter.took(4);
+        assert_eq!(cutter.cut(b"c\n"), 2);
+    }
+}

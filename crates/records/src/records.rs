@@ -1,0 +1,154 @@
+//! [`Records`]: the records of a block as ranges of its bytes, and the [`Flaw`]s of those that are wrong.
+
+use std::fmt;
+
+/// The records of one block, and their wanted cells. Its memory is used again for the next block.
+#[derive(Debug, Default)]
+pub struct Records {
+    pub(crate) records: Vec<Record>,
+    /// The wanted cells of each record, in the order of the wanted columns.
+    pub(crate) cells: Vec<Cell>,
+    /// Cells whose bytes are not those of the block.
+    pub(crate) decoded: Vec<u8>,
+    pub(crate) wanted: usize,
+}
+
+/// One record: a range of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The first byte.
+    pub start: usize,
+    /// The place of new columns. Between it and the end is the record's own end.
+    pub insert: usize,
+    /// The end, after the end of line.
+    pub end: usize,
+    /// The content.
+    pub content: Content,
+}
+
+/// The content of a [`Record`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A record that takes new columns.
+    Whole {
+        /// Whether it is an object without members, so no comma comes before the first new one.
+        is_bare: bool,
+    },
+    /// A blank line, which is no record.
+    Blank,
+    /// A record that is wrong. Its cells are empty.
+    Flawed(Flaw),
+}
+
+/// The reason why a record can't take new columns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Flaw {
+    /// The record has another number of columns than the header.
+    Columns {
+        /// The number that it has.
+        found: usize,
+        /// The number that the header has.
+        wanted: usize,
+    },
+    /// Text follows the closing quote of a cell.
+    AfterQuote,
+    /// A quote is open at the end.
+    OpenQuote,
+    /// The record is not valid JSON.
+    NotJson {
+        /// The reason.
+        what: &'static str,
+        /// The byte within the record, from 1.
+        byte: usize,
+    },
+    /// The record is JSON, but no object.
+    NotObject,
+    /// The record has a member with the name of a new one. The number is that of the new column.
+    Taken(usize),
+    /// A wanted member is there twice. The number is that of the wanted column.
+    Twice(usize),
+    /// A wanted member is neither text nor null. The number is that of the wanted column.
+    NotText(usize),
+}
+
+impl Flaw {
+    /// The reason without its details, for counting.
+    #[must_use]
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::Columns { .. } => "another number of columns than the header",
+            Self::AfterQuote => "text after the closing quote of a cell",
+            Self::OpenQuote => "a quote that is not closed",
+            Self::NotJson { .. } => "not JSON",
+            Self::NotObject => "no JSON object",
+            Self::Taken(_) => "has a member with the name of a new one",
+            Self::Twice(_) => "has a wanted member twice",
+            Self::NotText(_) => "a wanted member is not text",
+        }
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Columns { found, wanted } => write!(f, "{found} columns, the header has {wanted}"),
+            Self::NotJson { what, byte } => write!(f, "not JSON: {what}, byte {byte}"),
+            other => f.write_str(other.reason()),
+        }
+    }
+}
+
+/// The place of a cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) start: usize,
+    pub(crate) len: usize,
+    pub(crate) is_decoded: bool,
+}
+
+impl Records {
+    /// The records, in order.
+    #[must_use]
+    pub fn records(&self) -> &[Record] {
+        &self.records
+    }
+
+    /// A wanted cell of a record, without quotes and escapes. Empty if the record has none.
+    ///
+    /// `block` is the block that was scanned. Panics if there is no such record or column.
+    #[must_use]
+    pub fn cell<'r>(&'r self, block: &'r [u8], record: usize, wanted: usize) -> &'r [u8] {
+        assert!(wanted < self.wanted, "a column that was wanted");
+        let Cell { start, len, is_decoded } = self.cells[record * self.wanted + wanted];
+        let of = if is_decoded { &self.decoded } else { block };
+        &of[start..start + len]
+    }
+
+    /// Forgets the records, and keeps the memory.
+    pub(crate) fn begin(&mut self, wanted: usize) {
+        self.records.clear();
+        self.cells.clear();
+        self.decoded.clear();
+        self.wanted = wanted;
+    }
+
+    /// Starts a record: its cells are empty.
+    pub(crate) fn open(&mut self) {
+        self.cells.resize(self.cells.len() + self.wanted, Cell::default());
+    }
+
+    /// The cells of the record that was opened last.
+    pub(crate) fn last(&mut self) -> &mut [Cell] {
+        let from = self.cells.len() - self.wanted;
+        &mut self.cells[from..]
+    }
+
+    /// Ends the record that was opened last.
+    pub(crate) fn close(&mut self, record: Record) {
+        if !matches!(record.content, Content::Whole { .. }) {
+            self.last().fill(Cell::default());
+        }
+        self.records.push(record);
+    }
+}
