@@ -243,14 +243,14 @@ impl Common {
     }
 
     /// Writes to the output.
-    pub(crate) fn write(&self, write: impl FnMut(&mut dyn Write) -> Result<()>) -> Result<()> {
+    pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> Result<()>) -> Result<()> {
         Self::write_to(self.output.as_deref(), write)
     }
 
     /// Writes to a file, or to standard output. A file that was there stays as it was if this fails.
     pub(crate) fn write_to(
         path: Option<&Path>,
-        write: impl FnMut(&mut dyn Write) -> Result<()>,
+        write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
         let _busy = Busy::unless_seen("writing", path.is_some());
         Self::write_quietly(path, write)
@@ -259,7 +259,7 @@ impl Common {
     /// Writes like [`write_to`](Self::write_to), without a sign of life.
     pub(crate) fn write_quietly(
         path: Option<&Path>,
-        mut write: impl FnMut(&mut dyn Write) -> Result<()>,
+        write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
         let Some(path) = path else {
             let mut output = Output::new();

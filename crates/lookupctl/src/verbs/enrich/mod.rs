@@ -165,11 +165,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     let splitter = Splitter::new(options.format, plan).lenient(options.lenient);
     let names: Vec<_> = followed.iter().map(|table: &Followed| table.name().to_owned()).collect();
-    let mut job = Some((input, splitter, followed, versions));
     let measuring = interrupt::Measuring::begin();
     let mut summary = None;
     Common::write_quietly(options.output.as_deref(), |to| {
-        let Some((input, splitter, followed, versions)) = job.take() else { return Ok(()) };
         summary = Some(pipeline.run(input, splitter, followed, versions, to)?);
         Ok(())
     })?;
