@@ -6,8 +6,8 @@
 //!                                                                    └──► verdict, scope, labels up to the winning entry
 //! ```
 
+use super::entry::{Answer, Scope, Verdict};
 use super::suffix::Suffix;
-use super::{Scope, Verdict};
 use crate::found::Match;
 use crate::name::{Name, SLASH};
 use crate::table::NameTable;
@@ -32,24 +32,6 @@ pub(super) enum Kind {
     Domains,
     /// Public suffixes.
     Suffixes,
-}
-
-/// The entry of a list that wins for a name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
-    /// Its value, or that it is an exception.
-    pub verdict: Verdict,
-    /// Its scope.
-    pub scope: Scope,
-    /// The number of bytes of its name, which is a prefix of the name that was looked up. 0 for the root.
-    pub length: u32,
-}
-
-impl Answer {
-    /// The name of the entry, of the name that was looked up.
-    pub fn entry(self, name: &Name) -> &Name {
-        Name::new_unchecked(&name.as_bytes()[..self.length as usize])
-    }
 }
 
 /// The answers that the results of a table stand for.

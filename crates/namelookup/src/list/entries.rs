@@ -1,4 +1,4 @@
-//! [`NameList`]: the entries of a list, and how they become a table.
+//! [`Entries`]: the entries of a list, and how they become a table.
 //!
 //! Names share few combinations of entries: nearly all of a hosts file have one exact entry with one value.
 //! So each combination is stored once, and a name holds its number:
@@ -12,7 +12,7 @@
 use rustc_hash::FxHashMap;
 
 use super::answers::{Answers, Kind, Resolved, Slot, Slots};
-use super::{Precedence, Scope, Verdict};
+use super::entry::{Precedence, Scope, Verdict};
 use crate::name::Name;
 use crate::table::{NameTable, NodeId};
 
@@ -30,7 +30,7 @@ type Pattern = [Option<Cell>; Scope::ALL.len()];
 ///
 /// Memory: that of a [`NameTable`] with the same names, and little more.
 #[derive(Clone, Debug, Default)]
-pub struct NameList {
+pub struct Entries {
     /// Results are numbers of patterns, from 1.
     names: NameTable,
     patterns: Vec<Pattern>,
@@ -48,7 +48,7 @@ pub struct Counts {
     pub exceptions: usize,
 }
 
-impl NameList {
+impl Entries {
     /// Makes an empty list.
     pub fn new() -> Self {
         Self::default()

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Answer, Precedence, Scope, Verdict};
+use super::entry::{Answer, Precedence, Scope, Verdict};
 use crate::name::{Name, NameBuf};
 
 /// The entries of a list in order of insertion. O(entries) a lookup.

@@ -9,7 +9,7 @@
 //! /example/a/b          none: the rule * counts   suffix /example   registrable /example/a
 //! ```
 
-use super::{Answer, Scope, Verdict};
+use super::entry::{Answer, Scope, Verdict};
 use crate::name::{Name, SLASH};
 
 /// The public suffix of a name, and the registrable domain: the suffix and one label more.

@@ -9,10 +9,10 @@ use crate::names::NameBatch;
 use crate::stt::Stt;
 use crate::{BuildOptions, Engine, Lookup, Match, NameDomain};
 
-type Entries = Vec<(NameBuf, Scope, Precedence, Verdict)>;
+type Rows = Vec<(NameBuf, Scope, Precedence, Verdict)>;
 
-fn list(entries: &Entries) -> NameList {
-    let mut list = NameList::new();
+fn list(entries: &Rows) -> Entries {
+    let mut list = Entries::new();
     for (name, scope, precedence, verdict) in entries {
         list.insert(name, *scope, *precedence, *verdict);
     }
@@ -25,7 +25,7 @@ fn name() -> impl Strategy<Value = NameBuf> {
         .prop_map(|labels| NameBuf::from_components(labels).unwrap())
 }
 
-fn entries() -> impl Strategy<Value = Entries> {
+fn entries() -> impl Strategy<Value = Rows> {
     let verdict =
         prop_oneof![3 => (1_u32..4).prop_map(|v| Verdict::value(v).unwrap()), 1 => Just(Verdict::Exception)];
     let precedence = (0_u8..2, 0_u8..2).prop_map(|(level, weight)| Precedence { level, weight });
@@ -128,7 +128,7 @@ fn an_exception_of_a_higher_level_wins_at_any_depth() {
 
 #[test]
 fn one_entry_stays_for_a_name_and_a_scope() {
-    let mut list = NameList::new();
+    let mut list = Entries::new();
     let (low, high) = (Precedence::default(), Precedence { level: 0, weight: 1 });
     let (name, exact) = (of("d.example"), Scope::Exact);
     assert!(!list.insert(&name, exact, low, value(1)));
