@@ -4,10 +4,12 @@
 mod feeds;
 #[path = "../../crates/classify/tests/hostile/mod.rs"]
 mod hostile;
+mod lists;
 pub mod openflow;
 mod rules;
 
 pub use feeds::feed;
+pub use lists::list;
 pub use rules::{rule_updates, rules};
 
 use wirespeed_fib::read::{
