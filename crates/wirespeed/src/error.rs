@@ -88,7 +88,7 @@ pub enum Error {
     /// A list of domains can't be read; the message names file and line.
     #[cfg(feature = "names")]
     #[error(transparent)]
-    ReadList(#[from] names::read::lists::ListError),
+    ReadList(#[from] Box<names::read::lists::ListError>),
     /// A rule is not valid, or can't have the number that was asked for.
     #[cfg(feature = "rules")]
     #[error(transparent)]

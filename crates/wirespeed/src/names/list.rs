@@ -211,7 +211,7 @@ impl NameListBuilder {
     pub fn file_with(mut self, path: impl AsRef<Path>, options: &ListOptions) -> Self {
         if self.error.is_none() {
             let source = Source::Path(path.as_ref().to_owned());
-            self.error = self.read.add(&source, options).err().map(Error::from);
+            self.error = self.read.add(&source, options).err().map(|error| Box::new(error).into());
         }
         self
     }
