@@ -118,7 +118,7 @@ impl Answers {
             };
             let what = if *verdict == Verdict::Exception { EXCEPTION } else { VALUE };
             bytes.push(what);
-            bytes.push(scope.index() as u8); // one of four
+            bytes.push(u8::try_from(scope.index()).expect("one of four"));
             bytes.extend_from_slice(&verdict.result().to_le_bytes());
             bytes.extend_from_slice(&up.to_le_bytes());
         }

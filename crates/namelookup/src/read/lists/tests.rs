@@ -1,6 +1,10 @@
 use std::fmt::Write;
 
+use proptest::prelude::*;
+use wirespeed_fib::conformance::rounds;
+
 use super::*;
+use crate::list::oracle::Oracle;
 use crate::name::NameBuf;
 use crate::read::NameReason as Why;
 
@@ -414,6 +418,90 @@ fn overlong_lines_and_any_bytes_are_no_panic() {
             [&b"\xff\xfe\n||\xff^\n* \n!\n@@\n=\n$\n("[..], b"\"\\\n;\n  x\n//\n[]\n|", b"@ SOA )(\n@ SOA\n"]
         {
             read_list_from(bytes, "test", &options(Some(format), true)).unwrap();
+        }
+    }
+}
+
+/// Pieces that formats have in common, or that have a meaning in one of them.
+const PIECES: [&str; 30] = [
+    "\n",
+    " ",
+    "/",
+    "#",
+    "!",
+    "@@",
+    "||",
+    "|",
+    "^",
+    "$important",
+    "$",
+    "*",
+    "*.",
+    ".",
+    "..",
+    "=",
+    ";",
+    "(",
+    ")",
+    "\"",
+    "0.0.0.0 ",
+    "::1",
+    "a",
+    "xn--",
+    "\u{fc}",
+    "CNAME .",
+    "SOA ",
+    "address=/",
+    "server=/d/#",
+    "//",
+];
+
+/// The text of a format with some pieces put in.
+fn changed_text() -> impl Strategy<Value = (ListFormat, String)> {
+    let seeds = [
+        (ListFormat::Hosts, "0.0.0.0 a.test b.test # x\n192.0.2.1 c.a.test\n"),
+        (
+            ListFormat::Adblock,
+            "||a.test^\n@@||b.a.test^$important\n|c.test^\nd.test\n||*.e.test^\n0.0.0.0 f.test\n",
+        ),
+        (
+            ListFormat::Dnsmasq,
+            "address=/a.test/b.test/0.0.0.0\nserver=/c.a.test/#\nlocal=/lan/\naddress=/*.d.test/::\n",
+        ),
+        (ListFormat::Rpz, ZONE),
+        (ListFormat::Psl, SUFFIXES),
+    ];
+    let pieces =
+        prop::collection::vec((any::<prop::sample::Index>(), prop::sample::select(PIECES.to_vec())), 0..8);
+    (prop::sample::select(seeds.to_vec()), pieces).prop_map(|((format, seed), pieces)| {
+        let mut text: Vec<char> = seed.chars().collect();
+        for (at, piece) in pieces {
+            let at = at.index(text.len());
+            text.splice(at..at, piece.chars());
+        }
+        (format, text.into_iter().collect())
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if rounds::is_long() { 20_000 } else { 500 }))]
+
+    /// Nothing panics, strict and lenient reading agree, and the list answers as the walk over its entries.
+    #[test]
+    fn changed_lists_are_read_or_refused((format, text) in changed_text()) {
+        let (list, report) = read_list_from(text.as_bytes(), "test", &options(Some(format), true)).unwrap();
+        prop_assert_eq!(report.routes - report.repeated, list.list.len() as u64);
+        let strictly = read_list_from(text.as_bytes(), "test", &options(Some(format), false));
+        let is_whole = report.faults() == 0 && report.truncated.is_none() && report.routes > 0;
+        prop_assert_eq!(strictly.is_ok(), is_whole);
+        let oracle = Oracle(list.list.iter().collect());
+        let resolved = list.list.resolve();
+        for (name, ..) in &oracle.0 {
+            let mut beneath = name.clone();
+            beneath.push(b"x").unwrap();
+            for name in [name.parent().unwrap_or(Name::ROOT), name, &beneath] {
+                prop_assert_eq!(resolved.lookup(name), oracle.lookup(name), "{}", name);
+            }
         }
     }
 }
