@@ -4,12 +4,14 @@
 mod feeds;
 #[path = "../../crates/classify/tests/hostile/mod.rs"]
 mod hostile;
+mod lists;
 pub mod openflow;
 #[path = "../../crates/records/tests/pieces/mod.rs"]
 mod pieces;
 mod rules;
 
 pub use feeds::feed;
+pub use lists::list;
 pub use rules::{rule_updates, rules};
 
 use wirespeed_fib::read::{

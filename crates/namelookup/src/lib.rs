@@ -27,6 +27,7 @@ pub mod fsm;
 #[cfg(feature = "synth")]
 pub mod generate;
 mod kernel;
+pub mod list;
 pub mod mata;
 mod name;
 mod names;

@@ -85,6 +85,10 @@ pub enum Error {
     #[cfg(feature = "names")]
     #[error(transparent)]
     ReadNames(#[from] names::read::ReadError),
+    /// A list of domains can't be read; the message names file and line.
+    #[cfg(feature = "names")]
+    #[error(transparent)]
+    ReadList(#[from] Box<names::read::lists::ListError>),
     /// A rule is not valid, or can't have the number that was asked for.
     #[cfg(feature = "rules")]
     #[error(transparent)]
@@ -234,7 +238,7 @@ pub enum Error {
     ImageOf {
         /// The file.
         path: PathBuf,
-        /// The content of the image: addresses, VRFs, names or rules.
+        /// The content of the image: addresses, VRFs, names, lists of domains or rules.
         found: &'static str,
         /// The content that is wanted.
         wanted: &'static str,

@@ -57,14 +57,27 @@ impl Former {
     }
 }
 
+/// Appends the components of a domain in a list with scopes of its own, where `*.` and a dot before the
+/// domain are no part of it. The root is an error.
+pub(super) fn plain_domain(word: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    is_domain_alone(word)?;
+    normal_labels(word, word, name)
+}
+
 fn domain(word: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    is_domain_alone(word)?;
+    domain_labels(word, name)
+}
+
+/// Refuses URLs and addresses.
+fn is_domain_alone(word: &[u8]) -> Result<(), NameReason> {
     if word.iter().any(|b| matches!(b, b'/' | b':' | b'?' | b'#')) {
         return Err(foreign(word).unwrap_or(NameReason::NotADomain));
     }
     if is_ipv4(word) {
         return Err(NameReason::Address);
     }
-    domain_labels(word, name)
+    Ok(())
 }
 
 /// Appends the components of a URL's host without a slash: of a domain, or an IPv4 address as one component.
@@ -84,6 +97,11 @@ fn domain_labels(host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     }
     let domain = host.strip_prefix(b"*").filter(|rest| rest.starts_with(b".")).unwrap_or(host);
     let domain = domain.strip_prefix(b".").unwrap_or(domain);
+    normal_labels(domain, host, name)
+}
+
+/// Appends the components of a domain without a sign before it. `host` is its source.
+fn normal_labels(domain: &[u8], host: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     let domain = domain.strip_suffix(b".").unwrap_or(domain);
     if domain.is_ascii() {
         return labels(domain, host, name);

@@ -13,7 +13,7 @@
 //! Lines that start with `#` are comments, and so is text that starts with `#`.
 //!
 //! Hosts files, CSV and filter lists are refused, with the line and the kind of file, because their words are
-//! not domains.
+//! not domains. [`lists`] reads hosts files, filter lists and other lists whose entries have scopes.
 //!
 //! All names of a file have one [`NameFormat`]. By default it is recognised by content.
 //!
@@ -39,6 +39,7 @@ mod foreign;
 mod form;
 mod format;
 mod labels;
+pub mod lists;
 mod reason;
 mod table;
 #[cfg(test)]

@@ -78,6 +78,59 @@ pub enum NameReason {
     /// Not a number of seconds.
     #[error("not a time in seconds")]
     Time,
+    /// A line of a hosts file that gives an address its own text as name, as block lists have for 0.0.0.0.
+    #[error("an address as its own name")]
+    OwnAddress,
+    /// A line of a list that must start with an address.
+    #[error("not an address")]
+    NotAnAddress,
+    /// An address without a name in a hosts file.
+    #[error("an address without a name")]
+    NoName,
+    /// A rule of a filter list for the look of a page.
+    #[error("a rule for elements of a page (cosmetic), not for a domain")]
+    Cosmetic,
+    /// A rule of a filter list with a modifier that is not understood, so that nobody knows what it covers.
+    #[error("a modifier ($…) that is not understood: only $important is")]
+    Modifier,
+    /// A rule of a filter list with a regular expression.
+    #[error("a regular expression, not a domain")]
+    Regex,
+    /// A rule of a filter list for a part of a site.
+    #[error("a rule for a URL or a port, not for a whole domain")]
+    Path,
+    /// A rule of a filter list that may start or end within a label.
+    #[error(
+        "a rule that may match a part of a label: a domain is written ||example.com^, |example.com^ or example.com"
+    )]
+    Unanchored,
+    /// An instruction to the program that reads a filter list.
+    #[error("an instruction (!#…) that is not understood")]
+    Instruction,
+    /// An option of dnsmasq that gives no value to domains.
+    #[error("an option that is not read: address, server and local with domains (/example.com/) are")]
+    OtherOption,
+    /// An RPZ rule for addresses or name servers.
+    #[error("a trigger other than the name of a query (rpz-ip, rpz-client-ip, rpz-nsip, rpz-nsdname)")]
+    Trigger,
+    /// A record of a zone for the zone itself.
+    #[error("a record of the zone itself")]
+    ZoneRecord,
+    /// A record of a kind that no RPZ rule has.
+    #[error("a record of a kind that is not known to rules")]
+    OtherRecord,
+    /// A target of an RPZ rule that names no action.
+    #[error("an action that is not known: rpz-passthru., rpz-drop. and rpz-tcp-only. are (with the dot)")]
+    Action,
+    /// A name in a zone file that is not in its zone.
+    #[error("a name outside of the zone (a dot at its end makes it absolute)")]
+    OutOfZone,
+    /// A line of a zone file that is no record.
+    #[error("not a record of a zone: name, TTL, class, type and data, on one line except for SOA")]
+    Record,
+    /// A rule of another section of the Public Suffix List.
+    #[error("of a section that is not wanted")]
+    OtherSection,
 }
 
 impl Reason for NameReason {
@@ -86,7 +139,10 @@ impl Reason for NameReason {
     const LINE_TOO_LONG: Self = Self::LineTooLong;
 
     fn is_fault(self) -> bool {
-        !matches!(self, Self::Blank | Self::Comment)
+        !matches!(
+            self,
+            Self::Blank | Self::Comment | Self::OwnAddress | Self::ZoneRecord | Self::OtherSection
+        )
     }
 
     fn same_kind(self, other: Self) -> bool {

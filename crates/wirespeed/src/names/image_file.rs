@@ -5,6 +5,7 @@
 //! names            the entries, each with its result
 //! labels           what the results are called
 //! made             how it was made, in words: the engine; "aggregated" where only the reduced names are compiled
+//! list             of a list of domains: what the results stand for; without it results are labels
 //! ```
 //!
 //! Several engines may read one kind of image, as `mata` and `mata-nw` do: `made` names the engine. An image
@@ -14,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use wirespeed_image::{Image, ImageError};
 use wirespeed_namelookup::NameDomain;
+use wirespeed_namelookup::list::{Answers, Resolved};
 use wirespeed_namelookup::read::Labels;
 
 use super::{NameRib, entry_list};
@@ -27,6 +29,8 @@ pub(crate) const LABELS: &str = "labels";
 const NAMES: &str = "names";
 /// The attachment that names the engine, and says whether names are aggregated.
 const MADE: &str = "made";
+/// The attachment that [`Answers::to_bytes`] writes.
+const LIST: &str = "list";
 /// A word of [`MADE`]: only the reduced names are compiled.
 const AGGREGATED: &str = "aggregated";
 
@@ -41,6 +45,24 @@ pub fn save(
     path: &Path,
 ) -> Result<Image, Error> {
     let made = if is_aggregated { format!("{engine} {AGGREGATED}") } else { engine.to_string() };
+    write(image, names, labels, &made, path)
+}
+
+/// Writes an engine's table of a list of domains as a file, with the list's names and answers and the texts
+/// of its values. Replaces an existing file.
+pub fn save_list(
+    engine: EngineName,
+    image: &Image,
+    list: &Resolved,
+    labels: &Labels,
+    path: &Path,
+) -> Result<Image, Error> {
+    let named = |source| Error::Image { path: path.to_owned(), source };
+    let image = image.with_attachment(LIST, &list.answers.to_bytes()).map_err(named)?;
+    write(&image, &list.names, labels, engine.as_str(), path)
+}
+
+fn write(image: &Image, names: &NameRib, labels: &Labels, made: &str, path: &Path) -> Result<Image, Error> {
     let named = |source| Error::Image { path: path.to_owned(), source };
     let image = image.with_attachment(NAMES, &entry_list::to_bytes(names)).map_err(named)?;
     let image = image.with_attachment(LABELS, &labels.to_bytes()).map_err(named)?;
@@ -119,7 +141,26 @@ impl NameImageFile {
 
     /// Takes the engine's sections, not checked yet, without attachments; and the file.
     pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
-        bare(self.path, &self.image, &[LABELS, NAMES, MADE])
+        bare(self.path, &self.image, &[LABELS, NAMES, MADE, LIST])
+    }
+
+    /// The answers of a list of domains. `None` if the file holds a table of names.
+    pub fn list(&self) -> Result<Option<Answers>, Error> {
+        let Some(bytes) = self.image.attachment(LIST) else { return Ok(None) };
+        let malformed = || malformed(self.path.clone(), LIST);
+        let answers = Answers::from_bytes(bytes).ok_or_else(malformed)?;
+        // A list is never aggregated, and each of its values has a text.
+        let has_labels = answers.largest_value() as usize <= self.labels()?.len();
+        if self.is_aggregated || !has_labels { Err(malformed()) } else { Ok(Some(answers)) }
+    }
+
+    /// The file, if it holds a table of names. Fails if it holds a list of domains, whose results stand for
+    /// something else than labels.
+    pub fn without_list(self) -> Result<Self, Error> {
+        match self.image.attachment(LIST) {
+            None => Ok(self),
+            Some(_) => Err(Error::ImageOf { path: self.path, found: "a list of domains", wanted: "names" }),
+        }
     }
 
     /// The texts of the results. Empty if the file has none.

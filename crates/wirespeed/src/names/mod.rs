@@ -90,6 +90,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! Lists that tell names alone from names beneath, or have exceptions (hosts files, Adblock filter lists,
+//! dnsmasq, response policy zones, the Public Suffix List), are a [`NameList`].
+//!
 //! # Images
 //!
 //! A compiled table can be saved as an image, with its names and labels. A service that opens an image starts
@@ -162,11 +165,13 @@
 mod builder;
 mod entry_list;
 pub mod image_file;
+mod list;
 mod reader;
 mod replace;
 mod table;
 
 pub use builder::NameBuilder;
+pub use list::{NameList, NameListBuilder};
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
 
@@ -184,3 +189,6 @@ pub use wirespeed_namelookup::{
     BuildError, Components, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameError,
     NameUpdate, Names, generate, read, tlv, write,
 };
+
+/// The parts of lists of domains: scopes, verdicts, answers.
+pub use wirespeed_namelookup::list as lists;

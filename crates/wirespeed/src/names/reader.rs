@@ -34,9 +34,15 @@ impl NameReader {
     /// for lookups only. The reader is ready as soon as the file is read and checked. Memory holds one copy
     /// of the table.
     ///
-    /// Fails if the file is damaged, does not hold names, or is of an engine that is not in this build.
+    /// Fails if the file is damaged, does not hold names, holds a list of domains
+    /// ([`NameList::open`](super::NameList::open)), or is of an engine that is not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let file = NameImageFile::open(path.as_ref())?;
+        let file = NameImageFile::open(path.as_ref())?.without_list()?;
+        Self::of_file(file)
+    }
+
+    /// Opens a file whose results the caller understands.
+    pub(super) fn of_file(file: NameImageFile) -> Result<Self, Error> {
         let (engine, is_aggregated) = (file.engine(), file.is_aggregated());
         Ok(Self::new(ReaderCore::open(engine, file.into_bare()?, ())?, is_aggregated))
     }

@@ -81,7 +81,7 @@ fn names_of_image<T: FromStr<Err: ToString> + Eq + Hash>(
     path: &Path,
     labels: &Labels<T>,
 ) -> Result<(NameRib, Claims), Error> {
-    let (file, mut claims) = (NameImageFile::open(path)?, Claims::default());
+    let (file, mut claims) = (NameImageFile::open(path)?.without_list()?, Claims::default());
     let names = file.names()?.ok_or_else(|| Error::without(path, "names"))?;
     let label = labels_of_image(path, !names.is_empty(), labels, &mut claims)?;
     Ok((relabel(names, &label)?, claims))

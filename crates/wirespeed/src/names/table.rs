@@ -64,7 +64,7 @@ impl NameTable {
     /// Lookups run on the CPU. Fails if the file is damaged, does not hold names, or is of an engine that is
     /// not in this build.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let file = NameImageFile::open(path.as_ref())?;
+        let file = NameImageFile::open(path.as_ref())?.without_list()?;
         let names = file.names()?.ok_or_else(|| Error::without(file.path(), "names"))?;
         let (engine, names) = (file.engine(), NameModel::new(names, file.is_aggregated()));
         Ok(Self { core: TableCore::resume(Choice::named(engine), names, file.into_bare()?, ())? })

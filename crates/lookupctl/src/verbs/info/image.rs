@@ -22,7 +22,7 @@ use crate::section::{Section, sections};
 #[derive(Debug, Serialize)]
 pub(in crate::verbs) struct ImageReport {
     image: String,
-    /// `addresses`, `VRFs`, `names` or `rules`.
+    /// `addresses`, `VRFs`, `names`, `a list of domains` or `rules`.
     holds: &'static str,
     /// The kind in the file's header.
     kind: String,
@@ -84,9 +84,10 @@ impl ImageReport {
 
     fn of_names(path: &Path, file: NameImageFile) -> Result<Self> {
         let (engine, aggregated, results) = (file.engine(), file.is_aggregated(), file.labels()?.len());
+        let holds = if file.list()?.is_some() { "a list of domains" } else { "names" };
         let bytes = file.into_table()?.image().bytes();
         let image = opened(path)?;
-        let report = Self::new(path, &image, "names", engine.as_str(), results);
+        let report = Self::new(path, &image, holds, engine.as_str(), results);
         Ok(Self { aggregated: Some(aggregated), bytes: Some(bytes), ..report })
     }
 
@@ -136,6 +137,7 @@ impl fmt::Display for ImageReport {
         let (entry, result) = match *holds {
             "addresses" | "VRFs" => ("prefix", "next hop"),
             "names" => ("name", "result"),
+            "a list of domains" => ("name", "value"),
             _ => ("rule", "action"),
         };
         write!(f, "{image}: an image of {holds}, {engine} (kind {kind})")?;

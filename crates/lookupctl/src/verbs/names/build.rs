@@ -4,13 +4,14 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use wirespeed::names::image_file;
+use wirespeed::names::lists::Resolved;
 use wirespeed_namelookup::{BuildOptions, NameDomain, NameModel};
 
-use super::source::{BuildArguments, ReadArguments};
+use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, OfList, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{self, Choice};
@@ -54,6 +55,7 @@ Examples:
   lookupctl names build --table fib.txt -o names.img
   lookupctl names build --table domains.txt.zst --engine mata -o mata.img
   lookupctl names build --table domains.txt.zst --aggregate -o small.img
+  lookupctl names build --table filter.txt --lenient -o blocked.img          a list of domains: hosts, adblock, dnsmasq, rpz, psl
   lookupctl names lookup --image names.img /com/parc/www
   lookupctl names replay --image names.img --trace requests.txt
 
@@ -61,7 +63,10 @@ An image holds the compiled table, the texts of its results, and all its names, 
 need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let fib = options.read.load(&options.table)?;
+    let Loaded { fib, list, .. } = options.read.load_any(&options.table)?;
+    if list.is_some() && options.build.aggregate {
+        bail!(NOT_AGGREGATED);
+    }
     let busy = Busy::with("building");
     let build = BuildOptions { seed: options.seed, ..options.build.options(1, 0) };
     let engine = options.engine.resolve::<NameDomain>(&fib.names, false)?;
@@ -69,7 +74,13 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let compiled = tables::compile::<NameDomain>(engine, model.compiled(), &build)?;
     drop(busy);
     let (names, table) = (model.names(), compiled.table.image());
-    let image = image_file::save(engine, table, names, &fib.labels, model.is_aggregated(), &options.output)?;
+    let image = match list {
+        None => image_file::save(engine, table, names, &fib.labels, model.is_aggregated(), &options.output)?,
+        Some(OfList { answers, .. }) => {
+            let list = Resolved { names: names.clone(), answers };
+            image_file::save_list(engine, table, &list, &fib.labels, &options.output)?
+        }
+    };
     let of = Names {
         names: names.len(),
         compiled: model.is_aggregated().then(|| compiled.table.image().entries()),

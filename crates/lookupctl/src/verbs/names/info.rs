@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
 use wirespeed::engine::{AnyTable, Served};
@@ -12,7 +12,7 @@ use wirespeed_namelookup::fsm::{Fsm, Stride};
 use wirespeed_namelookup::{Aggregated, NameDomain, NameModel, Savings};
 
 use super::engines::engines;
-use super::source::{BuildArguments, Loaded, ReadArguments};
+use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, OfList, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{self, Selection};
@@ -73,6 +73,9 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         return Ok(Outcome::Done);
     }
     let loaded = options.read.load_quietly(&options.table)?;
+    if loaded.list.is_some() && options.build.aggregate {
+        bail!(NOT_AGGREGATED);
+    }
     let build = options.build.options(1, 0);
     if !options.json {
         output.line(&loaded)?;
@@ -131,10 +134,33 @@ struct Report {
     /// Entries with other entries beneath them.
     with_entries_beneath: u64,
     names_bytes: u64,
+    /// Entries of a list of domains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<ListEntries>,
     #[serde(skip_serializing_if = "Option::is_none")]
     aggregation: Option<Aggregation>,
     machines: Vec<Machine>,
     engines: Vec<EngineReport<OfNames>>,
+}
+
+/// The entries of a list of domains, by scope, and how many of them are exceptions.
+#[derive(Debug, Serialize)]
+struct ListEntries {
+    exact: usize,
+    one_label: usize,
+    beneath: usize,
+    subtree: usize,
+    exceptions: usize,
+    /// Different answers of its names.
+    answers: usize,
+}
+
+impl From<&OfList> for ListEntries {
+    fn from(list: &OfList) -> Self {
+        let [exact, one_label, beneath, subtree] = list.counts.by_scope;
+        let (exceptions, answers) = (list.counts.exceptions, list.answers.len());
+        Self { exact, one_label, beneath, subtree, exceptions, answers }
+    }
 }
 
 /// The effect of the paper's rules of aggregation.
@@ -204,7 +230,8 @@ const DEPTHS: usize = 16;
 impl Report {
     /// The report without the engines, for these compiled names.
     fn of(loaded: &Loaded, compiled: &NameRib) -> Self {
-        let Loaded { fib, report: read, .. } = loaded;
+        let Loaded { fib, report: read, list, .. } = loaded;
+        let (file, format, records, skipped) = read.parts();
         let names = &fib.names;
         let (mut by_depth, mut bytes, mut longest, mut above) = (vec![0; DEPTHS + 1], 0, 0, 0);
         let mut tell = |depth: usize, length: usize, has_children: bool| {
@@ -218,14 +245,10 @@ impl Report {
         by_depth.truncate(last);
         let machines: Vec<_> = (1..=4).filter_map(|stride| Machine::of(compiled, stride)).collect();
         Self {
-            file: read.name.clone(),
-            format: read.format.to_string(),
-            records: read.records,
-            skipped: read
-                .skipped
-                .iter()
-                .map(|skipped| Skipped::new(&skipped.reason, skipped.count))
-                .collect(),
+            file: file.to_owned(),
+            format,
+            records,
+            skipped,
             entries: names.len(),
             components: names.node_count() - 1,
             results: fib.labels.len(),
@@ -234,6 +257,7 @@ impl Report {
             by_depth,
             with_entries_beneath: above,
             names_bytes: names.memory_usage(),
+            list: list.as_ref().map(ListEntries::from),
             aggregation: None,
             machines,
             engines: Vec::new(),

@@ -1,6 +1,7 @@
 //! `names lookup`: the longest matching prefix and the result of names.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::io::Write;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -13,12 +14,13 @@ use wirespeed::Fleet;
 use wirespeed::engine::{AnyTable, EngineName, Served};
 use wirespeed::gpu::names::Offload;
 use wirespeed::names::image_file::NameImageFile;
+use wirespeed::names::lists::{Answers, Verdict};
 use wirespeed::names::read::{Labels, NameFib, NameFormat};
 use wirespeed::names::{Match, Name, NameBatch, NameBuf, NameRib};
 use wirespeed_fib::Step;
 use wirespeed_namelookup::{Aggregated, NameDomain, NameModel};
 
-use super::source::{BuildArguments, ReadArguments, format_parser};
+use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, ReadArguments, format_parser};
 use crate::Outcome;
 use crate::device::On;
 use crate::engine::{self, Choice};
@@ -61,7 +63,8 @@ pub(super) struct Options {
     #[arg(long)]
     explain: bool,
 
-    /// One JSON object for each name: {"name","prefix","result"}, prefix and result null if nothing matches
+    /// One JSON object for each name: {"name","prefix","result"}, prefix and result null if nothing matches.
+    /// A list of domains adds "scope" and "exception", the Public Suffix List "suffix" and "registrable"
     #[arg(long)]
     json: bool,
 
@@ -79,13 +82,18 @@ Examples:
   lookupctl names lookup --table domains.txt.zst --json < urls | jq -r .result | sort
   lookupctl names lookup --image names.img --as domains < hosts
   lookupctl names lookup --table fib.txt --device gpu /com/parc/www
+  lookupctl names lookup --table /etc/hosts localhost
+  lookupctl names lookup --table filter.txt --format adblock --lenient www.ads.example
+  lookupctl names lookup --table public_suffix_list.dat www.example.co.uk
 
+A list of domains answers with the entry that wins, its scope (exact, one-label, beneath, subtree) and its value, or that it is an \
+exception, which has no value. The Public Suffix List answers with the suffix, the registrable domain and the section.
 Every answer of the engine is checked against the table, if it is known. The prefix in the output is the longest of the table, also for an \
 aggregated table, too.
 Domains can be in any script, in queries and in tables: www.münchen.de and www.xn--mnchen-3ya.de are one name (UTS 46), and so are \
 upper and lower case. An entry *.example.com, or .example.com, matches example.com itself and all names beneath it.
 The first line of standard input that is not a name ends the lookups. With --lenient such lines are reported by number, passed over and counted.
-Exit status 1 says that a name matches nothing, or that an answer is wrong; 2 says that a line was not a name, even if other lines were answered.";
+Exit status 1 says that a name matches nothing or an exception, or that an answer is wrong; 2 says that a line was not a name, even if other lines were answered.";
 
 pub(super) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.names.is_empty();
@@ -93,10 +101,22 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
         bail!("the table and the names can't both come from standard input");
     }
     let fleet = options.device.open_for_lookup(&NameDomain::gpu_options(), options.explain)?;
-    let fib = options.table.as_ref().map(|table| options.read.load(table)).transpose()?;
-    let (table, rib, labels) = match (options.image, fib) {
-        (Some(path), fib) => {
+    let loaded = options.table.as_ref().map(|table| options.read.load_any(table)).transpose()?;
+    let list;
+    let (table, rib, labels) = match (options.image, loaded) {
+        (Some(path), loaded) => {
             let image = NameImageFile::open(&path)?;
+            list = image.list()?;
+            let fib = match (&list, loaded) {
+                // Numbers of answers have no order, so another list's table can't check them.
+                (Some(_), Some(_)) => {
+                    bail!("{}: an image of a list is looked up without --table", path.display())
+                }
+                (None, Some(loaded)) => {
+                    Some(loaded.without_list("a list, and the image holds a table of names")?)
+                }
+                (_, None) => None,
+            };
             let (rib, labels) = match fib {
                 Some(NameFib { names, labels }) => (Some(names), labels),
                 // An aggregated table gives the match lengths of the names that are left.
@@ -106,7 +126,11 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
             let (engine, is_aggregated) = (image.engine(), image.is_aggregated());
             (Compiled::new(engine, image.into_table()?, is_aggregated, fleet.as_ref())?, rib, labels)
         }
-        (None, Some(NameFib { names, labels })) => {
+        (None, Some(Loaded { fib: NameFib { names, labels }, list: of_list, .. })) => {
+            if of_list.is_some() && options.build.aggregate {
+                bail!(NOT_AGGREGATED);
+            }
+            list = of_list.map(|list| list.answers);
             let build = options.build.options(1, 0);
             let engine = options.engine.resolve::<NameDomain>(&names, false)?;
             let model = NameModel::new(names, options.build.aggregate);
@@ -122,6 +146,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
         rib,
         aggregated,
         labels,
+        list,
         form: options.form,
         output: Output::new(),
         explain: options.explain,
@@ -186,6 +211,69 @@ struct Line<'a> {
     steps: Option<Vec<StepLine>>,
 }
 
+/// One line of JSON for a name in a list.
+#[derive(Serialize)]
+struct ListLine<'a> {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<&'a str>,
+    #[serde(flatten)]
+    answer: &'a OfList,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<StepLine>>,
+}
+
+/// The answer of a list for a name.
+#[derive(Debug, Serialize)]
+struct OfList {
+    /// The name of the entry that wins.
+    prefix: Option<String>,
+    #[serde(rename = "result")]
+    value: Option<String>,
+    scope: Option<&'static str>,
+    exception: bool,
+    /// The public suffix, of a list of suffixes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    suffix: Option<String>,
+    /// The registrable domain; null for a suffix itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    registrable: Option<Option<String>>,
+}
+
+impl OfList {
+    fn new(list: &Answers, labels: &Labels, name: &Name, found: Match) -> Self {
+        let (answer, suffix) = (list.answer(name, found), list.suffix(name, found));
+        let label = answer.and_then(|answer| labels.label(answer.verdict.result()));
+        Self {
+            prefix: answer.map(|answer| answer.entry(name).to_string()),
+            value: label.map(|label| label.to_string()),
+            scope: answer.map(|answer| answer.scope.name()),
+            exception: answer.is_some_and(|answer| answer.verdict == Verdict::Exception),
+            suffix: suffix.map(|found| found.suffix.to_string()),
+            registrable: suffix.map(|found| found.registrable.map(ToString::to_string)),
+        }
+    }
+}
+
+impl fmt::Display for OfList {
+    /// The suffix, the registrable domain and the section, if the list is one of suffixes; otherwise the
+    /// entry, its scope and its value.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = match &self.value {
+            Some(value) => value,
+            None if self.exception => "exception",
+            None if self.suffix.is_some() => "not listed",
+            None => return f.write_str("no match"),
+        };
+        if let Some(suffix) = &self.suffix {
+            let registrable = self.registrable.as_ref().and_then(Option::as_deref).unwrap_or("-");
+            return write!(f, "{suffix}  {registrable}  {value}");
+        }
+        let (prefix, scope) = (self.prefix.as_deref().unwrap_or_default(), self.scope.unwrap_or_default());
+        write!(f, "{prefix}  {scope}  {value}")
+    }
+}
+
 /// A session that answers names on stdout.
 struct Session {
     table: Compiled,
@@ -194,6 +282,8 @@ struct Session {
     /// All names and the compiled names, if some are left out.
     aggregated: Option<Aggregated>,
     labels: Labels,
+    /// What the results of a list's table stand for.
+    list: Option<Answers>,
     form: Option<NameFormat>,
     output: Output,
     explain: bool,
@@ -226,8 +316,13 @@ impl Session {
             (!is_right).then(|| format!("{engine}: {name} leads to {found:?}, by the table to {compiled:?}"))
         });
         let steps = self.explain.then(|| self.table.table.explain(name));
-        if !found.is_some() || wrong.is_some() {
+        // A list's answer decides by itself: a match may stand for no entry.
+        if wrong.is_some() || (self.list.is_none() && !found.is_some()) {
             self.outcome = Outcome::Differs;
+        }
+        if let Some(list) = self.list.as_ref().filter(|_| wrong.is_none()) {
+            let of_list = OfList::new(list, &self.labels, name, found);
+            return self.print_of_list(&String::from_utf8_lossy(word), name, &of_list, steps);
         }
         // A wrong length may be larger than the name's.
         let prefix = if wrong.is_some() { None } else { right.unwrap_or(found).prefix(name) };
@@ -252,10 +347,31 @@ impl Session {
         Ok(())
     }
 
+    /// Prints the answer of a list.
+    fn print_of_list(
+        &mut self,
+        word: &str,
+        name: &Name,
+        found: &OfList,
+        steps: Option<Vec<Step>>,
+    ) -> Result<()> {
+        // A name without a value is one that nothing has to be done for, as one that nothing matches.
+        let has_none = found.suffix.is_none() && found.value.is_none();
+        self.outcome = if has_none { Outcome::Differs } else { self.outcome };
+        if self.json {
+            let name = name.to_string();
+            let asked = (word != name).then_some(word);
+            let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
+            return self.output.json(&ListLine { asked, name, answer: found, steps });
+        }
+        self.output.line(format_args!("{word}  {found}"))?;
+        print_steps(&mut self.output, &steps.unwrap_or_default())
+    }
+
     /// Parses the name of a word.
     fn parse(&self, word: &[u8]) -> Result<NameBuf> {
         let shown = || format!("\"{}\"", String::from_utf8_lossy(&word[..word.len().min(60)]).escape_debug());
-        if self.form.is_none() {
+        if self.form.is_none() && self.list.is_none() {
             // An address alone is looked up as the host of a URL, because no domain is an address.
             match std::str::from_utf8(word).ok().and_then(|word| word.parse().ok()) {
                 Some(IpAddr::V4(_)) => return Ok(NameFormat::Urls.parse(word)?),
@@ -265,6 +381,9 @@ impl Session {
         }
         let form = self.form.or_else(|| NameFormat::recognise([word]));
         let form = form.ok_or_else(|| anyhow!("not a name, a domain or a URL: {}", shown()))?;
+        if self.list.is_some() && form == NameFormat::Urls {
+            bail!("a list is asked for domains, not for URLs: {}", shown());
+        }
         form.parse(word).with_context(|| format!("not a name ({form}): {}", shown()))
     }
 

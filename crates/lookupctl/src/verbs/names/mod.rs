@@ -42,6 +42,8 @@ Examples:
   lookupctl names lookup --table fib.txt /com/parc/www http://www.parc.com/a
   lookupctl names verify --table fib.txt       engines on every name
   lookupctl names build --table fib.txt -o names.img
+  lookupctl names lookup --table /etc/hosts localhost
+  lookupctl names lookup --table public_suffix_list.dat www.example.co.uk
   lookupctl names replay --help                options and examples of a verb
 
 A table is a file with one name on each line. Either all lines have a result after the name, or none: /com/parc/www core-7, \
@@ -50,7 +52,10 @@ compressed with gzip, bzip2 or zstd; - is standard input.
 Domains have one form in tables and in queries: lower case, and domains in other scripts as ASCII (UTS 46), \
 so that MÜNCHEN.de and xn--mnchen-3ya.de are one name. *.example.com and .example.com match example.com and all names beneath it. Names that \
 start with a slash are bytes, and stay as they are.
-Hosts files, CSV, filter lists (||example.com^), other forms of * and IP addresses are refused, with the line and what it looks like.";
+Lists of domains are read by build, info, lookup and verify: hosts files, Adblock filter lists (||example.com^), dnsmasq (address=/example.com/), \
+response policy zones and the Public Suffix List, recognised by content or by --format. Their entries cover a name alone, names beneath it, \
+or both, and may be exceptions. A list takes no updates: build it again.
+CSV, other forms of * and IP addresses are refused, with the line and what it looks like, and so are lines of lists within tables.";
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     match options.verb {

@@ -202,7 +202,7 @@ fn from_names(options: &Options, has_gpu: bool) -> Result<Report> {
 /// Takes a compiled table and replays on it.
 fn from_image(options: &Options, has_gpu: bool, path: &Path) -> Result<Report> {
     let began = Instant::now();
-    let image = NameImageFile::open(path)?;
+    let image = NameImageFile::open(path)?.without_list()?;
     let (engine, opened) = (image.engine(), began.elapsed());
     // For the trace alone, and no part of loading.
     let names = match options.trace {

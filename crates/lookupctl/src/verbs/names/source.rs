@@ -5,32 +5,66 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::names::generate::{self, TableSpec};
+use wirespeed::names::lists::{Answers, Counts, Resolved, Scope};
+use wirespeed::names::read::lists::{
+    DomainList, ListFormat, ListOptions, ListReport, TableOrList, TableOrListError, read_table_or_list,
+};
 use wirespeed::names::read::{
-    Labels, NameFib, NameFormat, ReadError, ReadOptions, ReadReport, Source, read_table, read_updates,
+    Labels, NameFib, NameFormat, NameReason, ReadError, ReadOptions, ReadReport, Source, read_table,
+    read_updates,
 };
 use wirespeed::names::{NameBatch, NameUpdate};
 use wirespeed_namelookup::BuildOptions;
 
 use crate::busy::Busy;
-use crate::number::{counted, parse_positive};
+use crate::number::{counted, grouped, parse_positive};
+use crate::skipped::Skipped;
 use crate::source::{MemoryArgument, unless_image};
 
 /// Options for reading a table.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct ReadArguments {
-    /// Form of the table's names. By default recognised by content. Domains in another script become ASCII
-    /// (UTS 46), in tables and queries alike. *.example.com matches example.com and all names beneath it
-    #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
-    format: Option<NameFormat>,
+    /// Form of the table's names, or format of a list of domains: hosts, adblock, dnsmasq, rpz or psl, which
+    /// build, info, lookup and verify read. By default recognised by content. Domains in another script
+    /// become ASCII (UTS 46), in tables and queries alike. Except in lists, *.example.com matches example.com
+    /// and all names beneath it
+    #[arg(long, value_name = "FORMAT", value_parser = table_format_parser())]
+    format: Option<TableFormat>,
+
+    /// Read only the ICANN section of the Public Suffix List
+    #[arg(long, requires = "table")]
+    icann: bool,
 
     /// Pass over wrong lines, count them by reason and go on. By default the file is refused
     #[arg(long)]
     lenient: bool,
+}
+
+/// The message for a list that should be aggregated.
+pub(super) const NOT_AGGREGATED: &str =
+    "--aggregate is for tables: the answers of a list depend on the matched length, which it changes";
+
+/// A form of names, or a format of lists.
+#[derive(Clone, Copy, Debug)]
+enum TableFormat {
+    Names(NameFormat),
+    List(ListFormat),
+}
+
+/// The parser of a table's format.
+fn table_format_parser() -> impl TypedValueParser<Value = TableFormat> {
+    let names = NameFormat::ALL.map(|format| (format.name(), TableFormat::Names(format)));
+    let lists = ListFormat::ALL.map(|format| (format.name(), TableFormat::List(format)));
+    let all: Vec<_> = names.into_iter().chain(lists).collect();
+    PossibleValuesParser::new(all.clone().into_iter().map(|(name, _)| name)).map(move |name| {
+        let found = all.iter().find(|(format, _)| *format == name);
+        found.expect("one of the possible values").1
+    })
 }
 
 /// The parser of a name's form.
@@ -39,12 +73,63 @@ pub(super) fn format_parser() -> impl TypedValueParser<Value = NameFormat> {
         .try_map(|name| name.parse::<NameFormat>())
 }
 
-/// A table as it was read.
+/// A table as it was read, or a list as the table that it becomes.
 #[derive(Debug)]
 pub(super) struct Loaded {
+    /// The names. Results of a list are numbers of answers, and labels are the texts of its values.
     pub(super) fib: NameFib,
-    pub(super) report: ReadReport,
+    pub(super) report: Report,
+    /// The answers of a list.
+    pub(super) list: Option<OfList>,
     seconds: f64,
+}
+
+/// What a list has beside its names.
+#[derive(Clone, Debug)]
+pub(super) struct OfList {
+    pub(super) answers: Answers,
+    pub(super) counts: Counts,
+}
+
+/// The report of reading a table or a list.
+#[derive(Debug)]
+pub(super) enum Report {
+    Table(ReadReport),
+    List(ListReport),
+}
+
+impl Report {
+    /// The file, the format, the number of records, and those that were passed over.
+    pub(super) fn parts(&self) -> (&str, String, u64, Vec<Skipped>) {
+        fn parts<F: fmt::Display>(
+            report: &wirespeed_fib::read::ReadReport<F, NameReason>,
+        ) -> (&str, String, u64, Vec<Skipped>) {
+            let skipped = report.skipped.iter();
+            let skipped = skipped.map(|skipped| Skipped::new(&skipped.reason, skipped.count)).collect();
+            (&report.name, report.format.to_string(), report.records, skipped)
+        }
+        match self {
+            Self::Table(report) => parts(report),
+            Self::List(report) => parts(report),
+        }
+    }
+}
+
+impl Loaded {
+    /// The table. Fails for a list, because `what` needs a table's results.
+    pub(super) fn without_list(self, what: &str) -> Result<NameFib> {
+        match self.list {
+            None => Ok(self.fib),
+            Some(_) => bail!("{}: {what}", self.report.parts().0),
+        }
+    }
+
+    fn of_list(read: DomainList, report: ListReport, seconds: f64) -> Self {
+        let counts = read.list.counts();
+        let Resolved { names, answers } = read.list.resolve();
+        let fib = NameFib { names, labels: read.labels };
+        Self { fib, report: Report::List(report), list: Some(OfList { answers, counts }), seconds }
+    }
 }
 
 impl ReadArguments {
@@ -53,22 +138,69 @@ impl ReadArguments {
         self.lenient
     }
 
-    /// Reads a table, and prints its description and the lines that were passed over.
+    /// Reads a table, and prints its description and the lines that were passed over. Lists are refused.
     pub(super) fn load(&self, from: &OsStr) -> Result<NameFib> {
-        let loaded = self.load_quietly(from)?;
+        if let Some(TableFormat::List(format)) = self.format {
+            bail!("{format} is a format of lists of domains: build, info, lookup and verify read them");
+        }
+        if self.icann {
+            bail!("--icann is for the Public Suffix List");
+        }
+        let began = Instant::now();
+        let source = Source::from_arg(from);
+        let busy = Busy::with(format!("reading {source}"));
+        let (fib, report) =
+            read_table(&source, &self.of_table()).map_err(|error| unless_image(from, error))?;
+        drop(busy);
+        let report = Report::Table(report);
+        let loaded = Loaded { fib, report, list: None, seconds: began.elapsed().as_secs_f64() };
         eprintln!("{loaded}");
         Ok(loaded.fib)
     }
 
-    /// Reads a table.
+    /// Reads a table or a list, and prints its description and the lines that were passed over.
+    pub(super) fn load_any(&self, from: &OsStr) -> Result<Loaded> {
+        let loaded = self.load_quietly(from)?;
+        eprintln!("{loaded}");
+        Ok(loaded)
+    }
+
+    /// Reads a table or a list.
     pub(super) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
         let began = Instant::now();
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
-        let options = ReadOptions { format: self.format, lenient: self.lenient };
-        let (fib, report) = read_table(&source, &options).map_err(|error| unless_image(from, error))?;
+        let format = match self.format {
+            Some(TableFormat::List(format)) => Some(format),
+            _ => None,
+        };
+        let list = ListOptions { format, lenient: self.lenient, icann_only: self.icann };
+        let read = read_table_or_list(&source, &self.of_table(), &list).map_err(|error| match error {
+            TableOrListError::Table(error) => unless_image(from, error),
+            error => unless_image(from, error),
+        })?;
+        let loaded = match read {
+            TableOrList::List(read, report) => Loaded::of_list(read, report, began.elapsed().as_secs_f64()),
+            TableOrList::Table(fib, report) => {
+                let report = Report::Table(report);
+                Loaded { fib, report, list: None, seconds: began.elapsed().as_secs_f64() }
+            }
+        };
         drop(busy);
-        Ok(Loaded { fib, report, seconds: began.elapsed().as_secs_f64() })
+        let is_of_suffixes = loaded.list.as_ref().is_some_and(|list| list.answers.is_of_suffixes());
+        if self.icann && !is_of_suffixes {
+            bail!("{source}: --icann is for the Public Suffix List");
+        }
+        Ok(loaded)
+    }
+
+    /// Options for reading a table.
+    fn of_table(&self) -> ReadOptions {
+        let format = match self.format {
+            Some(TableFormat::Names(format)) => Some(format),
+            _ => None,
+        };
+        ReadOptions { format, lenient: self.lenient }
     }
 
     /// Reads updates. New results are numbered after those of the table.
@@ -101,19 +233,40 @@ impl ReadArguments {
     }
 }
 
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Table(report) => report.fmt(f),
+            Self::List(report) => report.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for OfList {
+    /// The entries by scope, and the exceptions among them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = Scope::ALL.into_iter().zip(self.counts.by_scope).filter(|&(_, count)| count > 0);
+        let counts: Vec<_> = counts.map(|(scope, count)| format!("{} {scope}", grouped(count))).collect();
+        let exceptions = counted(self.counts.exceptions, "exception");
+        write!(f, "entries by scope: {}; {exceptions} among them", counts.join(", "))
+    }
+}
+
 impl fmt::Display for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { fib, report, seconds } = self;
+        let Self { fib, report, list, seconds } = self;
         write!(
             f,
             "{report}\n  {} of {}, {}, read in {seconds:.2} s",
             counted(fib.names.len(), "name"),
             counted(fib.names.node_count() - 1, "component"),
             match fib.labels.lines() {
+                0 if list.is_some() => counted(fib.labels.len(), "value"),
                 0 => counted(fib.labels.len(), "result"),
                 _ => "each its own result, the number of its line".to_owned(),
             },
-        )
+        )?;
+        list.as_ref().map_or(Ok(()), |list| write!(f, "\n  {list}"))
     }
 }
 

@@ -6,13 +6,9 @@ use super::folder;
 fn lists_of_other_kinds_are_refused_by_what_they_look_like() {
     let folder = folder();
     for (text, line, says) in [
-        ("127.0.0.1 localhost\n0.0.0.0 ads.example.com\n", 1, "hosts file"),
-        ("::1 localhost\n0.0.0.0 ads.example.com\n", 1, "hosts file"),
         ("example.org\n0.0.0.0 ads.example.com\n", 2, "hosts file"),
         ("ads.example.com,ads\n", 1, "CSV"),
         ("name,list\nads.example.com,ads\n", 1, "CSV"),
-        ("||ads.example.com^\n", 1, "filter list"),
-        ("! Title: ads\n||ads.example.com^\n", 1, "filter list"),
         ("example.org\n@@||good.example.com^\n", 2, "filter list"),
         ("example.org/a\nexample.com##.banner\n", 2, "filter list"),
         ("example.org\nads*.example.com\n", 2, "only *.example.com is read"),

@@ -5,6 +5,7 @@ mod build;
 mod generate;
 mod info;
 mod inputs;
+mod lists;
 mod lookup;
 mod replay;
 mod verify;

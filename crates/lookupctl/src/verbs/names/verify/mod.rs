@@ -5,7 +5,7 @@ mod truth;
 use std::ffi::OsString;
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use wirespeed::names::{Match, NameBatch, Names};
 use wirespeed_namelookup::{NameDomain, NameModel};
 
 use super::engines::engines;
-use super::source::{BuildArguments, ReadArguments};
+use super::source::{BuildArguments, NOT_AGGREGATED, ReadArguments};
 use crate::Outcome;
 use crate::check::subject::{Asks, OfNames, Pass, Subject};
 use crate::check::{self, CheckArguments, Job, copies, verdict};
@@ -55,14 +55,20 @@ Examples:
 
 Each name is looked up alone, in a batch, and in a batch that gives the matched length; on a GPU in large and small batches, with the \
 length and without. The right answers come from the sorted names, without any lookup; with --aggregate the right results are those of \
-all names, and the right lengths are those of the names that are left.
+all names, and the right lengths are those of the names that are left. Of a list of domains the table is checked that engines compile: \
+its names, and the numbers of their answers.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the table is reported, and \
 not counted as wrong.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fleet = options.check.fleet::<NameDomain>()?;
     stdin::at_most_one([("the table", Some(&*options.table)), ("the updates", options.check.updates())])?;
-    let NameFib { names, mut labels } = options.read.load(&options.table)?;
+    let loaded = options.read.load_any(&options.table)?;
+    let NameFib { names, mut labels } = match (&loaded.list, options.check.updates()) {
+        (Some(_), _) if options.build.aggregate => bail!(NOT_AGGREGATED),
+        (Some(_), Some(_)) => loaded.without_list("a list takes no updates")?,
+        _ => loaded.fib,
+    };
     let updates = match options.check.updates() {
         Some(updates) => options.read.updates(updates, &mut labels)?,
         None => Vec::new(),
