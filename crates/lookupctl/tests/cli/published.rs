@@ -97,3 +97,32 @@ fn several_sources_are_one_table_of_records() {
         folder.run(command).refused(&[said]);
     }
 }
+
+#[test]
+fn rules_of_clouds() {
+    let folder = Folder::new();
+    folder.write(
+        "groups.json",
+        r#"{"SecurityGroups":[{"GroupId":"sg-1","GroupName":"web","IpPermissions":[
+        {"IpProtocol":"tcp","FromPort":443,"ToPort":443,"IpRanges":[{"CidrIp":"10.0.0.0/8"}],
+         "UserIdGroupPairs":[{"GroupId":"sg-2"}]}],"IpPermissionsEgress":[]}]}"#,
+    );
+    let asked = "classify lookup --rules groups.json --assume ct=new src=10.1.2.3 dport=443 tcp";
+    folder.run(asked).refused(&["line 1: members of the group sg-2", "--lenient"]);
+    let ran = folder.run(&asked.replace("--assume", "--lenient --assume")).ok();
+    assert!(ran.stdout.contains("allow"), "{ran:#?}");
+    folder
+        .run("classify info groups.json --table both")
+        .refused(&["no table both; there are: ingress, egress"]);
+    folder
+        .run("classify info groups.json --chain sg-2")
+        .refused(&["no security group sg-2; there are: sg-1 (web)"]);
+    folder.write(
+        "policy.json",
+        r#"{"apiVersion":"networking.k8s.io/v1","kind":"NetworkPolicy","metadata":{"name":"web"},"spec":
+        {"podSelector":{},"ingress":[{"from":[{"ipBlock":{"cidr":"10.0.0.0/8"}}],"ports":[{"port":443}]}]}}"#,
+    );
+    let ran =
+        folder.run("classify lookup --rules policy.json --assume ct=new src=10.1.2.3 dport=443 tcp").ok();
+    assert!(ran.stdout.contains("allow"), "{ran:#?}");
+}
