@@ -128,6 +128,12 @@ impl From<TooManyNextHops> for MergeError {
 /// The numbers of a name and a value.
 type Field = (u32, u32);
 
+/// The fields of a text, each a name with a value.
+type Fields = Vec<(String, String)>;
+
+/// Gives the next hop of a record; none to a record without fields.
+type Hop<'h> = dyn FnMut(u32, &RecordSet) -> Result<Option<NextHop>, MergeError> + 'h;
+
 /// A prefix of a source, with the number of its record. Sorted by prefix, then by source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry<A: Address> {
@@ -243,7 +249,7 @@ impl Merge {
     fn add_texts(
         &mut self,
         fib: &Fib,
-        fields: &mut dyn FnMut(&str) -> Option<Vec<(String, String)>>,
+        fields: &mut dyn FnMut(&str) -> Option<Fields>,
     ) -> Result<(), MergeError> {
         let source = self.next_source()?;
         let mut known: FxHashMap<NextHop, u32> = FxHashMap::default();
@@ -328,7 +334,7 @@ fn sweep<A: Address>(
     records: &mut RecordSet,
     joins: &mut FxHashMap<(u32, u32), u32>,
     rib: &mut Rib<A>,
-    hop: &mut dyn FnMut(u32, &RecordSet) -> Result<Option<NextHop>, MergeError>,
+    hop: &mut Hop<'_>,
 ) -> Result<(), MergeError> {
     entries.sort_unstable();
     // The prefixes around the current one, with all their fields, innermost last.

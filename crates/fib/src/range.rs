@@ -33,6 +33,7 @@ pub fn prefixes_of_range<A: Address>(first: A, last: A) -> PrefixesOfRange<A> {
 /// Gives the fewest prefixes that cover a prefix without the holes inside it, ascending. The holes are
 /// sorted; others than those inside don't matter. Gives nothing if the prefix is a hole itself. O(k·b) for k
 /// holes inside and b bits.
+#[cfg(feature = "text")]
 pub(crate) fn prefix_without<A: Address>(
     prefix: Prefix<A>,
     holes: &[Prefix<A>],

@@ -43,7 +43,7 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "NAME")]
     vrf: Option<String>,
 
-    /// Set whose members to take from a file with several sets (ipset save)
+    /// Set whose members to take from a file with several sets (ipset save, nft -j list ruleset)
     #[arg(long, value_name = "NAME")]
     set: Option<String>,
 
@@ -215,7 +215,7 @@ impl ReadArguments {
         if let Some(set) = &self.set
             && tables.iter().all(|report| !report.format.has_sets())
         {
-            bail!("--set {set}: no input names sets: only those of ipset do");
+            bail!("--set {set}: no input names sets: only those of ipset and nft do");
         }
         match &self.vrf {
             Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {

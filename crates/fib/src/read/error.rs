@@ -159,6 +159,9 @@ pub enum SkipReason {
     /// An element of a set that the file does not create, or whose options are not known.
     #[error("an element of a set that is not known")]
     UnknownSet,
+    /// A set that rules add elements to.
+    #[error("a set that rules may change")]
+    Dynamic,
     /// An element that ends by itself after some time.
     #[error("an element with a timeout, which ends by itself")]
     Timeout,

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::csv::header::is_start as is_csv;
 use super::text::{TYPES, first_cell, words};
-use super::{cloud, delegated, ipset, mmdb_marker, mrt_header, vrps_header};
+use super::{cloud, delegated, ipset, mmdb_marker, mrt_header, nft_sets, vrps_header};
 
 /// A format of routes or updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,6 +46,8 @@ pub enum Format {
     Delegated,
     /// Sets of addresses, as `ipset save` writes them.
     Ipset,
+    /// Named sets of addresses, as `nft -j list ruleset` writes them.
+    NftSets,
     /// MRT (RFC 6396, 8050): tables and updates.
     Mrt,
     /// `A prefix [next hop]` and `W prefix`, one update on each line, with an optional time before it.
@@ -54,7 +56,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Plain,
         Self::Pfx2as,
         Self::Bgpdump,
@@ -72,6 +74,7 @@ impl Format {
         Self::Cloudflare,
         Self::Delegated,
         Self::Ipset,
+        Self::NftSets,
         Self::Mrt,
         Self::Updates,
     ];
@@ -96,6 +99,7 @@ impl Format {
             Self::Cloudflare => "cloudflare",
             Self::Delegated => "delegated",
             Self::Ipset => "ipset",
+            Self::NftSets => "nft-sets",
             Self::Mrt => "mrt",
             Self::Updates => "updates",
         }
@@ -124,7 +128,7 @@ impl Format {
 
     /// Whether a file of this format has sets by name, of which one is the table.
     pub const fn has_sets(self) -> bool {
-        matches!(self, Self::Ipset)
+        matches!(self, Self::Ipset | Self::NftSets)
     }
 
     /// Whether a cloud provider publishes its ranges in this format.
@@ -164,6 +168,7 @@ impl Format {
         match start.iter().find(|b| !b.is_ascii_whitespace()) {
             Some(b'[') => return Some(Self::IpRouteJson),
             Some(b'{') if vrps_header::is_json(start) => return Some(Self::VrpJson),
+            Some(b'{') if nft_sets::is_start(start) => return Some(Self::NftSets),
             Some(b'{') => return Some(cloud::recognise(start).unwrap_or(Self::FrrJson)),
             _ => {}
         }
@@ -313,7 +318,8 @@ mod tests {
 
     #[test]
     fn recognises_each_by_content() {
-        let cases: [(&[u8], Option<Format>); 49] = [
+        let cases: [(&[u8], Option<Format>); 50] = [
+            (b"{\"nftables\": [{\"metainfo\"", Some(Format::NftSets)),
             (b"create a hash:ip family inet\nadd a 192.0.2.1\n", Some(Format::Ipset)),
             (b"create a thing\n", None),
             (b"{\"syncToken\":\"1\",\"prefixes\":[{\"ip_prefix\":", Some(Format::Aws)),

@@ -54,7 +54,7 @@ pub(super) fn read(
                 sets.insert(name.to_owned(), None);
                 let set = Set::of(kind, options)?;
                 if set.has_addresses {
-                    members.set(name);
+                    members.set(name, name);
                 }
                 sets.insert(name.to_owned(), Some(set));
                 Ok(())

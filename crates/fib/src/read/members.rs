@@ -20,8 +20,8 @@ const SHOWN: usize = 20;
 /// The chosen set of a file so far.
 pub(super) struct Members<'w> {
     wanted: Option<&'w str>,
-    /// The sets of addresses of the file.
-    names: Vec<String>,
+    /// The sets of addresses of the file: their names, short and whole.
+    names: Vec<[String; 2]>,
     /// Elements, and whether each is an exception.
     v4: BTreeMap<Prefix<V4>, bool>,
     v6: BTreeMap<Prefix<V6>, bool>,
@@ -33,18 +33,22 @@ impl<'w> Members<'w> {
         Self { wanted, names: Vec::new(), v4: BTreeMap::new(), v6: BTreeMap::new() }
     }
 
-    /// Notes a set of addresses.
-    pub(super) fn set(&mut self, name: &str) {
-        self.names.push(name.to_owned());
+    /// Notes a set of addresses. Its whole name tells it from others with the same short one.
+    pub(super) fn set(&mut self, short: &str, whole: &str) {
+        self.names.push([short.to_owned(), whole.to_owned()]);
     }
 
-    /// Whether the set's elements are to be added. Without a name that is the first set: if there are more,
-    /// the end is an error.
-    pub(super) fn is_chosen(&self, name: &str) -> bool {
-        match self.wanted {
-            Some(wanted) => wanted == name,
-            None => self.names.first().is_some_and(|first| first == name),
-        }
+    /// Whether the elements of the set of this whole name are to be added. Only the first set that fits is:
+    /// if more do, the end is an error.
+    pub(super) fn is_chosen(&self, whole: &str) -> bool {
+        self.fitting().next().is_some_and(|[_, first]| first == whole)
+    }
+
+    /// The sets that are asked for: those of the name, or all.
+    fn fitting(&self) -> impl Iterator<Item = &[String; 2]> {
+        let fits =
+            |name: &&[String; 2]| self.wanted.is_none_or(|wanted| name.iter().any(|name| name == wanted));
+        self.names.iter().filter(fits)
     }
 
     /// Adds an element of the chosen set.
@@ -59,18 +63,14 @@ impl<'w> Members<'w> {
     /// Puts the members into the table.
     pub(super) fn finish(self, table: &mut Table, ledger: &mut Ledger) -> Result<(), End> {
         let name = ledger.report.name.clone();
-        let known = || {
-            let shown = self.names.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
-            if self.names.len() > SHOWN { shown + ", …" } else { shown }
-        };
-        match self.wanted {
-            Some(wanted) if !self.names.iter().any(|name| name == wanted) => {
-                return Err(ReadError::NoSuchSet { name, set: wanted.to_owned(), known: known() }.into());
+        let shown: Vec<_> = self.names.iter().take(SHOWN).map(|[_, whole]| whole.as_str()).collect();
+        let known = shown.join(", ") + if self.names.len() > SHOWN { ", …" } else { "" };
+        match (self.fitting().count(), self.wanted) {
+            (0, Some(wanted)) => {
+                return Err(ReadError::NoSuchSet { name, set: wanted.to_owned(), known }.into());
             }
-            None if self.names.len() > 1 => {
-                return Err(ReadError::SeveralSets { name, known: known() }.into());
-            }
-            _ => {}
+            (0 | 1, _) => {}
+            _ => return Err(ReadError::SeveralSets { name, known }.into()),
         }
         ledger.report.is_list = true;
         let repeated = std::mem::take(&mut ledger.report.repeated);

@@ -42,6 +42,7 @@ mod mmdb_marker;
 #[cfg(feature = "mrt")]
 mod mrt;
 pub(crate) mod mrt_header;
+mod nft_sets;
 mod peers;
 pub(crate) mod pfx2as;
 mod plain;
@@ -263,6 +264,7 @@ fn pass(
         Format::FrrJson => frr::read(input, ledger, table, options.vrf.as_deref()),
         Format::Csv => csv::read(input, ledger, table, &options.columns),
         Format::Ipset => ipset::read(input, ledger, table, options.set.as_deref()),
+        Format::NftSets => nft_sets::read(input, ledger, table, options.set.as_deref()),
         Format::Delegated => delegated::read(input, ledger, table, &options.columns),
         Format::Aws | Format::Gcp | Format::Azure | Format::Oracle | Format::Cloudflare => {
             cloud::read(input, ledger, table, &options.columns)

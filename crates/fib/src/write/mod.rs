@@ -102,7 +102,8 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
         | Format::Oracle
         | Format::Cloudflare
         | Format::Delegated
-        | Format::Ipset => Err(WriteError::ReadOnly { format }),
+        | Format::Ipset
+        | Format::NftSets => Err(WriteError::ReadOnly { format }),
     }
 }
 

@@ -63,6 +63,12 @@ fn sets_of_ipset() {
     folder.run("info two.ipset").refused(&["several sets: choose one with --set: a, b"]);
     let ran = folder.run("lookup --fib two.ipset --set b 192.0.2.9").ok();
     assert_eq!(ran.stdout, "192.0.2.9  192.0.2.9/32  member\n");
+    folder.write(
+        "nft.json",
+        r#"{"nftables":[{"set":{"family":"inet","table":"f","name":"a","type":"ipv4_addr","elem":["192.0.2.9"]}}]}"#,
+    );
+    let ran = folder.run("lookup --fib nft.json --set a 192.0.2.9").ok();
+    assert_eq!(ran.stdout, "192.0.2.9  192.0.2.9/32  member\n");
     folder.run("info v4 --set b").refused(&["--set b: no input names sets"]);
     folder.write("bad.ipset", saved.replace("nomatch", "timeout 60"));
     folder.run("info bad.ipset").refused(&["bad.ipset:3: an element with a timeout"]);
