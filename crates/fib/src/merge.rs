@@ -33,7 +33,7 @@
 //! merge.add_values(&read("10.0.0.0/8 64500\n10.1.0.0/16 64501\n")?, "asn")?;
 //! merge.add_members(&read("10.1.0.0/16\n")?, "blocked")?;
 //! let merged = merge.build()?;
-//! let (prefix, label) = merged.fib.v4.longest_match([10, 1, 2, 3].into()).expect("a match");
+//! let (prefix, label) = merged.fib.v4.longest_match("10.1.2.3".parse()?).expect("a match");
 //! assert_eq!(prefix.to_string(), "10.1.0.0/16");
 //! assert_eq!(merged.fib.next_hops.text(label), Some("country=DE,asn=64501,blocked=true"));
 //! let record = merged.records.get(label).expect("a record");
