@@ -283,7 +283,7 @@ mod tests {
             let text = ruleset("").replacen(from, to, 1);
             match read_strict(Format::NftSets, text.as_bytes()) {
                 Err(ReadError::Bad { place: Place::Entry(..), reason: found, .. }) => {
-                    assert_eq!(found, reason)
+                    assert_eq!(found, reason);
                 }
                 other => panic!("{text}: {other:?}"),
             }
