@@ -18,10 +18,14 @@
 
 pub mod address;
 
+#[cfg(feature = "text")]
+pub mod bogons;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod domain;
 mod fib;
+#[cfg(feature = "text")]
+pub mod merge;
 mod next_hop;
 pub mod oracle;
 mod prefix;

@@ -30,6 +30,29 @@ pub fn prefixes_of_range<A: Address>(first: A, last: A) -> PrefixesOfRange<A> {
     PrefixesOfRange { left: (first <= last).then_some((first, last)) }
 }
 
+/// Gives the fewest prefixes that cover a prefix without the holes inside it, ascending. The holes are
+/// sorted; others than those inside don't matter. Gives nothing if the prefix is a hole itself. O(k·b) for k
+/// holes inside and b bits.
+#[cfg(feature = "text")]
+pub(crate) fn prefix_without<A: Address>(
+    prefix: Prefix<A>,
+    holes: &[Prefix<A>],
+    give: &mut impl FnMut(Prefix<A>),
+) {
+    let start = holes.partition_point(|&hole| hole < prefix);
+    let len = holes[start..].partition_point(|hole| hole.address() <= prefix.last());
+    let inside = &holes[start..start + len];
+    match inside.first() {
+        None => give(prefix),
+        Some(&first) if first == prefix => {}
+        Some(_) => {
+            let lower = Prefix::around(prefix.address(), prefix.len() + 1);
+            prefix_without(lower, inside, give);
+            prefix_without(lower.sibling().expect("a half has another"), inside, give);
+        }
+    }
+}
+
 /// The prefixes of a range, made by [`prefixes_of_range`].
 #[derive(Clone, Debug)]
 pub struct PrefixesOfRange<A> {

@@ -49,8 +49,10 @@ Examples:
   lookupctl replay --help                     options and examples of a verb
 
 Tables are read from plain text (prefix, next hop), MRT, bgpdump -m, pfx2as, ip route, ip -j route, FRR's JSON, \
-and CSV or TSV whose first line names the columns, \
-recognised by content, plain or compressed with gzip, bzip2 or zstd; - is standard input.
+MaxMind DB, CSV or TSV whose first line names the columns, ranges of clouds in JSON (AWS, Google, Azure, Oracle, Cloudflare), \
+delegations of registries (delegated-ripencc-extended-latest), and sets of ipset save and nft -j list ruleset, \
+recognised by content, plain or compressed with gzip, bzip2 or zstd; - is standard input, and builtin:bogons the \
+special-purpose prefixes of IANA.
 Plain text may also write 10.0.0.0/8 as 10.0.0.0/255.0.0.0 or 10.0.0.0 255.0.0.0. If no line has a next hop, each prefix has the next \
 hop member.
 Results go to stdout (--json: one object a line), everything else to stderr.

@@ -24,6 +24,7 @@ mod interrupt;
 mod lines;
 mod made;
 mod memory;
+mod merged;
 mod number;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // for tests alone

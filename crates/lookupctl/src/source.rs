@@ -12,9 +12,10 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{
-    Columns, Format, PeerChoice, PrefixColumns, ReadOptions, ReadReport, Source, read_fib, read_updates,
+    Columns, Format, PeerChoice, PrefixColumns, ReadOptions, ReadReport, Source, read_fib, read_fib_from,
+    read_updates,
 };
-use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Update};
+use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Update, bogons};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
 
@@ -42,13 +43,18 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "NAME")]
     vrf: Option<String>,
 
+    /// Set whose members to take from a file with several sets (ipset save, nft -j list ruleset)
+    #[arg(long, value_name = "NAME")]
+    set: Option<String>,
+
     /// Clear the host bits of prefixes (10.1.2.3/8 becomes 10.0.0.0/8) and count these prefixes. By default
     /// they are refused
     #[arg(long)]
     mask_host_bits: bool,
 
-    /// Columns of CSV, or fields of a MaxMind DB (country.iso_code), that are the value, by name. Several
-    /// make one: asn=13335,country=US. By default all but those of the prefix
+    /// Columns of CSV, or fields of a MaxMind DB (country.iso_code), of ranges of clouds (provider, service,
+    /// region, ...) or of delegations (country, status, ...), that are the value, by name. Several make one:
+    /// asn=13335,country=US. By default all but those of the prefix
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     value_columns: Vec<String>,
 
@@ -100,8 +106,9 @@ pub(crate) struct Loaded {
 impl ReadArguments {
     /// Whether any of them is given.
     pub(crate) fn is_given(&self) -> bool {
-        let Self { format, peer, vrf, mask_host_bits, lenient, verbose, .. } = self;
-        let is_named = format.is_some() || peer.is_some() || vrf.is_some() || self.columns().is_given();
+        let Self { format, peer, vrf, set, mask_host_bits, lenient, verbose, .. } = self;
+        let is_named =
+            format.is_some() || peer.is_some() || vrf.is_some() || set.is_some() || self.columns().is_given();
         is_named || *mask_host_bits || *lenient || *verbose
     }
 
@@ -132,6 +139,11 @@ impl ReadArguments {
         Columns { prefix, values: self.value_columns.clone() }
     }
 
+    /// The options with other columns of the value.
+    pub(crate) fn with_values(&self, columns: &[String]) -> Self {
+        Self { value_columns: columns.to_vec(), ..self.clone() }
+    }
+
     /// Reads a table.
     pub(crate) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
         self.load_with(from, false)
@@ -147,7 +159,13 @@ impl ReadArguments {
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
         let options = ReadOptions { format: self.format, origins, ..self.options() };
-        let (fib, report) = read_fib(&source, &options).map_err(|error| unless_image(from, error))?;
+        let (fib, report) = match builtin(from)? {
+            Some((name, csv)) => {
+                let options = ReadOptions { format: Some(Format::Csv), ..options };
+                read_fib_from(csv.as_bytes(), &name, &options)?
+            }
+            None => read_fib(&source, &options).map_err(|error| unless_image(from, error))?,
+        };
         drop(busy);
         let seconds = began.elapsed().as_secs_f64();
         Ok(Loaded { fib, report, seconds })
@@ -157,6 +175,7 @@ impl ReadArguments {
         ReadOptions {
             peer: self.peer,
             vrf: self.vrf.clone(),
+            set: self.set.clone(),
             mask_host_bits: self.mask_host_bits,
             lenient: self.lenient,
             columns: self.columns(),
@@ -182,12 +201,21 @@ impl ReadArguments {
             }
             _ => {}
         }
-        if self.columns().is_given()
-            && tables.iter().all(|report| !matches!(report.format, Format::Csv | Format::Mmdb))
-        {
+        if self.columns().is_given() && tables.iter().all(|report| !report.format.has_fields()) {
             bail!(
-                "--value-columns, --prefix-columns and --range-columns are for CSV and MaxMind DB, and no input is CSV or a MaxMind DB"
+                "--value-columns, --prefix-columns and --range-columns are for formats with fields, and no input is of one ({})",
+                Format::ALL
+                    .into_iter()
+                    .filter(|format| format.has_fields())
+                    .map(Format::name)
+                    .collect::<Vec<_>>()
+                    .join(", ")
             );
+        }
+        if let Some(set) = &self.set
+            && tables.iter().all(|report| !report.format.has_sets())
+        {
+            bail!("--set {set}: no input names sets: only those of ipset and nft do");
         }
         match &self.vrf {
             Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {
@@ -274,6 +302,18 @@ impl ReadArguments {
             );
         }
         Ok(own)
+    }
+}
+
+/// The start of the name of a table that is built in. A file of such a name is `./builtin:NAME`.
+const BUILTIN: &str = "builtin:";
+
+/// A table that is built in, with its name and date for messages, as CSV. `None` for the name of a file.
+fn builtin(from: &OsStr) -> Result<Option<(String, String)>> {
+    match from.to_str().and_then(|from| from.strip_prefix(BUILTIN)) {
+        None => Ok(None),
+        Some("bogons") => Ok(Some((format!("{BUILTIN}bogons of {}", bogons::DATE), bogons::csv()))),
+        Some(other) => bail!("{BUILTIN}{other}: no such table is built in; there is {BUILTIN}bogons"),
     }
 }
 

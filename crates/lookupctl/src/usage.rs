@@ -87,7 +87,7 @@ mod tests {
             (
                 "lookup --fib x --format zz",
                 "invalid value 'zz' for '--format <FORMAT>' [possible values: plain, pfx2as, bgpdump, ip-route, \
-                 ip-route-json, frr-json, csv, mmdb, mrt]; try 'lookupctl lookup --help'",
+                 ip-route-json, frr-json, csv, mmdb, aws, gcp, azure, oracle, cloudflare, delegated, ipset, nft-sets, mrt]; try 'lookupctl lookup --help'",
             ),
             (
                 "replay --threads x",

@@ -96,9 +96,11 @@ impl<A: Addresses> Builder<A> {
     }
 
     /// Adds the routes of this family from a file: plain text (`prefix next-hop`), MRT, `bgpdump -m`, pfx2as,
-    /// `ip route`, `ip -j route`, FRR's JSON, and CSV or TSV whose first line names the columns. The format
-    /// is recognised by content, plain or compressed with gzip, bzip2 or zstd. MRT and each compression need
-    /// their features. The texts of next hops are parsed into labels: a `Labels<String>` takes any text.
+    /// `ip route`, `ip -j route`, FRR's JSON, CSV or TSV whose first line names the columns, ranges of clouds
+    /// (AWS, Google, Azure, Oracle, Cloudflare), delegations of registries, and a set of `ipset save` or nft.
+    /// The format is recognised by content, plain or compressed with gzip, bzip2 or zstd. MRT and each
+    /// compression need their features. The texts of next hops are parsed into labels: a `Labels<String>`
+    /// takes any text.
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line. A prefix with host
     /// bits is wrong, too: `mask_host_bits` of [`ReadOptions`] clears them, for [`fib`](Self::fib).

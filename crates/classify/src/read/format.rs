@@ -21,11 +21,23 @@ pub enum RuleFormat {
     Iptables,
     /// `nft -j list ruleset`.
     Nft,
+    /// `aws ec2 describe-security-groups`.
+    SecurityGroups,
+    /// `kubectl get networkpolicy -o json`.
+    NetworkPolicy,
 }
 
 impl RuleFormat {
     /// All formats.
-    pub const ALL: [Self; 5] = [Self::Plain, Self::ClassBench, Self::Ovs, Self::Iptables, Self::Nft];
+    pub const ALL: [Self; 7] = [
+        Self::Plain,
+        Self::ClassBench,
+        Self::Ovs,
+        Self::Iptables,
+        Self::Nft,
+        Self::SecurityGroups,
+        Self::NetworkPolicy,
+    ];
 
     /// The name that the command line takes.
     pub const fn name(self) -> &'static str {
@@ -35,7 +47,14 @@ impl RuleFormat {
             Self::Ovs => "ovs",
             Self::Iptables => "iptables",
             Self::Nft => "nft",
+            Self::SecurityGroups => "security-groups",
+            Self::NetworkPolicy => "network-policy",
         }
+    }
+
+    /// Whether rules of this format are in chains and tables, of which one is read.
+    pub const fn has_chains(self) -> bool {
+        matches!(self, Self::Iptables | Self::Nft | Self::SecurityGroups | Self::NetworkPolicy)
     }
 }
 
@@ -47,7 +66,7 @@ impl fmt::Display for RuleFormat {
 
 /// Text that is not the name of a format.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no format of rules is called {0:?}: there are plain, classbench, ovs, iptables and nft")]
+#[error("no format of rules is called {0:?}: there are {there}", there = RuleFormat::ALL.map(RuleFormat::name).join(", "))]
 pub struct UnknownFormat(String);
 
 impl FromStr for RuleFormat {
@@ -81,7 +100,7 @@ pub(super) fn recognise(input: &mut Input<'_>) -> Result<RuleFormat, ReadError> 
     Ok(match line.as_bytes()[0] {
         b'@' => RuleFormat::ClassBench,
         b'*' | b'-' | b':' => RuleFormat::Iptables,
-        b'{' => RuleFormat::Nft,
+        b'{' => of_json(&start),
         _ if is_flow(line) => RuleFormat::Ovs,
         _ if line.contains('=') => RuleFormat::Plain,
         _ => {
@@ -89,4 +108,13 @@ pub(super) fn recognise(input: &mut Input<'_>) -> Result<RuleFormat, ReadError> 
             return Err(ReadError::UnknownFormat { name, start });
         }
     })
+}
+
+/// The format of JSON.
+fn of_json(start: &str) -> RuleFormat {
+    match start.trim_start_matches('\u{feff}').split('"').nth(1) {
+        Some("SecurityGroups") => RuleFormat::SecurityGroups,
+        Some("apiVersion" | "items" | "kind" | "metadata" | "spec") => RuleFormat::NetworkPolicy,
+        _ => RuleFormat::Nft,
+    }
 }

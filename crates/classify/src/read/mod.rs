@@ -13,6 +13,8 @@
 //! | `ovs` | `ovs-ofctl dump-flows`, and flows without statistics | priority, 32768 where it isn't given |
 //! | `iptables` | `iptables-save` and `ip6tables-save`, one chain with all that it jumps to | the first wins, the chain's policy last |
 //! | `nft` | `nft -j list ruleset`, one chain | the first wins, the chain's policy last |
+//! | `security-groups` | `aws ec2 describe-security-groups`, the groups of an interface | none: all rules allow |
+//! | `network-policy` | `kubectl get networkpolicy -o json`, the policies of a pod | none: all rules allow |
 //!
 //! A line that is not a rule is an error with its line number. [`ReadOptions::lenient`] leaves it out
 //! instead, and reports its line and the reason. A rule of a firewall may also depend on facts outside a
@@ -39,12 +41,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod allow;
 mod assume;
 mod chains;
 mod classbench;
 mod format;
 mod iptables;
 mod lines;
+mod list;
 mod nft;
 mod ovs;
 mod plain;
@@ -82,10 +86,11 @@ pub struct ReadOptions {
     /// Whether to leave bad lines out, rather than refuse the file.
     pub lenient: bool,
     /// The chain to read, of `iptables` (the default is `INPUT`) and `nft` (the default is the only one with
-    /// a filter hook).
+    /// a filter hook); the groups of `security-groups`, with commas between, and the policy of
+    /// `network-policy` (the default is the only one).
     pub chain: Option<String>,
     /// The table to read, of `iptables` (the default is `filter`) and `nft` (the default is the only one with
-    /// such a chain).
+    /// such a chain); `ingress` (the default) or `egress` of `security-groups` and `network-policy`.
     pub table_name: Option<String>,
     /// The table to read of `ovs`.
     pub table: u8,
@@ -203,6 +208,12 @@ fn read<T: Tuple>(
             iptables::read(&mut input, &mut reading, &mut file, options)?;
         }
         RuleFormat::Nft => nft::read(&mut input, &mut reading, &mut file, options)?,
+        RuleFormat::SecurityGroups => {
+            allow::security_groups::read(&mut input, &mut reading, &mut file, options)?;
+        }
+        RuleFormat::NetworkPolicy => {
+            allow::network_policy::read(&mut input, &mut reading, &mut file, options)?;
+        }
     }
     if format == RuleFormat::Plain {
         file.doubt_all(&reading.report.left_out);

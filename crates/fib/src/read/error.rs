@@ -88,7 +88,7 @@ pub enum SkipReason {
     /// Another way in a MaxMind DB to the networks of IPv4.
     #[error("an alias of the IPv4 networks")]
     Alias,
-    /// A record of a MaxMind DB that has none of the fields that are named, or no field.
+    /// A record that has none of the fields that are named, or no field.
     #[error("a record without the fields that are named")]
     NoField,
     /// There is no valid prefix.
@@ -150,6 +150,24 @@ pub enum SkipReason {
     /// A member of a JSON object that the format does not have, so that nobody knows what it asks for.
     #[error("a member of the object that is not known")]
     Member,
+    /// A word that the format does not have.
+    #[error("a word that is not known")]
+    Word,
+    /// An element of a set that was not chosen, or that holds more than addresses.
+    #[error("of another set")]
+    OtherSet,
+    /// An element of a set that the file does not create, or whose options are not known.
+    #[error("an element of a set that is not known")]
+    UnknownSet,
+    /// A set that rules add elements to.
+    #[error("a set that rules may change")]
+    Dynamic,
+    /// An element that ends by itself after some time.
+    #[error("an element with a timeout, which ends by itself")]
+    Timeout,
+    /// An answer that tells of an error in place of its result.
+    #[error("an answer that tells of an error")]
+    Failure,
     /// An indented line that continues no route.
     #[error("a continuation of no route")]
     Continuation,
@@ -177,6 +195,7 @@ impl SkipReason {
                 | Self::OtherRecord
                 | Self::OtherTable
                 | Self::OtherVrf
+                | Self::OtherSet
                 | Self::NotInstalled
                 | Self::Alias
                 | Self::NoField
@@ -315,6 +334,24 @@ pub enum ReadError<F = Format, R = SkipReason> {
         /// The given VRF.
         vrf: String,
         /// The VRFs of the file, or the first few.
+        known: String,
+    },
+    /// The file has several sets of addresses, and none was chosen.
+    #[error("{name}: several sets: choose one with --set: {known}")]
+    SeveralSets {
+        /// The file.
+        name: String,
+        /// The sets of the file, or the first few.
+        known: String,
+    },
+    /// The file has no such set of addresses.
+    #[error("{name}: no set {set} of addresses; there are {known}")]
+    NoSuchSet {
+        /// The file.
+        name: String,
+        /// The given set.
+        set: String,
+        /// The sets of the file, or the first few.
         known: String,
     },
     /// There are more distinct next hops than indexes.

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::csv::header::is_start as is_csv;
 use super::text::{TYPES, first_cell, words};
-use super::{mmdb_marker, mrt_header, vrps_header};
+use super::{cloud, delegated, ipset, mmdb_marker, mrt_header, nft_sets, vrps_header};
 
 /// A format of routes or updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,6 +32,22 @@ pub enum Format {
     VrpCsv,
     /// A MaxMind DB, whose records' fields are values.
     Mmdb,
+    /// The ranges of AWS (`ip-ranges.json`).
+    Aws,
+    /// The ranges of Google (`cloud.json`, `goog.json`).
+    Gcp,
+    /// The service tags of Azure (`ServiceTags_Public_….json`).
+    Azure,
+    /// The ranges of Oracle (`public_ip_ranges.json`).
+    Oracle,
+    /// The ranges of Cloudflare, as its API answers.
+    Cloudflare,
+    /// Delegations of a regional registry (`delegated-ripencc-extended-latest`).
+    Delegated,
+    /// Sets of addresses, as `ipset save` writes them.
+    Ipset,
+    /// Named sets of addresses, as `nft -j list ruleset` writes them.
+    NftSets,
     /// MRT (RFC 6396, 8050): tables and updates.
     Mrt,
     /// `A prefix [next hop]` and `W prefix`, one update on each line, with an optional time before it.
@@ -40,7 +56,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 20] = [
         Self::Plain,
         Self::Pfx2as,
         Self::Bgpdump,
@@ -51,6 +67,14 @@ impl Format {
         Self::VrpJson,
         Self::VrpCsv,
         Self::Mmdb,
+        Self::Aws,
+        Self::Gcp,
+        Self::Azure,
+        Self::Oracle,
+        Self::Cloudflare,
+        Self::Delegated,
+        Self::Ipset,
+        Self::NftSets,
         Self::Mrt,
         Self::Updates,
     ];
@@ -68,6 +92,14 @@ impl Format {
             Self::VrpJson => "vrp-json",
             Self::VrpCsv => "vrp-csv",
             Self::Mmdb => "mmdb",
+            Self::Aws => "aws",
+            Self::Gcp => "gcp",
+            Self::Azure => "azure",
+            Self::Oracle => "oracle",
+            Self::Cloudflare => "cloudflare",
+            Self::Delegated => "delegated",
+            Self::Ipset => "ipset",
+            Self::NftSets => "nft-sets",
             Self::Mrt => "mrt",
             Self::Updates => "updates",
         }
@@ -85,7 +117,23 @@ impl Format {
 
     /// Whether tables are also written in this format.
     pub const fn is_written(self) -> bool {
-        self.holds_routes() && !matches!(self, Self::Csv)
+        self.holds_routes() && (!self.has_fields() || matches!(self, Self::Mmdb)) && !self.has_sets()
+    }
+
+    /// Whether routes of this format have fields by name, so that [`Columns`](super::Columns) choose their
+    /// values.
+    pub const fn has_fields(self) -> bool {
+        matches!(self, Self::Csv | Self::Mmdb | Self::Delegated) || self.is_cloud()
+    }
+
+    /// Whether a file of this format has sets by name, of which one is the table.
+    pub const fn has_sets(self) -> bool {
+        matches!(self, Self::Ipset | Self::NftSets)
+    }
+
+    /// Whether a cloud provider publishes its ranges in this format.
+    pub(super) const fn is_cloud(self) -> bool {
+        matches!(self, Self::Aws | Self::Gcp | Self::Azure | Self::Oracle | Self::Cloudflare)
     }
 
     /// Whether a file of this format can hold updates.
@@ -120,7 +168,8 @@ impl Format {
         match start.iter().find(|b| !b.is_ascii_whitespace()) {
             Some(b'[') => return Some(Self::IpRouteJson),
             Some(b'{') if vrps_header::is_json(start) => return Some(Self::VrpJson),
-            Some(b'{') => return Some(Self::FrrJson),
+            Some(b'{') if nft_sets::is_start(start) => return Some(Self::NftSets),
+            Some(b'{') => return Some(cloud::recognise(start).unwrap_or(Self::FrrJson)),
             _ => {}
         }
         if let Some(format) = csv_of(start) {
@@ -157,6 +206,12 @@ impl Format {
             return line.contains(&b'|').then_some(Self::Bgpdump);
         }
         let line = std::str::from_utf8(line).ok()?;
+        if delegated::is_version(line) {
+            return Some(Self::Delegated);
+        }
+        if ipset::is_start(line) {
+            return Some(Self::Ipset);
+        }
         let mut columns = words(line);
         let first = columns.next()?;
         let second = columns.next();
@@ -263,7 +318,21 @@ mod tests {
 
     #[test]
     fn recognises_each_by_content() {
-        let cases: [(&[u8], Option<Format>); 36] = [
+        let cases: [(&[u8], Option<Format>); 50] = [
+            (b"{\"nftables\": [{\"metainfo\"", Some(Format::NftSets)),
+            (b"create a hash:ip family inet\nadd a 192.0.2.1\n", Some(Format::Ipset)),
+            (b"create a thing\n", None),
+            (b"{\"syncToken\":\"1\",\"prefixes\":[{\"ip_prefix\":", Some(Format::Aws)),
+            (b"{\n \"prefixes\": [{\n  \"ipv6Prefix\": \"2001:", Some(Format::Gcp)),
+            (b"{\"changeNumber\":1,\"values\":[{\"properties\":{\"addressPrefixes\"", Some(Format::Azure)),
+            (b"{\"regions\":[{\"region\":\"x\",\"cidrs\":[", Some(Format::Oracle)),
+            (b"{\"success\":true,\"result\":{\"ipv4_cidrs\":[", Some(Format::Cloudflare)),
+            (b"{\"values\":[]}", Some(Format::FrrJson)),
+            (b"{\"10.0.0.0/8\":[{\"cidrs\":1", Some(Format::FrrJson)),
+            (b"2|ripencc|20260101|1|19830705|20260101|+0100\n", Some(Format::Delegated)),
+            (b"# note\n2.3|apnic|20260101|1||20260101|+1000\n", Some(Format::Delegated)),
+            (b"3|apnic|20260101|1||20260101|+1000\n", Some(Format::Delegated)),
+            (b"2|nowhere|20260101\n", None),
             (b"10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
             (b"# a comment\n\n2001:db8::/32 13335", Some(Format::Plain)),
             (b"10.0.0.1 core\n", Some(Format::Plain)),

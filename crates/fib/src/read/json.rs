@@ -27,6 +27,8 @@ pub(super) struct Entry<'e> {
     /// The entry's own key. `None` in an array.
     pub(super) key: Option<&'e str>,
     pub(super) value: &'e Value,
+    /// Where it ends.
+    pub(super) place: Place,
 }
 
 /// The values at the top of an object that are groups of entries, and no entries themselves.
@@ -153,10 +155,16 @@ struct Entries<'e, F> {
 
 impl<F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Entries<'_, F> {
     /// Takes an entry. Returns whether to go on.
-    fn entry<E: serde::de::Error>(&mut self, entry: Entry<'_>) -> Result<(), E> {
+    fn entry<E: serde::de::Error>(
+        &mut self,
+        group: Option<&str>,
+        key: Option<&str>,
+        value: &Value,
+    ) -> Result<(), E> {
         self.at.entry_bytes.set(0);
         self.ledger.report.records += 1;
         let place = Place::Entry(self.at.lines.get() + 1, self.ledger.report.records);
+        let entry = Entry { group, key, value, place };
         let what = entry.key.map_or_else(|| entry.value.to_string(), ToOwned::to_owned);
         if let Err(fault) = (self.take)(entry, self.ledger)
             && let Err(end) = self.ledger.fault(fault, place, what)
@@ -177,7 +185,7 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<(), A::Error> {
         while let Some(value) = array.next_element()? {
-            self.entry(Entry { group: None, key: None, value: &value })?;
+            self.entry(None, None, &value)?;
         }
         Ok(())
     }
@@ -193,7 +201,7 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
                 object.next_value_seed(Group { name: &key, entries: self })?;
             } else {
                 let value = object.next_value()?;
-                self.entry(Entry { group: None, key: Some(&key), value: &value })?;
+                self.entry(None, Some(&key), &value)?;
             }
         }
         Ok(())
@@ -217,7 +225,7 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> DeserializeSeed
 
 impl<F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Group<'_, '_, F> {
     fn whole<E: serde::de::Error>(self, value: Result<Value, E>) -> Result<(), E> {
-        self.entries.entry(Entry { group: None, key: Some(self.name), value: &value? })
+        self.entries.entry(None, Some(self.name), &value?)
     }
 }
 
@@ -232,12 +240,13 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
         if matches!(self.entries.groups, Groups::Arrays) {
             return self.whole(Value::deserialize(MapAccessDeserializer::new(object)));
         }
-        let start = Entry { group: Some(self.name), key: None, value: &Value::Null };
+        let place = self.entries.at.place();
+        let start = Entry { group: Some(self.name), key: None, value: &Value::Null, place };
         if (self.entries.take)(start, self.entries.ledger).is_err() {
             return Err(serde::de::Error::custom("no group of entries"));
         }
         while let Some((key, value)) = object.next_entry::<String, Value>()? {
-            self.entries.entry(Entry { group: Some(self.name), key: Some(&key), value: &value })?;
+            self.entries.entry(Some(self.name), Some(&key), &value)?;
         }
         Ok(())
     }
@@ -245,7 +254,7 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
     fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<(), A::Error> {
         if matches!(self.entries.groups, Groups::Arrays) {
             while let Some(value) = array.next_element()? {
-                self.entries.entry(Entry { group: Some(self.name), key: None, value: &value })?;
+                self.entries.entry(Some(self.name), None, &value)?;
             }
             return Ok(());
         }

@@ -23,20 +23,26 @@
 //! ```
 
 mod bgpdump;
+mod cloud;
 mod csv;
+mod delegated;
 mod error;
+mod fields;
 mod format;
 mod frr;
 mod ip_route;
 mod ip_route_json;
+mod ipset;
 mod json;
 mod kernel;
+mod members;
 #[cfg(feature = "mmdb")]
 mod mmdb;
 mod mmdb_marker;
 #[cfg(feature = "mrt")]
 mod mrt;
 pub(crate) mod mrt_header;
+mod nft_sets;
 mod peers;
 pub(crate) mod pfx2as;
 mod plain;
@@ -93,7 +99,7 @@ pub use wirespeed_input::{Again, Compression, Input, Line, OpenError, Source, op
 use crate::fib::Fib;
 use crate::next_hop::NextHops;
 use crate::rpki::Vrps;
-use error::End;
+use error::{End, Fault};
 use peers::PeerBook;
 use report::Ledger;
 use table::Table;
@@ -120,11 +126,14 @@ pub struct ReadOptions {
     pub peers_of_table: [Option<Peer>; 2],
     /// The VRF whose routes are taken from a file with several VRFs (FRR). Without it such a file is refused.
     pub vrf: Option<String>,
+    /// The set whose members are taken from a file with several sets (ipset, nft). Without it such a file is
+    /// refused.
+    pub set: Option<String>,
     /// Whether to clear host bits of prefixes and count the prefixes, instead of refusing them. Bits after
     /// the prefix in MRT are always ignored.
     pub mask_host_bits: bool,
-    /// The columns of CSV, or the fields of a MaxMind DB as its values. A table for which columns are named
-    /// is one of these, if no format is given.
+    /// The columns of CSV, or the fields of another format that has fields ([`Format::has_fields`]) as its
+    /// values. A table for which columns are named is of such a format, if no format is given.
     pub columns: Columns,
     /// Whether routes of MRT and bgpdump get the origin of their AS path in place of their next hop: an AS
     /// number, or a set as `{1,2}`. A route with an empty path is of its peer's AS.
@@ -254,6 +263,12 @@ fn pass(
         Format::IpRouteJson => ip_route_json::read(input, ledger, table),
         Format::FrrJson => frr::read(input, ledger, table, options.vrf.as_deref()),
         Format::Csv => csv::read(input, ledger, table, &options.columns),
+        Format::Ipset => ipset::read(input, ledger, table, options.set.as_deref()),
+        Format::NftSets => nft_sets::read(input, ledger, table, options.set.as_deref()),
+        Format::Delegated => delegated::read(input, ledger, table, &options.columns),
+        Format::Aws | Format::Gcp | Format::Azure | Format::Oracle | Format::Cloudflare => {
+            cloud::read(input, ledger, table, &options.columns)
+        }
         #[cfg(feature = "mrt")]
         Format::Mrt => mrt::read(input, ledger, table, book),
         #[cfg(feature = "mmdb")]
@@ -319,7 +334,7 @@ fn start<'i>(
 ) -> Result<(Input<'i>, Ledger), ReadError> {
     let format = match options.format {
         Some(format) => format,
-        None if options.columns.is_given() && wanted == "routes" && !is_mmdb(&mut input) => Format::Csv,
+        None if options.columns.is_given() && wanted == "routes" => of_fields(&mut input),
         None => recognise(&mut input, options, wanted)?,
     };
     if !fits(format) {
@@ -334,16 +349,26 @@ fn start<'i>(
 }
 
 /// The label that fields make.
-#[cfg(feature = "mmdb")]
 pub(crate) fn label_text(is_one: bool, fields: &[(String, String)]) -> String {
     let mut text = String::new();
     csv::label::write(&mut text, is_one, fields.iter().map(|(name, value)| (&**name, &**value)));
     text
 }
 
-/// Whether a file with columns to choose is a MaxMind DB, and no CSV.
-fn is_mmdb(input: &mut Input<'_>) -> bool {
-    Format::recognise(input.look_ahead(LOOK_AHEAD).0) == Some(Format::Mmdb)
+/// The fields that a label stands for. `None` if it is none of several columns.
+pub(crate) fn label_fields(text: &str) -> Option<Vec<(String, String)>> {
+    csv::label::fields(text)
+}
+
+/// The value that a label of one column stands for.
+pub(crate) fn label_value(text: &str) -> Option<String> {
+    csv::label::unescaped(text)
+}
+
+/// The format of a file with columns to choose. What is recognised as no other format with fields is CSV.
+fn of_fields(input: &mut Input<'_>) -> Format {
+    let format = Format::recognise(input.look_ahead(LOOK_AHEAD).0);
+    format.filter(|format| format.has_fields()).unwrap_or(Format::Csv)
 }
 
 fn recognise(

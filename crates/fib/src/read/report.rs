@@ -26,13 +26,16 @@ pub struct ReadReport<F = Format, R = SkipReason> {
     pub records: u64,
     /// Routes, names or updates taken.
     pub routes: u64,
-    /// Routes, names or updates for a prefix that was there already. Only the last one for a prefix counts.
+    /// Routes, names or updates for a prefix that was there already. Only the last one for a prefix counts,
+    /// except in ranges of clouds, whose values are joined.
     pub repeated: u64,
     /// Routes or updates whose host bits were cleared.
     pub masked: u64,
     /// Whether the file is a list of prefixes without next hops, so that all have the next hop
     /// [`MEMBER`](super::MEMBER).
     pub is_list: bool,
+    /// Whether texts of next hops are fields by name (`asn=13335,country=US`).
+    pub names_fields: bool,
     /// Lines, entries or records that were passed over, by reason, in order of first appearance.
     pub skipped: Vec<Skipped<R>>,
     /// The peers that the file names (MRT and `bgpdump`).
@@ -87,6 +90,7 @@ impl<F, R: Reason> ReadReport<F, R> {
             repeated: 0,
             masked: 0,
             is_list: false,
+            names_fields: false,
             skipped: Vec::new(),
             peers: Vec::new(),
             truncated: None,

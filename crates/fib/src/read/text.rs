@@ -7,7 +7,7 @@ use wirespeed_input::{Input, Line};
 use super::error::{End, Fault, Place, Reason, SkipReason};
 use super::report::Ledger;
 use super::table::AnyPrefix;
-use crate::address::{Address, V4};
+use crate::address::{Address, Family, V4};
 use crate::prefix::{Prefix, PrefixError};
 
 /// The most bytes of a next hop; a group of a hundred addresses fits.
@@ -93,6 +93,14 @@ pub fn next_hop(word: &[u8]) -> Result<&str, SkipReason> {
 pub(super) fn prefix_in_words(word: &[u8]) -> Result<AnyPrefix, PrefixError> {
     let text = std::str::from_utf8(word).map_err(|_| PrefixError::Address)?;
     if word.contains(&b':') { text.parse().map(AnyPrefix::V6) } else { text.parse().map(AnyPrefix::V4) }
+}
+
+/// Checks that a prefix is of the family that its place in the file says.
+pub(super) fn prefix_family(prefix: AnyPrefix, wanted: Family) -> Result<AnyPrefix, SkipReason> {
+    match prefix.family() {
+        found if found == wanted => Ok(prefix),
+        found => Err(PrefixError::WrongFamily { found, wanted }.into()),
+    }
 }
 
 /// Parses `a.b.c.d/len` in its usual form; `None` for all other text.

@@ -17,8 +17,8 @@ use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Routes, WriteError, refuse};
-use crate::read::label_text;
 use crate::read::table::AnyPrefix;
+use crate::read::{label_fields, label_text, label_value};
 
 /// The name of a record that is one value.
 const VALUE: &str = "value";
@@ -156,38 +156,13 @@ fn write_node([left, right]: [u32; 2], bits: u16, file: &mut Vec<u8>) {
 
 /// The fields that a label stands for. `None` if they would not make the same label.
 fn fields(text: &str) -> Option<Vec<(String, String)>> {
-    let pair = |part: &str| {
-        let (name, value) =
-            part.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())?;
-        Some((unescaped(name)?, unescaped(value)?))
-    };
-    let pairs: Option<Vec<_>> = text.split(',').map(pair).collect();
-    let pairs = pairs.filter(|pairs| !matches!(&pairs[..], [(name, _)] if name == VALUE));
+    let pairs = label_fields(text).filter(|pairs| !matches!(&pairs[..], [(name, _)] if name == VALUE));
     let fields = match pairs {
-        Some(pairs) if label_text(false, &pairs) == text => pairs,
-        _ => vec![(VALUE.to_owned(), unescaped(text)?)],
+        Some(pairs) => pairs,
+        None => vec![(VALUE.to_owned(), label_value(text)?)],
     };
     let is_value = matches!(&fields[..], [(name, _)] if name == VALUE);
     (label_text(is_value, &fields) == text).then_some(fields)
-}
-
-/// A text without the escapes of a label.
-fn unescaped(text: &str) -> Option<String> {
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((&byte, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|hex| byte == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
-        match hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()) {
-            Some(escaped) => {
-                bytes.push(escaped);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(byte);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// A value of the data section.

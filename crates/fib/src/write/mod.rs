@@ -93,7 +93,17 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
         Format::Mmdb => mmdb::table(&mut routes, out),
         #[cfg(not(feature = "mmdb"))]
         Format::Mmdb => Err(WriteError::LeftOut { format, feature: "mmdb" }),
-        Format::Csv | Format::VrpJson | Format::VrpCsv => Err(WriteError::ReadOnly { format }),
+        Format::Csv
+        | Format::VrpJson
+        | Format::VrpCsv
+        | Format::Aws
+        | Format::Gcp
+        | Format::Azure
+        | Format::Oracle
+        | Format::Cloudflare
+        | Format::Delegated
+        | Format::Ipset
+        | Format::NftSets => Err(WriteError::ReadOnly { format }),
     }
 }
 

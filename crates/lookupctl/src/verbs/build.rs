@@ -17,6 +17,7 @@ use crate::busy::Busy;
 use crate::engine::{self, Choice};
 use crate::family::{self, number_of};
 use crate::made::{Entries, ImageReport};
+use crate::merged::{self, MergeSource};
 use crate::number::counted;
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::tables;
@@ -25,9 +26,15 @@ use crate::tables;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The table; - is standard input
-    #[arg(long, value_name = "FILE")]
-    fib: OsString,
+    /// The table; - is standard input, builtin:bogons the special-purpose prefixes of IANA
+    #[arg(long, value_name = "FILE", required_unless_present = "merge", conflicts_with = "merge")]
+    fib: Option<OsString>,
+
+    /// Sources to merge to one table, each by an option of its own, the first one that counts most. A field
+    /// that a prefix lacks comes from the shorter prefixes around it. NAME is the field of values without
+    /// names and of lists; COLUMN,... are the columns to take
+    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", value_parser = MergeSource::parse)]
+    merge: Vec<MergeSource>,
 
     /// Output file. An existing file is replaced completely or not at all
     #[arg(short, long, value_name = "IMG")]
@@ -59,6 +66,7 @@ Examples:
   lookupctl build --fib rib.mrt.bz2 -o fib.img
   lookupctl build --fib fib.txt --family 6 --engine sail-l -o six.img
   lookupctl build --fib fib.txt --prefix-lookups -o prefixes.img
+  lookupctl build --merge own=networks.csv --merge country:country.iso_code=geo.mmdb --merge bogon:name=builtin:bogons -o all.img
   lookupctl replay --image fib.img --trace capture.pcap
   lookupctl lookup --image fib.img 192.0.2.1
 
@@ -66,7 +74,10 @@ An image holds the compiled table of each family that has prefixes, or of --fami
 of its next hops: lookup and replay need nothing else. For a table of both families build reports two tables in one file.";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let fib = options.read.load(&options.fib)?;
+    let fib = match &options.fib {
+        Some(fib) => options.read.load(fib)?,
+        None => merged::load(&options.read, &options.merge)?,
+    };
     let busy = Busy::with("building");
     let reports = match family::wanted(options.family.wanted(), &fib) {
         Some(Family::V4) => vec![build::<V4>(options, &fib)?],

@@ -34,7 +34,7 @@ fn bad_csv_is_one_line() {
     folder
         .run("info t.csv --value-columns country")
         .refused(&["t.csv:1: no column country; the columns are start_ip, end_ip, asn, name"]);
-    folder.run("info v4 --format plain --value-columns a").refused(&["no input is CSV"]);
+    folder.run("info v4 --format plain --value-columns a").refused(&["no input is of one"]);
     folder.run("info t.csv --range-columns start_ip").refused(&["two columns"]);
     folder.run("gen fib --to csv").refused(&["csv"]);
 }

@@ -18,6 +18,7 @@ mod inputs;
 mod lookup;
 mod mmdb;
 mod names;
+mod published;
 mod replay;
 mod route;
 mod route_esp;

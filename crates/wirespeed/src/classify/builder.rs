@@ -152,7 +152,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     }
 
     /// Adds the rules of a file: `iptables-save`, `nft -j list ruleset`, `ovs-ofctl dump-flows`, ClassBench
-    /// filters, or rules as text, `src=10.0.0.0/8 dport=443 proto=tcp priority=10 action=3`. The format
+    /// filters, security groups of AWS, network policies of Kubernetes, or rules as text,
+    /// `src=10.0.0.0/8 dport=443 proto=tcp priority=10 action=3`. The format
     /// ([`RuleFormat`](super::read::RuleFormat)) is recognised by content, plain or compressed with gzip,
     /// bzip2 or zstd. Actions such as `ACCEPT`, `drop` or `output:2` are parsed into labels. If the format
     /// has no names for actions the numbers are parsed: a `Labels<String>` takes any.

@@ -20,7 +20,6 @@ mod matches;
 mod names;
 mod rule;
 mod sets;
-mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -28,6 +27,7 @@ use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::chains::{Chains, End, FieldSet, Region, flatten};
+use super::list::{Shape, each_element};
 use super::report::{Fault, ReadError, Reading};
 use super::{ReadOptions, RuleFile};
 use crate::tuple::Tuple;
@@ -35,6 +35,9 @@ use choose::{Base, choose};
 use key::{Family, single, text};
 use rule::Reader;
 use sets::Sets;
+
+/// The list, with nothing beside it.
+const LIST: Shape = Shape { list: "nftables", beside: &[], alone: &[] };
 
 /// Elements that say nothing about packets by themselves.
 const OTHERS: [&str; 12] = [
@@ -71,7 +74,7 @@ pub(super) fn read<T: Tuple>(
 ) -> Result<(), ReadError> {
     let (mut bases, mut rules, mut sets) = (Vec::new(), Vec::new(), Vec::new());
     // A file that has no list is told from one whose list is empty.
-    stream::each_element(input, |at, element| {
+    each_element(input, LIST, |at, element| {
         let bad = |reading: &mut Reading, why: &str| reading.fault(Fault::bad(why), at, &element.to_string());
         let Some((kind, value)) = single(&element) else {
             return bad(reading, "an element that is none");

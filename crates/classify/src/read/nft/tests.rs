@@ -1,7 +1,7 @@
 use std::io::Write as _;
 
-use super::stream::LONGEST_ELEMENT;
 use crate::oracle::{Oracle, Right};
+use crate::read::list::LONGEST_ELEMENT;
 use crate::read::{Assumptions, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport, read_rules_from};
 use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
 

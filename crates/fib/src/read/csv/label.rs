@@ -31,6 +31,38 @@ pub(in crate::read) fn write<'c>(
     }
 }
 
+/// The names and values of a text of several columns. `None` if it is none as [`write`] makes it.
+pub(in crate::read) fn fields(text: &str) -> Option<Vec<(String, String)>> {
+    let pair = |part: &str| {
+        let (name, value) =
+            part.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())?;
+        Some((unescaped(name)?, unescaped(value)?))
+    };
+    let pairs: Vec<_> = text.split(',').map(pair).collect::<Option<_>>()?;
+    let mut again = String::new();
+    write(&mut again, false, pairs.iter().map(|(name, value)| (&**name, &**value)));
+    (again == text).then_some(pairs)
+}
+
+/// A text without its escapes. `None` if it is no text then.
+pub(in crate::read) fn unescaped(text: &str) -> Option<String> {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((&byte, after)) = rest.split_first() {
+        let hex = after.get(..2).filter(|hex| byte == b'%' && hex.iter().all(u8::is_ascii_hexdigit));
+        match hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok()) {
+            Some(escaped) => {
+                bytes.push(escaped);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(byte);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
 /// Whether a byte separates the values of several columns.
 fn is_mark(byte: char) -> bool {
     matches!(byte, ',' | '=')

@@ -60,6 +60,7 @@ pub(super) fn read(
                 Fault::Ended(Box::new(ReadError::Columns { name, place, what }))
             })?);
             ledger.report.is_list = header.as_ref().is_some_and(|header| header.values.is_empty());
+            ledger.report.names_fields = header.as_ref().is_some_and(|header| header.values.len() > 1);
             Ok(())
         }
         Some(header) => {

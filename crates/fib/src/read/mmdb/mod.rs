@@ -97,6 +97,7 @@ pub(super) fn read(
             Err(Wrong { fault, at, what }) => ledger.fault(fault, at.unwrap_or(data), what)?,
         }
     }
+    ledger.report.names_fields = wanted.values.len() != 1 && !labels.has_values;
     labels.check(ledger)
 }
 
@@ -108,6 +109,8 @@ struct Labels<'w> {
     /// Names of fields, for an error.
     names: BTreeSet<String>,
     known: FxHashMap<u32, Result<NextHop, SkipReason>>,
+    /// Whether some record is one value without a name.
+    has_values: bool,
     text: String,
 }
 
@@ -131,6 +134,7 @@ impl<'w> Labels<'w> {
             found: vec![false; wanted.values.len()],
             names: BTreeSet::new(),
             known: FxHashMap::default(),
+            has_values: false,
             text: String::new(),
         }
     }
@@ -174,6 +178,7 @@ impl<'w> Labels<'w> {
             }
         }
         if self.wanted.is_empty() {
+            self.has_values |= fields.is_value();
             label::write(&mut self.text, fields.is_value(), fields.iter());
         } else {
             for (found, name) in self.found.iter_mut().zip(self.wanted) {

@@ -44,12 +44,13 @@ pub(super) struct ReadArguments {
     assume: Vec<Assumption>,
 
     /// Chain to read from iptables-save (the default is INPUT) or from nft (needed if several chains have a
-    /// hook)
+    /// hook); security groups, by ids or names with commas between; or the network policy, by NAME or
+    /// NAMESPACE/NAME
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
 
     /// Table to read from iptables-save (the default is filter) or from nft (needed if several tables have
-    /// such a chain)
+    /// such a chain); ingress (the default) or egress of security groups and network policies
     #[arg(long, value_name = "NAME")]
     table: Option<String>,
 
@@ -131,7 +132,7 @@ impl ReadArguments {
 
     /// Refuses options that the format of the rules does not use.
     fn refuse_in(&self, name: &str, format: RuleFormat) -> Result<()> {
-        let has_chains = matches!(format, RuleFormat::Iptables | RuleFormat::Nft);
+        let has_chains = format.has_chains();
         let given = [
             ("chain", self.chain.is_some(), has_chains),
             ("table", self.table.is_some(), has_chains),

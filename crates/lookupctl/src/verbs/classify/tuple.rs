@@ -27,7 +27,8 @@ pub(super) fn recognise(start: &str) -> TupleName {
         Some(b'*' | b'-' | b':') => lines.any(|line| line.split_whitespace().any(is_ipv6)),
         Some(b'{') => {
             let start: String = start.split_whitespace().collect();
-            start.contains("\"protocol\":\"ip6\"") && !start.contains("\"protocol\":\"ip\"")
+            let has_v6 = start.contains("\"protocol\":\"ip6\"") || start.contains("\"CidrIpv6\":");
+            has_v6 && !start.contains("\"protocol\":\"ip\"") && !start.contains("\"CidrIp\":")
         }
         _ => return of_words(lines),
     };
@@ -85,6 +86,8 @@ mod tests {
                 "{\"nftables\": [{\"rule\": {\"left\": {\"payload\": {\"protocol\": \"ip\"}}}}",
                 TupleName::Ipv4,
             ),
+            ("{\"SecurityGroups\": [{\"Ipv6Ranges\": [{\"CidrIpv6\": \"::/0\"}]", TupleName::Ipv6),
+            ("{\"SecurityGroups\": [{\"CidrIpv6\": \"::/0\"}, {\"CidrIp\": \"0.0.0.0/0\"}", TupleName::Ipv4),
             ("", TupleName::Ipv4),
         ] {
             assert_eq!(recognise(start), tuple, "{start}");

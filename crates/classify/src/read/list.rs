@@ -1,28 +1,40 @@
-//! The elements of `{"nftables": [...]}` one by one, however many there are: one is held at a time, and none
-//! that is too long.
+//! The elements of a list in an object, `{"nftables": [...]}`, one by one, however many there are: one is
+//! held at a time, and none that is too long.
 
 use std::cell::Cell;
 use std::fmt;
 use std::io::{self, BufRead, Read};
 
 use serde::de::{self, DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visitor};
-use serde_json::{Deserializer, Value};
+use serde_json::{Deserializer, Map, Value};
 use wirespeed_input::Input;
 
-use crate::read::report::ReadError;
+use super::report::ReadError;
 
 /// The longest element, in bytes: a set of some 300,000 prefixes.
 pub(super) const LONGEST_ELEMENT: u64 = if cfg!(fuzzing) { 64 << 10 } else { 16 << 20 };
 
+/// The members of the object.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    /// The list.
+    pub(super) list: &'static str,
+    /// Members beside it that say nothing about its elements. Any other is an error.
+    pub(super) beside: &'static [&'static str],
+    /// Members of an object that is one element itself, without a list.
+    pub(super) alone: &'static [&'static str],
+}
+
 /// Gives every element to `take`, with its place from 1.
 pub(super) fn each_element(
     input: &mut Input<'_>,
+    shape: Shape,
     mut take: impl FnMut(u64, Value) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     let name = input.name().to_owned();
     let (bytes, count) = (Cell::new(0), Cell::new(0));
     let mut end = None;
-    let mut list = List { take: &mut take, bytes: &bytes, count: &count, end: &mut end };
+    let mut list = List { shape, take: &mut take, bytes: &bytes, count: &count, end: &mut end };
     let mut json = Deserializer::from_reader(Bytes { input, bytes: &bytes });
     let read = json.deserialize_map(&mut list).and_then(|()| json.end());
     match (end, read) {
@@ -67,39 +79,59 @@ impl Read for Bytes<'_, '_> {
 
 /// Visits the object, and the list in it.
 struct List<'l, F> {
+    shape: Shape,
     take: &'l mut F,
     bytes: &'l Cell<u64>,
     count: &'l Cell<u64>,
     end: &'l mut Option<ReadError>,
 }
 
+impl<F: FnMut(u64, Value) -> Result<(), ReadError>> List<'_, F> {
+    fn take<E: de::Error>(&mut self, element: Value) -> Result<(), E> {
+        self.bytes.set(0);
+        self.count.set(self.count.get() + 1);
+        (self.take)(self.count.get(), element).map_err(|end| {
+            *self.end = Some(end);
+            E::custom("ended")
+        })
+    }
+}
+
 impl<'de, F: FnMut(u64, Value) -> Result<(), ReadError>> Visitor<'de> for &mut List<'_, F> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("{\"nftables\": [...]}")
+        write!(f, "{{{:?}: [...]}}", self.shape.list)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
-        let key = object.next_key::<String>()?;
-        if key.as_deref() != Some("nftables") {
-            return Err(de::Error::custom("no list \"nftables\""));
+        let Shape { list, beside, alone } = self.shape;
+        let mut is_found = false;
+        let mut element = Map::new();
+        while let Some(key) = object.next_key::<String>()? {
+            if key == list && !is_found {
+                object.next_value_seed(&mut *self)?;
+                is_found = true;
+            } else if beside.contains(&key.as_str()) || alone.contains(&key.as_str()) && !is_found {
+                element.insert(key, object.next_value()?);
+            } else if is_found {
+                return Err(de::Error::custom(format!("{key:?} beside {list:?}")));
+            } else {
+                return Err(de::Error::custom(format!("no list {list:?}")));
+            }
         }
-        object.next_value_seed(&mut *self)?;
-        match object.next_key::<String>()? {
-            Some(key) => Err(de::Error::custom(format!("{key:?} beside \"nftables\""))),
-            None => Ok(()),
+        let is_alone = alone.iter().any(|key| element.contains_key(*key));
+        match (is_found, is_alone) {
+            (true, false) => Ok(()),
+            (true, true) => Err(de::Error::custom(format!("members of an element beside {list:?}"))),
+            (false, true) => self.take::<A::Error>(Value::Object(element)),
+            (false, false) => Err(de::Error::custom(format!("no list {list:?}"))),
         }
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         while let Some(element) = elements.next_element()? {
-            self.bytes.set(0);
-            self.count.set(self.count.get() + 1);
-            if let Err(end) = (self.take)(self.count.get(), element) {
-                *self.end = Some(end);
-                return Err(de::Error::custom("ended"));
-            }
+            self.take::<A::Error>(element)?;
         }
         Ok(())
     }

@@ -1,0 +1,248 @@
+//! Policies of Kubernetes as `kubectl get networkpolicy -o json` writes them, several or one.
+//!
+//! ```text
+//! {"apiVersion": "v1", "kind": "List", "items": [
+//!   {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"namespace": "shop", "name": "web"},
+//!    "spec": {"podSelector": {…}, "policyTypes": ["Ingress"],
+//!      "ingress": [{"from": [{"ipBlock": {"cidr": "10.0.0.0/8", "except": ["10.1.0.0/16"]}}],
+//!                   "ports": [{"protocol": "TCP", "port": 443}]}]}}]}
+//! ```
+//!
+//! The rules are for the pods that one policy selects. It is chosen as a chain, by `NAME` or
+//! `NAMESPACE/NAME`, and the direction as a table. What the policy doesn't allow is denied, unless another
+//! policy of the namespace allows it: one that selects the same pods or all pods is taken with it, and of
+//! another one nobody knows whether it selects them, so that its rules stay as doubts. Blocks of addresses
+//! and ports with numbers are exact. Pods and namespaces that a rule selects, and ports by name, are not in
+//! the file: such rules are left out, and stay as doubts. Traffic of the pod's own node is always allowed,
+//! and not in the rules.
+
+use serde_json::Value;
+use wirespeed_input::Input;
+
+use super::super::chains::Region;
+use super::super::list::{Shape, each_element};
+use super::super::report::{Fault, ReadError, Reading};
+use super::super::{ReadOptions, RuleFile};
+use super::{Condition, Direction, Lines, array, block, number, object, text, too_many};
+use crate::tuple::Tuple;
+
+const LIST: Shape =
+    Shape { list: "items", beside: &["apiVersion", "kind", "metadata"], alone: &["spec", "status"] };
+const VERSION: &str = "networking.k8s.io/v1";
+
+/// A policy as it came, of those that are for the direction.
+struct Policy {
+    namespace: String,
+    name: String,
+    /// Which pods it selects.
+    selector: Value,
+    /// Whether it is for the direction: what it doesn't allow is denied.
+    is_for: bool,
+    /// The number of its first rule in the file, from 1.
+    at: u64,
+    rules: Vec<Value>,
+}
+
+pub(in crate::read) fn read<T: Tuple>(
+    input: &mut Input<'_>,
+    reading: &mut Reading,
+    file: &mut RuleFile<T>,
+    options: &ReadOptions,
+) -> Result<(), ReadError> {
+    let direction = Direction::of(options, reading)?;
+    let mut policies = Vec::new();
+    let mut lost = None;
+    each_element(input, LIST, |_, element| {
+        match policy(&element, direction, reading) {
+            Ok(policy) => policies.push(policy),
+            Err(why) => {
+                let at = reading.report.records + 1;
+                reading.fault(Fault::bad(&why), at, &element.to_string())?;
+                lost.get_or_insert((at, why));
+            }
+        }
+        Ok(())
+    })?;
+    let name = reading.report.name.clone();
+    let chosen = choose(&policies, options.chain.as_deref(), direction)
+        .map_err(|why| ReadError::Choice { name: name.clone(), why })?;
+    let mut lines = Lines::<T>::new();
+    if let Some((at, why)) = lost {
+        // It could have been for the same pods.
+        lines.unknown(at, "", &why);
+    }
+    let selects_all = |selector: &Value| selector.as_object().is_none_or(serde_json::Map::is_empty);
+    for policy in &policies {
+        let is_own = policy.namespace == chosen.namespace && policy.is_for;
+        if !is_own {
+            reading.report.elsewhere += policy.rules.len() as u64;
+            continue;
+        }
+        let is_same = policy.selector == chosen.selector || selects_all(&policy.selector);
+        let pods = match is_same {
+            true => Condition::always(),
+            false => Condition::unknown(Region::all(), format!("pods that {} selects", policy.name)),
+        };
+        for (at, rule) in (policy.at..).zip(&policy.rules) {
+            let mut elsewhere = 0;
+            lines.rule(at, rule, reading, |lines, text| {
+                allow(lines, direction, &pods, rule, at, text, &mut elsewhere)
+            })?;
+            reading.report.elsewhere += elsewhere;
+        }
+    }
+    lines.finish(options, reading, file)
+}
+
+fn policy(element: &Value, direction: Direction, reading: &mut Reading) -> Result<Policy, String> {
+    object(element, &["apiVersion", "kind", "metadata", "spec", "status"])?;
+    if text(element, "kind")? != Some("NetworkPolicy") || text(element, "apiVersion")? != Some(VERSION) {
+        return Err(format!("no NetworkPolicy of {VERSION}"));
+    }
+    let metadata = element.get("metadata").ok_or("a policy without metadata")?;
+    let name = text(metadata, "name")?.ok_or("a policy without a name")?.to_owned();
+    let namespace = text(metadata, "namespace")?.unwrap_or("default").to_owned();
+    let spec = element.get("spec").ok_or("a policy without a spec")?;
+    object(spec, &["podSelector", "policyTypes", "ingress", "egress"])?;
+    let (own, key) = match direction {
+        Direction::In => ("Ingress", "ingress"),
+        Direction::Out => ("Egress", "egress"),
+    };
+    let rules = array(spec, key)?.to_vec();
+    let types = array(spec, "policyTypes")?;
+    if let Some(other) = types.iter().find(|one| !matches!(one.as_str(), Some("Ingress" | "Egress"))) {
+        return Err(format!("a type that is not known ({other})"));
+    }
+    let is_for = match types {
+        [] => direction == Direction::In || !rules.is_empty(),
+        types => types.iter().any(|one| one == own),
+    };
+    let selector = spec.get("podSelector").cloned().unwrap_or(Value::Null);
+    let at = reading.report.records + 1;
+    reading.report.records += rules.len() as u64;
+    Ok(Policy { namespace, name, selector, is_for, at, rules })
+}
+
+/// The policy that is asked for, or the only one for the direction.
+fn choose<'p>(
+    policies: &'p [Policy],
+    wanted: Option<&str>,
+    direction: Direction,
+) -> Result<&'p Policy, String> {
+    let way = if direction == Direction::In { "ingress" } else { "egress" };
+    let for_it = || policies.iter().filter(|policy| policy.is_for);
+    let there = || {
+        let all: Vec<_> = for_it().map(|policy| format!("{}/{}", policy.namespace, policy.name)).collect();
+        all.join(", ")
+    };
+    let fits = |policy: &&Policy| match wanted {
+        None => true,
+        Some(wanted) => match wanted.split_once('/') {
+            Some((namespace, name)) => (&*policy.namespace, &*policy.name) == (namespace, name),
+            None => policy.name == wanted,
+        },
+    };
+    let found: Vec<_> = for_it().filter(fits).collect();
+    match (&found[..], wanted) {
+        ([one], _) => Ok(one),
+        ([], None) => Err(format!("no policy is for {way}")),
+        ([], Some(wanted)) => Err(format!("no policy {wanted} for {way}; there are: {}", there())),
+        _ => Err(format!("several policies, choose one by --chain: {}", there())),
+    }
+}
+
+/// Reads a rule of a policy whose pods are those in question if `pods` holds.
+fn allow<T: Tuple>(
+    lines: &mut Lines<T>,
+    direction: Direction,
+    pods: &Condition<T>,
+    rule: &Value,
+    at: u64,
+    shown: &str,
+    elsewhere: &mut u64,
+) -> Result<(), String> {
+    let key = if direction == Direction::In { "from" } else { "to" };
+    object(rule, &[key, "ports"])?;
+    let one_or_all = |conditions: Vec<Condition<T>>| match conditions.is_empty() {
+        true => vec![Condition::always()],
+        false => conditions,
+    };
+    let ports = array(rule, "ports")?.iter().map(port).collect::<Result<Vec<_>, _>>()?;
+    let peers = array(rule, key)?;
+    let mut ends = Vec::new();
+    for one in peers {
+        match peer::<T>(one, direction)? {
+            Some(condition) => ends.push(condition),
+            None => *elsewhere += 1,
+        }
+    }
+    // Peers of the other family alone are not all peers.
+    let ends = if peers.is_empty() { one_or_all(ends) } else { ends };
+    for port in one_or_all(ports) {
+        for end in &ends {
+            lines.allow(at, shown, &[pods, &port, end]).map_err(too_many)?;
+        }
+    }
+    Ok(())
+}
+
+/// The addresses of a peer. `None` of the other family.
+fn peer<T: Tuple>(peer: &Value, direction: Direction) -> Result<Option<Condition<T>>, String> {
+    object(peer, &["ipBlock", "podSelector", "namespaceSelector"])?;
+    let given = |key: &str| peer.get(key).filter(|value| !value.is_null());
+    let Some(ip_block) = given("ipBlock") else {
+        return match (given("podSelector"), given("namespaceSelector")) {
+            (None, None) => Err("a peer that is none".to_owned()),
+            (_, None) => Ok(Some(Condition::unknown(Region::all(), "pods that a rule selects"))),
+            _ => Ok(Some(Condition::unknown(Region::all(), "namespaces that a rule selects"))),
+        };
+    };
+    if given("podSelector").is_some() || given("namespaceSelector").is_some() {
+        return Err("a block of addresses beside a selector".to_owned());
+    }
+    object(ip_block, &["cidr", "except"])?;
+    let far = direction.far::<T>();
+    let cidr = text(ip_block, "cidr")?.ok_or("a block without a cidr")?;
+    let whole = block(far, cidr)?;
+    let mut set = whole.clone();
+    for except in array(ip_block, "except")? {
+        let except = except.as_str().ok_or("an exception that is no text")?;
+        match (&whole, set, block(far, except)?) {
+            (None, _, None) => set = None,
+            (Some(whole), Some(left), Some(hole)) if whole.and(&hole).map_err(too_many)? == hole => {
+                let others = hole.not().map_err(too_many)?;
+                set = Some(left.and(&others).map_err(too_many)?);
+            }
+            _ => return Err(format!("the exception {except} is not within {cidr}")),
+        }
+    }
+    Ok(set.map(|set| Condition { region: Region::of(far, set), fact: None, is_transport: false }))
+}
+
+/// The protocol and the ports of a rule's port.
+fn port<T: Tuple>(port: &Value) -> Result<Condition<T>, String> {
+    object(port, &["protocol", "port", "endPort"])?;
+    let protocol = match text(port, "protocol")? {
+        None | Some("TCP") => 6,
+        Some("UDP") => 17,
+        Some("SCTP") => 132,
+        Some(other) => return Err(format!("{other:?} is no protocol")),
+    };
+    let end = number(port, "endPort")?;
+    let first = match port.get("port") {
+        None | Some(Value::Null) if end.is_none() => return Ok(Condition::of_protocol(protocol)),
+        Some(Value::String(name)) if end.is_none() => {
+            let of_protocol = Condition::<T>::of_protocol(protocol);
+            return Ok(Condition::unknown(of_protocol.region, format!("the port that pods call {name}")));
+        }
+        Some(Value::Number(number)) => number.as_i64(),
+        _ => return Err("an endPort without a number before it".to_owned()),
+    };
+    let number = |number: Option<i64>| number.and_then(|number| u16::try_from(number).ok());
+    match (number(first), number(end.or(first))) {
+        (Some(first), Some(last)) if 0 < first && first <= last => {
+            Condition::of_ports(protocol, first, last).map_err(too_many)
+        }
+        _ => Err("not a range of ports".to_owned()),
+    }
+}

@@ -1,0 +1,8 @@
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wirespeed_classify::read::RuleFormat;
+
+fuzz_target!(|bytes: &[u8]| {
+    wirespeed_fuzz::rules(RuleFormat::SecurityGroups, bytes);
+});

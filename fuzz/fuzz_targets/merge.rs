@@ -1,0 +1,33 @@
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use wirespeed_fib::merge::Merge;
+use wirespeed_fib::read::{ReadOptions, read_fib_from};
+
+// Sources apart by lines of `--`. Each prefix of a source has a record in the merged table, unless no source
+// tells a field of it.
+fuzz_target!(|bytes: &[u8]| {
+    let options = ReadOptions { lenient: true, ..ReadOptions::default() };
+    let text = String::from_utf8_lossy(bytes);
+    let sources: Vec<_> = text
+        .split("\n--\n")
+        .take(4)
+        .filter_map(|source| read_fib_from(source.as_bytes(), "fuzz", &options).ok())
+        .collect();
+    let mut merge = Merge::new();
+    for (at, (fib, report)) in sources.iter().enumerate() {
+        let name = format!("source{at}");
+        match report.is_list {
+            true => merge.add_members(fib, &name),
+            false => merge.add_table(fib, &name),
+        }
+        .expect("no holes");
+    }
+    let merged = merge.build().expect("few records");
+    assert_eq!(merged.records.len(), merged.fib.next_hops.len());
+    assert_eq!(merged.empty, 0);
+    for (fib, _) in &sources {
+        assert!(fib.v4.iter().all(|(prefix, _)| merged.fib.v4.get(prefix).is_some()));
+        assert!(fib.v6.iter().all(|(prefix, _)| merged.fib.v6.get(prefix).is_some()));
+    }
+});
