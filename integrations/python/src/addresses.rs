@@ -186,8 +186,15 @@ impl Column<IpAddr> for ArrowHosts<'_> {
         Some(self.0.values())
     }
 
-    fn is_null(&self, at: usize) -> bool {
-        self.0.is_null(at)
+    fn clear_nulls(&self, from: usize, numbers: &mut [u32]) {
+        if self.0.null_count() == 0 {
+            return;
+        }
+        for (at, number) in (from..).zip(numbers) {
+            if self.0.is_null(at) {
+                *number = 0;
+            }
+        }
     }
 }
 

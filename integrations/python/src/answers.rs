@@ -54,8 +54,8 @@ fn some(number: u32) -> Option<u32> {
 
 /// The nulls of numbers that may be 0.
 fn nulls(numbers: &[u32]) -> Option<NullBuffer> {
-    let valid = BooleanBuffer::collect_bool(numbers.len(), |at| numbers[at] != 0);
-    Some(NullBuffer::new(valid)).filter(|nulls| nulls.null_count() > 0)
+    let has_null = numbers.contains(&0);
+    has_null.then(|| NullBuffer::new(BooleanBuffer::collect_bool(numbers.len(), |at| numbers[at] != 0)))
 }
 
 fn array(py: Python<'_>, array: arrow_array::ArrayRef) -> PyResult<Bound<'_, PyAny>> {

@@ -72,10 +72,8 @@ pub(crate) trait Column<T>: Send + Sync {
         None
     }
 
-    /// Whether a key is null, for [`as_v4`](Self::as_v4).
-    fn is_null(&self, _at: usize) -> bool {
-        false
-    }
+    /// Gives the keys that are null the result 0, after [`as_v4`](Self::as_v4) was looked up from `from` on.
+    fn clear_nulls(&self, _from: usize, _numbers: &mut [u32]) {}
 }
 
 /// A column by a function from a place to a key.

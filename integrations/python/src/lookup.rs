@@ -112,16 +112,6 @@ fn first<'a>(slice: &mut &'a mut [u32], len: usize) -> &'a mut [u32] {
 }
 
 impl<T: Copy> Part<'_, T> {
-    /// Gives the nulls of a column that was looked up as a whole the result 0.
-    pub(crate) fn clear_nulls(self) {
-        let Self { column, from, numbers, .. } = self;
-        for (at, number) in (from..).zip(numbers) {
-            if column.is_null(at) {
-                *number = 0;
-            }
-        }
-    }
-
     /// Reads the keys a block at a time, and looks those up that are not null. `look_up` gets the keys and
     /// the places for their results. A null has the results 0.
     pub(crate) fn each_block(

@@ -477,7 +477,7 @@ fn worker(reader: &IpReader) -> impl FnMut(Part<'_, IpAddr>) -> Result<(), (usiz
         if let Some(hosts) = part.column.as_v4().filter(|_| part.beside.is_empty()) {
             let len = part.numbers.len();
             v4.lookup_batch(&hosts[part.from..][..len], bytemuck::cast_slice_mut(part.numbers));
-            part.clear_nulls();
+            part.column.clear_nulls(part.from, part.numbers);
             return Ok(());
         }
         part.each_block(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |keys, numbers, lengths| {

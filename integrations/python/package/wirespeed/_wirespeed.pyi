@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
 import numpy as np
 import numpy.typing as npt
 
-__all__: list[str]
+__all__ = ["Array", "Classifier", "NameTable", "Table", "__version__"]
 __version__: str
 
 class _ArrowArray(Protocol):
