@@ -1,0 +1,153 @@
+"""Rates of lookups from Python, beside the façade in Rust and other packages of Python.
+
+    WIRESPEED_DATA=DIR python bench.py --rust BATCH_RATE [--rounds 7]
+
+BATCH_RATE is the example of that name: cargo build --release -p wirespeed-python --example batch_rate. The table is
+fib/ris-20260511-v4.txt.zst of the directory; the addresses are a million, each drawn in a random prefix of the table.
+All take turns on the same addresses, and their answers are compared before a rate is printed. Rates are per second of
+the thread's CPU time.
+"""
+
+import argparse
+import importlib
+import ipaddress
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wirespeed import Table
+
+ADDRESSES = 1_000_000
+SEED = 7
+
+
+def optional(name: str) -> Any:
+    """Import a package, or say that it is left out."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        print(f"skipped: {name} is not installed")
+        return None
+
+
+def others(numbers: dict[str, int], texts: list[str], folder: Path) -> dict[str, Callable[[], list[int]]]:
+    """What other packages do with the same prefixes and addresses, one address a call."""
+    runs: dict[str, Callable[[], list[int]]] = {}
+    if pytricia := optional("pytricia"):
+        trie = pytricia.PyTricia(32)
+        for prefix, number in numbers.items():
+            trie.insert(prefix, number)
+        runs["pytricia, texts"] = lambda: [trie.get(text, 0) for text in texts]
+    if radix := optional("radix"):
+        tree = radix.Radix()
+        for prefix, number in numbers.items():
+            tree.add(prefix).data["number"] = number
+
+        def by_radix() -> list[int]:
+            search = tree.search_best
+            return [node.data["number"] if (node := search(text)) else 0 for text in texts]
+
+        runs["py-radix, texts"] = by_radix
+    if pyasn := optional("pyasn"):
+        path = folder / "pyasn.txt"
+        path.write_text("".join(f"{prefix}\t{number}\n" for prefix, number in numbers.items()))
+        database = pyasn.pyasn(str(path))
+        runs["pyasn, texts"] = lambda: [database.lookup(text)[0] or 0 for text in texts]
+    return runs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rust", type=Path, required=True, help="the example batch_rate")
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    data = Path(os.environ.get("WIRESPEED_DATA", "/nonexistent")) / "fib/ris-20260511-v4.txt.zst"
+    if not data.exists():
+        print(f"skipped: there is no {data}")
+        return
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
+        routes, packed = folder / "routes.txt", folder / "addresses.bin"
+        with pa.CompressedInputStream(pa.OSFile(str(data)), "zstd") as source:
+            routes.write_bytes(source.read())
+        table = Table.from_file(routes)
+        of_label = {label: number for number, label in table.labels.items()}
+        numbers = {prefix: of_label[str(label)] for prefix, label in table.items()}
+
+        source_of_random = random.Random(SEED)
+        nets = [(int(net.network_address), net.num_addresses) for net in map(ipaddress.IPv4Network, numbers)]
+        drawn = source_of_random.choices(nets, k=ADDRESSES)
+        hosts = np.array([first + source_of_random.randrange(count) for first, count in drawn], dtype=np.uint32)
+        packed.write_bytes(hosts.astype("<u4").tobytes())
+        texts = [str(ipaddress.IPv4Address(int(host))) for host in hosts]
+        arrow_hosts, arrow_texts = pa.array(hosts), pa.array(texts)
+        binary = pa.array([int(host).to_bytes(4, "big") for host in hosts], pa.binary(4))
+
+        rust = subprocess.Popen(
+            [options.rust, routes, packed], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        assert rust.stdin and rust.stdout
+        question, answer = rust.stdin, rust.stdout
+        sums: list[int] = []
+
+        def by_rust() -> float:
+            question.write("\n")
+            seconds, total = answer.readline().split()
+            sums.append(int(total))
+            return float(seconds)
+
+        def timed(run: Callable[[], Sequence[int] | np.ndarray[Any, Any] | pa.Array | Any]) -> Callable[[], float]:
+            def time_it() -> float:
+                start = time.thread_time()
+                run()
+                return time.thread_time() - start
+
+            return time_it
+
+        ours: dict[str, Callable[[], Any]] = {
+            "wirespeed, numpy uint32": lambda: table.lookup(hosts),
+            "wirespeed, Arrow uint32": lambda: table.lookup(arrow_hosts),
+            "wirespeed, Arrow binary of 4": lambda: table.lookup(binary),
+            "wirespeed, Arrow texts": lambda: table.lookup(arrow_texts),
+            "wirespeed, list of texts": lambda: table.lookup(texts),
+        }
+        rivals = others(numbers, texts, folder)
+        expected = [int(number) for number in ours["wirespeed, numpy uint32"]()]
+        for name, run in ours.items():
+            found = run()
+            found = found if isinstance(found, list) else found.tolist() if isinstance(found, np.ndarray) else found.to_pylist()
+            assert [number or 0 for number in found] == expected, name
+        for name, rival in rivals.items():
+            assert rival() == expected, name
+        by_rust()
+        assert sums[0] == sum(expected), "Rust"
+
+        runs = {"Rust, u32": by_rust} | {name: timed(run) for name, run in (ours | rivals).items()}
+        seconds: dict[str, list[float]] = {name: [] for name in runs}
+        for _ in range(options.rounds):
+            for name, run_once in runs.items():
+                seconds[name].append(run_once())
+        question.close()
+        rust.wait()
+        print(f"{len(numbers)} prefixes, {ADDRESSES} addresses by prefix, seed {SEED}; Python {sys.version.split()[0]}")
+        print(f"numpy {np.__version__}, pyarrow {pa.__version__}; {options.rounds} rounds in turns, one thread; M lookups per second of CPU time")
+        to_rust, to_pytricia = (statistics.median(seconds.get(name, [0])) for name in ("Rust, u32", "pytricia, texts"))
+        for name, times in seconds.items():
+            middle = statistics.median(times)
+            rate = [ADDRESSES / each / 1e6 for each in (middle, max(times), min(times))]
+            ratios = f"{to_rust / middle:7.4f} of Rust, {to_pytricia / middle:8.1f} of pytricia"
+            print(f"{name:30} median {rate[0]:8.2f}, {rate[1]:.2f} to {rate[2]:.2f}; {ratios}")
+
+
+if __name__ == "__main__":
+    main()

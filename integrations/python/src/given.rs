@@ -1,0 +1,117 @@
+//! Arguments of calls: prefixes, values, paths and settings.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ipnet::IpNet;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
+
+use crate::addresses::of_ipaddress;
+use crate::failure::Failure;
+use crate::texts::Value;
+
+/// A text that is given, or an object of the module `ipaddress`.
+pub(crate) fn text(object: &Bound<'_, PyAny>, what: &str) -> Result<String, Failure> {
+    if let Ok(text) = object.cast::<PyString>() {
+        return Ok(text.to_str()?.to_owned());
+    }
+    match of_ipaddress(object) {
+        Some(text) => Ok(text),
+        None => Err(Failure::Type(format!("a {} is no {what}: give a str", object.get_type().name()?))),
+    }
+}
+
+/// A prefix with its length.
+pub(crate) fn prefix(object: &Bound<'_, PyAny>) -> Result<IpNet, Failure> {
+    let text = text(object, "prefix")?;
+    text.parse().map_err(|_| Failure::input(format!("{text:?} is no prefix such as 10.0.0.0/8")))
+}
+
+/// A value: a number from 1, or a label.
+pub(crate) fn value(object: &Bound<'_, PyAny>) -> Result<Value, Failure> {
+    if let Ok(label) = object.cast::<PyString>() {
+        return Ok(Value::Label(label.to_str()?.to_owned()));
+    }
+    if object.is_instance_of::<PyInt>() && !object.is_instance_of::<PyBool>() {
+        return match object.extract::<u32>() {
+            Ok(number @ 1..) => Ok(Value::Number(number)),
+            _ => Err(Failure::input(format!("{object} is no value: numbers are from 1 to {}", u32::MAX))),
+        };
+    }
+    let found = object.get_type().name()?;
+    Err(Failure::Type(format!("a {found} is no value: give an int from 1, or a str as label")))
+}
+
+/// A value, or `None` to remove an entry.
+pub(crate) fn value_or_none(object: &Bound<'_, PyAny>) -> Result<Option<Value>, Failure> {
+    if object.is_none() { Ok(None) } else { value(object).map(Some) }
+}
+
+/// Entries of a mapping, or pairs of an iterable.
+pub(crate) fn pairs<K, V>(
+    object: &Bound<'_, PyAny>,
+    key: impl Fn(&Bound<'_, PyAny>) -> Result<K, Failure>,
+    value: impl Fn(&Bound<'_, PyAny>) -> Result<V, Failure>,
+) -> Result<Vec<(K, V)>, Failure> {
+    let items = match object.cast::<PyMapping>() {
+        Ok(mapping) => mapping.items()?.into_any(),
+        Err(_) => object.clone(),
+    };
+    let mut pairs = Vec::new();
+    for (at, pair) in items.try_iter()?.enumerate() {
+        let pair = pair?;
+        let of_two = pair.cast::<PyTuple>().ok().filter(|pair| pair.len() == 2);
+        let Some(of_two) = of_two else {
+            return Err(Failure::Type("give pairs of a key and a value".into()).at(at));
+        };
+        let read = || Ok((key(&of_two.get_item(0)?)?, value(&of_two.get_item(1)?)?));
+        pairs.push(read().map_err(|failure: Failure| failure.at(at))?);
+    }
+    Ok(pairs)
+}
+
+/// A path that another process finds, too.
+pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    std::path::absolute(path).map_err(|error| in_file(path, &error))
+}
+
+fn in_file(path: &Path, error: &io::Error) -> Failure {
+    Failure::File(format!("{}: {error}", path.display()))
+}
+
+/// Where a table comes from, so that another process can make it again.
+#[derive(Default)]
+pub(crate) enum Origin {
+    /// Memory, or a file and changes.
+    #[default]
+    Changed,
+    /// An image.
+    Image(PathBuf),
+    /// Another file, and the settings that it was read with.
+    File(PathBuf, Py<PyDict>),
+}
+
+impl Origin {
+    /// What pickle calls to make the table again: a function and its arguments. `of_image` are the settings
+    /// that an image is opened with. Fails if the table is not what a file holds.
+    pub(crate) fn reduced<'py>(
+        &self,
+        class: &Bound<'py, PyAny>,
+        of_image: &Bound<'py, PyDict>,
+    ) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
+        let py = class.py();
+        let (call, path, settings) = match self {
+            Self::Changed => {
+                return Err(Failure::state(
+                    "a table goes to another process by the path of its file, and this one is not what a file holds: \
+                     save it first",
+                ));
+            }
+            Self::Image(path) => ("_open", path, of_image),
+            Self::File(path, settings) => ("_from_file", path, settings.bind(py)),
+        };
+        let call = py.import("wirespeed")?.getattr(call)?;
+        Ok((call, (class, path.as_os_str(), settings).into_pyobject(py)?))
+    }
+}

@@ -1,0 +1,33 @@
+//! Wirespeed for Python: the module `wirespeed._wirespeed`, whose classes the package `wirespeed` exports.
+//!
+//! A batch comes in by numpy, by Arrow's C data interface or as a list, and goes out the same way. What lies
+//! in memory as the engines want it is not copied. Lookups run without the interpreter's lock.
+
+mod addresses;
+mod answers;
+mod arrow;
+mod column;
+mod failure;
+mod given;
+mod lookup;
+mod names;
+mod rules;
+mod table;
+mod texts;
+
+/// Lookup of IP addresses, names and packets, in batches.
+#[pyo3::pymodule]
+mod _wirespeed {
+    #[pymodule_export]
+    use super::arrow::Array;
+    #[pymodule_export]
+    use super::names::NameTable;
+    #[pymodule_export]
+    use super::rules::Classifier;
+    #[pymodule_export]
+    use super::table::Table;
+
+    #[pymodule_export]
+    #[allow(non_upper_case_globals)] // as Python writes it
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

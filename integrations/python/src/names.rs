@@ -1,0 +1,491 @@
+//! [`NameTable`]: a live table of names, such as domains and URLs.
+
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use arrow_array::ArrayRef;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple, PyType};
+use wirespeed::names::NameBuilder;
+use wirespeed::names::read::{Former, NameFormat, ReadOptions, read_table};
+use wirespeed::prelude::*;
+
+use crate::answers::{self, Coded};
+use crate::arrow;
+use crate::column::{Column, Kind, Read, Wrong, each, no_keys, of_dictionary, of_texts};
+use crate::failure::{Failure, detached, lock};
+use crate::given::{self, Origin, absolute};
+use crate::lookup::{BLOCK, Part, look_up, threads};
+use crate::texts::{Texts, Value, Values};
+
+/// Table of names, live. The longest prefix of components wins.
+#[pyclass(frozen, mapping, module = "wirespeed")]
+pub(crate) struct NameTable {
+    reader: NameReader,
+    labels: Labels<String>,
+    /// The form that names are written in.
+    form: NameFormat,
+    state: Mutex<State>,
+}
+
+struct State {
+    table: wirespeed::NameTable,
+    texts: Texts,
+    origin: Origin,
+    /// Lines that were passed over, by reason.
+    skipped: Vec<(String, u64)>,
+}
+
+#[pymethods]
+impl NameTable {
+    #[new]
+    #[pyo3(signature = (names=None, *, form="domains", engine=None, memory_cap=None))]
+    fn new(
+        py: Python<'_>,
+        names: Option<&Bound<'_, PyAny>>,
+        form: &str,
+        engine: Option<String>,
+        memory_cap: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let form = form_of(form)?;
+        let names = names
+            .map_or(Ok(Vec::new()), |names| given::pairs(names, |name| parsed(name, form), given::value))?;
+        detached(py, || {
+            let (builder, labels) =
+                (with_settings(wirespeed::NameTable::builder(), engine, memory_cap), Labels::new());
+            let builder = match Values::of(names)? {
+                Values::Numbers(names) => builder.names(names),
+                Values::Labels(names) => builder.labelled_names(&labels, names),
+            };
+            Ok(Self::made(builder.build()?, labels, form, Origin::Changed, Vec::new()))
+        })
+    }
+
+    /// Opens an image that `save` or `lookupctl names build` wrote.
+    #[classmethod]
+    #[pyo3(signature = (path, *, form="domains"))]
+    fn open(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf, form: &str) -> Result<Self, Failure> {
+        let form = form_of(form)?;
+        detached(py, || {
+            let (mut table, labels) = (wirespeed::NameTable::open(&path)?, Labels::open(&path)?);
+            table.attach_labels(&labels);
+            Ok(Self::made(table, labels, form, Origin::Image(absolute(&path)?), Vec::new()))
+        })
+    }
+
+    /// Builds a table of a file with a name and its value on each line.
+    #[classmethod]
+    #[pyo3(signature = (path, *, form="domains", lenient=false, engine=None, memory_cap=None))]
+    fn from_file(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        path: PathBuf,
+        form: &str,
+        lenient: bool,
+        engine: Option<String>,
+        memory_cap: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let again = PyDict::new(py);
+        again.set_item("form", form)?;
+        again.set_item("lenient", lenient)?;
+        again.set_item("engine", &engine)?;
+        again.set_item("memory_cap", memory_cap)?;
+        let (form, again) = (form_of(form)?, again.unbind());
+        detached(py, || {
+            let (source, options) = (
+                wirespeed::names::read::Source::Path(path.clone()),
+                ReadOptions { format: Some(form), lenient },
+            );
+            let (fib, report) =
+                read_table(&source, &options).map_err(|error| Failure::File(error.to_string()))?;
+            let labels = Labels::new();
+            let builder = with_settings(wirespeed::NameTable::builder(), engine, memory_cap);
+            let table = builder.fib(fib, &labels).build()?;
+            let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
+            Ok(Self::made(table, labels, form, Origin::File(absolute(&path)?, again), skipped.collect()))
+        })
+    }
+
+    /// Looks up names: the number of the longest prefix's value for each.
+    #[pyo3(signature = (names, *, threads=1, errors="raise"))]
+    fn lookup<'py>(
+        &self,
+        names: &Bound<'py, PyAny>,
+        threads: usize,
+        errors: &str,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = names.py();
+        let (of_threads, names) = (self::threads(threads)?, Names::of(names)?);
+        let wrong = Wrong::of(errors)?;
+        let numbers = detached(py, || {
+            let columns = names.columns(wrong)?;
+            Ok(look_up(&columns, of_threads, false, || self.worker(wrong))?.0)
+        })?;
+        Ok(answers::numbers(py, names.kind(), numbers)?)
+    }
+
+    /// Looks up names: the label of the longest prefix for each.
+    #[pyo3(signature = (names, *, threads=1, errors="raise"))]
+    fn lookup_labels<'py>(
+        &self,
+        names: &Bound<'py, PyAny>,
+        threads: usize,
+        errors: &str,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = names.py();
+        let (of_threads, names) = (self::threads(threads)?, Names::of(names)?);
+        let wrong = Wrong::of(errors)?;
+        let coded = detached(py, || {
+            let columns = names.columns(wrong)?;
+            // Entered before the lookup: then what it finds resolves.
+            let known = self.labels.enter();
+            let (numbers, _) = look_up(&columns, of_threads, false, || self.worker(wrong))?;
+            Coded::labels(numbers, &known)
+        })?;
+        Ok(coded.answer(py, names.kind())?)
+    }
+
+    /// Inserts a name, or replaces the value of an equal one.
+    fn insert(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
+        let changes = vec![(parsed(name, self.form)?, Some(given::value(value)?))];
+        self.change(name.py(), changes).map(drop)
+    }
+
+    /// Removes a name. Says whether it was there.
+    fn withdraw(&self, name: &Bound<'_, PyAny>) -> Result<bool, Failure> {
+        Ok(self.change(name.py(), vec![(parsed(name, self.form)?, None)])? > 0)
+    }
+
+    /// Makes many changes, in order, all or none: pairs of a name and a value, or None to remove it. Returns
+    /// the number of changes that made a difference.
+    fn apply(&self, changes: &Bound<'_, PyAny>) -> Result<usize, Failure> {
+        let changed = given::pairs(changes, |name| parsed(name, self.form), given::value_or_none)?;
+        self.change(changes.py(), changed)
+    }
+
+    /// Replaces all names by those of a file or an image, in one step.
+    fn load(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        self.in_state(py, |State { table, texts, origin, skipped }| {
+            texts.check_no_numbers(table.is_empty())?;
+            let loaded = table.load(&path, texts.labels());
+            texts.hold_all();
+            loaded?;
+            (*origin, *skipped) = (Origin::Changed, Vec::new());
+            Ok(())
+        })
+    }
+
+    /// Saves the table as an image, with its names and labels. An existing file is replaced as a whole or not
+    /// at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        self.in_state(py, |State { table, texts, origin, .. }| {
+            let is_labelled = !texts.is_empty();
+            if is_labelled { table.save_labelled(&path, texts.labels()) } else { table.save(&path) }?;
+            *origin = Origin::Image(absolute(&path)?);
+            Ok(())
+        })
+    }
+
+    /// The labels by number.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
+        answers::labels(py, &self.labels)
+    }
+
+    /// The label of a number, or None.
+    fn label(&self, number: u32) -> Option<String> {
+        answers::label(&self.labels, number)
+    }
+
+    /// Lets labels end that no name leads to: their numbers may be given to other labels.
+    fn forget_labels(&self, py: Python<'_>) -> Result<(), Failure> {
+        self.in_state(py, |state| {
+            state.texts.forget();
+            Ok(())
+        })
+    }
+
+    /// Numbers of lines that were passed over, by reason.
+    #[getter]
+    fn skipped<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
+        answers::by_reason(py, self.in_state(py, |state| Ok(state.skipped.clone()))?)
+    }
+
+    /// The form that names are written in.
+    #[getter]
+    fn form(&self) -> &'static str {
+        self.form.name()
+    }
+
+    /// The engine.
+    #[getter]
+    fn engine(&self) -> &'static str {
+        self.reader.engine().as_str()
+    }
+
+    /// Bytes that the table holds.
+    #[getter]
+    fn memory_usage(&self, py: Python<'_>) -> Result<u64, Failure> {
+        self.in_state(py, |state| Ok(state.table.memory_usage()))
+    }
+
+    /// The value of a name itself, or another object if it is not there.
+    #[pyo3(signature = (name, default=None))]
+    fn get<'py>(
+        &self,
+        name: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = name.py();
+        match self.exact(name)? {
+            Some(value) => Ok(value.into_pyobject(py)?),
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    /// The names in the form of components, such as /com/example.
+    fn keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
+        Ok(PyList::new(py, self.entries(py, |name, _, _| name)?)?)
+    }
+
+    /// The values, in the order of `keys`.
+    fn values<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
+        Ok(PyList::new(py, self.entries(py, |_, number, texts| texts.value(number))?)?)
+    }
+
+    /// The names with their values, in the order of `keys`.
+    fn items<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
+        Ok(PyList::new(py, self.entries(py, |name, number, texts| (name, texts.value(number)))?)?)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {
+        self.in_state(py, |state| Ok(state.table.len()))
+    }
+
+    fn __contains__(&self, name: &Bound<'_, PyAny>) -> Result<bool, Failure> {
+        Ok(self.exact(name)?.is_some())
+    }
+
+    fn __getitem__<'py>(&self, name: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Failure> {
+        let missing = || PyKeyError::new_err(name.clone().unbind());
+        Ok(self.exact(name)?.ok_or_else(missing)?.into_pyobject(name.py())?)
+    }
+
+    fn __setitem__(&self, name: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
+        self.insert(name, value)
+    }
+
+    fn __delitem__(&self, name: &Bound<'_, PyAny>) -> Result<(), Failure> {
+        match self.withdraw(name)? {
+            true => Ok(()),
+            false => Err(PyKeyError::new_err(name.clone().unbind()).into()),
+        }
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>, Failure> {
+        Ok(self.keys(py)?.try_iter()?)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> Result<String, Failure> {
+        Ok(format!("<wirespeed.NameTable of {} names, form {}>", self.__len__(py)?, self.form.name()))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
+        let settings = PyDict::new(slf.py());
+        settings.set_item("form", slf.get().form.name())?;
+        lock(&slf.get().state)?.origin.reduced(slf.get_type().as_any(), &settings)
+    }
+}
+
+impl NameTable {
+    fn made(
+        table: wirespeed::NameTable,
+        labels: Labels<String>,
+        form: NameFormat,
+        origin: Origin,
+        skipped: Vec<(String, u64)>,
+    ) -> Self {
+        let (reader, texts) = (table.reader(), Texts::of(labels.clone()));
+        Self { reader, labels, form, state: Mutex::new(State { table, texts, origin, skipped }) }
+    }
+
+    /// Runs code with the table, without the interpreter's lock.
+    fn in_state<T: Send>(
+        &self,
+        py: Python<'_>,
+        code: impl FnOnce(&mut State) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        detached(py, || code(&mut *lock(&self.state)?))
+    }
+
+    fn change(&self, py: Python<'_>, changes: Vec<(NameBuf, Option<Value>)>) -> Result<usize, Failure> {
+        self.in_state(py, |State { table, texts, origin, .. }| {
+            let values = changes.iter().filter_map(|(_, value)| value.clone()).collect();
+            let applied = texts.with(values, table.is_empty(), |numbers, labels| {
+                if let Some(labels) = labels {
+                    table.attach_labels(labels);
+                }
+                let mut numbers = numbers.iter();
+                let updates = changes.iter().map(|(name, value)| match value {
+                    None => NameUpdate::remove(name),
+                    Some(_) => NameUpdate::insert(name, numbers.next().copied().unwrap_or_default()),
+                });
+                Ok(table.apply(&updates.collect::<Vec<_>>())?)
+            })?;
+            if applied.changes > 0 {
+                *origin = Origin::Changed;
+            }
+            Ok(applied.changes)
+        })
+    }
+
+    /// Something of every name, its number and the labels.
+    fn entries<T: Send>(
+        &self,
+        py: Python<'_>,
+        make: impl Fn(String, NextHop, &Texts) -> T + Sync,
+    ) -> Result<Vec<T>, Failure> {
+        self.in_state(py, |State { table, texts, .. }| {
+            let entries = table.entries().iter();
+            Ok(entries.map(|(name, number)| make(name.to_string(), NextHop(number), texts)).collect())
+        })
+    }
+
+    /// The value of a name itself.
+    fn exact(&self, name: &Bound<'_, PyAny>) -> Result<Option<Value>, Failure> {
+        let of_name = parsed(name, self.form)?;
+        self.in_state(name.py(), |State { table, texts, .. }| {
+            let number = NextHop(table.entries().result(&of_name));
+            Ok(number.is_some().then(|| texts.value(number)))
+        })
+    }
+
+    /// What looks up parts of a batch on one thread, in one state of the table.
+    fn worker(&self, wrong: Wrong) -> impl FnMut(Part<'_, String>) -> Result<(), (usize, String)> {
+        let (state, form) = (self.reader.enter(), self.form);
+        let (mut former, mut batch, mut found) =
+            (Former::default(), NameBatch::new(), [NextHop::NONE; BLOCK]);
+        move |part| {
+            let Part { column, from, place, numbers, .. } = part;
+            let mut read = vec![None; BLOCK];
+            for (block, numbers) in numbers.chunks_mut(BLOCK).enumerate() {
+                let (at, read) = (from + block * BLOCK, &mut read[..numbers.len()]);
+                column.read(at, read).map_err(|(at, why)| (place + at - from, why))?;
+                batch.clear();
+                for (nth, text) in read.iter_mut().enumerate() {
+                    let Some(name) = &*text else { continue };
+                    let why = match former.form(name.as_bytes(), form) {
+                        Ok(formed) => batch.push(formed).err().map(|why| why.to_string()),
+                        Err(why) => Some(format!("{name:?}: {why}")),
+                    };
+                    match (why, wrong) {
+                        (None, _) => {}
+                        (Some(_), Wrong::Null) => *text = None,
+                        (Some(why), Wrong::Raise) => return Err((place + block * BLOCK + nth, why)),
+                    }
+                }
+                let found = &mut found[..batch.names().len()];
+                state.lookup_batch(&batch, found);
+                let mut found = found.iter();
+                for (number, text) in numbers.iter_mut().zip(&*read) {
+                    *number = if text.is_some() { found.next().map_or(0, |found| found.0) } else { 0 };
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Names of a call.
+enum Names {
+    /// Chunks of one type.
+    Arrow(Vec<ArrayRef>),
+    Texts(Kind, Vec<Option<String>>),
+}
+
+impl Names {
+    fn of(object: &Bound<'_, PyAny>) -> Result<Self, Failure> {
+        if let Ok(text) = object.cast::<PyString>() {
+            return Ok(Self::Texts(Kind::One, vec![Some(text.to_str()?.to_owned())]));
+        }
+        if let Ok(list) = object.cast::<PyList>() {
+            return Ok(Self::Texts(Kind::List, texts(list.iter())?));
+        }
+        if let Ok(tuple) = object.cast::<PyTuple>() {
+            return Ok(Self::Texts(Kind::List, texts(tuple.iter())?));
+        }
+        match arrow::taken(object)? {
+            Some(chunks) => Ok(Self::Arrow(chunks)),
+            None => {
+                let found = object.get_type().name()?;
+                Err(Failure::Type(format!("no names in {found}: give a str, a list, or an array of Arrow")))
+            }
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Arrow(_) => Kind::Arrow,
+            Self::Texts(kind, _) => *kind,
+        }
+    }
+
+    fn columns(&self, wrong: Wrong) -> Result<Vec<Box<dyn Column<String> + '_>>, Failure> {
+        match self {
+            Self::Arrow(chunks) => chunks.iter().map(|chunk| column(&**chunk, wrong)).collect(),
+            Self::Texts(_, texts) => Ok(vec![Box::new(Read(texts.clone()))]),
+        }
+    }
+}
+
+fn texts<'py>(objects: impl Iterator<Item = Bound<'py, PyAny>>) -> Result<Vec<Option<String>>, Failure> {
+    let text = |(at, object): (usize, Bound<'_, PyAny>)| match object.cast::<PyString>() {
+        Ok(text) => Ok(Some(text.to_str()?.to_owned())),
+        Err(_) if object.is_none() => Ok(None),
+        Err(_) => {
+            let found = object.get_type().name()?;
+            Err(Failure::Type(format!("a {found} is no name: give a str or None")).at(at))
+        }
+    };
+    objects.enumerate().map(text).collect()
+}
+
+fn column<'a>(
+    array: &'a dyn arrow_array::Array,
+    wrong: Wrong,
+) -> Result<Box<dyn Column<String> + 'a>, Failure> {
+    if let Some(texts) = of_texts(array, wrong, |text| Ok(text.to_owned())) {
+        return Ok(texts);
+    }
+    let of_values =
+        |values: &dyn arrow_array::Array| match of_texts(values, wrong, |text| Ok(text.to_owned())) {
+            Some(texts) => Ok(each(&*texts)),
+            None => Err(no_keys("names", values.data_type(), "names are text, or a dictionary of texts")),
+        };
+    match of_dictionary(array, wrong, of_values)? {
+        Some(column) => Ok(column),
+        None => Err(no_keys("names", array.data_type(), "names are text, or a dictionary of texts")),
+    }
+}
+
+fn with_settings(mut builder: NameBuilder, engine: Option<String>, memory_cap: Option<u64>) -> NameBuilder {
+    if let Some(engine) = engine {
+        builder = builder.engine(engine);
+    }
+    if let Some(cap) = memory_cap { builder.memory_cap(cap) } else { builder }
+}
+
+fn form_of(form: &str) -> Result<NameFormat, Failure> {
+    NameFormat::ALL.into_iter().find(|known| known.name() == form).ok_or_else(|| {
+        Failure::input(format!(
+            "{form:?} is no form of names: {}",
+            NameFormat::ALL.map(NameFormat::name).join(", ")
+        ))
+    })
+}
+
+fn parsed(name: &Bound<'_, PyAny>, form: NameFormat) -> Result<NameBuf, Failure> {
+    let text = given::text(name, "name")?;
+    form.parse(text.as_bytes()).map_err(|why| Failure::input(format!("{text:?}: {why}")))
+}

@@ -1,0 +1,536 @@
+//! [`Table`]: a live table of addresses of both families.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use ipnet::IpNet;
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
+use wirespeed::fib::read::{Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, read_fib};
+use wirespeed::prelude::*;
+use wirespeed::{Fib, IpBuilder, Prefix};
+
+use crate::addresses::{self, Addresses};
+use crate::answers::{self, Coded};
+use crate::column::{Column, Wrong};
+use crate::failure::{Failure, detached, lock};
+use crate::given::{self, Origin, absolute};
+use crate::lookup::{BLOCK, Part, look_up, threads};
+use crate::texts::{Texts, Value, Values};
+
+/// Table of IPv4 and IPv6 prefixes, live: it changes while other threads look up.
+#[pyclass(frozen, mapping, module = "wirespeed")]
+pub(crate) struct Table {
+    /// Takes no lock. Addresses as ::ffff:192.0.2.1 count as IPv4.
+    reader: IpReader,
+    labels: Labels<String>,
+    state: Mutex<State>,
+}
+
+struct State {
+    table: IpTable,
+    texts: Texts,
+    origin: Origin,
+    /// Lines that were passed over, by reason.
+    skipped: Vec<(String, u64)>,
+}
+
+/// Settings of a table that is built.
+struct Settings {
+    engine: Option<String>,
+    memory_cap: Option<u64>,
+    prefix_lookups: bool,
+}
+
+impl Settings {
+    fn of(self, mut builder: IpBuilder) -> IpBuilder {
+        if let Some(engine) = self.engine {
+            builder = builder.engine(engine);
+        }
+        if let Some(cap) = self.memory_cap {
+            builder = builder.memory_cap(cap);
+        }
+        if self.prefix_lookups { builder.prefix_lookups() } else { builder }
+    }
+}
+
+#[pymethods]
+impl Table {
+    #[new]
+    #[pyo3(signature = (routes=None, *, engine=None, prefix_lookups=false, memory_cap=None))]
+    fn new(
+        py: Python<'_>,
+        routes: Option<&Bound<'_, PyAny>>,
+        engine: Option<String>,
+        prefix_lookups: bool,
+        memory_cap: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let routes =
+            routes.map_or(Ok(Vec::new()), |routes| given::pairs(routes, given::prefix, given::value))?;
+        let settings = Settings { engine, memory_cap, prefix_lookups };
+        detached(py, || {
+            let (builder, labels) = (settings.of(IpTable::builder()), Labels::new());
+            let builder = match Values::of(routes)? {
+                Values::Numbers(routes) => builder.routes(routes),
+                Values::Labels(routes) => builder.labelled_routes(&labels, routes),
+            };
+            Ok(Self::made(builder.build()?, labels, Origin::Changed, Vec::new()))
+        })
+    }
+
+    /// Opens an image that `save` or `lookupctl build` wrote.
+    #[classmethod]
+    fn open(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> Result<Self, Failure> {
+        detached(py, || {
+            let (mut table, labels) = (IpTable::open(&path)?, Labels::open(&path)?);
+            table.attach_labels(&labels);
+            Ok(Self::made(table, labels, Origin::Image(absolute(&path)?), Vec::new()))
+        })
+    }
+
+    /// Builds a table of a file in any format that `lookupctl` reads.
+    #[classmethod]
+    #[pyo3(signature = (path, format=None, *, columns=None, prefix_columns=None, range_columns=None, origins=false,
+        mask_host_bits=false, lenient=false, engine=None, prefix_lookups=false, memory_cap=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
+    fn from_file(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        path: PathBuf,
+        format: Option<&str>,
+        columns: Option<Vec<String>>,
+        prefix_columns: Option<&Bound<'_, PyAny>>,
+        range_columns: Option<(String, String)>,
+        origins: bool,
+        mask_host_bits: bool,
+        lenient: bool,
+        engine: Option<String>,
+        prefix_lookups: bool,
+        memory_cap: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let again = PyDict::new(py);
+        again.set_item("format", format)?;
+        again.set_item("columns", &columns)?;
+        again.set_item("prefix_columns", prefix_columns)?;
+        again.set_item("range_columns", &range_columns)?;
+        again.set_item("origins", origins)?;
+        again.set_item("mask_host_bits", mask_host_bits)?;
+        again.set_item("lenient", lenient)?;
+        again.set_item("engine", &engine)?;
+        again.set_item("prefix_lookups", prefix_lookups)?;
+        again.set_item("memory_cap", memory_cap)?;
+        let columns = Columns {
+            prefix: of_prefix(prefix_columns, range_columns)?,
+            values: columns.unwrap_or_default(),
+        };
+        let format = format.map(|name| name.parse::<Format>().map_err(|_| no_format(name))).transpose()?;
+        let options =
+            ReadOptions { format, lenient, mask_host_bits, origins, columns, ..ReadOptions::default() };
+        let settings = Settings { engine, memory_cap, prefix_lookups };
+        let again = again.unbind();
+        detached(py, || {
+            let ((fib, report), labels) = (read(path.clone(), &options)?, Labels::new());
+            let table = settings.of(IpTable::builder().fib(fib, &labels)).build()?;
+            let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
+            Ok(Self::made(table, labels, Origin::File(absolute(&path)?, again), skipped.collect()))
+        })
+    }
+
+    /// Looks up addresses: the number of the longest prefix's value for each.
+    #[pyo3(signature = (addresses, *, threads=1, errors="raise"))]
+    fn lookup<'py>(
+        &self,
+        addresses: &Bound<'py, PyAny>,
+        threads: usize,
+        errors: &str,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = addresses.py();
+        let wrong = Wrong::of(errors)?;
+        let addresses = Addresses::of(addresses, wrong)?;
+        let columns = addresses.columns(wrong)?;
+        let numbers = self.looked_up(py, &columns, (threads, false), |numbers, _| Ok(numbers))?;
+        Ok(answers::numbers(py, addresses.kind(), numbers)?)
+    }
+
+    /// Looks up addresses: the label of the longest prefix for each.
+    #[pyo3(signature = (addresses, *, threads=1, errors="raise"))]
+    fn lookup_labels<'py>(
+        &self,
+        addresses: &Bound<'py, PyAny>,
+        threads: usize,
+        errors: &str,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = addresses.py();
+        let wrong = Wrong::of(errors)?;
+        let addresses = Addresses::of(addresses, wrong)?;
+        let columns = addresses.columns(wrong)?;
+        let of_threads = self::threads(threads)?;
+        let (reader, labels) = (&self.reader, &self.labels);
+        let coded = detached(py, || {
+            // Entered before the lookup: then what it finds resolves.
+            let known = labels.enter();
+            let (numbers, _) = look_up(&columns, of_threads, false, || worker(reader))?;
+            Coded::labels(numbers, &known)
+        })?;
+        Ok(coded.answer(py, addresses.kind())?)
+    }
+
+    /// Looks up addresses: the number and the length of the longest prefix for each.
+    #[pyo3(signature = (addresses, *, threads=1, errors="raise"))]
+    fn lookup_lengths<'py>(
+        &self,
+        addresses: &Bound<'py, PyAny>,
+        threads: usize,
+        errors: &str,
+    ) -> Result<(Bound<'py, PyAny>, Bound<'py, PyAny>), Failure> {
+        let py = addresses.py();
+        let wrong = Wrong::of(errors)?;
+        let addresses = Addresses::of(addresses, wrong)?;
+        let columns = addresses.columns(wrong)?;
+        let both = |numbers, lengths| Ok((numbers, lengths));
+        let (numbers, lengths) = self.looked_up(py, &columns, (threads, true), both)?;
+        let kind = addresses.kind();
+        let lengths = answers::lengths(py, kind, &numbers, lengths)?;
+        Ok((answers::numbers(py, kind, numbers)?, lengths))
+    }
+
+    /// Looks up addresses: the longest prefix for each, as text.
+    #[pyo3(signature = (addresses, *, threads=1, errors="raise"))]
+    fn lookup_prefix<'py>(
+        &self,
+        addresses: &Bound<'py, PyAny>,
+        threads: usize,
+        errors: &str,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = addresses.py();
+        let wrong = Wrong::of(errors)?;
+        let addresses = Addresses::of(addresses, wrong)?;
+        let columns = addresses.columns(wrong)?;
+        let texts = self.looked_up(py, &columns, (threads, true), |numbers, lengths| {
+            let (mut texts, mut key) = (Vec::with_capacity(numbers.len()), [None]);
+            let places = columns.iter().flat_map(|column| (0..column.len()).map(move |at| (column, at)));
+            for ((column, at), (number, len)) in places.zip(numbers.into_iter().zip(lengths)) {
+                if number == 0 {
+                    texts.push(None);
+                    continue;
+                }
+                column.read(at, &mut key).map_err(|(at, why)| Failure::Input(why).at(at))?;
+                texts.push(key[0].and_then(|address| around(address, len)).map(|prefix| prefix.to_string()));
+            }
+            Ok(texts)
+        })?;
+        Ok(answers::texts(py, addresses.kind(), texts)?)
+    }
+
+    /// Every prefix that contains an address, with its value, shortest first.
+    fn lookup_all<'py>(&self, address: &Bound<'py, PyAny>) -> Result<Bound<'py, PyList>, Failure> {
+        let py = address.py();
+        let address = addresses::parse(&given::text(address, "address")?).map_err(Failure::Input)?;
+        let all = self.in_state(py, |state| {
+            let all = state.table.lookup_all(address.to_canonical());
+            Ok(all
+                .into_iter()
+                .map(|(prefix, number)| (prefix.to_string(), state.texts.value(number)))
+                .collect::<Vec<_>>())
+        })?;
+        Ok(PyList::new(py, all)?)
+    }
+
+    /// Inserts a prefix, or replaces the value of an equal one.
+    fn insert(&self, prefix: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
+        let changes = vec![(given::prefix(prefix)?, Some(given::value(value)?))];
+        self.change(prefix.py(), changes).map(drop)
+    }
+
+    /// Removes a prefix. Says whether it was there.
+    fn withdraw(&self, prefix: &Bound<'_, PyAny>) -> Result<bool, Failure> {
+        Ok(self.change(prefix.py(), vec![(given::prefix(prefix)?, None)])? > 0)
+    }
+
+    /// Makes many changes, in order, all or none: pairs of a prefix and a value, or None to remove it.
+    /// Returns the number of changes that made a difference.
+    fn apply(&self, changes: &Bound<'_, PyAny>) -> Result<usize, Failure> {
+        self.change(changes.py(), given::pairs(changes, given::prefix, given::value_or_none)?)
+    }
+
+    /// Replaces all prefixes by those of a file or an image, in one step for the readers of a family.
+    fn load(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        self.in_state(py, |State { table, texts, origin, skipped }| {
+            texts.check_no_numbers(table.is_empty())?;
+            let loaded = table.load(&path, texts.labels());
+            texts.hold_all();
+            loaded?;
+            (*origin, *skipped) = (Origin::Changed, Vec::new());
+            Ok(())
+        })
+    }
+
+    /// Saves the table as an image, with its prefixes and labels. An existing file is replaced as a whole or
+    /// not at all.
+    fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
+        self.in_state(py, |State { table, texts, origin, .. }| {
+            let is_labelled = !texts.is_empty();
+            if is_labelled { table.save_labelled(&path, texts.labels()) } else { table.save(&path) }?;
+            *origin = Origin::Image(absolute(&path)?);
+            Ok(())
+        })
+    }
+
+    /// The labels by number.
+    #[getter]
+    fn labels<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
+        answers::labels(py, &self.labels)
+    }
+
+    /// The label of a number, or None.
+    fn label(&self, number: u32) -> Option<String> {
+        answers::label(&self.labels, number)
+    }
+
+    /// Lets labels end that no prefix leads to: their numbers may be given to other labels.
+    fn forget_labels(&self, py: Python<'_>) -> Result<(), Failure> {
+        self.in_state(py, |state| {
+            state.texts.forget();
+            Ok(())
+        })
+    }
+
+    /// Numbers of lines that were passed over, by reason.
+    #[getter]
+    fn skipped<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyDict>, Failure> {
+        answers::by_reason(py, self.in_state(py, |state| Ok(state.skipped.clone()))?)
+    }
+
+    /// The engines of IPv4 and IPv6.
+    #[getter]
+    fn engines(&self) -> (&'static str, &'static str) {
+        (self.reader.v4().engine().as_str(), self.reader.v6().engine().as_str())
+    }
+
+    /// Bytes that the table holds.
+    #[getter]
+    fn memory_usage(&self, py: Python<'_>) -> Result<u64, Failure> {
+        self.in_state(py, |state| Ok(state.table.memory_usage()))
+    }
+
+    /// The value of a prefix itself, or another object if it is not there.
+    #[pyo3(signature = (prefix, default=None))]
+    fn get<'py>(
+        &self,
+        prefix: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = prefix.py();
+        match self.exact(prefix)? {
+            Some(value) => Ok(value.into_pyobject(py)?),
+            None => Ok(default.unwrap_or_else(|| py.None().into_bound(py))),
+        }
+    }
+
+    /// The prefixes, IPv4 first, each family in order.
+    fn keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
+        let prefixes = self.in_state(py, |state| {
+            Ok(state.table.routes().map(|(prefix, _)| prefix.to_string()).collect::<Vec<_>>())
+        })?;
+        Ok(PyList::new(py, prefixes)?)
+    }
+
+    /// The values, in the order of `keys`.
+    fn values<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
+        let values = self.in_state(py, |state| {
+            Ok(state.table.routes().map(|(_, number)| state.texts.value(number)).collect::<Vec<_>>())
+        })?;
+        Ok(PyList::new(py, values)?)
+    }
+
+    /// The prefixes with their values, in the order of `keys`.
+    fn items<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
+        let items = self.in_state(py, |state| {
+            let items = state.table.routes();
+            Ok(items
+                .map(|(prefix, number)| (prefix.to_string(), state.texts.value(number)))
+                .collect::<Vec<_>>())
+        })?;
+        Ok(PyList::new(py, items)?)
+    }
+
+    fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {
+        self.in_state(py, |state| Ok(state.table.len()))
+    }
+
+    fn __contains__(&self, prefix: &Bound<'_, PyAny>) -> Result<bool, Failure> {
+        Ok(self.exact(prefix)?.is_some())
+    }
+
+    fn __getitem__<'py>(&self, prefix: &Bound<'py, PyAny>) -> Result<Bound<'py, PyAny>, Failure> {
+        let missing = || PyKeyError::new_err(prefix.clone().unbind());
+        Ok(self.exact(prefix)?.ok_or_else(missing)?.into_pyobject(prefix.py())?)
+    }
+
+    fn __setitem__(&self, prefix: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> Result<(), Failure> {
+        self.insert(prefix, value)
+    }
+
+    fn __delitem__(&self, prefix: &Bound<'_, PyAny>) -> Result<(), Failure> {
+        match self.withdraw(prefix)? {
+            true => Ok(()),
+            false => Err(PyKeyError::new_err(prefix.clone().unbind()).into()),
+        }
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyIterator>, Failure> {
+        Ok(self.keys(py)?.try_iter()?)
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> Result<String, Failure> {
+        let (v4, v6) = self.in_state(py, |state| Ok((state.table.v4().len(), state.table.v6().len())))?;
+        Ok(format!("<wirespeed.Table of {v4} IPv4 and {v6} IPv6 prefixes>"))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
+        lock(&slf.get().state)?.origin.reduced(slf.get_type().as_any(), &PyDict::new(slf.py()))
+    }
+}
+
+impl Table {
+    fn made(table: IpTable, labels: Labels<String>, origin: Origin, skipped: Vec<(String, u64)>) -> Self {
+        let (reader, texts) = (table.reader().mapped_as_v4(true), Texts::of(labels.clone()));
+        Self { reader, labels, state: Mutex::new(State { table, texts, origin, skipped }) }
+    }
+
+    /// Runs code with the table, without the interpreter's lock.
+    fn in_state<T: Send>(
+        &self,
+        py: Python<'_>,
+        code: impl FnOnce(&mut State) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        detached(py, || code(&mut *lock(&self.state)?))
+    }
+
+    fn change(&self, py: Python<'_>, changes: Vec<(IpNet, Option<Value>)>) -> Result<usize, Failure> {
+        self.in_state(py, |State { table, texts, origin, .. }| {
+            let values = changes.iter().filter_map(|(_, value)| value.clone()).collect();
+            let applied = texts.with(values, table.is_empty(), |numbers, labels| {
+                if let Some(labels) = labels {
+                    table.attach_labels(labels);
+                }
+                let mut numbers = numbers.iter();
+                let updates = changes.iter().map(|(prefix, value)| match value {
+                    None => AnyUpdate::withdraw(*prefix),
+                    Some(_) => AnyUpdate::announce(*prefix, numbers.next().copied().unwrap_or_default()),
+                });
+                let updates = updates.collect::<Result<Vec<_>, _>>().map_err(wirespeed::Error::from)?;
+                Ok(table.apply(&updates)?)
+            })?;
+            if applied.changes > 0 {
+                *origin = Origin::Changed;
+            }
+            Ok(applied.changes)
+        })
+    }
+
+    /// The value of a prefix itself.
+    fn exact(&self, prefix: &Bound<'_, PyAny>) -> Result<Option<Value>, Failure> {
+        let net = given::prefix(prefix)?;
+        self.in_state(prefix.py(), |State { table, texts, .. }| {
+            let found = match net {
+                IpNet::V4(net) => {
+                    let prefix = Prefix::<V4>::try_from(net).map_err(wirespeed::Error::from)?;
+                    table.v4().routes().get(prefix)
+                }
+                IpNet::V6(net) => {
+                    let prefix = Prefix::<V6>::try_from(net).map_err(wirespeed::Error::from)?;
+                    table.v6().routes().get(prefix)
+                }
+            };
+            Ok(found.map(|number| texts.value(number)))
+        })
+    }
+
+    /// Looks up addresses, and makes something of the numbers and, if they are wanted, of the lengths.
+    fn looked_up<T: Send>(
+        &self,
+        py: Python<'_>,
+        columns: &[Box<dyn Column<IpAddr> + '_>],
+        (of_threads, has_lengths): (usize, bool),
+        make: impl FnOnce(Vec<u32>, Vec<u32>) -> Result<T, Failure> + Send,
+    ) -> Result<T, Failure> {
+        let of_threads = threads(of_threads)?;
+        let reader = &self.reader;
+        detached(py, || {
+            if has_lengths && !(reader.v4().has_prefix_lookups() && reader.v6().has_prefix_lookups()) {
+                return Err(wirespeed::Error::NoPrefixLookups.into());
+            }
+            let (numbers, lengths) = look_up(columns, of_threads, has_lengths, || worker(reader))?;
+            make(numbers, lengths)
+        })
+    }
+}
+
+/// What looks up parts of a batch on one thread, in one state of each family.
+fn worker(reader: &IpReader) -> impl FnMut(Part<'_, IpAddr>) -> Result<(), (usize, String)> {
+    let (both, v4) = (reader.enter(), reader.v4().enter());
+    let mut lens = [0; BLOCK];
+    move |part| {
+        if let Some(hosts) = part.column.as_v4().filter(|_| part.beside.is_empty()) {
+            let len = part.numbers.len();
+            v4.lookup_batch(&hosts[part.from..][..len], bytemuck::cast_slice_mut(part.numbers));
+            part.column.clear_nulls(part.from, part.numbers);
+            return Ok(());
+        }
+        part.each_block(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |keys, numbers, lengths| {
+            let next_hops = bytemuck::cast_slice_mut(numbers);
+            if lengths.is_empty() {
+                both.lookup_batch(keys, next_hops);
+                return;
+            }
+            let lens = &mut lens[..keys.len()];
+            // Checked before: the table gives lengths.
+            if both.lookup_prefixes(keys, next_hops, lens).is_ok() {
+                lengths.iter_mut().zip(lens).for_each(|(length, len)| *length = u32::from(*len));
+            }
+        })
+    }
+}
+
+/// The prefix of a length around an address.
+fn around(address: IpAddr, len: u32) -> Option<IpNet> {
+    Some(IpNet::new(address.to_canonical(), u8::try_from(len).ok()?).ok()?.trunc())
+}
+
+fn no_format(name: &str) -> Failure {
+    let all = Format::ALL.map(Format::name).join(", ");
+    Failure::input(format!("{name:?} is no format of a file: {all}"))
+}
+
+/// The columns of the prefix.
+fn of_prefix(
+    prefix: Option<&Bound<'_, PyAny>>,
+    range: Option<(String, String)>,
+) -> Result<Option<PrefixColumns>, Failure> {
+    match (prefix, range) {
+        (Some(_), Some(_)) => Err(Failure::input("prefix_columns and range_columns: give one of them")),
+        (None, range) => Ok(range.map(|(first, last)| PrefixColumns::Range(first, last))),
+        (Some(prefix), None) => match prefix.extract::<String>() {
+            Ok(column) => Ok(Some(PrefixColumns::Prefix(column))),
+            Err(_) => {
+                let (address, len) = prefix.extract()?;
+                Ok(Some(PrefixColumns::Length(address, len)))
+            }
+        },
+    }
+}
+
+fn read(path: PathBuf, options: &ReadOptions) -> Result<(Fib, ReadReport), Failure> {
+    let (fib, report) =
+        read_fib(&Source::Path(path.clone()), options).map_err(|error| Failure::File(error.to_string()))?;
+    if options.columns.is_given() && !matches!(report.format, Format::Csv | Format::Mmdb) {
+        let (path, format) = (path.display(), report.format);
+        return Err(Failure::input(format!(
+            "{path}: columns are named, and {format} has none: they are for csv and mmdb"
+        )));
+    }
+    Ok((fib, report))
+}

@@ -1,0 +1,92 @@
+"""Tables of names."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import wirespeed
+from wirespeed import NameTable
+
+NAMES = {"example.com": "shop", "ads.example.com": "ads"}
+QUERIES = ["www.example.com", None, "x.ADS.example.com", "example.org"]
+LABELS = ["shop", None, "ads", None]
+
+
+def test_lookups_of_every_kind() -> None:
+    table = NameTable(NAMES)
+    assert table.lookup_labels("www.example.com") == "shop" and table.lookup("example.org") is None
+    assert table.lookup_labels(QUERIES) == LABELS
+    assert table.lookup(QUERIES) == [1, None, 2, None]
+    for array in [pa.array(QUERIES), pa.array(QUERIES, pa.string_view()), pa.array(QUERIES).dictionary_encode()]:
+        assert table.lookup(array).to_pylist() == [1, None, 2, None]
+        assert table.lookup_labels(array.slice(1)).to_pylist() == LABELS[1:]
+    many = QUERIES * 3000
+    assert table.lookup_labels(many, threads=2) == LABELS * 3000
+    assert table.lookup_labels(pa.chunked_array([many, many])).to_pylist() == LABELS * 6000
+
+
+def test_forms() -> None:
+    urls = NameTable({"example.com/a": 1}, form="urls")
+    assert urls.lookup(["http://example.com/a/b?c", "https://example.com/b"]) == [1, None]
+    assert NameTable({"/com/example": 1}, form="names").lookup("/com/example/x") == 1
+    assert NameTable({"ndn:/com/example": 1}, form="ndn").lookup("ndn:/com/example/x") == 1
+    with pytest.raises(wirespeed.InputError, match="form of names"):
+        NameTable(form="dns")  # type: ignore[arg-type]
+
+
+def test_changes_and_dictionary() -> None:
+    table = NameTable({"example.com": 1})
+    table["example.org"] = 2
+    assert table.lookup(["a.example.org"]) == [2] and len(table) == 2 and "example.org" in table
+    assert table.withdraw("example.org") is True and table.withdraw("example.org") is False
+    assert table.apply([("a.com", 3), ("b.com", 4), ("a.com", None)]) == 3
+    assert sorted(table.items()) == [("/com/b", 4), ("/com/example", 1)]
+    assert table.get("a.com") is None and table["b.com"] == 4 and sorted(table.keys()) == ["/com/b", "/com/example"]
+    with pytest.raises(wirespeed.InputError, match="element 1"):
+        table.apply([("c.com", 3), ("c d", 4)])
+    assert len(table) == 2
+    with pytest.raises(wirespeed.StateError):
+        table.insert("c.com", "label")
+    with pytest.raises(KeyError):
+        del table["c.com"]
+
+
+def test_wrong_names() -> None:
+    table = NameTable(NAMES)
+    with pytest.raises(wirespeed.InputError, match='element 1: "a b"'):
+        table.lookup(["a.com", "a b"])
+    assert table.lookup(["www.example.com", "a b"], errors="null") == [1, None]
+    with pytest.raises(wirespeed.InputError, match="element 2"):
+        table.lookup(pa.array(["a.com", None, "10.0.0.1"]))
+    wrong: Any
+    for wrong in [7, None, pa.array([1])]:
+        with pytest.raises(TypeError, match="no names"):
+            table.lookup(wrong)
+    with pytest.raises(TypeError, match="element 0: a int is no name"):
+        table.lookup([7])  # type: ignore[arg-type]
+
+
+def test_files_images_and_pickles(tmp_path: Path) -> None:
+    text, image = tmp_path / "names.txt", tmp_path / "names.img"
+    text.write_text("example.com shop\nads.example.com ads\n")
+    table = NameTable.from_file(text)
+    assert pickle.loads(pickle.dumps(table)).lookup_labels(QUERIES) == LABELS
+    table.save(image)
+    for copy in [NameTable.open(image), pickle.loads(pickle.dumps(table))]:
+        assert copy.lookup_labels(QUERIES) == LABELS and copy.form == "domains"
+    urls = NameTable({"example.com/a": "x"}, form="urls")
+    urls.save(image)
+    assert pickle.loads(pickle.dumps(urls)).lookup_labels("example.com/a/b") == "x"
+    urls.insert("example.com/b", "y")
+    with pytest.raises(wirespeed.StateError, match="save it first"):
+        pickle.dumps(urls)
+    text.write_text("example.com shop\na//b..c x\n")
+    with pytest.raises(wirespeed.FileError, match="names.txt:2"):
+        NameTable.from_file(text)
+    assert sum(NameTable.from_file(text, lenient=True).skipped.values()) == 1
+    text.write_text("other.com o\n")
+    table.load(text)
+    assert table.lookup_labels(["other.com", "example.com"]) == ["o", None]
