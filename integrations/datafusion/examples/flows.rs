@@ -1,10 +1,11 @@
 //! Measures what `lpm` adds to a scan of flows in Parquet: `cargo run --release --example flows -- [ROWS
 //! [ROUTES]]`.
 //!
-//! The program makes a table of 100,000 prefixes, or reads ROUTES (any format of `lookupctl`, not compressed).
-//! It writes ROWS flows (a million) whose addresses follow the prefixes, few prefixes having most flows, as
-//! `UInt32` and as `FixedSizeBinary(16)`. Then it runs queries in turns on one thread, and prints the median
-//! time of each beside that of the scan alone. Answers are compared with lookups one by one first.
+//! The program makes a table of 100,000 prefixes, or reads ROUTES (any format of `lookupctl`, not
+//! compressed). It writes ROWS flows (a million) whose addresses follow the prefixes, few prefixes having
+//! most flows, as `UInt32` and as `FixedSizeBinary(16)`. Then it runs queries in turns on one thread, and
+//! prints the median time of each beside that of the scan alone. Answers are compared with lookups one by one
+//! first.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -142,6 +143,6 @@ impl Random {
     }
 
     fn below(&mut self, end: u32) -> u32 {
-        u32::try_from(u64::from(self.next()) * u64::from(end) >> 32).expect("below `end`")
+        u32::try_from((u64::from(self.next()) * u64::from(end)) >> 32).expect("below `end`")
     }
 }

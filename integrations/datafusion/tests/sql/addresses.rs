@@ -113,8 +113,10 @@ fn mapped(address: &Option<IpAddr>) -> Option<[u8; 16]> {
     })
 }
 
+type Columns = Vec<(&'static str, ArrayRef)>;
+
 /// Columns of IPv4 addresses, with null for the others, and columns of all addresses.
-fn columns(addresses: &[Option<IpAddr>]) -> (Vec<(&'static str, ArrayRef)>, Vec<(&'static str, ArrayRef)>) {
+fn columns(addresses: &[Option<IpAddr>]) -> (Columns, Columns) {
     let fours = || addresses.iter().map(v4);
     let texts: Vec<Option<String>> = addresses.iter().map(|address| address.map(|a| a.to_string())).collect();
     let texts = || texts.iter().map(Option::as_deref);

@@ -12,21 +12,14 @@ use super::{Random, answer, error, register, session};
 type Payload = (ipnet::IpNet, u8, u32);
 
 fn table(payloads: &[Payload]) -> Table {
-    let mut vrps = Vrps::default();
-    vrps.v4 = payloads
-        .iter()
-        .filter_map(|&(net, max, asn)| {
-            let ipnet::IpNet::V4(net) = net else { return None };
-            Some(Vrp::new(net.try_into().unwrap(), max, asn).unwrap())
-        })
-        .collect();
-    vrps.v6 = payloads
-        .iter()
-        .filter_map(|&(net, max, asn)| {
-            let ipnet::IpNet::V6(net) = net else { return None };
-            Some(Vrp::new(net.try_into().unwrap(), max, asn).unwrap())
-        })
-        .collect();
+    let (mut v4, mut v6) = (Vec::new(), Vec::new());
+    for &(net, max, asn) in payloads {
+        match net {
+            ipnet::IpNet::V4(net) => v4.push(Vrp::new(net.try_into().unwrap(), max, asn).unwrap()),
+            ipnet::IpNet::V6(net) => v6.push(Vrp::new(net.try_into().unwrap(), max, asn).unwrap()),
+        }
+    }
+    let vrps = Vrps { v4: v4.into_iter().collect(), v6: v6.into_iter().collect() };
     Table::Payloads(PayloadTable::new(vrps))
 }
 
