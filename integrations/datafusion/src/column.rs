@@ -47,7 +47,7 @@ impl Refused {
     /// Notes a row, or fails.
     pub(crate) fn note(&mut self, row: usize, what: impl Display) -> Result<(), Error> {
         match self.on {
-            Invalid::Error => Err(Error::Invalid { row, what: what.to_string() }),
+            Invalid::Error => Err(Error::Invalid { what: what.to_string() }),
             Invalid::Null => {
                 self.rows.push(row);
                 Ok(())

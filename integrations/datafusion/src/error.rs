@@ -80,10 +80,8 @@ pub enum Error {
         index: u32,
     },
     /// A value that the function does not understand.
-    #[error("row {row}: {what}; `SET wirespeed.invalid = 'null'` makes such values null")]
+    #[error("{what}; `SET wirespeed.invalid = 'null'` makes such values null")]
     Invalid {
-        /// The row in its batch, from 0.
-        row: usize,
         /// The value, and what is wrong with it.
         what: String,
     },

@@ -7,6 +7,7 @@
 //! ```
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,10 +20,10 @@ use crate::table::{Stamp, Table};
 /// A query sees the tables that are there when it is planned, whatever is inserted and removed while it runs.
 /// Files that an option lists are opened once and kept. A query that is planned after a file was replaced
 /// opens the new one.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Tables(Arc<Shared>);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Shared {
     registered: Mutex<Arc<ByName>>,
     opened: Mutex<Opened>,
@@ -32,7 +33,6 @@ struct Shared {
 
 type ByName = BTreeMap<String, Arc<Table>>;
 
-#[derive(Debug)]
 struct Planned {
     query: i64,
     listed: Listed,
@@ -114,7 +114,7 @@ pub(crate) fn in_table(name: &str, source: Error) -> Error {
 }
 
 /// Tables by name, in one state.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct State(Arc<ByName>);
 
 impl State {
@@ -144,6 +144,19 @@ impl State {
                 Err(Error::NameNeeded { wanted, known })
             }
         }
+    }
+}
+
+// Plans are printed with the functions in them: names are enough.
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl fmt::Debug for Tables {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.names()).finish()
     }
 }
 
@@ -201,13 +214,12 @@ impl Listed {
 }
 
 /// Tables of files that options listed.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Opened {
     tables: HashMap<Vec<PathBuf>, One>,
     calls: u64,
 }
 
-#[derive(Debug)]
 struct One {
     stamps: Vec<Stamp>,
     table: Arc<Table>,

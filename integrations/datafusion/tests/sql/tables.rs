@@ -157,6 +157,9 @@ async fn a_query_sees_the_table_of_its_planning() {
         }
     }
     assert_eq!(seen, 2000);
+    let plan = context.sql(sql).await.unwrap().into_optimized_plan().unwrap();
+    // A plan in a log has the names of tables, not the tables.
+    assert!(format!("{plan:?}").contains("state: Some({\"t\"})"), "{plan:?}");
     let after = answer(&context, sql).await.unwrap();
     assert!(after.len() == 1000 && after.iter().all(|label| label.as_deref() == Some("new")));
     // A prepared statement is planned again each time.
