@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::step;
 
 /// The crates, lowest first. A crate may depend on those of earlier rows only: `gpu` on no engine, and no
-/// engine on `gpu`.
+/// engine on `gpu`. Those in `integrations` are a workspace of their own, above all of these.
 const ROWS: &[&[&str]] = &[
     &["wirespeed-checksum", "wirespeed-kernels", "wirespeed-netns", "wirespeed-records", "wirespeed-rng"],
     &["wirespeed-image", "wirespeed-input"],

@@ -1,0 +1,104 @@
+//! [`Error`]: what the functions refuse.
+
+use std::path::PathBuf;
+
+/// An error of a function or of a table.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No table has the name.
+    #[error("there is no table {name:?}; {}", told(.known))]
+    NoTable {
+        /// The name that was asked for.
+        name: String,
+        /// The tables that are there.
+        known: Vec<String>,
+    },
+    /// A function was called without the name of a table, and not exactly one table is of its kind.
+    #[error("name a table of {wanted} as the first argument; {}", told(.known))]
+    NameNeeded {
+        /// What the function looks up in: addresses, names, rules or RPKI payloads.
+        wanted: &'static str,
+        /// The tables of that kind.
+        known: Vec<String>,
+    },
+    /// The table is of another kind.
+    #[error("the table {name:?} holds {found}; the function needs a table of {wanted}")]
+    WrongTable {
+        /// The table.
+        name: String,
+        /// What it holds.
+        found: &'static str,
+        /// What the function needs.
+        wanted: &'static str,
+    },
+    /// A lookup in a table failed.
+    #[error("the table {name:?}: {source}")]
+    InTable {
+        /// The table.
+        name: String,
+        /// The reason.
+        source: Box<Error>,
+    },
+    /// A file can't be opened as a table.
+    #[error(transparent)]
+    Open(#[from] wirespeed::Error),
+    /// A file of RPKI payloads can't be read.
+    #[error(transparent)]
+    Payloads(#[from] wirespeed::fib::read::ReadError),
+    /// An error of the operating system.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The file was replaced while it was read, or since the table was opened.
+    #[error("{}: the file has changed while a query needed it", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Files that are to be one table do not fit together.
+    #[error("{}: {reason}", path.display())]
+    Join {
+        /// The file that does not fit.
+        path: PathBuf,
+        /// The reason.
+        reason: &'static str,
+    },
+    /// The table has no routes, which `lpm_all` needs.
+    #[error("the image holds no routes: build it with them, or use `lpm`")]
+    NoRoutes,
+    /// The table has no labels, or none for this index.
+    #[error(
+        "no label for index {index}: build the table with labels, or use the function that gives the index"
+    )]
+    NoLabel {
+        /// The index.
+        index: u32,
+    },
+    /// A value that the function does not understand.
+    #[error("{what}; `SET wirespeed.invalid = 'null'` makes such values null")]
+    Invalid {
+        /// The value, and what is wrong with it.
+        what: String,
+    },
+    /// Arguments that planning should have refused.
+    #[error("{0}")]
+    Arguments(String),
+    /// An option with a value that is not understood.
+    #[error("{0}")]
+    Option(String),
+    /// An error of Arrow.
+    #[error(transparent)]
+    Arrow(#[from] arrow::error::ArrowError),
+}
+
+fn told(names: &[String]) -> String {
+    match names {
+        [] => "there are none: set wirespeed.tables, or register one".to_owned(),
+        names => format!("there are: {}", names.join(", ")),
+    }
+}
