@@ -22,13 +22,13 @@ use super::csv::Columns;
 use super::error::{End, Fault, Place, ReadError, SkipReason};
 use super::fields::Labels;
 use super::report::Ledger;
+use super::starts::REGISTRIES;
 use super::table::{AnyPrefix, Table};
 use super::text::{each_line, utf8};
 use crate::address::V4;
 use crate::range::prefixes_of_range;
 
 const FIELDS: [&str; 5] = ["registry", "country", "date", "status", "opaque_id"];
-const REGISTRIES: [&str; 7] = ["afrinic", "apnic", "arin", "iana", "lacnic", "nro", "ripencc"];
 /// Types of records, in the order of the counts.
 const TYPES: [&str; 3] = ["asn", "ipv4", "ipv6"];
 const STATES: [&str; 5] = ["allocated", "assigned", "available", "reserved", "ianapool"];
@@ -37,16 +37,6 @@ const STATES: [&str; 5] = ["allocated", "assigned", "available", "reserved", "ia
 const COLUMNS: std::ops::RangeInclusive<usize> = 7..=9;
 /// The extension in the common file of all registries.
 const EXTENSION: &str = "e-stats";
-
-/// Whether a line is the first one of such a file: a version and a registry.
-pub(super) fn is_version(line: &str) -> bool {
-    let mut columns = line.split('|');
-    let version = columns.next().unwrap_or_default();
-    let is_number = version.starts_with(|first: char| first.is_ascii_digit());
-    is_number
-        && version.parse::<f32>().is_ok()
-        && columns.next().is_some_and(|name| REGISTRIES.contains(&name))
-}
 
 pub(super) fn read(
     input: &mut Input<'_>,

@@ -5,8 +5,9 @@ use std::net::IpAddr;
 use std::str::FromStr;
 
 use super::csv::header::is_start as is_csv;
+use super::starts::{self, Provider};
 use super::text::{TYPES, first_cell, words};
-use super::{cloud, delegated, ipset, mmdb_marker, mrt_header, nft_sets, vrps_header};
+use super::{mmdb_marker, mrt_header, vrps_header};
 
 /// A format of routes or updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -131,6 +132,17 @@ impl Format {
         matches!(self, Self::Ipset | Self::NftSets)
     }
 
+    /// The format in which a cloud provider publishes its ranges.
+    const fn of_cloud(provider: Provider) -> Self {
+        match provider {
+            Provider::Aws => Self::Aws,
+            Provider::Gcp => Self::Gcp,
+            Provider::Azure => Self::Azure,
+            Provider::Oracle => Self::Oracle,
+            Provider::Cloudflare => Self::Cloudflare,
+        }
+    }
+
     /// Whether a cloud provider publishes its ranges in this format.
     pub(super) const fn is_cloud(self) -> bool {
         matches!(self, Self::Aws | Self::Gcp | Self::Azure | Self::Oracle | Self::Cloudflare)
@@ -168,8 +180,8 @@ impl Format {
         match start.iter().find(|b| !b.is_ascii_whitespace()) {
             Some(b'[') => return Some(Self::IpRouteJson),
             Some(b'{') if vrps_header::is_json(start) => return Some(Self::VrpJson),
-            Some(b'{') if nft_sets::is_start(start) => return Some(Self::NftSets),
-            Some(b'{') => return Some(cloud::recognise(start).unwrap_or(Self::FrrJson)),
+            Some(b'{') if starts::is_nft(start) => return Some(Self::NftSets),
+            Some(b'{') => return Some(starts::provider(start).map_or(Self::FrrJson, Self::of_cloud)),
             _ => {}
         }
         if let Some(format) = csv_of(start) {
@@ -206,10 +218,10 @@ impl Format {
             return line.contains(&b'|').then_some(Self::Bgpdump);
         }
         let line = std::str::from_utf8(line).ok()?;
-        if delegated::is_version(line) {
+        if starts::is_delegated(line) {
             return Some(Self::Delegated);
         }
-        if ipset::is_start(line) {
+        if starts::is_ipset(line) {
             return Some(Self::Ipset);
         }
         let mut columns = words(line);

@@ -25,14 +25,6 @@ use super::text::{each_line, prefix_family, utf8};
 use crate::address::Family;
 use crate::prefix::PrefixError;
 
-/// Whether a line starts such a file.
-pub(super) fn is_start(line: &str) -> bool {
-    let mut words = line.split_ascii_whitespace();
-    let types = ["hash:", "bitmap:", "list:set"];
-    matches!(words.next(), Some("create" | "-N"))
-        && words.nth(1).is_some_and(|kind| types.iter().any(|known| kind.starts_with(known)))
-}
-
 pub(super) fn read(
     input: &mut Input<'_>,
     ledger: &mut Ledger,

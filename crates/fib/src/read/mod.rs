@@ -47,6 +47,7 @@ mod peers;
 pub(crate) mod pfx2as;
 mod plain;
 mod report;
+mod starts;
 pub(crate) mod table;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -63,7 +64,7 @@ use std::ops::ControlFlow;
 /// reports.
 ///
 /// A reader has its own formats `F` and reasons `R`. It opens a [`Ledger`] on an [`Input`], and gives the
-/// [`Fault`](parts::Fault) of each line to the ledger through [`each_line`](parts::each_line).
+/// [`Fault`] of each line to the ledger through [`each_line`](parts::each_line).
 ///
 /// ```
 /// use wirespeed_fib::read::parts::{Ledger, each_line, split_word};

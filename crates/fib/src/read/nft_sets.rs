@@ -63,12 +63,6 @@ const OTHERS: [&str; 17] = [
     "tunnel",
 ];
 
-/// Whether JSON starts like a list of nft.
-pub(super) fn is_start(start: &[u8]) -> bool {
-    let object = start.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
-    object.is_some_and(|object| object.starts_with(b"\"nftables\""))
-}
-
 pub(super) fn read(
     input: &mut Input<'_>,
     ledger: &mut Ledger,

@@ -23,13 +23,11 @@
 //! A prefix that has none of the fields that are named gives no route, and is counted: its addresses have the
 //! values of the prefix around it. The prefixes are held until the end of the file, about 100 bytes each.
 
-mod marks;
 mod records;
 
 use serde_json::{Map, Value};
 use wirespeed_input::Input;
 
-pub(super) use self::marks::recognise;
 use self::records::{Record, Records};
 use super::csv::Columns;
 use super::error::{End, Fault, SkipReason};

@@ -45,7 +45,7 @@ fn check_lines(format: ListFormat, lines: &[(&str, Result<&str, Why>)]) {
             Some(skipped) => Err(skipped.reason),
             None => Ok(entries(&list)),
         };
-        assert_eq!(found, right.map(|text| text.to_owned()), "{line:?}");
+        assert_eq!(found, right.map(ToOwned::to_owned), "{line:?}");
         let strictly = read_list_from(line.as_bytes(), "test", &options(Some(format), false));
         assert_eq!(strictly.is_ok(), right.is_ok_and(|text| !text.is_empty()), "{line:?}");
     }
