@@ -168,7 +168,7 @@ pub enum Error {
     #[cfg(feature = "gpu")]
     #[error("{found} lanes are asked for: they are a power of two, from {least} to {most}")]
     Lanes {
-        /// What is asked for.
+        /// The given number.
         found: usize,
         /// The fewest.
         least: usize,

@@ -17,7 +17,7 @@
 //!
 //! # Which entry wins
 //!
-//! Of all entries that cover a name:
+//! One entry wins among those that cover a name:
 //!
 //! 1. those with the highest [level](Precedence::level): Adblock's exceptions win over all blocks, wherever
 //!    they are, and have a level of their own for it;
