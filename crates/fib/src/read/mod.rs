@@ -85,7 +85,7 @@ use std::ops::ControlFlow;
 pub mod parts {
     pub use super::error::{End, Fault, Reason};
     pub use super::report::Ledger;
-    pub use super::text::{each_line, next_hop, split_word};
+    pub use super::text::{each_line, each_line_except, next_hop, split_word};
     pub use super::updates::time;
 }
 

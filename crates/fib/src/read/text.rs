@@ -18,9 +18,21 @@ pub(crate) const TYPES: [&str; 9] =
     ["blackhole", "unreachable", "prohibit", "throw", "local", "broadcast", "multicast", "anycast", "nat"];
 
 /// Gives every line that is neither empty nor a comment to `take`, and the answer of `take` to the ledger.
+/// Comments start with `#`.
 pub fn each_line<F, R: Reason>(
     input: &mut Input<'_>,
     ledger: &mut Ledger<F, R>,
+    take: impl FnMut(&[u8], Place, &mut Ledger<F, R>) -> Result<(), Fault<F, R>>,
+) -> Result<(), End<F, R>> {
+    each_line_except(input, ledger, |text| text[0] == b'#', take)
+}
+
+/// Gives every line that is neither empty nor a comment to `take`, as [`each_line`] does. `is_comment` gets a
+/// line without blanks at its ends, of one byte at least.
+pub fn each_line_except<F, R: Reason>(
+    input: &mut Input<'_>,
+    ledger: &mut Ledger<F, R>,
+    mut is_comment: impl FnMut(&[u8]) -> bool,
     mut take: impl FnMut(&[u8], Place, &mut Ledger<F, R>) -> Result<(), Fault<F, R>>,
 ) -> Result<(), End<F, R>> {
     loop {
@@ -38,10 +50,10 @@ pub fn each_line<F, R: Reason>(
             Ok(Some(Line::Whole(line))) => line,
             Err(error) => return ledger.broken(place, error),
         };
-        match line.iter().find(|b| !b.is_ascii_whitespace()) {
-            None => ledger.pass(R::BLANK, place),
-            Some(b'#') => ledger.pass(R::COMMENT, place),
-            Some(_) => {
+        match line.trim_ascii() {
+            [] => ledger.pass(R::BLANK, place),
+            text if is_comment(text) => ledger.pass(R::COMMENT, place),
+            _ => {
                 ledger.report.records += 1;
                 if let Err(fault) = take(line, place, ledger) {
                     ledger.fault(fault, place, line)?;

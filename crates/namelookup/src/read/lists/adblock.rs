@@ -12,13 +12,13 @@ use wirespeed_fib::read::parts::split_word;
 
 use super::super::table::column;
 use super::hosts::HostsLine;
-use super::{BLOCKED, DomainList, Domains, End, Input, Ledger, Rule, each_line};
+use super::{BLOCKED, DomainList, Domains, End, Input, Ledger, Rule, each_line_except};
 use crate::list::{Precedence, Scope};
 use crate::read::NameReason;
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, into: &mut DomainList) -> Result<(), End> {
     let (mut domains, mut hosts) = (Domains::default(), HostsLine::default());
-    each_line(input, ledger, is_comment, |line, ledger| {
+    each_line_except(input, ledger, is_comment, |line, _, ledger| {
         if HostsLine::is_one(line) {
             return hosts.read(line, into, ledger);
         }

@@ -21,32 +21,27 @@ const WHOLE: u8 = 4;
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, into: &mut DomainList) -> Result<(), End> {
     let (mut domains, mut names, mut scopes) = (Domains::default(), NameBatch::new(), Vec::new());
-    each_line(
-        input,
-        ledger,
-        |text| text[0] == b'#',
-        |line, ledger| {
-            let (key, list, last) = option(line).ok_or(NameReason::OtherOption)?;
-            let mut text = String::new();
-            let (rule, weight) = meaning(key, last, &mut text)?;
-            names.clear();
-            scopes.clear();
-            for domain in list.split(|&b| b == b'/') {
-                let (name, scope, weight) = match domain {
-                    b"" => (Name::ROOT, Scope::OneLabel, weight + WHOLE),
-                    b"#" => (Name::ROOT, Scope::Subtree, weight + WHOLE),
-                    [b'*', b'.', domain @ ..] => (domains.name(domain)?, Scope::Beneath, weight),
-                    [b'.', domain @ ..] | domain => (domains.name(domain)?, Scope::Subtree, weight + WHOLE),
-                };
-                names.push(name).map_err(NameReason::from)?;
-                scopes.push((scope, weight));
-            }
-            for (name, &(scope, weight)) in names.names().iter().zip(&scopes) {
-                into.insert(name, scope, Precedence { level: 0, weight }, rule, ledger)?;
-            }
-            Ok(())
-        },
-    )
+    each_line(input, ledger, |line, _, ledger| {
+        let (key, list, last) = option(line).ok_or(NameReason::OtherOption)?;
+        let mut text = String::new();
+        let (rule, weight) = meaning(key, last, &mut text)?;
+        names.clear();
+        scopes.clear();
+        for domain in list.split(|&b| b == b'/') {
+            let (name, scope, weight) = match domain {
+                b"" => (Name::ROOT, Scope::OneLabel, weight + WHOLE),
+                b"#" => (Name::ROOT, Scope::Subtree, weight + WHOLE),
+                [b'*', b'.', domain @ ..] => (domains.name(domain)?, Scope::Beneath, weight),
+                [b'.', domain @ ..] | domain => (domains.name(domain)?, Scope::Subtree, weight + WHOLE),
+            };
+            names.push(name).map_err(NameReason::from)?;
+            scopes.push((scope, weight));
+        }
+        for (name, &(scope, weight)) in names.names().iter().zip(&scopes) {
+            into.insert(name, scope, Precedence { level: 0, weight }, rule, ledger)?;
+        }
+        Ok(())
+    })
 }
 
 /// Whether a line is an option that gives values to domains.

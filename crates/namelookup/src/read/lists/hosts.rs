@@ -26,7 +26,7 @@ const OWN: [&[u8]; 12] = [
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, into: &mut DomainList) -> Result<(), End> {
     let mut line = HostsLine::default();
-    each_line(input, ledger, |text| text[0] == b'#', |text, ledger| line.read(text, into, ledger))
+    each_line(input, ledger, |text, _, ledger| line.read(text, into, ledger))
 }
 
 /// Reads lines in the same memory.

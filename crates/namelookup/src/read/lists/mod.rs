@@ -50,7 +50,7 @@ mod tests;
 use std::io::Read;
 use std::net::IpAddr;
 
-use wirespeed_fib::read::parts;
+use wirespeed_fib::read::parts::{self, each_line, each_line_except};
 
 pub use format::{ListFormat, UnknownListFormat};
 
@@ -275,44 +275,6 @@ fn recognise(input: &mut Input<'_>) -> Result<ListFormat, ListError> {
         let start = format!("\"{}\"", first[..first.len().min(SHOWN)].escape_ascii());
         ListError::UnknownFormat { name, start }
     })
-}
-
-/// Gives every line that is neither empty nor a comment to `take`, whole, and the answer of `take` to the
-/// ledger. `is_comment` gets a line without blanks at its ends.
-fn each_line(
-    input: &mut Input<'_>,
-    ledger: &mut Ledger,
-    mut is_comment: impl FnMut(&[u8]) -> bool,
-    mut take: impl FnMut(&[u8], &mut Ledger) -> Result<(), Fault>,
-) -> Result<(), End> {
-    use super::parts::Reason as _;
-    use wirespeed_fib::read::Line;
-    loop {
-        let place = Place::Line(input.lines_read() + 1);
-        let line = match input.next_line() {
-            Ok(None) => return Ok(()),
-            Ok(Some(Line::TooLong)) => {
-                ledger.report.records += 1;
-                ledger.fault(NameReason::LINE_TOO_LONG.into(), place, "")?;
-                continue;
-            }
-            Ok(Some(Line::Whole(line))) if place == Place::Line(1) => {
-                line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
-            }
-            Ok(Some(Line::Whole(line))) => line,
-            Err(error) => return ledger.broken(place, error),
-        };
-        match line.trim_ascii() {
-            [] => ledger.pass(NameReason::BLANK, place),
-            text if is_comment(text) => ledger.pass(NameReason::COMMENT, place),
-            _ => {
-                ledger.report.records += 1;
-                if let Err(fault) = take(line, ledger) {
-                    ledger.fault(fault, place, line)?;
-                }
-            }
-        }
-    }
 }
 
 /// Converts domains to names, in the same memory.

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use wirespeed_fib::read::parts::split_word;
 
-use super::{DomainList, Domains, End, Fault, Input, Ledger, Rule, each_line};
+use super::{DomainList, Domains, End, Fault, Input, Ledger, Rule, each_line_except};
 use crate::list::{Precedence, Scope};
 use crate::name::Name;
 use crate::read::NameReason;
@@ -36,7 +36,7 @@ pub(super) fn read(
         }
         line.starts_with(b"//")
     };
-    each_line(input, ledger, is_comment, |line, ledger| {
+    each_line_except(input, ledger, is_comment, |line, _, ledger| {
         let section = section.get();
         if icann_only && section == PRIVATE {
             return Err(NameReason::OtherSection.into());

@@ -8,7 +8,7 @@
 //!                      A 192.0.2.1        no name: that of the record before
 //! ```
 
-use super::{DomainList, Domains, End, Fault, Input, Ledger, Rule, address, each_line, value_of};
+use super::{DomainList, Domains, End, Fault, Input, Ledger, Rule, address, each_line_except, value_of};
 use crate::list::{Precedence, Scope};
 use crate::name::Name;
 use crate::read::NameReason;
@@ -18,7 +18,7 @@ const SOA_WORDS: usize = 7;
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, into: &mut DomainList) -> Result<(), End> {
     let mut zone = Zone::default();
-    each_line(input, ledger, |text| text[0] == b';', |line, ledger| zone.line(line, into, ledger))?;
+    each_line_except(input, ledger, |text| text[0] == b';', |line, _, ledger| zone.line(line, into, ledger))?;
     if zone.open.is_some() {
         let place = super::Place::Line(input.lines_read().max(1));
         return ledger.cut(place, "a record whose parenthesis does not end");
