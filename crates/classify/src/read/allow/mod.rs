@@ -18,9 +18,11 @@ mod tests;
 use std::net::IpAddr;
 
 use serde_json::Value;
+use wirespeed_input::Input;
 
 use super::assume::AssumptionKey;
 use super::chains::{Chains, End, Fact, FieldSet, Line, Region, Then, TooMany, When, flatten};
+use super::list::{Shape, each_element};
 use super::report::{Fault, ReadError, Reading};
 use super::{ReadOptions, RuleFile};
 use crate::tuple::{Field, Tuple};
@@ -170,6 +172,32 @@ impl<T: Tuple> Lines<T> {
         };
         flatten(&chains, CHAIN, &within, options, reading, file)
     }
+}
+
+/// An element that is not understood: the number of its first rule, and the reason.
+type Lost = (u64, String);
+
+/// The elements of a list that `take` understands, and the first that it does not. A strict reading ends at
+/// that one.
+fn elements<E>(
+    input: &mut Input<'_>,
+    shape: Shape,
+    reading: &mut Reading,
+    take: impl Fn(&Value, &mut Reading) -> Result<E, String>,
+) -> Result<(Vec<E>, Option<Lost>), ReadError> {
+    let (mut taken, mut lost) = (Vec::new(), None);
+    each_element(input, shape, |_, element| {
+        match take(&element, reading) {
+            Ok(element) => taken.push(element),
+            Err(why) => {
+                let at = reading.report.records + 1;
+                reading.fault(Fault::bad(&why), at, &element.to_string())?;
+                lost.get_or_insert((at, why));
+            }
+        }
+        Ok(())
+    })?;
+    Ok((taken, lost))
 }
 
 /// The addresses of a block, `address/length`, without its host bits. `None` of the other family.

@@ -20,10 +20,10 @@ use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::super::chains::Region;
-use super::super::list::{Shape, each_element};
-use super::super::report::{Fault, ReadError, Reading};
+use super::super::list::Shape;
+use super::super::report::{ReadError, Reading};
 use super::super::{ReadOptions, RuleFile};
-use super::{Condition, Direction, Lines, array, block, number, object, text, too_many};
+use super::{Condition, Direction, Lines, array, block, elements, number, object, text, too_many};
 use crate::tuple::Tuple;
 
 const LIST: Shape =
@@ -50,19 +50,8 @@ pub(in crate::read) fn read<T: Tuple>(
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let direction = Direction::of(options, reading)?;
-    let mut policies = Vec::new();
-    let mut lost = None;
-    each_element(input, LIST, |_, element| {
-        match policy(&element, direction, reading) {
-            Ok(policy) => policies.push(policy),
-            Err(why) => {
-                let at = reading.report.records + 1;
-                reading.fault(Fault::bad(&why), at, &element.to_string())?;
-                lost.get_or_insert((at, why));
-            }
-        }
-        Ok(())
-    })?;
+    let (policies, lost) =
+        elements(input, LIST, reading, |element, reading| policy(element, direction, reading))?;
     let name = reading.report.name.clone();
     let chosen = choose(&policies, options.chain.as_deref(), direction)
         .map_err(|why| ReadError::Choice { name: name.clone(), why })?;

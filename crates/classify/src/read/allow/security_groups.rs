@@ -17,10 +17,10 @@ use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::super::chains::{FieldSet, Region};
-use super::super::list::{Shape, each_element};
-use super::super::report::{Fault, ReadError, Reading};
+use super::super::list::Shape;
+use super::super::report::{ReadError, Reading};
 use super::super::{ReadOptions, RuleFile};
-use super::{Condition, Direction, Lines, array, block, number, object, text, too_many};
+use super::{Condition, Direction, Lines, array, block, elements, number, object, text, too_many};
 use crate::tuple::Tuple;
 
 const LIST: Shape = Shape { list: "SecurityGroups", beside: &[], alone: &[] };
@@ -59,19 +59,8 @@ pub(in crate::read) fn read<T: Tuple>(
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let direction = Direction::of(options, reading)?;
-    let mut groups = Vec::new();
-    let mut lost = None;
-    each_element(input, LIST, |_, element| {
-        match group(&element, direction, reading) {
-            Ok(group) => groups.push(group),
-            Err(why) => {
-                let at = reading.report.records + 1;
-                reading.fault(Fault::bad(&why), at, &element.to_string())?;
-                lost.get_or_insert((at, why));
-            }
-        }
-        Ok(())
-    })?;
+    let (groups, lost) =
+        elements(input, LIST, reading, |element, reading| group(element, direction, reading))?;
     let name = reading.report.name.clone();
     let chosen = choose(&groups, options.chain.as_deref())
         .map_err(|why| ReadError::Choice { name: name.clone(), why })?;
@@ -82,7 +71,7 @@ pub(in crate::read) fn read<T: Tuple>(
     }
     let mut own = 0;
     for group in chosen {
-        let permissions: Vec<Value> = serde_json::from_str(&group.json).unwrap_or_default();
+        let permissions: Vec<Value> = serde_json::from_str(&group.json).expect("it was written from values");
         own += permissions.len() as u64;
         for (at, permission) in (group.at..).zip(&permissions) {
             let mut elsewhere = 0;
