@@ -23,6 +23,9 @@ pub(crate) struct Options {
     /// The toolchain to build with, if it is not for loom
     #[arg(long, default_value = "nightly")]
     toolchain: String,
+    /// Only the steps that have this in their name
+    #[arg(long, value_name = "WORDS")]
+    step: Option<String>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -115,7 +118,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let name = options.sanitizer.name();
     let directory = step::root().join("target/sanitize").join(name);
     write_kept(&directory)?;
-    for step in options.sanitizer.steps() {
+    let asked = options.step.as_deref().unwrap_or_default();
+    let mut steps = options.sanitizer.steps().iter().filter(|step| step.name.contains(asked)).peekable();
+    ensure!(steps.peek().is_some(), "no step has {asked} in its name");
+    for step in steps {
         let title = format!("{name}: {}", step.name);
         all_are_there(step, test(options, &directory, step).arg("--list"))
             .with_context(|| format!("{title}: the list of tests"))?;

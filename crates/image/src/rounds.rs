@@ -1,8 +1,9 @@
 //! The number of rounds of a randomized test: fewer if each round is expensive. The number depends on bytes
 //! and not on time, so that every run is the same.
 //!
-//! A plain run does a quarter of the rounds, so that a change is tested in minutes, and fewer still for
-//! engines that are there for a paper. `WIRESPEED_TESTS=long` asks for all.
+//! A plain run does a part of the rounds, so that a change is tested in minutes, and fewer still for engines
+//! that are there for a paper. `WIRESPEED_TESTS=ci` asks for what each change has to pass, and
+//! `WIRESPEED_TESTS=long` for all.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,14 +14,13 @@ pub const SWITCH: &str = "WIRESPEED_TESTS";
 /// A further divisor of the rounds, for slow devices.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
 
-/// The divisor of the rounds in a plain run.
-const PLAIN: u32 = 4;
-
 /// The divisor of the rounds that the environment asks for.
 fn asked() -> u32 {
-    static ASKED: LazyLock<u32> = LazyLock::new(|| {
-        let is_for_all = std::env::var(SWITCH).is_ok_and(|asked| asked == "long");
-        if is_for_all { 1 } else { PLAIN }
+    static ASKED: LazyLock<u32> = LazyLock::new(|| match std::env::var(SWITCH).as_deref() {
+        Ok("long") => 1,
+        Ok("ci") => 4,
+        Ok(other) => panic!("{SWITCH}={other}: long or ci"),
+        Err(_) => 16,
     });
     *ASKED
 }

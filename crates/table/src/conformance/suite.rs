@@ -77,7 +77,7 @@ pub fn options() -> BuildOptions {
 /// The step from one hand-picked table to the next that an engine is tested on. A plain run takes all tables,
 /// and for engines that are there for a paper one in some.
 pub fn table_step<D: Domain, E: Engine<D>>() -> usize {
-    if E::STANDING.is_paper() { rounds::stride() } else { 1 }
+    if E::STANDING.is_paper() { rounds::stride().min(4) } else { 1 }
 }
 
 /// The number of rounds for an engine whose image of an empty table has `bytes` bytes: a plain run does fewer

@@ -2,12 +2,11 @@
 
 use proptest::prelude::*;
 use std::collections::HashSet;
-use wirespeed::fib::oracle;
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::prelude::*;
 use wirespeed::{Address, Rib};
 
-use crate::common::{addresses, rib};
+use crate::common::{addresses, answers, rib};
 
 fn table(v4: &Rib<V4>, v6: &Rib<V6>) -> IpTable {
     let routes = v4.iter().map(|(prefix, n)| (IpNet::from(prefix), n));
@@ -16,8 +15,8 @@ fn table(v4: &Rib<V4>, v6: &Rib<V6>) -> IpTable {
 
 fn right(v4: &Rib<V4>, v6: &Rib<V6>) -> Vec<(IpAddr, NextHop)> {
     fn of<A: Address>(rib: &Rib<A>) -> Vec<(IpAddr, NextHop)> {
-        let routes: Vec<_> = rib.iter().collect();
-        addresses(rib).into_iter().map(|address| (address.to_ip(), oracle::scan(&routes, address))).collect()
+        let addresses = addresses(rib);
+        addresses.iter().map(|address| address.to_ip()).zip(answers(rib, &addresses)).collect()
     }
     let mut right = [of(v4), of(v6)].concat();
     Rng::new(9).shuffle(&mut right);

@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use wirespeed::classify::oracle::Oracle;
 use wirespeed::engine::{Addresses, RuleTuple, Served};
-use wirespeed::fib::oracle;
 use wirespeed::gpu::GpuError;
 use wirespeed::gpu::driver::{Driver, Pinned};
 use wirespeed::gpu::runtime::GpuOptions;
@@ -18,7 +17,7 @@ use wirespeed::on_device::{
 use wirespeed::prelude::*;
 use wirespeed::{DeviceTable, Error, Fleet, Prefix, Reader, Rib, Table};
 
-use crate::common::{addresses, host_driver, rib, start};
+use crate::common::{addresses, answers, host_driver, rib, start};
 use crate::{classify, names};
 
 /// Bytes of each part of keys, and of results.
@@ -148,8 +147,7 @@ impl OnDevice for V6 {
 /// Holds keys of all widths that are right against the routes, and sees that narrower ones are refused.
 fn check<A: OnDevice>(host: &Host, table: &DeviceTable<A>, wait: impl Fn() + Copy, rib: &Rib<A>, what: &str) {
     let keys = addresses(rib);
-    let routes: Vec<_> = rib.iter().collect();
-    let right: Vec<NextHop> = keys.iter().map(|&address| oracle::scan(&routes, address)).collect();
+    let right = answers(rib, &keys);
     let mut taken = 0;
     for bytes in [3, 4, 6, 8, 16].into_iter().filter(|&bytes| (bytes <= 4) == (A::BITS == 32)) {
         for count in [0, 1, 7, 1000, keys.len()] {

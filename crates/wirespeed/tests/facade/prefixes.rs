@@ -1,4 +1,4 @@
-//! Lookups that give the matched prefix, with every engine, against a scan of all routes.
+//! Lookups that give the matched prefix, with every engine, against the routes themselves.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,19 +7,14 @@ use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::{Device, Error, NextHop, Prefix, Reader, Rib, Table, Update, V4, V6};
 use wirespeed_image::rounds;
 
-use crate::common::{Native, addresses, check, engines, on_host, rib};
+use crate::common::{Native, addresses, check, engines, matches, on_host, rib};
 use crate::gpu::check_pipeline;
 
-/// The longest prefix that contains an address, by a scan of all routes.
-fn longest<A: Native>(rib: &Rib<A>, address: A) -> Option<(Prefix<A>, NextHop)> {
-    rib.iter().filter(|(prefix, _)| prefix.contains(address)).max_by_key(|(prefix, _)| prefix.len())
-}
-
-/// Holds everything that a reader says of prefixes against a scan.
+/// Holds everything that a reader says of prefixes against the routes.
 fn check_prefixes<A: Native>(reader: &Reader<A>, rib: &Rib<A>, what: &str) {
     assert!(reader.has_prefix_lookups());
     let addresses = addresses(rib);
-    let right: Vec<_> = addresses.iter().map(|&address| longest(rib, address)).collect();
+    let right = matches(rib, &addresses);
     let guard = reader.enter();
     for (&address, &right) in addresses.iter().zip(&right) {
         assert_eq!(reader.lookup_prefix(address).unwrap(), right, "{what}: {address}");
