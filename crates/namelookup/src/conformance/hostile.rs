@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
-use wirespeed_table::Engine;
+use wirespeed_table::{Engine, conformance as suite};
 use wirespeed_table::Lookup;
 
 use super::history::Patched;
@@ -22,7 +22,9 @@ use crate::update::NameUpdate;
 pub fn hostile_names<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("hostile_names");
     deep_queries(&tally);
-    for (what, names) in hostile_tables() {
+    // A plain run gives engines of papers fewer children of one node, which is where most of the time goes.
+    let children = if suite::table_step::<_, E>() == 1 { 40_000 } else { 5_000 };
+    for (what, names) in hostile_tables(children) {
         let names = tables::number(names);
         if let Some((_, table)) = tally.build(&names, what) {
             check_all(&table, &names, &[], what);
@@ -34,7 +36,7 @@ pub fn hostile_names<E: Engine<NameDomain>>() {
     tally.finish();
 }
 
-fn hostile_tables() -> Vec<(&'static str, Vec<NameBuf>)> {
+fn hostile_tables(children: u32) -> Vec<(&'static str, Vec<NameBuf>)> {
     let component = |bytes: &[u8]| NameBuf::from_components([&b"com"[..], bytes]).ok();
     let one_byte = (0..120usize).flat_map(|at| {
         [0u8, 1, b'.', b'0', 0x7f, 0x80, 0xff].map(|byte| {
@@ -61,7 +63,7 @@ fn hostile_tables() -> Vec<(&'static str, Vec<NameBuf>)> {
     let padded = (0..300usize).map(|n| [&[b'p'; 5][..n % 6], &vec![0; n / 6 + 1]].concat());
     // Every pair of bytes twice the same: alike for a hash that a byte pair cancels in.
     let pairs = (0..=255u8).flat_map(|a| (0..8).map(move |n| [a, a ^ 1 << n, a, a ^ 1 << n]));
-    let children = (0..40_000u32).map(|n| format!("child{n}").into_bytes());
+    let children = (0..children).map(|n| format!("child{n}").into_bytes());
     let make = |components: &mut dyn Iterator<Item = Vec<u8>>| -> Vec<NameBuf> {
         let mut names: Vec<_> = components.filter_map(|c| component(&c)).collect();
         names.sort_unstable();
@@ -75,7 +77,7 @@ fn hostile_tables() -> Vec<(&'static str, Vec<NameBuf>)> {
         ("words in every order", make(&mut words.into_iter())),
         ("zeros where padding is", make(&mut padded.into_iter())),
         ("pairs that cancel", make(&mut pairs.map(|bytes| bytes.to_vec()))),
-        ("40,000 children of one node", make(&mut children.into_iter())),
+        ("very many children of one node", make(&mut children.into_iter())),
         ("the same components at every depth", fans.collect()),
     ]
 }
