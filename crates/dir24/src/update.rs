@@ -265,7 +265,7 @@ impl OldWords {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use wirespeed_fib::conformance::tables;
+    use wirespeed_fib::conformance::{rounds, tables};
     use wirespeed_fib::{BuildOptions, Engine, Update};
     use wirespeed_image::{Image, Table};
 
@@ -278,7 +278,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: u32::try_from(rounds::fewer(96)).unwrap(),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         /// After every patch the writer's own image is that of its table to the last byte, and lengths are
         /// those of a form that is filled with the same routes.

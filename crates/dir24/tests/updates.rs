@@ -3,7 +3,7 @@
 
 use proptest::prelude::*;
 use wirespeed_dir24::{Dir24, Dir24Table};
-use wirespeed_fib::conformance::{Expected, check, tables};
+use wirespeed_fib::conformance::{Expected, check, rounds, tables};
 use wirespeed_fib::oracle::boundaries;
 use wirespeed_fib::{BuildError, BuildOptions, Engine, Lookup, NextHop, Outgrown, Prefix, Rib, Update, V4};
 use wirespeed_image::{Patch, Table};
@@ -31,7 +31,11 @@ fn alike(a: &Dir24Table, b: &Dir24Table) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: u32::try_from(rounds::fewer(96)).unwrap(),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     /// Makes changes in another order, some twice: the patch is the same.
     #[test]
@@ -125,7 +129,7 @@ fn every_step_of_a_long_quarrel() {
     let (mut engine, mut table) = build(&rib);
     let probes = boundaries(prefixes);
     let mut state = 1u32;
-    for step in 0..600u32 {
+    for step in 0..u32::try_from(rounds::fewer(2_400)).unwrap() {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let prefix = prefixes[(state >> 16) as usize % prefixes.len()];
         let update = match state >> 30 {
