@@ -10,7 +10,7 @@ use crate::step;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Targets to run; all of them when none is named
+    /// Targets to build and run; all of them when none is named
     targets: Vec<String>,
     /// Seconds for each target
     #[arg(long, default_value_t = 60)]
@@ -24,7 +24,17 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    step::run("fuzz: build", fuzz(options, &["build"]).env("RUSTFLAGS", "-D warnings"))?;
+    let build = |target: &[&str]| {
+        let mut command = fuzz(options, &["build"]);
+        command.args(target).env("RUSTFLAGS", "-D warnings");
+        command
+    };
+    if options.targets.is_empty() {
+        step::run("fuzz: build", &mut build(&[]))?;
+    }
+    for target in &options.targets {
+        step::run(&format!("fuzz: build {target}"), &mut build(&[target]))?;
+    }
     if options.build {
         return Ok(());
     }
