@@ -171,8 +171,9 @@ impl<'s> Search<'s, '_> {
     /// the classifier was asked for.
     fn all<R: Row>(&mut self, rows: &mut Vec<R>, found: &mut [Option<Hit<'s>>]) -> usize {
         let (in_port, memory) = (OpenFlow::number(self.chunk.port()), self.memory);
-        rows.clear();
-        rows.extend(self.chunk.frames().iter().map(|frame| R::read(memory.bytes(frame), in_port)));
+        let frames = self.chunk.frames();
+        rows.resize(frames.len(), R::NONE);
+        rows.iter_mut().zip(frames).for_each(|(row, frame)| row.read_to(memory.bytes(frame), in_port));
         // The answers hold only if the classifier is still that of the state.
         let front = self.state.front.as_ref();
         let front =

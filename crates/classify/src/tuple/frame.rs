@@ -186,8 +186,7 @@ impl Transport<'_> {
     pub(super) fn ports(&self) -> Result<(u16, u16), FrameError> {
         let Some(header) = self.header else { return Ok((0, 0)) };
         match self.proto {
-            // TCP, UDP, DCCP, SCTP, UDP-Lite.
-            6 | 17 | 33 | 132 | 136 => {
+            proto if has_ports(proto) => {
                 let (ports, _) = split::<4>(header, Layer::Transport)?;
                 Ok((be16(ports), be16(&ports[2..])))
             }
@@ -199,6 +198,12 @@ impl Transport<'_> {
             _ => Ok((0, 0)),
         }
     }
+}
+
+/// Whether a transport header begins with two ports: of TCP, UDP, DCCP, SCTP, UDP-Lite.
+#[inline]
+pub(super) const fn has_ports(proto: u8) -> bool {
+    matches!(proto, 6 | 17 | 33 | 132 | 136)
 }
 
 /// An IPv4 packet. What comes after the length in its header, as short frames have it, is no part of it; a

@@ -41,7 +41,27 @@ impl Ipv4Tuple {
     }
 
     /// The tuple of an IPv4 packet, from its header on.
+    #[inline]
     pub fn of_packet(packet: &[u8]) -> Result<Self, FrameError> {
+        match Self::of_plain(packet) {
+            Some(tuple) => Ok(tuple),
+            None => Self::of_any(packet),
+        }
+    }
+
+    /// The tuple of a packet as most are: without options, with both ports. It stays in registers, while one
+    /// that is returned with an error goes through memory.
+    #[inline]
+    pub(super) fn of_plain(packet: &[u8]) -> Option<Self> {
+        let head: &[u8; 24] = packet.first_chunk()?;
+        let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let length = word(0) & 0xffff;
+        let is_later = word(4) & 0x1fff != 0;
+        let is_plain = head[0] == 0x45 && length >= 24 && !is_later && frame::has_ports(head[9]);
+        is_plain.then(|| Self([word(12), word(16), word(20), u32::from(head[9]) << 24]))
+    }
+
+    pub(super) fn of_any(packet: &[u8]) -> Result<Self, FrameError> {
         let ip = frame::ipv4(packet)?;
         let (sport, dport) = ip.transport.ports()?;
         Ok(Self([

@@ -42,7 +42,29 @@ impl Ipv6Tuple {
     }
 
     /// The tuple of an IPv6 packet, from its header on.
+    #[inline]
     pub fn of_packet(packet: &[u8]) -> Result<Self, FrameError> {
+        match Self::of_plain(packet) {
+            Some(tuple) => Ok(tuple),
+            None => Self::of_any(packet),
+        }
+    }
+
+    /// The tuple of a packet as most are: without extension headers, with both ports.
+    #[inline]
+    pub(super) fn of_plain(packet: &[u8]) -> Option<Self> {
+        let head: &[u8; 44] = packet.first_chunk()?;
+        let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let is_plain = head[0] >> 4 == 6 && word(4) >> 16 >= 4 && frame::has_ports(head[6]);
+        is_plain.then(|| {
+            Self([8, 12, 16, 20, 24, 28, 32, 36, 40, 44].map(|at| match at {
+                44 => u32::from(head[6]) << 24,
+                at => word(at),
+            }))
+        })
+    }
+
+    pub(super) fn of_any(packet: &[u8]) -> Result<Self, FrameError> {
         let ip = frame::ipv6(packet)?;
         let (sport, dport) = ip.transport.ports()?;
         Ok(Self::new(ip.src, ip.dst, sport, dport, ip.transport.proto))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use left_right::WriteHandle;
 
-use super::counts::Counts;
+use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
 use super::front::{Front, Gathered, suits};
 use super::group::Group;
@@ -56,6 +56,8 @@ pub(crate) struct Control {
     pub(crate) model: State,
     write: WriteHandle<State, Change>,
     workers: usize,
+    /// The counters of flows.
+    counts: Arc<Pool>,
     limits: Limits,
     flows: usize,
     timers: Timers,
@@ -83,6 +85,7 @@ impl Control {
             model,
             write,
             workers,
+            counts: Arc::new(Pool::new(workers)),
             limits,
             flows: 0,
             timers: Timers::default(),
@@ -239,7 +242,7 @@ impl Control {
         let shape = shape.unwrap_or_else(|| Arc::new(Shape::new(asked.matched.mask)));
         // The counters of a flow that is replaced go on, unless they are to begin again.
         let kept = old.as_ref().filter(|_| asked.flags & FlowMod::RESET_COUNTS == 0);
-        let counts = kept.map_or_else(|| Counts::new(self.workers), |old| old.life.counts.clone());
+        let counts = kept.map_or_else(|| self.counts.counts(), |old| old.life.counts.clone());
         let life = Arc::new(Life::new(asked, now, counts));
         let instructions = Arc::new(asked.instructions.clone());
         let mut flow =

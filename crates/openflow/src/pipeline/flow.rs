@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::counts::{Counts, Sum};
+use super::counts::{FlowCounts, Sum};
 use super::extract::Extract;
 use super::hot::{Hot, Quick};
 use crate::wire::number::port;
@@ -31,14 +31,14 @@ pub(crate) struct Life {
     pub(crate) hard: u16,
     /// The time when it was added, in milliseconds.
     pub(crate) since: u64,
-    pub(crate) counts: Counts,
+    pub(crate) counts: FlowCounts,
     /// The last time that it had a packet, in milliseconds.
     used: AtomicU64,
     is_gone: AtomicBool,
 }
 
 impl Life {
-    pub(crate) fn new(asked: &FlowMod, now: u64, counts: Counts) -> Self {
+    pub(crate) fn new(asked: &FlowMod, now: u64, counts: FlowCounts) -> Self {
         Self {
             cookie: asked.cookie,
             flags: asked.flags,
@@ -104,7 +104,7 @@ impl Flow {
         Self {
             table,
             priority,
-            hot: Hot::new(life.counts.clone(), quick(&instructions), priority, life.idle > 0),
+            hot: Hot::new(life.counts.cell().clone(), quick(&instructions), priority, life.idle > 0),
             fields: matched.fields,
             value: shape.extract.all(&matched.value).collect(),
             shape,

@@ -26,9 +26,13 @@ impl<'t> Hit<'t> {
     /// Counts a packet of a worker, whose time is in milliseconds.
     #[inline]
     pub(crate) fn count(&self, worker: usize, bytes: u64, now: u64) {
-        match self.flow {
-            Some(flow) if self.hot.is_timed => flow.count(worker, bytes, now),
-            _ => self.hot.count(worker, bytes),
+        // Where the flow is lies in a line that is in no cache, so it is not looked at without need.
+        if self.hot.is_timed
+            && let Some(flow) = self.flow
+        {
+            flow.count(worker, bytes, now);
+        } else {
+            self.hot.count(worker, bytes);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! [`Hot`]: what nearly every frame needs of its flow, to lie beside the flow's key.
 
-use super::counts::Counts;
+use super::counts::Cell;
 use crate::wire::number::port;
 
 /// The way of a packet that needs no interpreter.
@@ -18,7 +18,7 @@ pub(crate) enum Quick {
 /// line for both.
 #[derive(Clone, Debug)]
 pub(crate) struct Hot {
-    counts: Counts,
+    counts: Cell,
     /// A port, or a number over all ports.
     way: u32,
     pub(crate) priority: u16,
@@ -30,7 +30,7 @@ impl Hot {
     const DROP: u32 = u32::MAX;
     const NO: u32 = u32::MAX - 1;
 
-    pub(crate) fn new(counts: Counts, quick: Quick, priority: u16, is_timed: bool) -> Self {
+    pub(crate) fn new(counts: Cell, quick: Quick, priority: u16, is_timed: bool) -> Self {
         let way = match quick {
             Quick::Drop => Self::DROP,
             Quick::Output(to) if to <= port::MAX => to,

@@ -188,14 +188,15 @@ mod tests {
     use wirespeed_rng::Rng;
 
     use super::*;
-    use crate::pipeline::counts::Counts;
+    use crate::pipeline::counts::Pool;
     use crate::pipeline::flow::Life;
     use crate::pipeline::row::{SHORT, Short};
     use crate::wire::{FlowMod, Instructions};
 
     fn flow(matched: Match, priority: u16) -> Arc<Flow> {
         let instructions = Instructions::default();
-        let life = Life::new(&FlowMod::add(0, priority, matched, instructions.clone()), 0, Counts::new(1));
+        let counts = Arc::new(Pool::new(1)).counts();
+        let life = Life::new(&FlowMod::add(0, priority, matched, instructions.clone()), 0, counts);
         let shape = Arc::new(Shape::new(matched.mask));
         Arc::new(Flow::new(0, priority, &matched, shape, Arc::new(instructions), Arc::new(life)))
     }

@@ -90,6 +90,37 @@ fn fragments_and_protocols_of_ipv4() {
 }
 
 #[test]
+fn plain_packets_have_the_tuples_of_any() {
+    let mut rng = wirespeed_rng::Rng::new(5);
+    let (mut plain, mut other) = (0, 0);
+    let mut count = |is_plain: bool| if is_plain { plain += 1 } else { other += 1 };
+    for _ in 0..20_000 {
+        let proto = [6, 17, 33, 132, 136, 1, 58, 50, 44][rng.below(9) as usize];
+        let ports: [u8; 20] = std::array::from_fn(|_| rng.below(256) as u8);
+        let fragment = [0, 0x4000, 0x2000, 0x2001, 1][rng.below(5) as usize];
+        let mut v4 = ipv4_packet(proto, u8::from(rng.chance(0.1)), fragment, &ports);
+        let mut v6 = ipv6_packet(proto, &ports);
+        for packet in [&mut v4, &mut v6] {
+            if rng.chance(0.5) {
+                packet[rng.below(12) as usize] = rng.below(256) as u8;
+            }
+            if rng.chance(0.3) {
+                packet.truncate(rng.below(packet.len() as u64 + 1) as usize);
+            }
+        }
+        if let Some(tuple) = Ipv4Tuple::of_plain(&v4) {
+            assert_eq!(Ipv4Tuple::of_any(&v4), Ok(tuple), "{v4:02x?}");
+        }
+        if let Some(tuple) = Ipv6Tuple::of_plain(&v6) {
+            assert_eq!(Ipv6Tuple::of_any(&v6), Ok(tuple), "{v6:02x?}");
+        }
+        count(Ipv4Tuple::of_plain(&v4).is_some());
+        count(Ipv6Tuple::of_plain(&v6).is_some());
+    }
+    assert!(plain > 5000 && other > 5000, "{plain} {other}");
+}
+
+#[test]
 fn ipv6_with_extension_headers() {
     let right =
         |proto: &str| Ok(format!("src=2001:db8::1 dst=2001:db8::2 sport=4000 dport=443 proto={proto}"));
