@@ -223,8 +223,7 @@ fn main() {
     run("exact, hash tables", &exact_frames);
     run("exact, 4,096 flows in the nearest caches", &exact_frames[..4096.min(exact_frames.len())]);
     run("wildcards, hash tables", &wild_frames);
-    std::thread::sleep(Duration::from_millis(300));
-    switch.keep_time();
+    switch.settle();
     assert!(switch.has_classifier());
     switch.keep_time();
     run("exact, classifier", &exact_frames);

@@ -197,7 +197,14 @@ impl Switch {
     /// Builds the classifier for wildcards if one is due, and ends flows whose time is over. A
     /// [`Channel`](crate::Channel) does this by itself, ten times a second; this is for switches without one.
     pub fn keep_time(&self) {
-        self.0.tend();
+        self.0.tend(false);
+        self.0.control().make_seen();
+    }
+
+    /// Builds the classifier for wildcards if one is due, without waiting until flows have stayed as they are
+    /// for a while: for flows that are all there before frames come.
+    pub fn settle(&self) {
+        self.0.tend(true);
         self.0.control().make_seen();
     }
 
@@ -239,18 +246,19 @@ impl Shared {
         self.nanoseconds() / 1_000_000
     }
 
-    /// Does the regular work: timeouts, and the classifier, which is built without the lock.
-    pub(crate) fn tend(&self) {
+    /// Does the regular work: timeouts, and the classifier, which is built without the lock, once wildcards
+    /// have been quiet or at once.
+    pub(crate) fn tend(&self, at_once: bool) {
         let now = self.now();
         let gathered = {
             let mut control = self.control();
             control.tend(now);
-            control.gather(now)
+            control.gather(now, at_once)
         };
         if let Some((gathered, epoch)) = gathered
             && let Some(front) = gathered.build(self.options.device)
         {
-            self.control().set_front(front, epoch);
+            self.control().set_front(front, epoch, self.now() - now);
         }
     }
 

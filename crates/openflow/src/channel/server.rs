@@ -196,7 +196,7 @@ impl Common {
                 continue;
             }
             next = now + TICK;
-            shared.tend();
+            shared.tend(false);
             let events = {
                 let mut control = shared.control();
                 let is_alone = !self.links.all().iter().any(|link| link.is_ready());

@@ -23,7 +23,8 @@ use crate::wire::{
 
 /// Groups that lead to groups, at most in a row.
 const DEEPEST_GROUP: usize = 16;
-/// Milliseconds without a change of wildcards before their classifier is built.
+/// Milliseconds without a change of wildcards before their classifier is built, at least: as long as it took
+/// to build the last one, so that wildcards which change again and again don't keep a core busy with that.
 const QUIET: u64 = 200;
 
 /// The most that a switch holds.
@@ -69,6 +70,8 @@ pub(crate) struct Control {
     /// The last of them, and whether a classifier was tried since.
     changed_at: u64,
     is_front_due: bool,
+    /// Milliseconds without a change before the next classifier is built.
+    quiet: u64,
     /// The number of the last election of a master.
     pub(crate) generation: Option<u64>,
     pub(crate) config: (u16, u16),
@@ -95,6 +98,7 @@ impl Control {
             epoch: 0,
             changed_at: 0,
             is_front_due: false,
+            quiet: QUIET,
             generation: None,
             config: (0, 128),
         }
@@ -143,16 +147,17 @@ impl Control {
     }
 
     /// The flows for a classifier, if one is due, and the number that tells whether they changed meanwhile.
-    pub(crate) fn gather(&mut self, now: u64) -> Option<(Gathered, u64)> {
-        if !self.is_front_due || now < self.changed_at + QUIET {
+    pub(crate) fn gather(&mut self, now: u64, at_once: bool) -> Option<(Gathered, u64)> {
+        if !self.is_front_due || !at_once && now < self.changed_at + self.quiet {
             return None;
         }
         self.is_front_due = false;
         Some((Gathered::of(&self.model.tables[0])?, self.epoch))
     }
 
-    /// Takes a classifier into use, unless its flows changed.
-    pub(crate) fn set_front(&mut self, front: Front, epoch: u64) {
+    /// Takes a classifier into use that was built in `took` milliseconds, unless its flows changed.
+    pub(crate) fn set_front(&mut self, front: Front, epoch: u64, took: u64) {
+        self.quiet = took.max(QUIET);
         if epoch == self.epoch {
             self.change(Change::Front(Some(Arc::new(front))));
         }

@@ -74,9 +74,7 @@ fn compare(seed: u64, flows: u16, with_classifier: bool) {
     let mut rng = Rng::new(seed);
     let (switch, mut model) = both(&mut rng, flows);
     if with_classifier {
-        // It is built once wildcards have been quiet.
-        std::thread::sleep(std::time::Duration::from_millis(220));
-        switch.keep_time();
+        switch.settle();
         assert!(switch.has_classifier(), "seed {seed}");
         switch.keep_time();
     }

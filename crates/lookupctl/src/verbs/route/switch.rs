@@ -34,6 +34,7 @@ impl OpenFlow {
             let name = file.display();
             let text = std::fs::read_to_string(file).with_context(|| format!("{name}"))?;
             let count = flows::load(&switch, &text).with_context(|| format!("{name}"))?;
+            switch.settle();
             eprintln!("{count} flows from {name}");
         }
         let mut targets = Vec::new();
