@@ -350,4 +350,45 @@ mod tests {
         let error = in_place.open(&[elsewhere.into()]).unwrap_err().to_string();
         assert!(error.contains("object store"), "{error}");
     }
+
+    #[tokio::test]
+    async fn images_of_an_object_store_are_copied() {
+        let dir = tempfile::tempdir().unwrap();
+        let stores = Stores::default();
+        let store = Arc::new(object_store::memory::InMemory::new());
+        let bucket = url::Url::parse("memory://bucket").unwrap();
+        stores.registry().register_store(&bucket, Arc::clone(&store) as Arc<dyn object_store::ObjectStore>);
+        let routes = dir.path().join("routes.txt");
+        std::fs::write(&routes, "10.0.0.0/8 1\n").unwrap();
+        publish(&[routes], "memory://bucket/tables/", "ris", &stores).await.unwrap();
+        let latest = Place::parse("memory://bucket/tables/ris@latest").unwrap();
+        let pinned = latest.pinned(&stores).await.unwrap();
+        let [image] = &pinned[..] else { panic!("{pinned:?}") };
+        let place = PathBuf::from(image.to_string());
+
+        let cache = ImageCache::new(stores.clone(), Some(dir.path().join("copies")));
+        cache.open(std::slice::from_ref(&place)).unwrap();
+        let (_, path) = image.in_store(&stores).unwrap();
+        store.put(&path, "damaged".into()).await.unwrap();
+        // The copy is what counts, as long as it is there.
+        let again = ImageCache::new(stores.clone(), Some(dir.path().join("copies")));
+        again.open(std::slice::from_ref(&place)).unwrap();
+        let cache = ImageCache::new(stores.clone(), Some(dir.path().join("other")));
+        let error = cache.open(std::slice::from_ref(&place)).unwrap_err().to_string();
+        assert!(error.contains("memory://bucket/tables/ris-") && error.contains("is damaged"), "{error}");
+        store.delete(&path).await.unwrap();
+        let error = cache.open(&[place]).unwrap_err().to_string();
+        assert!(error.contains("memory://bucket/tables/ris-") && error.contains("no such file"), "{error}");
+        assert_eq!(std::fs::read_dir(dir.path().join("other")).unwrap().count(), 0);
+
+        // What tells the latest is checked, too.
+        for (text, reason) in [("", "lists no file"), ("a.img\n", "line 1"), ("../x\n", "line 1")] {
+            store.put(&"tables/ris.latest".into(), text.into()).await.unwrap();
+            let error = latest.pinned(&stores).await.unwrap_err().to_string();
+            assert!(error.contains("ris.latest") && error.contains(reason), "{error}");
+        }
+        let error =
+            Place::parse("s3://bucket/ris@latest").unwrap().pinned(&stores).await.unwrap_err().to_string();
+        assert!(error.starts_with("s3://bucket/ris.latest: ") && error.contains("object store"), "{error}");
+    }
 }

@@ -137,7 +137,29 @@ pub async fn run_executor(
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    Ok(start_executor_process(Arc::new(config)).await?)
+    let told = tokio::spawn(signal());
+    start_executor_process(Arc::new(config)).await?;
+    // The process ends in the same way when it is told to, and when a service of it fails.
+    match tokio::time::timeout(Duration::from_secs(1), told).await {
+        Ok(_) => Ok(()),
+        Err(_) => {
+            let reason = "the executor ended, but no signal told it to: a service of it failed".to_owned();
+            Err(Error::Network { address: address.to_string(), reason })
+        }
+    }
+}
+
+/// Waits for a signal to end.
+async fn signal() {
+    #[cfg(unix)]
+    if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        return;
+    }
+    let _ = tokio::signal::ctrl_c().await;
 }
 
 fn unreachable_at(address: &SocketAddr, error: &std::io::Error) -> Error {

@@ -114,6 +114,9 @@ impl Place {
         if place.file_name().is_empty() {
             return Err(failed("names no file"));
         }
+        if place.url.query().or(place.url.fragment()).is_some() {
+            return Err(failed("has a part after '?' or '#'"));
+        }
         Ok(place)
     }
 
@@ -246,7 +249,7 @@ mod tests {
         ] {
             assert_eq!(ContentHash::in_name(&other), None, "{other}");
         }
-        for wrong in ["/", "s3://bucket/", "://x"] {
+        for wrong in ["/", "s3://bucket/", "://x", "s3://bucket/a?b", "s3://bucket/a#b@latest"] {
             let error = Place::parse(wrong).unwrap_err().to_string();
             assert!(error.starts_with(wrong), "{error}");
         }

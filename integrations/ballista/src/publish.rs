@@ -36,8 +36,8 @@ pub async fn publish(files: &[PathBuf], to: &str, name: &str, stores: &Stores) -
     }
     Table::open(&whole)?;
 
-    let directory = format!("{}/", to.trim_end_matches('/'));
-    let pointer = Place::parse(&format!("{directory}{name}.latest"))?;
+    let slash = if to.ends_with('/') { "" } else { "/" };
+    let pointer = Place::parse(&format!("{to}{slash}{name}.latest"))?;
     let mut places = Vec::new();
     for file in &whole {
         let bytes = std::fs::read(file).map_err(|source| Error::Io { path: file.clone(), source })?;

@@ -126,21 +126,26 @@ impl Data {
 
     fn publish_all(&self) {
         let dir = self.dir("tables");
-        publish(&image_of(&dir, "AS"), &self.shared, "ris");
+        publish(&[&image_of(&dir, "AS")], &self.shared, "ris");
         let vrps = dir.join("vrps.csv");
         std::fs::write(&vrps, "ASN,IP Prefix,Max Length,Trust Anchor\nAS64496,10.0.0.0/8,16,ripe\n").unwrap();
-        publish(&vrps, &self.shared, "rpki");
+        publish(&[&vrps], &self.shared, "rpki");
         let labels = Labels::new();
         let names = [(NameBuf::from_domain(b"parc.com").unwrap(), "parc")];
         let names = wirespeed::NameTable::builder().labelled_names(&labels, names).build().unwrap();
         names.save_labelled(dir.join("names.img"), &labels).unwrap();
-        publish(&dir.join("names.img"), &self.shared, "names");
+        publish(&[&dir.join("names.img")], &self.shared, "names");
         let labels = Labels::new();
         let rules =
             [("dport=443".parse::<Rule<Ipv4Tuple>>().unwrap(), "web"), ("dport=53".parse().unwrap(), "dns")];
         let rules = Classifier::builder().labelled_rules(&labels, rules).build().unwrap();
-        rules.save_labelled(dir.join("acl.img"), &labels).unwrap();
-        publish(&dir.join("acl.img"), &self.shared, "acl");
+        rules.save_labelled(dir.join("acl4.img"), &labels).unwrap();
+        let labels = Labels::new();
+        let rules = [("dport=80".parse::<Rule<Ipv6Tuple>>().unwrap(), "old web")];
+        let rules = Classifier::builder().labelled_rules(&labels, rules).build().unwrap();
+        rules.save_labelled(dir.join("acl6.img"), &labels).unwrap();
+        // A family each: one table.
+        publish(&[&dir.join("acl4.img"), &dir.join("acl6.img")], &self.shared, "acl");
     }
 
     /// Flows and bytes of each label of `dst`, by the oracle, as CSV.

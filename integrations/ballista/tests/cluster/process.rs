@@ -39,6 +39,12 @@ impl Running {
         text
     }
 
+    /// Asks the process to end. Returns whether it succeeded.
+    pub(crate) fn terminate(mut self) -> bool {
+        let told = Command::new("kill").args(["-TERM", &self.0.id().to_string()]).status().unwrap();
+        told.success() && self.0.wait().unwrap().success()
+    }
+
     pub(crate) fn kill(self) {
         drop(self);
     }
