@@ -1,10 +1,11 @@
 //! Measures two executors beside one: `cargo run --release --example executors -- ROUTES [ROWS]`.
 //!
-//! The program publishes ROUTES (any format of `lookupctl`, not compressed), writes ROWS flows (eight million)
-//! to eight Parquet files whose addresses are spread over all of IPv4, and starts a scheduler and an executor
-//! of one core on 127.0.0.1, later a second one. It runs three queries in turns: the scan alone, `lpm`, and
-//! one that only computes, which tells what a second core can give on this machine. It prints the median time
-//! of each with one executor and with two. Answers are compared with those of this process alone first.
+//! The program publishes ROUTES (any format of `lookupctl`, not compressed), writes ROWS flows (eight
+//! million) to eight Parquet files whose addresses are spread over all of IPv4, and starts a scheduler and an
+//! executor of one core on 127.0.0.1, later a second one. It runs three queries in turns: the scan alone,
+//! `lpm`, and one that only computes, which tells what a second core can give on this machine. It prints the
+//! median time of each with one executor and with two. Answers are compared with those of this process alone
+//! first.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -73,9 +74,8 @@ async fn measure(routes: &str, rows: u64) -> Result<(), Failed> {
 
     let (send, receive) = tokio::sync::oneshot::channel();
     let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
-    let mut config = scheduler_config(&Stores::default());
-    config.external_host = any_port.ip().to_string();
-    tokio::spawn(run_scheduler(config, any_port, |address| {
+    let config = scheduler_config(&Stores::default());
+    tokio::spawn(run_scheduler(config, any_port, None, |address| {
         // Who waits for it is below.
         let _ = send.send(address);
     }));

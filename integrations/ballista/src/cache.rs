@@ -382,7 +382,14 @@ mod tests {
         assert_eq!(std::fs::read_dir(dir.path().join("other")).unwrap().count(), 0);
 
         // What tells the latest is checked, too.
-        for (text, reason) in [("", "lists no file"), ("a.img\n", "line 1"), ("../x\n", "line 1")] {
+        let elsewhere = |start| format!("{start}x-{}.img\n", ContentHash::of(b""));
+        for (text, reason) in [
+            (String::new(), "lists no file"),
+            ("a.img\n".to_owned(), "line 1"),
+            (elsewhere("../"), "line 1"),
+            (elsewhere("s3:"), "line 1"),
+            (elsewhere("a") + &elsewhere("/"), "line 2"),
+        ] {
             store.put(&"tables/ris.latest".into(), text.into()).await.unwrap();
             let error = latest.pinned(&stores).await.unwrap_err().to_string();
             assert!(error.contains("ris.latest") && error.contains(reason), "{error}");

@@ -1,6 +1,6 @@
 //! Configurations of a scheduler and of an executor, and the processes themselves.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,17 +85,28 @@ pub fn executor_config(cache: &ImageCache, stores: &Stores, work_dir: &str) -> E
     }
 }
 
-/// Runs a scheduler on an address; port 0 takes a free one. `ready` gets the address when clients and
-/// executors can connect. Returns when the scheduler fails.
+/// Runs a scheduler on an address; port 0 takes a free one. Executors reach it by `external_host`, or by the
+/// address if that is `None`. `ready` gets the address when clients and executors can connect. Returns when
+/// the scheduler fails.
 pub async fn run_scheduler(
     mut config: SchedulerConfig,
     address: SocketAddr,
+    external_host: Option<String>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Error> {
+    config.external_host = match external_host {
+        Some(host) => host,
+        None if address.ip().is_unspecified() => {
+            let reason =
+                "executors can't reach the scheduler by it: give it an external host, too".to_owned();
+            return Err(Error::Network { address: address.to_string(), reason });
+        }
+        None => host(address.ip()),
+    };
     let listening = |error: std::io::Error| unreachable_at(&address, &error);
     let listener = TcpListener::bind(address).await.map_err(listening)?;
     let address = listener.local_addr().map_err(listening)?;
-    config.bind_host = address.ip().to_string();
+    config.bind_host = host(address.ip());
     config.bind_port = address.port();
     config.validate()?;
     let cluster = BallistaCluster::new_from_config(&config).await?;
@@ -117,7 +128,7 @@ pub async fn run_executor(
         let bound = TcpListener::bind(address).await.and_then(|listener| listener.local_addr());
         bound.map(|address| address.port()).map_err(|error| unreachable_at(&address, &error))
     };
-    config.bind_host = address.ip().to_string();
+    config.bind_host = host(address.ip());
     config.port = free(address.port()).await?;
     config.grpc_port = match address.port() {
         0 => free(0).await?,
@@ -160,6 +171,14 @@ async fn signal() {
         return;
     }
     let _ = tokio::signal::ctrl_c().await;
+}
+
+/// An address as it stands before a colon and a port.
+fn host(ip: IpAddr) -> String {
+    match ip {
+        IpAddr::V4(ip) => ip.to_string(),
+        IpAddr::V6(ip) => format!("[{ip}]"),
+    }
 }
 
 fn unreachable_at(address: &SocketAddr, error: &std::io::Error) -> Error {

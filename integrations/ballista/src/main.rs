@@ -45,7 +45,8 @@ struct Scheduler {
     /// Address and port to listen on. Port 0 takes a free one.
     #[arg(long, default_value = "127.0.0.1:50050")]
     bind: SocketAddr,
-    /// The host by which executors reach the scheduler [default: the address of --bind].
+    /// The host by which executors reach the scheduler [default: the address of --bind]. Needed with
+    /// 0.0.0.0.
     #[arg(long)]
     external_host: Option<String>,
     /// Seconds without a sign of an executor, after which its tasks go to others.
@@ -196,11 +197,10 @@ async fn run(command: Command) -> Result<(), Error> {
 
 async fn scheduler(arguments: Scheduler) -> Result<(), Error> {
     let mut config = scheduler_config(&Stores::default());
-    config.external_host = arguments.external_host.unwrap_or_else(|| arguments.bind.ip().to_string());
     config.executor_timeout_seconds = arguments.executor_timeout;
     config.no_executors_grace_period_seconds = arguments.executor_timeout;
     config.expire_dead_executor_interval_seconds = (arguments.executor_timeout / 4).clamp(1, 15);
-    run_scheduler(config, arguments.bind, |address| {
+    run_scheduler(config, arguments.bind, arguments.external_host, |address| {
         println!("scheduler: ready on {address}");
         // Who reads it waits for it.
         let _ = io::stdout().flush();

@@ -1,7 +1,7 @@
 //! [`Place`]: where an image lies, and [`ContentHash`], which names it.
 
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
@@ -190,8 +190,7 @@ impl Place {
             String::from_utf8(pointer.read(stores).await?).map_err(|_| pointer.failed("is no text"))?;
         let files =
             text.lines().zip(1..).map(|(file, line)| {
-                let is_content = ContentHash::in_name(file).is_some()
-                    && Path::new(file).file_name() == Some(file.as_ref());
+                let is_content = is_plain(file) && ContentHash::in_name(file).is_some();
                 match is_content {
                     true => self.beside(file),
                     false => Err(pointer
@@ -204,6 +203,13 @@ impl Place {
         }
         Ok(files)
     }
+}
+
+/// Whether a name means the same in a path and in the address of an object store, and names nothing
+/// elsewhere.
+pub(crate) fn is_plain(name: &str) -> bool {
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
+    !name.is_empty() && !name.starts_with('.') && name.bytes().all(known)
 }
 
 impl fmt::Display for Place {
@@ -224,6 +230,8 @@ impl fmt::Debug for Place {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]

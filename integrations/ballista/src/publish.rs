@@ -8,7 +8,7 @@ use wirespeed::prelude::{IpTable, Labels};
 use wirespeed_datafusion::Table;
 
 use crate::error::Error;
-use crate::place::{ContentHash, Place, Stores};
+use crate::place::{ContentHash, Place, Stores, is_plain};
 
 /// Publishes a table: writes its files under names of their content to a directory or an object store, then
 /// makes `<name>@latest` mean these files, in one step. Queries that run keep the files they have.
@@ -19,8 +19,7 @@ use crate::place::{ContentHash, Place, Stores};
 ///
 /// Fails if a file is no table, and if the files are not one table together; then nothing is written.
 pub async fn publish(files: &[PathBuf], to: &str, name: &str, stores: &Stores) -> Result<Vec<Place>, Error> {
-    let known = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    if name.is_empty() || name.starts_with('.') || !name.bytes().all(known) {
+    if !is_plain(name) {
         let wanted = "letters, digits, '_', '-' and '.'";
         return Err(Error::Argument(format!("{name:?} is no name of a table: {wanted}")));
     }

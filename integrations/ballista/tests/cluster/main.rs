@@ -209,6 +209,9 @@ fn processes_that_cannot_start_say_why() {
     scheduler.args(["--bind", &address]);
     let error = refusal(scheduler);
     assert!(error.contains(&address) && error.contains("in use"), "{error}");
+    let mut scheduler = program("scheduler");
+    scheduler.args(["--bind", "0.0.0.0:0"]);
+    assert!(refusal(scheduler).contains("external host"));
     let mut executor = program("executor");
     executor.args(["--scheduler", &address, "--bind", &address]);
     assert!(refusal(executor).contains(&address));
