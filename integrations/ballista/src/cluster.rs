@@ -129,6 +129,10 @@ pub async fn run_executor(
         bound.map(|address| address.port()).map_err(|error| unreachable_at(&address, &error))
     };
     config.bind_host = host(address.ip());
+    if config.external_host.is_none() && address.is_ipv6() && !address.ip().is_unspecified() {
+        // The scheduler would take the address that it sees, without brackets.
+        config.external_host = Some(host(address.ip()));
+    }
     config.port = free(address.port()).await?;
     config.grpc_port = match address.port() {
         0 => free(0).await?,

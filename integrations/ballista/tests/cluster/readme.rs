@@ -24,7 +24,7 @@ fn the_commands_of_the_readme_run() {
     for line in blocks.flat_map(str::lines).filter(|line| !line.is_empty() && !line.starts_with('#')) {
         let line = line.replacen("wirespeed-ballista", env!("CARGO_BIN_EXE_wirespeed-ballista"), 1);
         let mut shell = Command::new("sh");
-        shell.current_dir(&dir).arg("-c");
+        shell.current_dir(&dir).env("TMPDIR", data.dir("temporary")).arg("-c");
         if let Some(line) = line.trim_end().strip_suffix('&') {
             // Ports of 5005x in other arguments.
             let line = ["127.0.0.1:50051", "127.0.0.1:50061"]
