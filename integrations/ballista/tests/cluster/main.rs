@@ -160,7 +160,7 @@ fn an_executor_is_killed_in_mid_job() {
     let data = Data::new(1500);
     let sql = slow("lpm('ris', dst) AS i, count(*) AS flows, sum(bytes) AS bytes");
     let here = output(client(&["--local"], &data, &sql));
-    let mut cluster = Cluster::start(2, 4);
+    let mut cluster = Cluster::start(2, 8);
     let mut query = Running::new(client(&["--scheduler", &cluster.address], &data, &sql));
     // Its first output between stages is there: it works on the job.
     let victim = cluster.executors.remove(0);
