@@ -60,6 +60,14 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// An opener can't open a place that the option lists: [`Opener`](crate::Opener).
+    #[error("{place}: {source}")]
+    Place {
+        /// The place, as the option has it.
+        place: String,
+        /// The reason.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// Files that are to be one table do not fit together.
     #[error("{}: {reason}", path.display())]
     Join {

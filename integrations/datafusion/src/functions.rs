@@ -1,6 +1,7 @@
 //! The functions as DataFusion has them, and their option: the only file with its types.
 
 use std::any::Any;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, UInt32Array};
@@ -141,8 +142,11 @@ impl Verb {
         }
     }
 
-    fn result(self) -> DataType {
-        let dictionary = |key| DataType::Dictionary(Box::new(key), Box::new(DataType::Utf8));
+    fn result(self, tables: &Tables) -> DataType {
+        let dictionary = |key| match tables.labels_are_text() {
+            false => DataType::Dictionary(Box::new(key), Box::new(DataType::Utf8)),
+            true => DataType::Utf8,
+        };
         match self {
             Self::Lpm | Self::LpmAsn | Self::NameLookup | Self::Classify => DataType::UInt32,
             Self::LpmLabel | Self::NameLabel | Self::ClassifyAction => dictionary(DataType::UInt32),
@@ -289,7 +293,7 @@ impl ScalarUDFImpl for Function {
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.verb.result())
+        Ok(self.verb.result(&self.tables))
     }
 
     fn coerce_types(&self, found: &[DataType]) -> Result<Vec<DataType>> {
@@ -313,7 +317,7 @@ impl ScalarUDFImpl for Function {
                 return plan_err!("{}: argument {at} has to be {}", self.verb.usage(), kind.wanted());
             }
         }
-        Ok(Arc::new(Field::new(self.name(), self.verb.result(), true)))
+        Ok(Arc::new(Field::new(self.name(), self.verb.result(&self.tables), true)))
     }
 
     /// Binds the call to the tables of this moment, so that all batches of the query see one state.
@@ -365,9 +369,12 @@ impl ScalarUDFImpl for Function {
             Some(state) => state.clone(),
             None => self.tables.state(&listed(&args.config_options)).map_err(|error| self.failed(error))?,
         };
-        let answer =
+        let mut answer =
             self.verb.answer(&state, words, &columns, invalid).map_err(|error| self.failed(error))?;
-        debug_assert_eq!(answer.data_type(), &self.verb.result());
+        if self.tables.labels_are_text() && matches!(answer.data_type(), DataType::Dictionary(..)) {
+            answer = arrow::compute::cast(&answer, &DataType::Utf8)?;
+        }
+        debug_assert_eq!(answer.data_type(), &self.verb.result(&self.tables));
         if is_scalar {
             return Ok(ColumnarValue::Scalar(ScalarValue::try_from_array(&answer, 0)?));
         }
@@ -406,6 +413,11 @@ impl WirespeedOptions {
     pub fn with_tables(mut self, tables: &str) -> Result<Self> {
         self.set("tables", tables)?;
         Ok(self)
+    }
+
+    /// What `wirespeed.tables` lists: the places of each table, by its name.
+    pub fn tables(&self) -> impl Iterator<Item = (&str, &[PathBuf])> {
+        self.tables.iter()
     }
 
     /// Says what values do that are no address, name or prefix.

@@ -13,4 +13,4 @@ pub use column::Invalid;
 pub use error::Error;
 pub use functions::{WirespeedOptions, functions, register_all};
 pub use table::{AddressTable, NameTable, PayloadTable, RuleTable, Table};
-pub use tables::Tables;
+pub use tables::{Files, Opener, Tables};

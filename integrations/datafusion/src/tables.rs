@@ -20,18 +20,31 @@ use crate::table::{Stamp, Table};
 /// A query sees the tables that are there when it is planned, whatever is inserted and removed while it runs.
 /// Files that an option lists are opened once and kept. A query that is planned after a file was replaced
 /// opens the new one.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Tables(Arc<Shared>);
 
-#[derive(Default)]
 struct Shared {
     registered: Mutex<Arc<ByName>>,
-    opened: Mutex<Opened>,
+    opener: Box<dyn Opener>,
+    labels_are_text: bool,
     /// The states of queries that were planned last.
     planned: Mutex<VecDeque<Planned>>,
 }
 
 type ByName = BTreeMap<String, Arc<Table>>;
+
+/// Opens the tables that the option `wirespeed.tables` lists.
+pub trait Opener: Send + Sync {
+    /// Opens the table of these places: what the option lists under one name, in its order.
+    ///
+    /// Many threads call it at once. Where a process runs a part of a plan, each batch calls it, so an opener
+    /// keeps what it has opened; and a place in such plans has one state for ever, or the batches of a query
+    /// see several.
+    ///
+    /// Fails if a place is not there or is not understood. The query ends with the name of the table and this
+    /// error.
+    fn open(&self, places: &[PathBuf]) -> Result<Arc<Table>, Error>;
+}
 
 struct Planned {
     query: i64,
@@ -43,10 +56,32 @@ struct Planned {
 const PLANNED: usize = 64;
 
 impl Tables {
-    /// Makes an empty registry.
+    /// Makes an empty registry. The option lists [`Files`].
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self::with_opener(Files::default())
+    }
+
+    /// Makes an empty registry which leaves the tables of the option to an opener.
+    #[must_use]
+    pub fn with_opener(opener: impl Opener + 'static) -> Self {
+        Self::of(Box::new(opener), false)
+    }
+
+    /// Makes an empty registry whose functions give labels as columns of text (`Utf8`), not as dictionaries.
+    /// Engines need it that send columns between processes and lose there that they are dictionaries.
+    #[must_use]
+    pub fn with_labels_as_text(opener: impl Opener + 'static) -> Self {
+        Self::of(Box::new(opener), true)
+    }
+
+    fn of(opener: Box<dyn Opener>, labels_are_text: bool) -> Self {
+        let (registered, planned) = (Mutex::default(), Mutex::default());
+        Self(Arc::new(Shared { registered, opener, labels_are_text, planned }))
+    }
+
+    pub(crate) fn labels_are_text(&self) -> bool {
+        self.0.labels_are_text
     }
 
     /// Registers a table, for queries that are planned from now on. Returns the table that had the name.
@@ -78,9 +113,8 @@ impl Tables {
             return Ok(State(registered));
         }
         let mut all = ByName::clone(&registered);
-        let mut opened = lock(&self.0.opened);
         for (name, paths) in &*listed.0 {
-            let table = opened.table(paths).map_err(|error| in_table(name, error))?;
+            let table = self.0.opener.open(paths).map_err(|error| in_table(name, error))?;
             all.insert(name.clone(), table);
         }
         Ok(State(Arc::new(all)))
@@ -101,6 +135,28 @@ impl Tables {
         }
         planned.push_back(Planned { query, listed: listed.clone(), state: Arc::downgrade(&state) });
         Ok(State(state))
+    }
+}
+
+impl Default for Tables {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// Opens files of this machine and keeps them open. A file that was replaced is opened again.
+#[derive(Default)]
+pub struct Files(Mutex<Opened>);
+
+impl Opener for Files {
+    fn open(&self, paths: &[PathBuf]) -> Result<Arc<Table>, Error> {
+        lock(&self.0).table(paths)
+    }
+}
+
+impl fmt::Debug for Files {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(lock(&self.0).tables.keys()).finish()
     }
 }
 
@@ -193,6 +249,10 @@ impl Hash for Tables {
 pub(crate) struct Listed(Arc<BTreeMap<String, Vec<PathBuf>>>);
 
 impl Listed {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &[PathBuf])> {
+        self.0.iter().map(|(name, paths)| (name.as_str(), paths.as_slice()))
+    }
+
     /// Parses `name=path,name=path`. A name that comes twice is one table of two files.
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let mut listed = BTreeMap::<_, Vec<_>>::new();

@@ -1,6 +1,6 @@
 //! Tables of files, and tables that are replaced.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, UInt32Array};
@@ -8,7 +8,7 @@ use datafusion::common::config::ExtensionOptions;
 use datafusion::physical_plan::collect;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use wirespeed::prelude::*;
-use wirespeed_datafusion::{AddressTable, Table, Tables, WirespeedOptions, register_all};
+use wirespeed_datafusion::{AddressTable, Error, Opener, Table, Tables, WirespeedOptions, register_all};
 
 use super::{answer, as_texts, error, register, session};
 
@@ -224,4 +224,38 @@ async fn sessions_without_the_options_have_the_registered_tables() {
     let mut context = SessionContext::new();
     register_all(&mut context, &tables).unwrap();
     assert_eq!(answer(&context, "SELECT lpm_label('10.0.0.1')").await.unwrap(), [Some("here".to_owned())]);
+}
+
+/// Opens one table for all places, and refuses one of them.
+struct OneTable(Arc<Table>);
+
+impl Opener for OneTable {
+    fn open(&self, places: &[PathBuf]) -> Result<Arc<Table>, Error> {
+        match places {
+            [place] if place == Path::new("store://ris") => Ok(Arc::clone(&self.0)),
+            places => Err(Error::Place { place: format!("{places:?}"), source: "is elsewhere".into() }),
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_opener_opens_what_the_option_lists() {
+    for (tables, of_label) in [
+        (Tables::with_opener(OneTable(Arc::new(table("outer")))), "Dictionary(UInt32, Utf8)"),
+        (Tables::with_labels_as_text(OneTable(Arc::new(table("outer")))), "Utf8"),
+    ] {
+        let context = session(&tables);
+        context.sql("SET wirespeed.tables = 'ris=store://ris'").await.unwrap();
+        let dst: ArrayRef = Arc::new(UInt32Array::from(vec![Some(0x0a00_0001), None, Some(1)]));
+        register(&context, "flows", &[("dst", dst)]);
+        let labels = answer(&context, "SELECT lpm_label(dst) FROM flows ORDER BY n").await.unwrap();
+        assert_eq!(labels, [Some("outer".to_owned()), None, None]);
+        for call in ["lpm_label(dst)", "lpm_label('10.0.0.1')"] {
+            let types = answer(&context, &format!("SELECT arrow_typeof({call}) FROM flows LIMIT 1")).await;
+            assert_eq!(types.unwrap(), [Some(of_label.to_owned())], "{call}");
+        }
+        context.sql("SET wirespeed.tables = 'geo=store://geo'").await.unwrap();
+        let elsewhere = error(&context, "SELECT lpm('geo', dst) FROM flows").await;
+        assert!(elsewhere.contains("the table \"geo\": [\"store://geo\"]: is elsewhere"), "{elsewhere}");
+    }
 }

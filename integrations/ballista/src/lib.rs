@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+
+mod cache;
+mod client;
+mod cluster;
+mod error;
+mod place;
+mod publish;
+
+pub use cache::ImageCache;
+pub use client::Client;
+pub use cluster::{executor_config, run_executor, run_scheduler, scheduler_config};
+pub use error::Error;
+pub use place::{ContentHash, Place, Stores};
+pub use publish::publish;

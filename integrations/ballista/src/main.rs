@@ -1,0 +1,308 @@
+//! The program `wirespeed-ballista`: a scheduler, executors and a client of a cluster.
+
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use arrow::csv;
+use arrow::json::WriterBuilder;
+use arrow::json::writer::LineDelimited;
+use arrow::record_batch::RecordBatch;
+use arrow::util::pretty::pretty_format_batches;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use datafusion::dataframe::DataFrame;
+use datafusion::sql::parser::Statement;
+use futures::StreamExt;
+use wirespeed_ballista::{
+    Client, Error, ImageCache, Stores, executor_config, publish, run_executor, run_scheduler,
+    scheduler_config,
+};
+
+/// SQL with Wirespeed's functions on a cluster of Ballista.
+#[derive(Parser)]
+#[command(version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the scheduler of a cluster. Prints its address when it is ready.
+    Scheduler(Scheduler),
+    /// Runs an executor of a cluster.
+    Executor(Executor),
+    /// Runs SQL on a cluster, or in this process.
+    Sql(Sql),
+    /// Publishes a table under the hash of its content, and makes it the latest of its name.
+    Publish(Publish),
+}
+
+#[derive(Args)]
+struct Scheduler {
+    /// Address and port to listen on. Port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:50050")]
+    bind: SocketAddr,
+    /// The host by which executors reach the scheduler [default: the address of --bind]. Needed with
+    /// 0.0.0.0.
+    #[arg(long)]
+    external_host: Option<String>,
+    /// Seconds without a sign of an executor, after which its tasks go to others.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    executor_timeout: u64,
+}
+
+#[derive(Args)]
+struct Executor {
+    /// The scheduler, as host:port.
+    #[arg(long, value_parser = host_port)]
+    scheduler: (String, u16),
+    /// Address and port to listen on; the port after it is used, too. Port 0 takes free ones.
+    #[arg(long, default_value = "127.0.0.1:50051")]
+    bind: SocketAddr,
+    /// The host by which others reach the executor [default: the address that the scheduler sees].
+    #[arg(long)]
+    external_host: Option<String>,
+    /// Directory for the data between stages [default: a temporary one].
+    #[arg(long)]
+    work_dir: Option<PathBuf>,
+    /// Tasks at once [default: the number of CPUs].
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    vcores: Option<u16>,
+    /// Directory for copies of published tables. Without it tables are opened where they are, and those in
+    /// object stores are refused.
+    #[arg(long)]
+    tables_cache: Option<PathBuf>,
+    /// Seconds between signs of life. Less than half of the scheduler's --executor-timeout.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
+    heartbeat: u64,
+    /// Seconds to wait for the scheduler.
+    #[arg(long, default_value_t = 30)]
+    wait: u64,
+}
+
+#[derive(Args)]
+struct Sql {
+    #[command(flatten)]
+    engine: Engine,
+    /// A table of the functions, as name=place: an image named by its content, or …/name@latest. May be
+    /// repeated.
+    #[arg(long, value_name = "NAME=PLACE", value_parser = pair)]
+    table: Vec<(String, String)>,
+    /// A table of SQL, as name=path: a Parquet file, or a directory of them. May be repeated.
+    #[arg(long, value_name = "NAME=PATH", value_parser = pair)]
+    parquet: Vec<(String, String)>,
+    /// An option of the session, as key=value. May be repeated.
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    set: Vec<(String, String)>,
+    #[command(flatten)]
+    text: Text,
+    /// The form of results.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Engine {
+    /// The scheduler of the cluster, as host:port.
+    #[arg(long, value_parser = host_port)]
+    scheduler: Option<(String, u16)>,
+    /// No cluster: this process.
+    #[arg(long)]
+    local: bool,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct Text {
+    /// Statements, with semicolons between.
+    #[arg(short, long, value_name = "SQL")]
+    command: Option<String>,
+    /// A file of statements.
+    #[arg(short, long)]
+    file: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Format {
+    /// A table for people.
+    Table,
+    /// CSV with a header.
+    Csv,
+    /// JSON, one object a line.
+    Json,
+}
+
+#[derive(Args)]
+struct Publish {
+    /// An image, payloads of the RPKI, or routes. Several files are one table, one of each family.
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// The directory, or the address of an object store.
+    #[arg(long, value_name = "DIR")]
+    to: String,
+    /// The table's name: queries list DIR/name@latest.
+    #[arg(long)]
+    name: String,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("two parts with = between".to_owned()),
+    }
+}
+
+fn host_port(text: &str) -> Result<(String, u16), String> {
+    match text.rsplit_once(':').map(|(host, port)| (host, port.parse())) {
+        Some((host, Ok(port))) if !host.is_empty() && port != 0 => Ok((host.to_owned(), port)),
+        _ => Err("a host and a port with : between".to_owned()),
+    }
+}
+
+/// Deep expressions are walked by recursion, and a thread whose stack is full ends the process.
+const STACK: usize = 32 << 20;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    // Work is done on the runtime's threads: this one has a stack of another size.
+    let runtime = tokio::runtime::Builder::new_multi_thread().thread_stack_size(STACK).enable_all().build();
+    let done =
+        runtime.map_err(|source| Error::Io { path: PathBuf::from("threads"), source }).and_then(|runtime| {
+            let ended = runtime.block_on(runtime.spawn(run(arguments.command)));
+            ended.unwrap_or_else(|panic| Err(Error::Argument(panic.to_string())))
+        });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("wirespeed-ballista: {}", error.line());
+            ExitCode::from(2)
+        }
+    }
+}
+
+async fn run(command: Command) -> Result<(), Error> {
+    match command {
+        Command::Scheduler(arguments) => scheduler(arguments).await,
+        Command::Executor(arguments) => executor(arguments).await,
+        Command::Sql(arguments) => sql(arguments).await,
+        Command::Publish(arguments) => published(arguments).await,
+    }
+}
+
+async fn scheduler(arguments: Scheduler) -> Result<(), Error> {
+    let mut config = scheduler_config(&Stores::default());
+    config.executor_timeout_seconds = arguments.executor_timeout;
+    config.no_executors_grace_period_seconds = arguments.executor_timeout;
+    config.expire_dead_executor_interval_seconds = (arguments.executor_timeout / 4).clamp(1, 15);
+    run_scheduler(config, arguments.bind, arguments.external_host, |address| {
+        println!("scheduler: ready on {address}");
+        // Who reads it waits for it.
+        let _ = io::stdout().flush();
+    })
+    .await
+}
+
+async fn executor(arguments: Executor) -> Result<(), Error> {
+    let stores = Stores::default();
+    let cache = ImageCache::new(stores.clone(), arguments.tables_cache);
+    let failed = |path: PathBuf| move |source| Error::Io { path, source };
+    let mut temporary = None;
+    let work_dir = match arguments.work_dir {
+        Some(path) => path,
+        None => {
+            let made = tempfile::tempdir().map_err(failed(std::env::temp_dir()))?;
+            temporary.insert(made).path().to_owned()
+        }
+    };
+    std::fs::create_dir_all(&work_dir).map_err(failed(work_dir.clone()))?;
+    let work_dir = work_dir.to_str().ok_or_else(|| Error::Argument("--work-dir is no text".to_owned()))?;
+    let mut config = executor_config(&cache, &stores, work_dir);
+    (config.scheduler_host, config.scheduler_port) = arguments.scheduler;
+    config.external_host = arguments.external_host;
+    config.executor_heartbeat_interval_seconds = arguments.heartbeat;
+    if let Some(vcores) = arguments.vcores {
+        config.vcores = vcores.into();
+    }
+    run_executor(config, arguments.bind, Duration::from_secs(arguments.wait)).await
+}
+
+async fn sql(arguments: Sql) -> Result<(), Error> {
+    let text = match (arguments.text.command, arguments.text.file) {
+        (Some(text), _) => text,
+        (None, Some(path)) => std::fs::read_to_string(&path).map_err(|source| Error::Io { path, source })?,
+        (None, None) => return Err(Error::Argument("give --command or --file".to_owned())),
+    };
+    let statements: Vec<Statement> = Client::statements(&text)?;
+    let stores = Stores::default();
+    let client = match arguments.engine.scheduler {
+        Some((host, port)) => Client::remote(&format!("{host}:{port}"), stores).await?,
+        None => Client::local(stores)?,
+    };
+    for (key, value) in &arguments.set {
+        client.set(key, value)?;
+    }
+    for (name, place) in &arguments.table {
+        client.table(name, place)?;
+    }
+    for (name, path) in &arguments.parquet {
+        client.parquet(name, path).await?;
+    }
+    let mut out = BufWriter::new(io::stdout());
+    for statement in statements {
+        print(client.begin(statement).await?, arguments.format, &mut out).await?;
+    }
+    out.flush().map_err(output)
+}
+
+fn output(source: io::Error) -> Error {
+    Error::Io { path: PathBuf::from("standard output"), source }
+}
+
+/// Prints the rows of a result. CSV and JSON are written batch by batch, so results of any size go through.
+async fn print(result: DataFrame, format: Format, out: &mut impl Write) -> Result<(), Error> {
+    let schema = std::sync::Arc::new(result.schema().as_arrow().clone());
+    let mut batches = result.execute_stream().await?;
+    match format {
+        Format::Table => {
+            let mut all = vec![RecordBatch::new_empty(schema.clone())];
+            while let Some(batch) = batches.next().await {
+                all.push(batch?);
+            }
+            // SET and the like have no columns.
+            if !schema.fields().is_empty() {
+                writeln!(out, "{}", pretty_format_batches(&all)?).map_err(output)?;
+            }
+        }
+        Format::Csv => {
+            let mut writer = csv::Writer::new(out);
+            if !schema.fields().is_empty() {
+                writer.write(&RecordBatch::new_empty(schema))?;
+            }
+            while let Some(batch) = batches.next().await {
+                writer.write(&batch?)?;
+            }
+        }
+        Format::Json => {
+            let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(out);
+            while let Some(batch) = batches.next().await {
+                writer.write(&batch?)?;
+            }
+            writer.finish()?;
+        }
+    }
+    Ok(())
+}
+
+async fn published(arguments: Publish) -> Result<(), Error> {
+    let places = publish(&arguments.files, &arguments.to, &arguments.name, &Stores::default()).await?;
+    for place in places {
+        println!("{place}");
+    }
+    Ok(())
+}
