@@ -94,7 +94,8 @@ reasons! {
     EspCongestion => "esp_congestion",
     /// The UDP datagram keeps a mapping of addresses alive (RFC 3948, 2.3).
     EspKeepalive => "esp_keepalive",
-    /// A policy discards the packet, or it came by a security association that its policy does not name.
+    /// A policy discards the packet, or it came by a security association that its policy does not name, or
+    /// the host sent it into tunnels and no policy protects it.
     EspPolicy => "esp_policy",
     /// The packet came in the clear, and its policy wants it protected.
     EspUnprotected => "esp_unprotected",
