@@ -52,8 +52,8 @@ pub struct SwitchOptions {
     pub datapath: u64,
     /// The ports. Their numbers are 1, 2, … in this order, and the router's are one less.
     pub ports: Vec<PortInfo>,
-    /// The port LOCAL, by which the switch's own host sends and receives; the router's port behind the others.
-    /// Without one, flows that output there are refused.
+    /// The port LOCAL, by which the switch's own host sends and receives; the router's port behind the
+    /// others. Without one, flows that output there are refused.
     pub local: Option<PortInfo>,
     /// The number of workers.
     pub workers: usize,

@@ -1,5 +1,5 @@
-//! [`HostPort`]: a device of the host's own that this process makes. What the host sends by it comes in at the
-//! port, and what goes out of the port the host receives.
+//! [`HostPort`]: a device of the host's own that this process makes. What the host sends by it comes in at
+//! the port, and what goes out of the port the host receives.
 //!
 //! | kind | frames | for |
 //! |---|---|---|

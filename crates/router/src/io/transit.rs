@@ -49,8 +49,8 @@ pub enum Takes {
     /// and UDP datagrams to port 6363 in one frame to the interface, behind a header without options. Data
     /// stays the kernel's.
     Interests,
-    /// The same, and Data of NDN in untagged frames of type 0x8624. Data in UDP stays the kernel's, which
-    /// takes it to who asked by its IP address.
+    /// Interests as before, and Data of NDN in untagged frames of type 0x8624. Data in UDP stays the
+    /// kernel's, which takes it to who asked by its IP address.
     InterestsAndData,
     /// Every frame, whatever it is and whoever it is for.
     All,

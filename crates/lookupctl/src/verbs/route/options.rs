@@ -100,13 +100,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) listen: Vec<String>,
 
-    /// The port LOCAL of the switch, for --app openflow between interfaces: an Ethernet device of this name is
-    /// made, by which the host itself sends and receives
+    /// The port LOCAL of the switch, for --app openflow between interfaces: an Ethernet device of this name
+    /// is made, by which the host itself sends and receives
     #[arg(long, value_name = "NAME", requires = "interfaces")]
     pub(super) local: Option<String>,
 
-    /// The way of the host's own packets into tunnels, for --app esp between interfaces: a device of this name
-    /// is made, and what the host routes to it is sealed as policies say, or dropped
+    /// The way of the host's own packets into tunnels, for --app esp between interfaces: a device of this
+    /// name is made, and what the host routes to it is sealed as policies say, or dropped
     #[arg(long, value_name = "NAME", requires = "interfaces")]
     pub(super) host_device: Option<String>,
 

@@ -4,8 +4,9 @@
 //! name of the Interest ──► part, by hash ──► entry: faces that asked, with tokens, nonces and until when
 //! ```
 //!
-//! All workers share it, because Data may come in at another queue than its Interest. A part has a lock of its
-//! own. The number of faces that wait is bounded; what has waited too long goes when the part is next in use.
+//! All workers share it, because Data may come in at another queue than its Interest. A part has a lock of
+//! its own. The number of faces that wait is bounded; what has waited too long goes when the part is next in
+//! use.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -98,11 +99,11 @@ impl Asker {
 /// What becomes of an Interest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
-    /// It goes on: nobody else waits for this, or the face asks again.
+    /// The Interest goes on: nobody else waits for this, or the face asks again.
     Forward,
     /// An Interest like it is on its way. The Data of that one goes to this face, too.
     Waits,
-    /// It was here before: it came back by another way.
+    /// The Interest was here before: it came back by another way.
     Loop,
     /// There is no place to note it.
     Full,
