@@ -1,7 +1,7 @@
 //! Measures routers side by side: runs the bench crate's `router`, which runs `lookupctl route`, DPDK's
 //! testpmd and the kernel's forwarding in turns, and writes `benches/record/MACHINE/DATE-router.csv`.
 //!
-//! testpmd takes part where it is installed: the packages `dpdk`, `librte-net-null23`,
+//! testpmd takes part where it is installed: the packages `dpdk-dev`, `librte-net-null23`,
 //! `librte-mempool-ring23`, `librte-net-af-packet23` and `librte-net-af-xdp23` of Debian 12. Runs between
 //! interfaces need root. What is absent is named and left out.
 

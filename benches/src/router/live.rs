@@ -142,7 +142,7 @@ pub fn lanes(programs: &Programs, seconds: f64) -> Vec<Lane> {
             let mut router = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
             let output = router.0.stdout.take().context("piped")?;
             Ok(says(output, "Port statistics").map(|()| Some(router)).map_err(|last| {
-                format!("{last}; it needs the packages dpdk and librte-net-{}23", kind.replace('_', "-"))
+                format!("{last}; it needs the packages dpdk-dev and librte-net-{}23", kind.replace('_', "-"))
             }))
         };
         lane(name, command, Box::new(start))

@@ -78,7 +78,7 @@ fn reason(output: &std::process::Output) -> String {
     let said = [&output.stdout[..], &output.stderr[..]].concat();
     let said = String::from_utf8_lossy(&said).into_owned();
     let error = said.lines().rfind(|line| line.contains("rror") || line.contains("annot"));
-    let needs = "it needs the packages dpdk, librte-net-null23 and librte-mempool-ring23";
+    let needs = "it needs the packages dpdk-dev, librte-net-null23 and librte-mempool-ring23";
     error.map_or_else(|| needs.to_owned(), |error| format!("{error}; {needs}"))
 }
 

@@ -121,21 +121,21 @@ impl OpenFlow {
 
     /// Whether a chunk is of the port whose frames are of controllers.
     fn is_injector(&self, chunk: &Chunk) -> bool {
-        chunk.port().index() >= self.switch.0.options.ports.len()
+        chunk.port().index() >= self.switch.0.options.count()
     }
 
-    /// The number of a router's port in OpenFlow.
-    const fn number(port: PortId) -> u32 {
-        port.0 as u32 + 1
+    /// The number in OpenFlow of the port of a chunk.
+    fn number(shared: &Shared, chunk: &Chunk) -> u32 {
+        shared.options.number(chunk.port().index())
     }
 
     /// Sends the frames of controllers: each has its port before it.
-    fn inject(chunk: &mut Chunk, memory: &Memory) {
+    fn inject(shared: &Shared, chunk: &mut Chunk, memory: &Memory) {
         for at in 0..chunk.len() {
             let Some(&port) = memory.first::<4>(&chunk.frames()[at]) else { continue };
             chunk.frame_mut(at).strip_front(PREFIX);
-            let port = u16::try_from(u32::from_be_bytes(port).wrapping_sub(1));
-            let verdict = port.map_or(Verdict::Drop(Reason::NoPort), |port| Verdict::Out(PortId(port)));
+            let port = port_of(shared, u32::from_be_bytes(port));
+            let verdict = port.map_or(Verdict::Drop(Reason::NoPort), Verdict::Out);
             chunk.decide(at, verdict);
         }
     }
@@ -155,10 +155,17 @@ impl OpenFlow {
     }
 }
 
+/// The router's port of a number in OpenFlow.
+fn port_of(shared: &Shared, number: u32) -> Option<PortId> {
+    // A port that is there has fewer than 16 bits.
+    shared.options.place(number).and_then(|at| u16::try_from(at).ok()).map(PortId)
+}
+
 /// The lookups of a chunk in the first table.
 struct Search<'s, 'c> {
     state: &'s State,
     worker: usize,
+    in_port: u32,
     chunk: &'c mut Chunk,
     memory: &'c Memory,
     pending: &'c mut Pending,
@@ -170,7 +177,7 @@ impl<'s> Search<'s, '_> {
     /// Reads the fields of all frames into `rows` and finds their flows. Returns the number of frames that
     /// the classifier was asked for.
     fn all<R: Row>(&mut self, rows: &mut Vec<R>, found: &mut [Option<Hit<'s>>]) -> usize {
-        let (in_port, memory) = (OpenFlow::number(self.chunk.port()), self.memory);
+        let (in_port, memory) = (self.in_port, self.memory);
         let frames = self.chunk.frames();
         rows.resize(frames.len(), R::NONE);
         rows.iter_mut().zip(frames).for_each(|(row, frame)| row.read_to(memory.bytes(frame), in_port));
@@ -244,7 +251,7 @@ impl App for OpenFlow {
         pending.tuples.clear();
         pending.front = None;
         if self.is_injector(chunk) {
-            Self::inject(chunk, memory);
+            Self::inject(&self.switch.0, chunk, memory);
             return pending;
         }
         chunk.frames().iter().for_each(|frame| memory.prefetch(frame));
@@ -254,7 +261,7 @@ impl App for OpenFlow {
             pending.front.clone_from(&state.front);
         }
         if pending.front.is_some() && chunk.len() > AT_ONCE {
-            let port = Self::number(chunk.port());
+            let port = Self::number(&self.switch.0, chunk);
             let tuples = chunk.frames().iter().map(|frame| tuple(&Short::read(memory.bytes(frame), port)));
             pending.tuples.extend(tuples);
             self.submit(&mut pending);
@@ -274,7 +281,7 @@ impl App for OpenFlow {
         let Self { switch, worker, reader, learned, scratch, counters, .. } = self;
         let shared = &*switch.0;
         let Some(state) = reader.enter() else { return };
-        let (in_port, worker, now) = (Self::number(chunk.port()), *worker, shared.nanoseconds());
+        let (in_port, worker, now) = (Self::number(shared, chunk), *worker, shared.nanoseconds());
         let bytes: u64 = chunk.frames().iter().map(|frame| frame.len() as u64).sum();
         let port = chunk.port().index();
         let frames = chunk.len() as u64;
@@ -289,7 +296,8 @@ impl App for OpenFlow {
         if !state.is_standalone {
             let Scratch { short, whole, probes, numbers } = scratch;
             let pending = &mut pending;
-            let mut search = Search { state: &state, worker, chunk, memory, pending, probes, numbers };
+            let mut search =
+                Search { state: &state, worker, in_port, chunk, memory, pending, probes, numbers };
             let classified = match state.tables[0].is_short() {
                 true => search.all(short, &mut found),
                 false => search.all(whole, &mut found),
@@ -401,7 +409,7 @@ fn interpret(
     at: usize,
     flow: Option<&Arc<Flow>>,
 ) {
-    let in_port = OpenFlow::number(chunk.port());
+    let in_port = OpenFlow::number(shared, chunk);
     let mut packet = Packet::new(memory.bytes(&chunk.frames()[at]).to_vec(), in_port);
     let mut sink =
         ChunkSink { shared, learned, counters, chunk, memory, first: None, is_told: false, unsent: None };
@@ -466,8 +474,7 @@ impl Sink for ChunkSink<'_> {
             self.counters.lost_copies += 1;
             return;
         };
-        // Ports that are there have fewer than 16 bits.
-        let port = PortId(u16::try_from(port - 1).unwrap_or(u16::MAX));
+        let port = port_of(self.shared, port).unwrap_or(PortId(u16::MAX));
         if self.first.is_none() {
             self.first = Some((port, frame));
         } else {

@@ -22,7 +22,7 @@ use crate::wire::{Failure, FlowMod, GroupMod, PacketOut};
 /// Packets that wait for controllers, and frames that wait to be sent for them.
 const WAITING: usize = 1024;
 /// The most ports: the router numbers them with 16 bits, and one is for packet-out.
-const MOST_PORTS: usize = 0xff00;
+pub(crate) const MOST_PORTS: usize = 0xff00;
 
 /// A port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +52,9 @@ pub struct SwitchOptions {
     pub datapath: u64,
     /// The ports. Their numbers are 1, 2, … in this order, and the router's are one less.
     pub ports: Vec<PortInfo>,
+    /// The port LOCAL, by which the switch's own host sends and receives; the router's port behind the
+    /// others. Without one, flows that output there are refused.
+    pub local: Option<PortInfo>,
     /// The number of workers.
     pub workers: usize,
     /// The device that looks wildcards up in batches.
@@ -71,6 +74,7 @@ impl Default for SwitchOptions {
         Self {
             datapath: 1,
             ports: Vec::new(),
+            local: None,
             workers: 1,
             device: Device::Cpu,
             fail: Fail::Secure,
@@ -82,6 +86,34 @@ impl Default for SwitchOptions {
 }
 
 impl SwitchOptions {
+    /// The number of ports with LOCAL.
+    pub(crate) fn count(&self) -> usize {
+        self.ports.len() + usize::from(self.local.is_some())
+    }
+
+    /// The port in a place among the router's.
+    pub(crate) fn port(&self, at: usize) -> Option<&PortInfo> {
+        self.ports.get(at).or_else(|| self.local.as_ref().filter(|_| at == self.ports.len()))
+    }
+
+    /// The number in OpenFlow of the port in a place.
+    #[inline]
+    pub(crate) fn number(&self, at: usize) -> u32 {
+        match u32::try_from(at) {
+            Ok(number) if at < self.ports.len() => number + 1,
+            _ => port::LOCAL,
+        }
+    }
+
+    /// The place of the port of a number.
+    #[inline]
+    pub(crate) fn place(&self, number: u32) -> Option<usize> {
+        if number == port::LOCAL {
+            return self.local.as_ref().map(|_| self.ports.len());
+        }
+        (number as usize).checked_sub(1).filter(|&at| at < self.ports.len())
+    }
+
     /// Settings for ports of these names.
     #[must_use]
     pub fn with_ports(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
@@ -130,7 +162,7 @@ impl Switch {
         }
         // A place more for what is done for controllers.
         let places = options.workers + 1;
-        let mut state = State::new(ports);
+        let mut state = State::new(ports, options.local.is_some());
         state.is_standalone = options.fail == Fail::Standalone;
         let (mut write, reader) = left_right::new_from_empty(state.clone());
         write.publish();
@@ -140,7 +172,7 @@ impl Switch {
         let (injected, injections) = sync_channel(WAITING);
         Ok(Self(Arc::new(Shared {
             control: Mutex::new(Control::new(write, state, places, limits)),
-            tallies: Tallies::new(ports, places),
+            tallies: Tallies::new(options.count(), places),
             readers: reader.factory(),
             start: Instant::now(),
             taken: AtomicUsize::new(0),
@@ -220,7 +252,8 @@ impl Switch {
         self.0.control().model.front.is_some()
     }
 
-    /// Tells whether a port has a link. Numbers are from 1 on; others do nothing.
+    /// Tells whether a port has a link. Numbers are from 1 on, and that of LOCAL; others do
+    /// nothing.
     pub fn set_link(&self, number: u32, is_up: bool) {
         let mut control = self.0.control();
         if let Some(state) = control.model.port(number) {
@@ -265,7 +298,8 @@ impl Shared {
     /// Sends a packet as a controller says.
     pub(crate) fn packet_out(&self, asked: &PacketOut) -> Result<(), Failure> {
         let control = self.control();
-        let is_port = asked.in_port > port::MAX || control.model.port(asked.in_port).is_some();
+        let is_named = asked.in_port > port::MAX && asked.in_port != port::LOCAL;
+        let is_port = is_named || control.model.port(asked.in_port).is_some();
         if !is_port {
             return Err(Failure::BAD_PORT);
         }

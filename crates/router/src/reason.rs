@@ -94,7 +94,8 @@ reasons! {
     EspCongestion => "esp_congestion",
     /// The UDP datagram keeps a mapping of addresses alive (RFC 3948, 2.3).
     EspKeepalive => "esp_keepalive",
-    /// A policy discards the packet, or it came by a security association that its policy does not name.
+    /// A policy discards the packet, or it came by a security association that its policy does not name, or
+    /// the host sent it into tunnels and no policy protects it.
     EspPolicy => "esp_policy",
     /// The packet came in the clear, and its policy wants it protected.
     EspUnprotected => "esp_unprotected",
@@ -110,6 +111,25 @@ reasons! {
     EspExpired => "esp_expired",
     /// The buffer has no room for the headers or for the padding.
     EspBuffer => "esp_buffer",
+    /// The link packet is a part of a packet of NDN: parts are not put together.
+    Fragment => "fragment",
+    /// The link packet says that an Interest found no Data (a Nack of NDNLPv2). It is not passed on.
+    Nack => "nack",
+    /// The link packet of NDN carries no packet.
+    Idle => "idle",
+    /// The link packet of NDN has a field that is not known and may not be passed over, or that is wrong.
+    LinkField => "link_field",
+    /// An Interest like it is on its way: the Data of that one goes to this face, too.
+    Pending => "pending",
+    /// The Interest was here before: it came back by another way.
+    Loop => "loop",
+    /// There is no place to note who sent the Interest.
+    PitFull => "pit_full",
+    /// Nobody waits for the Data.
+    Unsolicited => "unsolicited",
+    /// The Interest asks for what is not found again by a name: for Data of a digest, for all Data, or for a
+    /// prefix of more than 32 components.
+    Unanswerable => "unanswerable",
     /// The application dropped it for a reason of its own.
     Application => "application",
     /// The application decided nothing.

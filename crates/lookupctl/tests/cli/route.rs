@@ -132,6 +132,32 @@ fn interests_are_forwarded_by_name() {
 }
 
 #[test]
+fn data_goes_back_to_who_asked() {
+    let folder = Folder::new();
+    let ndn = |packet: &[u8]| [&[2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x86, 0x24][..], packet].concat();
+    let frames = [ndn(b"\x05\x07\x07\x05\x08\x03com"), ndn(b"\x06\x07\x07\x05\x08\x03com")];
+    folder.write("in.pcap", pcap(&[&frames[..], &frames[1..]].concat()));
+    folder.write("names", "/com 2\n");
+    let with = |options: &str| format!("route --app names --table names --in in.pcap {options} --json");
+    let report = json(&folder, &with("--pending 100"));
+    assert!(is_whole(&report), "{report}");
+    // The sender of the Data is the one who asked, as both are in one capture: it has it.
+    assert_eq!(report["dropped"]["unsolicited"], 2, "{report}");
+    let mut other = frames[1].clone();
+    other[11] = 7;
+    folder.write("in.pcap", pcap(&[frames[0].clone(), other.clone(), other]));
+    let report = json(&folder, &with("--pending 100 --out out.pcapng"));
+    assert_eq!(
+        (&report["frames_out"], &report["dropped"]["unsolicited"]),
+        (&2.into(), &1.into()),
+        "{report}"
+    );
+    assert_eq!((&report["counters"]["interests"], &report["counters"]["data"]), (&1.into(), &1.into()));
+    let report = json(&folder, &with(""));
+    assert_eq!((&report["frames_out"], &report["to_kernel"]), (&1.into(), &2.into()), "{report}");
+}
+
+#[test]
 fn frames_that_are_made_all_come_out() {
     let folder = Folder::new();
     for sizes in ["gen:64", "gen:imix"] {
@@ -164,6 +190,9 @@ fn bad_input_is_an_error_that_says_why() {
         ("--rules bad_rules", "--app acl"),
         ("--app acl --rules bad_rules", "\"7\""),
         ("--app names", "--table"),
+        ("--pending 5", "--app names"),
+        ("no_such_interface0 --local sw0", "--app openflow"),
+        ("no_such_interface0 --host-device esp0", "--app esp"),
         ("no_such_interface0", "no_such_interface0"),
         ("no_such_interface0 --app esp", "--sad"),
         ("no_such_interface0 --app openflow", "--flows"),

@@ -104,6 +104,27 @@ fn hosts_talk_through_a_switch_as_its_flows_say() {
     }
 }
 
+#[test]
+fn the_host_of_a_switch_talks_by_its_port_local() {
+    for driver in DRIVERS {
+        let Some(world) = one_subnet() else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let flows = folder.path().join("flows");
+        let lines = ["priority=1,in_port=1 actions=LOCAL", "priority=2,in_port=LOCAL actions=output:1"];
+        std::fs::write(&flows, lines.join("\n")).unwrap();
+        let options = format!("{driver} --app openflow --local sw0 --flows {}", flows.display());
+        let Some(router) = world.router_at("r", &options, &["ra", "rb"]) else { return };
+        world.ip("r", "addr add 10.0.5.9/24 dev sw0");
+        transfer(&world, "a", ("r", "10.0.5.9"), 50_000);
+        transfer(&world, "r", ("a", "10.0.5.1"), 50_000);
+        let report = router.stop();
+        assert!(report["ports"]["sw0"]["received"].as_u64().unwrap() > 20, "{driver}: {report}");
+        assert!(report["ports"]["sw0"]["sent"].as_u64().unwrap() > 20, "{driver}: {report}");
+        // The device is gone with its switch.
+        assert!(!world.ip("r", "-o link show").contains("sw0"));
+    }
+}
+
 /// Keys of a gateway: `near` and `far` are the ends of its tunnel.
 fn keys(file: &Path, near: &str, far: &str, (mine, theirs): (&str, &str), spis: (u16, u16)) {
     let suite = "aead 'rfc4106(gcm(aes))' 0x00112233445566778899aabbccddeeff01020304 128";
@@ -152,10 +173,18 @@ fn hosts_talk_through_a_tunnel_between_two_gateways() {
     keys(&file("s"), "10.0.9.2", "10.0.9.1", (theirs, mine), (0x2000, 0x1000));
     let options = |driver: &str, name: &str| format!("{driver} --app esp --sad {}", file(name).display());
     // One takes frames by AF_XDP, and the other one by AF_PACKET.
-    let Some(r) = world.router_at("r", &options(DRIVERS[0], "r"), &["ra", "rs"]) else { return };
+    let with_device = format!("{} --host-device esp0", options(DRIVERS[0], "r"));
+    let Some(r) = world.router_at("r", &with_device, &["ra", "rs"]) else { return };
     let Some(s) = world.router_at("s", &options(DRIVERS[1], "s"), &["sb", "sr"]) else { return };
     transfer(&world, "a", ("b", "10.0.2.2"), 150_000);
     transfer(&world, "b", ("a", "10.0.1.2"), 150_000);
+    // The gateway itself sends into the tunnel, by its device, and nothing in the clear.
+    world.ip("r", "route add 10.0.2.2/32 dev esp0 src 10.0.1.1");
+    world.ip("r", "route add 10.0.77.0/24 dev esp0 src 10.0.1.1");
+    transfer(&world, "r", ("b", "10.0.2.2"), 50_000);
+    let sender = Sender::start(&world, "r", "10.0.77.1", 100);
+    thread::sleep(Duration::from_millis(300));
+    sender.finish();
     // What no policy protects goes in the clear, and what is for a gateway itself is its kernel's.
     transfer(&world, "a", ("b", "fd02::2"), 20_000);
     transfer(&world, "a", ("r", "10.0.1.1"), 20_000);
@@ -168,7 +197,8 @@ fn hosts_talk_through_a_tunnel_between_two_gateways() {
             counter("esp_sealed") > 100 && counter("esp_opened") > 100,
             "{name}: {report}, and it said {said}"
         );
-        assert_eq!(report["dropped"]["esp_no_sa"].as_u64().unwrap_or(0), 0, "{name}: {report}");
+        let dropped = |reason: &str| report["dropped"][reason].as_u64().unwrap_or(0);
+        assert_eq!((dropped("esp_no_sa"), dropped("esp_policy") > 10), (0, name == "r"), "{name}: {report}");
     }
 }
 
@@ -179,6 +209,35 @@ fn interest(to: [u8; 6], components: &[&str]) -> Vec<u8> {
     let length = u8::try_from(name.len()).unwrap();
     let packet = [&[5, length + 2 + 6 + 3, 7, length][..], &name, &[10, 4, 1, 2, 3, 4, 0x22, 1, 9]].concat();
     [&to[..], &[2, 0, 0, 0, 0, 9], &[0x86, 0x24], &packet].concat()
+}
+
+#[test]
+fn data_goes_back_to_who_asked_for_it() {
+    for driver in DRIVERS {
+        let Some(world) = World::new(&["a", "b"]) else { return };
+        let folder = tempfile::tempdir().unwrap();
+        let table = folder.path().join("names");
+        std::fs::write(&table, "/x rb\n").unwrap();
+        let options = format!("{driver} --app names --pending 1k --table {}", table.display());
+        let Some(router) = world.router(&options) else { return };
+        let [ra, rb] = ["ra", "rb"].map(|interface| mac(&world, "r", interface));
+        let mut data = interest(rb, &["x", "1"]);
+        data[14] = 6;
+        let sink = receive(&world, "a", "ha", 3);
+        let asking = send(&world, "a", "ha", vec![interest(ra, &["x", "1"])]);
+        send(&world, "b", "hb", vec![data.clone(), data.clone()]).join().unwrap();
+        asking.join().unwrap();
+        let got = sink.join().unwrap();
+        // From where the Interest went, to where it came from.
+        data.copy_within(6..12, 0);
+        data[6..12].copy_from_slice(&ra);
+        let said = router.said();
+        assert!(got.len() >= 3 && got.iter().all(|frame| frame.starts_with(&data)), "{driver}: {said}");
+        let report = router.stop();
+        let answered = report["counters"]["data"].as_u64().unwrap();
+        assert!((3..=20).contains(&answered), "{driver}: {report}");
+        assert_eq!(report["dropped"]["unsolicited"], 40 - answered, "{driver}: {report}");
+    }
 }
 
 /// The type of NDN's frames.

@@ -33,6 +33,25 @@ fn hosts_talk_in_both_families_and_metrics_agree_with_the_report() {
     }
 }
 
+#[test]
+fn a_neighbour_that_an_administrator_set_stays() {
+    let Some(world) = World::new(&["a", "b"]) else { return };
+    let mac = world.mac("b", "hb").unwrap();
+    world.ip("r", &format!("neigh replace 10.0.2.2 lladdr {mac} dev rb nud permanent"));
+    let Some(router) = world.router("") else { return };
+    let sink = Sink::start(&world, "b", "10.0.2.2");
+    let sender = Sender::start(&world, "a", "10.0.2.2", 500);
+    assert!(sink.gets(20), "{}", router.said());
+    // Longer than two rounds in which the kernel is asked for next hops.
+    thread::sleep(Duration::from_millis(2500));
+    let seen = world.ip("r", "neigh show 10.0.2.2 dev rb");
+    assert!(seen.contains("PERMANENT"), "{seen}");
+    assert!(sink.gets(20), "{}", router.said());
+    sender.finish();
+    sink.finish();
+    router.stop();
+}
+
 /// The page of a router that has nothing to do any more: it stays as it is for three reports.
 fn settled(world: &World) -> BTreeMap<String, f64> {
     let mut page = world.metrics();

@@ -86,11 +86,11 @@ pub(super) fn answer(
             }
         }
         Multipart::Ports(number) => {
-            for at in some(*number, ports::ANY, shared.options.ports.len()).ok_or(Failure::BAD_PORT)? {
+            for at in some(*number, shared).ok_or(Failure::BAD_PORT)? {
                 let tallies = &shared.tallies;
                 let (received, sent) = (tallies.received[at].sum(), tallies.sent[at].sum());
                 let out = parts.element(112);
-                out.u32(u32::try_from(at + 1).unwrap_or(u32::MAX));
+                out.u32(shared.options.number(at));
                 out.zeros(4);
                 out.u64(received.packets);
                 out.u64(sent.packets);
@@ -103,7 +103,7 @@ pub(super) fn answer(
             }
         }
         Multipart::Queues(number) => {
-            some(*number, ports::ANY, shared.options.ports.len()).ok_or(Failure::QUEUE_PORT)?;
+            some(*number, shared).ok_or(Failure::QUEUE_PORT)?;
         }
         Multipart::Groups(_) | Multipart::GroupDescs => groups(control, asked, now, &mut parts)?,
         Multipart::GroupFeatures => {
@@ -137,12 +137,12 @@ pub(super) fn answer(
     Ok(Later::Done)
 }
 
-/// The places of a number from 1 on, or of all numbers.
-fn some(number: u32, all: u32, count: usize) -> Option<std::ops::Range<usize>> {
-    if number == all {
-        return Some(0..count);
+/// The places of the port of a number, or of all ports.
+fn some(number: u32, shared: &Shared) -> Option<std::ops::Range<usize>> {
+    if number == ports::ANY {
+        return Some(0..shared.options.count());
     }
-    let at = (number as usize).checked_sub(1).filter(|&at| at < count)?;
+    let at = shared.options.place(number)?;
     Some(at..at + 1)
 }
 

@@ -226,8 +226,8 @@ impl Talk {
                 changed(control)
             }
             Request::PortMod { port, address, config, mask } => {
-                let at = (port as usize).wrapping_sub(1);
-                let info = shared.options.ports.get(at).ok_or(Failure::PORT_BAD)?;
+                let at = shared.options.place(port);
+                let info = at.and_then(|at| shared.options.port(at)).ok_or(Failure::PORT_BAD)?;
                 if info.mac.0 != address {
                     return Err(Failure::PORT_ADDRESS);
                 }
@@ -244,7 +244,7 @@ impl Talk {
             Request::Multipart(asked) => return self.multipart(shared, xid, &asked),
             Request::Barrier => outbox.push(bare(21, xid)),
             Request::QueueConfig(number) => {
-                let is_port = (1..=shared.options.ports.len()).contains(&(number as usize));
+                let is_port = shared.options.place(number).is_some();
                 if number != ports::ANY && !is_port {
                     return Err(Failure::QUEUE_PORT);
                 }

@@ -97,9 +97,8 @@ fn port_status(shared: &Shared, at: usize) -> Vec<u8> {
 
 /// Writes the description of a port.
 pub(super) fn port(out: &mut Vec<u8>, shared: &Shared, at: usize, state: PortState) {
-    let info = &shared.options.ports[at];
-    // At most 2^16 ports.
-    out.u32(u32::try_from(at + 1).unwrap_or(u32::MAX));
+    let Some(info) = shared.options.port(at) else { return };
+    out.u32(shared.options.number(at));
     out.zeros(4);
     out.extend(info.mac.0);
     out.zeros(2);

@@ -320,7 +320,9 @@ impl Control {
     pub(crate) fn check_action(&self, action: Action, is_packet_out: bool) -> Result<(), Failure> {
         match action {
             Action::Output { port: port::TABLE, .. } if !is_packet_out => Err(Failure::ACTION_OUT_PORT),
-            Action::Output { port, .. } if port <= port::MAX && self.model.port(port).is_none() => {
+            Action::Output { port, .. }
+                if (port <= port::MAX || port == port::LOCAL) && self.model.port(port).is_none() =>
+            {
                 Err(Failure::ACTION_OUT_PORT)
             }
             Action::Group(number) if !self.model.groups.contains_key(&number) => {
@@ -466,7 +468,7 @@ impl Control {
 
     /// Sets the state of a port that is there.
     pub(crate) fn set_port(&mut self, number: u32, state: PortState) {
-        let at = number as usize - 1;
+        let Some(at) = self.model.place(number) else { return };
         if self.model.ports[at] != state {
             self.change(Change::Port(at, state));
             self.events.push(Event::PortChanged(at));

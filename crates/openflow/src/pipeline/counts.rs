@@ -1,5 +1,5 @@
-//! [`Counts`]: packets and bytes, in a place for each worker, summed when somebody asks. [`FlowCounts`]: those
-//! of a flow, in blocks for many flows.
+//! [`Counts`]: packets and bytes, in a place for each worker, summed when somebody asks. [`FlowCounts`]:
+//! those of a flow, in blocks for many flows.
 //!
 //! ```text
 //! block    | worker 0: flow 0 | flow 1 | … | worker 1: flow 0 | flow 1 | …      16 bytes each, in huge pages
@@ -176,7 +176,8 @@ impl Pool {
 }
 
 /// The counters of a flow. Clones are the same counters; with the last one their places are free for another
-/// flow. A flow is in both copies of the state until no worker reads it there, so nobody counts any more then.
+/// flow. A flow is in both copies of the state until no worker reads it there, so nobody counts any more
+/// then.
 #[derive(Clone, Debug)]
 pub(crate) struct FlowCounts(Arc<Owned>);
 

@@ -16,7 +16,12 @@ use super::hit::Hit;
 use super::hot::Hot;
 use super::row::Row;
 use super::table::Table;
+use crate::wire::number::port;
 use crate::wire::{Field, Key};
+
+/// The highest number of a port beside LOCAL, whose lower half is higher.
+const MOST_PORTS: u32 = crate::switch::MOST_PORTS as u32;
+const _: () = assert!(MOST_PORTS < port::LOCAL & 0xffff);
 
 /// Classes from which on a classifier pays.
 const LEAST_CLASSES: usize = 4;
@@ -80,7 +85,7 @@ pub(crate) fn tuple<R: Row>(key: &R) -> OpenFlowTuple {
 fn mask(mask: &Key) -> Option<OpenFlowTuple> {
     let mut held = *mask;
     let has_port = held.of(Field::InPort) != 0;
-    // Ports of frames have 16 bits, so the upper half is 0 in all of them.
+    // The lower half tells ports of frames apart.
     held.0[0] &= 0x0000_ffff_ffff_ffff;
     let is_whole_port = !has_port || mask.of(Field::InPort) == Field::InPort.all();
     (HELD.covers(&held) && is_whole_port).then(|| tuple(&held))
@@ -108,8 +113,12 @@ impl Gathered {
                 flows.extend(class.iter().cloned());
             }
         }
-        // A port of more than 16 bits is of no frame.
-        flows.retain(|flow| flow.matched().value.of(Field::InPort) <= 0xffff);
+        // The lower halves of numbers of ports that there can be, LOCAL among them, differ. Others are of no
+        // frame.
+        flows.retain(|flow| {
+            let number = flow.matched().value.of(Field::InPort);
+            number <= u128::from(MOST_PORTS) || number == u128::from(port::LOCAL)
+        });
         (masks.len() >= LEAST_CLASSES).then_some(Self { masks, flows })
     }
 

@@ -256,17 +256,17 @@ impl<S: Sink> Run<'_, S> {
     }
 
     fn flood(&mut self, packet: &Packet, in_port: u32) {
-        // At most 2^16 ports.
-        for to in (1..).take(self.state.ports.len()).filter(|&to| to != in_port) {
+        for to in self.state.numbers().filter(|&to| to != in_port) {
             self.send(packet, to);
         }
     }
 
     /// Sends a packet out of a port, and tells whether the port is there and up.
     fn send(&mut self, packet: &Packet, to: u32) -> bool {
-        let goes = self.state.port(to).is_some_and(PortState::forwards);
+        let Some(at) = self.state.place(to) else { return false };
+        let goes = self.state.ports[at].forwards();
         if goes {
-            self.tallies.sent[to as usize - 1].add(self.worker, 1, packet.bytes.len() as u64);
+            self.tallies.sent[at].add(self.worker, 1, packet.bytes.len() as u64);
             self.sink.output(to, &packet.bytes);
         }
         goes

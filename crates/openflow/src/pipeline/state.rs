@@ -56,7 +56,9 @@ pub(crate) struct State {
     pub(crate) tables: Vec<Table>,
     pub(crate) groups: FxHashMap<u32, Arc<Group>>,
     pub(crate) meters: FxHashMap<u32, Arc<Meter>>,
+    /// The ports 1, 2 and so on, and then LOCAL, if there is one.
     pub(crate) ports: Vec<PortState>,
+    has_local: bool,
     /// The classifier for wildcards of the first table, where it is built and still right.
     pub(crate) front: Option<Arc<Front>>,
     /// Whether packets are forwarded without OpenFlow, because there is no controller.
@@ -79,22 +81,41 @@ pub(crate) enum Change {
 }
 
 impl State {
-    pub(crate) fn new(ports: usize) -> Self {
+    /// The state of a switch with so many ports beside LOCAL.
+    pub(crate) fn new(ports: usize, has_local: bool) -> Self {
         Self {
             tables: vec![Table::default(); TABLES.into()],
             groups: FxHashMap::default(),
             meters: FxHashMap::default(),
-            ports: vec![PortState::default(); ports],
+            ports: vec![PortState::default(); ports + usize::from(has_local)],
+            has_local,
             front: None,
             is_standalone: false,
             tells_spent: false,
         }
     }
 
-    /// The port of a number, from 1 on.
+    /// The place of the port of a number: from 1 on, or LOCAL.
+    #[inline]
+    pub(crate) fn place(&self, number: u32) -> Option<usize> {
+        let others = self.ports.len() - usize::from(self.has_local);
+        if number == port::LOCAL {
+            return self.has_local.then_some(others);
+        }
+        (number as usize).checked_sub(1).filter(|&at| at < others)
+    }
+
+    /// The numbers of all ports.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
+        let others = self.ports.len() - usize::from(self.has_local);
+        // At most 2^16 ports.
+        (1..).take(others).chain(self.has_local.then_some(port::LOCAL))
+    }
+
+    /// The port of a number: from 1 on, or LOCAL.
     #[inline]
     pub(crate) fn port(&self, number: u32) -> Option<PortState> {
-        self.ports.get((number as usize).wrapping_sub(1)).copied()
+        self.place(number).map(|at| self.ports[at])
     }
 
     pub(crate) fn apply(&mut self, change: &Change) {

@@ -3,6 +3,7 @@
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
 
 mod list;
+mod local;
 mod made;
 mod model;
 

@@ -5,7 +5,7 @@
 //! | [`Ip`] | forwards IPv4 and IPv6 by the longest prefix |
 //! | [`Acl`] | asks a classifier first, in front of another application |
 //! | `Esp` | takes packets into IPsec tunnels and out of them, in front of another application (feature `esp`) |
-//! | [`Ndn`] | forwards NDN Interests by name |
+//! | [`Ndn`] | forwards NDN Interests by name, and with a [`Pit`] Data back to who asked |
 
 mod acl;
 #[cfg(feature = "esp")]
@@ -17,4 +17,4 @@ pub use acl::{Acl, Decision, NoDecision};
 #[cfg(feature = "esp")]
 pub use esp::Esp;
 pub use ip::Ip;
-pub use names::Ndn;
+pub use names::{Ndn, Pit};

@@ -57,7 +57,7 @@ use crate::{Error, PortTable, PortTables, Route, Used};
 use asking::Asking;
 pub use asking::{Asked, Wants};
 use fib::Fib;
-use kept::{AGAIN, KEEP, Kept};
+use kept::Kept;
 use labels::PathLabels;
 use neighbours::{Neighbours, Seen};
 pub use options::{Options, Source};
@@ -378,17 +378,7 @@ impl Control {
     /// Asks the kernel for next hops that it would not find, check or keep by itself.
     fn watch(&mut self) {
         let ways = Ways { links: &self.links, neighbours: &self.neighbours, routes: &self.routes };
-        let pause = |(interface, address): (u32, IpAddr), is_given: bool| {
-            match self.neighbours.of(interface, address) {
-                Seen::At(_) if self.neighbours.is_stale(interface, address) => Some(AGAIN),
-                Seen::At(_) => Some(KEEP),
-                _ if is_given => Some(AGAIN),
-                // It may be back.
-                Seen::Failed => Some(KEEP),
-                // The kernel resolves it with the packets that it gets.
-                Seen::Unknown => None,
-            }
-        };
+        let pause = |(interface, address), is_given| self.neighbours.pause(interface, address, is_given);
         let taken = self.used.take();
         let given = self.paths.gateways(ways).map(|hop| (hop, pause(hop, true)));
         let used = self.paths.used_gateways(&taken, ways).map(|hop| (hop, pause(hop, false)));

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use wirespeed_feeds::{Neighbour, NeighbourState};
 
+use super::kept::{AGAIN, KEEP};
 use crate::Mac;
 
 /// What is known of a neighbour.
@@ -26,6 +28,8 @@ struct Told {
     /// Whether the kernel has not heard of it for a while, and would check it with the next packet that it
     /// sent itself.
     is_stale: bool,
+    /// Whether an administrator set it, or the link needs no addresses.
+    is_fixed: bool,
 }
 
 /// The neighbours of all links.
@@ -47,7 +51,9 @@ impl Neighbours {
             (None, NeighbourState::Incomplete) if was == Some(Seen::Failed) => Seen::Failed,
             (None, _) => Seen::Unknown,
         };
-        self.told.insert(key, Told { seen, is_stale: neighbour.state == NeighbourState::Stale });
+        let is_stale = neighbour.state == NeighbourState::Stale;
+        let is_fixed = matches!(neighbour.state, NeighbourState::Permanent | NeighbourState::NoArp);
+        self.told.insert(key, Told { seen, is_stale, is_fixed });
         self.is_touched |= was != Some(seen);
     }
 
@@ -65,9 +71,23 @@ impl Neighbours {
         self.told.get(&(address, interface)).map_or(Seen::Unknown, |told| told.seen)
     }
 
-    /// Whether the kernel has not heard of a neighbour for a while.
-    pub(super) fn is_stale(&self, interface: u32, address: IpAddr) -> bool {
-        self.told.get(&(address, interface)).is_some_and(|told| told.is_stale)
+    /// The pause between two questions to the kernel about a neighbour; `None` for one that it is not asked
+    /// for. `is_given` is a next hop that the kernel's own routes don't have.
+    ///
+    /// A neighbour that an administrator set is never asked for: since Linux 5.16 a question makes it one
+    /// that has to answer.
+    pub(super) fn pause(&self, interface: u32, address: IpAddr, is_given: bool) -> Option<Duration> {
+        let told = self.told.get(&(address, interface));
+        match told.map_or(Seen::Unknown, |told| told.seen) {
+            _ if told.is_some_and(|told| told.is_fixed) => None,
+            Seen::At(_) if told.is_some_and(|told| told.is_stale) => Some(AGAIN),
+            Seen::At(_) => Some(KEEP),
+            _ if is_given => Some(AGAIN),
+            // It may be back.
+            Seen::Failed => Some(KEEP),
+            // The kernel resolves it with the packets that it gets.
+            Seen::Unknown => None,
+        }
     }
 
     /// Whether a neighbour's address is in a prefix.
@@ -83,5 +103,35 @@ impl Neighbours {
             let is_host = matches!(seen, Seen::At(mac) if !mac.is_group()) && !is_link_local;
             is_host.then_some((interface, address))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_feeds::Mac as Hardware;
+
+    use super::*;
+
+    #[test]
+    fn neighbours_are_asked_for_unless_an_administrator_set_them() {
+        use NeighbourState::{Failed, Incomplete, NoArp, Permanent, Reachable, Stale};
+        let mut neighbours = Neighbours::default();
+        let address = IpAddr::from([10, 0, 0, 1]);
+        assert_eq!(neighbours.pause(1, address, false), None);
+        assert_eq!(neighbours.pause(1, address, true), Some(AGAIN));
+        for (state, of_kernel, given) in [
+            (Reachable, Some(KEEP), Some(KEEP)),
+            (Stale, Some(AGAIN), Some(AGAIN)),
+            (Permanent, None, None),
+            (Failed, Some(KEEP), Some(AGAIN)),
+            (NoArp, None, None),
+        ] {
+            let mac = (state != Failed).then_some(Hardware([2, 0, 0, 0, 0, 1]));
+            neighbours.set(Neighbour { interface: 1, address, mac, state });
+            let pauses = [false, true].map(|is_given| neighbours.pause(1, address, is_given));
+            assert_eq!(pauses, [of_kernel, given], "{state:?}");
+        }
+        neighbours.set(Neighbour { interface: 1, address, mac: None, state: Incomplete });
+        assert_eq!(neighbours.pause(1, address, false), None);
     }
 }

@@ -6,6 +6,7 @@
 //! | [`capture`] | pcap and pcapng files |
 //! | [`PacketPort`] | an interface of Linux, by rings of AF_PACKET |
 //! | [`XdpPort`] | an interface of Linux, by AF_XDP |
+//! | [`HostPort`] | the host itself, by a device that is made for it |
 //!
 //! A worker owns its ports and the [`Memory`] whose frames they carry, so no port is shared between threads.
 
@@ -18,6 +19,8 @@ mod checksum;
 mod forwarding;
 #[cfg(target_os = "linux")]
 mod hardware;
+#[cfg(target_os = "linux")]
+mod host;
 #[cfg(target_os = "linux")]
 mod interface;
 mod joined;
@@ -44,6 +47,8 @@ use std::os::fd::RawFd;
 
 #[cfg(target_os = "linux")]
 pub use forwarding::ForwardingOff;
+#[cfg(target_os = "linux")]
+pub use host::{HostLink, HostPort};
 #[cfg(target_os = "linux")]
 pub use interface::{Interface, Offload, Unusable};
 #[cfg(target_os = "linux")]

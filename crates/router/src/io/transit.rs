@@ -15,7 +15,8 @@
 //!
 //! A gateway of tunnels also takes what is to an address of the router if it is ESP: protocol 50, or UDP to a
 //! port of tunnels. The protocol stands in the fixed header, and what is in UDP is no later fragment, and
-//! behind no options. A forwarder of names takes Interests, and a switch takes every frame.
+//! behind no options. A forwarder of names takes Interests, and Data if it knows who asked, and a switch
+//! takes every frame.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -48,6 +49,9 @@ pub enum Takes {
     /// and UDP datagrams to port 6363 in one frame to the interface, behind a header without options. Data
     /// stays the kernel's.
     Interests,
+    /// Interests as before, and Data of NDN in untagged frames of type 0x8624. Data in UDP stays the
+    /// kernel's, which takes it to who asked by its IP address.
+    InterestsAndData,
     /// Every frame, whatever it is and whoever it is for.
     All,
 }
@@ -69,7 +73,7 @@ impl Takes {
     pub(super) const fn tags(&self) -> Tags {
         match self {
             Self::Transit(tags) | Self::Tunnels(tags, _) => *tags,
-            Self::Interests => Tags::Kernel,
+            Self::Interests | Self::InterestsAndData => Tags::Kernel,
             Self::All => Tags::Forward,
         }
     }
@@ -81,8 +85,9 @@ pub(super) const ESP: u8 = 50;
 /// The EtherType of NDN, and its UDP port.
 pub(super) const TYPE_NDN: [u8; 2] = [0x86, 0x24];
 pub(super) const PORT_NDN: u16 = 6363;
-/// The types of packets of NDN that are taken: Interests, and link packets.
+/// The types of packets of NDN that are taken: Interests, link packets, and Data.
 pub(super) const INTEREST: u8 = 0x05;
+pub(super) const CONTENT: u8 = 0x06;
 pub(super) const LINK_PACKET: u8 = 0x64;
 
 /// The choice of the frames that are taken, of those that come at an interface.
@@ -125,7 +130,8 @@ impl Now<'_> {
     pub(super) fn forwards(&self, frame: &[u8]) -> bool {
         let ports = match self.takes {
             Takes::All => return true,
-            Takes::Interests => return self.is_interest(frame),
+            Takes::Interests => return self.is_interest(frame, false),
+            Takes::InterestsAndData => return self.is_interest(frame, true),
             Takes::Transit(_) => None,
             Takes::Tunnels(_, ports) => Some(ports),
         };
@@ -134,11 +140,12 @@ impl Now<'_> {
         !self.local.contains(&address) || ports.is_some_and(|ports| is_esp(packet, ports))
     }
 
-    /// Whether a frame has an Interest of NDN, or a link packet.
-    fn is_interest(&self, frame: &[u8]) -> bool {
+    /// Whether a frame has an Interest of NDN, or a link packet, or Data if that is taken, too.
+    fn is_interest(&self, frame: &[u8], takes_data: bool) -> bool {
         let Some((destination, packet)) = self.packet(frame) else { return false };
         let (is_own, is_group) = (destination == self.mac, destination[0] & 1 == 1);
         let payload = match packet {
+            [0x86, 0x24, CONTENT, ..] if is_own || is_group => return takes_data,
             [0x86, 0x24, payload @ ..] if is_own || is_group => Some(payload),
             [0x08, 0x00, 0x45, ip @ ..] if is_own => {
                 let is_udp = matches!(ip.get(8), Some(&UDP));

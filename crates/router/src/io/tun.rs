@@ -127,6 +127,6 @@ impl AsFd for Tun {
 }
 
 /// Sets a parameter of an interface.
-fn set(name: &str, family: &str, key: &str, value: &str) -> io::Result<()> {
+pub(super) fn set(name: &str, family: &str, key: &str, value: &str) -> io::Result<()> {
     fs::write(format!("/proc/sys/net/{family}/conf/{name}/{key}"), value)
 }

@@ -6,6 +6,7 @@ mod app;
 mod errors;
 mod frames;
 mod list;
+mod names;
 mod oracle;
 mod shown;
 

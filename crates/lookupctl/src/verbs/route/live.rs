@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use wirespeed::Fleet;
 use wirespeed_openflow::PortInfo;
-use wirespeed_router::apps::{Esp, Ip, Ndn};
+use wirespeed_router::apps::{Esp, Ip};
 use wirespeed_router::io::{
-    Attach, BusyPoll, ForwardingOff, Interface, Joined, LocalAddresses, Offload, PacketOptions, PacketPort,
-    Port, Program, Promiscuous, Tags, Takes, Tun, Tuns, Umem, Withheld, XdpOptions,
+    Attach, BusyPoll, ForwardingOff, HostLink, HostPort, Interface, Joined, LocalAddresses, Offload,
+    PacketOptions, PacketPort, Port, Program, Promiscuous, Tags, Takes, Tun, Tuns, Umem, Withheld,
+    XdpOptions,
 };
-use wirespeed_router::{App, Error, Mac, Memory, PortTables, Report, Worker, run as run_workers};
+use wirespeed_router::{App, Error, Mac, Memory, PortId, PortTables, Report, Worker, run as run_workers};
 
 use super::faces::Faces;
 use super::options::{AppName, Driver, Options};
@@ -20,7 +21,7 @@ use super::pins::Pins;
 use super::report::Progress;
 use super::sources::{Sources, States};
 use super::switch::OpenFlow;
-use super::tables::{AccessList, NameTables};
+use super::tables::{AccessList, NameTables, own_mac};
 use super::tunnels::Gpus;
 use super::{fleet, tunnels};
 use crate::followed::State;
@@ -63,6 +64,23 @@ struct Beside<S> {
 /// A run: what was done, in how many seconds, and the states of the sources of routes.
 type Done = ((Report, f64), Vec<State>);
 
+/// The queues of a device that is made for the host: one for each worker, as its last port.
+struct HostPorts(Mutex<Vec<HostPort>>);
+
+impl HostPorts {
+    /// Makes the device, if a name is given.
+    fn open(name: Option<&str>, link: HostLink, workers: usize) -> Result<Self> {
+        let queues = name.map(|name| HostPort::open(name, link, workers)).transpose()?;
+        Ok(Self(Mutex::new(queues.unwrap_or_default())))
+    }
+
+    /// The port of a worker.
+    fn take(&self) -> Option<Box<dyn Port>> {
+        let port = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        port.map(|port| Box::new(port) as Box<dyn Port>)
+    }
+}
+
 /// Forwards until Ctrl-C, or until the time is up. Returns the states of the sources of routes, too.
 pub(super) fn run(options: &Options) -> Result<Done> {
     let interfaces: Vec<Interface> =
@@ -94,18 +112,31 @@ fn routed(options: &Options, fleet: Option<&Fleet>, interfaces: Vec<Interface>) 
     let (tables, routes, own) = (sources.control.tables(), sources.control.routes(), sources.control.own());
     let used = sources.control.used();
     let ip = || Ip::of_ports(&tables, &routes, &own).noting(&used);
+    let host = HostPorts::open(options.host_device.as_deref(), HostLink::Packets, workers(options, &taken)?)?;
     match &tunnels {
         Some(tunnels) => {
             let gpus = Gpus::open(options, workers(options, &taken)?)?;
-            let gateway = |at| gpus.give(at, Esp::new(ip(), tunnels.reader(), &own));
-            let done = forward(options, &taken, sources, &tables, gateway)?;
+            // Behind the ports of the interfaces, of which there are fewer than 2^16.
+            let host_port = options.host_device.as_ref().map(|_| u16::try_from(taken.len()).map(PortId));
+            let host_port = host_port.transpose()?;
+            let gateway = |at| {
+                let gateway = Esp::new(ip(), tunnels.reader(), &own);
+                gpus.give(
+                    at,
+                    match host_port {
+                        Some(port) => gateway.host(port),
+                        None => gateway,
+                    },
+                )
+            };
+            let done = forward(options, &taken, sources, (&tables, &host), gateway)?;
             tunnels::tell(tunnels);
             Ok(done)
         }
         None if options.app == AppName::Acl => {
-            forward(options, &taken, sources, &tables, |_| list.before(ip(), options.otherwise))
+            forward(options, &taken, sources, (&tables, &host), |_| list.before(ip(), options.otherwise))
         }
-        None => forward(options, &taken, sources, &tables, |_| ip()),
+        None => forward(options, &taken, sources, (&tables, &host), |_| ip()),
     }
 }
 
@@ -114,12 +145,13 @@ fn forward<A: App>(
     options: &Options,
     taken: &[Taken],
     mut sources: Sources,
-    tables: &Arc<PortTables>,
+    (tables, host): (&Arc<PortTables>, &HostPorts),
     app: impl Fn(usize) -> A + Sync,
 ) -> Result<Done> {
     let wants = sources.control.wants();
     let beside = Beside { states: sources.states(), step: move || Ok(sources.follow()?) };
-    drive(options, taken, beside, |at, memory, ports| {
+    drive(options, taken, beside, |at, memory, mut ports| {
+        ports.extend(host.take());
         let worker = Worker::new(app(at), memory, ports, options.settings());
         Ok(worker.kernel(Box::new(wants.told_by(Tuns::open(Arc::clone(tables))?))))
     })
@@ -128,9 +160,13 @@ fn forward<A: App>(
 /// Forwards NDN Interests by their names.
 fn names(options: &Options, fleet: Option<Fleet>, mut interfaces: Vec<Interface>) -> Result<Done> {
     let mut faces = None;
-    let names = NameTables::load(options, fleet, |texts| faces.insert(Faces::of(texts)).routes(&interfaces))?;
+    let macs: Vec<Mac> = interfaces.iter().map(|interface| Mac(interface.mac)).collect();
+    let names = NameTables::load(options, fleet, macs.into_iter(), |texts| {
+        faces.insert(Faces::of(texts)).routes(&interfaces)
+    })?;
     let local: Vec<LocalAddresses> = interfaces.iter().map(|_| LocalAddresses::new()).collect();
-    let taken = take_all(options, interfaces.clone().into_iter().zip(local.clone()), &Takes::Interests)?;
+    let takes = if options.pending.is_some() { Takes::InterestsAndData } else { Takes::Interests };
+    let taken = take_all(options, interfaces.clone().into_iter().zip(local.clone()), &takes)?;
     let (names, faces) = (&names, &faces);
     let step = move || {
         std::thread::sleep(LOOK);
@@ -140,6 +176,7 @@ fn names(options: &Options, fleet: Option<Fleet>, mut interfaces: Vec<Interface>
             for (interface, local) in interfaces.iter().zip(&local) {
                 local.set_mac(interface.index, interface.mac)?;
             }
+            names.own.set(interfaces.iter().map(|interface| own_mac(Mac(interface.mac))).collect());
             if let Some(faces) = faces {
                 faces.update(&interfaces, &names.routes)?;
             }
@@ -147,8 +184,7 @@ fn names(options: &Options, fleet: Option<Fleet>, mut interfaces: Vec<Interface>
         Ok(())
     };
     drive(options, &taken, Beside { step, states: Arc::default() }, |_, memory, ports| {
-        let app = Ndn::new(names.reader.clone(), &names.routes);
-        let worker = Worker::new(app, memory, ports, options.settings());
+        let worker = Worker::new(names.forwarder(), memory, ports, options.settings());
         Ok(worker.kernel(Box::new(Tun::open("wirespeed%d")?)))
     })
 }
@@ -163,7 +199,10 @@ fn switch(options: &Options, mut interfaces: Vec<Interface>) -> Result<Done> {
     let local = interfaces.iter().map(|_| LocalAddresses::new());
     let taken = take_all(options, interfaces.clone().into_iter().zip(local), &Takes::All)?;
     let workers = workers(options, &taken)?;
-    let switch = OpenFlow::open(options, interfaces.iter().map(port).collect(), workers)?;
+    let host = HostPorts::open(options.local.as_deref(), HostLink::Ethernet, workers)?;
+    let local = options.local.as_deref().map(Interface::open).transpose()?;
+    let local = local.as_ref().map(port);
+    let switch = OpenFlow::open(options, interfaces.iter().map(port).collect(), local, workers)?;
     let switch = &switch.switch;
     let tell = move |interfaces: &[Interface]| {
         for (number, interface) in (1..).zip(interfaces) {
@@ -182,6 +221,7 @@ fn switch(options: &Options, mut interfaces: Vec<Interface>) -> Result<Done> {
         Ok(())
     };
     drive(options, &taken, Beside { step, states: Arc::default() }, |_, memory, mut ports| {
+        ports.extend(host.take());
         // Frames that controllers send come in at a port behind all others, of one worker.
         if let Some(injector) = switch.injector() {
             ports.push(Box::new(injector));

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use wirespeed::gpu::runtime::{Fleet, GpuOptions};
-use wirespeed_router::apps::{Esp, Ip, Ndn};
+use wirespeed_router::apps::{Esp, Ip};
 use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
 
 use crate::Outcome;
@@ -61,9 +61,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             tunnels::tell(&tunnels);
             done
         }
-        (Tables::Names(names), _) => {
-            drive(options, &wiring, |_| Ndn::new(names.reader.clone(), &names.routes))?
-        }
+        (Tables::Names(names), _) => drive(options, &wiring, |_| names.forwarder())?,
         (Tables::Switch(switch), _) => drive(options, &wiring, |_| {
             switch.switch.app().expect("the switch was made for as many workers")
         })?,

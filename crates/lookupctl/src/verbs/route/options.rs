@@ -69,6 +69,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) table: Option<PathBuf>,
 
+    /// Interests that may wait for their Data, for --app names: Data in Ethernet frames then goes back to all
+    /// who asked for it. Without this Data is the operating system's
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
+    pub(super) pending: Option<usize>,
+
     /// Rules of the access list, for --app acl. Their actions are permit, accept, allow or pass, and deny,
     /// drop, reject or block; formats whose actions are numbers have 1 to permit and 2 to deny
     #[arg(long, value_name = "FILE")]
@@ -94,6 +99,16 @@ pub(crate) struct Options {
     /// Where the switch listens for controllers, for --app openflow
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) listen: Vec<String>,
+
+    /// The port LOCAL of the switch, for --app openflow between interfaces: an Ethernet device of this name
+    /// is made, by which the host itself sends and receives
+    #[arg(long, value_name = "NAME", requires = "interfaces")]
+    pub(super) local: Option<String>,
+
+    /// The way of the host's own packets into tunnels, for --app esp between interfaces: a device of this
+    /// name is made, and what the host routes to it is sealed as policies say, or dropped
+    #[arg(long, value_name = "NAME", requires = "interfaces")]
+    pub(super) host_device: Option<String>,
 
     /// The number that controllers know the switch by
     #[arg(long, value_name = "N", default_value_t = 1)]
@@ -206,7 +221,7 @@ Examples:
   lookupctl route eth0 eth1 --app acl --rules acl.txt
   lookupctl route eth0 eth1 --app esp --sad tunnels.txt
   lookupctl route eth0 eth1 eth2 --app openflow --controller tcp:127.0.0.1:6653
-  lookupctl route eth0 eth1 --app names --table names.txt
+  lookupctl route eth0 eth1 --app names --table names.txt --pending 1m
   lookupctl route --fib rib.mrt.bz2 --in gen:imix --threads 1
   lookupctl route --fib fib.txt --in traffic.pcap --out forwarded.pcapng --drops dropped.pcapng
   lookupctl route --fib fib.txt --in traffic.pcap --trace 3
@@ -225,8 +240,9 @@ Routes of --feed fpm take the place of the kernel's in all tables, those of --fi
 Links, addresses, neighbours and the links' own routes are the kernel's in any case. A next hop without an interface is where the kernel's \
 routes lead to its address; until the kernel has found it, packets are dropped as unresolved. When a feed is lost its routes stay, and age.
 With --app esp packets of IPsec to the host are taken, too, and the kernel gets what they are not for. What the host itself sends goes \
-into no tunnel. With --app names Interests and link packets are taken, and Data stays the kernel's. With --app openflow all frames \
-belong to the switch: give its interfaces no addresses. For these three AF_PACKET needs Linux 6.6.
+into tunnels if it routes it to --host-device: ip route add 10.2.0.0/16 dev NAME src 10.1.0.1. With --app names Interests and link packets are taken, and Data stays the kernel's, \
+or goes back to who asked with --pending. With --app openflow all frames \
+belong to the switch: give its interfaces no addresses, and --local instead. For these three AF_PACKET needs Linux 6.6.
 Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 The switch's port 1 is the first interface, or the source, whose sinks are ports 2, 3 and so on. Without --flows it waits for a controller before a capture is read.
@@ -378,8 +394,11 @@ impl Options {
             }
             _ => {}
         }
-        let options: [(bool, &str, &[AppName]); 5] = [
+        let options: [(bool, &str, &[AppName]); 8] = [
             (self.table.is_some(), "--table is for --app names", &[Names]),
+            (self.pending.is_some(), "--pending is for --app names", &[Names]),
+            (self.local.is_some(), "--local is for --app openflow", &[Openflow]),
+            (self.host_device.is_some(), "--host-device is for --app esp", &[Esp]),
             (has_rules, "--rules and --rules6 are for --app acl", &[Acl]),
             (self.sad.is_some(), "--sad is for --app esp", &[Esp]),
             (

@@ -16,10 +16,16 @@ pub(super) struct OpenFlow {
 }
 
 impl OpenFlow {
-    /// Makes the switch for so many workers with these ports, whose numbers are 1, 2 and so on.
-    pub(super) fn open(options: &Options, ports: Vec<PortInfo>, workers: usize) -> Result<Self> {
+    /// Makes the switch for so many workers with these ports, whose numbers are 1, 2 and so on, and LOCAL.
+    pub(super) fn open(
+        options: &Options,
+        ports: Vec<PortInfo>,
+        local: Option<PortInfo>,
+        workers: usize,
+    ) -> Result<Self> {
         let switch = Switch::new(SwitchOptions {
             ports,
+            local,
             datapath: options.datapath,
             workers,
             device: match options.device() {

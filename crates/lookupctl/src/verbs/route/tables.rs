@@ -13,7 +13,7 @@ use wirespeed_fib::trace::{self, TraceKind};
 use wirespeed_fib::{Address, Family, Fib, Rib};
 use wirespeed_openflow::SwitchOptions;
 use wirespeed_router::apps::ip::{Own, Owns};
-use wirespeed_router::apps::{Acl, Decision};
+use wirespeed_router::apps::{Acl, Decision, Ndn, Pit};
 use wirespeed_router::{App, Hop, Mac, PortId, Route};
 
 use super::options::{AppName, Options};
@@ -72,8 +72,11 @@ impl AccessList {
 
 /// Tables for `names`.
 pub(super) struct NameTables {
-    pub(super) reader: NameReader,
+    reader: NameReader,
     pub(super) routes: Labels<Route>,
+    /// Interests that wait for Data, if it goes back to who asked.
+    pit: Option<Pit>,
+    pub(super) own: Owns,
     _table: NameTable,
 }
 
@@ -81,6 +84,11 @@ pub(super) struct NameTables {
 pub(super) fn mac_of(port: PortId) -> Mac {
     let [high, low] = port.0.to_be_bytes();
     Mac([2, 0, 0, 0, high, low])
+}
+
+/// A forwarder of names at a port: it has no address but that of the link.
+pub(super) fn own_mac(mac: Mac) -> Own {
+    Own { mac, ..Own::default() }
 }
 
 /// What each next hop of a file does, under the same index. Words that `ip route` has for routes without a
@@ -125,13 +133,14 @@ impl Tables {
     /// Reads and builds the tables.
     pub(super) fn load(options: &Options, fleet: Option<Fleet>) -> Result<Self> {
         if options.app == AppName::Names {
-            return NameTables::load(options, fleet, |texts| routes_of(texts, options)).map(Self::Names);
+            let own = (0..=options.sinks()).map(|port| mac_of(PortId(port)));
+            return NameTables::load(options, fleet, own, |texts| routes_of(texts, options)).map(Self::Names);
         }
         if options.app == AppName::Openflow {
             let names =
                 (0..=options.sinks()).map(|at| if at == 0 { "in".to_owned() } else { format!("out{at}") });
             let ports = SwitchOptions::with_ports(names).ports;
-            let switch = OpenFlow::open(options, ports, options.threads())?;
+            let switch = OpenFlow::open(options, ports, None, options.threads())?;
             switch.wait(options);
             return Ok(Self::Switch(switch));
         }
@@ -208,10 +217,12 @@ fn rules<T: RuleTuple>(
 }
 
 impl NameTables {
-    /// Reads the table. `routes` says what each next hop does, under the index of its text.
+    /// Reads the table. `macs` are the link-layer addresses of the ports. `routes` says what each next hop
+    /// does, under the index of its text.
     pub(super) fn load(
         options: &Options,
         fleet: Option<Fleet>,
+        macs: impl Iterator<Item = Mac>,
         routes: impl FnOnce(&Labels<String>) -> Result<Labels<Route>>,
     ) -> Result<Self> {
         let file = options.table.as_ref().context("--app names needs a table of names: --table FILE")?;
@@ -223,6 +234,16 @@ impl NameTables {
         }
         let table = builder.build()?;
         let routes = routes(&texts)?;
-        Ok(Self { reader: table.reader(), routes, _table: table })
+        let own = Owns::new(macs.map(own_mac).collect());
+        Ok(Self { reader: table.reader(), routes, pit: options.pending.map(Pit::new), own, _table: table })
+    }
+
+    /// The application of a worker.
+    pub(super) fn forwarder(&self) -> Ndn<'_> {
+        let ndn = Ndn::new(self.reader.clone(), &self.routes);
+        match &self.pit {
+            Some(pit) => ndn.pending(pit, &self.own),
+            None => ndn,
+        }
     }
 }

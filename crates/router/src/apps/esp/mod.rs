@@ -33,7 +33,7 @@ use wirespeed_esp::{
 use super::ip::icmp::{self, Limit};
 use super::ip::{ERRORS_PER_SECOND, Owns};
 use crate::header::{TYPE_IPV4, TYPE_IPV6, be16, network};
-use crate::{App, Chunk, Memory, Reason, Verdict, narrow};
+use crate::{App, Chunk, Memory, PortId, Reason, Verdict, narrow};
 use asked::{Asked, NO_TUPLE};
 use places::Places;
 
@@ -84,6 +84,8 @@ pub struct Esp<'t, A> {
     gpu: Option<RefCell<Offload>>,
     /// Chunks under way that seal at their end: see [`Pending::is_late`].
     late: usize,
+    /// The port at which the host's own packets come in.
+    host: Option<PortId>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,7 +145,16 @@ impl<'t, A: App> Esp<'t, A> {
             asked: Asked::default(),
             gpu: None,
             late: 0,
+            host: None,
         }
+    }
+
+    /// Takes packets of the host itself at a port, such as a [`HostPort`](crate::io::HostPort). They are for
+    /// tunnels alone: one that no policy protects is dropped, because the host would get it back.
+    #[must_use]
+    pub const fn host(mut self, port: PortId) -> Self {
+        self.host = Some(port);
+        self
     }
 
     /// Gives this worker a GPU that seals and opens packets, by the measure that it was made with. Where it
@@ -295,6 +306,7 @@ impl<'t, A: App> Esp<'t, A> {
                 continue;
             }
             match state.outbound(policy) {
+                Outbound::Pass if self.host == Some(chunk.port()) => self.fail(chunk, at, Fault::Policy),
                 Outbound::Pass => {}
                 Outbound::Discard => self.fail(chunk, at, Fault::Policy),
                 Outbound::Unkeyed => self.fail(chunk, at, Fault::Unkeyed),
@@ -450,6 +462,10 @@ impl<A: App> App for Esp<'_, A> {
                 continue;
             }
             read.packets[at] = narrow::u16(start);
+            if self.host == Some(chunk.port()) {
+                read.clear.push(frame);
+                continue;
+            }
             match Arrival::read(packet, |address| state.is_end(address), |port| state.is_port(port)) {
                 Arrival::Clear => {
                     self.counts.learned += u64::from(state.learn(packet));
@@ -463,7 +479,10 @@ impl<A: App> App for Esp<'_, A> {
             }
         }
         let (through, opening) = self.open(chunk, memory, &read, &state);
-        self.check_inbound(chunk, memory, &read, &through, &read.clear);
+        // The host's own packets come in nowhere.
+        let is_of_host = self.host == Some(chunk.port());
+        let came_in: &[u32] = if is_of_host { &[] } else { &read.clear };
+        self.check_inbound(chunk, memory, &read, &through, came_in);
         let is_late = self.gpu.is_some() && (self.late > 0 || opening.is_some());
         if is_late {
             self.late += 1;

@@ -15,7 +15,7 @@ use super::super::hardware::{Follow, Hardware};
 use super::super::interface::Interface;
 use super::super::local::LocalAddresses;
 use super::super::sys::denied;
-use super::super::transit::{ESP, INTEREST, LINK_PACKET, PORT_NDN, TYPE_NDN, Tags, Takes, UDP};
+use super::super::transit::{CONTENT, ESP, INTEREST, LINK_PACKET, PORT_NDN, TYPE_NDN, Tags, Takes, UDP};
 use super::instruction::Register::{R0, R1, R2, R3, R6, R7, R8, R10};
 use super::instruction::Width::{Byte, Double, Half, Word};
 use super::instruction::{
@@ -320,7 +320,8 @@ fn instructions(mac: [u8; 6], takes: &Takes, local: u32, end: End) -> Vec<Instru
     match takes {
         Takes::Transit(tags) => lines.extend(transit(mac, *tags, local, None)),
         Takes::Tunnels(tags, ports) => lines.extend(transit(mac, *tags, local, Some(ports))),
-        Takes::Interests => lines.extend(interests(mac)),
+        Takes::Interests => lines.extend(interests(mac, false)),
+        Takes::InterestsAndData => lines.extend(interests(mac, true)),
         Takes::All => {}
     }
     lines.push(Line::Label(Take));
@@ -442,8 +443,8 @@ fn transit(mac: [u8; 6], tags: Tags, local: u32, ports: Option<&Vec<u16>>) -> Ve
     lines
 }
 
-/// The choice of Interests.
-fn interests(mac: [u8; 6]) -> Vec<Line<Place>> {
+/// The choice of Interests, and of Data in Ethernet frames if that is taken, too.
+fn interests(mac: [u8; 6], takes_data: bool) -> Vec<Line<Place>> {
     use Place::{Kernel, Ndn, Packet, Take, V4, V6};
     let port = half(PORT_NDN.to_be_bytes());
     let mut lines = needs(14).to_vec();
@@ -457,7 +458,11 @@ fn interests(mac: [u8; 6]) -> Vec<Line<Place>> {
     lines.extend(needs_mac(mac));
     lines.push(Line::Label(Ndn));
     lines.extend(needs(14 + 1));
-    lines.extend([load(Byte, R1, R7, 14), jump(Packet)]);
+    lines.push(load(Byte, R1, R7, 14));
+    if takes_data {
+        lines.push(jump_if(R1, CONTENT.into(), Take));
+    }
+    lines.push(jump(Packet));
 
     lines.push(Line::Label(V4));
     lines.extend(needs_mac(mac));

@@ -242,6 +242,17 @@ fn interests_are_taken_and_data_is_not() {
         assert!(!names.forwards(&v4([0, 0], 6364)) && !names.forwards(&v6(6364)), "another port");
         assert!(!names.forwards(&v4([0x20, 0], 6363)), "a fragment");
     }
+    let Some(both) = loaded(Takes::InterestsAndData) else { return };
+    for (kind, expected) in [(5, true), (0x64, true), (6, true), (0x50, false)] {
+        let packet = [kind, 2, 7, 0];
+        for mac in [MAC, GROUP] {
+            assert_eq!(both.forwards(&frame(mac, &[], &packet, NDN)), expected, "{kind} to {mac:?}");
+        }
+        assert!(!both.forwards(&frame(OTHER, &[], &packet, NDN)), "another's");
+        assert!(!both.forwards(&frame(MAC, &[TAG], &packet, NDN)), "tagged");
+        let datagram = frame(MAC, &[], &local_v6(17, &udp(6363, &packet)), IPV6);
+        assert_eq!(both.forwards(&datagram), expected && kind != 6, "{kind} in UDP");
+    }
     assert!(!names.forwards(&frame(MAC, &[], &[], NDN)), "nothing in it");
     assert!(!names.forwards(&frame(MAC, &[], &v4("203.0.113.1"), IPV4)), "transit");
     assert!(!names.forwards(&frame(MAC, &[], &[0; 28], [8, 6])), "ARP");
@@ -263,11 +274,12 @@ fn a_switch_takes_every_frame() {
 #[test]
 fn random_frames_are_decided_as_in_rust() {
     let tunnels = Takes::Tunnels(Tags::Forward, PORTS.to_vec());
-    let all = [Tags::Kernel.into(), Tags::Forward.into(), tunnels, Takes::Interests].map(loaded);
+    let both = Takes::InterestsAndData;
+    let all = [Tags::Kernel.into(), Tags::Forward.into(), tunnels, Takes::Interests, both].map(loaded);
     if all.iter().any(Option::is_none) {
         return;
     }
-    let [untagged, tagged, tunnels, names] = all.map(Option::unwrap);
+    let [untagged, tagged, tunnels, names, both] = all.map(Option::unwrap);
     let byte = prop_oneof![any::<u8>(), Just(0x45), Just(0x60), Just(0xff), Just(0xfe), Just(17), Just(50)];
     let kinds = prop_oneof![
         Just(IPV4),
@@ -304,7 +316,7 @@ fn random_frames_are_decided_as_in_rust() {
             None => kind,
         };
         let frame = frame(mac, &[], &rest, kind);
-        [&untagged, &tagged, &tunnels, &names].iter().for_each(|one| _ = one.forwards(&frame));
+        [&untagged, &tagged, &tunnels, &names, &both].iter().for_each(|one| _ = one.forwards(&frame));
     });
 }
 

@@ -1,0 +1,113 @@
+//! The port LOCAL: what the host sends and receives by the switch.
+
+use wirespeed_openflow::wire::{Action, Failure, Field, FlowMod, Instructions, Match, number::port};
+use wirespeed_openflow::{PortInfo, Session, Switch, SwitchOptions};
+use wirespeed_router::Mac;
+
+use crate::list;
+
+fn output(to: u32) -> Instructions {
+    Instructions {
+        apply: vec![Action::Output { port: to, max_len: 0 }],
+        has_apply: true,
+        ..Instructions::default()
+    }
+}
+
+fn switch(has_local: bool) -> Switch {
+    let local = PortInfo { name: "host0".to_owned(), mac: Mac([2, 0, 0, 0, 9, 9]), kbps: 1000 };
+    let options =
+        SwitchOptions { local: has_local.then_some(local), ..SwitchOptions::with_ports(["a", "b"]) };
+    Switch::new(options).unwrap()
+}
+
+/// A frame of UDP whose last byte is this.
+fn frame(last: u8) -> Vec<u8> {
+    let mut frame = vec![0; 60];
+    frame[12..15].copy_from_slice(&[8, 0, 0x45]);
+    (frame[17], frame[23], frame[59]) = (46, 17, last);
+    frame
+}
+
+#[test]
+fn the_host_is_at_the_port_local() {
+    for with_classifier in [false, true] {
+        let switch = switch(true);
+        let of = |in_port: u32| Match::all().with(Field::InPort, in_port.into());
+        switch.flow_mod(&FlowMod::add(0, 9, of(1), output(port::LOCAL))).unwrap();
+        switch.flow_mod(&FlowMod::add(0, 8, of(port::LOCAL), output(2))).unwrap();
+        switch.flow_mod(&FlowMod::add(0, 7, of(2), output(port::ALL))).unwrap();
+        if with_classifier {
+            // It is worth it from four masks on.
+            for bits in 1..=4_u32 {
+                let mask = u128::from(u32::MAX << bits);
+                let matched =
+                    Match::all().with(Field::EthType, 0x0800).with_masked(Field::Ipv4Src, 1 << 31, mask);
+                switch.flow_mod(&FlowMod::add(0, 20, matched, output(1))).unwrap();
+            }
+            std::thread::sleep(std::time::Duration::from_millis(220));
+            switch.keep_time();
+            assert!(switch.has_classifier());
+            switch.keep_time();
+        }
+        // The router's third port is LOCAL.
+        let frames = [(1, frame(1)), (3, frame(3)), (2, frame(2))];
+        let (stats, sent, _) = list::run(&switch, switch.app().unwrap(), 3, &frames, 16);
+        assert!(stats.is_whole(), "{stats:?}");
+        let expected = [(1, frame(2)), (2, frame(3)), (3, frame(1)), (3, frame(2))];
+        assert_eq!(sent, expected, "with a classifier: {with_classifier}");
+    }
+}
+
+#[test]
+fn controllers_see_the_port_local() {
+    let answers = |has_local| {
+        let switch = switch(has_local);
+        let mut session = Session::new(&switch);
+        session.receive(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+        let mut ask = |request: &[u8]| session.receive(request).unwrap();
+        let descriptions = ask(&[4, 18, 0, 16, 0, 0, 0, 2, 0, 13, 0, 0, 0, 0, 0, 0]);
+        let counters = ask(&[
+            &[4, 18, 0, 24, 0, 0, 0, 2, 0, 4, 0, 0, 0, 0, 0, 0][..],
+            &[0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 0],
+        ]
+        .concat());
+        (switch, descriptions, counters)
+    };
+    let (switch, descriptions, counters) = answers(true);
+    assert_eq!(descriptions.len(), 16 + 3 * 64);
+    let last = &descriptions[16 + 2 * 64..];
+    assert_eq!((&last[..4], &last[8..14]), (&[0xff, 0xff, 0xff, 0xfe][..], &[2, 0, 0, 0, 9, 9][..]));
+    assert_eq!((counters[1], &counters[16..20]), (19, &[0xff, 0xff, 0xff, 0xfe][..]));
+    // A controller sends to the host as to any port.
+    assert_eq!(packet_out(&switch, port::CONTROLLER, port::LOCAL), None);
+    assert_eq!(packet_out(&switch, port::LOCAL, 1), None);
+    let (stats, sent, _) = list::run(&switch, switch.app().unwrap(), 3, &[], 16);
+    assert!(stats.is_whole(), "{stats:?}");
+    assert_eq!(sent, [(1, frame(5)), (3, frame(5))]);
+    // Without the port, all of this is refused.
+    let (switch, descriptions, counters) = answers(false);
+    assert_eq!((descriptions.len(), counters[1]), (16 + 2 * 64, 1));
+    let refused = switch.flow_mod(&FlowMod::add(0, 1, Match::all(), output(port::LOCAL)));
+    assert_eq!(refused, Err(Failure::ACTION_OUT_PORT));
+    // A bad request for its port, and a bad action for its port.
+    assert_eq!(packet_out(&switch, port::LOCAL, 1), Some([0, 1, 0, 11]));
+    assert_eq!(packet_out(&switch, 1, port::LOCAL), Some([0, 2, 0, 4]));
+}
+
+/// Sends a frame as a controller does. Returns the type and the code of the error, if there is one.
+fn packet_out(switch: &Switch, in_port: u32, to: u32) -> Option<[u8; 4]> {
+    let mut session = Session::new(switch);
+    session.receive(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    let mut request = vec![4, 13, 0, 8 + 16 + 16 + 60, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff];
+    request.extend(in_port.to_be_bytes());
+    request.extend([0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16]);
+    request.extend(to.to_be_bytes());
+    request.extend([0; 8]);
+    request.extend(frame(5));
+    let answer = session.receive(&request).unwrap();
+    (!answer.is_empty()).then(|| {
+        assert_eq!(answer[1], 1, "{answer:02x?}");
+        *answer[8..].first_chunk().unwrap()
+    })
+}
