@@ -24,16 +24,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let build = |target: &[&str]| {
-        let mut command = fuzz(options, &["build"]);
-        command.args(target).env("RUSTFLAGS", "-D warnings");
-        command
-    };
     if options.targets.is_empty() {
-        step::run("fuzz: build", &mut build(&[]))?;
+        step::run("fuzz: build", &mut fuzz(options, &["build"]))?;
     }
     for target in &options.targets {
-        step::run(&format!("fuzz: build {target}"), &mut build(&[target]))?;
+        step::run(&format!("fuzz: build {target}"), &mut fuzz(options, &["build", target]))?;
     }
     if options.build {
         return Ok(());
@@ -54,10 +49,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cargo fuzz ARGUMENTS` with the chosen toolchain.
+/// `cargo fuzz ARGUMENTS` with the chosen toolchain. Flags are those of every other call, so that a target that
+/// is run is the one that was built.
 fn fuzz(options: &Options, arguments: &[&str]) -> Command {
     let mut command = step::rustup(&options.toolchain, "cargo");
-    command.arg("fuzz").args(arguments);
+    command.arg("fuzz").args(arguments).env("RUSTFLAGS", "-D warnings");
     command
 }
 
