@@ -49,8 +49,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cargo fuzz ARGUMENTS` with the chosen toolchain. Flags are those of every other call, so that a target that
-/// is run is the one that was built.
+/// `cargo fuzz ARGUMENTS` with the chosen toolchain. Flags are those of every other call, so that a target
+/// that is run is the one that was built.
 fn fuzz(options: &Options, arguments: &[&str]) -> Command {
     let mut command = step::rustup(&options.toolchain, "cargo");
     command.arg("fuzz").args(arguments).env("RUSTFLAGS", "-D warnings");
