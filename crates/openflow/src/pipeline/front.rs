@@ -20,6 +20,7 @@ use crate::wire::number::port;
 use crate::wire::{Field, Key};
 
 /// The highest number of a port beside LOCAL, whose lower half is higher.
+#[allow(clippy::cast_possible_truncation)] // 16 bits
 const MOST_PORTS: u32 = crate::switch::MOST_PORTS as u32;
 const _: () = assert!(MOST_PORTS < port::LOCAL & 0xffff);
 

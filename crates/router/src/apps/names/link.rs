@@ -131,10 +131,7 @@ impl Fields {
             match kind {
                 CAN_BE_PREFIX => fields.can_be_prefix = true,
                 MUST_BE_FRESH => fields.must_be_fresh = true,
-                NONCE => {
-                    fields.nonce =
-                        Some(u32::from_be_bytes(*bytes.first_chunk().filter(|_| bytes.len() == 4)?))
-                }
+                NONCE => fields.nonce = Some(u32::from_be_bytes(bytes.try_into().ok()?)),
                 LIFETIME => fields.lifetime = Some(whole(bytes)?),
                 HOP_LIMIT if bytes.len() == 1 => fields.hop_limit = Some(inner.start),
                 HOP_LIMIT => return None,
@@ -193,7 +190,7 @@ mod tests {
         assert_eq!(Link::open(&bare, 0), Ok(Link { packet: 0..data.len(), token: None }));
         let fragment = short(0x50, &data);
         let token = short(0x62, &[1, 2, 3]);
-        assert_eq!(opened(&[fragment.clone()]), Ok((data.clone(), None)));
+        assert_eq!(opened(std::slice::from_ref(&fragment)), Ok((data.clone(), None)));
         let whole =
             [short(0x51, &[0; 8]), short(0x52, &[0]), short(0x53, &[1]), token.clone(), fragment.clone()];
         assert_eq!(opened(&whole), Ok((data.clone(), Some(vec![1, 2, 3]))));
