@@ -21,9 +21,11 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    step::run("lookupctl", &mut step::cargo(&["build", "--release", "--package", "lookupctl"]))?;
-    let blast = ["build", "--release", "--package", "wirespeed-router", "--example", "blast"];
-    step::run("blast", &mut step::cargo(&blast))?;
+    // In one call: each package by itself would have all it depends on built again, with other features.
+    let packages = ["--package", "lookupctl", "--package", "wirespeed-router"];
+    let targets = ["--bin", "lookupctl", "--example", "blast"];
+    let build = [&["build", "--release"][..], &packages, &targets].concat();
+    step::run("lookupctl and blast", &mut step::cargo(&build))?;
     let ours: &[&str] = if options.load_sweep { &["--load-sweep"] } else { &[] };
     programs::run_with("router", &[], ours, &options.rest)
 }

@@ -20,12 +20,9 @@ use crate::wire::number::port;
 use crate::wire::{Field, Key};
 
 /// The highest number of a port beside LOCAL, whose lower half is higher.
-const MOST_PORTS: u32 = {
-    #[allow(clippy::cast_possible_truncation)] // they have 16 bits
-    let most = crate::switch::MOST_PORTS as u32;
-    assert!(most < port::LOCAL & 0xffff, "the lower halves differ");
-    most
-};
+#[allow(clippy::cast_possible_truncation)] // 16 bits
+const MOST_PORTS: u32 = crate::switch::MOST_PORTS as u32;
+const _: () = assert!(MOST_PORTS < port::LOCAL & 0xffff);
 
 /// Classes from which on a classifier pays.
 const LEAST_CLASSES: usize = 4;

@@ -90,6 +90,7 @@ fn fragments_and_protocols_of_ipv4() {
 }
 
 #[test]
+#[allow(clippy::cast_possible_truncation)] // random numbers that are small
 fn plain_packets_have_the_tuples_of_any() {
     let mut rng = wirespeed_rng::Rng::new(5);
     let (mut plain, mut other) = (0, 0);

@@ -131,10 +131,7 @@ impl Fields {
             match kind {
                 CAN_BE_PREFIX => fields.can_be_prefix = true,
                 MUST_BE_FRESH => fields.must_be_fresh = true,
-                NONCE => {
-                    fields.nonce =
-                        Some(u32::from_be_bytes(*bytes.first_chunk().filter(|_| bytes.len() == 4)?));
-                }
+                NONCE => fields.nonce = Some(u32::from_be_bytes(bytes.try_into().ok()?)),
                 LIFETIME => fields.lifetime = Some(whole(bytes)?),
                 HOP_LIMIT if bytes.len() == 1 => fields.hop_limit = Some(inner.start),
                 HOP_LIMIT => return None,
