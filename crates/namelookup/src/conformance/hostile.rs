@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::Table;
-use wirespeed_table::{Engine, conformance as suite};
 use wirespeed_table::Lookup;
+use wirespeed_table::{Engine, conformance as suite};
 
 use super::history::Patched;
 use super::{Right, Tally, check, check_all, check_counts, probes, tables};
