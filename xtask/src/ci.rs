@@ -30,7 +30,7 @@ pub(crate) fn run() -> Result<()> {
 fn measuring() -> Vec<&'static str> {
     let of = [
         ("wirespeed-classify", &["classify_speed", "hostile_speed", "quilt_speed"][..]),
-        ("wirespeed-fold", &["hot_share"]),
+        ("wirespeed-fold", &["growth", "hot_share"]),
         ("wirespeed-namelookup", &["acta_speed", "structures"]),
     ];
     let mut arguments = vec!["--features", "wirespeed-classify/conformance"];

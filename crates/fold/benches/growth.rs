@@ -29,14 +29,9 @@ const ROUNDS: usize = 61;
 /// Keys that a table looks up in a round, and half as many untimed before.
 const STRETCH: usize = 1 << 20;
 /// Real files have lines that no router would take.
-const LENIENT: ReadOptions = ReadOptions {
-    format: None,
-    lenient: true,
-    peer: None,
-    peers_of_table: [None; 2],
-    vrf: None,
-    mask_host_bits: false,
-};
+fn lenient() -> ReadOptions {
+    ReadOptions { lenient: true, ..ReadOptions::default() }
+}
 /// Kinds of rounds, in this order in every list.
 const KINDS: [Rounds; 2] = [Rounds::Near, Rounds::Far];
 
@@ -105,7 +100,7 @@ impl Grown {
     fn new(wanted: &str) -> Result<Self, Box<dyn Error>> {
         let rib: Rib<V6> = match wanted.parse() {
             Ok(prefixes) => synth::table(&TableSpec { prefixes, ..TableSpec::full(Family::V6) })?,
-            Err(_) => V6::into_rib(read_fib(&Source::Path(PathBuf::from(wanted)), &LENIENT)?.0).0,
+            Err(_) => V6::into_rib(read_fib(&Source::Path(PathBuf::from(wanted)), &lenient())?.0).0,
         };
         let start = Instant::now();
         let (_, table) = FoldV6::build(&rib, &BuildOptions::default())?;
