@@ -46,7 +46,9 @@ pub enum NameReason {
     #[error("an IP address, not a domain")]
     Address,
     /// An address and a name, as hosts files have them.
-    #[error("looks like a line of a hosts file: a name must come first, alone or with its result")]
+    #[error(
+        "looks like a line of a hosts file, which --format hosts reads: in a list of names a name comes first, alone or with its result"
+    )]
     HostsFile,
     /// Columns that are separated by commas or semicolons.
     #[error("looks like CSV: separate columns by blanks")]

@@ -12,7 +12,7 @@ impl ListFormat {
     ///
     /// The Public Suffix List is known by its section marks, a filter list by its heading or by a first rule
     /// with `||` and `^`, a zone by its SOA record or its rules. A hosts file has an address and a name on
-    /// each line, and a configuration of dnsmasq only options with domains.
+    /// most lines, and a configuration of dnsmasq only options with domains.
     ///
     /// ```
     /// use wirespeed_namelookup::read::lists::ListFormat;
@@ -41,19 +41,35 @@ impl ListFormat {
         if rpz::is_zone(whole) {
             return Some(Self::Rpz);
         }
-        let mut lines = lines().filter(|line| !line.starts_with(b"#")).peekable();
-        lines.peek()?;
-        let (mut all_hosts, mut all_options) = (true, true);
-        for line in lines {
+        let (mut count, mut hosts, mut options) = (0, 0, 0);
+        for line in lines().filter(|line| !line.starts_with(b"#")) {
             let (word, rest) = split_word(line);
             let name = split_word(rest).0;
-            all_hosts &= !matches!(name.first(), None | Some(b'#')) && address(word).is_some();
-            all_options &= dnsmasq::is_option(line);
+            count += 1;
+            hosts += usize::from(!matches!(name.first(), None | Some(b'#')) && address(word).is_some());
+            options += usize::from(dnsmasq::is_option(line));
         }
-        match (all_hosts, all_options) {
-            (true, _) => Some(Self::Hosts),
-            (_, true) => Some(Self::Dnsmasq),
-            _ => None,
+        // Lines of hosts are lines of nothing else here, so a few others are its errors, to be told as such.
+        if 2 * hosts > count {
+            Some(Self::Hosts)
+        } else {
+            (count > 0 && options == count).then_some(Self::Dnsmasq)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_line_leaves_a_hosts_file_what_it_is() {
+        let of = |text: &str| ListFormat::recognise(text.as_bytes(), true);
+        let hosts = Some(ListFormat::Hosts);
+        assert_eq!(of("300.0.0.1 bad.example\n0.0.0.0 ads.example\n0.0.0.0 more.example\n"), hosts);
+        assert_eq!(of("# none\n0.0.0.0 ads.example\n0.0.0.0\n::1 localhost\n"), hosts);
+        assert_eq!(of("ads.example\n0.0.0.0 more.example\n"), None, "as many of both kinds");
+        assert_eq!(of("# nothing\n"), None);
+        assert_eq!(of("address=/ads.example/\nads.example\n"), None);
     }
 }
