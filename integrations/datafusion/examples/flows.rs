@@ -6,6 +6,10 @@
 //! most flows, as `UInt32` and as `FixedSizeBinary(16)`. Then it runs queries in turns on one thread, and
 //! prints the median time of each beside that of the scan alone. Answers are compared with lookups one by one
 //! first.
+//!
+//! `flows FILE.parquet ROUTES [THREADS [ROUNDS]]` runs the queries of `integrations/bench/bench.py` on the
+//! flows that it wrote. A line a query: its name, the number of flows, seconds of wall time, seconds of CPU
+//! time (both medians), and for queries with `lpm` the answer. Linux alone, for its CPU times.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch, UInt32Array, UInt64Array};
 use arrow::datatypes::UInt64Type;
+use arrow::util::display::array_value_to_string;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use wirespeed::Prefix;
@@ -25,11 +30,99 @@ const ROUNDS: usize = 7;
 /// Rows of a record batch that is written.
 const BLOCK: usize = 1 << 16;
 
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Failed> {
-    let mut arguments = std::env::args().skip(1);
-    let rows: usize = arguments.next().as_deref().unwrap_or("1000000").parse()?;
-    let (routes, labels) = routes(arguments.next().as_deref().map(Path::new))?;
+fn main() -> Result<(), Failed> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, default: usize| arguments.get(at).map_or(Ok(default), |text| text.parse());
+    let routes = arguments.get(1).map(Path::new);
+    match arguments.first() {
+        Some(file) if file.ends_with(".parquet") => {
+            let (threads, rounds) = (number(2, 1)?, number(3, ROUNDS)?.max(1));
+            let routes = routes.ok_or("a file of flows needs ROUTES")?;
+            runtime(threads)?.block_on(of_file(file, routes, threads, rounds))
+        }
+        _ => runtime(1)?.block_on(of_own(number(0, 1_000_000)?, routes)),
+    }
+}
+
+fn runtime(threads: usize) -> Result<tokio::runtime::Runtime, Failed> {
+    Ok(match threads {
+        1 => tokio::runtime::Builder::new_current_thread().enable_all().build()?,
+        _ => tokio::runtime::Builder::new_multi_thread().worker_threads(threads).enable_all().build()?,
+    })
+}
+
+/// Runs the queries on flows of a file.
+async fn of_file(path: &str, routes: &Path, threads: usize, rounds: usize) -> Result<(), Failed> {
+    let (routes, labels) = self::routes(Some(routes))?;
+    let context = session(routes, &labels, path, threads).await?;
+    let rows = context.table("flows").await?.count().await?;
+    let rest =
+        ", max(time), max(src), max(sport), max(dport), max(proto), max(flags), max(input), max(packets)";
+    // A scan alone has the aggregates of the query with lookups, over the column itself.
+    let counted = |key: &str, rest: &str| {
+        format!(
+            "SELECT count(number), sum(CAST(number AS BIGINT UNSIGNED)), sum(bytes){rest} \
+             FROM (SELECT *, {key} AS number FROM flows)"
+        )
+    };
+    let queries = [
+        ("scan of dst, bytes", false, counted("dst", "")),
+        ("lpm(dst)", true, counted("lpm(dst)", "")),
+        ("scan of dst16, bytes", false, "SELECT count(dst16), sum(bytes) FROM flows".to_owned()),
+        ("lpm(dst16)", true, counted("lpm(dst16)", "")),
+        ("scan of ten columns", false, counted("dst", rest)),
+        ("ten columns and lpm(dst)", true, counted("lpm(dst)", rest)),
+    ];
+    let mut times = queries.each_ref().map(|_| (Vec::new(), Vec::new()));
+    for _ in 0..rounds {
+        for ((_, _, sql), (walls, cpus)) in queries.iter().zip(&mut times) {
+            let cpu = cpu_time()?;
+            walls.push(time(&context, sql).await?);
+            cpus.push(cpu_time()? - cpu);
+        }
+    }
+    for ((name, is_lookup, sql), (walls, cpus)) in queries.iter().zip(times) {
+        print!("{name}\t{rows}\t{}\t{}", median(walls).as_secs_f64(), median(cpus).as_secs_f64());
+        if *is_lookup {
+            let answer = context.sql(sql).await?.collect().await?;
+            for column in &answer[0].columns()[..3] {
+                print!("\t{}", array_value_to_string(column, 0)?);
+            }
+        }
+        println!();
+    }
+    Ok(())
+}
+
+/// The CPU time of all threads. None of them ends between two calls.
+fn cpu_time() -> Result<Duration, Failed> {
+    let mut nanoseconds = 0;
+    for task in std::fs::read_dir("/proc/self/task")? {
+        let times = std::fs::read_to_string(task?.path().join("schedstat"))?;
+        nanoseconds += times.split(' ').next().unwrap_or_default().parse::<u64>()?;
+    }
+    Ok(Duration::from_nanos(nanoseconds))
+}
+
+/// A session with flows of a file and a table.
+async fn session(
+    routes: IpTable,
+    labels: &Labels<String>,
+    path: &str,
+    threads: usize,
+) -> Result<SessionContext, Failed> {
+    let tables = Tables::new();
+    tables.insert("t", Table::Addresses(AddressTable::new(routes, labels)));
+    let config = SessionConfig::new().with_target_partitions(threads);
+    let mut context = SessionContext::new_with_config(config);
+    register_all(&mut context, &tables)?;
+    context.register_parquet("flows", path, ParquetReadOptions::default()).await?;
+    Ok(context)
+}
+
+/// Runs queries on flows that it makes.
+async fn of_own(rows: usize, file: Option<&Path>) -> Result<(), Failed> {
+    let (routes, labels) = routes(file)?;
     println!("{} IPv4 prefixes, {rows} flows", routes.v4().len());
     let prefixes: Vec<Prefix<V4>> = routes.v4().routes().iter().map(|(prefix, _)| prefix).collect();
     let reader = routes.reader();
@@ -37,12 +130,8 @@ async fn main() -> Result<(), Failed> {
     let path = dir.path().join("flows.parquet");
     let sum = write(&path, rows, &prefixes, reader.v4())?;
 
-    let tables = Tables::new();
-    tables.insert("t", Table::Addresses(AddressTable::new(routes, &labels)));
-    let mut context = SessionContext::new_with_config(SessionConfig::new().with_target_partitions(1));
-    register_all(&mut context, &tables)?;
     let path = path.to_str().ok_or("a path that is no text")?;
-    context.register_parquet("flows", path, ParquetReadOptions::default()).await?;
+    let context = session(routes, &labels, path, 1).await?;
 
     for column in ["dst", "dst16"] {
         // The scan alone counts what it reads, so that nothing is left out.

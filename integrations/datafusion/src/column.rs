@@ -4,7 +4,8 @@
 //! ```text
 //! UInt32                          IPv4, host order    as it lies
 //! FixedSizeBinary(4)              IPv4, network order one pass
-//! FixedSizeBinary(16)             IPv6 and ::ffff:0:0/96, network order; one pass
+//! FixedSizeBinary(16)             IPv6 and ::ffff:0:0/96, network order; one pass to tell the families, one to
+//!                                 copy the keys of one family
 //! Binary, LargeBinary, BinaryView 4 or 16 octets a row
 //! Utf8, LargeUtf8, Utf8View       text, parsed
 //! Dictionary(_, one of these)     each value once
@@ -15,7 +16,7 @@ use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, UInt32Array};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{cast, nullif, take};
 use arrow::datatypes::{DataType, UInt32Type};
 
@@ -81,6 +82,8 @@ pub(crate) struct Addresses<'a> {
 pub(crate) enum Keys<'a> {
     /// IPv4, in host order.
     V4(Cow<'a, [u32]>),
+    /// IPv6 that is not IPv4-mapped, in host order.
+    V6(Vec<u128>),
     Any(Vec<IpAddr>),
 }
 
@@ -88,6 +91,7 @@ impl Keys<'_> {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::V4(keys) => keys.len(),
+            Self::V6(keys) => keys.len(),
             Self::Any(keys) => keys.len(),
         }
     }
@@ -96,6 +100,7 @@ impl Keys<'_> {
     pub(crate) fn get(&self, row: usize) -> IpAddr {
         match self {
             Self::V4(keys) => IpAddr::V4(keys[row].into()),
+            Self::V6(keys) => IpAddr::V6(keys[row].into()),
             Self::Any(keys) => keys[row].to_canonical(),
         }
     }
@@ -116,7 +121,7 @@ pub(crate) fn addresses(array: &dyn Array, invalid: Invalid) -> Result<Addresses
         }
         DataType::FixedSizeBinary(16) => {
             let octets = array.as_fixed_size_binary().value_data().as_chunks::<16>().0;
-            Keys::Any(octets.iter().map(|&octets| IpAddr::V6(octets.into())).collect())
+            of_16(octets, nulls.as_ref())
         }
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
             let mut keys = Vec::with_capacity(array.len());
@@ -154,6 +159,26 @@ pub(crate) fn addresses(array: &dyn Array, invalid: Invalid) -> Result<Addresses
     };
     let nulls = refused.nulls(array.len(), nulls);
     Ok(Addresses { keys, nulls })
+}
+
+/// The keys of a column of 16 octets. Most columns are of one family, and then no lookup has to split them.
+fn of_16(octets: &[[u8; 16]], nulls: Option<&NullBuffer>) -> Keys<'static> {
+    let is_mapped = |octets: &[u8; 16]| u128::from_be_bytes(*octets) >> 32 == 0xffff;
+    // Null rows go with either family.
+    let (mapped, rows) = match nulls {
+        None => (octets.iter().filter(|octets| is_mapped(octets)).count(), octets.len()),
+        Some(nulls) => {
+            let mapped = nulls.valid_indices().filter(|&row| is_mapped(&octets[row])).count();
+            (mapped, octets.len() - nulls.null_count())
+        }
+    };
+    if mapped == rows {
+        Keys::V4(octets.iter().map(|&[.., a, b, c, d]| u32::from_be_bytes([a, b, c, d])).collect())
+    } else if mapped == 0 {
+        Keys::V6(octets.iter().map(|&octets| u128::from_be_bytes(octets)).collect())
+    } else {
+        Keys::Any(octets.iter().map(|&octets| IpAddr::V6(octets.into())).collect())
+    }
 }
 
 fn of_octets(octets: &[u8]) -> Option<IpAddr> {
@@ -226,7 +251,110 @@ pub(crate) fn flat(array: &ArrayRef) -> Result<ArrayRef, Error> {
 
 /// The results of lookups as a column: 0, which is no result, and rows without a key are null.
 pub(crate) fn found(found: Vec<u32>, nulls: Option<NullBuffer>) -> UInt32Array {
-    let is_found = BooleanBuffer::collect_bool(found.len(), |row| found[row] != 0);
-    let nulls = NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(is_found)));
-    UInt32Array::new(found.into(), nulls.filter(|nulls| nulls.null_count() > 0))
+    let nulls = match is_found(&found) {
+        None => nulls.filter(|nulls| nulls.null_count() > 0),
+        Some(is_found) => NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(is_found))),
+    };
+    UInt32Array::new(found.into(), nulls)
+}
+
+/// A bit for each row, set where there is a result. `None` if all rows have one: with a default route no
+/// bitmap is made.
+fn is_found(found: &[u32]) -> Option<BooleanBuffer> {
+    // Both loops over rows have no early end, so that they are compiled to vector instructions.
+    let has_none = |rows: &[u32]| rows.iter().fold(false, |none, &row| none | (row == 0));
+    let first = found.chunks(64).position(has_none)?;
+    let mut words = Vec::with_capacity(found.len().div_ceil(64));
+    words.resize(first, u64::MAX);
+    words.extend(found[first * 64..].chunks(64).map(|rows| {
+        let mut is_found = [0; 64];
+        for (is_found, &row) in is_found.iter_mut().zip(rows) {
+            *is_found = u8::from(row != 0);
+        }
+        let octets = is_found.as_chunks::<8>().0.iter().map(|&eight| octet(eight));
+        (0..).step_by(8).zip(octets).fold(0_u64, |word, (bit, octet)| word | (octet << bit)).to_le()
+    }));
+    Some(BooleanBuffer::new(Buffer::from_vec(words), 0, found.len()))
+}
+
+/// Eight bytes, each 0 or 1, as bits: the first is the lowest.
+fn octet(bytes: [u8; 8]) -> u64 {
+    // Byte i is bit 8i. The factor has the bits 7, 14, … 56, of which 56 - 7i moves it to bit 56 + i. All
+    // other sums are below bit 56 or beyond the word, and no two are equal, so nothing is carried.
+    u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::FixedSizeBinaryArray;
+
+    #[test]
+    fn rows_without_a_result_are_null_at_any_place() {
+        for len in [0, 1, 63, 64, 65, 200] {
+            // No gap, a gap at each place, and gaps everywhere.
+            for gap in 0..=len {
+                let results: Vec<u32> = (0..len).map(|row| u32::from(row != gap) * 7).collect();
+                let expected: UInt32Array =
+                    results.iter().map(|&found| (found != 0).then_some(found)).collect();
+                let column = found(results, None);
+                assert_eq!(column, expected, "{len} rows, a gap at {gap}");
+                assert_eq!(column.nulls().is_some(), gap < len, "{len} rows, a gap at {gap}");
+            }
+            assert_eq!(found(vec![0; len], None).null_count(), len);
+            // Runs of different lengths.
+            let runs: Vec<u32> = (0..len).map(|row| u32::from(row * row % 7 % 2 == 0)).collect();
+            let expected: UInt32Array = runs.iter().map(|&found| (found != 0).then_some(found)).collect();
+            assert_eq!(found(runs, None), expected, "{len} rows");
+        }
+        let nulls = NullBuffer::from(vec![true, false, true]);
+        let both: Vec<_> = found(vec![3, 4, 0], Some(nulls.clone())).iter().collect();
+        assert_eq!(both, [Some(3), None, None]);
+        let one: Vec<_> = found(vec![3, 4, 5], Some(nulls)).iter().collect();
+        assert_eq!(one, [Some(3), None, Some(5)]);
+        assert!(found(vec![3], Some(NullBuffer::new_valid(1))).nulls().is_none());
+    }
+
+    #[test]
+    fn columns_of_16_octets_are_of_one_family_if_their_rows_are() {
+        let (four, six) = ("::ffff:192.0.2.1", "2001:db8::1");
+        for (rows, is) in [
+            (vec![Some(four), Some(four)], "V4"),
+            (vec![Some(four), None, Some(four)], "V4"),
+            (vec![None, None], "V4"),
+            (vec![], "V4"),
+            (vec![Some(six), None], "V6"),
+            // Not mapped: the 16 bits before the IPv4 address are not all set, or others are.
+            (vec![Some("::192.0.2.1"), Some("::fffe:192.0.2.1"), Some("1::ffff:192.0.2.1")], "V6"),
+            (vec![Some(six), Some(four), None], "Any"),
+        ] {
+            let addresses: Vec<Option<Ipv6Addr>> =
+                rows.iter().map(|row| row.map(|row| row.parse().unwrap())).collect();
+            let octets = addresses.iter().map(|row| row.map(|row| row.octets()));
+            let array = FixedSizeBinaryArray::try_from_sparse_iter_with_size(octets, 16).unwrap();
+            let Addresses { keys, nulls } = super::addresses(&array, Invalid::Error).unwrap();
+            let found = match keys {
+                Keys::V4(_) => "V4",
+                Keys::V6(_) => "V6",
+                Keys::Any(_) => "Any",
+            };
+            assert_eq!((found, keys.len()), (is, rows.len()), "{rows:?}");
+            for (row, address) in addresses.iter().enumerate() {
+                assert_eq!(nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)), address.is_none());
+                if let Some(address) = address {
+                    assert_eq!(keys.get(row), IpAddr::V6(*address).to_canonical());
+                }
+            }
+            // A part of the column begins at its own first row.
+            if rows.len() > 2 {
+                let part = array.slice(1, 2);
+                let keys = super::addresses(&part, Invalid::Error).unwrap().keys;
+                for (row, address) in addresses[1..3].iter().enumerate() {
+                    if let Some(address) = address {
+                        assert_eq!(keys.get(row), IpAddr::V6(*address).to_canonical());
+                    }
+                }
+            }
+        }
+    }
 }

@@ -94,6 +94,7 @@ impl AddressTable {
         let next_hops: &mut [NextHop] = bytemuck::cast_slice_mut(&mut found);
         match &keys {
             Keys::V4(keys) => self.reader.v4().lookup_batch(keys, next_hops),
+            Keys::V6(keys) => self.reader.v6().lookup_batch(keys, next_hops),
             Keys::Any(keys) => self.reader.lookup_batch(keys, next_hops),
         }
         Ok(column::found(found, nulls))
@@ -141,6 +142,7 @@ impl AddressTable {
         let next_hops: &mut [NextHop] = bytemuck::cast_slice_mut(&mut found);
         match &keys {
             Keys::V4(keys) => self.reader.v4().lookup_prefixes(keys, next_hops, &mut lengths)?,
+            Keys::V6(keys) => self.reader.v6().lookup_prefixes(keys, next_hops, &mut lengths)?,
             Keys::Any(keys) => self.reader.lookup_prefixes(keys, next_hops, &mut lengths)?,
         }
         let nulls = column::found(found, nulls).nulls().cloned();
