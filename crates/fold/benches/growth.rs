@@ -28,12 +28,13 @@ const BATCH: usize = 1024;
 const ROUNDS: usize = 61;
 /// Keys that a table looks up in a round, and half as many untimed before.
 const STRETCH: usize = 1 << 20;
-/// Real files have lines that no router would take.
+/// Kinds of rounds, in this order in every list.
+const KINDS: [Rounds; 2] = [Rounds::Near, Rounds::Far];
+
+/// Options for real files, which have lines that no router would take.
 fn lenient() -> ReadOptions {
     ReadOptions { lenient: true, ..ReadOptions::default() }
 }
-/// Kinds of rounds, in this order in every list.
-const KINDS: [Rounds; 2] = [Rounds::Near, Rounds::Far];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();

@@ -121,12 +121,12 @@ impl OpenFlow {
 
     /// Whether a chunk is of the port whose frames are of controllers.
     fn is_injector(&self, chunk: &Chunk) -> bool {
-        chunk.port().index() >= self.switch.0.options.count()
+        chunk.port().index() >= self.switch.0.options.numbering().count()
     }
 
     /// The number in OpenFlow of the port of a chunk.
     fn number(shared: &Shared, chunk: &Chunk) -> u32 {
-        shared.options.number(chunk.port().index())
+        shared.options.numbering().number(chunk.port().index())
     }
 
     /// Sends the frames of controllers: each has its port before it.
@@ -158,7 +158,7 @@ impl OpenFlow {
 /// The router's port of a number in OpenFlow.
 fn port_of(shared: &Shared, number: u32) -> Option<PortId> {
     // A port that is there has fewer than 16 bits.
-    shared.options.place(number).and_then(|at| u16::try_from(at).ok()).map(PortId)
+    shared.options.numbering().place(number).and_then(|at| u16::try_from(at).ok()).map(PortId)
 }
 
 /// The lookups of a chunk in the first table.

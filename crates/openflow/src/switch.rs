@@ -14,6 +14,7 @@ use crate::inject::{Injected, Injector};
 use crate::pipeline::control::{Control, Limits};
 use crate::pipeline::edit::Packet;
 use crate::pipeline::learn::Learned;
+use crate::pipeline::numbering::Numbering;
 use crate::pipeline::run::{PacketIn, Run, Sink, Tallies};
 use crate::pipeline::state::{PortState, State};
 use crate::wire::number::port;
@@ -86,32 +87,14 @@ impl Default for SwitchOptions {
 }
 
 impl SwitchOptions {
-    /// The number of ports with LOCAL.
-    pub(crate) fn count(&self) -> usize {
-        self.ports.len() + usize::from(self.local.is_some())
+    /// The numbers of the ports.
+    pub(crate) fn numbering(&self) -> Numbering {
+        Numbering { others: self.ports.len(), has_local: self.local.is_some() }
     }
 
     /// The port in a place among the router's.
     pub(crate) fn port(&self, at: usize) -> Option<&PortInfo> {
         self.ports.get(at).or_else(|| self.local.as_ref().filter(|_| at == self.ports.len()))
-    }
-
-    /// The number in OpenFlow of the port in a place.
-    #[inline]
-    pub(crate) fn number(&self, at: usize) -> u32 {
-        match u32::try_from(at) {
-            Ok(number) if at < self.ports.len() => number + 1,
-            _ => port::LOCAL,
-        }
-    }
-
-    /// The place of the port of a number.
-    #[inline]
-    pub(crate) fn place(&self, number: u32) -> Option<usize> {
-        if number == port::LOCAL {
-            return self.local.as_ref().map(|_| self.ports.len());
-        }
-        (number as usize).checked_sub(1).filter(|&at| at < self.ports.len())
     }
 
     /// Settings for ports of these names.
@@ -162,7 +145,7 @@ impl Switch {
         }
         // A place more for what is done for controllers.
         let places = options.workers + 1;
-        let mut state = State::new(ports, options.local.is_some());
+        let mut state = State::new(options.numbering());
         state.is_standalone = options.fail == Fail::Standalone;
         let (mut write, reader) = left_right::new_from_empty(state.clone());
         write.publish();
@@ -172,7 +155,7 @@ impl Switch {
         let (injected, injections) = sync_channel(WAITING);
         Ok(Self(Arc::new(Shared {
             control: Mutex::new(Control::new(write, state, places, limits)),
-            tallies: Tallies::new(options.count(), places),
+            tallies: Tallies::new(options.numbering().count(), places),
             readers: reader.factory(),
             start: Instant::now(),
             taken: AtomicUsize::new(0),
@@ -252,8 +235,7 @@ impl Switch {
         self.0.control().model.front.is_some()
     }
 
-    /// Tells whether a port has a link. Numbers are from 1 on, and that of LOCAL; others do
-    /// nothing.
+    /// Tells whether a port has a link. Numbers are from 1 on, and that of LOCAL; others do nothing.
     pub fn set_link(&self, number: u32, is_up: bool) {
         let mut control = self.0.control();
         if let Some(state) = control.model.port(number) {

@@ -23,7 +23,7 @@ type Failed = Box<dyn std::error::Error + Send + Sync>;
 const ROUNDS: usize = 5;
 const FILES: u64 = 8;
 
-/// What is measured: its name, and its query.
+/// Queries that are measured, each with its name.
 const QUERIES: [(&str, &str); 3] = [
     ("scan", "SELECT count(dst) AS flows, sum(bytes) AS bytes FROM flows"),
     (

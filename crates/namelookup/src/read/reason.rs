@@ -47,7 +47,7 @@ pub enum NameReason {
     Address,
     /// An address and a name, as hosts files have them.
     #[error(
-        "looks like a line of a hosts file, which --format hosts reads: in a list of names a name comes first, alone or with its result"
+        "looks like a line of a hosts file, which is another format (hosts): in a table of names a name comes first, alone or with its result"
     )]
     HostsFile,
     /// Columns that are separated by commas or semicolons.

@@ -90,7 +90,7 @@ pub(super) fn answer(
                 let tallies = &shared.tallies;
                 let (received, sent) = (tallies.received[at].sum(), tallies.sent[at].sum());
                 let out = parts.element(112);
-                out.u32(shared.options.number(at));
+                out.u32(shared.options.numbering().number(at));
                 out.zeros(4);
                 out.u64(received.packets);
                 out.u64(sent.packets);
@@ -140,9 +140,9 @@ pub(super) fn answer(
 /// The places of the port of a number, or of all ports.
 fn some(number: u32, shared: &Shared) -> Option<std::ops::Range<usize>> {
     if number == ports::ANY {
-        return Some(0..shared.options.count());
+        return Some(0..shared.options.numbering().count());
     }
-    let at = shared.options.place(number)?;
+    let at = shared.options.numbering().place(number)?;
     Some(at..at + 1)
 }
 

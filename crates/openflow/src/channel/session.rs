@@ -226,7 +226,7 @@ impl Talk {
                 changed(control)
             }
             Request::PortMod { port, address, config, mask } => {
-                let at = shared.options.place(port);
+                let at = shared.options.numbering().place(port);
                 let info = at.and_then(|at| shared.options.port(at)).ok_or(Failure::PORT_BAD)?;
                 if info.mac.0 != address {
                     return Err(Failure::PORT_ADDRESS);
@@ -244,7 +244,7 @@ impl Talk {
             Request::Multipart(asked) => return self.multipart(shared, xid, &asked),
             Request::Barrier => outbox.push(bare(21, xid)),
             Request::QueueConfig(number) => {
-                let is_port = shared.options.place(number).is_some();
+                let is_port = shared.options.numbering().place(number).is_some();
                 if number != ports::ANY && !is_port {
                     return Err(Failure::QUEUE_PORT);
                 }

@@ -98,7 +98,7 @@ fn port_status(shared: &Shared, at: usize) -> Vec<u8> {
 /// Writes the description of a port.
 pub(super) fn port(out: &mut Vec<u8>, shared: &Shared, at: usize, state: PortState) {
     let Some(info) = shared.options.port(at) else { return };
-    out.u32(shared.options.number(at));
+    out.u32(shared.options.numbering().number(at));
     out.zeros(4);
     out.extend(info.mac.0);
     out.zeros(2);

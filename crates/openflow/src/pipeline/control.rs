@@ -23,8 +23,8 @@ use crate::wire::{
 
 /// Groups that lead to groups, at most in a row.
 const DEEPEST_GROUP: usize = 16;
-/// Milliseconds without a change of wildcards before their classifier is built, at least: as long as it took
-/// to build the last one, so that wildcards which change again and again don't keep a core busy with that.
+/// The least time in milliseconds without a change of wildcards before their classifier is built. It is also
+/// as long as the last building took, so that wildcards which change again and again keep no core busy.
 const QUIET: u64 = 200;
 
 /// The most that a switch holds.
@@ -468,7 +468,7 @@ impl Control {
 
     /// Sets the state of a port that is there.
     pub(crate) fn set_port(&mut self, number: u32, state: PortState) {
-        let Some(at) = self.model.place(number) else { return };
+        let Some(at) = self.model.numbering.place(number) else { return };
         if self.model.ports[at] != state {
             self.change(Change::Port(at, state));
             self.events.push(Event::PortChanged(at));

@@ -18,6 +18,7 @@ pub(crate) mod hit;
 pub(crate) mod hot;
 pub(crate) mod learn;
 mod meter;
+pub(crate) mod numbering;
 mod parse;
 pub(crate) mod row;
 pub(crate) mod run;

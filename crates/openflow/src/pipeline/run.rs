@@ -256,14 +256,14 @@ impl<S: Sink> Run<'_, S> {
     }
 
     fn flood(&mut self, packet: &Packet, in_port: u32) {
-        for to in self.state.numbers().filter(|&to| to != in_port) {
+        for to in self.state.numbering.all().filter(|&to| to != in_port) {
             self.send(packet, to);
         }
     }
 
     /// Sends a packet out of a port, and tells whether the port is there and up.
     fn send(&mut self, packet: &Packet, to: u32) -> bool {
-        let Some(at) = self.state.place(to) else { return false };
+        let Some(at) = self.state.numbering.place(to) else { return false };
         let goes = self.state.ports[at].forwards();
         if goes {
             self.tallies.sent[at].add(self.worker, 1, packet.bytes.len() as u64);

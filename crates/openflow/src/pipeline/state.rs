@@ -12,6 +12,7 @@ use super::flow::Flow;
 use super::front::Front;
 use super::group::Group;
 use super::meter::Meter;
+use super::numbering::Numbering;
 use super::table::Table;
 use crate::wire::GroupKind;
 use crate::wire::number::{group, port};
@@ -56,9 +57,9 @@ pub(crate) struct State {
     pub(crate) tables: Vec<Table>,
     pub(crate) groups: FxHashMap<u32, Arc<Group>>,
     pub(crate) meters: FxHashMap<u32, Arc<Meter>>,
-    /// The ports 1, 2 and so on, and then LOCAL, if there is one.
+    /// The ports by their places.
     pub(crate) ports: Vec<PortState>,
-    has_local: bool,
+    pub(crate) numbering: Numbering,
     /// The classifier for wildcards of the first table, where it is built and still right.
     pub(crate) front: Option<Arc<Front>>,
     /// Whether packets are forwarded without OpenFlow, because there is no controller.
@@ -81,41 +82,24 @@ pub(crate) enum Change {
 }
 
 impl State {
-    /// The state of a switch with so many ports beside LOCAL.
-    pub(crate) fn new(ports: usize, has_local: bool) -> Self {
+    /// The state of a switch with these ports.
+    pub(crate) fn new(numbering: Numbering) -> Self {
         Self {
             tables: vec![Table::default(); TABLES.into()],
             groups: FxHashMap::default(),
             meters: FxHashMap::default(),
-            ports: vec![PortState::default(); ports + usize::from(has_local)],
-            has_local,
+            ports: vec![PortState::default(); numbering.count()],
+            numbering,
             front: None,
             is_standalone: false,
             tells_spent: false,
         }
     }
 
-    /// The place of the port of a number: from 1 on, or LOCAL.
-    #[inline]
-    pub(crate) fn place(&self, number: u32) -> Option<usize> {
-        let others = self.ports.len() - usize::from(self.has_local);
-        if number == port::LOCAL {
-            return self.has_local.then_some(others);
-        }
-        (number as usize).checked_sub(1).filter(|&at| at < others)
-    }
-
-    /// The numbers of all ports.
-    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> + use<> {
-        let others = self.ports.len() - usize::from(self.has_local);
-        // At most 2^16 ports.
-        (1..).take(others).chain(self.has_local.then_some(port::LOCAL))
-    }
-
     /// The port of a number: from 1 on, or LOCAL.
     #[inline]
     pub(crate) fn port(&self, number: u32) -> Option<PortState> {
-        self.place(number).map(|at| self.ports[at])
+        self.numbering.place(number).map(|at| self.ports[at])
     }
 
     pub(crate) fn apply(&mut self, change: &Change) {

@@ -52,8 +52,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME=FIELD,...")]
     fields: Vec<String>,
 
-    /// Table of names and the name of its column: names and results in any format, a list, or an image. May
-    /// be given more than once
+    /// Table of names and the name of its column: names with or without results in any format, or an image.
+    /// May be given more than once
     #[arg(long, value_name = "NAME=FILE")]
     names: Vec<String>,
 

@@ -240,9 +240,9 @@ Routes of --feed fpm take the place of the kernel's in all tables, those of --fi
 Links, addresses, neighbours and the links' own routes are the kernel's in any case. A next hop without an interface is where the kernel's \
 routes lead to its address; until the kernel has found it, packets are dropped as unresolved. When a feed is lost its routes stay, and age.
 With --app esp packets of IPsec to the host are taken, too, and the kernel gets what they are not for. What the host itself sends goes \
-into tunnels if it routes it to --host-device: ip route add 10.2.0.0/16 dev NAME src 10.1.0.1. With --app names Interests and link packets are taken, and Data stays the kernel's, \
-or goes back to who asked with --pending. With --app openflow all frames \
-belong to the switch: give its interfaces no addresses, and --local instead. For these three AF_PACKET needs Linux 6.6.
+into tunnels if it routes it to --host-device: ip route add 10.2.0.0/16 dev NAME src 10.1.0.1. With --app names Interests and link \
+packets are taken. Data stays the kernel's, or with --pending goes back to who asked. With --app openflow all frames belong to the \
+switch: give its interfaces no addresses, and --local instead. For these three AF_PACKET needs Linux 6.6.
 Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 The switch's port 1 is the first interface, or the source, whose sinks are ports 2, 3 and so on. Without --flows it waits for a controller before a capture is read.

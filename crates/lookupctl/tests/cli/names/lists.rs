@@ -98,7 +98,10 @@ fn answers_and_descriptions_as_json() {
 fn what_a_list_cannot_do_is_refused() {
     let folder = lists();
     folder.run("names build --table adblock -o list.img").ok();
+    folder.write("odd", format!("what\n{HOSTS}"));
     for (verb, says) in [
+        ("info odd", "odd:1: not an address"),
+        ("info odd --format hosts", "odd:1: not an address"),
         ("build --table hosts --aggregate -o x.img", "--aggregate is for tables"),
         ("info hosts --aggregate", "--aggregate is for tables"),
         ("lookup --table hosts --aggregate example", "--aggregate is for tables"),
