@@ -149,7 +149,7 @@ fn calls() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(wirespeed_image::rounds::cases(64)))]
 
     #[test]
     fn random_changes_v4(calls in calls()) {

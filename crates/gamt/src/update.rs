@@ -201,7 +201,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: wirespeed_image::rounds::cases(32), failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
         fn the_form_is_what_its_table_is(

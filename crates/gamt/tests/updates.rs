@@ -372,7 +372,7 @@ fn agrees_at_every_step<A: Address, E: Gamt<A>>(updates: &[Update<A>], step: usi
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: wirespeed_image::rounds::cases(48), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn patches_leave_copies_alike_whatever_the_order_of_changes(

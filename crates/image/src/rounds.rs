@@ -1,34 +1,87 @@
 //! The number of rounds of a randomized test: fewer if each round is expensive. The number depends on bytes
 //! and not on time, so that every run is the same.
 //!
-//! A plain run does a part of the rounds, so that a change is tested in minutes, and fewer still for engines
-//! that are there for a paper. `WIRESPEED_TESTS=ci` asks for what each change has to pass, and
-//! `WIRESPEED_TESTS=long` for all.
+//! A plain run does a small part of the rounds, so that a change is tested in minutes, and fewer still for
+//! engines that are there for a paper. It leaves out the tests that take longest. `WIRESPEED_TESTS=ci` asks
+//! for what each change has to pass, and `WIRESPEED_TESTS=long` for all.
 
+use std::cell::Cell;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The environment variable that asks for more rounds.
 pub const SWITCH: &str = "WIRESPEED_TESTS";
 
+/// The divisor of CI's rounds.
+const CI: u32 = 4;
+
+/// The divisor of the rounds of a broken engine, at most.
+const BROKEN: u32 = 16;
+
+/// The divisor of the rounds in a plain run.
+const PLAIN: u32 = 64;
+
 /// A further divisor of the rounds, for slow devices.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
 
-/// The divisor of the rounds that the environment asks for.
+thread_local! {
+    /// Whether this thread does the rounds that find what is wrong with broken engines.
+    static IS_BROKEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The divisor of the rounds that are asked for.
 fn asked() -> u32 {
+    let asked = asked_by_environment();
+    if IS_BROKEN.get() { asked.min(BROKEN) } else { asked }
+}
+
+fn asked_by_environment() -> u32 {
     static ASKED: LazyLock<u32> = LazyLock::new(|| match std::env::var(SWITCH).as_deref() {
         Ok("long") => 1,
-        Ok("ci") => 4,
+        Ok("ci") => CI,
         Ok(other) => panic!("{SWITCH}={other}: long or ci"),
-        Err(_) => 16,
+        Err(_) => PLAIN,
     });
     *ASKED
+}
+
+/// Runs a test of a broken engine, in enough rounds to find what is wrong with it.
+pub fn of_broken(test: impl FnOnce()) {
+    struct Before(bool);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            IS_BROKEN.set(self.0);
+        }
+    }
+    let _before = Before(IS_BROKEN.replace(true));
+    test();
+}
+
+/// Whether no more than a plain run is asked for.
+pub fn is_plain() -> bool {
+    asked() == PLAIN
+}
+
+/// Whether a test that takes long is left to CI in this run. The test then says so and ends.
+pub fn leaves_to_ci() -> bool {
+    if is_plain() {
+        println!("skipped: it takes long, and {SWITCH}=ci asks for it");
+    }
+    is_plain()
 }
 
 /// Whether all rounds are asked for. Then the tests of the façade and of the programs go through the engines
 /// of papers as well, and through the longest inputs. The suites go through all engines in every run.
 pub fn is_long() -> bool {
     asked() == 1
+}
+
+/// Those of a domain's engines that the tests of the façade and of the programs go through: the first of
+/// those that are recommended in a plain run, all that are recommended in CI's, and all of them where all
+/// rounds are asked for.
+pub fn engines<E>(all: impl Iterator<Item = E>, is_paper: impl Fn(&E) -> bool) -> impl Iterator<Item = E> {
+    let most = if is_plain() { 1 } else { usize::MAX };
+    all.filter(move |engine| is_long() || !is_paper(engine)).take(most)
 }
 
 /// The divisor of the rounds in this run.
@@ -56,6 +109,22 @@ pub fn affordable(rounds: u32, bytes: u64) -> u32 {
 /// The states of a table that are checked: all of `states`, or a part of them.
 pub fn fewer(states: usize) -> usize {
     states.div_ceil(stride())
+}
+
+/// The cases of a property test: what CI and a run of all rounds do of it, and a part of them in a plain run.
+pub fn cases(all: u32) -> u32 {
+    if is_plain() { all.div_ceil(PLAIN / CI) } else { all }
+}
+
+/// The step from one hand-picked table to the next. CI takes all tables, and for engines that are there for a
+/// paper one in some; a plain run takes one in some, and fewer still for those.
+pub fn table_step(is_paper: bool) -> usize {
+    match (is_plain(), is_paper) {
+        (true, true) => 12,
+        (true, false) => 3,
+        (false, true) => stride().min(4),
+        (false, false) => 1,
+    }
 }
 
 /// The step from one try to the next: 1 in a run of all rounds.

@@ -30,8 +30,7 @@ fn with(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
     Some((Fleet::new(vec![gpu]).unwrap(), switch))
 }
 
-/// The engines of a domain that a test goes through: those that are not there for a paper, and all of them
-/// where all rounds are asked for.
+/// The engines of a domain that a test goes through.
 pub(crate) fn engines<D: Served>() -> impl Iterator<Item = EngineName> {
-    of_domain::<D>().filter(|engine| rounds::is_long() || !engine.standing().is_paper())
+    rounds::engines(of_domain::<D>(), |engine| engine.standing().is_paper())
 }

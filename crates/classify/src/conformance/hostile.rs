@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use wirespeed_image::Table;
 use wirespeed_rng::Rng;
 use wirespeed_table::Engine;
+use wirespeed_table::conformance::table_step;
 
 use super::history::Patched;
 use super::probes::random;
@@ -23,7 +24,7 @@ pub fn hostile_rules<T: Tuple, E: Engine<T>>() {
     /// What is quadratic would take hours.
     const SOON: Duration = Duration::from_secs(30);
     let tally = Tally::<T, E>::new("hostile_rules");
-    for (what, values) in hostile_values::<T>() {
+    for (what, values) in hostile_values::<T>().into_iter().step_by(table_step::<_, E>()) {
         let rules: RuleSet<T> = values.iter().map(|&value| Rule::new(Pattern::exact(value), 1, 0)).collect();
         let start = Instant::now();
         let Some((_, table)) = tally.build(&rules, what) else { continue };

@@ -263,7 +263,7 @@ pub fn hand_picked_sets<T: Tuple, E: Engine<T>>() {
 /// Random sets, built whole.
 pub fn random_sets<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("random_sets");
-    for seed in (0..60).step_by(rounds::stride().min(4)) {
+    for seed in (0..60).step_by(rounds::stride()) {
         let mut rng = Rng::new(seed);
         let world = sets::World::<T>::new(&mut rng);
         let size = [3, 30, 300][rng.index(3)];
@@ -281,7 +281,7 @@ pub fn random_sets<T: Tuple, E: Engine<T>>() {
 /// in 64 classes.
 pub fn large_sets<T: Tuple, E: Engine<T>>() {
     let tally = Tally::<T, E>::new("large_sets");
-    for (what, rules) in sets::large::<T>() {
+    for (what, rules) in sets::large::<T>().into_iter().step_by(suite::table_step::<_, E>()) {
         let Some((_, table)) = tally.build(&rules, what) else { continue };
         let expected = Expected::of(&rules);
         let tuples = probes::around(&rules, 150);

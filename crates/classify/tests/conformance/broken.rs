@@ -195,7 +195,10 @@ macro_rules! faults {
                         #[test]
                         #[should_panic $((expected = $message))?]
                         fn $test() {
-                            super::super::$test::<super::super::T, super::super::Faulty<super::super::$name>>();
+                            wirespeed_image::rounds::of_broken(super::super::$test::<
+                                super::super::T,
+                                super::super::Faulty<super::super::$name>,
+                            >);
                         }
                     )+
                 }

@@ -160,6 +160,9 @@ fn a_gpu_gives_the_checksum_of_the_cpu() {
 
 #[test]
 fn a_rate_is_found_and_held_within_a_bound_on_latency() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     let folder = Folder::new();
     let common = "replay --fib v4 --keys 20k --threads 1 --device cpu --json";
     let plain = folder.run(&format!("{common} --seconds 0.05")).ok().json()[0].clone();
@@ -186,6 +189,9 @@ fn a_rate_is_found_and_held_within_a_bound_on_latency() {
 
 #[test]
 fn a_bound_that_nothing_keeps_is_told() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     let folder = Folder::new();
     let run =
         "replay --fib v4 --keys 400k --batch 400k --threads 1 --seconds 0.1 --device cpu --latency-bound 1us";

@@ -90,6 +90,8 @@ fn updates<E: Engine<NameDomain>>(entries: &[(NameBuf, u32)], steps: &[(NameBuf,
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(wirespeed_image::rounds::cases(256)))]
+
     #[test]
     fn every_form_finds_what_the_oracle_does(
         entries in proptest::collection::vec((names(), 1..300u32), 0..60),

@@ -79,7 +79,10 @@ fn history<E: Engine<NameDomain>>(
 /// the first round took in storage serves the second. A live table that is emptied is that of no names to the
 /// last byte.
 pub fn churn<E: Engine<NameDomain>>() {
-    // Storage settles after all calls only, so a plain run leaves calls out of the second round alone.
+    if E::STANDING.is_paper() && rounds::leaves_to_ci() {
+        return;
+    }
+    // Storage settles after all calls only, so fewer rounds leave calls out of the second round alone.
     let all = rounds::stride() * suite::table_step::<_, E>();
     let calls = [500 * u32::try_from(all).expect("small"), 500].map(affordable::<E>);
     let tally = Tally::<E>::new("churn");

@@ -22,7 +22,7 @@ use crate::update::NameUpdate;
 pub fn hostile_names<E: Engine<NameDomain>>() {
     let tally = Tally::<E>::new("hostile_names");
     deep_queries(&tally);
-    // A plain run gives engines of papers fewer children of one node, which is where most of the time goes.
+    // Children of one node are where most of the time goes.
     let children = if suite::table_step::<_, E>() == 1 { 40_000 } else { 5_000 };
     for (what, names) in hostile_tables(children) {
         let names = tables::number(names);

@@ -161,7 +161,9 @@ macro_rules! faults {
                         #[test]
                         #[should_panic $((expected = $message))?]
                         fn $test() {
-                            super::super::$test::<super::super::Faulty<super::super::$name>>();
+                            wirespeed_image::rounds::of_broken(
+                                super::super::$test::<super::super::Faulty<super::super::$name>>,
+                            );
                         }
                     )+
                 }

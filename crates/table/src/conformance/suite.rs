@@ -74,14 +74,13 @@ pub fn options() -> BuildOptions {
     BuildOptions { seed: Some(1), ..BuildOptions::default() }
 }
 
-/// The step from one hand-picked table to the next that an engine is tested on. A plain run takes all tables,
-/// and for engines that are there for a paper one in some.
+/// The step from one hand-picked table to the next that an engine is tested on.
 pub fn table_step<D: Domain, E: Engine<D>>() -> usize {
-    if E::STANDING.is_paper() { rounds::stride().min(4) } else { 1 }
+    rounds::table_step(E::STANDING.is_paper())
 }
 
-/// The number of rounds for an engine whose image of an empty table has `bytes` bytes: a plain run does fewer
-/// of them for engines that are there for a paper.
+/// The number of rounds for an engine whose image of an empty table has `bytes` bytes: fewer for engines that
+/// are there for a paper, unless all are asked for.
 pub fn affordable<D: Domain, E: Engine<D>>(rounds: u32, bytes: u64) -> u32 {
     let step = u32::try_from(table_step::<D, E>()).expect("small");
     rounds::affordable(rounds, bytes).div_ceil(step)

@@ -327,6 +327,9 @@ fn slots_that_are_kept_do_not_stop_anybody() {
 /// Random calls of several threads beside updates: each batch has the answers of a state that was there.
 #[test]
 fn any_order_of_calls_gives_right_answers() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     enum Step {
         Filling(Batch<V4>),
         UnderWay(Submitted<V4>),

@@ -13,6 +13,8 @@ use wirespeed::image::{Image, ImageBuilder};
 use wirespeed::prelude::*;
 use wirespeed::{Error, Labels, NextHop};
 
+use crate::common::engines;
+
 /// Rules with what engines get wrong among them: ranges, equal priorities, a rule for all, one for a single
 /// tuple, masks with holes, equal rules, and an action that is none.
 pub(crate) fn rules<T: RuleTuple>(seed: u64) -> RuleSet<T> {
@@ -102,7 +104,7 @@ pub(crate) fn check<T: RuleTuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, wh
 
 #[test]
 fn every_engine_is_right_before_and_after_updates() {
-    for engine in of_domain::<Ipv4Tuple>() {
+    for engine in engines::<Ipv4Tuple>() {
         is_right_before_and_after_updates::<Ipv4Tuple>(engine);
         is_right_before_and_after_updates::<Ipv6Tuple>(engine);
         is_right_before_and_after_updates::<OpenFlowTuple>(engine);
@@ -189,7 +191,7 @@ fn in_places(engine: EngineName) -> Classifier<Ipv4Tuple> {
 
 #[test]
 fn readers_see_rules_and_their_actions_in_one_state() {
-    for engine in of_domain::<Ipv4Tuple>() {
+    for engine in engines::<Ipv4Tuple>() {
         let mut classifier = in_places(engine);
         let rounds = change_places(&mut classifier, 100, 50);
         let first = classifier.rules().rule(1).unwrap().action();
@@ -214,7 +216,7 @@ fn a_guard_keeps_its_rules_and_their_actions() {
 
 #[test]
 fn an_image_answers_at_once_and_takes_updates_where_it_is_asked_to() {
-    for engine in of_domain::<Ipv4Tuple>() {
+    for engine in engines::<Ipv4Tuple>() {
         comes_back::<Ipv4Tuple>(engine);
         comes_back::<OpenFlowTuple>(engine);
     }

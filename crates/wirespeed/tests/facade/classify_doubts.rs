@@ -9,11 +9,12 @@ use wirespeed::classify::read::{
     Doubts, Effect, LeftOut, ReadOptions, RuleFile, RuleReport, Uncertain, read_rules_from,
 };
 use wirespeed::classify::{ClassifierBuilder, RuleVerdict};
-use wirespeed::engine::{EngineName, RuleTuple, of_domain};
+use wirespeed::engine::{EngineName, RuleTuple};
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::prelude::*;
 
 use crate::classify::{churn, rules, tuples};
+use crate::common::engines;
 
 /// A rule that may be in effect or not.
 fn uncertain<T: RuleTuple>(rule: &str, before: u32, effect: Effect) -> Uncertain<T> {
@@ -76,7 +77,7 @@ fn doubts<T: RuleTuple>(rules: &RuleSet<T>) -> Vec<Uncertain<T>> {
 
 #[test]
 fn verdicts_are_right_before_and_after_updates_and_of_images() {
-    for engine in of_domain::<Ipv4Tuple>() {
+    for engine in engines::<Ipv4Tuple>() {
         are_right::<Ipv4Tuple>(engine);
     }
     are_right::<OpenFlowTuple>(EngineName::Quilt);

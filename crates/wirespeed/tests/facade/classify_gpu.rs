@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use wirespeed::classify::oracle::Oracle;
-use wirespeed::engine::{EngineName, Engines, RuleTuple, of_domain};
+use wirespeed::engine::{EngineName, Engines, RuleTuple};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::prelude::*;
 use wirespeed::{Error, Fleet};
 
 use crate::classify::{change_places, check, churn, places, rules, tuples};
-use crate::common::{Warnings, has_gpu, on_host};
+use crate::common::{Warnings, engines, has_gpu, on_host};
 
 /// A device in a GPU's place, and what makes it be lost; `None` where there is no compiler.
 fn host<T: RuleTuple>() -> Option<(Fleet, Arc<AtomicBool>)> {
@@ -61,7 +61,7 @@ fn check_pipeline<T: RuleTuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, what
 
 #[test]
 fn a_classifier_on_a_gpu_follows_updates() {
-    for engine in of_domain::<Ipv4Tuple>() {
+    for engine in engines::<Ipv4Tuple>() {
         follows_updates::<Ipv4Tuple>(engine);
     }
     follows_updates::<OpenFlowTuple>(OpenFlowTuple::best_on_gpu(&RuleSet::new()));

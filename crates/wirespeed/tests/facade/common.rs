@@ -17,10 +17,9 @@ use wirespeed::{Address, Fleet, Key, NextHop, Reader, Rib, V4, V6};
 use wirespeed_image::rounds;
 use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
 
-/// The engines of a domain that a test goes through: those that are not there for a paper, and all of them
-/// where all rounds are asked for.
+/// The engines of a domain that a test goes through.
 pub(crate) fn engines<D: Engines>() -> impl Iterator<Item = EngineName> {
-    of_domain::<D>().filter(|engine| rounds::is_long() || !engine.standing().is_paper())
+    rounds::engines(of_domain::<D>(), |engine| engine.standing().is_paper())
 }
 
 /// The kernels' host build in a GPU's place, with small slots, and what makes it be lost; `None` where there

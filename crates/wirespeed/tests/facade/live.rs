@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wirespeed::engine::{EngineName, of_domain};
+use wirespeed::engine::EngineName;
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::{Address, Labels, NextHop, Prefix, Rib, Table, Update, V4, V6};
 
@@ -110,7 +110,7 @@ fn readers_see_updates_whole_and_resolve_what_they_see() {
 #[test]
 fn a_cap_is_for_both_copies_and_holds_for_rebuilds() {
     fn family<A: Native>() {
-        for engine in of_domain::<A>() {
+        for engine in common::engines::<A>() {
             let rib = rib::<A>(3);
             let build = |cap| Table::builder().rib(rib.clone()).engine(engine).memory_cap(cap).build();
             let Err(wirespeed::Error::MemoryCap { what, needed, cap }) = build(1000) else {

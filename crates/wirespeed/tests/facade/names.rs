@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wirespeed::engine::{EngineName, of_domain};
+use wirespeed::engine::EngineName;
 use wirespeed::image::{Image, ImageBuilder};
 use wirespeed::namelookup::oracle::Oracle;
 use wirespeed::names::generate::{self, Churn, ChurnSpec, Load, Paths, TableSpec, TraceSpec};
@@ -157,7 +157,7 @@ fn is_right_before_and_after_updates(engine: EngineName, mut rib: NameRib, aggre
 #[test]
 fn readers_see_updates_whole_and_resolve_what_they_see() {
     let texts = ["/a", "/a/b", "/c", "/d/e/f", "/"];
-    for engine in of_domain::<NameDomain>() {
+    for engine in common::engines::<NameDomain>() {
         let labels = Labels::new();
         let all: Vec<_> = texts.iter().map(|text| NameBuf::new(text).unwrap()).collect();
         let first = all.iter().map(|name| (name, "round 0".to_owned()));

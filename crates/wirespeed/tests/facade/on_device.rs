@@ -405,6 +405,9 @@ fn rules_follow_updates<T: RuleTuple>() {
 
 #[test]
 fn rules_are_right_through_updates_and_their_numbers_always_fit() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     rules_follow_updates::<Ipv4Tuple>();
     rules_follow_updates::<Ipv6Tuple>();
     rules_follow_updates::<OpenFlowTuple>();

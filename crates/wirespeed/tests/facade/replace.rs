@@ -76,6 +76,9 @@ fn readers_see_one_table_or_the_other() {
 
 #[test]
 fn what_fails_leaves_both_families() {
+    if rounds::leaves_to_ci() {
+        return;
+    }
     let (four, six) = (rib::<V4>(1), rib::<V6>(1));
     let full = |prefix: &str| -> Rib<V6> { [(prefix.parse().unwrap(), NextHop(1))].into_iter().collect() };
     let mut table = IpTable::builder().engine("fold").memory_cap(40 << 20).build().unwrap();

@@ -517,11 +517,17 @@ mod tests {
 
     #[test]
     fn a_rate_is_held_on_a_gpu_for_addresses() {
+        if wirespeed_image::rounds::leaves_to_ci() {
+            return;
+        }
         a_rate_is_held_on_a_gpu(addresses());
     }
 
     #[test]
     fn a_rate_is_held_on_a_gpu_for_names() {
+        if wirespeed_image::rounds::leaves_to_ci() {
+            return;
+        }
         a_rate_is_held_on_a_gpu(names());
     }
 }

@@ -76,6 +76,9 @@ fn a_rule_that_is_not_there_is_taken_out_in_vain_and_told() {
 
 #[test]
 fn engines_agree_on_made_sets_traces_and_updates() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     let folder = folder();
     for set in [
         "--set fw --set-count 300 --trace flows:5",

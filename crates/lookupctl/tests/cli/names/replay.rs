@@ -75,6 +75,9 @@ fn the_checksum_is_that_of_the_table_after_the_updates() {
 
 #[test]
 fn engines_agree_on_made_tables_traces_and_updates() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     let folder = folder();
     folder.write("paths", "example.com/a/b\nexample.org/c?d\n");
     for trace in ["average", "heavy", "zipf:1.1", "average --paths paths --misses 0.3", "heavy --paths none"]

@@ -6,6 +6,9 @@ use super::folder;
 
 #[test]
 fn every_engine_is_right() {
+    if rounds::leaves_to_ci() {
+        return;
+    }
     let folder = folder();
     for table in ["table", "domains"] {
         let reports = folder.run(&format!("names verify --table {table} --engine every --json")).ok().json();
@@ -24,6 +27,9 @@ fn every_engine_is_right() {
 
 #[test]
 fn aggregated_tables_are_right_before_updates_and_after() {
+    if rounds::leaves_to_ci() {
+        return;
+    }
     let folder = folder();
     let (engines, least) = if rounds::is_long() { ("every", 7) } else { ("all", 2) };
     for (updates, states) in [("", 1), ("--updates updates", 2)] {

@@ -282,6 +282,9 @@ mod tests {
 
     #[test]
     fn one_wrong_answer_is_found() {
+        if wirespeed_image::rounds::leaves_to_ci() {
+            return;
+        }
         let mut names = table(&TableSpec { names: 300, results: 9, seed: 1 }).unwrap().names;
         names.insert(Name::new("/com/parc").unwrap(), 3);
         let truth = Truth::of(&names, false);

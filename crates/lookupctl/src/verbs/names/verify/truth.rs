@@ -213,6 +213,9 @@ mod tests {
 
     #[test]
     fn a_walk_gives_what_the_oracle_gives() {
+        if wirespeed_image::rounds::leaves_to_ci() {
+            return;
+        }
         let odd = ["/", "/com/a", "/com/ab", "/com/a/b", "/com/a-", "/com/a\u{1}", "/com/a/b/c/d", "/a"];
         let odd: NameRib =
             odd.iter().zip(1..).map(|(name, result)| (Name::new(name).unwrap(), result)).collect();
