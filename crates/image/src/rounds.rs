@@ -16,7 +16,7 @@ pub const SWITCH: &str = "WIRESPEED_TESTS";
 const CI: u32 = 4;
 
 /// The divisor of the rounds of a broken engine, at most.
-const BROKEN: u32 = 16;
+const BROKEN: u32 = 8;
 
 /// The divisor of the rounds in a plain run.
 const PLAIN: u32 = 64;
@@ -76,8 +76,8 @@ pub fn is_long() -> bool {
     asked() == 1
 }
 
-/// Those of a domain's engines that the tests of the façade and of the programs go through: the first of
-/// those that are recommended in a plain run, all that are recommended in CI's, and all of them where all
+/// The engines of a domain that the tests of the façade and of the programs go through: the first of those
+/// that are recommended in a plain run, all that are recommended in CI's, and all of them where all
 /// rounds are asked for.
 pub fn engines<E>(all: impl Iterator<Item = E>, is_paper: impl Fn(&E) -> bool) -> impl Iterator<Item = E> {
     let most = if is_plain() { 1 } else { usize::MAX };
@@ -120,8 +120,8 @@ pub fn cases(all: u32) -> u32 {
 /// paper one in some; a plain run takes one in some, and fewer still for those.
 pub fn table_step(is_paper: bool) -> usize {
     match (is_plain(), is_paper) {
-        (true, true) => 12,
-        (true, false) => 3,
+        (true, true) => 24,
+        (true, false) => 6,
         (false, true) => stride().min(4),
         (false, false) => 1,
     }

@@ -7,7 +7,7 @@ use wirespeed::Fleet;
 use wirespeed::engine::{EngineName, Served, of_domain};
 use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed_image::rounds;
-use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+use wirespeed_kernels_host::{HostDriver, Sanitizers};
 
 /// A device for keys of a domain, and a switch that makes it fail. `None`, with a message, if there is no
 /// compiler.
@@ -16,14 +16,7 @@ pub(crate) fn fleet<D: Served>() -> Option<(Fleet, Arc<AtomicBool>)> {
 }
 
 fn with(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
-    let program = match build(Sanitizers::Off) {
-        Ok(program) => program,
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            return None;
-        }
-    };
-    let driver = HostDriver::start(&program).unwrap();
+    let driver = HostDriver::for_tests(Sanitizers::Off)?;
     let switch = driver.switch();
     let slots = vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 14 }];
     let gpu = Gpu::start(Box::new(driver), GpuOptions { slots, ..options }).unwrap();

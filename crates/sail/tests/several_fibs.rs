@@ -200,7 +200,7 @@ impl<A: Address> History<A> {
 fn random_histories<A: Address>() {
     let ribs = proptest::collection::vec(tables::random::<A>(0..60), 0..7);
     let patched = std::cell::Cell::new(0);
-    run(32, &(ribs, proptest::collection::vec(event::<A>(), 1..25)), |(ribs, events)| {
+    run(rounds::cases(32), &(ribs, proptest::collection::vec(event::<A>(), 1..25)), |(ribs, events)| {
         let mut history = History::new(fibs(ribs));
         for event in events {
             let changed = history.happen(event);

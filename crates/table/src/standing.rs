@@ -14,6 +14,11 @@ pub enum Standing {
 }
 
 impl Standing {
+    /// Whether the engine is for everybody.
+    pub const fn is_recommended(self) -> bool {
+        matches!(self, Self::Recommended)
+    }
+
     /// Whether nobody should pick the engine.
     pub const fn is_paper(self) -> bool {
         matches!(self, Self::Paper(_))

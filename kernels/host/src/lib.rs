@@ -24,6 +24,7 @@ use memmap2::{MmapMut, MmapOptions};
 use tempfile::NamedTempFile;
 use wirespeed_gpu::GpuError;
 use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Graph, Kernel, Pinned, Properties, Shape, Stream};
+use wirespeed_image::rounds;
 
 pub use build::{BuildError, Sanitizers, build};
 
@@ -72,6 +73,26 @@ unsafe impl Send for HostPtr {}
 const MEMORY: u64 = 8 << 30;
 
 impl HostDriver {
+    /// Builds the program, where that hasn't been done, and starts a process of it for a test. Returns `None`,
+    /// after saying why, on a machine without a compiler. A plain run of the tests gets the program without
+    /// sanitizers always, so that it builds one program and not two.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the compiler refuses the kernels, or if the process doesn't start.
+    #[must_use]
+    pub fn for_tests(sanitizers: Sanitizers) -> Option<Self> {
+        let sanitizers = if rounds::is_plain() { Sanitizers::Off } else { sanitizers };
+        match build(sanitizers) {
+            Ok(program) => Some(Self::start(&program).expect("the process starts")),
+            Err(why @ BuildError::NoCompiler) => {
+                eprintln!("skipped: {why}");
+                None
+            }
+            Err(refused) => panic!("{refused}"),
+        }
+    }
+
     /// Starts a process of the program at a path, as [`build`] gives it.
     pub fn start(program: &std::path::Path) -> std::io::Result<Self> {
         let mut server = Command::new(program)

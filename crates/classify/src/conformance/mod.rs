@@ -280,6 +280,9 @@ pub fn random_sets<T: Tuple, E: Engine<T>>() {
 /// One class of 128 K rules, 1,024 classes of a few each and of one large, and what the paper has: 16 K rules
 /// in 64 classes.
 pub fn large_sets<T: Tuple, E: Engine<T>>() {
+    if rounds::leaves_to_ci() {
+        return;
+    }
     let tally = Tally::<T, E>::new("large_sets");
     for (what, rules) in sets::large::<T>().into_iter().step_by(suite::table_step::<_, E>()) {
         let Some((_, table)) = tally.build(&rules, what) else { continue };

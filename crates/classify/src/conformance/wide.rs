@@ -24,7 +24,7 @@ use crate::update::RuleUpdate;
 /// Holds an engine against sets of few rules that make much work: built whole, put in by patches in a few
 /// calls, and taken out again.
 pub fn wide_ranges<T: Tuple, E: Engine<T>>() {
-    if E::STANDING.is_paper() && rounds::leaves_to_ci() {
+    if !E::STANDING.is_recommended() && rounds::leaves_to_ci() {
         return;
     }
     let tally = Tally::<T, E>::new("wide_ranges");

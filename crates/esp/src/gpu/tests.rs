@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use wirespeed_gpu::driver::{Cuda, Driver};
-use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
+use wirespeed_kernels_host::{HostDriver, Sanitizers};
 use wirespeed_rng::Rng;
 
 use super::layout::HEADER;
@@ -40,14 +40,7 @@ fn driver() -> Option<Box<dyn Driver>> {
 }
 
 fn host() -> Option<HostDriver> {
-    match build(Sanitizers::On) {
-        Ok(program) => Some(HostDriver::start(&program).unwrap()),
-        Err(BuildError::NoCompiler) => {
-            eprintln!("skipped: no C++ compiler for the host build of the kernels");
-            None
-        }
-        Err(refused) => panic!("{refused}"),
-    }
+    HostDriver::for_tests(Sanitizers::On)
 }
 
 fn small() -> Options {

@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use wirespeed_image::live::{Follower, Reader};
-use wirespeed_image::{ImageError, Patch, Table};
+use wirespeed_image::{ImageError, Patch, Table, rounds};
 use wirespeed_table::conformance::{Failing, fail_at, with_failures};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
@@ -194,6 +194,9 @@ fn play<A: Address, E: Engine<A>>(start: &Rib<A>, calls: &[Vec<Update<A>>], rng:
 
 /// A table that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
 pub fn refusals_at_the_cap<A: Address, E: Engine<A>>() {
+    if rounds::leaves_to_ci() {
+        return;
+    }
     let mut rng = Rng::new(5);
     let mut route = || (Prefix::host(A::from_u128_low(rng.bits128())), NextHop(1 + (rng.bits() % 90) as u32));
     let start: Rib<A> = (0..200).map(|_| route()).collect();

@@ -158,6 +158,7 @@ pub(crate) fn explain<S: Split, I: Element, W: Element>(image: &Image, base: u32
 pub(crate) mod tests {
     use wirespeed_fib::conformance::{Expected, scattered, tables};
     use wirespeed_fib::{BuildOptions, Engine, oracle};
+    use wirespeed_image::rounds;
 
     use super::super::FoldV4;
     use super::*;
@@ -181,6 +182,9 @@ pub(crate) mod tests {
 
     #[test]
     fn every_way_finds_the_same() {
+        if rounds::leaves_to_ci() {
+            return;
+        }
         every_way::<FoldV4>(|table, level, keys, found| {
             with_widths!(table, At18, batch(level, table.image(), 0, keys, found));
         });

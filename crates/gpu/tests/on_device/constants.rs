@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use wirespeed_gpu::{GpuError, classify, names};
 use wirespeed_image::device::Constants;
-use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
+use wirespeed_kernels_host::{HostDriver, Sanitizers};
 
 use crate::engines;
 
@@ -19,15 +19,7 @@ fn constants() -> Vec<Constants> {
 
 #[test]
 fn the_kernels_have_the_constants_of_the_layouts() -> Result<(), GpuError> {
-    let program = match build(Sanitizers::On) {
-        Ok(program) => program,
-        Err(BuildError::NoCompiler) => {
-            eprintln!("skipped: no C++ compiler for the host build of the kernels");
-            return Ok(());
-        }
-        Err(refused) => panic!("{refused}"),
-    };
-    let mut kernels = HostDriver::start(&program).expect("the server starts");
+    let Some(mut kernels) = HostDriver::for_tests(Sanitizers::On) else { return Ok(()) };
     let name = |module: &str, name: &str| format!("{module}: {name}");
     let of_kernels: BTreeMap<_, _> = kernels
         .constants()?

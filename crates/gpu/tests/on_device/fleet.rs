@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use wirespeed_gpu::runtime::{Fleet, Gpu, GpuOptions};
-use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+use wirespeed_kernels_host::{HostDriver, Sanitizers};
 
 /// So many devices as one fleet, where there is one.
 pub(crate) fn fleet(devices: usize, options: &GpuOptions) -> Option<Fleet> {
@@ -16,11 +16,7 @@ pub(crate) fn fleet(devices: usize, options: &GpuOptions) -> Option<Fleet> {
 /// A device that is lost when the switch is set, on the host; `None`, after saying why, where it can't be
 /// built.
 pub(crate) fn losable(options: &GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
-    let Ok(program) = build(Sanitizers::Off) else {
-        eprintln!("skipped: no C++ compiler for the host build of the kernels");
-        return None;
-    };
-    let driver = HostDriver::start(&program).expect("it starts");
+    let driver = HostDriver::for_tests(Sanitizers::Off)?;
     let switch = driver.switch();
     let gpu = Gpu::start(Box::new(driver), options.clone()).expect("it starts");
     Some((Fleet::new(vec![gpu]).expect("one at least"), switch))

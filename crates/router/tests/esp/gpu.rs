@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use wirespeed::{IpTable, Labels};
 use wirespeed_esp::Database;
 use wirespeed_esp::gpu::{Device, Offload, Options, Use};
-use wirespeed_kernels_host::{BuildError, HostDriver, Sanitizers, build};
+use wirespeed_kernels_host::{HostDriver, Sanitizers};
 use wirespeed_router::apps::ip::Owns;
 use wirespeed_router::apps::{Esp, Ip};
 use wirespeed_router::{App, Chunk, Hop, Mac, Memory, PortId, Reason, Route, Settings, Stats};
@@ -17,14 +17,7 @@ use super::{SUITES, TUNNELS, database, datagram, lines, list, payload, tagged};
 
 /// A device, and what makes it fail. `None`, after saying why, where there is none.
 pub(super) fn device(by: Use) -> Option<(Offload, Arc<AtomicBool>)> {
-    let driver = match build(Sanitizers::On) {
-        Ok(program) => HostDriver::start(&program).unwrap(),
-        Err(BuildError::NoCompiler) => {
-            eprintln!("skipped: no C++ compiler for the host build of the kernels");
-            return None;
-        }
-        Err(refused) => panic!("{refused}"),
-    };
+    let driver = HostDriver::for_tests(Sanitizers::On)?;
     let switch = driver.switch();
     let options = Options { keys: 16, slots: 6, frames: 24, bytes: 1 << 16, lanes: None };
     Some((Offload::new(Device::new(Box::new(driver), &options).unwrap(), by), switch))

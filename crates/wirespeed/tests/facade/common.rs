@@ -15,7 +15,7 @@ use wirespeed::gpu::driver::devices;
 use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed::{Address, Fleet, Key, NextHop, Reader, Rib, V4, V6};
 use wirespeed_image::rounds;
-use wirespeed_kernels_host::{HostDriver, Sanitizers, build};
+use wirespeed_kernels_host::{HostDriver, Sanitizers};
 
 /// The engines of a domain that a test goes through.
 pub(crate) fn engines<D: Engines>() -> impl Iterator<Item = EngineName> {
@@ -32,13 +32,7 @@ pub(crate) fn on_host(options: GpuOptions) -> Option<(Fleet, Arc<AtomicBool>)> {
 
 /// The driver of the kernels' host build; `None` where there is no compiler.
 pub(crate) fn host_driver() -> Option<HostDriver> {
-    match build(Sanitizers::Off) {
-        Ok(program) => Some(HostDriver::start(&program).unwrap()),
-        Err(why) => {
-            eprintln!("skipped: {why}");
-            None
-        }
-    }
+    HostDriver::for_tests(Sanitizers::Off)
 }
 
 /// Starts a device with small slots.
