@@ -6,9 +6,8 @@ use std::marker::PhantomData;
 
 use wirespeed_fib::vector::{Cpu, InVectors, Mask, Vector};
 use wirespeed_fib::{Address, VectorLevel};
-use wirespeed_image::Table;
 
-use crate::layout::{CELLS, Cell, ForestTable, LEAVES};
+use crate::layout::{Cell, ForestTable};
 use crate::rest::UnderWay;
 
 /// Vectors that are looked up in turn, so that several gathers are under way.
@@ -49,9 +48,13 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
     #[inline(always)]
     fn rounds<V: Vector, const COUNT: usize>(&mut self, cpu: Cpu<V>, first: usize) -> usize {
         let (table, stride) = (self.table, u32::from(self.table.stride));
-        let (cells, leaves) = (table.image().padded(CELLS), table.image().padded(LEAVES));
-        let (zero, leaf_bit) = (V::splat(cpu, 0), V::splat(cpu, C::LEAF));
-        let number_bits = V::splat(cpu, C::LEAF - 1);
+        let (cells, leaves) = (table.cells::<C>().padded(), table.padded_leaves());
+        let (zero, leaf_bit) = (V::splat(cpu, 0), V::splat(cpu, table.width.leaf_bit()));
+        // Words are read whole: the elements after a word may be of a leaf that is written meanwhile.
+        let leaves_in_word = (4 / table.leaf_width).trailing_zeros();
+        let leaf_mask = V::splat(cpu, u32::MAX >> (32 - 8 * table.leaf_width));
+        let number_bits = V::splat(cpu, table.width.leaf_bit() - 1);
+        let (route_bits, route_mask) = (table.width.route_bits(), V::splat(cpu, table.width.route_mask()));
         let mut at = first;
         while self.addresses.len() - at >= COUNT * V::LANES {
             let keys = &self.addresses[at..at + COUNT * V::LANES];
@@ -90,14 +93,14 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                     // from the last one ends in the padding.
                     unsafe {
                         if size_of::<C>() == 4 {
-                            let cell = V::gather_where::<u32>(cpu, open, index, cells, zero);
-                            route = cell & V::splat(cpu, 0xffff);
-                            links[v] = cell >> 16;
+                            let cell = V::gather_shared::<u32>(cpu, open, index, cells, zero);
+                            route = cell & route_mask;
+                            links[v] = cell >> route_bits;
                         } else {
                             let half = index << 1;
-                            route = V::gather_where::<u32>(cpu, open, half, cells, zero);
+                            route = V::gather_shared::<u32>(cpu, open, half, cells, zero);
                             let upper = half + V::splat(cpu, 1);
-                            links[v] = V::gather_where::<u32>(cpu, open, upper, cells, zero);
+                            links[v] = V::gather_shared::<u32>(cpu, open, upper, cells, zero);
                         }
                     }
                     found[v] = V::select(route.equals(zero), found[v], route);
@@ -110,15 +113,12 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                 let ends = !last[v].equals(zero);
                 #[allow(unsafe_code)]
                 // SAFETY: a lane that ends has the number of a leaf, which every image and patch is checked
-                // for. Routes of leaves are fewer than 2^30, and a load from the last one ends in the
-                // padding.
-                let route = unsafe {
-                    match table.leaf_width {
-                        1 => V::gather_where::<u8>(cpu, ends, last[v], leaves, zero),
-                        2 => V::gather_where::<u16>(cpu, ends, last[v], leaves, zero),
-                        _ => V::gather_where::<u32>(cpu, ends, last[v], leaves, zero),
-                    }
+                // for. Routes of leaves are fewer than 2^30. A leaf has whole words.
+                let word = unsafe {
+                    V::gather_shared::<u32>(cpu, ends, last[v] >> leaves_in_word, leaves, zero)
                 };
+                let place = (last[v] & V::splat(cpu, (1 << leaves_in_word) - 1)) << (5 - leaves_in_word);
+                let route = word.shifted_right(place) & leaf_mask;
                 found[v] = V::select(route.equals(zero), found[v], route);
                 found[v].store(&mut self.state.routes[at + v * V::LANES..]);
                 let mut open = (!links[v].equals(zero)).bits();

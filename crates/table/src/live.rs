@@ -300,6 +300,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         if let (Undone::Retold, Some(engine)) = (undone, self.engine.as_mut()) {
             let mut table = E::Table::clone(&self.writer.current());
             table.apply(&there).expect("an engine's patch fits its own table");
+            engine.unpublished();
             if let Ok(back) = engine.update(&table, self.model.source(), &self.changed) {
                 let patched = self.writer.patch_with(there.then(back), B::Change::default());
                 return patched.expect("an engine's patch fits its own table");
