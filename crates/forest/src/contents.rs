@@ -10,8 +10,12 @@
 //! ones on the heap, took 27 MiB for twelve full tables that are alike, with 4 bytes of links for each node;
 //! these take 14.
 
+use wirespeed_image::prefetch;
+
 use crate::content::{Content, LEAST};
 
+/// Bytes of a cache line. Few contents take more than two.
+const LINE: usize = 64;
 /// Bytes of a unit.
 const UNIT: usize = 2;
 
@@ -50,6 +54,20 @@ impl Contents {
             0 => Content::default(),
             at => Content::at_start_of(&self.bytes[at * UNIT..]),
         }
+    }
+
+    /// Prefetches where the content of a node is.
+    #[inline]
+    pub(crate) fn fetch_place(&self, node: u32) {
+        prefetch(&self.at, node as usize);
+    }
+
+    /// Prefetches the content of a node.
+    #[inline]
+    pub(crate) fn fetch(&self, node: u32) {
+        let from = self.at[node as usize] as usize * UNIT;
+        prefetch(&self.bytes, from);
+        prefetch(&self.bytes, from + LINE);
     }
 
     /// Gives a node a content, which is not empty.
@@ -97,7 +115,8 @@ impl Contents {
         }
         let at = self.bytes.len() / UNIT;
         self.bytes.resize((at + units) * UNIT, 0);
-        u32::try_from(at).expect("contents take under 8 GiB: 2^26 chunks and as many leaves are all that there are")
+        u32::try_from(at)
+            .expect("contents take under 8 GiB: 2^26 chunks and as many leaves are all that there are")
     }
 
     /// Moves all contents to the front, so that no piece is free.

@@ -2,9 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::Address;
-use wirespeed_image::device::{
-    Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported,
-};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
 
 use crate::layout::{CELLS, ForestTable, LEAVES, ROOTS, Width};
 

@@ -162,7 +162,7 @@ pub struct ForestTable<A> {
     image: Image,
     pub(crate) width: Width,
     /// Whether live copies may share cells and leaves: all but those that are patched in place.
-    may_share: bool,
+    pub(crate) may_share: bool,
     /// Bytes of a route of a leaf: 1, 2 or 4.
     pub(crate) leaf_width: usize,
     pub(crate) stride: u8,

@@ -122,6 +122,23 @@ impl Nodes {
         self.contents.get(node).route(self.key(prefix, from)).map(NextHop)
     }
 
+    /// Prefetches the nodes on the ways to some prefixes, each with the root of its trie. The ways are followed
+    /// together, so that the memory of all is fetched at once.
+    pub(crate) fn fetch<A: Address>(&self, ways: &mut [(u32, Prefix<A>)]) {
+        for from in (0..A::BITS).step_by(self.stride.into()) {
+            ways.iter().for_each(|&(node, _)| self.contents.fetch_place(node));
+            ways.iter().for_each(|&(node, _)| self.contents.fetch(node));
+            for (node, prefix) in &mut *ways {
+                let goes_on = *node != NONE && prefix.len() > from + self.stride;
+                let slot = prefix.address().bits(from, self.stride);
+                *node = if goes_on { self.contents.get(*node).child(slot) } else { NONE };
+            }
+            if ways.iter().all(|&(node, _)| node == NONE) {
+                break;
+            }
+        }
+    }
+
     /// Calls `route` with each route of a trie, in order of the prefixes. `above` are the first `from` bits
     /// of all of them.
     pub(crate) fn visit<A: Address>(

@@ -50,11 +50,14 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
         let (table, stride) = (self.table, u32::from(self.table.stride));
         let (cells, leaves) = (table.cells::<C>().padded(), table.padded_leaves());
         let (zero, leaf_bit) = (V::splat(cpu, 0), V::splat(cpu, table.width.leaf_bit()));
-        // Words are read whole: the elements after a word may be of a leaf that is written meanwhile.
-        let leaves_in_word = (4 / table.leaf_width).trailing_zeros();
+        // If leaves are shared, words are read whole: elements after a word may be of a leaf that is written
+        // meanwhile. Leaves of 4 bytes are words.
+        let is_shared = table.may_share && table.leaf_width < 4;
+        let in_word = (4 / table.leaf_width).trailing_zeros();
         let leaf_mask = V::splat(cpu, u32::MAX >> (32 - 8 * table.leaf_width));
         let number_bits = V::splat(cpu, table.width.leaf_bit() - 1);
-        let (route_bits, route_mask) = (table.width.route_bits(), V::splat(cpu, table.width.route_mask()));
+        let route_bits = V::splat(cpu, table.width.route_bits());
+        let route_mask = V::splat(cpu, table.width.route_mask());
         let mut at = first;
         while self.addresses.len() - at >= COUNT * V::LANES {
             let keys = &self.addresses[at..at + COUNT * V::LANES];
@@ -95,7 +98,7 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                         if size_of::<C>() == 4 {
                             let cell = V::gather_shared::<u32>(cpu, open, index, cells, zero);
                             route = cell & route_mask;
-                            links[v] = cell >> route_bits;
+                            links[v] = cell.shifted_right(route_bits);
                         } else {
                             let half = index << 1;
                             route = V::gather_shared::<u32>(cpu, open, half, cells, zero);
@@ -113,12 +116,21 @@ impl<A: Address, C: Cell> Gathers<'_, A, C> {
                 let ends = !last[v].equals(zero);
                 #[allow(unsafe_code)]
                 // SAFETY: a lane that ends has the number of a leaf, which every image and patch is checked
-                // for. Routes of leaves are fewer than 2^30. A leaf has whole words.
-                let word = unsafe {
-                    V::gather_shared::<u32>(cpu, ends, last[v] >> leaves_in_word, leaves, zero)
+                // for. Routes of leaves are fewer than 2^30, and a load from the last one ends in the
+                // padding. A leaf has whole words.
+                let route = unsafe {
+                    match table.leaf_width {
+                        _ if is_shared => {
+                            let at = last[v].shifted_right(V::splat(cpu, in_word));
+                            let word = V::gather_shared::<u32>(cpu, ends, at, leaves, zero);
+                            let place = (last[v] & V::splat(cpu, (1 << in_word) - 1)) << (5 - in_word);
+                            word.shifted_right(place) & leaf_mask
+                        }
+                        1 => V::gather_shared::<u8>(cpu, ends, last[v], leaves, zero),
+                        2 => V::gather_shared::<u16>(cpu, ends, last[v], leaves, zero),
+                        _ => V::gather_shared::<u32>(cpu, ends, last[v], leaves, zero),
+                    }
                 };
-                let place = (last[v] & V::splat(cpu, (1 << leaves_in_word) - 1)) << (5 - leaves_in_word);
-                let route = word.shifted_right(place) & leaf_mask;
                 found[v] = V::select(route.equals(zero), found[v], route);
                 found[v].store(&mut self.state.routes[at + v * V::LANES..]);
                 let mut open = (!links[v].equals(zero)).bits();

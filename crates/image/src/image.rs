@@ -377,8 +377,7 @@ impl Clone for Image {
     /// Makes an image that shares nothing. Panics if there is no memory for the copy.
     fn clone(&self) -> Self {
         let mut storage = zeroed(self.header.length).expect("memory for the copy of an image");
-        let (front, own) =
-            storage.bytes_mut().expect("zeroed storage is our own").split_at_mut(self.base);
+        let (front, own) = storage.bytes_mut().expect("zeroed storage is our own").split_at_mut(self.base);
         own.copy_from_slice(self.storage.bytes());
         let mut header = self.header;
         if let Some(shared) = &self.front {

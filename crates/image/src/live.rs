@@ -566,4 +566,133 @@ mod tests {
             writer.change_beside(value + 1);
         }
     }
+
+    /// A table of which twins share the first section. A patch writes elements that are not in use, and the
+    /// root that leads to them.
+    #[derive(Debug)]
+    struct Rooted(Image);
+
+    const ROOTS: SectionId = SectionId(1);
+
+    impl Rooted {
+        fn new() -> Self {
+            let builder =
+                ImageBuilder::new("rooted", 1).section::<u16>("cells", 4 * 64).section::<u32>("roots", 1);
+            Self(builder.build(None).unwrap())
+        }
+
+        /// Whether the elements that the root leads to are of its state.
+        fn is_whole(&self) -> bool {
+            let root = self.0.section::<u32>(ROOTS)[0];
+            let cells = self.0.shared::<u16>(CELLS);
+            let from = (root % 4) as usize * 64;
+            (from..from + 64).all(|at| u32::from(cells.at(at)) == root)
+        }
+    }
+
+    impl Clone for Rooted {
+        fn clone(&self) -> Self {
+            Self(self.0.clone())
+        }
+    }
+
+    impl Table for Rooted {
+        const KIND: &'static str = "rooted";
+        const LAYOUT: u32 = 1;
+
+        fn from_image(image: Image) -> Result<Self, ImageError> {
+            Self::expect_kind(&image)?;
+            Ok(Self(image))
+        }
+
+        fn image(&self) -> &Image {
+            &self.0
+        }
+
+        fn image_mut(&mut self, _: Checked) -> &mut Image {
+            &mut self.0
+        }
+
+        fn admits(&self, _: SectionId, value: u64, results: u64) -> bool {
+            value <= results
+        }
+
+        fn share(&mut self, checked: Checked) {
+            checked.share(&mut self.0, 1);
+        }
+
+        fn twin(&self, checked: Checked) -> Self {
+            Self(checked.twin(&self.0))
+        }
+    }
+
+    fn to(state: u64) -> Patch {
+        let mut patch = PatchBuilder::new();
+        (0..64).for_each(|at| patch.set(CELLS, state % 4 * 64 + at, state));
+        patch.set(ROOTS, 0, state);
+        patch.finish(Some((1, state)))
+    }
+
+    #[test]
+    fn copies_share_sections_that_a_patch_writes_once() {
+        let mut writer = Writer::new(Rooted::new());
+        let (length, own) = (Rooted::new().0.bytes(), 4u64.next_multiple_of(64) + 64);
+        assert_eq!(writer.memory_usage(), length + 2 * own);
+        let (reader, stop) = (writer.reader(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            struct Stop<'a>(&'a AtomicBool);
+            impl Drop for Stop<'_> {
+                fn drop(&mut self) {
+                    self.0.store(true, Ordering::Relaxed);
+                }
+            }
+            let _stop = Stop(&stop);
+            for copies in [false, true] {
+                let (reader, stop) = (&reader, &stop);
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let table = reader.enter();
+                        assert!(table.is_whole(), "a torn state");
+                        if copies {
+                            let mut file = Vec::new();
+                            table.image().write(&mut file).unwrap();
+                            let copy = Image::from_bytes(&file).unwrap();
+                            let most = copy.results();
+                            let cells = copy.section::<u16>(CELLS);
+                            assert!(
+                                cells.iter().all(|&cell| u64::from(cell) <= most),
+                                "results are over {most}"
+                            );
+                            assert!(Rooted(copy).is_whole(), "a torn copy");
+                        }
+                    }
+                });
+            }
+            for state in 1..4_000 {
+                writer.patch(to(state)).unwrap();
+                if state % 500 == 0 {
+                    let mut other = Rooted::new();
+                    other.apply(&to(state)).unwrap();
+                    writer.replace(other);
+                }
+            }
+        });
+        assert!(writer.current().is_whole());
+        assert_eq!(writer.current().image().section::<u32>(ROOTS), [3_999]);
+        // A clone shares nothing.
+        let clone = writer.current().clone();
+        writer.patch(to(4_003)).unwrap();
+        writer.patch(to(4_007)).unwrap();
+        assert!(clone.is_whole() && clone.0.section::<u16>(CELLS)[3 * 64] == 3_999);
+        let attached = writer.current().image().with_attachment("more", b"bytes").unwrap();
+        assert_eq!(attached.attachment("more"), Some(&b"bytes"[..]));
+        assert_eq!(attached.section::<u16>(CELLS)[3 * 64], 4_007);
+    }
+
+    #[test]
+    #[should_panic(expected = "shared")]
+    fn shared_elements_are_not_borrowed() {
+        let writer = Writer::new(Rooted::new());
+        let _ = writer.current().image().section::<u16>(CELLS);
+    }
 }

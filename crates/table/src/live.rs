@@ -37,7 +37,8 @@ impl<D: Domain> Companion<D> for () {
 
 /// A table that takes updates while any number of readers look up. It has one owner; readers are independent.
 ///
-/// Memory: the model, what the engine holds, and two copies of the table (four while it is rebuilt).
+/// Memory: the model, what the engine holds, and two copies of the table (four while it is rebuilt). Sections
+/// that the copies [share](wirespeed_image::Table::share) are there once.
 #[derive(Debug)]
 pub struct Live<D: Domain, E: Engine<D>, B: Companion<D> = ()> {
     model: D::Model,

@@ -7,8 +7,8 @@ use std::arch::x86_64::{
     _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_loadu_si256,
     _mm256_mask_i32gather_epi32, _mm256_max_epu32, _mm256_movemask_ps, _mm256_or_si256,
     _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_setr_epi32, _mm256_setzero_si256,
-    _mm256_shuffle_ps, _mm256_sll_epi32, _mm256_srl_epi32, _mm256_srlv_epi32, _mm256_storeu_si256, _mm256_sub_epi32,
-    _mm256_unpackhi_epi64, _mm256_xor_si256,
+    _mm256_shuffle_ps, _mm256_sll_epi32, _mm256_srl_epi32, _mm256_srlv_epi32, _mm256_storeu_si256,
+    _mm256_sub_epi32, _mm256_unpackhi_epi64, _mm256_xor_si256,
 };
 use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
 

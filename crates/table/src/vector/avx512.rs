@@ -6,8 +6,8 @@ use std::arch::x86_64::{
     __m512i, __mmask16, _mm_cvtsi32_si128, _mm512_add_epi32, _mm512_and_si512, _mm512_castsi512_si256,
     _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask, _mm512_inserti64x4, _mm512_loadu_si512,
     _mm512_mask_blend_epi32, _mm512_mask_i32gather_epi32, _mm512_maskz_compress_epi32, _mm512_or_si512,
-    _mm512_permutex2var_epi32, _mm512_set1_epi32, _mm512_setr_epi32, _mm512_sll_epi32, _mm512_srl_epi32, _mm512_srlv_epi32,
-    _mm512_storeu_si512, _mm512_sub_epi32, _mm512_test_epi32_mask,
+    _mm512_permutex2var_epi32, _mm512_set1_epi32, _mm512_setr_epi32, _mm512_sll_epi32, _mm512_srl_epi32,
+    _mm512_srlv_epi32, _mm512_storeu_si512, _mm512_sub_epi32, _mm512_test_epi32_mask,
 };
 use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
 
