@@ -55,6 +55,9 @@ pub const MOST_CELLS: u64 = 1 << 30;
 /// A cell: a route, as its next hop + 1, and a link to a chunk or leaf; 0 for none. A link that is read from
 /// a cell has the bit of leaves where the width says.
 pub(crate) trait Cell: Element {
+    /// The width of cells of two halves.
+    const EVEN: Width;
+
     /// The next hop + 1 of the route.
     fn route(self, width: Width) -> u32;
 
@@ -63,6 +66,8 @@ pub(crate) trait Cell: Element {
 }
 
 impl Cell for u32 {
+    const EVEN: Width = Width::NARROW;
+
     #[inline(always)]
     fn route(self, width: Width) -> u32 {
         self & width.route_mask()
@@ -75,6 +80,8 @@ impl Cell for u32 {
 }
 
 impl Cell for u64 {
+    const EVEN: Width = Width::Wide;
+
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // the lower half
     fn route(self, _: Width) -> u32 {
