@@ -5,9 +5,9 @@
 //!
 //! - *in place*: a node keeps its chunk. Each live copy then needs chunks of its own.
 //! - *to new chunks*: each changed node gets a chunk that no reader reads, as do all nodes above it, since
-//!   every node above a changed one changes, too. The chunk that it had stays for readers of the state before.
-//!   It is free at the next patch, because the writer waits for those readers before it writes that. So live
-//!   copies share all chunks.
+//!   every node above a changed one changes, too. The chunk that it had stays for readers of the state
+//!   before. It is free at the next patch, because the writer waits for those readers before it writes that.
+//!   So live copies share all chunks.
 
 use wirespeed_fib::{Address, Outgrown};
 use wirespeed_image::Pool;

@@ -122,8 +122,8 @@ impl Nodes {
         self.contents.get(node).route(self.key(prefix, from)).map(NextHop)
     }
 
-    /// Prefetches the nodes on the ways to some prefixes, each with the root of its trie. The ways are followed
-    /// together, so that the memory of all is fetched at once.
+    /// Prefetches the nodes on the ways to some prefixes, each with the root of its trie. The ways are
+    /// followed together, so that the memory of all is fetched at once.
     pub(crate) fn fetch<A: Address>(&self, ways: &mut [(u32, Prefix<A>)]) {
         for from in (0..A::BITS).step_by(self.stride.into()) {
             ways.iter().for_each(|&(node, _)| self.contents.fetch_place(node));

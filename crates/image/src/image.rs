@@ -32,8 +32,8 @@ use crate::storage::Storage;
 /// whether it is or not.
 #[derive(Debug)]
 pub struct Image {
-    // Holds the file byte for byte, except for the counts and the checksum, which are filled in on writing. If
-    // there is a front, it holds the file from `base` on.
+    // Holds the file byte for byte, except for the counts and the checksum, which are filled in on writing.
+    // If there is a front, it holds the file from `base` on.
     storage: Storage,
     /// The part before `base`, if two copies share it.
     front: Option<Arc<Front>>,
