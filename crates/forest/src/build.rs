@@ -117,10 +117,16 @@ fn compile<A: Address>(
 ) -> Result<(Chunks, ForestTable<A>), BuildError> {
     let stride = fibs.nodes.stride();
     let (chunks, leaves) = Chunks::needed(fibs);
-    // A patch to new chunks writes a path and more while those that it replaces stay.
-    let path = if in_place { 0 } else { u64::from(A::BITS / stride) };
-    let leaves = room(leaves, stride, 1.min(path), options)?;
-    let chunks = room(chunks, stride, path, options)?;
+    // A patch to new chunks writes a path and more while those that it replaces stay. A small table needs room
+    // for some of these, and for leaves, of which it may have few.
+    let path = u64::from(A::BITS / stride);
+    let (chunk_room, leaf_room) = match (in_place, options.tight) {
+        (true, _) => (0, 0),
+        (false, true) => (2 * path, 2),
+        (false, false) => (3 * path, 64),
+    };
+    let (chunks, leaves) =
+        (room(chunks, stride, chunk_room, options)?, room(leaves, stride, leaf_room, options)?);
     let results = fibs.results();
     let widest = results.max(options.results);
     if widest > Width::Wide.most() {
@@ -145,13 +151,10 @@ fn compile<A: Address>(
     Ok((chunks, ForestTable::of_shape(image)?))
 }
 
-/// The number of chunks to make room for where there are so many, if patches need `path` at least.
-fn room(used: u64, stride: u8, path: u64, options: &BuildOptions) -> Result<u32, BuildError> {
-    /// Chunks of this many calls of one route each are more than an eighth of those of a small table.
-    const CALLS: u64 = 3;
+/// The number of chunks to make room for where there are so many, with `more` beside the usual head room.
+fn room(used: u64, stride: u8, more: u64, options: &BuildOptions) -> Result<u32, BuildError> {
     let most = MOST_CELLS >> stride;
-    let least = if options.tight { 2 * path } else { CALLS * path };
-    let room = (used + options.head_room_for(used, 8, 3) + least).min(most.max(used));
+    let room = (used + options.head_room_for(used, 8, 3) + more).min(most.max(used));
     let fits = u32::try_from(room).ok().filter(|_| room <= most);
     fits.ok_or(BuildError::Limit { engine: NAME, what: "chunks", limit: most, found: used })
 }

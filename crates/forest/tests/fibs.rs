@@ -357,7 +357,7 @@ fn chunks_are_not_written_while_they_are_read() {
         found[0] == found[1]
             && addresses.iter().zip(&found[0]).all(|(&a, &n)| table.lookup_in(FibId(9), a) == n)
     };
-    let (calls, mut rebuilds) = (wirespeed_image::rounds::cases(800), 0);
+    let (calls, mut rebuilds) = (wirespeed_image::rounds::cases(4_000), 0);
     std::thread::scope(|scope| {
         struct Stop<'a>(&'a AtomicBool);
         impl Drop for Stop<'_> {
