@@ -25,7 +25,8 @@ impl<A: Address> Engine<InFibs<A>> for Forest {
 
     fn build(fibs: &Fibs<A>, options: &BuildOptions) -> Result<(Self, ForestTable<A>), BuildError> {
         let tables = fibs.end() as u64;
-        let (chunks, table) = compile(fibs, tables + options.head_room_for(tables, 8, 8), options)?;
+        let room = tables + options.head_room_for(tables, 8, 8);
+        let (chunks, table) = compile(fibs, room, options, false)?;
         Ok((Self(chunks), table))
     }
 
@@ -36,6 +37,10 @@ impl<A: Address> Engine<InFibs<A>> for Forest {
         changed: &[Change],
     ) -> Result<Patch, Outgrown> {
         patch(&mut self.0, table, fibs, changed)
+    }
+
+    fn unpublished(&mut self) {
+        self.0.unpublished();
     }
 
     fn memory_usage(&self) -> u64 {
@@ -60,8 +65,8 @@ impl<A: Address> Engine<A> for ForestOf<A> {
         let mut fibs = Fibs::with_stride(stride_of::<A>(&options.strides)?);
         fibs.put(ONLY, rib);
         settle(&mut fibs, &mut Vec::new());
-        let (chunks, table) = compile(&fibs, 1, options)?;
-        Ok((Self { fibs, chunks }, table))
+        let (chunks, table) = compile(&fibs, 1, options, true)?;
+        Ok((Self { fibs, chunks }, table.patched_in_place()))
     }
 
     fn patch(
@@ -103,29 +108,39 @@ fn stride_of<A: Address>(strides: &Strides) -> Result<u8, BuildError> {
     })
 }
 
-/// Compiles all tables, with room for this number of tables.
+/// Compiles all tables, with room for this number of tables. Patches write in place, or to new chunks.
 fn compile<A: Address>(
     fibs: &Fibs<A>,
     tables: u64,
     options: &BuildOptions,
+    in_place: bool,
 ) -> Result<(Chunks, ForestTable<A>), BuildError> {
     let stride = fibs.nodes.stride();
     let (chunks, leaves) = Chunks::needed(fibs);
-    let (chunks, leaves) = (room(chunks, stride, options)?, room(leaves, stride, options)?);
+    // A patch to new chunks writes a path and more while those that it replaces stay. A small table needs room
+    // for some of these, and for leaves, of which it may have few.
+    let path = u64::from(A::BITS / stride);
+    let (chunk_room, leaf_room) = match (in_place, options.tight) {
+        (true, _) => (0, 0),
+        (false, true) => (2 * path, 2),
+        (false, false) => (3 * path, 64),
+    };
+    let (chunks, leaves) =
+        (room(chunks, stride, chunk_room, options)?, room(leaves, stride, leaf_room, options)?);
     let results = fibs.results();
     let widest = results.max(options.results);
     if widest > Width::Wide.most() {
         let (limit, found) = (Width::Wide.most().into(), widest.into());
         return Err(BuildError::Limit { engine: NAME, what: "next hops", limit, found });
     }
-    let width = Width::for_up_to(chunks.max(leaves), widest);
+    let width = Width::for_up_to(chunks.max(leaves), widest, !in_place);
     let leaf_width = width_for(u64::from(widest) + 1);
     let shape = Shape { stride, width, leaf_width, chunks, leaves, tables };
     let mut image = allocate::<A>(shape, options.memory_cap)?;
-    let chunks = Chunks::new(fibs, chunks, leaves);
+    let chunks = Chunks::new(fibs, chunks, leaves, in_place);
     match width {
-        Width::Narrow => fill::<A, u32>(&mut image, fibs, &chunks)?,
-        Width::Wide => fill::<A, u64>(&mut image, fibs, &chunks)?,
+        Width::Narrow(_) => fill::<A, u32>(&mut image, fibs, &chunks, width)?,
+        Width::Wide => fill::<A, u64>(&mut image, fibs, &chunks, width)?,
     }
     match leaf_width {
         1 => fill_leaves::<A, u8>(&mut image, fibs, &chunks)?,
@@ -136,16 +151,22 @@ fn compile<A: Address>(
     Ok((chunks, ForestTable::of_shape(image)?))
 }
 
-/// The number of chunks to make room for where there are so many.
-fn room(used: u64, stride: u8, options: &BuildOptions) -> Result<u32, BuildError> {
+/// The number of chunks to make room for where there are so many, with `more` beside the usual head room.
+fn room(used: u64, stride: u8, more: u64, options: &BuildOptions) -> Result<u32, BuildError> {
     let most = MOST_CELLS >> stride;
-    let room = (used + options.head_room_for(used, 8, 3)).min(most.max(used));
+    let room = (used + options.head_room_for(used, 8, 3) + more).min(most.max(used));
     let fits = u32::try_from(room).ok().filter(|_| room <= most);
     fits.ok_or(BuildError::Limit { engine: NAME, what: "chunks", limit: most, found: used })
 }
 
-fn fill<A: Address, C: Cell>(image: &mut Image, fibs: &Fibs<A>, chunks: &Chunks) -> Result<(), BuildError> {
-    let cell = |(route, node)| C::try_from(C::of(route, chunks.of(node))).unwrap_or_else(|_| C::zeroed());
+fn fill<A: Address, C: Cell>(
+    image: &mut Image,
+    fibs: &Fibs<A>,
+    chunks: &Chunks,
+    width: Width,
+) -> Result<(), BuildError> {
+    let cell =
+        |(route, node)| C::try_from(width.cell(route, chunks.of(node))).unwrap_or_else(|_| C::zeroed());
     let cells = image.section_mut::<C>(CELLS)?;
     each(fibs, chunks, false, |first, expanded| {
         cells[first..].iter_mut().zip(expanded).for_each(|(to, &parts)| *to = cell(parts));

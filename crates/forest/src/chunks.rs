@@ -1,5 +1,13 @@
 //! [`Chunks`]: the chunk or leaf of each node. Numbers are dense when a table is built, whatever nodes came
 //! and went before.
+//!
+//! A patch writes in one of two ways:
+//!
+//! - *in place*: a node keeps its chunk. Each live copy then needs chunks of its own.
+//! - *to new chunks*: each changed node gets a chunk that no reader reads, as do all nodes above it, since
+//!   every node above a changed one changes, too. The chunk that it had stays for readers of the state
+//!   before. It is free at the next patch, because the writer waits for those readers before it writes that.
+//!   So live copies share all chunks.
 
 use wirespeed_fib::{Address, Outgrown};
 use wirespeed_image::Pool;
@@ -16,7 +24,16 @@ pub(crate) struct Chunks {
     /// The number of each node's chunk or leaf, with the bit [`LEAF`] for leaves; 0 for a number that no node
     /// has.
     of: Vec<u32>,
+    /// Whether patches write in place.
+    in_place: bool,
+    /// Chunks and leaves that the last patch gave up and did not write.
+    given_up: Vec<u32>,
+    /// Whether the last patch was not published, so that the state before it is current.
+    is_unpublished: bool,
 }
+
+/// The most chunks given up whose memory is kept.
+const MUCH: usize = 1 << 12;
 
 impl Chunks {
     /// Counts the chunks and leaves that the nodes need, number 0 included.
@@ -27,9 +44,10 @@ impl Chunks {
     }
 
     /// Gives each node a chunk or leaf, of so many, which are enough.
-    pub(crate) fn new<A: Address>(fibs: &Fibs<A>, chunks: u32, leaves: u32) -> Self {
+    pub(crate) fn new<A: Address>(fibs: &Fibs<A>, chunks: u32, leaves: u32, in_place: bool) -> Self {
         let (chunks, leaves) = (Pool::new(chunks), Pool::new(leaves));
-        let mut all = Self { chunks, leaves, of: vec![NONE; fibs.nodes.end() as usize] };
+        let of = vec![NONE; fibs.nodes.end() as usize];
+        let mut all = Self { chunks, leaves, of, in_place, given_up: Vec::new(), is_unpublished: false };
         (0..fibs.nodes.end()).for_each(|node| all.give(fibs, node).expect("there are enough"));
         all
     }
@@ -39,20 +57,36 @@ impl Chunks {
         self.of[node as usize]
     }
 
-    /// Takes back the chunks of nodes that are free or of the other kind now, and gives nodes without one a
-    /// chunk.
+    /// Gives each changed node the chunk or leaf that the next patch writes, and takes back those that are
+    /// not needed any more.
     pub(crate) fn assign<A: Address>(&mut self, fibs: &Fibs<A>, changed: &[Change]) -> Result<(), Outgrown> {
+        if !std::mem::take(&mut self.is_unpublished) {
+            let mut given_up = std::mem::take(&mut self.given_up);
+            given_up.drain(..).for_each(|link| self.give_back(link));
+            given_up.shrink_to(MUCH);
+            self.given_up = given_up;
+        }
         self.of.resize(fibs.nodes.end() as usize, NONE);
         let nodes = || changed.iter().filter_map(Change::node);
         for node in nodes() {
             let link = self.of[node as usize];
-            let is_leaf = link & LEAF != 0;
-            if link != NONE && fibs.nodes.content(node).is_none_or(|content| content.is_leaf() != is_leaf) {
-                self.of[node as usize] = NONE;
-                if is_leaf { self.leaves.give_back(link & !LEAF) } else { self.chunks.give_back(link) }
+            let is_of_kind = |leaf| fibs.nodes.content(node).is_some_and(|now| now.is_leaf() == leaf);
+            if link == NONE || self.in_place && is_of_kind(link & LEAF != 0) {
+                continue;
             }
+            self.of[node as usize] = NONE;
+            if self.in_place { self.give_back(link) } else { self.given_up.push(link) }
         }
         nodes().try_for_each(|node| self.give(fibs, node))
+    }
+
+    /// Says that the last patch was not published, and will be part of the next one.
+    pub(crate) fn unpublished(&mut self) {
+        self.is_unpublished = true;
+    }
+
+    fn give_back(&mut self, link: u32) {
+        if link & LEAF != 0 { self.leaves.give_back(link & !LEAF) } else { self.chunks.give_back(link) }
     }
 
     /// Gives a node a chunk or leaf if it has none.
@@ -72,7 +106,7 @@ impl Chunks {
 
     /// Bytes held.
     pub(crate) fn memory_usage(&self) -> u64 {
-        (self.of.capacity() * size_of::<u32>()) as u64
+        ((self.of.capacity() + self.given_up.capacity()) * size_of::<u32>()) as u64
             + self.chunks.memory_usage()
             + self.leaves.memory_usage()
     }

@@ -9,21 +9,17 @@
 //! children  W × children
 //! ```
 //!
-//! All are as narrow as the largest of the node needs. Most nodes have few routes and take under two dozen
-//! bytes, which lie in the content itself.
+//! All are as narrow as the largest of the node needs. Most nodes have few routes and take about ten bytes.
 
 /// The number of no node.
 pub(crate) const NONE: u32 = 0;
 
-/// The most bytes of a content that lie in it.
-const INLINE: usize = 22;
+/// The fewest bytes of a content that is not empty.
+pub(crate) const LEAST: usize = 5;
 
 /// The routes and children of a node. Equal contents have equal bytes.
-#[derive(Clone, Debug)]
-pub(crate) enum Content {
-    Inline { len: u8, bytes: [u8; INLINE] },
-    Boxed(Box<[u8]>),
-}
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Content<'c>(&'c [u8]);
 
 /// The first three bytes of a content.
 struct Header {
@@ -49,25 +45,21 @@ struct Column<'c> {
     width: usize,
 }
 
-impl Content {
-    fn of(bytes: &[u8]) -> Self {
-        match u8::try_from(bytes.len()) {
-            Ok(len) if bytes.len() <= INLINE => {
-                let mut inline = [0; INLINE];
-                inline[..bytes.len()].copy_from_slice(bytes);
-                Self::Inline { len, bytes: inline }
-            }
-            _ => Self::Boxed(bytes.into()),
-        }
+impl<'c> Content<'c> {
+    /// The content that bytes begin with. It is there whole.
+    #[inline]
+    pub(crate) fn at_start_of(bytes: &'c [u8]) -> Self {
+        let header = bytes.first_chunk().expect("a content has a header");
+        Self(&bytes[..Header::of(*header).bytes()])
     }
 
     /// Splits the content that bytes begin with off. `None` if no node of this stride has such a content, or
     /// none whose children are below `node`.
-    pub(crate) fn split_off(bytes: &mut &[u8], stride: u8, node: u32) -> Option<Self> {
+    pub(crate) fn split_off(bytes: &mut &'c [u8], stride: u8, node: u32) -> Option<Self> {
         let header = Header::of(*bytes.first_chunk()?);
         let (content, rest) = bytes.split_at_checked(header.bytes())?;
         *bytes = rest;
-        let content = Self::of(content);
+        let content = Self(content);
         let Parts { keys, slots, children, .. } = content.parts();
         let is_within = |numbers: Column<'_>, from: u32, to: u32| {
             numbers.iter().is_sorted_by(|a, b| a < b) && numbers.iter().all(|n| from <= n && n < to)
@@ -79,39 +71,36 @@ impl Content {
     }
 
     /// All bytes.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Inline { len, bytes } => &bytes[..usize::from(*len)],
-            Self::Boxed(bytes) => bytes,
-        }
+    pub(crate) fn bytes(self) -> &'c [u8] {
+        self.0
     }
 
     /// The routes: key and next hop, shorter routes first.
-    pub(crate) fn routes(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(crate) fn routes(self) -> impl Iterator<Item = (u32, u32)> + use<'c> {
         let Parts { keys, next_hops, .. } = self.parts();
         keys.iter().zip(next_hops.iter())
     }
 
     /// The children: slot and node, ascending.
-    pub(crate) fn children(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    pub(crate) fn children(self) -> impl Iterator<Item = (u32, u32)> + use<'c> {
         let Parts { slots, children, .. } = self.parts();
         slots.iter().zip(children.iter())
     }
 
     /// The next hop of a route.
-    pub(crate) fn route(&self, key: u32) -> Option<u32> {
+    pub(crate) fn route(self, key: u32) -> Option<u32> {
         let Parts { keys, next_hops, .. } = self.parts();
         Some(next_hops.get(keys.find(key)?))
     }
 
     /// The child at a slot, or [`NONE`].
-    pub(crate) fn child(&self, slot: u32) -> u32 {
+    pub(crate) fn child(self, slot: u32) -> u32 {
         let Parts { slots, children, .. } = self.parts();
         slots.find(slot).map_or(NONE, |at| children.get(at))
     }
 
     /// A copy to change.
-    pub(crate) fn draft(&self) -> Draft {
+    pub(crate) fn draft(self) -> Draft {
         Draft {
             routes: self.routes().map(Into::into).collect(),
             children: self.children().map(Into::into).collect(),
@@ -120,7 +109,7 @@ impl Content {
 
     /// Writes route and child of each slot of the node: one more than the next hop, and the child; 0 for
     /// none.
-    pub(crate) fn expand(&self, stride: u8, cells: &mut Vec<(u32, u32)>) {
+    pub(crate) fn expand(self, stride: u8, cells: &mut Vec<(u32, u32)>) {
         cells.clear();
         cells.resize(1 << stride, (0, NONE));
         // Shorter routes come first, so longer ones overwrite them.
@@ -135,19 +124,11 @@ impl Content {
     }
 
     /// Whether there is no child.
-    pub(crate) fn is_leaf(&self) -> bool {
+    pub(crate) fn is_leaf(self) -> bool {
         self.parts().slots.bytes.is_empty()
     }
 
-    /// Bytes held beside the content itself.
-    pub(crate) fn heap_bytes(&self) -> usize {
-        match self {
-            Self::Inline { .. } => 0,
-            Self::Boxed(bytes) => bytes.len(),
-        }
-    }
-
-    fn parts(&self) -> Parts<'_> {
+    fn parts(self) -> Parts<'c> {
         let Some((header, mut rest)) = self.bytes().split_first_chunk() else { return Parts::default() };
         let Header { routes, children, widths: [key, next_hop, child] } = Header::of(*header);
         let mut column = |count: usize, width: usize| {
@@ -181,20 +162,6 @@ impl Header {
         3 + self.routes * (key + next_hop) + self.children * (1 + child)
     }
 }
-
-impl Default for Content {
-    fn default() -> Self {
-        Self::of(&[])
-    }
-}
-
-impl PartialEq for Content {
-    fn eq(&self, other: &Self) -> bool {
-        self.bytes() == other.bytes()
-    }
-}
-
-impl Eq for Content {}
 
 impl Default for Column<'_> {
     fn default() -> Self {
@@ -265,8 +232,8 @@ impl Draft {
         self.children.iter().map(|&[_, child]| child)
     }
 
-    /// The content.
-    pub(crate) fn finish(self) -> Content {
+    /// The bytes of the content.
+    pub(crate) fn finish(self) -> Vec<u8> {
         let Self { routes, children } = self;
         let widest = |pairs: &[[u32; 2]], of: usize| {
             let most = pairs.iter().map(|pair| pair[of]).max().unwrap_or(0);
@@ -285,7 +252,7 @@ impl Draft {
         {
             pairs.iter().for_each(|pair| bytes.extend(&pair[of].to_le_bytes()[..width as usize]));
         }
-        Content::of(&bytes)
+        bytes
     }
 }
 
@@ -333,7 +300,10 @@ mod tests {
             let mut draft = Draft::default();
             routes.iter().rev().for_each(|(&key, &next_hop)| draft.set_route(key, Some(next_hop)));
             children.iter().for_each(|(&slot, &child)| draft.set_child(slot, child));
-            let content = draft.finish();
+            let bytes = draft.finish();
+            let content = Content::at_start_of(&bytes);
+            prop_assert_eq!(content.bytes(), &bytes[..]);
+            prop_assert!(bytes.len() >= LEAST || routes.is_empty() && children.is_empty());
             prop_assert!(content.routes().eq(routes.iter().map(|(&key, &value)| (key, value))));
             prop_assert!(content.children().eq(children.iter().map(|(&slot, &value)| (slot, value))));
             for key in 0..514 {
@@ -341,17 +311,15 @@ mod tests {
                 prop_assert_eq!(content.child(key), children.get(&key).copied().unwrap_or(NONE));
             }
             prop_assert_eq!(content.is_leaf(), children.is_empty());
-            prop_assert_eq!(content.draft().finish(), content.clone());
-            prop_assert_eq!(content.heap_bytes() > 0, content.bytes().len() > INLINE);
+            prop_assert_eq!(&content.draft().finish(), &bytes);
         }
     }
 
     #[test]
-    fn most_contents_take_no_memory_of_their_own() {
-        assert_eq!(size_of::<Content>(), 24);
+    fn most_contents_are_short() {
         let mut draft = Draft::default();
-        (2..10).for_each(|key| draft.set_route(key, Some(200)));
-        assert_eq!(draft.finish().heap_bytes(), 0);
+        (2..5).for_each(|key| draft.set_route(key, Some(200)));
+        assert_eq!(draft.finish().len(), 9);
         assert_eq!(Content::default().routes().count(), 0);
     }
 

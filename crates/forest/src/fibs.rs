@@ -227,6 +227,12 @@ impl<A: Address> Fibs<A> {
         self.store(id, Some(fib));
     }
 
+    /// The way to the prefix of an update, from the root of its table.
+    fn way(&self, update: &FibsUpdate<A>) -> Option<(u32, Prefix<A>)> {
+        let FibsUpdate::Route(id, update) = update else { return None };
+        Some((self.fib(*id)?.root, update.prefix()))
+    }
+
     /// Gives a table these routes.
     pub(crate) fn put(&mut self, id: FibId, rib: &Rib<A>) {
         let mut routes: Vec<_> = rib.iter().collect();
@@ -301,8 +307,16 @@ impl<A: Address> Model<InFibs<A>> for Fibs<A> {
     }
 
     fn apply(&mut self, updates: &[&FibsUpdate<A>], range: Range<usize>) -> usize {
-        let before = self.undo.len();
-        for update in &updates[range] {
+        /// Updates whose nodes are fetched together.
+        const TOGETHER: usize = 16;
+        let (before, mut ways) = (self.undo.len(), Vec::with_capacity(TOGETHER));
+        for (at, update) in updates[range.clone()].iter().enumerate() {
+            if at % TOGETHER == 0 {
+                let next = &updates[range.clone()][at..];
+                ways.clear();
+                ways.extend(next.iter().take(TOGETHER).filter_map(|update| self.way(update)));
+                self.nodes.fetch(&mut ways);
+            }
             match update {
                 FibsUpdate::Set(id, routes) => self.put(*id, routes),
                 FibsUpdate::Remove(id) => self.remove(*id),

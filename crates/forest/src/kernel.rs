@@ -2,7 +2,7 @@
 
 use bytemuck::{Pod, Zeroable};
 use wirespeed_fib::Address;
-use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem};
+use wirespeed_image::device::{Constants, DevicePtr, OnDevice, Programs, Sections, Stem, Unsupported};
 
 use crate::layout::{CELLS, ForestTable, LEAVES, ROOTS, Width};
 
@@ -20,7 +20,7 @@ struct Argument {
 /// Cells of this width.
 const fn stem<A: Address>(width: Width) -> Stem {
     Stem::of("forest").word(A::FAMILY.short_name()).word(match width {
-        Width::Narrow => "narrow",
+        Width::Narrow(_) => "narrow",
         Width::Wide => "wide",
     })
 }
@@ -28,7 +28,7 @@ const fn stem<A: Address>(width: Width) -> Stem {
 /// A program looks up in table 0.
 impl<A: Address> OnDevice for ForestTable<A> {
     fn kernels() -> Vec<Stem> {
-        vec![stem::<A>(Width::Narrow), stem::<A>(Width::Wide)]
+        vec![stem::<A>(Width::NARROW), stem::<A>(Width::Wide)]
     }
 
     fn constants() -> Vec<Constants> {
@@ -36,6 +36,9 @@ impl<A: Address> OnDevice for ForestTable<A> {
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {
+        if !matches!(self.width, Width::NARROW | Width::Wide) {
+            return Err(Unsupported("uneven cells, which only many tables in one have".to_owned()));
+        }
         let argument = Argument {
             cells: sections.at(CELLS),
             leaves: sections.at(LEAVES),

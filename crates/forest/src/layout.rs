@@ -8,12 +8,20 @@
 //!                                  and the chunk or leaf beneath (0: none)
 //! leaves  uW × 2^stride × leaves   the same route of chunks with nothing beneath
 //! roots   uC × tables              a cell for each table before its first stride: the default route
-//! stride  u8 × 1
+//! stride  u8 × 1, or × 2  the stride; for uneven cells also the bits of a route
 //!
 //! C = 32 (narrow): 16 bits of route, above them 15 bits of number and a bit that is set for a leaf
+//! C = 32 (uneven): as many bits of route as section `stride` says, the rest of number, and that bit
 //! C = 64 (wide):   32 bits of route, 31 bits of number, and that bit
 //! W = 8, 16, 32:   the narrowest that holds every route
 //! ```
+//!
+//! Uneven cells are for many tables with more chunks than 15 bits can number and few next hops: twelve full
+//! tables with 62 next hops have 360,000 leaves. GPUs don't take them.
+//!
+//! The two copies of a live table of many tables share cells and leaves, and each has its roots. A change
+//! then writes chunks that no state has, up to the root, and the old ones are used again when no reader is
+//! in the state before ([`crate::chunks`]).
 //!
 //! A lookup goes from chunk to chunk and keeps the last route. A route to next hop 0 hides the routes that
 //! cover it, so it is not the same as no route. Routes are not pushed to longer prefixes (leaf pushing), so a
@@ -25,7 +33,9 @@
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
-use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table};
+use wirespeed_image::{
+    Checked, Column, Element, Image, ImageBuilder, ImageError, Padded, SectionId, Shared, SharedColumn, Table,
+};
 
 /// The cells of all chunks.
 pub const CELLS: SectionId = SectionId(0);
@@ -42,92 +52,124 @@ pub const STRIDES: [u8; 2] = [4, 8];
 /// Cells end here: a vector's signed 32-bit index must reach each half of a wide cell.
 pub const MOST_CELLS: u64 = 1 << 30;
 
-/// A cell: a route, as its next hop + 1, and a link to a chunk or leaf; 0 for none.
-pub trait Cell: Element {
-    /// The bit of [`link`](Self::link) that is set for a leaf.
-    const LEAF: u32;
+/// A cell: a route, as its next hop + 1, and a link to a chunk or leaf; 0 for none. A link that is read from
+/// a cell has the bit of leaves where the width says.
+pub(crate) trait Cell: Element {
+    /// The width of cells of two halves.
+    const EVEN: Width;
 
     /// The next hop + 1 of the route.
-    fn route(self) -> u32;
+    fn route(self, width: Width) -> u32;
 
     /// The number of the chunk or leaf beneath, with the bit that tells them apart.
-    fn link(self) -> u32;
-
-    /// A cell of a route and a link with the bit [`LEAF`], both narrow enough, as a patch writes it.
-    fn of(route: u32, link: u32) -> u64 {
-        let link = if link & LEAF == 0 { link } else { link & !LEAF | Self::LEAF };
-        u64::from(route) | u64::from(link) << (4 * size_of::<Self>())
-    }
+    fn link(self, width: Width) -> u32;
 }
 
 impl Cell for u32 {
-    const LEAF: u32 = 1 << 15;
+    const EVEN: Width = Width::NARROW;
 
     #[inline(always)]
-    fn route(self) -> u32 {
-        self & 0xffff
+    fn route(self, width: Width) -> u32 {
+        self & width.route_mask()
     }
 
     #[inline(always)]
-    fn link(self) -> u32 {
-        self >> 16
+    fn link(self, width: Width) -> u32 {
+        self >> (width.route_bits() & 31)
     }
 }
 
 impl Cell for u64 {
-    const LEAF: u32 = LEAF;
+    const EVEN: Width = Width::Wide;
 
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // the lower half
-    fn route(self) -> u32 {
+    fn route(self, _: Width) -> u32 {
         self as u32
     }
 
     #[inline(always)]
     #[allow(clippy::cast_possible_truncation)] // 32 bits are left
-    fn link(self) -> u32 {
+    fn link(self, _: Width) -> u32 {
         (self >> 32) as u32
     }
 }
 
-/// The width of a cell.
+/// The width of a cell, and of its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
-    /// 4 bytes.
-    Narrow,
+    /// 4 bytes, with so many bits of route.
+    Narrow(u8),
     /// 8 bytes.
     Wide,
 }
 
 impl Width {
+    /// 4 bytes, of which the route takes half.
+    pub(crate) const NARROW: Self = Self::Narrow(16);
+
     /// The narrowest for numbers of chunks and leaves, and for next hops, below and up to these.
-    pub(crate) fn for_up_to(numbers: u32, next_hop: u32) -> Self {
-        if numbers <= u32::LEAF && next_hop <= Self::Narrow.most() { Self::Narrow } else { Self::Wide }
+    pub(crate) fn for_up_to(numbers: u32, next_hop: u32, may_be_uneven: bool) -> Self {
+        let holds = |width: &Self| numbers - 1 < width.leaf_bit() && next_hop <= width.most();
+        let number_bits = 32 - (numbers - 1).leading_zeros();
+        // The route gets what the numbers and the bit of leaves leave.
+        let uneven = u8::try_from(31 - number_bits.min(31)).ok().filter(|bits| may_be_uneven && *bits > 0);
+        let widths = [Some(Self::NARROW), uneven.map(Self::Narrow)];
+        widths.into_iter().flatten().find(holds).unwrap_or(Self::Wide)
     }
 
     /// Bytes of a cell.
     pub(crate) fn bytes(self) -> usize {
         match self {
-            Self::Narrow => 4,
+            Self::Narrow(_) => 4,
             Self::Wide => 8,
+        }
+    }
+
+    /// Bits of a route.
+    #[inline(always)]
+    pub(crate) fn route_bits(self) -> u32 {
+        match self {
+            Self::Narrow(bits) => bits.into(),
+            Self::Wide => 32,
+        }
+    }
+
+    /// The bits of a cell that a route takes.
+    #[inline(always)]
+    pub(crate) fn route_mask(self) -> u32 {
+        u32::MAX >> (32 - self.route_bits())
+    }
+
+    /// The bit of a cell's link that is set for a leaf.
+    #[inline(always)]
+    pub(crate) fn leaf_bit(self) -> u32 {
+        match self {
+            Self::Narrow(bits) => 1 << (31 - u32::from(bits)),
+            Self::Wide => LEAF,
         }
     }
 
     /// The largest next hop that a cell can hold.
     pub(crate) fn most(self) -> u32 {
-        match self {
-            Self::Narrow => 0xfffe,
-            Self::Wide => u32::MAX - 1,
-        }
+        self.route_mask() - 1
+    }
+
+    /// A cell of a route and a link with the bit [`LEAF`], both narrow enough, as a patch writes it.
+    pub(crate) fn cell(self, route: u32, link: u32) -> u64 {
+        let link = if link & LEAF == 0 { link } else { link & !LEAF | self.leaf_bit() };
+        u64::from(route) | u64::from(link) << self.route_bits()
     }
 }
 
 /// The compiled tables of a forest, ready for lookups in any of them. Lookups that name no table are in
 /// table 0.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct ForestTable<A> {
     image: Image,
     pub(crate) width: Width,
+    /// Whether live copies may share cells and leaves: all but those that are patched in place.
+    pub(crate) may_share: bool,
     /// Bytes of a route of a leaf: 1, 2 or 4.
     pub(crate) leaf_width: usize,
     pub(crate) stride: u8,
@@ -137,10 +179,17 @@ pub struct ForestTable<A> {
     leaf_count: u64,
     /// Number of tables, head room included.
     pub(crate) tables: u64,
-    pub(crate) cells: Column,
-    pub(crate) leaves: Column,
+    cells: SharedColumn,
+    leaves: SharedColumn,
     pub(crate) roots: Column,
     family: PhantomData<A>,
+}
+
+impl<A: Address> Clone for ForestTable<A> {
+    /// Makes a table that shares nothing.
+    fn clone(&self) -> Self {
+        self.with_image(self.image.clone())
+    }
 }
 
 /// The shape of an image.
@@ -158,13 +207,18 @@ pub(crate) struct Shape {
 /// An empty image.
 pub(crate) fn allocate<A: Address>(shape: Shape, cap: Option<u64>) -> Result<Image, ImageError> {
     let Shape { stride, width, leaf_width, chunks, leaves, tables } = shape;
+    let is_even = matches!(width, Width::NARROW | Width::Wide);
     let mut image = ImageBuilder::new(ForestTable::<A>::KIND, ForestTable::<A>::LAYOUT)
         .section_of_width("cells", width.bytes(), u64::from(chunks) << stride)
         .section_of_width("leaves", leaf_width, u64::from(leaves) << stride)
         .section_of_width("roots", width.bytes(), tables)
-        .section::<u8>("stride", 1)
+        .section::<u8>("stride", if is_even { 1 } else { 2 })
         .build(cap)?;
-    image.section_mut::<u8>(STRIDE)?[0] = stride;
+    let shape = image.section_mut::<u8>(STRIDE)?;
+    shape[0] = stride;
+    if let (Width::Narrow(bits), Some(route_bits)) = (width, shape.get_mut(1)) {
+        *route_bits = bits;
+    }
     Ok(image)
 }
 
@@ -180,10 +234,14 @@ impl<A: Address> ForestTable<A> {
         if names != ["cells", "leaves", "roots", "stride"] {
             return malformed("the sections are not in order");
         }
-        let width = match (cells.width, roots.width) {
-            (4, 4) => Width::Narrow,
-            (8, 8) => Width::Wide,
-            _ => return malformed("cells that are not of 4 or 8 bytes"),
+        if stride.width != 1 || stride.len == 0 {
+            return malformed("section stride");
+        }
+        let width = match (cells.width, roots.width, &image.section::<u8>(STRIDE)[1..]) {
+            (4, 4, []) => Width::NARROW,
+            (4, 4, &[bits @ 1..=30]) => Width::Narrow(bits),
+            (8, 8, []) => Width::Wide,
+            _ => return malformed("cells that are not of 4 or 8 bytes, or a route that is not part of one"),
         };
         let leaf_width = match leaves.width {
             1 => 1,
@@ -191,9 +249,6 @@ impl<A: Address> ForestTable<A> {
             4 => 4,
             _ => return malformed("leaves that are not of 1, 2 or 4 bytes"),
         };
-        if (stride.width, stride.len) != (1, 1) {
-            return malformed("section stride");
-        }
         let bits = image.section::<u8>(STRIDE)[0];
         if !STRIDES.contains(&bits) {
             return malformed("a stride that is not 4 or 8");
@@ -203,11 +258,13 @@ impl<A: Address> ForestTable<A> {
             return malformed("sections that are not of whole chunks");
         }
         let (chunks, leaf_count, tables) = (cells.len >> bits, leaves.len >> bits, roots.len);
-        let [cells, leaves, roots] = [CELLS, LEAVES, ROOTS].map(|section| image.column(section));
-        let (stride, family) = (bits, PhantomData);
+        let [cells, leaves] = [CELLS, LEAVES].map(|section| image.shared_column(section));
+        let roots = image.column(ROOTS);
+        let (stride, may_share, family) = (bits, true, PhantomData);
         Ok(Self {
             image,
             width,
+            may_share,
             leaf_width,
             stride,
             chunks,
@@ -235,10 +292,44 @@ impl<A: Address> ForestTable<A> {
         self.leaf_width
     }
 
+    /// The table as another image of the same sections has it.
+    fn with_image(&self, image: Image) -> Self {
+        let [cells, leaves] = [CELLS, LEAVES].map(|section| image.shared_column(section));
+        Self { roots: image.column(ROOTS), image, cells, leaves, ..*self }
+    }
+
+    /// Says that patches write to chunks that are in use.
+    pub(crate) fn patched_in_place(self) -> Self {
+        Self { may_share: false, ..self }
+    }
+
+    /// The cells of all chunks. `C` has the table's width.
+    #[inline(always)]
+    pub(crate) fn cells<C: Cell>(&self) -> Shared<'_, C> {
+        self.image.shared_at(self.cells)
+    }
+
+    /// The routes of all leaves. `W` has their width.
+    #[inline(always)]
+    pub(crate) fn leaves<W: Element>(&self) -> Shared<'_, W> {
+        self.image.shared_at(self.leaves)
+    }
+
+    /// The routes of all leaves for vectors.
+    #[inline]
+    pub(crate) fn padded_leaves(&self) -> Padded<'_> {
+        match self.leaf_width {
+            1 => self.leaves::<u8>().padded(),
+            2 => self.leaves::<u16>().padded(),
+            _ => self.leaves::<u32>().padded(),
+        }
+    }
+
     fn admits_cell<C: Cell>(&self, cell: C, results: u64) -> bool {
-        let (link, is_leaf) = (cell.link() & !C::LEAF, cell.link() & C::LEAF != 0);
+        let (link, bit) = (cell.link(self.width), self.width.leaf_bit());
+        let (link, is_leaf) = (link & !bit, link & bit != 0);
         let count = if is_leaf { self.leaf_count } else { self.chunks };
-        u64::from(cell.route()) <= results + 1 && u64::from(link) < count
+        u64::from(cell.route(self.width)) <= results + 1 && u64::from(link) < count
     }
 
     fn first_bad<C: Cell>(&self, section: SectionId) -> Option<usize> {
@@ -263,7 +354,7 @@ impl<A: Address> Table for ForestTable<A> {
         Self::expect_kind(&image)?;
         let table = Self::of_shape(image)?;
         let bad_cell = |section| match table.width {
-            Width::Narrow => table.first_bad::<u32>(section),
+            Width::Narrow(_) => table.first_bad::<u32>(section),
             Width::Wide => table.first_bad::<u64>(section),
         };
         let bad_leaf = match table.leaf_width {
@@ -286,10 +377,21 @@ impl<A: Address> Table for ForestTable<A> {
         &mut self.image
     }
 
+    fn share(&mut self, checked: Checked) {
+        if self.may_share {
+            checked.share(&mut self.image, ROOTS.0);
+            self.roots = self.image.column(ROOTS);
+        }
+    }
+
+    fn twin(&self, checked: Checked) -> Self {
+        self.with_image(checked.twin(&self.image))
+    }
+
     fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
         match (section, self.width) {
             (LEAVES, _) => value <= results + 1,
-            (CELLS | ROOTS, Width::Narrow) => {
+            (CELLS | ROOTS, Width::Narrow(_)) => {
                 u32::try_from(value).is_ok_and(|cell| self.admits_cell(cell, results))
             }
             (CELLS | ROOTS, Width::Wide) => self.admits_cell(value, results),

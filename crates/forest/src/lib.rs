@@ -26,9 +26,11 @@
 mod build;
 mod chunks;
 mod content;
+mod contents;
 mod fibs;
 mod kernel;
 pub mod layout;
+mod links;
 mod lookup;
 mod nodes;
 mod rest;

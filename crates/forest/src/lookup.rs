@@ -4,7 +4,7 @@ use wirespeed_fib::{Address, Lookup, NextHop, Step, VectorLevel};
 use wirespeed_image::Table;
 
 use crate::fibs::{FibId, FibKeys, InFibs};
-use crate::layout::{CELLS, Cell, ForestTable, Width};
+use crate::layout::{Cell, ForestTable, Width};
 use crate::rest::{BLOCK, UnderWay};
 use crate::simd;
 
@@ -36,7 +36,7 @@ impl<A: Address> Lookup<InFibs<A>> for ForestTable<A> {
     fn lookup_batch(&self, keys: FibKeys<'_, A>, next_hops: &mut [NextHop]) {
         let (fibs, addresses) = keys.parts();
         match self.width {
-            Width::Narrow => self.batch::<u32>(VectorLevel::best(), |at| fibs[at], addresses, next_hops),
+            Width::Narrow(_) => self.batch::<u32>(VectorLevel::best(), |at| fibs[at], addresses, next_hops),
             Width::Wide => self.batch::<u64>(VectorLevel::best(), |at| fibs[at], addresses, next_hops),
         }
     }
@@ -52,7 +52,7 @@ impl<A: Address> ForestTable<A> {
     #[inline]
     pub fn lookup_in(&self, fib: FibId, address: A) -> NextHop {
         match self.width {
-            Width::Narrow => self.find::<u32>(fib, address),
+            Width::Narrow(_) => self.find::<u32>(fib, address),
             Width::Wide => self.find::<u64>(fib, address),
         }
     }
@@ -62,7 +62,7 @@ impl<A: Address> ForestTable<A> {
     /// Panics when the slices differ in length.
     pub fn lookup_batch_in(&self, fib: FibId, addresses: &[A], next_hops: &mut [NextHop]) {
         match self.width {
-            Width::Narrow => self.batch::<u32>(VectorLevel::best(), |_| fib, addresses, next_hops),
+            Width::Narrow(_) => self.batch::<u32>(VectorLevel::best(), |_| fib, addresses, next_hops),
             Width::Wide => self.batch::<u64>(VectorLevel::best(), |_| fib, addresses, next_hops),
         }
     }
@@ -78,7 +78,7 @@ impl<A: Address> ForestTable<A> {
     #[inline]
     fn find<C: Cell>(&self, fib: FibId, address: A) -> NextHop {
         let root = self.root::<C>(fib);
-        next_hop(self.rest::<C>(address, 0, root.route(), root.link()))
+        next_hop(self.rest::<C>(address, 0, root.route(self.width), root.link(self.width)))
     }
 
     pub(crate) fn batch<C: Cell>(
@@ -95,7 +95,7 @@ impl<A: Address> ForestTable<A> {
             let parts = state.routes.iter_mut().zip(&mut state.links);
             for (at, (route, link)) in (block * BLOCK..).zip(parts).take(addresses.len()) {
                 let root = self.root::<C>(fib(at));
-                (*route, *link) = (root.route(), root.link());
+                (*route, *link) = (root.route(self.width), root.link(self.width));
             }
             let done = simd::block::<A, C>(level, self, addresses, &mut state);
             self.portable::<C>(done, addresses, &mut state);
@@ -107,7 +107,7 @@ impl<A: Address> ForestTable<A> {
 
     /// Looks up the keys of a block from the key `first` on, several at once.
     fn portable<C: Cell>(&self, first: usize, addresses: &[A], state: &mut UnderWay) {
-        let cells = self.image().section::<C>(CELLS);
+        let (cells, width, leaf_bit) = (self.cells::<C>(), self.width, self.width.leaf_bit());
         let mut keys = addresses[first..].chunks_exact(AT_ONCE);
         let mut at = first;
         for keys in keys.by_ref() {
@@ -119,8 +119,11 @@ impl<A: Address> ForestTable<A> {
                         |number: u32| (number as usize) << self.stride | key.bits(from, self.stride) as usize;
                     let (found, next) = match *link {
                         0 => (0, 0),
-                        leaf if leaf & C::LEAF != 0 => (self.leaf(index(leaf & !C::LEAF)), 0),
-                        chunk => (cells[index(chunk)].route(), cells[index(chunk)].link()),
+                        leaf if leaf & leaf_bit != 0 => (self.leaf(index(leaf & !leaf_bit)), 0),
+                        chunk => {
+                            let cell = cells.at(index(chunk));
+                            (cell.route(width), cell.link(width))
+                        }
                     };
                     *route = if found == 0 { *route } else { found };
                     *link = next;
@@ -137,13 +140,14 @@ impl<A: Address> ForestTable<A> {
     /// The steps of [`lookup_in`](Self::lookup_in) as text: each cell that is read, in order.
     pub fn explain_in(&self, fib: FibId, address: A) -> Vec<Step> {
         match self.width {
-            Width::Narrow => self.steps::<u32>(fib, address),
+            Width::Narrow(_) => self.steps::<u32>(fib, address),
             Width::Wide => self.steps::<u64>(fib, address),
         }
     }
 
     fn steps<C: Cell>(&self, fib: FibId, address: A) -> Vec<Step> {
         let (mut steps, mut longest) = (Vec::new(), 0);
+        let (width, leaf_bit) = (self.width, self.width.leaf_bit());
         let mut say = |section, index: usize, value: u64, (route, link): (u32, u32), bits: u8| {
             let ends = match route.checked_sub(1) {
                 None => format!("no other route ends up to bit {bits}"),
@@ -153,30 +157,31 @@ impl<A: Address> ForestTable<A> {
             let meaning = match (link, next_hop(longest)) {
                 (0, NextHop::NONE) => format!("{ends}, and none is longer: no route"),
                 (0, next_hop) => format!("{ends}, and none is longer: next hop {next_hop}"),
-                (leaf, _) if leaf & C::LEAF != 0 => format!("{ends}; go on in leaf {}", leaf & !C::LEAF),
+                (leaf, _) if leaf & leaf_bit != 0 => format!("{ends}; go on in leaf {}", leaf & !leaf_bit),
                 (chunk, _) => format!("{ends}; go on in chunk {chunk}"),
             };
             steps.push(Step { section, index: index as u64, value, meaning });
         };
         let root = self.root::<C>(fib);
-        let mut link = root.link();
+        let mut link = root.link(width);
         if u64::from(fib.0) < self.tables {
-            say("roots", fib.index(), root.into(), (root.route(), link), 0);
+            say("roots", fib.index(), root.into(), (root.route(width), link), 0);
         }
-        let cells = self.image().section::<C>(CELLS);
+        let cells = self.cells::<C>();
         for from in (0..A::BITS).step_by(self.stride.into()) {
             if link == 0 {
                 break;
             }
             let (bits, end) = (address.bits(from, self.stride) as usize, from + self.stride);
-            let index = ((link & !C::LEAF) as usize) << self.stride | bits;
-            if link & C::LEAF != 0 {
+            let index = ((link & !leaf_bit) as usize) << self.stride | bits;
+            if link & leaf_bit != 0 {
                 let route = self.leaf(index);
                 say("leaves", index, route.into(), (route, 0), end);
                 break;
             }
-            link = cells[index].link();
-            say("cells", index, cells[index].into(), (cells[index].route(), link), end);
+            let cell = cells.at(index);
+            link = cell.link(width);
+            say("cells", index, cell.into(), (cell.route(width), link), end);
         }
         steps
     }
@@ -210,7 +215,7 @@ mod tests {
                 for level in VectorLevel::ALL.into_iter().filter(|level| level.is_here()) {
                     let mut found = vec![NextHop(u32::MAX); keys.len()];
                     match table.width {
-                        Width::Narrow => table.batch::<u32>(level, |_| FibId(0), &keys, &mut found),
+                        Width::Narrow(_) => table.batch::<u32>(level, |_| FibId(0), &keys, &mut found),
                         Width::Wide => table.batch::<u64>(level, |_| FibId(0), &keys, &mut found),
                     }
                     for (&key, &found) in keys.iter().zip(&found) {

@@ -9,14 +9,16 @@ use wirespeed_image::Pool;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::content::{Content, Draft, NONE, key_range};
+use crate::contents::Contents;
+use crate::links::Links;
 
 /// The nodes, by number. Each counts the links to it: from parents, and from whoever holds a trie.
 #[derive(Clone, Debug)]
 pub(crate) struct Nodes {
     stride: u8,
     pool: Pool,
-    contents: Vec<Content>,
-    links: Vec<u32>,
+    contents: Contents,
+    links: Links,
     by_content: HashTable<u32>,
     /// The nodes that got another content or became free since [`take_touched`](Self::take_touched).
     touched: Vec<u32>,
@@ -28,11 +30,13 @@ impl Nodes {
     /// Makes nodes that take `stride` bits of an address each.
     pub(crate) fn new(stride: u8) -> Self {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
+        let mut links = Links::default();
+        links.push();
         Self {
             stride,
             pool: Pool::new(u32::MAX),
-            contents: vec![Content::default()],
-            links: vec![0],
+            contents: Contents::new(),
+            links,
             by_content: HashTable::new(),
             touched: Vec::new(),
             seed,
@@ -50,8 +54,8 @@ impl Nodes {
     }
 
     /// The content of a node. `None` if no node has the number.
-    pub(crate) fn content(&self, node: u32) -> Option<&Content> {
-        (self.links[node as usize] > 0).then(|| &self.contents[node as usize])
+    pub(crate) fn content(&self, node: u32) -> Option<Content<'_>> {
+        (self.links.of(node) > 0).then(|| self.contents.get(node))
     }
 
     /// The number of nodes.
@@ -112,10 +116,27 @@ impl Nodes {
     pub(crate) fn get<A: Address>(&self, mut node: u32, prefix: Prefix<A>) -> Option<NextHop> {
         let mut from = 0;
         while prefix.len() > from + self.stride {
-            node = self.contents[node as usize].child(prefix.address().bits(from, self.stride));
+            node = self.contents.get(node).child(prefix.address().bits(from, self.stride));
             from += self.stride;
         }
-        self.contents[node as usize].route(self.key(prefix, from)).map(NextHop)
+        self.contents.get(node).route(self.key(prefix, from)).map(NextHop)
+    }
+
+    /// Prefetches the nodes on the ways to some prefixes, each with the root of its trie. The ways are
+    /// followed together, so that the memory of all is fetched at once.
+    pub(crate) fn fetch<A: Address>(&self, ways: &mut [(u32, Prefix<A>)]) {
+        for from in (0..A::BITS).step_by(self.stride.into()) {
+            ways.iter().for_each(|&(node, _)| self.contents.fetch_place(node));
+            ways.iter().for_each(|&(node, _)| self.contents.fetch(node));
+            for (node, prefix) in &mut *ways {
+                let goes_on = *node != NONE && prefix.len() > from + self.stride;
+                let slot = prefix.address().bits(from, self.stride);
+                *node = if goes_on { self.contents.get(*node).child(slot) } else { NONE };
+            }
+            if ways.iter().all(|&(node, _)| node == NONE) {
+                break;
+            }
+        }
     }
 
     /// Calls `route` with each route of a trie, in order of the prefixes. `above` are the first `from` bits
@@ -127,7 +148,7 @@ impl Nodes {
         from: u8,
         route: &mut impl FnMut(Prefix<A>, NextHop),
     ) {
-        let (content, stride) = (&self.contents[node as usize], self.stride);
+        let (content, stride) = (self.contents.get(node), self.stride);
         let address = |slot: u32| {
             let bits = u128::from(slot) << (A::BITS - from - stride);
             A::from_u128_low(above.to_u128() | bits)
@@ -150,23 +171,23 @@ impl Nodes {
     /// Adds a content as the next node, with one link that [`finish_pushes`](Self::finish_pushes) takes back.
     /// `None` if no node can have the content: an empty one, one that is there, or one in wider numbers than
     /// it needs. Its children are there.
-    pub(crate) fn push(&mut self, content: &Content) -> Option<()> {
+    pub(crate) fn push(&mut self, content: Content<'_>) -> Option<()> {
         let draft = content.draft();
         draft.children().for_each(|child| self.link(child));
         let next = self.end();
-        (self.put(draft, None) == next && self.contents[next as usize] == *content).then_some(())
+        (self.put(draft, None) == next && self.contents.get(next) == content).then_some(())
     }
 
     /// Takes back the links of [`push`](Self::push). Returns whether all nodes have other links.
     pub(crate) fn finish_pushes(&mut self) -> bool {
-        self.links[1..].iter_mut().for_each(|links| *links -= 1);
-        self.links[1..].iter().all(|&links| links > 0)
+        // Every node counts, also after one that has no others.
+        (1..self.end()).map(|node| self.links.remove(node) > 0).fold(true, |all, is_linked| all & is_linked)
     }
 
     /// Adds a link to a node.
     pub(crate) fn link(&mut self, node: u32) {
         if node != NONE {
-            self.links[node as usize] += 1;
+            self.links.add(node);
         }
     }
 
@@ -175,20 +196,18 @@ impl Nodes {
         if node == NONE {
             return;
         }
-        self.links[node as usize] -= 1;
-        if self.links[node as usize] == 0 {
+        if self.links.remove(node) == 0 {
             self.forget(node);
-            let content = self.free(node);
-            content.children().for_each(|(_, child)| self.release(child));
+            let children: Vec<u32> = self.contents.get(node).children().map(|(_, child)| child).collect();
+            self.free(node);
+            children.into_iter().for_each(|child| self.release(child));
         }
     }
 
     /// Bytes held.
     pub(crate) fn memory_usage(&self) -> u64 {
-        let each = size_of::<Content>() + size_of::<u32>();
-        let index = self.by_content.capacity() * (size_of::<u32>() + 1);
-        let contents: usize = self.contents.iter().map(Content::heap_bytes).sum();
-        (self.contents.capacity() * each + index + contents) as u64 + self.pool.memory_usage()
+        let index = self.by_content.allocation_size() as u64;
+        self.contents.memory_usage() + self.links.memory_usage() + index + self.pool.memory_usage()
     }
 
     /// The key of a route in its node.
@@ -204,12 +223,12 @@ impl Nodes {
         if node == NONE {
             return (Draft::default(), None);
         }
-        let draft = self.contents[node as usize].draft();
-        if self.links[node as usize] == 1 {
+        let draft = self.contents.get(node).draft();
+        if self.links.of(node) == 1 {
             self.forget(node);
             return (draft, Some(node));
         }
-        self.links[node as usize] -= 1;
+        self.links.remove(node);
         draft.children().for_each(|child| self.link(child));
         (draft, None)
     }
@@ -223,11 +242,12 @@ impl Nodes {
             }
             return NONE;
         }
-        let content = draft.finish();
-        let hash = hash(&content, self.seed);
-        let same = |&node: &u32| self.contents[node as usize] == content;
+        let bytes = draft.finish();
+        let content = Content::at_start_of(&bytes);
+        let hash = hash(content, self.seed);
+        let same = |&node: &u32| self.contents.get(node) == content;
         if let Some(&found) = self.by_content.find(hash, same) {
-            self.links[found as usize] += 1;
+            self.links.add(found);
             // The node that was found links to the same children.
             content.children().for_each(|(_, child)| self.release(child));
             if let Some(own) = own {
@@ -236,10 +256,10 @@ impl Nodes {
             return found;
         }
         let node = own.unwrap_or_else(|| self.unused());
-        self.contents[node as usize] = content;
-        self.links[node as usize] = 1;
+        self.contents.set(node, content);
+        self.links.set(node, 1);
         let (contents, seed) = (&self.contents, self.seed);
-        self.by_content.insert_unique(hash, node, |&node| self::hash(&contents[node as usize], seed));
+        self.by_content.insert_unique(hash, node, |&node| self::hash(contents.get(node), seed));
         self.touched.push(node);
         node
     }
@@ -248,36 +268,30 @@ impl Nodes {
     fn unused(&mut self) -> u32 {
         let node = self.pool.take().expect("memory ends before 32 bits do");
         if node as usize == self.contents.len() {
-            if self.contents.len() == self.contents.capacity() {
-                // Doubling would leave half of the memory unused.
-                let more = self.contents.len() / 8 + 16;
-                self.contents.reserve_exact(more);
-                self.links.reserve_exact(more);
-            }
-            self.contents.push(Content::default());
-            self.links.push(0);
+            self.contents.push();
+            self.links.push();
         }
         node
     }
 
-    /// Frees a number that the index does not have. Returns its content.
-    fn free(&mut self, node: u32) -> Content {
-        self.links[node as usize] = 0;
+    /// Frees a number that the index does not have.
+    fn free(&mut self, node: u32) {
+        self.links.set(node, 0);
         self.pool.give_back(node);
         self.touched.push(node);
-        std::mem::take(&mut self.contents[node as usize])
+        self.contents.clear(node);
     }
 
     /// Removes a node from the index by content.
     fn forget(&mut self, node: u32) {
-        let hash = hash(&self.contents[node as usize], self.seed);
+        let hash = hash(self.contents.get(node), self.seed);
         if let Ok(entry) = self.by_content.find_entry(hash, |&known| known == node) {
             entry.remove();
         }
     }
 }
 
-fn hash(content: &Content, seed: u64) -> u64 {
+fn hash(content: Content<'_>, seed: u64) -> u64 {
     xxh3_64_with_seed(content.bytes(), seed)
 }
 

@@ -1,7 +1,7 @@
 //! The state of lookups under way, and the rest of a lookup from any state on.
 
 use wirespeed_fib::Address;
-use wirespeed_image::{Table, number};
+use wirespeed_image::number;
 
 use crate::layout::{Cell, ForestTable};
 
@@ -19,15 +19,16 @@ impl<A: Address> ForestTable<A> {
     /// The longest route of a lookup, whose state after `from` bits is this.
     #[inline]
     pub(crate) fn rest<C: Cell>(&self, address: A, mut from: u8, mut route: u32, mut link: u32) -> u32 {
+        let (cells, width, leaf_bit) = (self.cells::<C>(), self.width, self.width.leaf_bit());
         while link != 0 && from < A::BITS {
             let bits = address.bits(from, self.stride) as usize;
-            if link & C::LEAF != 0 {
-                let last = self.leaf(((link & !C::LEAF) as usize) << self.stride | bits);
+            if link & leaf_bit != 0 {
+                let last = self.leaf(((link & !leaf_bit) as usize) << self.stride | bits);
                 return if last == 0 { route } else { last };
             }
-            let cell: C = self.image().at(self.cells, (link as usize) << self.stride | bits);
-            route = if cell.route() == 0 { route } else { cell.route() };
-            link = cell.link();
+            let cell = cells.at((link as usize) << self.stride | bits);
+            route = if cell.route(width) == 0 { route } else { cell.route(width) };
+            link = cell.link(width);
             from += self.stride;
         }
         route
@@ -37,9 +38,9 @@ impl<A: Address> ForestTable<A> {
     #[inline]
     pub(crate) fn leaf(&self, index: usize) -> u32 {
         match self.leaf_width {
-            1 => number(self.image().at::<u8>(self.leaves, index)),
-            2 => number(self.image().at::<u16>(self.leaves, index)),
-            _ => self.image().at::<u32>(self.leaves, index),
+            1 => number(self.leaves::<u8>().at(index)),
+            2 => number(self.leaves::<u16>().at(index)),
+            _ => self.leaves::<u32>().at(index),
         }
     }
 }

@@ -50,7 +50,7 @@ impl<A: Address> Fibs<A> {
             let mut beneath = content.children().map(|(_, child)| routes[child as usize]);
             let own = content.routes().count() as u64;
             routes.push(beneath.try_fold(own, u64::checked_add)?);
-            fibs.nodes.push(&content)?;
+            fibs.nodes.push(content)?;
         }
         let mut depths = Depths::new(count, A::BITS / stride);
         let tables = number(&mut rest)?;
@@ -100,7 +100,7 @@ impl Written<'_> {
         for (slot, child) in content.children() {
             draft.set_child(slot, self.write(child));
         }
-        self.bytes.extend(draft.finish().bytes());
+        self.bytes.extend(draft.finish());
         self.count += 1;
         self.numbers[node as usize] = self.count;
         self.count

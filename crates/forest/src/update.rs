@@ -23,7 +23,7 @@ pub(crate) fn patch<A: Address>(
     chunks.assign(fibs, changed)?;
     let mut patch = PatchBuilder::new();
     match table.width {
-        Width::Narrow => patch_cells::<A, u32>(&mut patch, chunks, table, fibs, changed)?,
+        Width::Narrow(_) => patch_cells::<A, u32>(&mut patch, chunks, table, fibs, changed)?,
         Width::Wide => patch_cells::<A, u64>(&mut patch, chunks, table, fibs, changed)?,
     }
     match table.leaf_width {
@@ -46,16 +46,16 @@ fn patch_cells<A: Address, C: Cell>(
     fibs: &Fibs<A>,
     changed: &[Change],
 ) -> Result<(), Outgrown> {
-    let cell = |(route, node)| C::of(route, chunks.of(node));
-    let (cells, roots) = (table.image().section::<C>(CELLS), table.image().section::<C>(ROOTS));
+    let cell = |(route, node)| table.width.cell(route, chunks.of(node));
+    let (cells, roots) = (table.cells::<C>(), table.image().section::<C>(ROOTS));
     each(chunks, fibs, changed, false, |first, expanded| {
         let new = expanded.iter().map(|&parts| cell(parts));
-        write(patch, CELLS, first, &cells[first..], new);
+        write(patch, CELLS, first, |at| cells.at(at), new);
     });
     for id in changed.iter().filter_map(Change::root) {
-        match roots.get(id.index()..) {
-            Some(old) if !old.is_empty() => {
-                write(patch, ROOTS, id.index(), old, std::iter::once(cell(root(fibs, id))));
+        match roots.get(id.index()) {
+            Some(_) => {
+                write(patch, ROOTS, id.index(), |at| roots[at], std::iter::once(cell(root(fibs, id))));
             }
             _ if fibs.fib(id).is_some() => return Err(Outgrown("room for tables")),
             _ => {}
@@ -71,10 +71,10 @@ fn patch_leaves<A: Address, W: Element>(
     fibs: &Fibs<A>,
     changed: &[Change],
 ) {
-    let leaves = table.image().section::<W>(LEAVES);
+    let leaves = table.leaves::<W>();
     each(chunks, fibs, changed, true, |first, expanded| {
         let new = expanded.iter().map(|&(route, _)| route.into());
-        write(patch, LEAVES, first, &leaves[first..], new);
+        write(patch, LEAVES, first, |at| leaves.at(at), new);
     });
 }
 
@@ -87,12 +87,18 @@ fn each<A: Address>(
     mut write: impl FnMut(usize, &[(u32, u32)]),
 ) {
     let (stride, mut expanded) = (fibs.nodes.stride(), Vec::new());
-    for node in changed.iter().filter_map(Change::node) {
+    let is_one = |&node: &u32| {
         // A node may be free again.
-        let content = fibs.nodes.content(node).filter(|content| content.is_leaf() == leaves);
-        let Some(content) = content else { continue };
+        fibs.nodes.content(node).is_some_and(|content| content.is_leaf() == leaves)
+    };
+    let nodes = changed.iter().filter_map(Change::node).filter(is_one);
+    // In order, so that the patch need not be sorted.
+    let mut nodes: Vec<_> = nodes.map(|node| (chunks.of(node) & !LEAF, node)).collect();
+    nodes.sort_unstable();
+    for (number, node) in nodes {
+        let Some(content) = fibs.nodes.content(node) else { continue };
         content.expand(stride, &mut expanded);
-        write(((chunks.of(node) & !LEAF) as usize) << stride, &expanded);
+        write((number as usize) << stride, &expanded);
     }
 }
 
@@ -101,11 +107,11 @@ fn write<T: Element>(
     patch: &mut PatchBuilder,
     section: SectionId,
     first: usize,
-    old: &[T],
+    old: impl Fn(usize) -> T,
     new: impl Iterator<Item = u64>,
 ) {
-    for (at, (&old, new)) in (first..).zip(old.iter().zip(new)) {
-        if old.into() != new {
+    for (at, new) in (first..).zip(new) {
+        if old(at).into() != new {
             patch.set(section, at as u64, new);
         }
     }

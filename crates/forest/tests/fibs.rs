@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use proptest::prelude::*;
 use wirespeed_fib::{Address, BuildOptions, Lookup, NextHop, Prefix, Rib, Update, V4, V6};
 use wirespeed_forest::{FibId, FibKeys, Fibs, FibsError, FibsUpdate, ForestTable, InFibs, LiveFibs};
+use wirespeed_image::device::{DevicePtr, OnDevice, Sections};
 use wirespeed_image::{Image, Table};
 
 /// The routes of each table.
@@ -339,4 +340,94 @@ fn readers_see_whole_calls() {
             live.apply(&both(n)).unwrap();
         }
     });
+}
+
+/// Single routes change in calls, some of which nobody agrees to, while readers look up and copy the table.
+/// In each state the routes of a pair of tables are equal, so a chunk that is written under a reader shows.
+#[test]
+fn chunks_are_not_written_while_they_are_read() {
+    let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default()).unwrap();
+    live.apply(&[0, 9].map(|id| FibsUpdate::Set(FibId(id), routes(3, 4_000).into()))).unwrap();
+    let addresses: Vec<V4> = routes(3, 4_000).iter().map(|(prefix, _)| prefix.last()).collect();
+    let (reader, stop) = (live.reader(), AtomicBool::new(false));
+    let are_equal = |table: &ForestTable<V4>, addresses: &[V4]| {
+        let mut found = [(); 2].map(|()| vec![NextHop::NONE; addresses.len()]);
+        table.lookup_batch_in(FibId(0), addresses, &mut found[0]);
+        table.lookup_batch_in(FibId(9), addresses, &mut found[1]);
+        found[0] == found[1]
+            && addresses.iter().zip(&found[0]).all(|(&a, &n)| table.lookup_in(FibId(9), a) == n)
+    };
+    let (calls, mut rebuilds) = (wirespeed_image::rounds::cases(4_000), 0);
+    std::thread::scope(|scope| {
+        struct Stop<'a>(&'a AtomicBool);
+        impl Drop for Stop<'_> {
+            fn drop(&mut self) {
+                self.0.store(true, Ordering::Relaxed);
+            }
+        }
+        let _stop = Stop(&stop);
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                for part in addresses.chunks(500) {
+                    assert!(are_equal(&reader.enter(), part), "a torn state");
+                }
+            }
+        });
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                // The copy holds chunks of the next state, which no lookup in it reaches.
+                let table = as_from_a_file(&reader.enter());
+                assert!(are_equal(&table, &addresses), "a torn copy");
+            }
+        });
+        for n in 0..calls {
+            // Next hops grow, so that those of a later state are over the results of the one before.
+            let announce = |at: u32| {
+                let address = addresses[(n * 31 + at * 7) as usize % addresses.len()];
+                Update::announce(Prefix::around(address, 20 + at as u8), NextHop(1 + n / 10 + at))
+            };
+            let pairs = (0..5).flat_map(|at| [0, 9].map(|id| FibsUpdate::Route(FibId(id), announce(at))));
+            let pairs: Vec<_> = pairs.collect();
+            if n % 3 == 0 {
+                assert!(live.apply_if(&pairs, || false).unwrap().is_none());
+            }
+            rebuilds += u32::from(live.apply(&pairs).unwrap().rebuilt);
+        }
+    });
+    // The tables grow with each call, and an eighth is head room.
+    assert!(rebuilds < calls / 10, "{rebuilds} of {calls} calls");
+    assert!(are_equal(&reader.enter(), &addresses));
+}
+
+/// More chunks than 15 bits can number leave a cell of 4 bytes room for few next hops.
+#[test]
+fn many_chunks_of_few_next_hops_have_narrow_cells() {
+    let rib = |next_hop: u32| -> Rib<V4> {
+        let prefixes = (0..110_000u32).map(|at| Prefix::around(V4(at.wrapping_mul(2_654_435_761)), 24));
+        // Next hops by prefix, so that few leaves are equal.
+        prefixes
+            .map(|prefix| (prefix, NextHop(1 + prefix.address().0.wrapping_mul(40_503) % next_hop)))
+            .collect()
+    };
+    let mut model = Model::from([(FibId(0), rib(60)), (FibId(37), rib(50))]);
+    let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default()).unwrap();
+    let sets = |model: &Model<V4>| -> Vec<_> {
+        model.iter().map(|(&id, rib)| FibsUpdate::Set(id, rib.clone().into())).collect()
+    };
+    live.apply(&sets(&model)).unwrap();
+    let reader = live.reader();
+    let chunks = reader.enter().image().memory_usage()[0].len / 16;
+    assert!(chunks > 1 << 15, "{chunks} chunks");
+    assert_eq!((reader.enter().cell_width(), reader.enter().leaf_width()), (4, 1));
+    check(&reader.enter(), &model);
+    check(&as_from_a_file(&reader.enter()), &model);
+    // No kernel takes such cells.
+    let uploaded = OnDevice::programs(&*reader.enter(), Sections(&[DevicePtr(0); 4]));
+    assert!(uploaded.is_err_and(|why| why.to_string().contains("uneven")));
+    // A next hop that the cells can't hold.
+    let update = Update::announce(Prefix::around(V4(7 << 24), 8), NextHop(1 << 15));
+    model.get_mut(&FibId(37)).unwrap().apply(&update);
+    assert!(live.apply(&[FibsUpdate::Route(FibId(37), update)]).unwrap().rebuilt);
+    assert_eq!(reader.enter().cell_width(), 8);
+    check(&reader.enter(), &model);
 }

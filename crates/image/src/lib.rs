@@ -13,9 +13,9 @@
 //! [`live`] keeps two copies of a table, so that readers never wait while patches are applied. With
 //! [`device`] an engine says which kernels look up on a GPU, with which arguments.
 //!
-//! `unsafe` is used in four places: [`Image::map`], whose caller promises that nobody writes to the mapped
-//! file; the pointer to an image's bytes, which saves lookups the indirection through the map; the advice
-//! about pages of [`HugeVec`]; and [`prefetch`].
+//! `unsafe` is used in five places: [`Image::map`], whose caller promises that nobody writes to the mapped
+//! file; the pointer to an image's bytes, which saves lookups the indirection through the map; the sections
+//! that two live copies share; the advice about pages of [`HugeVec`]; and [`prefetch`].
 
 // Users print what they get, and keep it in types of their own that derive `Debug`.
 #![warn(missing_debug_implementations)]
@@ -25,6 +25,7 @@ pub mod device;
 mod error;
 mod fetch;
 mod format;
+mod front;
 mod huge;
 mod image;
 mod index;
@@ -42,8 +43,9 @@ mod table;
 pub use changes::{Changes, Elements, WORD};
 pub use error::{ImageError, PatchError};
 pub use fetch::{prefetch, prefetch_all, prefetch_at, prefetch_once_at, prefetch_outer_at};
+pub use front::{Padded, Shared};
 pub use huge::HugeVec;
-pub use image::{Column, Element, Image, ImageBuilder, SectionUsage, number, width_for};
+pub use image::{Column, Element, Image, ImageBuilder, SectionUsage, SharedColumn, number, width_for};
 pub use index::{At, Index};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;

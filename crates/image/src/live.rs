@@ -11,7 +11,8 @@
 //! Some data is not part of the table, but readers need it in the same state, such as the names of results.
 //! Such data lies [beside](Beside) each copy and changes with it.
 //!
-//! Memory: two copies of the table and the last patch. While a table is replaced, four copies.
+//! Memory: two copies of the table and the last patch. While a table is replaced, four copies. An engine may
+//! let both copies [share](Table::share) sections, if its patches write there only what no reader reads yet.
 //!
 //! # When an update fails
 //!
@@ -63,7 +64,7 @@ pub struct Writer<T: Table, B: Beside = ()> {
 
 /// The handle that publishes changes. Its lock is never contended: there is one writer, and readers hold the
 /// handle only to keep the copies alive.
-type Handle<T, B> = Arc<Mutex<WriteHandle<State<T, B>, Change<T, B>>>>;
+type Handle<T, B> = Arc<Mutex<WriteHandle<Held<T, B>, Change<T, B>>>>;
 
 /// Data that belongs to a state of a table and is not looked up in. It changes with the table, and readers
 /// see both in the same state.
@@ -92,6 +93,17 @@ pub struct State<T: ?Sized, B> {
     pub table: T,
 }
 
+/// One of the two copies.
+#[derive(Debug)]
+struct Held<T, B>(State<T, B>);
+
+/// Makes the other copy.
+impl<T: Table, B: Beside> Clone for Held<T, B> {
+    fn clone(&self) -> Self {
+        Self(State { beside: self.0.beside.clone(), table: self.0.table.twin(Checked(())) })
+    }
+}
+
 /// A copy of the table elsewhere, such as on a GPU. It is told of every change, in order.
 ///
 /// A follower must handle its own failures: the change is made in any case.
@@ -116,8 +128,8 @@ pub struct Reader<T: Table, B: Beside = ()>(Arc<Shared<T, B>>);
 /// What all clones of a reader share.
 struct Shared<T: Table, B: Beside> {
     /// A thread's own handle, made when the thread first enters. A thread that ends leaves it to a later one.
-    each: ThreadLocal<ReadHandle<State<T, B>>>,
-    factory: ReadHandleFactory<State<T, B>>,
+    each: ThreadLocal<ReadHandle<Held<T, B>>>,
+    factory: ReadHandleFactory<Held<T, B>>,
     /// Keeps the copies alive.
     _handle: Handle<T, B>,
 }
@@ -166,8 +178,9 @@ impl<T: Table> Writer<T> {
 
 impl<T: Table, B: Beside> Writer<T, B> {
     /// Makes a table live with the data beside it. Takes a copy of both.
-    pub fn with(table: T, beside: B) -> Self {
-        let (mut handle, reader) = left_right::new_from_empty(State { table, beside });
+    pub fn with(mut table: T, beside: B) -> Self {
+        table.share(Checked(()));
+        let (mut handle, reader) = left_right::new_from_empty(Held(State { table, beside }));
         // The first two publications follow special rules in that crate. They are made here, where they cost
         // nothing.
         handle.publish();
@@ -214,9 +227,10 @@ impl<T: Table, B: Beside> Writer<T, B> {
     }
 
     /// Replaces the table and changes the data beside it. Otherwise like [`patch_with`](Self::patch_with).
-    pub fn replace_with(&mut self, table: T, beside: B::Change) {
+    pub fn replace_with(&mut self, mut table: T, beside: B::Change) {
         self.followers.iter_mut().for_each(|follower| follower.replace(&table));
-        self.change(What::Replace { second: table.clone(), first: Some(table) }, beside);
+        table.share(Checked(()));
+        self.change(What::Replace { second: table.twin(Checked(())), first: Some(table) }, beside);
     }
 
     /// Changes the data beside the table alone. Otherwise like [`patch_with`](Self::patch_with); followers
@@ -230,9 +244,10 @@ impl<T: Table, B: Beside> Writer<T, B> {
         self.reader.enter()
     }
 
-    /// Bytes held: both copies. Each thread that looks up adds under a kilobyte.
+    /// Bytes held: both copies. Sections that they share count once. Each thread that looks up adds under a
+    /// kilobyte.
     pub fn memory_usage(&self) -> u64 {
-        2 * self.current().image().bytes()
+        self.current().image().bytes_of_twins()
     }
 
     fn change(&mut self, what: What<T>, beside: B::Change) {
@@ -252,7 +267,8 @@ impl<T: Table, B: Beside> Reader<T, B> {
     #[inline]
     pub fn enter_state(&self) -> Guard<'_, State<T, B>> {
         let guard = self.0.each.get_or(|| self.0.factory.handle()).enter();
-        Guard(guard.expect("whoever holds a reader also keeps the write handle, and so the copies"))
+        let guard = guard.expect("whoever holds a reader also keeps the write handle, and so the copies");
+        Guard(ReadGuard::map(guard, |held| &held.0))
     }
 }
 
@@ -312,30 +328,29 @@ enum What<T> {
     },
 }
 
-impl<T: Table, B: Beside> Absorb<Change<T, B>> for State<T, B> {
+impl<T: Table, B: Beside> Absorb<Change<T, B>> for Held<T, B> {
     fn absorb_first(&mut self, change: &mut Change<T, B>, _: &Self) {
         match &mut change.what {
-            What::Patch(patch) => self.table.image_mut(Checked(())).write_patch(patch),
+            What::Patch(patch) => self.0.table.image_mut(Checked(())).write_patch(patch),
             What::Replace { first, .. } => {
                 if let Some(table) = first.take() {
-                    self.table = table;
+                    self.0.table = table;
                 }
             }
         }
-        self.beside.apply(&change.beside);
+        self.0.beside.apply(&change.beside);
     }
 
     fn absorb_second(&mut self, change: Change<T, B>, _: &Self) {
         match change.what {
-            What::Patch(patch) => self.table.image_mut(Checked(())).write_patch(&patch),
-            What::Replace { second, .. } => self.table = second,
+            What::Patch(patch) => self.0.table.image_mut(Checked(())).write_again(&patch),
+            What::Replace { second, .. } => self.0.table = second,
         }
-        self.beside.apply(&change.beside);
+        self.0.beside.apply(&change.beside);
     }
 
-    fn sync_with(&mut self, first: &Self) {
-        self.clone_from(first);
-    }
+    // Called once, before there was a change.
+    fn sync_with(&mut self, _: &Self) {}
 }
 
 #[cfg(test)]
@@ -550,5 +565,134 @@ mod tests {
             assert_eq!((reader.enter_state().beside.0, reader.enter().image().entries()), (value, 999));
             writer.change_beside(value + 1);
         }
+    }
+
+    /// A table of which twins share the first section. A patch writes elements that are not in use, and the
+    /// root that leads to them.
+    #[derive(Debug)]
+    struct Rooted(Image);
+
+    const ROOTS: SectionId = SectionId(1);
+
+    impl Rooted {
+        fn new() -> Self {
+            let builder =
+                ImageBuilder::new("rooted", 1).section::<u16>("cells", 4 * 64).section::<u32>("roots", 1);
+            Self(builder.build(None).unwrap())
+        }
+
+        /// Whether the elements that the root leads to are of its state.
+        fn is_whole(&self) -> bool {
+            let root = self.0.section::<u32>(ROOTS)[0];
+            let cells = self.0.shared::<u16>(CELLS);
+            let from = (root % 4) as usize * 64;
+            (from..from + 64).all(|at| u32::from(cells.at(at)) == root)
+        }
+    }
+
+    impl Clone for Rooted {
+        fn clone(&self) -> Self {
+            Self(self.0.clone())
+        }
+    }
+
+    impl Table for Rooted {
+        const KIND: &'static str = "rooted";
+        const LAYOUT: u32 = 1;
+
+        fn from_image(image: Image) -> Result<Self, ImageError> {
+            Self::expect_kind(&image)?;
+            Ok(Self(image))
+        }
+
+        fn image(&self) -> &Image {
+            &self.0
+        }
+
+        fn image_mut(&mut self, _: Checked) -> &mut Image {
+            &mut self.0
+        }
+
+        fn admits(&self, _: SectionId, value: u64, results: u64) -> bool {
+            value <= results
+        }
+
+        fn share(&mut self, checked: Checked) {
+            checked.share(&mut self.0, 1);
+        }
+
+        fn twin(&self, checked: Checked) -> Self {
+            Self(checked.twin(&self.0))
+        }
+    }
+
+    fn to(state: u64) -> Patch {
+        let mut patch = PatchBuilder::new();
+        (0..64).for_each(|at| patch.set(CELLS, state % 4 * 64 + at, state));
+        patch.set(ROOTS, 0, state);
+        patch.finish(Some((1, state)))
+    }
+
+    #[test]
+    fn copies_share_sections_that_a_patch_writes_once() {
+        let mut writer = Writer::new(Rooted::new());
+        let (length, own) = (Rooted::new().0.bytes(), 4u64.next_multiple_of(64) + 64);
+        assert_eq!(writer.memory_usage(), length + 2 * own);
+        let (reader, stop) = (writer.reader(), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            struct Stop<'a>(&'a AtomicBool);
+            impl Drop for Stop<'_> {
+                fn drop(&mut self) {
+                    self.0.store(true, Ordering::Relaxed);
+                }
+            }
+            let _stop = Stop(&stop);
+            for copies in [false, true] {
+                let (reader, stop) = (&reader, &stop);
+                scope.spawn(move || {
+                    while !stop.load(Ordering::Relaxed) {
+                        let table = reader.enter();
+                        assert!(table.is_whole(), "a torn state");
+                        if copies {
+                            let mut file = Vec::new();
+                            table.image().write(&mut file).unwrap();
+                            let copy = Image::from_bytes(&file).unwrap();
+                            let most = copy.results();
+                            let cells = copy.section::<u16>(CELLS);
+                            assert!(
+                                cells.iter().all(|&cell| u64::from(cell) <= most),
+                                "results are over {most}"
+                            );
+                            assert!(Rooted(copy).is_whole(), "a torn copy");
+                        }
+                    }
+                });
+            }
+            for state in 1..400 {
+                writer.patch(to(state)).unwrap();
+                if state % 50 == 0 {
+                    let mut other = Rooted::new();
+                    other.apply(&to(state)).unwrap();
+                    writer.replace(other);
+                }
+            }
+        });
+        assert!(writer.current().is_whole());
+        assert_eq!(writer.current().image().section::<u32>(ROOTS), [399]);
+        // A clone shares nothing.
+        let clone = writer.current().clone();
+        writer.patch(to(403)).unwrap();
+        writer.patch(to(407)).unwrap();
+        assert!(clone.is_whole() && clone.0.section::<u16>(CELLS)[3 * 64] == 399);
+        let attached = writer.current().image().with_attachment("more", b"bytes").unwrap();
+        assert_eq!(attached.attachment("more"), Some(&b"bytes"[..]));
+        assert_eq!(attached.section::<u16>(CELLS)[3 * 64], 407);
+    }
+
+    #[test]
+    #[should_panic(expected = "shared")]
+    fn shared_elements_are_not_borrowed() {
+        let writer = Writer::new(Rooted::new());
+        let _ = writer.current().image().section::<u16>(CELLS);
     }
 }

@@ -11,6 +11,18 @@ use crate::section::SectionId;
 #[derive(Debug)]
 pub struct Checked(pub(crate) ());
 
+impl Checked {
+    /// Makes the first sections of an image ones that its twins share. There is a section after them.
+    pub fn share(self, image: &mut Image, sections: u16) {
+        image.share(sections);
+    }
+
+    /// Makes a copy that has the shared sections in common with an image.
+    pub fn twin(self, image: &Image) -> Image {
+        image.twin()
+    }
+}
+
 /// The data plane of an engine: an image of its kind in which a lookup can follow every index.
 ///
 /// [`admits`](Self::admits) alone defines this invariant: [`from_image`](Self::from_image) checks every
@@ -38,6 +50,17 @@ pub trait Table: Clone + Send + Sync + Sized + 'static {
     fn admits_at(&self, section: SectionId, index: u64, value: u64, results: u64) -> bool {
         let _ = index;
         self.admits(section, value, results)
+    }
+
+    /// Prepares the table to have a [twin](Self::twin) that shares the leading sections of its image. Only an
+    /// engine may do so whose patches write these sections where no lookup of the state before reads, nor one
+    /// of the state before that if the patch before was published. By default nothing is shared.
+    fn share(&mut self, _: Checked) {}
+
+    /// Makes the other copy of a live table: a clone, if the table shares nothing.
+    #[must_use]
+    fn twin(&self, _: Checked) -> Self {
+        self.clone()
     }
 
     /// Whether every value is valid for every element of a section, so that writes to it need no check.

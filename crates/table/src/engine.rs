@@ -60,6 +60,10 @@ pub trait Engine<D: Domain>: Sized + Send + Sync + 'static {
         self.patch(table, source, changed)
     }
 
+    /// Says that the last patch was not published. It will be, as a part of the next one: readers go from the
+    /// state before both to the state after both.
+    fn unpublished(&mut self) {}
+
     /// Bytes held beside the table and the source.
     fn memory_usage(&self) -> u64;
 }

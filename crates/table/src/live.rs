@@ -37,7 +37,8 @@ impl<D: Domain> Companion<D> for () {
 
 /// A table that takes updates while any number of readers look up. It has one owner; readers are independent.
 ///
-/// Memory: the model, what the engine holds, and two copies of the table (four while it is rebuilt).
+/// Memory: the model, what the engine holds, and two copies of the table (four while it is rebuilt). Sections
+/// that the copies [share](wirespeed_image::Table::share) are there once.
 #[derive(Debug)]
 pub struct Live<D: Domain, E: Engine<D>, B: Companion<D> = ()> {
     model: D::Model,
@@ -300,6 +301,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         if let (Undone::Retold, Some(engine)) = (undone, self.engine.as_mut()) {
             let mut table = E::Table::clone(&self.writer.current());
             table.apply(&there).expect("an engine's patch fits its own table");
+            engine.unpublished();
             if let Ok(back) = engine.update(&table, self.model.source(), &self.changed) {
                 let patched = self.writer.patch_with(there.then(back), B::Change::default());
                 return patched.expect("an engine's patch fits its own table");

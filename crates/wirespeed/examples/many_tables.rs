@@ -19,6 +19,8 @@ use wirespeed::{Address, Family, Fib, Prefix, Rib};
 
 const BATCH: usize = 1024;
 const ROUNDS: usize = 9;
+/// The updates of a call.
+const CALL: usize = 100;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let fib = match std::env::args_os().nth(1) {
@@ -89,13 +91,13 @@ fn alike(rib: &Rib<V4>, lack: u64, change: u64) -> Result<(), Box<dyn Error>> {
         let changed = if draw < lack + change { hops[rng.index(hops.len())] } else { next_hop };
         (draw >= lack).then_some((prefix, changed))
     };
-    let ribs: Vec<Rib<V4>> =
+    let mut ribs: Vec<Rib<V4>> =
         (0..12).map(|_| rib.iter().filter_map(|route| other(route, &mut rng)).collect()).collect();
     let ids = (0..12).map(VrfId);
     let nets = |rib: &Rib<V4>| rib.iter().map(|(prefix, n)| (IpNet::from(prefix), n)).collect::<Vec<_>>();
     let all = ids.zip(&ribs).fold(Vrfs::builder(), |vrfs, (id, rib)| vrfs.vrf(id, nets(rib)));
     let began = Instant::now();
-    let vrfs = all.build()?;
+    let mut vrfs = all.build()?;
     let built = began.elapsed();
     let tables = ribs.iter().map(|rib| Ok(Ipv4Table::builder().rib(rib.clone()).build()?.memory_usage()));
     let tables: u64 = tables.collect::<Result<Vec<_>, wirespeed::Error>>()?.iter().sum();
@@ -112,11 +114,40 @@ fn alike(rib: &Rib<V4>, lack: u64, change: u64) -> Result<(), Box<dyn Error>> {
             reader.lookup_batch(ids, keys, &mut found[..keys.len()]);
         }
     });
-    let share = vrfs.memory_usage() as f64 / tables as f64;
+    let bytes = vrfs.memory_usage();
+    let share = bytes as f64 / tables as f64;
     println!(
         "12 VRFs that lack {lack} % and change {change} % of {} routes: {} MiB, {share:.2} of twelve tables, built in \
          {built:.1?}, {rate:.1} M lookups/s by prefix in mixed VRFs",
         rib.len(),
+        bytes >> 20
+    );
+    let prefixes: Vec<Prefix<V4>> = rib.iter().map(|(prefix, _)| prefix).collect();
+    let mut draw = || {
+        let (vrf, prefix) = (rng.index(ribs.len()), prefixes[rng.index(prefixes.len())]);
+        let next_hop = hops[rng.index(hops.len())];
+        ribs[vrf].insert(prefix, next_hop);
+        VrfUpdate::announce(VrfId(vrf.to_le_bytes()[0].into()), IpNet::from(prefix), next_hop)
+    };
+    let calls: Vec<Vec<VrfUpdate>> =
+        (0..ROUNDS * 20).map(|_| (0..CALL).map(|_| draw()).collect()).collect::<Result<_, _>>()?;
+    let (mut rounds, mut rebuilt) = (calls.chunks(20), 0);
+    let took = median(|| {
+        let calls = rounds.next().unwrap_or_default();
+        timed(|| {
+            for call in calls {
+                let applied = vrfs.apply(call.iter().cloned()).expect("a route of a VRF that is there");
+                rebuilt += u32::from(applied.rebuilt);
+            }
+        })
+    });
+    for at in (0..keys.len()).step_by(97) {
+        let right = ribs[mixed[at].0 as usize].longest_match(keys[at]).map_or(NextHop::NONE, |(_, n)| n);
+        assert_eq!(reader.lookup(mixed[at], addresses[at]), right);
+    }
+    println!(
+        "    {:.0} K updates/s in calls of {CALL}, {rebuilt} rebuilds; then {} MiB",
+        (20 * CALL) as f64 / took / 1e3,
         vrfs.memory_usage() >> 20
     );
     Ok(())

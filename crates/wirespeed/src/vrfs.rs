@@ -252,7 +252,7 @@ impl Vrfs {
         self.refused
     }
 
-    /// Bytes held: both copies of the compiled tables, and the routes.
+    /// Bytes held: both copies of the compiled tables, whose chunks are there once, and the routes.
     pub fn memory_usage(&self) -> u64 {
         let ids = self.ids.as_deref().map_or(0, MatchIds::memory_usage);
         self.v4.live.memory_usage() + self.v6.live.memory_usage() + ids

@@ -158,6 +158,7 @@ struct Uploaded {
 
 impl Uploaded {
     fn new(core: &Arc<Core>, image: &Image, make: impl FnOnce(Sections<'_>) -> Programs) -> Result<Self> {
+        let image = &*image.whole();
         let stays: Vec<SectionId> = sections(image, &core.shared.options.leave_out);
         let sizes = stays.iter().map(|&id| image.padded(id).len()).collect();
         let Copy { id: copy, blocks } = core.ask(|answer| Command::Alloc(sizes, answer))?;

@@ -33,16 +33,17 @@ impl Image {
         stays: impl Fn(&str) -> bool,
         more: impl FnOnce(ImageBuilder) -> ImageBuilder,
     ) -> Result<Self, ImageError> {
+        let whole = self.whole();
         let name_of = |entry: &SectionEntry| unpack_name(&entry.name).unwrap_or_default().to_owned();
-        let old: Vec<_> = self.directory.iter().filter(|entry| stays(&name_of(entry))).collect();
+        let old: Vec<_> = whole.directory.iter().filter(|entry| stays(&name_of(entry))).collect();
         let mut builder = ImageBuilder::new(self.kind(), self.layout());
         for entry in &old {
             builder = builder.section_of_width(&name_of(entry), entry.width as usize, entry.len);
         }
         let mut image = more(builder).build(None)?;
-        image.set_counts(self.entries(), self.results());
+        image.set_counts(whole.entries(), whole.results());
         let to = image.storage.bytes_mut()?;
-        let from = self.storage.bytes();
+        let from = whole.storage.bytes();
         for (old, new) in old.into_iter().zip(&image.directory) {
             to[range(new)].copy_from_slice(&from[range(old)]);
         }

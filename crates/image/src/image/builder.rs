@@ -72,6 +72,6 @@ impl ImageBuilder {
         let mut to = storage.bytes_mut()?;
         to.write_all(bytemuck::bytes_of(&header))?;
         to.write_all(bytemuck::cast_slice(&self.directory))?;
-        Ok(Image { storage, header, directory: self.directory })
+        Ok(Image::of(storage, header, self.directory))
     }
 }

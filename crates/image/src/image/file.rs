@@ -18,8 +18,9 @@ impl Image {
 
     /// Writes the bytes of the image.
     pub fn write(&self, to: &mut impl std::io::Write) -> std::io::Result<()> {
-        let bytes = self.storage.bytes();
-        let mut header = Header { checksum: 0, ..self.header };
+        let whole = self.whole();
+        let bytes = whole.storage.bytes();
+        let mut header = Header { checksum: 0, ..whole.header };
         let mut hash = xxhash_rust::xxh3::Xxh3::new();
         hash.update(bytemuck::bytes_of(&header));
         hash.update(&bytes[size_of::<Header>()..]);
@@ -76,6 +77,6 @@ impl Image {
 
     fn adopt(storage: Storage) -> Result<Self, ImageError> {
         let (header, directory) = parse(storage.bytes())?;
-        Ok(Self { storage, header, directory })
+        Ok(Self::of(storage, header, directory))
     }
 }

@@ -97,6 +97,10 @@ impl<D: Domain, E: Engine<D>> Engine<D> for Failing<E> {
         if fails() { Err(Outgrown("told to")) } else { patch }
     }
 
+    fn unpublished(&mut self) {
+        self.0.unpublished();
+    }
+
     fn memory_usage(&self) -> u64 {
         self.0.memory_usage()
     }

@@ -7,8 +7,8 @@ use std::arch::x86_64::{
     _mm256_castps_si256, _mm256_castsi256_ps, _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_loadu_si256,
     _mm256_mask_i32gather_epi32, _mm256_max_epu32, _mm256_movemask_ps, _mm256_or_si256,
     _mm256_permutevar8x32_epi32, _mm256_set1_epi32, _mm256_setr_epi32, _mm256_setzero_si256,
-    _mm256_shuffle_ps, _mm256_sll_epi32, _mm256_srl_epi32, _mm256_storeu_si256, _mm256_sub_epi32,
-    _mm256_unpackhi_epi64, _mm256_xor_si256,
+    _mm256_shuffle_ps, _mm256_sll_epi32, _mm256_srl_epi32, _mm256_srlv_epi32, _mm256_storeu_si256,
+    _mm256_sub_epi32, _mm256_unpackhi_epi64, _mm256_xor_si256,
 };
 use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
 
@@ -88,6 +88,12 @@ impl Vector for Avx2 {
         assert!(size_of_val(to) >= 32, "a number for each lane");
         // SAFETY: the CPU has AVX2, there are 32 bytes, and any are good for `T`.
         unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    fn shifted_right(self, by: Self) -> Self {
+        // SAFETY: the CPU has the instructions, as there is a vector.
+        Self(unsafe { _mm256_srlv_epi32(self.0, by.0) })
     }
 
     #[inline(always)]

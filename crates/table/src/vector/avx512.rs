@@ -7,7 +7,7 @@ use std::arch::x86_64::{
     _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu32_mask, _mm512_inserti64x4, _mm512_loadu_si512,
     _mm512_mask_blend_epi32, _mm512_mask_i32gather_epi32, _mm512_maskz_compress_epi32, _mm512_or_si512,
     _mm512_permutex2var_epi32, _mm512_set1_epi32, _mm512_setr_epi32, _mm512_sll_epi32, _mm512_srl_epi32,
-    _mm512_storeu_si512, _mm512_sub_epi32, _mm512_test_epi32_mask,
+    _mm512_srlv_epi32, _mm512_storeu_si512, _mm512_sub_epi32, _mm512_test_epi32_mask,
 };
 use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
 
@@ -108,6 +108,12 @@ impl Vector for Avx512 {
         assert!(size_of_val(to) >= 64, "a number for each lane");
         // SAFETY: the CPU has AVX-512F, there are 64 bytes, and any are good for `T`.
         unsafe { _mm512_storeu_si512(to.as_mut_ptr().cast(), self.0) }
+    }
+
+    #[inline(always)]
+    fn shifted_right(self, by: Self) -> Self {
+        // SAFETY: the CPU has the instructions, as there is a vector.
+        Self(unsafe { _mm512_srlv_epi32(self.0, by.0) })
     }
 
     #[inline(always)]

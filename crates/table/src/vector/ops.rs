@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, Not, Shl, Shr, Sub};
 
 use bytemuck::Pod;
-use wirespeed_image::Element;
+use wirespeed_image::{Element, Padded};
 
 /// The lanes of the widest vector.
 pub const MOST_LANES: usize = 16;
@@ -63,6 +63,10 @@ pub trait Vector:
     /// Overwrites the first bytes of a slice. Panics if the slice is shorter.
     fn store<T: Pod>(self, to: &mut [T]);
 
+    /// Each number shifted right by the number of the other's lane; 0 from 32 on.
+    #[must_use]
+    fn shifted_right(self, by: Self) -> Self;
+
     /// The lanes whose numbers are equal.
     fn equals(self, other: Self) -> Self::Mask;
 
@@ -110,9 +114,27 @@ pub trait Vector:
         bytes: &[u8],
         elsewhere: Self,
     ) -> Self {
+        // SAFETY: as our caller promises.
+        unsafe { Self::gather_shared::<T>(cpu, mask, index, bytes.into(), elsewhere) }
+    }
+
+    /// [`gather_where`](Self::gather_where) from a section that two copies of a table may share.
+    ///
+    /// # Safety
+    /// Each index in the mask must be below 2^31 and that of an element of `bytes`, at least 4 bytes before
+    /// its end.
+    #[allow(unsafe_code)]
+    #[inline(always)]
+    unsafe fn gather_shared<T: Element>(
+        cpu: Cpu<Self>,
+        mask: Self::Mask,
+        index: Self,
+        bytes: Padded<'_>,
+        elsewhere: Self,
+    ) -> Self {
         const { assert!(size_of::<T>() <= 4, "an element fits a lane") };
-        debug_assert!(all_inside::<Self, T>(mask, index, bytes));
-        let from = bytes.as_ptr();
+        debug_assert!(all_inside::<Self, T>(mask, index, bytes.len()));
+        let from = bytes.start();
         // SAFETY: as our caller promises; the scale is the size of an element.
         unsafe {
             match size_of::<T>() {
@@ -151,12 +173,12 @@ pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output
 }
 
 /// Whether a gather keeps to what its caller promised.
-fn all_inside<V: Vector, T: Element>(mask: V::Mask, index: V, bytes: &[u8]) -> bool {
+fn all_inside<V: Vector, T: Element>(mask: V::Mask, index: V, len: usize) -> bool {
     let mut indexes = [0u32; MOST_LANES];
     index.store(&mut indexes);
     (0..V::LANES).filter(|lane| mask.bits() >> lane & 1 == 1).all(|lane| {
         let index = indexes[lane] as usize;
-        index < 1 << 31 && index * size_of::<T>() + 4 <= bytes.len()
+        index < 1 << 31 && index * size_of::<T>() + 4 <= len
     })
 }
 

@@ -81,6 +81,12 @@ macro_rules! auto {
                 }
             }
 
+            fn unpublished(&mut self) {
+                match &mut self.chosen {
+                    $($chosen::$variant(engine) => engine.unpublished()),+
+                }
+            }
+
             fn memory_usage(&self) -> u64 {
                 match &self.chosen {
                     $($chosen::$variant(engine) => engine.memory_usage()),+
@@ -108,6 +114,18 @@ macro_rules! auto {
             fn image_mut(&mut self, checked: Checked) -> &mut Image {
                 match self {
                     $(Self::$variant(table) => table.image_mut(checked)),+
+                }
+            }
+
+            fn share(&mut self, checked: Checked) {
+                match self {
+                    $(Self::$variant(table) => table.share(checked)),+
+                }
+            }
+
+            fn twin(&self, checked: Checked) -> Self {
+                match self {
+                    $(Self::$variant(table) => Self::$variant(table.twin(checked))),+
                 }
             }
 
