@@ -11,7 +11,7 @@ use wirespeed_fib::conformance::{Expected, scattered, tables};
 use wirespeed_fib::oracle::boundaries;
 use wirespeed_fib::synth;
 use wirespeed_fib::{Address, BuildError, BuildOptions, Lookup, NextHop, Prefix, Rib, Update, V4, V6};
-use wirespeed_image::{Image, PatchBuilder, Table};
+use wirespeed_image::{Image, PatchBuilder, Table, rounds};
 use wirespeed_sail::{FibId, Fibs, FibsError, LiveFibs, SailM, SailMTable};
 
 macro_rules! of_each_family {

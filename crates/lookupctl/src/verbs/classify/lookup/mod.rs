@@ -116,7 +116,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
         (Some(path), _) => {
             options.read.refuse_beside("an image, which holds what was assumed")?;
             let image = RuleImageFile::open(path)?;
-            (image.tuple(), From::Image(image))
+            (image.tuple(), From::Image(Box::new(image)))
         }
         (None, Some(rules)) => {
             let raw = options.read.open(rules)?;
@@ -130,7 +130,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
 /// The source of the compiled set.
 enum From {
     Rules(Raw),
-    Image(RuleImageFile),
+    Image(Box<RuleImageFile>),
 }
 
 struct Job<'a> {
