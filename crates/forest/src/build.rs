@@ -117,8 +117,8 @@ fn compile<A: Address>(
 ) -> Result<(Chunks, ForestTable<A>), BuildError> {
     let stride = fibs.nodes.stride();
     let (chunks, leaves) = Chunks::needed(fibs);
-    // A patch to new chunks writes a path and more while those that it replaces stay. A small table needs room
-    // for some of these, and for leaves, of which it may have few.
+    // A patch to new chunks writes a path and more while those that it replaces stay. A small table needs
+    // room for some of these, and for leaves, of which it may have few.
     let path = u64::from(A::BITS / stride);
     let (chunk_room, leaf_room) = match (in_place, options.tight) {
         (true, _) => (0, 0),

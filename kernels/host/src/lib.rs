@@ -73,9 +73,9 @@ unsafe impl Send for HostPtr {}
 const MEMORY: u64 = 8 << 30;
 
 impl HostDriver {
-    /// Builds the program, where that hasn't been done, and starts a process of it for a test. Returns `None`,
-    /// after saying why, on a machine without a compiler. A plain run of the tests gets the program without
-    /// sanitizers always, so that it builds one program and not two.
+    /// Builds the program, where that hasn't been done, and starts a process of it for a test. Returns
+    /// `None`, after saying why, on a machine without a compiler. A plain run of the tests gets the program
+    /// without sanitizers always, so that it builds one program and not two.
     ///
     /// # Panics
     ///
