@@ -15,8 +15,8 @@ use crate::update::NameUpdate;
 /// [`BuildOptions::head_room`](crate::BuildOptions::head_room) asks for less.
 pub const HEAD_ROOM: u32 = 40;
 
-/// Additional nodes that memory is prepared for, in hundredths of the nodes in the table.
-const MORE_NODES: usize = 20;
+/// Additional nodes that the model's index is prepared for, in hundredths of the nodes in the table.
+const MORE_NODES: usize = 10;
 
 /// A table of names that takes updates while any number of readers look up.
 pub type LiveNames<E> = Live<NameDomain, E>;
@@ -131,7 +131,7 @@ impl Model<NameDomain> for NameModel {
             Self::Whole(names) => names,
             Self::Aggregated(both) => both.both_mut()[0],
         };
-        // Without this the first update that brings new names would move all nodes.
+        // Without this the first update that brings new names would make the index anew.
         names.prepare(names.node_count() * MORE_NODES / 100);
         self.each(NameTable::track);
     }

@@ -37,8 +37,8 @@ struct Sorted {
     gone: Vec<One>,
     /// Nodes that came or give something else.
     there: Vec<One>,
-    /// Nodes of all that have states and no children any more.
-    leaving: Vec<NodeId>,
+    /// Families with states whose nodes have no children any more.
+    leaving: Vec<u32>,
 }
 
 impl From<Full> for Outgrown {
@@ -91,15 +91,15 @@ impl Update<'_, '_> {
             self.put(names, one)?;
         }
         self.form.settle_waiting()?;
-        for id in leaving {
-            self.states.take(id).into_iter().for_each(|state| self.pool.take_back(state));
+        for family in leaving {
+            self.states.take(family).into_iter().for_each(|state| self.pool.take_back(state));
         }
         Ok(())
     }
 
     /// Gives states to nodes that have children now, and says what is to be done with each node.
     fn sort(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Sorted, Outgrown> {
-        self.states.reach(names.id_bound());
+        self.states.reach(names);
         let mut sorted = Sorted::default();
         for (at, &id) in changed.iter().enumerate() {
             if let Some(&ahead) = changed.get(at + NODES_AHEAD) {
@@ -107,23 +107,20 @@ impl Update<'_, '_> {
                 self.states.fetch(ahead);
             }
             let half_way = changed.get(at + NODES_AHEAD / 2).map(|&ahead| names.node(ahead));
-            if let Some(parent) = half_way.and_then(|node| node.parent_id()) {
-                self.states.fetch_state(parent);
+            if let Some(above) = half_way.and_then(|node| node.above()) {
+                self.states.fetch_state(above);
             }
             let node = names.node(id);
-            match (!node.is_gone() && node.has_children(), self.states.has(id)) {
-                (true, false) => {
-                    self.state_of(id)?;
+            if let Some(family) = node.family() {
+                if !node.is_gone() && node.has_children() {
+                    self.state_of(family)?;
+                } else if self.states.of_family(family).is_some() {
+                    sorted.leaving.push(family);
                 }
-                (false, true) => {
-                    self.states.fetch_state(id);
-                    sorted.leaving.push(id);
-                }
-                _ => {}
             }
-            let Some(parent) = node.parent_id() else { continue };
+            let Some(above) = node.above() else { continue };
             let component = node.component();
-            let state = self.state_of(parent)?;
+            let state = self.state_of(above)?;
             let key = Key::new(state, self.form.seeds.hash(component), component.len(), self.form.count());
             let one = One { id, key, was_placed: self.states.is_placed(id) };
             let nodes = if node.is_gone() { &mut sorted.gone } else { &mut sorted.there };
@@ -133,14 +130,14 @@ impl Update<'_, '_> {
         Ok(sorted)
     }
 
-    /// The state of a node that has children, or had some before this update.
+    /// The state of the family of a node that has children, or had some before this update.
     #[inline]
-    fn state_of(&mut self, id: NodeId) -> Result<State, Outgrown> {
-        if let Some(state) = self.states.of(id) {
+    fn state_of(&mut self, family: u32) -> Result<State, Outgrown> {
+        if let Some(state) = self.states.of_family(family) {
             return Ok(state);
         }
         let state = self.pool.take().ok_or(Outgrown("states"))?;
-        self.states.set(id, state);
+        self.states.set(family, state);
         Ok(state)
     }
 

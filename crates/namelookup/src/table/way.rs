@@ -5,11 +5,11 @@
 //! work:
 //!
 //! ```text
-//! changes   … n          n + 8          n + 16         n + 24
-//!             applied    siblings       nodes          slots of the index
+//! changes   … n          n + 8              n + 16         n + 24
+//!             applied    long components    nodes          lines of the index
 //! ```
 //!
-//! A node's hash depends on its name only, so all slots of a name are prefetched at once. The nodes that are
+//! A node's hash depends on its name only, so all lines of a name are prefetched at once. The nodes that are
 //! found are hints for the change: other changes may have added or removed nodes before its turn, so the
 //! change checks each node. Hints save the change the hashes and most of the index.
 //!
@@ -18,9 +18,8 @@
 
 use std::iter::Fuse;
 
-use super::NameTable;
 use super::node::NONE;
-use crate::fetch::prefetch;
+use super::{NameTable, ROOT_HASH};
 use crate::update::NameUpdate;
 
 /// The number of components of a name that are walked ahead.
@@ -51,11 +50,11 @@ pub(super) struct Way<'u> {
 impl<'u> Way<'u> {
     const NONE: Self = Self { update: None, steps: [Step { hash: 0, child: NONE }; LEVELS], len: 0 };
 
-    /// The first step, for another change: prefetches the slots of the nodes.
+    /// The first step, for another change: prefetches the lines of the index.
     #[inline]
     fn start(&mut self, update: &'u NameUpdate, names: &NameTable) {
         (self.update, self.len) = (Some(update), 0);
-        let mut hash = names.root_hash();
+        let mut hash = ROOT_HASH;
         for (step, component) in self.steps.iter_mut().zip(update.name().components()) {
             hash = names.hash(hash, component);
             names.index.fetch(hash);
@@ -64,31 +63,26 @@ impl<'u> Way<'u> {
         }
     }
 
-    /// The second step: prefetches the nodes. Trusts the hash.
+    /// The second step: prefetches the nodes. Trusts the tags of the index.
     #[inline]
     fn go(&mut self, names: &NameTable) {
-        for step in &mut self.steps[..self.len] {
-            // Nodes beneath a missing node are missing, too.
-            let Some(id) = names.index.find(step.hash, |_| true) else { break };
-            prefetch(&names.nodes, id as usize);
+        let Some(update) = self.update else { return };
+        for (step, component) in self.steps[..self.len].iter_mut().zip(update.name().components()) {
+            let Some(id) = names.index.find(step.hash, |_| true) else {
+                // Nodes beneath a missing node are missing, too.
+                names.nodes.fetch_free(component.len());
+                break;
+            };
+            names.nodes.fetch(id);
             step.child = id;
         }
     }
 
-    /// The third step: prefetches the nodes linked to its end.
+    /// The third step: prefetches a long component at its end.
     #[inline]
     fn look_around(&self, names: &NameTable) {
-        let Some(last) = self.steps[..self.len].iter().rev().find(|step| step.child != NONE) else { return };
-        let node = &names.nodes[last.child as usize];
-        if node.is_long() {
-            prefetch(&names.text, node.text());
-        }
-        match self.update {
-            Some(NameUpdate::Remove(_)) => {
-                [node.next, node.previous].into_iter().for_each(|id| prefetch(&names.nodes, id as usize));
-            }
-            _ => prefetch(&names.nodes, node.first as usize),
-        }
+        let last = self.steps[..self.len].iter().rev().find(|step| step.child != NONE);
+        last.into_iter().for_each(|last| names.nodes.fetch_text(last.child));
     }
 
     /// The steps that were walked.
@@ -136,7 +130,6 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
             if let Some(way) = self.place(2) {
                 self.ways[way].look_around(names);
             }
-            names.fetch_free(2 * APART);
             let now = self.place(3);
             self.turn += 1;
             if now.is_some() || self.turn > self.begun + 3 * APART {
