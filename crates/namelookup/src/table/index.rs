@@ -171,6 +171,37 @@ impl Index {
 
 /// The slots whose bits under a mask are these, one bit each.
 #[inline]
+#[cfg(target_arch = "x86_64")]
+fn same(line: &[u32; SLOTS + 1], bits: u32, mask: u32) -> u32 {
+    #[allow(unsafe_code)]
+    // SAFETY: every CPU of the architecture has SSE2.
+    unsafe {
+        same_by_vectors(line, bits, mask)
+    }
+}
+
+/// Like [`same`]: a quarter of the instructions that compilers make of a loop.
+#[inline]
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2")]
+fn same_by_vectors(line: &[u32; SLOTS + 1], bits: u32, mask: u32) -> u32 {
+    use std::arch::x86_64::{
+        __m128i, _mm_and_si128, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_packs_epi16, _mm_packs_epi32,
+    };
+    let all = |number: u32| -> __m128i { bytemuck::cast([number; 4]) };
+    let (mask, bits) = (all(mask), all(bits));
+    let [a, b, c, d]: [__m128i; 4] = bytemuck::cast(*line);
+    let (a, b) = (_mm_and_si128(a, mask), _mm_and_si128(b, mask));
+    let (c, d) = (_mm_and_si128(c, mask), _mm_and_si128(d, mask));
+    let first = _mm_packs_epi32(_mm_cmpeq_epi32(a, bits), _mm_cmpeq_epi32(b, bits));
+    let second = _mm_packs_epi32(_mm_cmpeq_epi32(c, bits), _mm_cmpeq_epi32(d, bits));
+    // The first element is no slot.
+    _mm_movemask_epi8(_mm_packs_epi16(first, second)).cast_unsigned() & !1
+}
+
+/// The slots whose bits under a mask are these, one bit each.
+#[inline]
+#[cfg(not(target_arch = "x86_64"))]
 fn same(line: &[u32; SLOTS + 1], bits: u32, mask: u32) -> u32 {
     let is_same = |at: usize| u32::from(line[at] & mask == bits) << at;
     (1..=SLOTS).fold(0, |all, at| all | is_same(at))

@@ -41,7 +41,7 @@ use index::Index;
 use node::{Changed, NONE};
 pub use node::{Node, NodeId};
 use nodes::{FAMILY, GONE, LISTED, Nodes};
-use way::{Ahead, Step, Way};
+use way::{Ahead, Step, Walk, Way};
 
 /// The distance, in nodes, of prefetches of changed nodes.
 const AHEAD: usize = 16;
@@ -91,7 +91,7 @@ impl NameTable {
     pub fn new() -> Self {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
         let mut nodes = Nodes::default();
-        let root = nodes.add(NONE, &[]);
+        let root = nodes.add(NONE, &[], 0);
         let mut families = Families::new();
         let family = families.add(Family { hash: ROOT_HASH, children: 0, result: 0, node: root });
         nodes.set_value(root, family);
@@ -206,14 +206,14 @@ impl NameTable {
 
     /// The node of a name.
     pub fn find(&self, name: &Name) -> Option<NodeId> {
-        self.find_by(&[], name)
+        self.find_by(&[], name).map(|(at, _)| at)
     }
 
     /// A node's child with this component.
     pub fn child(&self, at: NodeId, component: &[u8]) -> Option<NodeId> {
         let family = self.node(at).family()?;
         let hash = self.hash(self.families.of(family).hash, component);
-        self.take(family, Step { hash, child: NONE }, component)
+        self.take(family, Step::to(hash), component)
     }
 
     /// The node with an id. Panics if there is none.
@@ -337,7 +337,7 @@ impl NameTable {
             self.nodes.flag(id.0, LISTED, false);
             if !self.node(id).is_gone() {
                 self.set_result(id, 0);
-                self.take_out(id);
+                self.take_out(id, self.hash_of(id));
             }
             self.release(id);
         }
@@ -347,7 +347,7 @@ impl NameTable {
             self.nodes.flag(id.0, LISTED, false);
             if self.node(id).is_gone() {
                 self.nodes.flag(id.0, GONE, false);
-                self.link(id, self.hash_of(id));
+                self.link(id, self.nodes.record(id.0).above(), self.hash_of(id));
             }
             self.set_result(id, before.result);
         }
@@ -386,8 +386,8 @@ impl NameTable {
     fn insert_by(&mut self, steps: &[Step], name: &Name, result: u32) -> u32 {
         assert!(result != 0, "0 says that there is no result");
         let (mut at, mut hash) = (NodeId::ROOT, ROOT_HASH);
-        for (level, component) in name.components().enumerate() {
-            let step = self.step(steps.get(level), hash, component);
+        let mut walk = Walk::new(steps, name);
+        while let Some((step, component)) = walk.next(self, hash) {
             let found = self.node(at).family().and_then(|family| self.take(family, step, component));
             at = found.unwrap_or_else(|| self.add(at, component, step.hash));
             hash = step.hash;
@@ -397,15 +397,12 @@ impl NameTable {
     }
 
     fn remove_by(&mut self, steps: &[Step], name: &Name) -> u32 {
-        let Some(mut at) = self.find_by(steps, name) else { return 0 };
+        let Some((mut at, mut level)) = self.find_by(steps, name) else { return 0 };
         let had = self.set_result(at, 0);
-        loop {
-            let node = self.node(at);
-            let parent = match node.parent() {
-                Some(parent) if node.result() == 0 && !node.has_children() => parent.id(),
-                _ => break,
-            };
-            self.take_out(at);
+        while level > 0 && self.node(at).result() == 0 && !self.node(at).has_children() {
+            level -= 1;
+            let hash = steps.get(level).map_or_else(|| self.hash_of(at), |step| step.hash);
+            let parent = self.take_out(at, hash);
             if self.changed.is_none() {
                 self.release(at);
                 self.release(parent);
@@ -416,20 +413,15 @@ impl NameTable {
         had
     }
 
-    fn find_by(&self, steps: &[Step], name: &Name) -> Option<NodeId> {
-        let (mut at, mut hash) = (NodeId::ROOT, ROOT_HASH);
-        for (level, component) in name.components().enumerate() {
-            let step = self.step(steps.get(level), hash, component);
+    /// The node of a name, and the number of its components.
+    fn find_by(&self, steps: &[Step], name: &Name) -> Option<(NodeId, usize)> {
+        let (mut at, mut hash, mut level) = (NodeId::ROOT, ROOT_HASH, 0);
+        let mut walk = Walk::new(steps, name);
+        while let Some((step, component)) = walk.next(self, hash) {
             at = self.take(self.node(at).family()?, step, component)?;
-            hash = step.hash;
+            (hash, level) = (step.hash, level + 1);
         }
-        Some(at)
-    }
-
-    /// A step that was walked ahead, or a step without a hint.
-    #[inline]
-    fn step(&self, hint: Option<&Step>, above: u32, component: &[u8]) -> Step {
-        hint.copied().unwrap_or_else(|| Step { hash: self.hash(above, component), child: NONE })
+        Some((at, level))
     }
 
     /// The node that a step leads to from the node with a family.
@@ -483,24 +475,20 @@ impl NameTable {
         if self.changed.is_some() && !self.nodes.record(at.0).is(LISTED) {
             let node = self.node(at);
             let before = Changed { result: node.result(), had_children: node.has_children(), came: false };
-            self.list(at, before);
-        }
-    }
-
-    /// Lists a node among the changed ones.
-    fn list(&mut self, at: NodeId, before: Changed) {
-        if let Some(changes) = &mut self.changed {
             self.nodes.flag(at.0, LISTED, true);
-            changes.nodes.push((at, before));
+            self.changed.iter_mut().for_each(|changes| changes.nodes.push((at, before)));
         }
     }
 
     fn add(&mut self, parent: NodeId, component: &[u8], hash: u32) -> NodeId {
         self.note(parent);
         let family = self.found_family(parent);
-        let id = NodeId(self.nodes.add(family, component));
-        self.list(id, Changed { result: 0, had_children: false, came: true });
-        self.link(id, hash);
+        let flag = if self.changed.is_some() { LISTED } else { 0 };
+        let id = NodeId(self.nodes.add(family, component, flag));
+        if let Some(changes) = &mut self.changed {
+            changes.nodes.push((id, Changed { result: 0, had_children: false, came: true }));
+        }
+        self.link(id, family, hash);
         id
     }
 
@@ -518,9 +506,8 @@ impl NameTable {
     }
 
     /// Makes a node one of its parent's children, and adds it to the index.
-    fn link(&mut self, id: NodeId, hash: u32) {
-        let above = self.nodes.record(id.0).above();
-        let above = self.families.of_mut(above);
+    fn link(&mut self, id: NodeId, family: u32, hash: u32) {
+        let above = self.families.of_mut(family);
         above.children += 1;
         if let Some(children) = &mut self.children {
             children.add(NodeId(above.node), id);
@@ -532,11 +519,11 @@ impl NameTable {
         }
     }
 
-    /// Removes a node without children from the trie. It can still be read.
-    fn take_out(&mut self, at: NodeId) {
+    /// Removes a node without children from the trie. It can still be read. Returns its parent.
+    fn take_out(&mut self, at: NodeId, hash: u32) -> NodeId {
         self.note(at);
         self.nodes.flag(at.0, GONE, true);
-        self.index.remove(self.hash_of(at), at.0);
+        self.index.remove(hash, at.0);
         let above = self.nodes.record(at.0).above();
         let parent = NodeId(self.families.of(above).node);
         self.note(parent);
@@ -544,6 +531,7 @@ impl NameTable {
         if let Some(children) = &mut self.children {
             children.remove(parent, at);
         }
+        parent
     }
 
     /// Frees a removed node, and the family of a node without children. Nobody may ask for them any more.

@@ -137,15 +137,14 @@ impl Nodes {
         if record.is(LONG) { &self.text[record.place()] } else { &record.0[FIXED..] }
     }
 
-    /// Makes a node. Its value is 0 and no flag is set.
-    pub(super) fn add(&mut self, above: u32, component: &[u8]) -> u32 {
+    /// Makes a node with a flag, or with none. Its value is 0.
+    pub(super) fn add(&mut self, above: u32, component: &[u8], flag: u8) -> u32 {
         let kind = kind(component.len());
         let free = &mut self.free_of(kind);
         let id = match free.ids.pop().or_else(|| free.fresh.next()) {
             Some(id) => id,
             None => self.add_segment(kind),
         };
-        let flags = if kind == 0 { LONG } else { 0 };
         let start = self.text.len() as u64;
         if kind == 0 {
             self.text.make_room(component.len());
@@ -155,7 +154,7 @@ impl Nodes {
         let (fixed, rest) = record.split_at_mut(FIXED);
         fixed[..4].copy_from_slice(&above.to_le_bytes());
         fixed[4..8].fill(0);
-        fixed[8] = flags;
+        fixed[8] = flag | if kind == 0 { LONG } else { 0 };
         if kind == 0 {
             let len = u32::try_from(component.len()).expect("a name's length");
             rest[..8].copy_from_slice(&start.to_le_bytes());
@@ -364,7 +363,7 @@ mod tests {
     #[test]
     fn records_are_what_was_put_in() {
         let mut nodes = Nodes::default();
-        let mut ids: Vec<_> = (0..20_000).map(|n| nodes.add(n, &component(n as usize))).collect();
+        let mut ids: Vec<_> = (0..20_000).map(|n| nodes.add(n, &component(n as usize), 0)).collect();
         let held = |nodes: &Nodes, ids: &[u32]| {
             for (n, &id) in ids.iter().enumerate() {
                 let record = nodes.record(id);
@@ -383,7 +382,7 @@ mod tests {
                 nodes.free(ids[n]);
             }
             for n in (round..ids.len()).step_by(3) {
-                ids[n] = nodes.add(n as u32, &component(n));
+                ids[n] = nodes.add(n as u32, &component(n), 0);
             }
             nodes.compact();
             held(&nodes, &ids);

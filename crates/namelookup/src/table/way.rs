@@ -20,6 +20,7 @@ use std::iter::Fuse;
 
 use super::node::NONE;
 use super::{NameTable, ROOT_HASH};
+use crate::name::Name;
 use crate::update::NameUpdate;
 
 /// The number of components of a name that are walked ahead.
@@ -36,6 +37,45 @@ pub(super) struct Step {
     pub(super) hash: u32,
     /// The probable node, or [`NONE`].
     pub(super) child: u32,
+    /// Where its component is in the name.
+    start: u32,
+    len: u32,
+}
+
+impl Step {
+    const NONE: Self = Self::to(0);
+
+    /// A step without a hint.
+    pub(super) const fn to(hash: u32) -> Self {
+        Self { hash, child: NONE, start: 0, len: 0 }
+    }
+}
+
+/// The steps of a name, those that were walked ahead first.
+pub(super) struct Walk<'n> {
+    steps: std::slice::Iter<'n, Step>,
+    name: &'n [u8],
+    /// Where the next step starts that was not walked ahead.
+    rest: usize,
+}
+
+impl<'n> Walk<'n> {
+    #[inline]
+    pub(super) fn new(steps: &'n [Step], name: &'n Name) -> Self {
+        let rest = steps.last().map_or(0, |step| (step.start + step.len) as usize);
+        Self { steps: steps.iter(), name: name.as_bytes(), rest }
+    }
+
+    /// The next step and its component, after a step of this hash.
+    #[inline]
+    pub(super) fn next(&mut self, names: &NameTable, hash: u32) -> Option<(Step, &'n [u8])> {
+        if let Some(&step) = self.steps.next() {
+            return Some((step, &self.name[step.start as usize..][..step.len as usize]));
+        }
+        let component = Name::new_unchecked(&self.name[self.rest..]).components().next()?;
+        self.rest += 1 + component.len();
+        Some((Step::to(names.hash(hash, component)), component))
+    }
 }
 
 /// A change and its steps.
@@ -48,17 +88,21 @@ pub(super) struct Way<'u> {
 }
 
 impl<'u> Way<'u> {
-    const NONE: Self = Self { update: None, steps: [Step { hash: 0, child: NONE }; LEVELS], len: 0 };
+    const NONE: Self = Self { update: None, steps: [Step::NONE; LEVELS], len: 0 };
 
     /// The first step, for another change: prefetches the lines of the index.
     #[inline]
     fn start(&mut self, update: &'u NameUpdate, names: &NameTable) {
         (self.update, self.len) = (Some(update), 0);
-        let mut hash = ROOT_HASH;
+        let (mut hash, mut start) = (ROOT_HASH, 1);
         for (step, component) in self.steps.iter_mut().zip(update.name().components()) {
             hash = names.hash(hash, component);
             names.index.fetch(hash);
-            *step = Step { hash, child: NONE };
+            // A name's length takes 24 bits.
+            #[allow(clippy::cast_possible_truncation)]
+            let len = component.len() as u32;
+            *step = Step { hash, child: NONE, start, len };
+            start += 1 + len;
             self.len += 1;
         }
     }
@@ -66,11 +110,10 @@ impl<'u> Way<'u> {
     /// The second step: prefetches the nodes. Trusts the tags of the index.
     #[inline]
     fn go(&mut self, names: &NameTable) {
-        let Some(update) = self.update else { return };
-        for (step, component) in self.steps[..self.len].iter_mut().zip(update.name().components()) {
+        for step in &mut self.steps[..self.len] {
             let Some(id) = names.index.find(step.hash, |_| true) else {
                 // Nodes beneath a missing node are missing, too.
-                names.nodes.fetch_free(component.len());
+                names.nodes.fetch_free(step.len as usize);
                 break;
             };
             names.nodes.fetch(id);
