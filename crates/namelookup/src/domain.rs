@@ -13,7 +13,7 @@ use crate::update::NameUpdate;
 
 /// The least head room of a table that takes updates, in hundredths, if
 /// [`BuildOptions::head_room`](crate::BuildOptions::head_room) asks for less.
-pub const HEAD_ROOM: u32 = 40;
+pub const HEAD_ROOM: u32 = 30;
 
 /// Additional nodes that the model's index is prepared for, in hundredths of the nodes in the table.
 const MORE_NODES: usize = 10;
@@ -38,7 +38,7 @@ impl Domain for NameDomain {
 
     const LEAST_PART: usize = 1_024;
     const HEAD_ROOM: u32 = HEAD_ROOM;
-    const LATER_HEAD_ROOM: u32 = 50;
+    const LATER_HEAD_ROOM: u32 = 40;
 
     fn match_each<L: Lookup<Self> + ?Sized>(table: &L, names: Names<'_>, found: &mut [Match]) {
         found.iter_mut().zip(names.iter()).for_each(|(found, name)| *found = table.lookup(name));
