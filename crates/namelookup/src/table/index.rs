@@ -36,6 +36,8 @@ struct Line([u32; SLOTS + 1]);
 pub(super) struct Index {
     lines: HugeVec<Line>,
     len: usize,
+    /// The most ids.
+    most: usize,
     /// Bits of a slot that are the id.
     ids: u32,
 }
@@ -44,7 +46,8 @@ impl Index {
     /// Makes an empty index with room for so many ids, which are below `bound`.
     pub(super) fn with_room(ids: usize, bound: usize) -> Self {
         let lines = HugeVec::filled(Line([0; SLOTS + 1]), Self::lines_for(ids));
-        Self { lines, len: 0, ids: bound.next_power_of_two().ilog2().clamp(1, u32::BITS) }
+        let most = lines.len() * SLOTS * FILL / 100;
+        Self { lines, len: 0, most, ids: bound.next_power_of_two().ilog2().clamp(1, u32::BITS) }
     }
 
     const fn lines_for(ids: usize) -> usize {
@@ -59,7 +62,7 @@ impl Index {
     /// Whether there is no room for one more id, which is this one.
     #[inline]
     pub(super) fn is_full_for(&self, id: u32) -> bool {
-        (self.len + 1) * 100 > self.lines.len() * SLOTS * FILL || u64::from(id) >> self.ids != 0
+        self.len >= self.most || id & !self.id_mask() != 0
     }
 
     /// Whether its size is that of an index with room for so many ids, or at most a sixteenth more.

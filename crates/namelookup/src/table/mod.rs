@@ -40,7 +40,7 @@ use family::{Families, Family};
 use index::Index;
 use node::{Changed, NONE};
 pub use node::{Node, NodeId};
-use nodes::{FAMILY, GONE, LISTED, Nodes};
+use nodes::{FAMILY, GONE, LISTED, Nodes, Record};
 use way::{Ahead, Step, Walk, Way};
 
 /// The distance, in nodes, of prefetches of changed nodes.
@@ -94,6 +94,7 @@ impl NameTable {
         let root = nodes.add(NONE, &[], 0);
         let mut families = Families::new();
         let family = families.add(Family { hash: ROOT_HASH, children: 0, result: 0, node: root });
+        debug_assert_eq!((root, family), (NodeId::ROOT.0, ROOT_FAMILY));
         nodes.set_value(root, family);
         nodes.flag(root, FAMILY, true);
         Self {
@@ -213,7 +214,7 @@ impl NameTable {
     pub fn child(&self, at: NodeId, component: &[u8]) -> Option<NodeId> {
         let family = self.node(at).family()?;
         let hash = self.hash(self.families.of(family).hash, component);
-        self.take(family, Step::to(hash), component)
+        self.take(family, Step::to(hash), component).map(|(child, _)| child)
     }
 
     /// The node with an id. Panics if there is none.
@@ -385,11 +386,13 @@ impl NameTable {
 
     fn insert_by(&mut self, steps: &[Step], name: &Name, result: u32) -> u32 {
         assert!(result != 0, "0 says that there is no result");
-        let (mut at, mut hash) = (NodeId::ROOT, ROOT_HASH);
+        let (mut at, mut hash, mut family) = (NodeId::ROOT, ROOT_HASH, Some(ROOT_FAMILY));
         let mut walk = Walk::new(steps, name);
         while let Some((step, component)) = walk.next(self, hash) {
-            let found = self.node(at).family().and_then(|family| self.take(family, step, component));
-            at = found.unwrap_or_else(|| self.add(at, component, step.hash));
+            (at, family) = match family.and_then(|family| self.take(family, step, component)) {
+                Some((child, record)) => (child, record.family()),
+                None => (self.add(at, family, component, step.hash), None),
+            };
             hash = step.hash;
         }
         self.results = self.results.max(result);
@@ -416,9 +419,11 @@ impl NameTable {
     /// The node of a name, and the number of its components.
     fn find_by(&self, steps: &[Step], name: &Name) -> Option<(NodeId, usize)> {
         let (mut at, mut hash, mut level) = (NodeId::ROOT, ROOT_HASH, 0);
+        let mut family = Some(ROOT_FAMILY);
         let mut walk = Walk::new(steps, name);
         while let Some((step, component)) = walk.next(self, hash) {
-            at = self.take(self.node(at).family()?, step, component)?;
+            let (child, record) = self.take(family?, step, component)?;
+            (at, family) = (child, record.family());
             (hash, level) = (step.hash, level + 1);
         }
         Some((at, level))
@@ -426,15 +431,18 @@ impl NameTable {
 
     /// The node that a step leads to from the node with a family.
     #[inline]
-    fn take(&self, family: u32, step: Step, component: &[u8]) -> Option<NodeId> {
-        let is_it = |other: u32| {
-            let record = self.nodes.record(other);
+    fn take(&self, family: u32, step: Step, component: &[u8]) -> Option<(NodeId, Record<'_>)> {
+        let is_it = |record: Record<'_>| {
             record.above() == family && !record.is(GONE) && same(self.nodes.component(record), component)
         };
-        if step.child != NONE && is_it(step.child) {
-            return Some(NodeId(step.child));
+        if step.child != NONE {
+            let record = self.nodes.record(step.child);
+            if is_it(record) {
+                return Some((NodeId(step.child), record));
+            }
         }
-        self.index.find(step.hash, is_it).map(NodeId)
+        let found = self.index.find(step.hash, |other| is_it(self.nodes.record(other)))?;
+        Some((NodeId(found), self.nodes.record(found)))
     }
 
     /// The hash of a node, from its parent's hash and its component. So it depends on the name alone. Nodes
@@ -453,10 +461,13 @@ impl NameTable {
     }
 
     fn set_result(&mut self, at: NodeId, result: u32) -> u32 {
-        let node = self.node(at);
-        let (had, family) = (node.result(), node.family());
+        let record = self.nodes.record(at.0);
+        let (is_listed, family) = (record.is(LISTED), record.family());
+        let had = family.map_or_else(|| record.value(), |family| self.families.of(family).result);
         if had != result {
-            self.note(at);
+            if !is_listed {
+                self.note(at);
+            }
             self.entries = self.entries + usize::from(result != 0) - usize::from(had != 0);
             match family {
                 Some(family) => self.families.of_mut(family).result = result,
@@ -480,9 +491,10 @@ impl NameTable {
         }
     }
 
-    fn add(&mut self, parent: NodeId, component: &[u8], hash: u32) -> NodeId {
+    /// Adds a child to a node with this family, or without one.
+    fn add(&mut self, parent: NodeId, family: Option<u32>, component: &[u8], hash: u32) -> NodeId {
         self.note(parent);
-        let family = self.found_family(parent);
+        let family = family.unwrap_or_else(|| self.found_family(parent));
         let flag = if self.changed.is_some() { LISTED } else { 0 };
         let id = NodeId(self.nodes.add(family, component, flag));
         if let Some(changes) = &mut self.changed {
@@ -492,12 +504,9 @@ impl NameTable {
         id
     }
 
-    /// The family of a node, which is made if there is none.
+    /// Makes the family of a node that has none.
     fn found_family(&mut self, id: NodeId) -> u32 {
         let node = self.node(id);
-        if let Some(family) = node.family() {
-            return family;
-        }
         let family = Family { hash: self.hash_of(id), children: 0, result: node.result(), node: id.0 };
         let family = self.families.add(family);
         self.nodes.set_value(id.0, family);
@@ -579,6 +588,8 @@ impl NameTable {
 
 /// The hash of the name without components.
 const ROOT_HASH: u32 = 0;
+/// The root's family, which it always has.
+const ROOT_FAMILY: u32 = 0;
 
 impl Changes {
     /// Empties the table and keeps its memory.

@@ -22,7 +22,7 @@ use wirespeed_image::prefetch_at;
 /// Bytes of a record before its component.
 const FIXED: usize = 9;
 /// The longest component that is stored in its record.
-const INLINE: usize = 42;
+pub(super) const INLINE: usize = 42;
 /// Bytes of a record for the place of a long component.
 const PLACE: usize = 12;
 

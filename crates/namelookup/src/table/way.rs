@@ -19,6 +19,7 @@
 use std::iter::Fuse;
 
 use super::node::NONE;
+use super::nodes::INLINE;
 use super::{NameTable, ROOT_HASH};
 use crate::name::Name;
 use crate::update::NameUpdate;
@@ -72,6 +73,9 @@ impl<'n> Walk<'n> {
         if let Some(&step) = self.steps.next() {
             return Some((step, &self.name[step.start as usize..][..step.len as usize]));
         }
+        if self.rest == self.name.len() {
+            return None;
+        }
         let component = Name::new_unchecked(&self.name[self.rest..]).components().next()?;
         self.rest += 1 + component.len();
         Some((Step::to(names.hash(hash, component)), component))
@@ -121,11 +125,14 @@ impl<'u> Way<'u> {
         }
     }
 
-    /// The third step: prefetches a long component at its end.
+    /// The third step: prefetches long components.
     #[inline]
     fn look_around(&self, names: &NameTable) {
-        let last = self.steps[..self.len].iter().rev().find(|step| step.child != NONE);
-        last.into_iter().for_each(|last| names.nodes.fetch_text(last.child));
+        for step in &self.steps[..self.len] {
+            if step.len as usize > INLINE && step.child != NONE {
+                names.nodes.fetch_text(step.child);
+            }
+        }
     }
 
     /// The steps that were walked.
