@@ -249,7 +249,7 @@ impl Form<'_> {
     ) {
         let mut touched = std::mem::take(&mut self.touched);
         let mut places: Vec<(u32, u32)> = touched.at.drain().collect();
-        places.sort_unstable();
+        sort(&mut places, self.count());
         let before = self.buckets();
         for (turn, &(at, line)) in places.iter().enumerate() {
             if let Some(&(at, line)) = places.get(turn + AHEAD) {
@@ -468,4 +468,46 @@ impl Form<'_> {
     }
 }
 
+/// Sorts touched buckets by their numbers, which are below `count`, digit by digit from the last one on. A sort
+/// by comparisons took a twelfth of the instructions of an update.
+fn sort(places: &mut Vec<(u32, u32)>, count: u32) {
+    /// Bits of a digit.
+    const DIGIT: u32 = 11;
+    const VALUES: usize = 1 << DIGIT;
+    if places.len() < VALUES / 4 {
+        return places.sort_unstable();
+    }
+    let mut sorted = vec![(0, 0); places.len()];
+    for shift in (0..u32::BITS - count.leading_zeros()).step_by(DIGIT as usize) {
+        let digit = |at: u32| (at >> shift) as usize % VALUES;
+        let mut starts = [0u32; VALUES + 1];
+        places.iter().for_each(|&(at, _)| starts[digit(at) + 1] += 1);
+        (0..VALUES).for_each(|value| starts[value + 1] += starts[value]);
+        for &place in &*places {
+            let start = &mut starts[digit(place.0)];
+            sorted[*start as usize] = place;
+            *start += 1;
+        }
+        std::mem::swap(places, &mut sorted);
+    }
+}
+
 const _: () = assert!(MOST_ENTRIES == (1 << COUNT_BITS) - 1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn touched_buckets_are_sorted() {
+        for (len, count) in [(0, 1), (1, 1), (600, 700), (5_000, 60_000), (9_000, 1 << 28)] {
+            // Numbers that are all different, as those of touched buckets.
+            let at = |n: u32| u32::try_from(u64::from(n) * 0x9e37_79b1 % u64::from(count)).unwrap();
+            let mut places: Vec<_> = (0..len).map(|n| (at(n), n)).collect();
+            let mut plainly = places.clone();
+            plainly.sort_unstable();
+            sort(&mut places, count);
+            assert_eq!(places, plainly);
+        }
+    }
+}

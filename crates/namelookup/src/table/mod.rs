@@ -295,7 +295,7 @@ impl NameTable {
         let Some(changes) = self.changed.take() else { return Vec::new() };
         let mut news = Vec::with_capacity(changes.nodes.len());
         self.each_ahead(&changes.nodes, |names, id, before| {
-            names.nodes.flag(id.0, LISTED, false);
+            names.nodes.unlist(id.0);
             match before.differs(names.node(id)) {
                 true => news.push(id),
                 // No engine has to see it: such as a node that was new and is removed again.
@@ -312,7 +312,9 @@ impl NameTable {
         let Some(changes) = self.changed.take() else { return };
         news.reserve(changes.nodes.len());
         self.each_ahead(&changes.nodes, |names, id, before| {
-            news.extend(before.differs(names.node(id)).then_some(id));
+            if before.differs(names.node(id)) {
+                news.push(id);
+            }
         });
         self.changed = Some(changes);
     }
@@ -321,8 +323,9 @@ impl NameTable {
     pub(crate) fn settle(&mut self) {
         let Some(changes) = self.changed.take() else { return };
         self.each_ahead(&changes.nodes, |names, id, _| {
-            names.nodes.flag(id.0, LISTED, false);
-            names.release(id);
+            if names.nodes.unlist(id.0) {
+                names.release(id);
+            }
         });
         self.changed = Some(changes.emptied(self.results));
         self.nodes.compact();
@@ -335,7 +338,7 @@ impl NameTable {
         let Some(changes) = self.changed.take() else { return };
         // New nodes are removed. A node is newer than its parent, and so is removed first.
         for &(id, _) in changes.nodes.iter().rev().filter(|(_, before)| before.came) {
-            self.nodes.flag(id.0, LISTED, false);
+            self.nodes.unlist(id.0);
             if !self.node(id).is_gone() {
                 self.set_result(id, 0);
                 self.take_out(id, self.hash_of(id));
@@ -345,7 +348,7 @@ impl NameTable {
         // Removed nodes are restored.
         let old = || changes.nodes.iter().filter(|(_, before)| !before.came);
         for &(id, before) in old() {
-            self.nodes.flag(id.0, LISTED, false);
+            self.nodes.unlist(id.0);
             if self.node(id).is_gone() {
                 self.nodes.flag(id.0, GONE, false);
                 self.link(id, self.nodes.record(id.0).above(), self.hash_of(id));
@@ -460,6 +463,7 @@ impl NameTable {
         self.hash(self.families.of(record.above()).hash, self.nodes.component(record))
     }
 
+    #[inline]
     fn set_result(&mut self, at: NodeId, result: u32) -> u32 {
         let record = self.nodes.record(at.0);
         let (is_listed, family) = (record.is(LISTED), record.family());
@@ -492,6 +496,7 @@ impl NameTable {
     }
 
     /// Adds a child to a node with this family, or without one.
+    #[inline]
     fn add(&mut self, parent: NodeId, family: Option<u32>, component: &[u8], hash: u32) -> NodeId {
         self.note(parent);
         let family = family.unwrap_or_else(|| self.found_family(parent));
@@ -515,6 +520,7 @@ impl NameTable {
     }
 
     /// Makes a node one of its parent's children, and adds it to the index.
+    #[inline]
     fn link(&mut self, id: NodeId, family: u32, hash: u32) {
         let above = self.families.of_mut(family);
         above.children += 1;

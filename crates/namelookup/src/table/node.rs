@@ -38,8 +38,11 @@ impl Changed {
     /// Whether it differs for an engine from the state of a node now.
     #[inline]
     pub(super) fn differs(self, node: Node<'_>) -> bool {
-        let now = (!node.is_gone()).then(|| (node.result(), node.has_children()));
-        now != (!self.came).then_some((self.result, self.had_children))
+        match (self.came, node.is_gone()) {
+            (true, is_gone) => !is_gone,
+            (false, true) => true,
+            (false, false) => (self.result, self.had_children) != (node.result(), node.has_children()),
+        }
     }
 }
 

@@ -138,6 +138,7 @@ impl Nodes {
     }
 
     /// Makes a node with a flag, or with none. Its value is 0.
+    #[inline]
     pub(super) fn add(&mut self, above: u32, component: &[u8], flag: u8) -> u32 {
         let kind = kind(component.len());
         let free = &mut self.free_of(kind);
@@ -178,8 +179,17 @@ impl Nodes {
         self.free_of(kind).ids.push(id);
     }
 
+    #[inline]
     pub(super) fn set_value(&mut self, id: u32, value: u32) {
         self.record_mut(id)[4..8].copy_from_slice(&value.to_le_bytes());
+    }
+
+    /// Clears that a node is listed. Returns whether it is gone or has a family.
+    #[inline]
+    pub(super) fn unlist(&mut self, id: u32) -> bool {
+        let flags = &mut self.record_mut(id)[FIXED - 1];
+        *flags &= !LISTED;
+        *flags & (GONE | FAMILY) != 0
     }
 
     /// Sets or clears a flag.

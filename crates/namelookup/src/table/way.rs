@@ -68,7 +68,7 @@ impl<'n> Walk<'n> {
     }
 
     /// The next step and its component, after a step of this hash.
-    #[inline]
+    #[inline(always)]
     pub(super) fn next(&mut self, names: &NameTable, hash: u32) -> Option<(Step, &'n [u8])> {
         if let Some(&step) = self.steps.next() {
             return Some((step, &self.name[step.start as usize..][..step.len as usize]));
