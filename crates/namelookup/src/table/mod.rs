@@ -46,8 +46,10 @@ use way::{Ahead, Step, Walk, Way};
 /// The distance, in nodes, of prefetches of changed nodes.
 const AHEAD: usize = 16;
 
-/// Additional nodes that the index has room for when it grows, in hundredths.
+/// Additional nodes that the index has room for when it grows, in hundredths, if changes are tracked.
 const MORE: usize = 20;
+/// The same while a table is filled.
+const MORE_IN_FILLING: usize = 100;
 
 /// Nodes that are hashed at once.
 const PART: usize = 1 << 14;
@@ -529,7 +531,10 @@ impl NameTable {
         }
         match self.index.is_full_for(id.0) {
             // It is among the nodes of the new index.
-            true => self.index_anew((self.index.len() + 1) * (100 + MORE) / 100),
+            true => {
+                let more = if self.changed.is_some() { MORE } else { MORE_IN_FILLING };
+                self.index_anew((self.index.len() + 1) * (100 + more) / 100);
+            }
             false => self.index.insert(hash, id.0),
         }
     }

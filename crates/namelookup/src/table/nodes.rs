@@ -19,6 +19,9 @@
 use wirespeed_image::HugeVec;
 use wirespeed_image::prefetch_at;
 
+/// The number of kinds of components.
+pub(super) const KINDS: usize = INLINE + 1;
+
 /// Bytes of a record before its component.
 const FIXED: usize = 9;
 /// The longest component that is stored in its record.
@@ -217,19 +220,19 @@ impl Nodes {
         }
     }
 
-    /// Prefetches the node that a component of this length will probably get.
+    /// Prefetches the free node that a kind of component gets after so many others of its kind.
     #[inline]
-    pub(super) fn fetch_free(&self, len: usize) {
-        if let Some(&id) = self.free.get(kind(len)).and_then(|free| free.ids.last()) {
-            self.fetch(id);
-        }
+    pub(super) fn fetch_free(&self, kind: usize, after: u8) {
+        let Some(Free { ids, .. }) = self.free.get(kind) else { return };
+        let at = ids.len().checked_sub(1 + usize::from(after));
+        at.into_iter().for_each(|at| self.fetch(ids[at]));
     }
 
     /// Reserves memory for about so many more nodes.
     pub(super) fn reserve(&mut self, nodes: usize) {
         /// Bytes of a node of most lists.
         const USUAL: usize = FIXED + 12;
-        self.segments.reserve_exact(nodes / RECORDS + INLINE);
+        self.segments.reserve_exact(nodes / RECORDS + KINDS);
         self.add_block(nodes.saturating_mul(USUAL));
     }
 
@@ -310,7 +313,7 @@ impl Nodes {
 
     fn free_of(&mut self, kind: usize) -> &mut Free {
         if self.free.is_empty() {
-            self.free.resize(INLINE + 1, Free::default());
+            self.free.resize(KINDS, Free::default());
         }
         &mut self.free[kind]
     }
@@ -354,7 +357,8 @@ impl Nodes {
 }
 
 /// The kind of components of a length: the length itself, or 0 for long ones. The root's is among these.
-const fn kind(len: usize) -> usize {
+#[inline]
+pub(super) const fn kind(len: usize) -> usize {
     if len > INLINE { 0 } else { len }
 }
 

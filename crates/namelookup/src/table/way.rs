@@ -19,7 +19,7 @@
 use std::iter::Fuse;
 
 use super::node::NONE;
-use super::nodes::INLINE;
+use super::nodes::{INLINE, KINDS, kind};
 use super::{NameTable, ROOT_HASH};
 use crate::name::Name;
 use crate::update::NameUpdate;
@@ -111,17 +111,22 @@ impl<'u> Way<'u> {
         }
     }
 
-    /// The second step: prefetches the nodes. Trusts the tags of the index.
+    /// The second step: prefetches the nodes, and those that will be taken for missing nodes. Trusts the tags
+    /// of the index.
     #[inline]
-    fn go(&mut self, names: &NameTable) {
-        for step in &mut self.steps[..self.len] {
+    fn go(&mut self, names: &NameTable, coming: &mut Coming) {
+        let mut steps = self.steps[..self.len].iter_mut();
+        for step in &mut steps {
             let Some(id) = names.index.find(step.hash, |_| true) else {
-                // Nodes beneath a missing node are missing, too.
-                names.nodes.fetch_free(step.len as usize);
+                coming.fetch(step, names);
                 break;
             };
             names.nodes.fetch(id);
             step.child = id;
+        }
+        if matches!(self.update, Some(NameUpdate::Insert(..))) {
+            // Nodes beneath a missing node are missing, too.
+            steps.for_each(|step| coming.fetch(step, names));
         }
     }
 
@@ -145,8 +150,33 @@ impl<'u> Way<'u> {
     pub(super) fn walk_all(updates: &[&'u NameUpdate], names: &NameTable) {
         let mut ways = vec![Self::NONE; updates.len()];
         ways.iter_mut().zip(updates).for_each(|(way, update)| way.start(update, names));
-        ways.iter_mut().for_each(|way| way.go(names));
+        let mut coming = Coming::NONE;
+        ways.iter_mut().for_each(|way| way.go(names, &mut coming));
         ways.iter().for_each(|way| way.look_around(names));
+    }
+}
+
+/// The number of nodes that will be added, by kinds of components.
+struct Coming([u8; KINDS]);
+
+impl Coming {
+    const NONE: Self = Self([0; KINDS]);
+
+    /// Counts the node of a step, and prefetches it.
+    #[inline]
+    fn fetch(&mut self, step: &Step, names: &NameTable) {
+        let kind = kind(step.len as usize);
+        names.nodes.fetch_free(kind, self.0[kind]);
+        self.0[kind] = self.0[kind].saturating_add(1);
+    }
+
+    /// Uncounts the nodes of a change that is made now.
+    #[inline]
+    fn leave(&mut self, steps: &[Step]) {
+        for step in steps.iter().filter(|step| step.child == NONE) {
+            let count = &mut self.0[kind(step.len as usize)];
+            *count = count.saturating_sub(1);
+        }
     }
 }
 
@@ -155,6 +185,7 @@ pub(super) struct Ahead<'u, U> {
     updates: Fuse<U>,
     /// Paths by the number of the change, as a ring.
     ways: [Way<'u>; WAYS],
+    coming: Coming,
     /// The number of changes with a path.
     begun: usize,
     /// The path of the change that starts next, if there is one.
@@ -163,7 +194,7 @@ pub(super) struct Ahead<'u, U> {
 
 impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
     pub(super) fn new(updates: U) -> Self {
-        Self { updates: updates.fuse(), ways: [Way::NONE; WAYS], begun: 0, turn: 0 }
+        Self { updates: updates.fuse(), ways: [Way::NONE; WAYS], coming: Coming::NONE, begun: 0, turn: 0 }
     }
 
     /// The next change with its steps. `None` after the last.
@@ -175,7 +206,7 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
                 self.begun += 1;
             }
             if let Some(way) = self.place(1) {
-                self.ways[way].go(names);
+                self.ways[way].go(names, &mut self.coming);
             }
             if let Some(way) = self.place(2) {
                 self.ways[way].look_around(names);
@@ -187,6 +218,7 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
             }
         };
         let way = &self.ways[now?];
+        self.coming.leave(way.steps());
         Some((way.update?, way.steps()))
     }
 
