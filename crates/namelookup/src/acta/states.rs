@@ -62,12 +62,6 @@ impl OfNodes {
         prefetch(&self.placed, id.index() / NODES);
     }
 
-    /// Asks for the state of a family.
-    #[inline]
-    pub(super) fn fetch_state(&self, family: u32) {
-        prefetch(&self.states, family as usize);
-    }
-
     /// Gives a family a state.
     pub(super) fn set(&mut self, family: u32, state: State) {
         self.states[family as usize] = state.0;

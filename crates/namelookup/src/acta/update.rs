@@ -109,10 +109,6 @@ impl Update<'_, '_> {
                 names.fetch_node(ahead);
                 self.states.fetch(ahead);
             }
-            let half_way = changed.get(at + NODES_AHEAD / 2).map(|&ahead| names.node(ahead));
-            if let Some(above) = half_way.and_then(|node| node.above()) {
-                self.states.fetch_state(above);
-            }
             let node = names.node(id);
             if let Some(family) = node.family() {
                 if !node.is_gone() && node.has_children() {

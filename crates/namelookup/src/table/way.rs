@@ -114,20 +114,26 @@ impl<'u> Way<'u> {
     /// The second step: prefetches the nodes, and those that will be taken for missing nodes. Trusts the tags
     /// of the index.
     #[inline]
-    fn go(&mut self, names: &NameTable, coming: &mut Coming) {
-        let mut steps = self.steps[..self.len].iter_mut();
-        for step in &mut steps {
-            let Some(id) = names.index.find(step.hash, |_| true) else {
+    fn go(&mut self, names: &NameTable, coming: &mut Coming, firsts: &mut Firsts) {
+        let comes = self.inserts();
+        let mut is_there = true;
+        for (level, step) in self.steps[..self.len].iter_mut().enumerate() {
+            if is_there {
+                step.child =
+                    if level == 0 { firsts.of(step.hash, names) } else { probable(step.hash, names) };
+                // Nodes beneath a missing node are missing, too.
+                is_there = step.child != NONE;
+            }
+            if comes && !is_there {
                 coming.fetch(step, names);
-                break;
-            };
-            names.nodes.fetch(id);
-            step.child = id;
+            }
         }
-        if matches!(self.update, Some(NameUpdate::Insert(..))) {
-            // Nodes beneath a missing node are missing, too.
-            steps.for_each(|step| coming.fetch(step, names));
-        }
+    }
+
+    /// Whether missing nodes will be added.
+    #[inline]
+    const fn inserts(&self) -> bool {
+        matches!(self.update, Some(NameUpdate::Insert(..)))
     }
 
     /// The third step: prefetches long components.
@@ -151,8 +157,35 @@ impl<'u> Way<'u> {
         let mut ways = vec![Self::NONE; updates.len()];
         ways.iter_mut().zip(updates).for_each(|(way, update)| way.start(update, names));
         let mut coming = Coming::NONE;
-        ways.iter_mut().for_each(|way| way.go(names, &mut coming));
+        let mut firsts = Firsts::NONE;
+        ways.iter_mut().for_each(|way| way.go(names, &mut coming, &mut firsts));
         ways.iter().for_each(|way| way.look_around(names));
+    }
+}
+
+/// The probable node of a name with this hash, prefetched, or [`NONE`].
+#[inline]
+fn probable(hash: u32, names: &NameTable) -> u32 {
+    let Some(id) = names.index.find(hash, |_| true) else { return NONE };
+    names.nodes.fetch(id);
+    id
+}
+
+/// Probable nodes of the last first components, which many names share.
+struct Firsts([(u32, u32); Self::MOST]);
+
+impl Firsts {
+    const MOST: usize = 64;
+    const NONE: Self = Self([(0, NONE); Self::MOST]);
+
+    /// The probable node of a first component with this hash, prefetched, or [`NONE`].
+    #[inline]
+    fn of(&mut self, hash: u32, names: &NameTable) -> u32 {
+        let first = &mut self.0[hash as usize % Self::MOST];
+        if first.0 != hash || first.1 == NONE {
+            *first = (hash, probable(hash, names));
+        }
+        first.1
     }
 }
 
@@ -186,6 +219,7 @@ pub(super) struct Ahead<'u, U> {
     /// Paths by the number of the change, as a ring.
     ways: [Way<'u>; WAYS],
     coming: Coming,
+    firsts: Firsts,
     /// The number of changes with a path.
     begun: usize,
     /// The path of the change that starts next, if there is one.
@@ -194,7 +228,14 @@ pub(super) struct Ahead<'u, U> {
 
 impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
     pub(super) fn new(updates: U) -> Self {
-        Self { updates: updates.fuse(), ways: [Way::NONE; WAYS], coming: Coming::NONE, begun: 0, turn: 0 }
+        Self {
+            updates: updates.fuse(),
+            ways: [Way::NONE; WAYS],
+            coming: Coming::NONE,
+            firsts: Firsts::NONE,
+            begun: 0,
+            turn: 0,
+        }
     }
 
     /// The next change with its steps. `None` after the last.
@@ -206,7 +247,7 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
                 self.begun += 1;
             }
             if let Some(way) = self.place(1) {
-                self.ways[way].go(names, &mut self.coming);
+                self.ways[way].go(names, &mut self.coming, &mut self.firsts);
             }
             if let Some(way) = self.place(2) {
                 self.ways[way].look_around(names);
@@ -218,7 +259,9 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
             }
         };
         let way = &self.ways[now?];
-        self.coming.leave(way.steps());
+        if way.inserts() {
+            self.coming.leave(way.steps());
+        }
         Some((way.update?, way.steps()))
     }
 
