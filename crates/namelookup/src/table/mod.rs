@@ -407,7 +407,15 @@ impl NameTable {
     fn remove_by(&mut self, steps: &[Step], name: &Name) -> u32 {
         let Some((mut at, mut level)) = self.find_by(steps, name) else { return 0 };
         let had = self.set_result(at, 0);
-        while level > 0 && self.node(at).result() == 0 && !self.node(at).has_children() {
+        while level > 0 {
+            let record = self.nodes.record(at.0);
+            let is_needed = match record.family().map(|family| self.families.of(family)) {
+                Some(&Family { children, result, .. }) => children > 0 || result != 0,
+                None => record.value() != 0,
+            };
+            if is_needed {
+                break;
+            }
             level -= 1;
             let hash = steps.get(level).map_or_else(|| self.hash_of(at), |step| step.hash);
             let parent = self.take_out(at, hash);
@@ -489,12 +497,22 @@ impl NameTable {
     /// Stores a node's state before it changes.
     #[inline]
     fn note(&mut self, at: NodeId) {
-        if self.changed.is_some() && !self.nodes.record(at.0).is(LISTED) {
-            let node = self.node(at);
-            let before = Changed { result: node.result(), had_children: node.has_children(), came: false };
-            self.nodes.flag(at.0, LISTED, true);
-            self.changed.iter_mut().for_each(|changes| changes.nodes.push((at, before)));
+        self.note_and(at, 0);
+    }
+
+    /// Stores a node's state before it gets a flag. Returns the family of its parent.
+    #[inline]
+    fn note_and(&mut self, at: NodeId, flag: u8) -> u32 {
+        let Some(changes) = &mut self.changed else { return self.nodes.raise(at.0, flag).0.above() };
+        let (record, is_listed) = self.nodes.raise(at.0, LISTED | flag);
+        if !is_listed {
+            let (result, had_children) = match record.family().map(|family| self.families.of(family)) {
+                Some(family) => (family.result, family.children > 0),
+                None => (record.value(), false),
+            };
+            changes.nodes.push((at, Changed { result, had_children, came: false }));
         }
+        record.above()
     }
 
     /// Adds a child to a node with this family, or without one.
@@ -540,11 +558,10 @@ impl NameTable {
     }
 
     /// Removes a node without children from the trie. It can still be read. Returns its parent.
+    #[inline]
     fn take_out(&mut self, at: NodeId, hash: u32) -> NodeId {
-        self.note(at);
-        self.nodes.flag(at.0, GONE, true);
+        let above = self.note_and(at, GONE);
         self.index.remove(hash, at.0);
-        let above = self.nodes.record(at.0).above();
         let parent = NodeId(self.families.of(above).node);
         self.note(parent);
         self.families.of_mut(above).children -= 1;

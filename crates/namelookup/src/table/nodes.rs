@@ -195,6 +195,15 @@ impl Nodes {
         *flags & (GONE | FAMILY) != 0
     }
 
+    /// Sets flags. Returns the record, and whether the node was listed before.
+    #[inline]
+    pub(super) fn raise(&mut self, id: u32, flags: u8) -> (Record<'_>, bool) {
+        let record = self.record_mut(id);
+        let before = record[FIXED - 1];
+        record[FIXED - 1] |= flags;
+        (Record(record), before & LISTED != 0)
+    }
+
     /// Sets or clears a flag.
     #[inline]
     pub(super) fn flag(&mut self, id: u32, flag: u8, to: bool) {
