@@ -16,7 +16,7 @@ use crate::update::NameUpdate;
 pub const HEAD_ROOM: u32 = 30;
 
 /// Additional nodes that the model's index is prepared for, in hundredths of the nodes in the table.
-const MORE_NODES: usize = 10;
+const MORE_NODES: usize = 12;
 
 /// A table of names that takes updates while any number of readers look up.
 pub type LiveNames<E> = Live<NameDomain, E>;

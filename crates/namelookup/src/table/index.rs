@@ -1,4 +1,4 @@
-//! [`Index`]: nodes by the hash of their names, in 4 bytes each and a tenth more.
+//! [`Index`]: nodes by the hash of their names, in 4.6 bytes each.
 //!
 //! ```text
 //! line     16 × u32      passed | 15 slots
@@ -7,12 +7,11 @@
 //!
 //! A hash has a home line. An id goes into the first line from there on that has a free slot, and each full
 //! line counts the ids that passed it. So a search ends at the first line that no id has passed, a removal
-//! frees a slot and moves nothing, and lines can be nine tenths full: then one id in twenty is in another
-//! line than its home.
+//! frees a slot and moves nothing, and lines can be 93 % full: few ids are in another line than their home.
 //!
-//! The tag is the last part of the hash, as its first part leads to the line. With 22 bits of id a tag has 10 bits, so a search reads the node of another
-//! name once in a hundred times. The rest of the hash is not stored: to grow, the index is made anew from the
-//! nodes.
+//! The tag is the last part of the hash, as its first part leads to the line. With 22 bits of id a tag has 10
+//! bits, so a search reads the node of another name once in a hundred times. The rest of the hash is not
+//! stored: to grow, the index is made anew from the nodes.
 //!
 //! Before, slots of 8 bytes stored the whole hash (`wirespeed_image::Index`), were at most three quarters
 //! full, and doubled: 11 to 21 bytes a node.
@@ -24,7 +23,7 @@ use crate::fetch::prefetch;
 /// Slots of a line.
 const SLOTS: usize = 15;
 /// Ids that lines have room for, in hundredths of their slots.
-const FILL: usize = 90;
+const FILL: usize = 93;
 
 /// A line. Its first element counts the ids that passed it.
 #[derive(Clone, Copy, Debug)]
@@ -65,10 +64,10 @@ impl Index {
         self.len >= self.most || id & !self.id_mask() != 0
     }
 
-    /// Whether its size is that of an index with room for so many ids, or at most a sixteenth more.
-    pub(super) fn suits(&self, ids: usize) -> bool {
-        let lines = Self::lines_for(ids);
-        (lines..=lines + lines / 16).contains(&self.lines.len())
+    /// Whether it has room for `least` ids, and not for many more than `most`.
+    pub(super) fn suits(&self, least: usize, most: usize) -> bool {
+        let lines = Self::lines_for(most);
+        self.has_room(least) && self.lines.len() <= lines + lines / 64
     }
 
     /// Whether it has room for so many ids.
@@ -249,12 +248,13 @@ mod tests {
     fn its_room_is_what_was_asked_for() {
         for ids in [0, 1, 13, 14, 1_000, 12_345] {
             let mut index = Index::with_room(ids, 1 << 20);
-            assert!(index.suits(ids) && index.has_room(ids));
+            assert!(index.suits(ids, ids) && index.has_room(ids));
             for id in 1..=u32::try_from(ids).unwrap() {
                 assert!(!index.is_full_for(id));
                 index.insert(id.wrapping_mul(0x9e37_79b9), id);
             }
-            assert!(!index.suits(2 * ids + 30) && !index.has_room(2 * ids + 30));
+            assert!(!index.suits(2 * ids + 30, 3 * ids + 30));
+            assert!(!index.has_room(2 * ids + 30));
             assert!(index.is_full_for(1 << 20), "an id of too many bits");
         }
     }
