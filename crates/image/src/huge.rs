@@ -50,6 +50,15 @@ impl<T> HugeVec<T> {
         }
     }
 
+    /// Reserves capacity for `more` elements. If the vector grows, then by an eighth of its length at least: it
+    /// keeps less free memory than after [`reserve`](Self::reserve), and is copied more often.
+    #[inline]
+    pub fn make_room(&mut self, more: usize) {
+        if self.0.capacity() - self.0.len() < more {
+            self.reserve_exact(more.max(self.0.len() / 8).max(16));
+        }
+    }
+
     /// Sets the capacity to what is there and `more` elements, unless it is nearly that.
     pub fn fit(&mut self, more: usize) {
         let wanted = self.0.len().saturating_add(more);
@@ -215,5 +224,9 @@ mod tests {
         assert_eq!(copy.capacity(), copy.len() + 2_000, "it nearly fits");
         copy.fit(2_001);
         assert_eq!(copy.capacity(), copy.len() + 2_001);
+        copy.make_room(2_001);
+        assert_eq!(copy.capacity(), copy.len() + 2_001);
+        copy.make_room(2_002);
+        assert_eq!(copy.capacity(), copy.len() + copy.len() / 8);
     }
 }

@@ -1,11 +1,12 @@
 //! How fast ACTA is on names of a list:
-//! `acta_speed DOMAINS [URLS] [--copies N] [--only build|lookup|update] [--rounds N]`.
+//! `acta_speed DOMAINS [URLS] [--copies N] [--names N] [--results N] [--only build|lookup|update|live] [--rounds N]`.
 //!
 //! The table is the domains reversed, the result of each its line number, then one of 62; the queries are
 //! random names of it, each with the path of a random URL behind it. One thread looks up; answers are
 //! compared with the names' own. With `--copies` each domain is there so many times, under first components
-//! of its own. Updates are as many names out and in again, `--rounds` times, and then made names that were
-//! never there in, and as many of the table's out.
+//! of its own; `--names` takes so many of all at random. Updates are as many names out and in again, `--rounds`
+//! times, and then made names that were never there in, and as many of the table's out. Live is the time to
+//! make a live table, the bytes that it holds, then and after a tenth more names, and lookups in it.
 
 use std::time::Instant;
 
@@ -31,6 +32,8 @@ fn main() -> Result<(), Error> {
         args.drain(at..(at + 2).min(args.len())).nth(1)
     };
     let copies: u32 = option("--copies").map_or(Ok(1), |n| n.parse())?;
+    let drawn: Option<usize> = option("--names").map(|n| n.parse()).transpose()?;
+    let most: Option<u32> = option("--results").map(|n| n.parse()).transpose()?;
     let only = option("--only");
     let rounds: usize = option("--rounds").map_or(Ok(3), |n| n.parse())?;
     let wants = |what: &str| only.as_deref().is_none_or(|only| only == what);
@@ -46,7 +49,15 @@ fn main() -> Result<(), Error> {
                 .filter_map(|domain| NameBuf::from_domain(&[domain.as_slice(), &suffix(copy)].concat()).ok()),
         );
     }
-    for results in [u32::MAX, 62] {
+    if let Some(drawn) = drawn {
+        let mut rng = Rng::new(5);
+        for at in 0..drawn.min(names.len()) {
+            let other = at + rng.index(names.len() - at);
+            names.swap(at, other);
+        }
+        names.truncate(drawn);
+    }
+    for results in [u32::MAX, 62].into_iter().filter(|results| most.is_none_or(|most| most == *results)) {
         println!("results up to {}", results.min(u32::try_from(names.len())?));
         let result = |at: usize| u32::try_from(at).map(|at| at % results + 1);
         let start = Instant::now();
@@ -73,6 +84,9 @@ fn main() -> Result<(), Error> {
             compiled.shape().unwrap_or_default()
         );
         drop(engine);
+        if wants("live") {
+            live(&table, &names, &paths)?;
+        }
         if wants("lookup") {
             lookups(&table, &compiled, &names, &paths);
         }
@@ -104,19 +118,7 @@ fn lookups(
     names: &[NameBuf],
     paths: &[Vec<u8>],
 ) {
-    let mut rng = Rng::new(7);
-    let mut queries = NameBatch::new();
-    let mut bytes = Vec::new();
-    for _ in 0..QUERIES {
-        bytes.clear();
-        bytes.extend_from_slice(names[rng.index(names.len())].as_bytes());
-        if !paths.is_empty() {
-            bytes.extend_from_slice(&paths[rng.index(paths.len())]);
-        }
-        if let Ok(name) = NameBuf::new(&bytes) {
-            queries.push(&name).expect("under 4 GiB");
-        }
-    }
+    let queries = queries(names, paths);
     let all = queries.names();
     let mut results = vec![0; all.len()];
     let mut rates = Vec::new();
@@ -141,6 +143,81 @@ fn lookups(
         "  lookup     {:6.2} M/s (of {rates:.1?}), with lengths {matching:.2}; {bytes:.1} bytes a query",
         rates[rates.len() / 2]
     );
+}
+
+/// Random names, each with a random path behind it.
+fn queries(names: &[NameBuf], paths: &[Vec<u8>]) -> NameBatch {
+    let mut rng = Rng::new(7);
+    let mut queries = NameBatch::new();
+    let mut bytes = Vec::new();
+    for _ in 0..QUERIES {
+        bytes.clear();
+        bytes.extend_from_slice(names[rng.index(names.len())].as_bytes());
+        if !paths.is_empty() {
+            bytes.extend_from_slice(&paths[rng.index(paths.len())]);
+        }
+        if let Ok(name) = NameBuf::new(&bytes) {
+            queries.push(&name).expect("under 4 GiB");
+        }
+    }
+    queries
+}
+
+/// Makes a live table, and says how long it took, what it holds, and how fast it is looked up in.
+fn live(table: &NameTable, names: &[NameBuf], paths: &[Vec<u8>]) -> Result<(), Error> {
+    let spec = ChurnSpec {
+        insertions: 1.0,
+        removals: 0.0,
+        changes: 0.0,
+        returns: 0.0,
+        results: 62,
+        ..ChurnSpec::default()
+    };
+    let more: Vec<_> = Churn::new(table, &spec)?.take(table.len() / 10).map(|timed| timed.update).collect();
+    let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
+    // The model of a user who reads a list: filled with as much memory as it needs.
+    let mut model = NameTable::new();
+    model.reserve(names.len());
+    let start = Instant::now();
+    for name in names {
+        model.insert(name, table.result(name));
+    }
+    let filled = start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let mut live = LiveNames::<Acta>::new(model.into(), options)?;
+    let built = start.elapsed().as_secs_f64();
+    let a_name = |live: &LiveNames<Acta>| {
+        let (model, len) = (live.model().names().memory_usage() as f64, live.model().names().len() as f64);
+        (
+            live.memory_usage() as f64 / len,
+            2.0 * live.reader().enter().image().bytes() as f64 / len,
+            model / len,
+        )
+    };
+    let (all, copies, model) = a_name(&live);
+    println!(
+        "  live       {built:6.2} s after {filled:.2} s of filling; {all:.1} bytes a name: copies {copies:.1}, model {model:.1}"
+    );
+    let queries = queries(names, paths);
+    let mut results = vec![0; queries.names().len()];
+    let mut rates = Vec::new();
+    for _ in 0..5 {
+        let start = Instant::now();
+        for from in (0..results.len()).step_by(CALL) {
+            let to = (from + CALL).min(results.len());
+            live.reader().enter().lookup_batch(queries.names().part(from..to), &mut results[from..to]);
+        }
+        rates.push(results.len() as f64 / start.elapsed().as_secs_f64() / 1e6);
+    }
+    rates.sort_by(f64::total_cmp);
+    for at in (0..results.len()).step_by(31) {
+        assert_eq!(results[at], table.lookup(queries.names().name(at)).result);
+    }
+    println!("  looked up  {:6.2} M/s (of {rates:.1?})", rates[rates.len() / 2]);
+    let rate = timed(&mut live, "a tenth", &more, 0)?;
+    let (all, copies, model) = a_name(&live);
+    println!("  a tenth    {rate:6.2} M/s; {all:.1} bytes a name: copies {copies:.1}, model {model:.1}");
+    Ok(())
 }
 
 fn updates(

@@ -27,15 +27,24 @@ use crate::update::NameUpdate;
 const TOGETHER: usize = 32;
 
 /// A table of names and its reduced table, kept in step. Memory: that of both.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Aggregated {
+    /// With the children of its nodes, which updates walk down.
     full: NameTable,
     reduced: NameTable,
 }
 
+impl Default for Aggregated {
+    fn default() -> Self {
+        Self::new(NameTable::new())
+    }
+}
+
 impl Aggregated {
     /// Reduces a table. O(bytes of all names).
-    pub fn new(full: NameTable) -> Self {
+    pub fn new(mut full: NameTable) -> Self {
+        full.keep_children();
+        let children = full.children();
         let mut reduced = NameTable::new();
         let mut stack = vec![(NodeId::ROOT, 0)];
         while let Some((id, above)) = stack.pop() {
@@ -49,8 +58,9 @@ impl Aggregated {
                     result
                 }
             };
-            stack.extend(node.children().map(|child| (child.id(), covers)));
+            stack.extend(children.of_node(node).map(|child| (child.id(), covers)));
         }
+        drop(children);
         Self { full, reduced }
     }
 
@@ -128,11 +138,12 @@ impl Aggregated {
             return;
         }
         let Some(at) = self.full.find(name) else { return };
-        let mut stack: Vec<NodeId> = self.full.node(at).children().map(|child| child.id()).collect();
+        let children = self.full.children();
+        let mut stack: Vec<NodeId> = children.of_node(self.full.node(at)).map(|child| child.id()).collect();
         while let Some(id) = stack.pop() {
             let node = self.full.node(id);
             match node.result() {
-                0 => stack.extend(node.children().map(|child| child.id())),
+                0 => stack.extend(children.of_node(node).map(|child| child.id())),
                 result if result == before => {
                     self.reduced.insert(&node.name(), result);
                 }
@@ -159,6 +170,7 @@ pub struct Savings {
 impl Savings {
     /// Counts the savings in a table. O(entries and the nodes between them).
     pub fn of(names: &NameTable) -> Self {
+        let children = names.children();
         let mut savings = Self::default();
         let mut stack = vec![(NodeId::ROOT, 0)];
         while let Some((id, above)) = stack.pop() {
@@ -170,7 +182,7 @@ impl Savings {
                 savings.saved += usize::from(above == result);
             }
             let covers = if result == 0 { above } else { result };
-            stack.extend(node.children().map(|child| (child.id(), covers)));
+            stack.extend(children.of_node(node).map(|child| (child.id(), covers)));
         }
         savings
     }

@@ -13,10 +13,10 @@ use crate::update::NameUpdate;
 
 /// The least head room of a table that takes updates, in hundredths, if
 /// [`BuildOptions::head_room`](crate::BuildOptions::head_room) asks for less.
-pub const HEAD_ROOM: u32 = 40;
+pub const HEAD_ROOM: u32 = 30;
 
-/// Additional nodes that memory is prepared for, in hundredths of the nodes in the table.
-const MORE_NODES: usize = 20;
+/// Additional nodes that the model's index is prepared for, in hundredths of the nodes in the table.
+const MORE_NODES: usize = 12;
 
 /// A table of names that takes updates while any number of readers look up.
 pub type LiveNames<E> = Live<NameDomain, E>;
@@ -38,7 +38,7 @@ impl Domain for NameDomain {
 
     const LEAST_PART: usize = 1_024;
     const HEAD_ROOM: u32 = HEAD_ROOM;
-    const LATER_HEAD_ROOM: u32 = 50;
+    const LATER_HEAD_ROOM: u32 = 40;
 
     fn match_each<L: Lookup<Self> + ?Sized>(table: &L, names: Names<'_>, found: &mut [Match]) {
         found.iter_mut().zip(names.iter()).for_each(|(found, name)| *found = table.lookup(name));
@@ -131,7 +131,7 @@ impl Model<NameDomain> for NameModel {
             Self::Whole(names) => names,
             Self::Aggregated(both) => both.both_mut()[0],
         };
-        // Without this the first update that brings new names would move all nodes.
+        // Without this the first update that brings new names would make the index anew.
         names.prepare(names.node_count() * MORE_NODES / 100);
         self.each(NameTable::track);
     }

@@ -47,7 +47,7 @@ pub use domain::{HEAD_ROOM, LiveNames, NameDomain, NameModel};
 pub use found::Match;
 pub use name::{Components, Name, NameBuf, NameError};
 pub use names::{NameBatch, Names};
-pub use table::{NameTable, Node, NodeId};
+pub use table::{Children, NameTable, Node, NodeId};
 pub use update::NameUpdate;
 pub use wirespeed_table::{
     Applied, BuildError, BuildOptions, Engine, Load, Lookup, Outgrown, Standing, Step,

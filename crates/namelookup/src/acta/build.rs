@@ -95,7 +95,6 @@ impl Engine<NameDomain> for Acta {
 
 impl Acta {
     fn table(&mut self, names: &NameTable, options: &BuildOptions) -> Result<ActaTable, BuildError> {
-        self.states.reserve(names.id_bound() * options.head_room as usize / 100);
         let long = self.form.long.words().len();
         // New names may be longer than the present ones.
         let least = if options.tight { 64 } else { long / 8 + 1024 };
@@ -120,7 +119,7 @@ impl Acta {
 
 /// The state and the result of the root, in the form of `head`.
 pub(super) fn root(names: &NameTable, states: &OfNodes) -> [u64; 2] {
-    let state = states.of(NodeId::ROOT).map_or(NO_STATE, |State(state)| u64::from(state));
+    let state = states.of(names.root()).map_or(NO_STATE, |State(state)| u64::from(state));
     [state, u64::from(names.root().result())]
 }
 
@@ -208,8 +207,8 @@ fn place(names: &NameTable, form: &mut Form<'_>, states: &OfNodes) -> Result<(),
     let hashed = |part: usize| {
         let mut classes: [Vec<(NodeId, Key)>; CLASSES.len()] = Default::default();
         for node in names.nodes_of(part * PART..(part + 1) * PART) {
-            let Some(parent) = node.parent() else { continue };
-            let state = states.of_parent(parent.id());
+            let Some(above) = node.above() else { continue };
+            let state = states.of_family(above).expect("whoever has children has a state");
             let component = node.component();
             let key = Key::new(state, seeds.hash(component), component.len(), count);
             let size = HEADER_BYTES + key.payload_bytes(gives(node, states), width);
@@ -242,5 +241,5 @@ fn place_part(
 
 /// The result and the state of a node's transition.
 pub(super) fn gives(node: Node<'_>, states: &OfNodes) -> Gives {
-    Gives { state: states.of(node.id()), result: node.result() }
+    Gives { state: states.of(node), result: node.result() }
 }

@@ -71,6 +71,7 @@
 //! one run differ by. What is left is about eight lines of memory a change, of which the image's two copies
 //! and the check of one take a fifth.
 
+mod beside;
 mod build;
 mod edit;
 pub mod hash;

@@ -88,7 +88,7 @@ impl Form<'_> {
                     continue;
                 }
                 self.fetch_bucket(other);
-                prefetch(&self.away, (if slot.header.is_second() { other } else { at }) as usize);
+                prefetch(&self.beside, (if slot.header.is_second() { other } else { at }) as usize);
                 if free_now + slot.size() >= wanted {
                     return Plan { choice, slots: 1 << slot.number };
                 }

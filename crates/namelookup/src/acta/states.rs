@@ -4,109 +4,79 @@ use wirespeed_image::HugeVec;
 
 use super::layout::{State, TURNS};
 use crate::fetch::prefetch;
-use crate::table::{NameTable, NodeId};
+use crate::table::{NameTable, Node, NodeId};
 
-/// Data about nodes by id: which are in buckets, and the states of nodes with children.
-///
-/// Two bits of a node say whether it is in a bucket and whether it has a state. Most nodes have no state, and
-/// the bits of all nodes are small.
+/// Which nodes are in buckets, by id, and the states of nodes with children, by their
+/// [families](Node::family): few nodes have one.
 #[derive(Debug, Default)]
 pub(super) struct OfNodes {
-    bits: HugeVec<u64>,
+    placed: HugeVec<u64>,
     states: HugeVec<u32>,
 }
 
 /// Nodes of an element of bits.
-const NODES: usize = 32;
-/// Set of a node that lies in a bucket.
-const PLACED: u64 = 1;
-/// Set of a node that has a state.
-const HAS: u64 = 2;
+const NODES: usize = u64::BITS as usize;
+/// Of a family without a state.
+const NONE: u32 = u32::MAX;
 
 impl OfNodes {
-    /// Makes room for nodes whose ids are below this.
-    pub(super) fn reach(&mut self, ids: usize) {
-        self.bits.resize(ids.div_ceil(NODES), 0);
-        self.states.resize(ids, 0);
-    }
-
-    /// Sees to the memory for so many more nodes.
-    pub(super) fn reserve(&mut self, ids: usize) {
-        self.bits.reserve_exact(ids.div_ceil(NODES));
-        self.states.reserve_exact(ids);
-        self.states.populate();
+    /// Makes room for the nodes and families of a table.
+    pub(super) fn reach(&mut self, names: &NameTable) {
+        fn reach<T: Copy>(elements: &mut HugeVec<T>, len: usize, element: T) {
+            elements.make_room(len.saturating_sub(elements.len()));
+            elements.resize(len.max(elements.len()), element);
+        }
+        reach(&mut self.placed, names.id_bound().div_ceil(NODES), 0);
+        reach(&mut self.states, names.family_bound(), NONE);
     }
 
     /// Whether a node lies in a bucket.
     #[inline]
     pub(super) fn is_placed(&self, id: NodeId) -> bool {
-        self.is(id, PLACED)
+        self.placed[id.index() / NODES] >> (id.index() % NODES) & 1 != 0
     }
 
     /// A node lies in a bucket from now on, or does no longer.
     #[inline]
     pub(super) fn set_placed(&mut self, id: NodeId, is_placed: bool) {
-        self.make(id, PLACED, is_placed);
+        let (word, bit) = (&mut self.placed[id.index() / NODES], 1 << (id.index() % NODES));
+        *word = *word & !bit | if is_placed { bit } else { 0 };
     }
 
     /// The state of a node, where it has one.
     #[inline]
-    pub(super) fn of(&self, id: NodeId) -> Option<State> {
-        self.has(id).then(|| State(self.states[id.index()]))
+    pub(super) fn of(&self, node: Node<'_>) -> Option<State> {
+        node.family().and_then(|family| self.of_family(family))
     }
 
-    /// The state of a node that is or was another's parent.
+    /// The state of a family, where it has one: whoever has children has one, and keeps it until these are
+    /// cut out.
     #[inline]
-    pub(super) fn of_parent(&self, id: NodeId) -> State {
-        self.of(id).expect("who has children has a state, and keeps it until these are cut out")
-    }
-
-    /// Whether a node has one.
-    #[inline]
-    pub(super) fn has(&self, id: NodeId) -> bool {
-        self.is(id, HAS)
+    pub(super) fn of_family(&self, family: u32) -> Option<State> {
+        Some(self.states[family as usize]).filter(|&state| state != NONE).map(State)
     }
 
     /// Asks for what is known of a node.
     #[inline]
     pub(super) fn fetch(&self, id: NodeId) {
-        prefetch(&self.bits, id.index() / NODES);
+        prefetch(&self.placed, id.index() / NODES);
     }
 
-    /// Asks for the state of a node, too.
-    #[inline]
-    pub(super) fn fetch_state(&self, id: NodeId) {
-        self.fetch(id);
-        prefetch(&self.states, id.index());
+    /// Gives a family a state.
+    pub(super) fn set(&mut self, family: u32, state: State) {
+        self.states[family as usize] = state.0;
     }
 
-    /// Gives a node a state.
-    pub(super) fn set(&mut self, id: NodeId, state: State) {
-        self.make(id, HAS, true);
-        self.states[id.index()] = state.0;
-    }
-
-    /// Takes a node's state away; which it was.
-    pub(super) fn take(&mut self, id: NodeId) -> Option<State> {
-        let state = self.of(id);
-        self.make(id, HAS, false);
+    /// Takes a family's state away; which it was.
+    pub(super) fn take(&mut self, family: u32) -> Option<State> {
+        let state = self.of_family(family);
+        self.states[family as usize] = NONE;
         state
     }
 
     /// Bytes held.
     pub(super) const fn memory_usage(&self) -> usize {
-        self.bits.capacity() * size_of::<u64>() + self.states.capacity() * size_of::<u32>()
-    }
-
-    #[inline]
-    fn is(&self, id: NodeId, bit: u64) -> bool {
-        self.bits[id.index() / NODES] >> (id.index() % NODES * 2) & bit != 0
-    }
-
-    #[inline]
-    fn make(&mut self, id: NodeId, bit: u64, to: bool) {
-        let (word, bit) = (&mut self.bits[id.index() / NODES], bit << (id.index() % NODES * 2));
-        *word = *word & !bit | if to { bit } else { 0 };
+        self.placed.capacity() * size_of::<u64>() + self.states.capacity() * size_of::<u32>()
     }
 }
 
@@ -149,11 +119,11 @@ impl States {
     /// States for all nodes that have children; `None` where there are too few.
     pub(super) fn of_all(&mut self, names: &NameTable) -> Option<OfNodes> {
         let mut states = OfNodes::default();
-        states.reach(names.id_bound());
-        for node in names.nodes_of(0..names.id_bound()) {
+        states.reach(names);
+        for node in names.nodes() {
             states.set_placed(node.id(), true);
-            if node.has_children() {
-                states.set(node.id(), self.take()?);
+            if let Some(family) = node.family().filter(|_| node.has_children()) {
+                states.set(family, self.take()?);
             }
         }
         Some(states)

@@ -12,7 +12,7 @@ use super::build::{Acta, bytes_of, gives, root};
 use super::layout::{BUCKET_WORDS, BUCKETS, HEAD, HEADER_BYTES, LONG, ROOT_STATE_AT, State};
 use super::place::{Form, Full, Key};
 use super::states::{OfNodes, States};
-use crate::table::{NameTable, NodeId};
+use crate::table::{NameTable, Node, NodeId};
 
 /// How many nodes ahead the first buckets are fetched; the second ones half as many.
 const AHEAD: usize = 24;
@@ -23,22 +23,21 @@ const NODES_AHEAD: usize = 16;
 const ROOT_WRITES: usize = 2;
 
 /// A node of an update, with what it is found by.
-struct One {
-    id: NodeId,
+struct One<'n> {
+    node: Node<'n>,
     key: Key,
     /// Whether it lay in a bucket before.
     was_placed: bool,
 }
 
 /// The nodes of an update, all but the root.
-#[derive(Default)]
-struct Sorted {
+struct Sorted<'n> {
     /// Nodes that went.
-    gone: Vec<One>,
+    gone: Vec<One<'n>>,
     /// Nodes that came or give something else.
-    there: Vec<One>,
-    /// Nodes of all that have states and no children any more.
-    leaving: Vec<NodeId>,
+    there: Vec<One<'n>>,
+    /// Families with states whose nodes have no children any more.
+    leaving: Vec<u32>,
 }
 
 impl From<Full> for Outgrown {
@@ -81,51 +80,48 @@ impl Update<'_, '_> {
     fn make(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<(), Outgrown> {
         let Sorted { gone, there, leaving } = self.sort(names, changed)?;
         for (at, one) in gone.iter().enumerate() {
-            self.fetch(names, &gone, at, 0);
-            if let Some((bucket, slot)) = self.form.find(&one.key, names.node(one.id).component()) {
+            self.fetch(&gone, at, 0);
+            if let Some((bucket, slot)) = self.form.find(&one.key, one.node.component()) {
                 self.form.remove(&one.key, bucket, slot);
             }
         }
         for (at, one) in there.iter().enumerate() {
-            self.fetch(names, &there, at, HEADER_BYTES + self.form.width);
-            self.put(names, one)?;
+            self.fetch(&there, at, HEADER_BYTES + self.form.width);
+            self.put(one)?;
         }
         self.form.settle_waiting()?;
-        for id in leaving {
-            self.states.take(id).into_iter().for_each(|state| self.pool.take_back(state));
+        for family in leaving {
+            self.states.take(family).into_iter().for_each(|state| self.pool.take_back(state));
         }
         Ok(())
     }
 
     /// Gives states to nodes that have children now, and says what is to be done with each node.
-    fn sort(&mut self, names: &NameTable, changed: &[NodeId]) -> Result<Sorted, Outgrown> {
-        self.states.reach(names.id_bound());
-        let mut sorted = Sorted::default();
+    fn sort<'n>(&mut self, names: &'n NameTable, changed: &[NodeId]) -> Result<Sorted<'n>, Outgrown> {
+        self.states.reach(names);
+        let mut sorted = Sorted {
+            gone: Vec::with_capacity(changed.len()),
+            there: Vec::with_capacity(changed.len()),
+            leaving: Vec::new(),
+        };
         for (at, &id) in changed.iter().enumerate() {
             if let Some(&ahead) = changed.get(at + NODES_AHEAD) {
                 names.fetch_node(ahead);
                 self.states.fetch(ahead);
             }
-            let half_way = changed.get(at + NODES_AHEAD / 2).map(|&ahead| names.node(ahead));
-            if let Some(parent) = half_way.and_then(|node| node.parent_id()) {
-                self.states.fetch_state(parent);
-            }
             let node = names.node(id);
-            match (!node.is_gone() && node.has_children(), self.states.has(id)) {
-                (true, false) => {
-                    self.state_of(id)?;
+            if let Some(family) = node.family() {
+                if !node.is_gone() && node.has_children() {
+                    self.state_of(family)?;
+                } else if self.states.of_family(family).is_some() {
+                    sorted.leaving.push(family);
                 }
-                (false, true) => {
-                    self.states.fetch_state(id);
-                    sorted.leaving.push(id);
-                }
-                _ => {}
             }
-            let Some(parent) = node.parent_id() else { continue };
+            let Some(above) = node.above() else { continue };
             let component = node.component();
-            let state = self.state_of(parent)?;
+            let state = self.state_of(above)?;
             let key = Key::new(state, self.form.seeds.hash(component), component.len(), self.form.count());
-            let one = One { id, key, was_placed: self.states.is_placed(id) };
+            let one = One { node, key, was_placed: self.states.is_placed(id) };
             let nodes = if node.is_gone() { &mut sorted.gone } else { &mut sorted.there };
             nodes.push(one);
             self.states.set_placed(id, !node.is_gone());
@@ -133,23 +129,22 @@ impl Update<'_, '_> {
         Ok(sorted)
     }
 
-    /// The state of a node that has children, or had some before this update.
+    /// The state of the family of a node that has children, or had some before this update.
     #[inline]
-    fn state_of(&mut self, id: NodeId) -> Result<State, Outgrown> {
-        if let Some(state) = self.states.of(id) {
+    fn state_of(&mut self, family: u32) -> Result<State, Outgrown> {
+        if let Some(state) = self.states.of_family(family) {
             return Ok(state);
         }
         let state = self.pool.take().ok_or(Outgrown("states"))?;
-        self.states.set(id, state);
+        self.states.set(family, state);
         Ok(state)
     }
 
     /// Asks for what the nodes some way behind this one read; `size` is what those that go in take beside
     /// their components.
     #[inline]
-    fn fetch(&self, names: &NameTable, nodes: &[One], at: usize, size: usize) {
-        if let Some(One { id, key, .. }) = nodes.get(at + AHEAD) {
-            names.fetch_node(*id);
+    fn fetch(&self, nodes: &[One<'_>], at: usize, size: usize) {
+        if let Some(One { key, .. }) = nodes.get(at + AHEAD) {
             self.form.fetch(key);
         }
         if let Some(One { key, was_placed, .. }) = nodes.get(at + AHEAD / 2) {
@@ -159,8 +154,7 @@ impl Update<'_, '_> {
     }
 
     /// Makes a node's transition give what it does now.
-    fn put(&mut self, names: &NameTable, &One { id, ref key, was_placed }: &One) -> Result<(), Outgrown> {
-        let node = names.node(id);
+    fn put(&mut self, &One { node, ref key, was_placed }: &One<'_>) -> Result<(), Outgrown> {
         let mut gives = gives(node, self.states);
         if !node.has_children() {
             gives.state = None;

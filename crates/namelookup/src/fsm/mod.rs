@@ -102,6 +102,7 @@ impl Fsm {
     pub fn of(names: &NameTable, stride: Stride) -> Result<Self, BuildError> {
         /// Nodes of a piece of work.
         const PIECE: usize = 1 << 14;
+        let children = names.children();
         let parts: Vec<Part> = (0..names.id_bound().div_ceil(PIECE))
             .into_par_iter()
             .map(|piece| {
@@ -109,7 +110,7 @@ impl Fsm {
                 for at in piece * PIECE..names.id_bound().min((piece + 1) * PIECE) {
                     let node = names.node(NodeId::from_index(at));
                     if node.has_children() && !node.is_gone() {
-                        part.expand(node, stride);
+                        part.expand(node, &children, stride);
                     }
                 }
                 part

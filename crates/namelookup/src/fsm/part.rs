@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::text::{Stride, chunk};
 use super::{ACCEPTING, LEAF, number};
-use crate::table::{Node, NodeId};
+use crate::table::{Children, Node, NodeId};
 
 /// States and transitions, numbered within the part.
 #[derive(Debug, Default)]
@@ -51,8 +51,8 @@ impl<'t> Child<'t> {
 impl Part {
     /// Adds the states of a node's children. Groups wait on an explicit stack, because components may be
     /// thousands of steps long.
-    pub(super) fn expand(&mut self, node: Node<'_>, stride: Stride) {
-        let children = sorted(node);
+    pub(super) fn expand(&mut self, node: Node<'_>, all: &Children, stride: Stride) {
+        let children = sorted(node, all);
         self.nodes.push((node.id(), number(self.first.len())));
         let mut groups = vec![Group { from: 0, to: children.len(), at: 0, incoming: None }];
         while let Some(group) = groups.pop() {
@@ -90,10 +90,10 @@ impl Part {
 }
 
 /// A node's children in order of their bytes, so that children with the same first steps are consecutive.
-fn sorted(node: Node<'_>) -> Vec<Child<'_>> {
+fn sorted<'t>(node: Node<'t>, all: &Children) -> Vec<Child<'t>> {
     /// The fewest children that are sorted on all threads.
     const MANY: usize = 1 << 14;
-    let mut children: Vec<_> = node.children().map(Child::of).collect();
+    let mut children: Vec<_> = all.of_node(node).map(Child::of).collect();
     let order = |a: &Child<'_>, b: &Child<'_>| a.key.cmp(&b.key).then_with(|| a.component.cmp(b.component));
     match children.len() {
         ..2 => {}

@@ -5,6 +5,7 @@ use crate::table::{NameTable, NodeId};
 
 /// Calls `give` with every entry and its result, a name before the names beneath it. O(bytes of all names).
 pub(super) fn each_entry(names: &NameTable, mut give: impl FnMut(&Name, u32)) {
+    let children = names.children();
     let mut text = Vec::new();
     // A node, and the length of its parent's name.
     let mut stack = vec![(NodeId::ROOT, 0)];
@@ -18,6 +19,6 @@ pub(super) fn each_entry(names: &NameTable, mut give: impl FnMut(&Name, u32)) {
         if node.result() != 0 {
             give(Name::new_unchecked(&text), node.result());
         }
-        stack.extend(node.children().map(|child| (child.id(), text.len())));
+        stack.extend(children.of_node(node).map(|child| (child.id(), text.len())));
     }
 }

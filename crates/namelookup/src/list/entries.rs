@@ -145,6 +145,7 @@ impl Entries {
     /// all names). Memory of the names is reused.
     pub fn resolve(self) -> Resolved {
         let mut answers = Interned { answers: Answers::of(self.kind), numbers: FxHashMap::default() };
+        let children = self.names.children();
         let mut results = Vec::with_capacity(self.names.len());
         let mut stack = vec![Above { id: NodeId::ROOT, depth: 0, inherited: None, of_parent: None }];
         while let Some(Above { id, depth, inherited, of_parent }) = stack.pop() {
@@ -162,7 +163,7 @@ impl Entries {
                 results.push((id, answers.number(slots)));
             }
             let of_parent = own(Scope::OneLabel);
-            stack.extend(node.children().map(|child| Above {
+            stack.extend(children.of_node(node).map(|child| Above {
                 id: child.id(),
                 depth: depth + 1,
                 inherited: deeper,

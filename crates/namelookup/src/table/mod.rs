@@ -1,44 +1,67 @@
 //! [`NameTable`]: the names that the user owns, with results: insert, remove, iterate, look up.
 //!
-//! A trie of components. Nodes are in one array, with their components if these are short. Long components
-//! are in another array. An index finds a node by the hash of all its name's components. A node knows its
-//! parent, its first child and its siblings. A node takes a cache line of 64 bytes, 11 to 21 bytes in the
-//! index, and the bytes of its component if it is over 23 bytes.
+//! A trie of components, from the children up:
+//!
+//! ```text
+//! node      family of its parent | result, or its own family | component        9 bytes and the component
+//! family    hash of the name | number of children | result | node              16 bytes a node with children
+//! index     tag and id of each node, by the hash of its name                   4.7 to 6 bytes a node
+//! ```
+//!
+//! A node knows its parent, and the index knows its children by their components. Who wants the list of them
+//! makes [`Children`], or has the table keep it ([`keep_children`](NameTable::keep_children)). With lists in
+//! the nodes, nodes in lines of 64 bytes and hashes in the index, a name took 118 bytes here instead of 33.
 //!
 //! A node's [`NodeId`] is valid as long as the node exists, so engines keep their data about nodes in their
 //! own arrays. While changes are tracked ([`track`](NameTable::track)), removed nodes stay readable until the
 //! engine has seen their removal ([`forget_gone`](NameTable::forget_gone)).
 
+mod children;
+mod family;
+mod index;
 mod node;
+mod nodes;
 #[cfg(test)]
 mod tests;
 mod way;
 
-use wirespeed_image::{HugeVec, Index};
+use std::borrow::Cow;
+
+use rayon::prelude::*;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-use crate::fetch::{prefetch, same};
+use crate::fetch::same;
 use crate::found::Match;
 use crate::name::{Name, NameBuf};
 use crate::update::NameUpdate;
 
-use node::{Changed, Inner, NONE};
+pub use children::Children;
+use family::{Families, Family};
+use index::Index;
+use node::{Changed, NONE};
 pub use node::{Node, NodeId};
-use way::{Ahead, Step, Way};
+use nodes::{FAMILY, GONE, LISTED, Nodes, Record};
+use way::{Ahead, Step, Walk, Way};
 
 /// The distance, in nodes, of prefetches of changed nodes.
 const AHEAD: usize = 16;
 
+/// Additional nodes that the index has room for when it grows, in hundredths, if changes are tracked.
+const MORE: usize = 20;
+/// The same while a table is filled.
+const MORE_IN_FILLING: usize = 100;
+
+/// Nodes that are hashed at once.
+const PART: usize = 1 << 14;
+
+/// Changes whose memory is kept.
+const MUCH: usize = 1 << 14;
+
 /// Names with results.
 #[derive(Clone, Debug)]
 pub struct NameTable {
-    nodes: HugeVec<Inner>,
-    /// Free nodes.
-    free: Vec<u32>,
-    /// The long components of all nodes, and of removed nodes.
-    text: HugeVec<u8>,
-    /// Bytes of `text` that belong to no node.
-    garbage: usize,
+    nodes: Nodes,
+    families: Families,
     index: Index,
     /// A secret seed: someone who chooses the names must not be able to choose their hashes.
     seed: u64,
@@ -46,13 +69,15 @@ pub struct NameTable {
     results: u32,
     /// The changes since they were last taken, if they are tracked.
     changed: Option<Changes>,
+    /// The children of all nodes, if they are kept.
+    children: Option<Children>,
 }
 
 /// Tracked changes.
 #[derive(Clone, Debug, Default)]
 struct Changes {
-    /// The changed nodes, each once, in order of first change. Nodes store their old state.
-    nodes: Vec<NodeId>,
+    /// The changed nodes with their old state, each once, in order of first change.
+    nodes: Vec<(NodeId, Changed)>,
     /// The largest result before the changes.
     results: u32,
 }
@@ -67,34 +92,54 @@ impl NameTable {
     /// Makes an empty table.
     pub fn new() -> Self {
         let seed = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0);
-        let mut nodes = HugeVec::new();
-        nodes.push(Inner::ROOT);
+        let mut nodes = Nodes::default();
+        let root = nodes.add(NONE, &[], 0);
+        let mut families = Families::new();
+        let family = families.add(Family { hash: ROOT_HASH, children: 0, result: 0, node: root });
+        debug_assert_eq!((root, family), (NodeId::ROOT.0, ROOT_FAMILY));
+        nodes.set_value(root, family);
+        nodes.flag(root, FAMILY, true);
         Self {
             nodes,
-            free: Vec::new(),
-            text: HugeVec::new(),
-            garbage: 0,
-            index: Index::new(),
+            families,
+            index: Index::with_room(0, 1),
             seed,
             entries: 0,
             results: 0,
             changed: None,
+            children: None,
         }
     }
 
     /// Reserves memory for `nodes` more nodes, which saves about a third of the time of inserting many names.
     pub fn reserve(&mut self, nodes: usize) {
-        self.nodes.reserve_exact(nodes);
-        self.index.reserve(nodes);
+        self.nodes.reserve(nodes);
+        // Who counts names forgets the nodes above them.
+        let room = (self.index.len() + nodes) * (100 + MORE) / 100;
+        if !self.index.has_room(room) {
+            self.index_anew(room);
+        }
     }
 
-    /// Sets the memory to what `nodes` more nodes need, and makes the system allocate it now, so that no
-    /// insertion waits for it.
-    pub fn prepare(&mut self, nodes: usize) {
-        self.nodes.fit(nodes);
-        self.text.fit(self.text.len() * nodes / self.nodes.len());
-        self.index.reserve(nodes);
-        self.nodes.populate();
+    /// Sets the memory to what the nodes and `more` others need, so that few insertions wait for it.
+    pub fn prepare(&mut self, more: usize) {
+        self.nodes.fit();
+        self.families.fit();
+        if !self.index.suits(self.index.len() + more / 2, self.index.len() + more) {
+            self.index_anew(self.index.len() + more);
+        }
+    }
+
+    /// Keeps the [children](Self::children) of all nodes from now on, in 12 bytes a node.
+    pub fn keep_children(&mut self) {
+        if self.children.is_none() {
+            self.children = Some(Children::of(self));
+        }
+    }
+
+    /// The children of all nodes. O(nodes), unless they are [kept](Self::keep_children).
+    pub fn children(&self) -> Cow<'_, Children> {
+        self.children.as_ref().map_or_else(|| Cow::Owned(Children::of(self)), Cow::Borrowed)
     }
 
     /// Gives a name a result, 1 or more. Returns its old result, or 0. O(length) expected. Panics if the
@@ -127,7 +172,7 @@ impl NameTable {
     /// Prefetches a node.
     #[inline]
     pub(crate) fn fetch_node(&self, at: NodeId) {
-        prefetch(&self.nodes, at.index());
+        self.nodes.fetch(at.0);
     }
 
     /// Prefetches the data that these changes will read.
@@ -135,29 +180,21 @@ impl NameTable {
         Way::walk_all(updates, self);
     }
 
-    /// Prefetches the free node that will be taken after `after` others.
-    #[inline]
-    fn fetch_free(&self, after: usize) {
-        if let Some(&id) = self.free.len().checked_sub(after + 1).and_then(|at| self.free.get(at)) {
-            prefetch(&self.nodes, id as usize);
-        }
-    }
-
     /// The result of exactly this name, or 0.
     pub fn result(&self, name: &Name) -> u32 {
-        self.find(name).map_or(0, |at| self.inner(at).result)
+        self.find(name).map_or(0, |at| self.node(at).result())
     }
 
     /// The longest prefix of a name in the table. O(length) expected.
     pub fn lookup(&self, name: &Name) -> Match {
-        let (mut at, mut length) = (NodeId::ROOT, 0);
-        let mut found = Match { result: self.inner(at).result, length: 0 };
+        let (mut at, mut length) = (self.root(), 0);
+        let mut found = Match { result: at.result(), length: 0 };
         for component in name.components() {
-            let Some(child) = self.child(at, component) else { break };
-            at = child;
+            let Some(child) = self.child(at.id(), component) else { break };
+            at = self.node(child);
             length += 1 + component.len();
-            if self.inner(at).result != 0 {
-                found = Match::new(self.inner(at).result, length);
+            if at.result() != 0 {
+                found = Match::new(at.result(), length);
             }
         }
         found
@@ -174,17 +211,20 @@ impl NameTable {
 
     /// The node of a name.
     pub fn find(&self, name: &Name) -> Option<NodeId> {
-        self.find_by(&[], name)
+        self.find_by(&[], name).map(|(at, _)| at)
     }
 
     /// A node's child with this component.
     pub fn child(&self, at: NodeId, component: &[u8]) -> Option<NodeId> {
-        self.take(at, Step { hash: self.hash(self.inner(at).hash, component), child: NONE }, component)
+        let family = self.node(at).family()?;
+        let hash = self.hash(self.families.of(family).hash, component);
+        self.take(family, Step::to(hash), component).map(|(child, _)| child)
     }
 
     /// The node with an id. Panics if there is none.
+    #[inline]
     pub fn node(&self, at: NodeId) -> Node<'_> {
-        Node { names: self, inner: self.inner(at), id: at }
+        Node { names: self, record: self.nodes.record(at.0), id: at }
     }
 
     /// The node of the root, which always exists.
@@ -192,20 +232,14 @@ impl NameTable {
         self.node(NodeId::ROOT)
     }
 
-    /// All nodes, a node before the nodes beneath it. Siblings are in no particular order.
+    /// All nodes, in order of their ids.
     pub fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
-        let mut stack = vec![NodeId::ROOT];
-        std::iter::from_fn(move || {
-            let node = self.node(stack.pop()?);
-            stack.extend(node.children().map(|child| child.id()));
-            Some(node)
-        })
+        self.nodes_of(0..self.id_bound())
     }
 
-    /// The nodes with ids in a range, in order. Faster than [`nodes`](Self::nodes), and possible in parts.
-    /// There are no ids from [`id_bound`](Self::id_bound) on.
+    /// The nodes with ids in a range, in order. There are no ids from [`id_bound`](Self::id_bound) on.
     pub fn nodes_of(&self, ids: std::ops::Range<usize>) -> impl Iterator<Item = Node<'_>> {
-        let ids = ids.start..ids.end.min(self.nodes.len());
+        let ids = ids.start..ids.end.min(self.id_bound());
         ids.map(|at| self.node(NodeId::from_index(at))).filter(|node| !node.is_gone())
     }
 
@@ -231,7 +265,12 @@ impl NameTable {
 
     /// The bound of node ids: all are below it.
     pub fn id_bound(&self) -> usize {
-        self.nodes.len()
+        self.nodes.bound()
+    }
+
+    /// The bound of [families](Node::family): all numbers are below it.
+    pub(crate) fn family_bound(&self) -> usize {
+        self.families.bound()
     }
 
     /// The largest result since the table was last empty.
@@ -241,11 +280,10 @@ impl NameTable {
 
     /// Bytes held.
     pub fn memory_usage(&self) -> u64 {
-        let nodes = self.nodes.capacity() * size_of::<Inner>() + self.free.capacity() * size_of::<u32>();
-        let index = self.index.memory_usage();
-        let changed =
-            self.changed.as_ref().map_or(0, |changes| changes.nodes.capacity() * size_of::<NodeId>());
-        (nodes + index + self.text.capacity() + changed) as u64
+        let changed = self.changed.as_ref().map_or(0, |changes| changes.nodes.capacity());
+        let trie = self.nodes.memory_usage() + self.families.memory_usage() + self.index.memory_usage();
+        let children = self.children.as_ref().map_or(0, Children::memory_usage);
+        (trie + children + changed * size_of::<(NodeId, Changed)>()) as u64
     }
 
     /// Tracks changed nodes from now on, for an engine that was built from the current names.
@@ -260,14 +298,12 @@ impl NameTable {
     pub fn take_changed(&mut self) -> Vec<NodeId> {
         let Some(changes) = self.changed.take() else { return Vec::new() };
         let mut news = Vec::with_capacity(changes.nodes.len());
-        self.each_ahead(&changes.nodes, |names, id| {
-            let node = &mut names.nodes[id.index()];
-            let before = node.changed.take().expect("what is listed has changed");
-            if node.is_other_than(before) {
-                news.push(id);
-            } else if node.is_gone {
-                // The node was new and is removed again, so no engine has to see it.
-                names.recycle(id);
+        self.each_ahead(&changes.nodes, |names, id, before| {
+            names.nodes.unlist(id.0);
+            match before.differs(names.node(id)) {
+                true => news.push(id),
+                // No engine has to see it: such as a node that was new and is removed again.
+                false => names.release(id),
             }
         });
         self.changed = Some(changes.emptied(self.results));
@@ -279,10 +315,10 @@ impl NameTable {
     pub(crate) fn news(&mut self, news: &mut Vec<NodeId>) {
         let Some(changes) = self.changed.take() else { return };
         news.reserve(changes.nodes.len());
-        self.each_ahead(&changes.nodes, |names, id| {
-            let node = &names.nodes[id.index()];
-            let before = node.changed.expect("what is listed has changed");
-            news.extend(node.is_other_than(before).then_some(id));
+        self.each_ahead(&changes.nodes, |names, id, before| {
+            if before.differs(names.node(id)) {
+                news.push(id);
+            }
         });
         self.changed = Some(changes);
     }
@@ -290,15 +326,13 @@ impl NameTable {
     /// Keeps all changes: they can't be undone any more, and memory of removed nodes is freed.
     pub(crate) fn settle(&mut self) {
         let Some(changes) = self.changed.take() else { return };
-        self.each_ahead(&changes.nodes, |names, id| {
-            let node = &mut names.nodes[id.index()];
-            node.changed = None;
-            if node.is_gone {
-                names.recycle(id);
+        self.each_ahead(&changes.nodes, |names, id, _| {
+            if names.nodes.unlist(id.0) {
+                names.release(id);
             }
         });
         self.changed = Some(changes.emptied(self.results));
-        self.compact();
+        self.nodes.compact();
     }
 
     /// Takes back all changes since tracking began, or since they were last taken or settled. The same nodes
@@ -307,50 +341,46 @@ impl NameTable {
         // Changes made here are not tracked.
         let Some(changes) = self.changed.take() else { return };
         // New nodes are removed. A node is newer than its parent, and so is removed first.
-        for &id in changes.nodes.iter().rev() {
-            let node = &mut self.nodes[id.index()];
-            if !node.changed.is_some_and(|before| before.came) {
-                continue;
-            }
-            node.changed = None;
-            if node.is_gone {
-                self.recycle(id);
-            } else {
+        for &(id, _) in changes.nodes.iter().rev().filter(|(_, before)| before.came) {
+            self.nodes.unlist(id.0);
+            if !self.node(id).is_gone() {
                 self.set_result(id, 0);
-                self.take_out(id);
+                self.take_out(id, self.hash_of(id));
             }
+            self.release(id);
         }
         // Removed nodes are restored.
-        for &id in &changes.nodes {
-            let node = &mut self.nodes[id.index()];
-            let Some(before) = node.changed.take() else { continue };
-            if node.is_gone {
-                self.put_back(id);
+        let old = || changes.nodes.iter().filter(|(_, before)| !before.came);
+        for &(id, before) in old() {
+            self.nodes.unlist(id.0);
+            if self.node(id).is_gone() {
+                self.nodes.flag(id.0, GONE, false);
+                self.link(id, self.nodes.record(id.0).above(), self.hash_of(id));
             }
             self.set_result(id, before.result);
         }
+        // Only now is it known who has children.
+        old().for_each(|&(id, _)| self.release(id));
         self.results = changes.results;
         self.changed = Some(changes.emptied(self.results));
     }
 
     /// Calls `act` for nodes in order, and prefetches each some turns before.
-    fn each_ahead(&mut self, ids: &[NodeId], mut act: impl FnMut(&mut Self, NodeId)) {
-        for (turn, &id) in ids.iter().enumerate() {
-            if let Some(&ahead) = ids.get(turn + AHEAD) {
+    fn each_ahead(&mut self, nodes: &[(NodeId, Changed)], mut act: impl FnMut(&mut Self, NodeId, Changed)) {
+        for (turn, &(id, before)) in nodes.iter().enumerate() {
+            if let Some(&(ahead, _)) = nodes.get(turn + AHEAD) {
                 self.fetch_node(ahead);
             }
-            act(self, id);
+            act(self, id, before);
         }
     }
 
     /// Frees the memory of removed nodes.
     pub fn forget_gone(&mut self, changed: impl IntoIterator<Item = NodeId>) {
         for id in changed {
-            if self.inner(id).is_gone {
-                self.recycle(id);
-            }
+            self.release(id);
         }
-        self.compact();
+        self.nodes.compact();
     }
 
     /// Makes a change like [`apply`](Self::apply), with steps that were walked ahead.
@@ -363,10 +393,13 @@ impl NameTable {
 
     fn insert_by(&mut self, steps: &[Step], name: &Name, result: u32) -> u32 {
         assert!(result != 0, "0 says that there is no result");
-        let (mut at, mut hash) = (NodeId::ROOT, self.root_hash());
-        for (level, component) in name.components().enumerate() {
-            let step = self.step(steps.get(level), hash, component);
-            at = self.take(at, step, component).unwrap_or_else(|| self.add(at, component, step.hash));
+        let (mut at, mut hash, mut family) = (NodeId::ROOT, ROOT_HASH, Some(ROOT_FAMILY));
+        let mut walk = Walk::new(steps, name);
+        while let Some((step, component)) = walk.next(self, hash) {
+            (at, family) = match family.and_then(|family| self.take(family, step, component)) {
+                Some((child, record)) => (child, record.family()),
+                None => (self.add(at, family, component, step.hash), None),
+            };
             hash = step.hash;
         }
         self.results = self.results.max(result);
@@ -374,47 +407,57 @@ impl NameTable {
     }
 
     fn remove_by(&mut self, steps: &[Step], name: &Name) -> u32 {
-        let Some(mut at) = self.find_by(steps, name) else { return 0 };
+        let Some((mut at, mut level)) = self.find_by(steps, name) else { return 0 };
         let had = self.set_result(at, 0);
-        while at != NodeId::ROOT && self.inner(at).result == 0 && self.inner(at).children == 0 {
-            let parent = NodeId(self.inner(at).parent);
-            self.take_out(at);
+        while level > 0 {
+            let record = self.nodes.record(at.0);
+            let is_needed = match record.family().map(|family| self.families.of(family)) {
+                Some(&Family { children, result, .. }) => children > 0 || result != 0,
+                None => record.value() != 0,
+            };
+            if is_needed {
+                break;
+            }
+            level -= 1;
+            let hash = steps.get(level).map_or_else(|| self.hash_of(at), |step| step.hash);
+            let parent = self.take_out(at, hash);
+            if self.changed.is_none() {
+                self.release(at);
+                self.release(parent);
+                self.nodes.compact();
+            }
             at = parent;
         }
         had
     }
 
-    fn find_by(&self, steps: &[Step], name: &Name) -> Option<NodeId> {
-        let (mut at, mut hash) = (NodeId::ROOT, self.root_hash());
-        for (level, component) in name.components().enumerate() {
-            let step = self.step(steps.get(level), hash, component);
-            at = self.take(at, step, component)?;
-            hash = step.hash;
+    /// The node of a name, and the number of its components.
+    fn find_by(&self, steps: &[Step], name: &Name) -> Option<(NodeId, usize)> {
+        let (mut at, mut hash, mut level) = (NodeId::ROOT, ROOT_HASH, 0);
+        let mut family = Some(ROOT_FAMILY);
+        let mut walk = Walk::new(steps, name);
+        while let Some((step, component)) = walk.next(self, hash) {
+            let (child, record) = self.take(family?, step, component)?;
+            (at, family) = (child, record.family());
+            (hash, level) = (step.hash, level + 1);
         }
-        Some(at)
+        Some((at, level))
     }
 
-    /// A step that was walked ahead, or a step without a hint.
+    /// The node that a step leads to from the node with a family.
     #[inline]
-    fn step(&self, hint: Option<&Step>, above: u32, component: &[u8]) -> Step {
-        hint.copied().unwrap_or_else(|| Step { hash: self.hash(above, component), child: NONE })
-    }
-
-    /// The child that a step from a node leads to.
-    #[inline]
-    fn take(&self, at: NodeId, step: Step, component: &[u8]) -> Option<NodeId> {
-        let is_it = |other: u32| {
-            let other = &self.nodes[other as usize];
-            other.parent == at.0 && !other.is_gone && same(other.component(&self.text), component)
+    fn take(&self, family: u32, step: Step, component: &[u8]) -> Option<(NodeId, Record<'_>)> {
+        let is_it = |record: Record<'_>| {
+            record.above() == family && !record.is(GONE) && same(self.nodes.component(record), component)
         };
-        if step.child != NONE && is_it(step.child) {
-            return Some(NodeId(step.child));
+        if step.child != NONE {
+            let record = self.nodes.record(step.child);
+            if is_it(record) {
+                return Some((NodeId(step.child), record));
+            }
         }
-        self.index.find(step.hash, is_it).map(NodeId)
-    }
-
-    fn inner(&self, at: NodeId) -> &Inner {
-        &self.nodes[at.0 as usize]
+        let found = self.index.find(step.hash, |other| is_it(self.nodes.record(other)))?;
+        Some((NodeId(found), self.nodes.record(found)))
     }
 
     /// The hash of a node, from its parent's hash and its component. So it depends on the name alone. Nodes
@@ -426,18 +469,26 @@ impl NameTable {
         xxh3_64_with_seed(component, self.seed.wrapping_add(above)) as u32
     }
 
-    /// The root's.
-    #[inline]
-    const fn root_hash(&self) -> u32 {
-        Inner::ROOT.hash
+    /// The hash of a node other than the root.
+    fn hash_of(&self, id: NodeId) -> u32 {
+        let record = self.nodes.record(id.0);
+        self.hash(self.families.of(record.above()).hash, self.nodes.component(record))
     }
 
+    #[inline]
     fn set_result(&mut self, at: NodeId, result: u32) -> u32 {
-        let had = self.inner(at).result;
+        let record = self.nodes.record(at.0);
+        let (is_listed, family) = (record.is(LISTED), record.family());
+        let had = family.map_or_else(|| record.value(), |family| self.families.of(family).result);
         if had != result {
-            self.note(at);
+            if !is_listed {
+                self.note(at);
+            }
             self.entries = self.entries + usize::from(result != 0) - usize::from(had != 0);
-            self.nodes[at.0 as usize].result = result;
+            match family {
+                Some(family) => self.families.of_mut(family).result = result,
+                None => self.nodes.set_value(at.0, result),
+            }
             if self.entries == 0 {
                 self.results = 0;
             }
@@ -446,111 +497,135 @@ impl NameTable {
     }
 
     /// Stores a node's state before it changes.
+    #[inline]
     fn note(&mut self, at: NodeId) {
-        let Some(changes) = &mut self.changed else { return };
-        let node = &mut self.nodes[at.0 as usize];
-        if node.changed.is_none() {
-            node.changed =
-                Some(Changed { result: node.result, had_children: node.children > 0, came: false });
-            changes.nodes.push(at);
-        }
+        self.note_and(at, 0);
     }
 
-    fn add(&mut self, parent: NodeId, component: &[u8], hash: u32) -> NodeId {
-        self.note(parent);
-        let mut node = Inner { parent: parent.0, hash, ..Inner::ROOT };
-        node.set_component(component, &mut self.text);
-        let id = match self.free.pop() {
-            Some(id) => {
-                self.nodes[id as usize] = node;
-                NodeId(id)
-            }
-            None => {
-                let id = NodeId::from_index(self.nodes.len());
-                self.nodes.push(node);
-                id
-            }
-        };
-        if let Some(changes) = &mut self.changed {
-            self.nodes[id.0 as usize].changed = Some(Changed { result: 0, had_children: false, came: true });
-            changes.nodes.push(id);
+    /// Stores a node's state before it gets a flag. Returns the family of its parent.
+    #[inline]
+    fn note_and(&mut self, at: NodeId, flag: u8) -> u32 {
+        let Some(changes) = &mut self.changed else { return self.nodes.raise(at.0, flag).0.above() };
+        let (record, is_listed) = self.nodes.raise(at.0, LISTED | flag);
+        if !is_listed {
+            let (result, had_children) = match record.family().map(|family| self.families.of(family)) {
+                Some(family) => (family.result, family.children > 0),
+                None => (record.value(), false),
+            };
+            changes.nodes.push((at, Changed { result, had_children, came: false }));
         }
-        self.link(id);
+        record.above()
+    }
+
+    /// Adds a child to a node with this family, or without one.
+    #[inline]
+    fn add(&mut self, parent: NodeId, family: Option<u32>, component: &[u8], hash: u32) -> NodeId {
+        self.note(parent);
+        let family = family.unwrap_or_else(|| self.found_family(parent));
+        let flag = if self.changed.is_some() { LISTED } else { 0 };
+        let id = NodeId(self.nodes.add(family, component, flag));
+        if let Some(changes) = &mut self.changed {
+            changes.nodes.push((id, Changed { result: 0, had_children: false, came: true }));
+        }
+        self.link(id, family, hash);
         id
     }
 
-    /// Makes a node the first child of its parent, and adds it to the index.
-    fn link(&mut self, id: NodeId) {
-        let Inner { parent, hash, .. } = self.nodes[id.0 as usize];
-        let above = &mut self.nodes[parent as usize];
+    /// Makes the family of a node that has none.
+    fn found_family(&mut self, id: NodeId) -> u32 {
+        let node = self.node(id);
+        let family = Family { hash: self.hash_of(id), children: 0, result: node.result(), node: id.0 };
+        let family = self.families.add(family);
+        self.nodes.set_value(id.0, family);
+        self.nodes.flag(id.0, FAMILY, true);
+        family
+    }
+
+    /// Makes a node one of its parent's children, and adds it to the index.
+    #[inline]
+    fn link(&mut self, id: NodeId, family: u32, hash: u32) {
+        let above = self.families.of_mut(family);
         above.children += 1;
-        let next = std::mem::replace(&mut above.first, id.0);
-        if next != NONE {
-            self.nodes[next as usize].previous = id.0;
+        if let Some(children) = &mut self.children {
+            children.add(NodeId(above.node), id);
         }
-        let node = &mut self.nodes[id.0 as usize];
-        (node.next, node.previous) = (next, NONE);
-        self.index.insert(hash, id.0);
+        match self.index.is_full_for(id.0) {
+            // It is among the nodes of the new index.
+            true => {
+                let more = if self.changed.is_some() { MORE } else { MORE_IN_FILLING };
+                self.index_anew((self.index.len() + 1) * (100 + more) / 100);
+            }
+            false => self.index.insert(hash, id.0),
+        }
     }
 
-    /// Restores a node that was removed and not forgotten.
-    fn put_back(&mut self, id: NodeId) {
-        self.nodes[id.0 as usize].is_gone = false;
-        self.link(id);
-    }
-
-    /// Removes a node without children from the trie.
-    fn take_out(&mut self, at: NodeId) {
-        self.note(at);
-        let node = &mut self.nodes[at.0 as usize];
-        node.is_gone = true;
-        let &mut Inner { hash, parent, previous, next, .. } = node;
+    /// Removes a node without children from the trie. It can still be read. Returns its parent.
+    #[inline]
+    fn take_out(&mut self, at: NodeId, hash: u32) -> NodeId {
+        let above = self.note_and(at, GONE);
         self.index.remove(hash, at.0);
-        self.note(NodeId(parent));
-        let above = &mut self.nodes[parent as usize];
-        above.children -= 1;
-        match previous {
-            NONE => above.first = next,
-            previous => self.nodes[previous as usize].next = next,
+        let parent = NodeId(self.families.of(above).node);
+        self.note(parent);
+        self.families.of_mut(above).children -= 1;
+        if let Some(children) = &mut self.children {
+            children.remove(parent, at);
         }
-        if next != NONE {
-            self.nodes[next as usize].previous = previous;
+        parent
+    }
+
+    /// Frees a removed node, and the family of a node without children. Nobody may ask for them any more.
+    fn release(&mut self, id: NodeId) {
+        let node = self.node(id);
+        let (is_gone, result) = (node.is_gone(), node.result());
+        let family = node.family().filter(|_| id != NodeId::ROOT && !node.has_children());
+        if let Some(family) = family {
+            self.families.remove(family);
+            self.nodes.flag(id.0, FAMILY, false);
+            self.nodes.set_value(id.0, result);
         }
-        if self.changed.is_none() {
-            self.recycle(at);
-            self.compact();
+        if is_gone {
+            self.nodes.free(id.0);
         }
     }
 
-    fn recycle(&mut self, id: NodeId) {
-        let node = &mut self.nodes[id.0 as usize];
-        if node.is_long() {
-            self.garbage += node.len as usize;
+    /// Makes the index anew, with room for so many nodes.
+    #[cold]
+    fn index_anew(&mut self, room: usize) {
+        // As many ids as nodes, and as many as there may soon be.
+        let bound = self.id_bound().max(room) + self.id_bound() / 8;
+        let mut index = Index::with_room(room, bound);
+        let hashed = |part: usize| -> Vec<(u32, u32)> {
+            let nodes =
+                self.nodes_of(part * PART..(part + 1) * PART).filter(|node| node.id() != NodeId::ROOT);
+            nodes.map(|node| (self.hash_of(node.id()), node.id().0)).collect()
+        };
+        // Some parts at a time, so that few hashes are in memory.
+        let parts: Vec<_> = (0..self.id_bound().div_ceil(PART)).collect();
+        for parts in parts.chunks(4 * rayon::current_num_threads()) {
+            let hashes: Vec<_> = parts.par_iter().map(|&part| hashed(part)).collect();
+            for hashes in hashes {
+                for (at, &(hash, id)) in hashes.iter().enumerate() {
+                    if let Some(&(ahead, _)) = hashes.get(at + AHEAD) {
+                        index.fetch(ahead);
+                    }
+                    index.insert(hash, id);
+                }
+            }
         }
-        node.len = 0;
-        self.free.push(id.0);
-    }
-
-    /// Compacts the text when most of it is garbage.
-    fn compact(&mut self) {
-        if self.garbage < 1 << 16 || self.garbage < self.text.len() / 2 {
-            return;
-        }
-        let mut text = HugeVec::with_capacity(self.text.len() - self.garbage);
-        for node in self.nodes.iter_mut().filter(|node| node.is_long()) {
-            let at = text.len();
-            text.extend_from_slice(node.component(&self.text));
-            node.set_text(at);
-        }
-        self.text = text;
-        self.garbage = 0;
+        self.index = index;
     }
 }
+
+/// The hash of the name without components.
+const ROOT_HASH: u32 = 0;
+/// The root's family, which it always has.
+const ROOT_FAMILY: u32 = 0;
 
 impl Changes {
     /// Empties the table and keeps its memory.
     fn emptied(mut self, results: u32) -> Self {
         self.nodes.clear();
+        self.nodes.shrink_to(MUCH);
         Self { results, ..self }
     }
 }

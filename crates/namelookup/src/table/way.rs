@@ -5,11 +5,11 @@
 //! work:
 //!
 //! ```text
-//! changes   … n          n + 8          n + 16         n + 24
-//!             applied    siblings       nodes          slots of the index
+//! changes   … n          n + 8              n + 16         n + 24
+//!             applied    long components    nodes          lines of the index
 //! ```
 //!
-//! A node's hash depends on its name only, so all slots of a name are prefetched at once. The nodes that are
+//! A node's hash depends on its name only, so all lines of a name are prefetched at once. The nodes that are
 //! found are hints for the change: other changes may have added or removed nodes before its turn, so the
 //! change checks each node. Hints save the change the hashes and most of the index.
 //!
@@ -18,9 +18,10 @@
 
 use std::iter::Fuse;
 
-use super::NameTable;
 use super::node::NONE;
-use crate::fetch::prefetch;
+use super::nodes::{INLINE, KINDS, kind};
+use super::{NameTable, ROOT_HASH};
+use crate::name::Name;
 use crate::update::NameUpdate;
 
 /// The number of components of a name that are walked ahead.
@@ -37,6 +38,48 @@ pub(super) struct Step {
     pub(super) hash: u32,
     /// The probable node, or [`NONE`].
     pub(super) child: u32,
+    /// Where its component is in the name.
+    start: u32,
+    len: u32,
+}
+
+impl Step {
+    const NONE: Self = Self::to(0);
+
+    /// A step without a hint.
+    pub(super) const fn to(hash: u32) -> Self {
+        Self { hash, child: NONE, start: 0, len: 0 }
+    }
+}
+
+/// The steps of a name, those that were walked ahead first.
+pub(super) struct Walk<'n> {
+    steps: std::slice::Iter<'n, Step>,
+    name: &'n [u8],
+    /// Where the next step starts that was not walked ahead.
+    rest: usize,
+}
+
+impl<'n> Walk<'n> {
+    #[inline]
+    pub(super) fn new(steps: &'n [Step], name: &'n Name) -> Self {
+        let rest = steps.last().map_or(0, |step| (step.start + step.len) as usize);
+        Self { steps: steps.iter(), name: name.as_bytes(), rest }
+    }
+
+    /// The next step and its component, after a step of this hash.
+    #[inline(always)]
+    pub(super) fn next(&mut self, names: &NameTable, hash: u32) -> Option<(Step, &'n [u8])> {
+        if let Some(&step) = self.steps.next() {
+            return Some((step, &self.name[step.start as usize..][..step.len as usize]));
+        }
+        if self.rest == self.name.len() {
+            return None;
+        }
+        let component = Name::new_unchecked(&self.name[self.rest..]).components().next()?;
+        self.rest += 1 + component.len();
+        Some((Step::to(names.hash(hash, component)), component))
+    }
 }
 
 /// A change and its steps.
@@ -49,45 +92,57 @@ pub(super) struct Way<'u> {
 }
 
 impl<'u> Way<'u> {
-    const NONE: Self = Self { update: None, steps: [Step { hash: 0, child: NONE }; LEVELS], len: 0 };
+    const NONE: Self = Self { update: None, steps: [Step::NONE; LEVELS], len: 0 };
 
-    /// The first step, for another change: prefetches the slots of the nodes.
+    /// The first step, for another change: prefetches the lines of the index.
     #[inline]
     fn start(&mut self, update: &'u NameUpdate, names: &NameTable) {
         (self.update, self.len) = (Some(update), 0);
-        let mut hash = names.root_hash();
+        let (mut hash, mut start) = (ROOT_HASH, 1);
         for (step, component) in self.steps.iter_mut().zip(update.name().components()) {
             hash = names.hash(hash, component);
             names.index.fetch(hash);
-            *step = Step { hash, child: NONE };
+            // A name's length takes 24 bits.
+            #[allow(clippy::cast_possible_truncation)]
+            let len = component.len() as u32;
+            *step = Step { hash, child: NONE, start, len };
+            start += 1 + len;
             self.len += 1;
         }
     }
 
-    /// The second step: prefetches the nodes. Trusts the hash.
+    /// The second step: prefetches the nodes, and those that will be taken for missing nodes. Trusts the tags
+    /// of the index.
     #[inline]
-    fn go(&mut self, names: &NameTable) {
-        for step in &mut self.steps[..self.len] {
-            // Nodes beneath a missing node are missing, too.
-            let Some(id) = names.index.find(step.hash, |_| true) else { break };
-            prefetch(&names.nodes, id as usize);
-            step.child = id;
+    fn go(&mut self, names: &NameTable, coming: &mut Coming, firsts: &mut Firsts) {
+        let comes = self.inserts();
+        let mut is_there = true;
+        for (level, step) in self.steps[..self.len].iter_mut().enumerate() {
+            if is_there {
+                step.child =
+                    if level == 0 { firsts.of(step.hash, names) } else { probable(step.hash, names) };
+                // Nodes beneath a missing node are missing, too.
+                is_there = step.child != NONE;
+            }
+            if comes && !is_there {
+                coming.fetch(step, names);
+            }
         }
     }
 
-    /// The third step: prefetches the nodes linked to its end.
+    /// Whether missing nodes will be added.
+    #[inline]
+    const fn inserts(&self) -> bool {
+        matches!(self.update, Some(NameUpdate::Insert(..)))
+    }
+
+    /// The third step: prefetches long components.
     #[inline]
     fn look_around(&self, names: &NameTable) {
-        let Some(last) = self.steps[..self.len].iter().rev().find(|step| step.child != NONE) else { return };
-        let node = &names.nodes[last.child as usize];
-        if node.is_long() {
-            prefetch(&names.text, node.text());
-        }
-        match self.update {
-            Some(NameUpdate::Remove(_)) => {
-                [node.next, node.previous].into_iter().for_each(|id| prefetch(&names.nodes, id as usize));
+        for step in &self.steps[..self.len] {
+            if step.len as usize > INLINE && step.child != NONE {
+                names.nodes.fetch_text(step.child);
             }
-            _ => prefetch(&names.nodes, node.first as usize),
         }
     }
 
@@ -101,8 +156,60 @@ impl<'u> Way<'u> {
     pub(super) fn walk_all(updates: &[&'u NameUpdate], names: &NameTable) {
         let mut ways = vec![Self::NONE; updates.len()];
         ways.iter_mut().zip(updates).for_each(|(way, update)| way.start(update, names));
-        ways.iter_mut().for_each(|way| way.go(names));
+        let mut coming = Coming::NONE;
+        let mut firsts = Firsts::NONE;
+        ways.iter_mut().for_each(|way| way.go(names, &mut coming, &mut firsts));
         ways.iter().for_each(|way| way.look_around(names));
+    }
+}
+
+/// The probable node of a name with this hash, prefetched, or [`NONE`].
+#[inline]
+fn probable(hash: u32, names: &NameTable) -> u32 {
+    let Some(id) = names.index.find(hash, |_| true) else { return NONE };
+    names.nodes.fetch(id);
+    id
+}
+
+/// Probable nodes of the last first components, which many names share.
+struct Firsts([(u32, u32); Self::MOST]);
+
+impl Firsts {
+    const MOST: usize = 64;
+    const NONE: Self = Self([(0, NONE); Self::MOST]);
+
+    /// The probable node of a first component with this hash, prefetched, or [`NONE`].
+    #[inline]
+    fn of(&mut self, hash: u32, names: &NameTable) -> u32 {
+        let first = &mut self.0[hash as usize % Self::MOST];
+        if first.0 != hash || first.1 == NONE {
+            *first = (hash, probable(hash, names));
+        }
+        first.1
+    }
+}
+
+/// The number of nodes that will be added, by kinds of components.
+struct Coming([u8; KINDS]);
+
+impl Coming {
+    const NONE: Self = Self([0; KINDS]);
+
+    /// Counts the node of a step, and prefetches it.
+    #[inline]
+    fn fetch(&mut self, step: &Step, names: &NameTable) {
+        let kind = kind(step.len as usize);
+        names.nodes.fetch_free(kind, self.0[kind]);
+        self.0[kind] = self.0[kind].saturating_add(1);
+    }
+
+    /// Uncounts the nodes of a change that is made now.
+    #[inline]
+    fn leave(&mut self, steps: &[Step]) {
+        for step in steps.iter().filter(|step| step.child == NONE) {
+            let count = &mut self.0[kind(step.len as usize)];
+            *count = count.saturating_sub(1);
+        }
     }
 }
 
@@ -111,6 +218,8 @@ pub(super) struct Ahead<'u, U> {
     updates: Fuse<U>,
     /// Paths by the number of the change, as a ring.
     ways: [Way<'u>; WAYS],
+    coming: Coming,
+    firsts: Firsts,
     /// The number of changes with a path.
     begun: usize,
     /// The path of the change that starts next, if there is one.
@@ -119,7 +228,14 @@ pub(super) struct Ahead<'u, U> {
 
 impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
     pub(super) fn new(updates: U) -> Self {
-        Self { updates: updates.fuse(), ways: [Way::NONE; WAYS], begun: 0, turn: 0 }
+        Self {
+            updates: updates.fuse(),
+            ways: [Way::NONE; WAYS],
+            coming: Coming::NONE,
+            firsts: Firsts::NONE,
+            begun: 0,
+            turn: 0,
+        }
     }
 
     /// The next change with its steps. `None` after the last.
@@ -131,12 +247,11 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
                 self.begun += 1;
             }
             if let Some(way) = self.place(1) {
-                self.ways[way].go(names);
+                self.ways[way].go(names, &mut self.coming, &mut self.firsts);
             }
             if let Some(way) = self.place(2) {
                 self.ways[way].look_around(names);
             }
-            names.fetch_free(2 * APART);
             let now = self.place(3);
             self.turn += 1;
             if now.is_some() || self.turn > self.begun + 3 * APART {
@@ -144,6 +259,9 @@ impl<'u, U: Iterator<Item = &'u NameUpdate>> Ahead<'u, U> {
             }
         };
         let way = &self.ways[now?];
+        if way.inserts() {
+            self.coming.leave(way.steps());
+        }
         Some((way.update?, way.steps()))
     }
 

@@ -140,6 +140,7 @@ pub fn write_updates<'u>(
 /// All entries, by result and then by name.
 fn by_result(names: &NameTable) -> Vec<(u32, NodeId)> {
     let mut entries = Vec::with_capacity(names.len());
+    let all = names.children();
     let mut stack = vec![NodeId::ROOT];
     while let Some(id) = stack.pop() {
         let node = names.node(id);
@@ -147,7 +148,7 @@ fn by_result(names: &NameTable) -> Vec<(u32, NodeId)> {
             entries.push((node.result(), id));
         }
         let children = stack.len();
-        stack.extend(node.children().map(|child| child.id()));
+        stack.extend(all.of_node(node).map(|child| child.id()));
         // The last one is popped first.
         stack[children..].sort_unstable_by(|&a, &b| names.node(b).component().cmp(names.node(a).component()));
     }

@@ -17,6 +17,7 @@ pub(crate) fn to_bytes(names: &NameRib) -> Vec<u8> {
     let mut bytes = Vec::new();
     let (mut text, mut previous): (Vec<u8>, Vec<u8>) = (Vec::new(), Vec::new());
     // A node, and the length of its parent's name.
+    let children = names.children();
     let mut stack = vec![(NodeId::ROOT, 0)];
     while let Some((id, parent)) = stack.pop() {
         let node = names.node(id);
@@ -33,7 +34,7 @@ pub(crate) fn to_bytes(names: &NameRib) -> Vec<u8> {
             push(node.result().into(), &mut bytes);
             previous.clone_from(&text);
         }
-        stack.extend(node.children().map(|child| (child.id(), text.len())));
+        stack.extend(children.of_node(node).map(|child| (child.id(), text.len())));
     }
     bytes
 }

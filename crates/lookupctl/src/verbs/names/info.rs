@@ -297,12 +297,15 @@ impl Report {
 
 /// Calls `give` with every entry's depth, length and node.
 fn each(names: &NameRib, mut give: impl FnMut(usize, usize, wirespeed_namelookup::Node<'_>)) {
+    let children = names.children();
     let mut stack = vec![(names.root(), 0, 0)];
     while let Some((node, depth, length)) = stack.pop() {
         if node.result() != 0 {
             give(depth, length, node);
         }
-        stack.extend(node.children().map(|child| (child, depth + 1, length + 1 + child.component().len())));
+        stack.extend(
+            children.of_node(node).map(|child| (child, depth + 1, length + 1 + child.component().len())),
+        );
     }
 }
 
