@@ -12,8 +12,9 @@ use crate::table::{NameTable, NodeId};
 use crate::update::NameUpdate;
 
 /// The least head room of a table that takes updates, in hundredths, if
-/// [`BuildOptions::head_room`](crate::BuildOptions::head_room) asks for less.
-pub const HEAD_ROOM: u32 = 30;
+/// [`BuildOptions::head_room`](crate::BuildOptions::head_room) asks for less. An engine may have
+/// [its own](crate::Engine::HEAD_ROOM).
+pub const HEAD_ROOM: u32 = 40;
 
 /// Additional nodes that the model's index is prepared for, in hundredths of the nodes in the table.
 const MORE_NODES: usize = 12;
@@ -38,7 +39,7 @@ impl Domain for NameDomain {
 
     const LEAST_PART: usize = 1_024;
     const HEAD_ROOM: u32 = HEAD_ROOM;
-    const LATER_HEAD_ROOM: u32 = 40;
+    const LATER_HEAD_ROOM: u32 = 50;
 
     fn match_each<L: Lookup<Self> + ?Sized>(table: &L, names: Names<'_>, found: &mut [Match]) {
         found.iter_mut().zip(names.iter()).for_each(|(found, name)| *found = table.lookup(name));

@@ -86,7 +86,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     /// Builds a live table like [`new`](Live::new), with data beside it.
     pub fn with(mut model: D::Model, options: BuildOptions, wanted: B::Wanted) -> Result<Self, BuildError> {
         model.start();
-        let asked = options.for_entries(model.len()).with_head_room(D::HEAD_ROOM);
+        let asked = options.for_entries(model.len()).with_head_room(E::HEAD_ROOM);
         let (engine, table) = E::build(model.source(), &asked)?;
         Ok(Self::put(model, Some(engine), table, options, wanted))
     }
@@ -244,7 +244,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     /// Builds the table of a model, with head room if it fits, otherwise with almost none.
     fn built_anew(&self, model: &D::Model) -> Result<(E, E::Table), BuildError> {
         let options = self.options.for_entries(model.len());
-        match E::build(model.source(), &options.with_head_room(D::LATER_HEAD_ROOM)) {
+        match E::build(model.source(), &options.with_head_room(E::LATER_HEAD_ROOM)) {
             Err(BuildError::Image(ImageError::OverCap { .. })) => {
                 E::build(model.source(), &BuildOptions { tight: true, ..options })
             }

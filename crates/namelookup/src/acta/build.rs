@@ -45,6 +45,9 @@ pub struct Acta {
 impl Engine<NameDomain> for Acta {
     const NAME: &'static str = "acta";
     const STANDING: Standing = Standing::Recommended;
+    // See the head of `mod.rs`.
+    const HEAD_ROOM: u32 = 30;
+    const LATER_HEAD_ROOM: u32 = 40;
     type Table = ActaTable;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, ActaTable), BuildError> {
