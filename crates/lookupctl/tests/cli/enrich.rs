@@ -240,7 +240,7 @@ fn wrong_command_lines() {
         ("--table a=v4 --name-column q", "--name-column is for --names"),
         ("--table a=v4 --dport src", "--dport is for --rules"),
         ("--table a=v4 --chain x", "--chain is for --rules"),
-        ("--rules a=fw", "no column is known to hold destination addresses; name one with --dst"),
+        ("--rules a=fw --src src", "no column is known to hold destination addresses; name one with --dst"),
         ("--rules a=fw --src src --dst src_ip --proto a --chain x", "--chain does not apply"),
         ("--rules a=flows --src src --dst src_ip --proto a", "rules of 5-tuples are needed"),
         ("--rules a=ufw --src src", "state what they ask for, as by --assume ct=new"),
@@ -253,6 +253,8 @@ fn wrong_command_lines() {
     ] {
         folder.run_with(&format!("enrich {arguments}"), csv).refused(&[says]);
     }
+    folder.write("x.parquet", "PAR1\u{15}");
+    folder.run("enrich --table a=v4 x.parquet").refused(&["x.parquet: Parquet is not read"]);
     folder
         .run_with("enrich --table a=v4", b"x,y\n1,2\n")
         .refused(&["no column is known to hold addresses", "are x, y"]);
@@ -267,7 +269,7 @@ const UFW: &str = "*filter\n:INPUT DROP [0:0]\n\
 fn rules_of_every_format_of_records() {
     let folder = Folder::new();
     folder.write("fw", UFW);
-    let left = "line 3 (the state of a connection) could ACCEPT it";
+    let left = "line 3 (a match of conntrack (--ctstate RELATED,ESTABLISHED)) could ACCEPT it";
     for (arguments, input, right) in [
         (
             "--assume ct=new",
@@ -284,7 +286,7 @@ fn rules_of_every_format_of_records() {
             &format!(
                 "src,dst,proto,sport,dport,fw,fw_rule,fw_uncertain_because\n\
                  10.0.0.1,10.0.0.2,tcp,4000,443,ACCEPT,1,\n\
-                 10.0.0.1,10.0.0.2,tcp,4000,22,DROP,3,{left}\n10.0.0.1,10.0.0.2,tcp,4000,http,,,\n"
+                 10.0.0.1,10.0.0.2,tcp,4000,22,DROP,3,\"{left}\"\n10.0.0.1,10.0.0.2,tcp,4000,http,,,\n"
             ),
         ),
         (
@@ -372,7 +374,7 @@ fn rules_answer_as_classify_does() {
             }
             uncertain += usize::from(!because.is_empty());
         }
-        assert!((50..450).contains(&uncertain), "{uncertain}");
+        assert!((20..450).contains(&uncertain), "{uncertain}");
     }
 }
 

@@ -1,4 +1,5 @@
-//! `enrich`: flow and log records, with columns of what tables say of their addresses and names.
+//! `enrich`: flow and log records, with columns of what tables say of their addresses and names, and rules of
+//! their flows.
 //!
 //! ```text
 //! input ─► cutter: blocks of whole records ─► workers: cells, lookups in batches, bytes ─► writer, in order
@@ -14,6 +15,7 @@ mod table;
 mod work;
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -31,7 +33,8 @@ use columns::Given;
 use pipeline::Pipeline;
 use table::{Followed, Kind, Reading, Spec};
 
-/// Adds columns to flow and log records: the values that tables have for their addresses and names.
+/// Adds columns to flow and log records: the values that tables have for their addresses and names, and the
+/// answers of rules
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -207,6 +210,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         move |format, names: &[String]| columns::plan(&given, &specs, &shape, format, names)
     };
     let source = Source::from_arg(&options.records);
+    if is_parquet(&source) {
+        bail!("{source}: Parquet is not read: write the records as CSV or NDJSON first, as DuckDB does");
+    }
     let input = wirespeed_input::open(&source)?;
     let pipeline = Pipeline {
         name: source.to_string(),
@@ -227,6 +233,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         eprintln!("{}", summary.told(&pipeline.shape, &names));
     }
     Ok(if interrupt::is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
+}
+
+/// Whether a file is one of Parquet.
+fn is_parquet(source: &Source) -> bool {
+    let Source::Path(path) = source else { return false };
+    let mut start = [0; 4];
+    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"PAR1"
 }
 
 impl Options {
