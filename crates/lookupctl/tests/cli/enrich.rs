@@ -300,10 +300,10 @@ fn rules_of_every_format_of_records() {
         (
             "--assume ct=new",
             "{\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"TCP\",\"src_port\":1,\"dest_port\":443}\n\
-             {\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"ICMP\",\"icmp_type\":8}\n",
+             {\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"ICMP\",\"icmp_type\":8,\"icmp_code\":0}\n",
             "{\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"TCP\",\"src_port\":1,\"dest_port\":443,\
              \"fw\":\"ACCEPT\",\"fw_rule\":\"1\",\"fw_uncertain_because\":null}\n\
-             {\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"ICMP\",\"icmp_type\":8,\
+             {\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"ICMP\",\"icmp_type\":8,\"icmp_code\":0,\
              \"fw\":\"ACCEPT\",\"fw_rule\":\"2\",\"fw_uncertain_because\":null}\n",
         ),
         (

@@ -208,7 +208,8 @@ fn keys(given: &Given, specs: &[Spec], format: Format, names: &[String]) -> Resu
     Ok(keys)
 }
 
-/// The columns of the 5-tuple. Records may lack ports, but not the rest.
+/// The columns of the 5-tuple. Records may lack ports, but not the rest. Of JSON there may be several for a
+/// port: members of which an object has at most one.
 fn tuple(given: &Given, format: Format, names: &[String]) -> Result<Vec<Column>, String> {
     let mut columns = Vec::new();
     for (given, option, role, needed) in [
@@ -226,6 +227,11 @@ fn tuple(given: &Given, format: Format, names: &[String]) -> Result<Vec<Column>,
         };
         match (name, needed) {
             (Some(name), _) => columns.push(Column { name: name.to_owned(), role }),
+            // Objects differ, and the first one may be of another kind than most.
+            (None, None) if format == Format::NdJson => {
+                let all = role.usual().iter().map(|&name| Column { name: name.to_owned(), role });
+                columns.extend(all);
+            }
             (None, None) => {}
             (None, Some(what)) => {
                 let of = lists(format, names);

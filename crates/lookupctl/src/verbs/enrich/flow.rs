@@ -17,9 +17,11 @@ const ICMPV6: u8 = 58;
 /// key.
 pub(super) fn parse<'c>(key: &Key, cell: impl Fn(usize) -> &'c [u8]) -> Result<Option<Flow>, usize> {
     let of = |role| {
-        let at = key.columns.iter().position(|column| column.role == role)?;
-        let cell = cell(at);
-        (!is_unset(cell)).then_some((cell, key.first + at))
+        let mut of_role = key.columns.iter().enumerate().filter(|(_, column)| column.role == role);
+        of_role.find_map(|(at, _)| {
+            let cell = cell(at);
+            (!is_unset(cell)).then_some((cell, key.first + at))
+        })
     };
     let parsed = |role| -> Result<Option<IpAddr>, usize> {
         let Some((cell, at)) = of(role) else { return Ok(None) };

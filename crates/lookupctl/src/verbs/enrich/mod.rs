@@ -157,6 +157,7 @@ dst_geo_country_iso_code, query_list. With --prefix there is also src_asn_prefix
 Rules NAME=FILE add three columns: NAME is the action, NAME_rule the number of the rule, and NAME_uncertain_because says why the \
 answer is uncertain: a rule that --lenient left out could change it, or the record lacks ports, or the type and code of ICMP, that a \
 rule tests. They are empty if an address or the protocol is missing, and for addresses of the other family than that of the rules.
+Members of JSON for ports, and for types and codes of ICMP, that the first object lacks are looked for by their usual names in lower case.
 In a list of domains an exception has an empty value, and a URL is looked up by its host. The Public Suffix List adds \
 NAME_suffix and NAME_registrable, too.
 All other bytes of the records pass as they are, in order: quotes, spacing, order of members, header lines. In JSON the new members are the \
