@@ -18,6 +18,8 @@ const DEEPEST: usize = 128;
 pub(crate) struct Members {
     /// Names, at most [`Members::MOST`].
     pub(crate) wanted: Vec<String>,
+    /// The bits of those that may be numbers.
+    pub(crate) numbers: u64,
     pub(crate) added: Vec<String>,
 }
 
@@ -68,7 +70,7 @@ pub(crate) fn names(line: &[u8]) -> Result<Vec<String>, Flaw> {
     if let Err(error) = std::str::from_utf8(line) {
         return Err(Flaw::NotJson { what: "not UTF-8", byte: error.valid_up_to() + 1 });
     }
-    let members = Members { wanted: Vec::new(), added: Vec::new() };
+    let members = Members { wanted: Vec::new(), numbers: 0, added: Vec::new() };
     let names = Some((String::new(), Vec::new()));
     let mut scanner = Scanner {
         line,
@@ -265,7 +267,20 @@ impl Scanner<'_> {
                     Cell { start: self.base + inner.start, len: inner.len(), is_decoded: false }
                 }
             }
-            Some(b'{' | b'[' | b't' | b'f' | b'-' | b'0'..=b'9') => return Err(Flaw::NotText(first)),
+            Some(b'-' | b'0'..=b'9') if hits & self.members.numbers == hits => {
+                let start = self.at;
+                self.number()?;
+                Cell { start: self.base + start, len: self.at - start, is_decoded: false }
+            }
+            Some(b'{' | b'[' | b't' | b'f' | b'-' | b'0'..=b'9') => {
+                // Of a member that is wanted twice, the one that takes no number.
+                let text_only = hits & !self.members.numbers;
+                return Err(Flaw::NotText(if text_only == 0 {
+                    first
+                } else {
+                    text_only.trailing_zeros() as usize
+                }));
+            }
             Some(_) => return Err(self.wrong("no value")),
             None => return Err(self.wrong("ends early")),
         };
@@ -441,8 +456,12 @@ mod tests {
     use super::*;
 
     fn scanned(line: &[u8], wanted: &[&str]) -> (Records, Content) {
+        scanned_with(line, wanted, 0)
+    }
+
+    fn scanned_with(line: &[u8], wanted: &[&str], numbers: u64) -> (Records, Content) {
         let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let members = Members { wanted: own(wanted), added: own(&["src_asn"]) };
+        let members = Members { wanted: own(wanted), numbers, added: own(&["src_asn"]) };
         let mut records = Records::default();
         records.begin(wanted.len());
         members.scan(line, &mut records);
@@ -463,6 +482,18 @@ mod tests {
             assert_eq!(records.cell(line.as_bytes(), 0, 1), b"", "{line}");
         }
         assert_eq!(names(br#"{"a":{"b":1,"c":[{"d":1}]},"e.f":2}"#).unwrap(), ["a", "a.b", "a.c", "e.f"]);
+    }
+
+    #[test]
+    fn members_that_may_be_numbers() {
+        let line = br#"{"port":443,"src":"10.0.0.1","proto":"tcp"}"#;
+        let wanted = ["src", "port", "proto"];
+        let (records, content) = scanned_with(line, &wanted, 0b110);
+        assert_eq!(content, Content::Whole { is_bare: false });
+        assert_eq!([0, 1, 2].map(|at| records.cell(line, 0, at)), [&b"10.0.0.1"[..], b"443", b"tcp"]);
+        assert_eq!(scanned_with(line, &wanted, 0b100).1, Content::Flawed(Flaw::NotText(1)));
+        assert_eq!(scanned_with(line, &["port", "port"], 0b01).1, Content::Flawed(Flaw::NotText(1)));
+        assert_eq!(scanned_with(br#"{"port":[443]}"#, &["port"], 1).1, Content::Flawed(Flaw::NotText(0)));
     }
 
     #[test]

@@ -20,9 +20,11 @@ mod json;
 mod layout;
 mod records;
 mod splitter;
+mod usual;
 
 pub use encode::Encoder;
 pub use format::Format;
 pub use layout::{Layout, Plan};
 pub use records::{Content, Flaw, Record, Records};
 pub use splitter::{Block, Error, LONGEST, Splitter};
+pub use usual::Role;

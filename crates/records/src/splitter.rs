@@ -24,7 +24,7 @@ pub const LONGEST: usize = 1 << 20;
 ///
 /// let mut splitter = Splitter::new(None, |_, names| {
 ///     assert_eq!(names, ["time", "ip"]);
-///     Ok(Plan { wanted: vec!["ip".into()], added: vec!["ip_as".into()] })
+///     Ok(Plan { wanted: vec!["ip".into()], added: vec!["ip_as".into()], ..Plan::default() })
 /// });
 /// splitter.push(b"time,ip\n1,192.0.2.1\n2,2001:");
 /// let header = splitter.next(false)?.unwrap();
@@ -233,8 +233,10 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
     fn header(&mut self, format: Format, ends: bool) -> Result<Option<Block>, Error> {
         if format == Format::NdJson {
             let Some(names) = self.first_names(ends)? else { return self.unless_long(None) };
-            let Plan { wanted, added } = self.planned(format, &names)?;
-            let form = Form::Json(Members { wanted, added: added.clone() });
+            let Plan { wanted, numbers, added } = self.planned(format, &names)?;
+            let is_number = |&(_, name): &(usize, &String)| numbers.contains(name);
+            let numbers = wanted.iter().enumerate().filter(is_number).fold(0, |all, (at, _)| all | 1 << at);
+            let form = Form::Json(Members { wanted, numbers, added: added.clone() });
             self.layout = Some(Arc::new(Layout::new(form, Encoder(Kind::Json), &added)));
             return self.next(ends);
         }
@@ -438,7 +440,8 @@ mod tests {
     /// Adds the value of the first wanted column, in angle brackets, to each record.
     fn doubled(input: &[u8], piece: usize, wanted: &str) -> Result<String, Error> {
         let plan = |_: Format, _: &[String]| {
-            Ok(Plan { wanted: vec![wanted.to_owned()], added: vec!["new".to_owned()] })
+            let (wanted, added) = (vec![wanted.to_owned()], vec!["new".to_owned()]);
+            Ok(Plan { wanted, added, ..Plan::default() })
         };
         let mut splitter = Splitter::new(None, plan);
         let (mut out, mut records) = (Vec::new(), Records::default());

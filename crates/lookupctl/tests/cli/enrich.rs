@@ -223,6 +223,9 @@ fn wrong_records() {
 fn wrong_command_lines() {
     let folder = Folder::new();
     folder.run("gen fib --count 20 --to mrt -o t.mrt").ok();
+    folder.write("fw", "proto=tcp action=1\n");
+    folder.write("flows", "priority=1,ip,in_port=1 actions=output:2\n");
+    folder.write("ufw", UFW);
     let csv = b"a,src,src_ip,src_x\n1,2,3,4\n";
     for (arguments, says) in [
         ("", "no table: name one with --table NAME=FILE"),
@@ -235,6 +238,12 @@ fn wrong_command_lines() {
         ),
         ("--table a=t.mrt --fields a=c", "--fields a=... is for CSV and MaxMind DB"),
         ("--table a=v4 --name-column q", "--name-column is for --names"),
+        ("--table a=v4 --dport src", "--dport is for --rules"),
+        ("--table a=v4 --chain x", "--chain is for --rules"),
+        ("--rules a=fw --src src", "no column is known to hold destination addresses; name one with --dst"),
+        ("--rules a=fw --src src --dst src_ip --proto a --chain x", "--chain does not apply"),
+        ("--rules a=flows --src src --dst src_ip --proto a", "rules of 5-tuples are needed"),
+        ("--rules a=ufw --src src", "state what they ask for, as by --assume ct=new"),
         ("--table a=v4", "more than one column could be meant: src, src_ip; name one with --src"),
         ("--table a=v4 --src b", "there is no column \"b\"; the columns are a, src, src_ip, src_x"),
         ("--table x=v4 --src src", "there is a column \"src_x\" already"),
@@ -244,9 +253,165 @@ fn wrong_command_lines() {
     ] {
         folder.run_with(&format!("enrich {arguments}"), csv).refused(&[says]);
     }
+    folder.write("x.parquet", "PAR1\u{15}");
+    folder.run("enrich --table a=v4 x.parquet").refused(&["x.parquet: Parquet is not read"]);
     folder
         .run_with("enrich --table a=v4", b"x,y\n1,2\n")
         .refused(&["no column is known to hold addresses", "are x, y"]);
+}
+
+const UFW: &str = "*filter\n:INPUT DROP [0:0]\n\
+    -A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n\
+    -A INPUT -p tcp -m tcp --dport 443 -j ACCEPT\n\
+    -A INPUT -p icmp -m icmp --icmp-type 8 -j ACCEPT\nCOMMIT\n";
+
+#[test]
+fn rules_of_every_format_of_records() {
+    let folder = Folder::new();
+    folder.write("fw", UFW);
+    let left = "line 3 (a match of conntrack (--ctstate RELATED,ESTABLISHED)) could ACCEPT it";
+    for (arguments, input, right) in [
+        (
+            "--assume ct=new",
+            "src,dst,proto,sport,dport\n10.0.0.1,10.0.0.2,6,4000,443\n10.0.0.1,10.0.0.2,tcp,4000,22\n\
+             10.0.0.1,10.0.0.2,UDP,1,443\n10.0.0.1,,tcp,1,443\n2001:db8::1,2001:db8::2,tcp,1,443\n",
+            "src,dst,proto,sport,dport,fw,fw_rule,fw_uncertain_because\n\
+             10.0.0.1,10.0.0.2,6,4000,443,ACCEPT,1,\n10.0.0.1,10.0.0.2,tcp,4000,22,DROP,3,\n\
+             10.0.0.1,10.0.0.2,UDP,1,443,DROP,3,\n10.0.0.1,,tcp,1,443,,,\n2001:db8::1,2001:db8::2,tcp,1,443,,,\n",
+        ),
+        (
+            "--lenient",
+            "src,dst,proto,sport,dport\n10.0.0.1,10.0.0.2,tcp,4000,443\n10.0.0.1,10.0.0.2,tcp,4000,22\n\
+             10.0.0.1,10.0.0.2,tcp,4000,http\n",
+            &format!(
+                "src,dst,proto,sport,dport,fw,fw_rule,fw_uncertain_because\n\
+                 10.0.0.1,10.0.0.2,tcp,4000,443,ACCEPT,1,\n\
+                 10.0.0.1,10.0.0.2,tcp,4000,22,DROP,3,\"{left}\"\n10.0.0.1,10.0.0.2,tcp,4000,http,,,\n"
+            ),
+        ),
+        (
+            "--assume ct=new --src a --dst b --proto c --dport d",
+            "a,b,c,d\n10.0.0.1,10.0.0.2,tcp,\n10.0.0.1,10.0.0.2,icmp,\n10.0.0.1,10.0.0.2,gre,\n",
+            "a,b,c,d,fw,fw_rule,fw_uncertain_because\n\
+             10.0.0.1,10.0.0.2,tcp,,DROP,3,\"the record has no ports, which rule 1 tests\"\n\
+             10.0.0.1,10.0.0.2,icmp,,DROP,3,\"the record has no ICMP type and code, which rule 2 tests\"\n\
+             10.0.0.1,10.0.0.2,gre,,DROP,3,\n",
+        ),
+        (
+            "--assume ct=new",
+            "{\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"TCP\",\"src_port\":1,\"dest_port\":443}\n\
+             {\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"ICMP\",\"icmp_type\":8,\"icmp_code\":0}\n",
+            "{\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"TCP\",\"src_port\":1,\"dest_port\":443,\
+             \"fw\":\"ACCEPT\",\"fw_rule\":\"1\",\"fw_uncertain_because\":null}\n\
+             {\"src_ip\":\"10.0.0.1\",\"dest_ip\":\"10.0.0.2\",\"proto\":\"ICMP\",\"icmp_type\":8,\"icmp_code\":0,\
+             \"fw\":\"ACCEPT\",\"fw_rule\":\"2\",\"fw_uncertain_because\":null}\n",
+        ),
+        (
+            "--assume ct=new",
+            "#separator \\x09\n#unset_field\t-\n#path\tconn\n\
+             #fields\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\n\
+             #types\taddr\tport\taddr\tport\tenum\n10.0.0.1\t1\t10.0.0.2\t443\ttcp\n10.0.0.1\t8\t10.0.0.2\t0\ticmp\n",
+            "#separator \\x09\n#unset_field\t-\n#path\tconn\n\
+             #fields\tid.orig_h\tid.orig_p\tid.resp_h\tid.resp_p\tproto\tfw\tfw_rule\tfw_uncertain_because\n\
+             #types\taddr\tport\taddr\tport\tenum\tstring\tstring\tstring\n\
+             10.0.0.1\t1\t10.0.0.2\t443\ttcp\tACCEPT\t1\t-\n\
+             10.0.0.1\t8\t10.0.0.2\t0\ticmp\tDROP\t3\tthe record has no ICMP type and code, which rule 2 tests\n",
+        ),
+        (
+            "--assume ct=new",
+            "ts,te,td,sa,da,sp,dp,pr\n1,2,3,10.0.0.1,10.0.0.2,1,443,TCP\n",
+            "ts,te,td,sa,da,sp,dp,pr,fw,fw_rule,fw_uncertain_because\n1,2,3,10.0.0.1,10.0.0.2,1,443,TCP,ACCEPT,1,\n",
+        ),
+    ] {
+        let ran = folder.run_with(&format!("enrich --rules fw=fw {arguments}"), input.as_bytes()).ok();
+        assert_eq!(ran.stdout, right);
+    }
+    let wrong = b"src,dst,proto,sport,dport\n10.0.0.1,10.0.0.2,tcp,1,http\n";
+    let ran = folder.run_with("enrich --rules fw=fw --assume ct=new", wrong).status(2);
+    assert!(ran.stderr.contains("line 2: dport \"http\" is no port"), "{ran:?}");
+}
+
+#[test]
+fn rules_answer_as_classify_does() {
+    let folder = Folder::new();
+    let mut dice = Dice(7);
+    let mut rules = String::from("*filter\n:INPUT DROP [0:0]\n");
+    for _ in 0..60 {
+        let state = dice.pick(&["", "", "", " -m conntrack --ctstate NEW", " -m mark --mark 1"]);
+        let (src, len) = (dice.below(4), 8 + dice.below(25));
+        let (proto, dport) = (dice.pick(&["tcp", "udp"]), dice.below(6));
+        let action = dice.pick(&["ACCEPT", "DROP"]);
+        rules += &format!("-A INPUT -s 10.0.0.{src}/{len} -p {proto}{state} --dport {dport} -j {action}\n");
+    }
+    folder.write("fw", &(rules + "COMMIT\n"));
+    let (mut records, mut tuples) = (String::from("src,dst,proto,sport,dport\n"), String::new());
+    for _ in 0..500 {
+        let (src, proto, dport) = (dice.below(6), dice.pick(&["tcp", "udp", "gre"]), dice.below(8));
+        let dport = if proto == "gre" { 0 } else { dport };
+        records += &format!("10.0.0.{src},192.0.2.1,{proto},0,{dport}\n");
+        tuples += &format!("src=10.0.0.{src} dst=192.0.2.1 proto={proto} dport={dport}\n");
+    }
+    folder.run("classify build --rules fw --lenient -o fw.img").ok();
+    let right = folder.run_with("classify lookup --rules fw --lenient --json", tuples.as_bytes()).ok().json();
+    for rules in ["fw --lenient", "fw.img"] {
+        let ran =
+            folder.run_with(&format!("enrich --rules fw={rules} --block 1000"), records.as_bytes()).ok();
+        let lines: Vec<_> = ran.stdout.lines().skip(1).collect();
+        let mut uncertain = 0;
+        assert_eq!(lines.len(), right.len());
+        for (line, right) in lines.iter().zip(&right) {
+            let cells: Vec<_> = line.splitn(8, ',').collect();
+            let rule = right["rule"].as_u64().map(|rule| rule.to_string()).unwrap_or_default();
+            assert_eq!(
+                (cells[5], cells[6]),
+                (right["action"].as_str().unwrap_or_default(), &*rule),
+                "{line}"
+            );
+            let because = right["uncertain_because"].as_array().unwrap();
+            assert_eq!(because.is_empty(), cells[7].is_empty(), "{line} {right}");
+            for one in because.iter().take(3) {
+                assert!(cells[7].contains(&format!("line {} (", one["line"])), "{line} {right}");
+            }
+            uncertain += usize::from(!because.is_empty());
+        }
+        assert!((20..450).contains(&uncertain), "{uncertain}");
+    }
+}
+
+#[test]
+fn lists_of_domains() {
+    let folder = Folder::new();
+    folder.write("hosts", "0.0.0.0 tracker.example\n");
+    folder.write("filter", "||ads.example^\n@@||good.ads.example^\n");
+    folder.write("psl", "// ===BEGIN ICANN DOMAINS===\nuk\nco.uk\n// ===END ICANN DOMAINS===\n");
+    folder.write("table", "*.ads.example 7\n");
+    folder.write(
+        "log.csv",
+        "query\ntracker.example\nwww.tracker.example\nads.example\nhttps://a.ads.example:8443/x?y\n\
+         x.good.ads.example\nwww.example.co.uk\nco.uk\n192.0.2.1\n-\n",
+    );
+    folder.run("names build --table filter -o filter.img").ok();
+    for filter in ["filter", "filter.img"] {
+        let ran =
+            folder.run(&format!("enrich log.csv --names h=hosts --names f={filter} --names t=table")).ok();
+        assert_eq!(
+            ran.stdout,
+            "query,query_t,query_h,query_f\ntracker.example,,blocked,\nwww.tracker.example,,,\n\
+             ads.example,7,,blocked\nhttps://a.ads.example:8443/x?y,7,,blocked\nx.good.ads.example,7,,\n\
+             www.example.co.uk,,,\nco.uk,,,\n192.0.2.1,,,\n-,,,\n"
+        );
+    }
+    let ran = folder.run("enrich log.csv --names f=filter --prefix").ok();
+    assert!(ran.stdout.contains("\nhttps://a.ads.example:8443/x?y,blocked,/example/ads\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\nx.good.ads.example,,\n"), "{}", ran.stdout);
+    let ran = folder.run("enrich log.csv --names psl=psl").ok();
+    let lines: Vec<_> = ran.stdout.lines().collect();
+    assert_eq!(lines[0], "query,query_psl,query_psl_suffix,query_psl_registrable");
+    assert_eq!(lines[1], "tracker.example,,example,tracker.example");
+    assert_eq!(
+        lines[6..],
+        ["www.example.co.uk,icann,co.uk,example.co.uk", "co.uk,icann,co.uk,", "192.0.2.1,,,", "-,,,"]
+    );
 }
 
 /// Runs `enrich` on a pipe that stays open.

@@ -19,7 +19,7 @@ fn with_column(format: Option<Format>, bytes: &[u8], piece: usize) -> (Vec<u8>, 
     let plan = |_: Format, names: &[String]| {
         let ends = [names.first(), names.last()].into_iter().flatten();
         let wanted = if names.is_empty() { vec!["a".to_owned()] } else { ends.cloned().collect() };
-        Ok(Plan { wanted, added: vec!["a new column".to_owned()] })
+        Ok(Plan { wanted, added: vec!["a new column".to_owned()], ..Plan::default() })
     };
     let (mut splitter, mut out) = (Splitter::new(format, plan), Vec::new());
     for piece in bytes.chunks(piece) {

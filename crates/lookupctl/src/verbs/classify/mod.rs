@@ -8,6 +8,7 @@ mod build;
 mod doubt;
 mod generate;
 mod info;
+pub(crate) mod judge;
 mod lookup;
 mod replay;
 mod set;

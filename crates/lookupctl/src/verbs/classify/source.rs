@@ -115,6 +115,17 @@ impl ReadArguments {
         Ok(Raw { name, bytes, tuple })
     }
 
+    /// The options of a verb that has only these.
+    pub(super) fn of_parts(
+        assume: Vec<Assumption>,
+        chain: Option<String>,
+        tuple: Option<TupleName>,
+        ipset: Option<OsString>,
+        lenient: bool,
+    ) -> Self {
+        Self { format: None, tuple, assume, chain, table: None, ipset, flow_table: None, lenient }
+    }
+
     /// Refuses options for reading rules if an image or a generated set is used.
     pub(super) fn refuse_beside(&self, what: &str) -> Result<()> {
         let given = [

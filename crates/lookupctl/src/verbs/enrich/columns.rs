@@ -2,49 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use wirespeed_records::{Format, Plan};
+use wirespeed_records::{Format, Plan, Role};
 
 use super::table::{Kind, Spec};
-
-/// Usual names of columns, without regard to case. Names that only one family of addresses has are none.
-const SOURCES: [&str; 13] = [
-    "id.orig_h",
-    "sa",
-    "srcaddr",
-    "src_ip",
-    "src",
-    "src_addr",
-    "srcip",
-    "source_ip",
-    "sourceip",
-    "source.ip",
-    "source_address",
-    "saddr",
-    "ip_src",
-];
-const DESTINATIONS: [&str; 17] = [
-    "id.resp_h",
-    "da",
-    "dstaddr",
-    "dst_ip",
-    "dst",
-    "dst_addr",
-    "dstip",
-    "dest_ip",
-    "dest",
-    "destination_ip",
-    "destinationip",
-    "destip",
-    "destination.ip",
-    "destination_address",
-    "daddr",
-    "ip_dst",
-    "dest_addr",
-];
-const ADDRESSES: [&str; 7] =
-    ["ip", "address", "ip_address", "client_ip", "clientip", "remote_addr", "remote_ip"];
-const NAMES: [&str; 8] =
-    ["query", "qname", "server_name", "host", "hostname", "domain", "dns.question.name", "dns.rrname"];
 
 /// The columns that the command line names.
 #[derive(Clone, Debug, Default)]
@@ -53,18 +13,42 @@ pub(super) struct Given {
     pub(super) dst: Option<String>,
     pub(super) addresses: Vec<String>,
     pub(super) names: Vec<String>,
+    pub(super) protocol: Option<String>,
+    pub(super) sport: Option<String>,
+    pub(super) dport: Option<String>,
+    pub(super) icmp_type: Option<String>,
+    pub(super) icmp_code: Option<String>,
     /// Whether matched prefixes are added.
     pub(super) prefix: bool,
 }
 
-/// A column that is looked up.
+/// A column that is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Column {
+    /// Its name in the records.
+    pub(super) name: String,
+    pub(super) role: Role,
+}
+
+/// What is looked up: the cell of a column, or the 5-tuple of several.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
-    /// Its name in the records.
-    pub(super) column: String,
-    /// The start of the names of the new columns.
-    label: String,
     pub(super) kind: Kind,
+    /// The start of the names of the new columns. None for 5-tuples: a record has one.
+    pub(super) label: Option<String>,
+    pub(super) columns: Vec<Column>,
+    /// The place of the first column among all that are read.
+    pub(super) first: usize,
+}
+
+impl Key {
+    /// The name for messages.
+    pub(super) fn shown(&self) -> &str {
+        match (self.kind, &*self.columns) {
+            (Kind::Rules, _) | (_, []) => "5-tuples",
+            (_, [column, ..]) => &column.name,
+        }
+    }
 }
 
 /// A column that is added.
@@ -74,8 +58,24 @@ pub(super) struct Added {
     pub(super) key: usize,
     /// The table that answers.
     pub(super) table: usize,
-    /// A field of its values; `None` for the prefix that matched.
-    pub(super) field: Option<usize>,
+    pub(super) part: Part,
+}
+
+/// A part of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// A field of the value.
+    Field(usize),
+    /// The prefix that matched.
+    Prefix,
+    /// The number of the rule.
+    Rule,
+    /// The reasons why the answer of rules is uncertain.
+    Because,
+    /// The public suffix of a domain.
+    Suffix,
+    /// The registrable domain of a domain.
+    Registrable,
 }
 
 /// All columns that are looked up and added.
@@ -85,6 +85,13 @@ pub(super) struct Shape {
     pub(super) added: Vec<Added>,
     /// The names of those that are added.
     pub(super) names: Vec<String>,
+}
+
+impl Shape {
+    /// The column that is read at a place.
+    pub(super) fn column(&self, at: usize) -> Option<&Column> {
+        self.keys.iter().flat_map(|key| &key.columns).nth(at)
+    }
 }
 
 /// The shape, which is known from the first header on.
@@ -105,18 +112,28 @@ pub(super) fn plan(
     let (mut added, mut added_names) = (Vec::new(), Vec::new());
     for (at, key) in keys.iter().enumerate() {
         for (table, spec) in specs.iter().enumerate().filter(|(_, spec)| spec.kind == key.kind) {
-            let whole = format!("{}_{}", key.label, spec.name);
+            let mut add = |part, name: String| {
+                added.push(Added { key: at, table, part });
+                added_names.push(name);
+            };
+            let whole = match &key.label {
+                Some(label) => format!("{label}_{}", spec.name),
+                None => spec.name.clone(),
+            };
             if spec.fields.is_empty() {
-                added.push(Added { key: at, table, field: Some(0) });
-                added_names.push(whole.clone());
+                add(Part::Field(0), whole.clone());
             }
             for (field, name) in spec.fields.iter().enumerate() {
-                added.push(Added { key: at, table, field: Some(field) });
-                added_names.push(format!("{whole}_{}", name.replace('.', "_")));
+                add(Part::Field(field), format!("{whole}_{}", name.replace('.', "_")));
             }
-            if given.prefix {
-                added.push(Added { key: at, table, field: None });
-                added_names.push(format!("{whole}_prefix"));
+            if spec.kind == Kind::Rules {
+                add(Part::Rule, format!("{whole}_rule"));
+                add(Part::Because, format!("{whole}_uncertain_because"));
+            } else if spec.of_suffixes {
+                add(Part::Suffix, format!("{whole}_suffix"));
+                add(Part::Registrable, format!("{whole}_registrable"));
+            } else if given.prefix {
+                add(Part::Prefix, format!("{whole}_prefix"));
             }
         }
     }
@@ -125,56 +142,104 @@ pub(super) fn plan(
             return Err(format!("two new columns would be named {name:?}: name the tables otherwise"));
         }
     }
-    let wanted = keys.iter().map(|key| key.column.clone()).collect();
+    let columns = || keys.iter().flat_map(|key| &key.columns);
+    let wanted = columns().map(|column| column.name.clone()).collect();
+    let numbers = columns().filter(|column| !matches!(column.role, Role::Source | Role::Destination));
+    let numbers = numbers.filter(|column| !matches!(column.role, Role::Address | Role::Name));
+    let numbers = numbers.map(|column| column.name.clone()).collect();
     let _ = shape.set(Shape { keys, added, names: added_names.clone() });
-    Ok(Plan { wanted, added: added_names })
+    Ok(Plan { wanted, numbers, added: added_names })
 }
 
-/// The columns to look up.
+/// The keys to look up.
 fn keys(given: &Given, specs: &[Spec], format: Format, names: &[String]) -> Result<Vec<Key>, String> {
     let has = |kind| specs.iter().any(|spec| spec.kind == kind);
     let mut keys = Vec::new();
-    let mut push = |column: &str, label: &str, kind| {
-        keys.push(Key { column: column.to_owned(), label: label.replace('.', "_"), kind });
+    let mut push = |column: &str, label: &str, kind, role| {
+        let columns = vec![Column { name: column.to_owned(), role }];
+        keys.push(Key { kind, label: Some(label.replace('.', "_")), columns, first: 0 });
     };
     let Given { src, dst, addresses, names: named, .. } = given;
     if has(Kind::Addresses) {
         let is_given = src.is_some() || dst.is_some() || !addresses.is_empty();
         let mut found = false;
-        for (given, label, usual) in [(src, "src", &SOURCES[..]), (dst, "dst", &DESTINATIONS[..])] {
+        for (given, label, role) in [(src, "src", Role::Source), (dst, "dst", Role::Destination)] {
             let option = format!("--{label}");
             let column = match given {
                 None if is_given => None,
-                None => only(usual, names, &option)?,
+                None => only(role, names, &option)?,
                 Some(column) => Some(column.as_str()),
             };
             if let Some(column) = column {
-                push(column, label, Kind::Addresses);
+                push(column, label, Kind::Addresses, role);
                 found = true;
             }
         }
-        addresses.iter().for_each(|column| push(column, column, Kind::Addresses));
+        addresses.iter().for_each(|column| push(column, column, Kind::Addresses, Role::Address));
         if !found && !is_given {
-            let column = only(&ADDRESSES, names, "--address")?.ok_or_else(|| {
+            let column = only(Role::Address, names, "--address")?.ok_or_else(|| {
                 let of = lists(format, names);
                 format!(
                     "no column is known to hold addresses; name some with --src, --dst or --address; {of}"
                 )
             })?;
-            push(column, column, Kind::Addresses);
+            push(column, column, Kind::Addresses, Role::Address);
         }
     }
-    if has(Kind::Names) {
-        named.iter().for_each(|column| push(column, column, Kind::Names));
+    for kind in [Kind::Names, Kind::Domains].into_iter().filter(|&kind| has(kind)) {
+        named.iter().for_each(|column| push(column, column, kind, Role::Name));
         if named.is_empty() {
-            let column = only(&NAMES, names, "--name-column")?.ok_or_else(|| {
+            let column = only(Role::Name, names, "--name-column")?.ok_or_else(|| {
                 let of = lists(format, names);
                 format!("no column is known to hold names; name some with --name-column; {of}")
             })?;
-            push(column, column, Kind::Names);
+            push(column, column, kind, Role::Name);
         }
     }
+    if has(Kind::Rules) {
+        let columns = tuple(given, format, names)?;
+        keys.push(Key { kind: Kind::Rules, label: None, columns, first: 0 });
+    }
+    let mut first = 0;
+    for key in &mut keys {
+        key.first = first;
+        first += key.columns.len();
+    }
     Ok(keys)
+}
+
+/// The columns of the 5-tuple. Records may lack ports, but not the rest. Of JSON there may be several for a
+/// port: members of which an object has at most one.
+fn tuple(given: &Given, format: Format, names: &[String]) -> Result<Vec<Column>, String> {
+    let mut columns = Vec::new();
+    for (given, option, role, needed) in [
+        (&given.src, "--src", Role::Source, Some("source addresses")),
+        (&given.dst, "--dst", Role::Destination, Some("destination addresses")),
+        (&given.protocol, "--proto", Role::Protocol, Some("protocols")),
+        (&given.sport, "--sport", Role::SourcePort, None),
+        (&given.dport, "--dport", Role::DestinationPort, None),
+        (&given.icmp_type, "--icmp-type", Role::IcmpType, None),
+        (&given.icmp_code, "--icmp-code", Role::IcmpCode, None),
+    ] {
+        let name = match given {
+            Some(name) => Some(name.as_str()),
+            None => only(role, names, option)?,
+        };
+        match (name, needed) {
+            (Some(name), _) => columns.push(Column { name: name.to_owned(), role }),
+            // Objects differ, and the first one may be of another kind than most.
+            (None, None) if format == Format::NdJson => {
+                let all = role.usual().iter().map(|&name| Column { name: name.to_owned(), role });
+                columns.extend(all);
+            }
+            (None, None) => {}
+            (None, Some(what)) => {
+                let of = lists(format, names);
+                return Err(format!("no column is known to hold {what}; name one with {option}; {of}"));
+            }
+        }
+    }
+    Ok(columns)
 }
 
 fn lists(format: Format, names: &[String]) -> String {
@@ -183,17 +248,10 @@ fn lists(format: Format, names: &[String]) -> String {
 }
 
 /// The only column with a usual name. Fails if there are several.
-fn only<'n>(usual: &[&str], names: &'n [String], option: &str) -> Result<Option<&'n str>, String> {
-    let is_usual = |name: &&String| usual.iter().any(|usual| usual.eq_ignore_ascii_case(name));
-    let found: Vec<&str> = names.iter().filter(is_usual).map(String::as_str).collect();
-    match &*found {
-        [] => Ok(None),
-        [one] => Ok(Some(one)),
-        several => Err(format!(
-            "more than one column could be meant: {}; name one with {option}",
-            several.join(", ")
-        )),
-    }
+fn only<'n>(role: Role, names: &'n [String], option: &str) -> Result<Option<&'n str>, String> {
+    role.find(names).map_err(|several| {
+        format!("more than one column could be meant: {}; name one with {option}", several.join(", "))
+    })
 }
 
 #[cfg(test)]
@@ -206,6 +264,7 @@ mod tests {
             path: "x".into(),
             kind,
             fields: fields.iter().map(|&field| field.to_owned()).collect(),
+            of_suffixes: false,
         };
         let specs =
             [spec("asn", Kind::Addresses, &[]), spec("geo", Kind::Addresses, &["country.iso_code", "city"])];
@@ -226,5 +285,27 @@ mod tests {
         assert_eq!(error, "more than one column could be meant: src, src_ip; name one with --src");
         let error = planned(&Given::default(), &["a", "b"]).unwrap_err();
         assert!(error.ends_with("; the columns are a, b"), "{error}");
+    }
+
+    #[test]
+    fn columns_of_a_tuple() {
+        let spec = Spec::parse("fw=x", Kind::Rules).unwrap();
+        let planned = |given: &Given, names: &str| {
+            let names: Vec<_> = names.split(' ').map(str::to_owned).collect();
+            plan(given, std::slice::from_ref(&spec), &Shared::default(), Format::Csv, &names)
+        };
+        let plan = planned(&Given::default(), "sa sp proto da dp").unwrap();
+        assert_eq!(plan.wanted, ["sa", "da", "proto", "sp", "dp"]);
+        assert_eq!(plan.numbers, ["proto", "sp", "dp"]);
+        assert_eq!(plan.added, ["fw", "fw_rule", "fw_uncertain_because"]);
+        let given = Given { protocol: Some("p".into()), ..Given::default() };
+        assert_eq!(planned(&given, "src dst p icmp_type").unwrap().wanted, ["src", "dst", "p", "icmp_type"]);
+        let error = planned(&Given::default(), "src dst").unwrap_err();
+        assert_eq!(
+            error,
+            "no column is known to hold protocols; name one with --proto; the columns are src, dst"
+        );
+        let error = planned(&Given::default(), "src dst proto pr").unwrap_err();
+        assert_eq!(error, "more than one column could be meant: proto, pr; name one with --proto");
     }
 }

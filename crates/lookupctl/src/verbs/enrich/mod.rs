@@ -1,4 +1,5 @@
-//! `enrich`: flow and log records, with columns of what tables say of their addresses and names.
+//! `enrich`: flow and log records, with columns of what tables say of their addresses and names, and rules of
+//! their flows.
 //!
 //! ```text
 //! input ─► cutter: blocks of whole records ─► workers: cells, lookups in batches, bytes ─► writer, in order
@@ -7,12 +8,14 @@
 //! ```
 
 mod columns;
+mod flow;
 mod pipeline;
 mod summary;
 mod table;
 mod work;
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,13 +26,15 @@ use wirespeed_input::Source;
 use wirespeed_records::{Format, Splitter};
 
 use crate::number::parse_positive;
+use crate::verbs::classify::judge::RuleArguments;
 use crate::verbs::generate::Common;
 use crate::{Outcome, interrupt, stdin, threads};
 use columns::Given;
 use pipeline::Pipeline;
 use table::{Followed, Kind, Reading, Spec};
 
-/// Adds columns to flow and log records: the values that tables have for their addresses and names.
+/// Adds columns to flow and log records: the values that tables have for their addresses and names, and the
+/// answers of rules
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -52,10 +57,18 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME=FIELD,...")]
     fields: Vec<String>,
 
-    /// Table of names and the name of its column: names with or without results in any format, or an image.
-    /// May be given more than once
+    /// Table of names and the name of its column: names with or without results in any format, a list of
+    /// domains (hosts, Adblock, dnsmasq, RPZ, the Public Suffix List), or an image. May be given more than once
     #[arg(long, value_name = "NAME=FILE")]
     names: Vec<String>,
+
+    /// Rules and the name of their columns: iptables-save, nft -j list ruleset, ClassBench or any other format
+    /// that lookupctl classify reads, or an image. Looked up by the 5-tuple. May be given more than once
+    #[arg(long, value_name = "NAME=FILE")]
+    rules: Vec<String>,
+
+    #[command(flatten)]
+    rule_arguments: RuleArguments,
 
     /// Column of source addresses; of JSON, a member or a path with dots. By default found by usual names
     /// (id.orig_h, sa, srcAddr, src_ip, src, ...), unless --dst or --address is given
@@ -76,7 +89,29 @@ pub(crate) struct Options {
     #[arg(long, value_name = "COLUMN")]
     name_column: Vec<String>,
 
-    /// Add the prefix that matched, too, for each table
+    /// Column of protocols, by number or name, for --rules. By default found by usual names (proto, protocol,
+    /// pr, ...)
+    #[arg(long, value_name = "COLUMN")]
+    proto: Option<String>,
+
+    /// Column of source ports, for --rules. By default found by usual names (id.orig_p, sp, srcport, src_port,
+    /// ...). Records may have none
+    #[arg(long, value_name = "COLUMN")]
+    sport: Option<String>,
+
+    /// Column of destination ports, for --rules. By default found like --sport
+    #[arg(long, value_name = "COLUMN")]
+    dport: Option<String>,
+
+    /// Column of ICMP types, for --rules. By default a column icmp_type, if there is one
+    #[arg(long, value_name = "COLUMN")]
+    icmp_type: Option<String>,
+
+    /// Column of ICMP codes, for --rules. By default a column icmp_code, if there is one
+    #[arg(long, value_name = "COLUMN")]
+    icmp_code: Option<String>,
+
+    /// Add the prefix that matched, too, for each table of addresses or names
     #[arg(long)]
     prefix: bool,
 
@@ -84,8 +119,9 @@ pub(crate) struct Options {
     #[arg(long)]
     next_hops: bool,
 
-    /// Pass wrong records through and count them by reason, and pass over wrong lines of tables. By default
-    /// the first wrong record ends the work
+    /// Pass wrong records through and count them by reason, pass over wrong lines of tables, and leave out
+    /// rules that records can't decide. By default the first wrong record ends the work, and a file with wrong
+    /// lines or such rules is refused
     #[arg(long)]
     lenient: bool,
 
@@ -102,7 +138,7 @@ pub(crate) struct Options {
     block: usize,
 
     /// Only read, cut, scan and write the records, for measurements
-    #[arg(long, hide = true, conflicts_with_all = ["table", "names"])]
+    #[arg(long, hide = true, conflicts_with_all = ["table", "names", "rules"])]
     copy: bool,
 }
 
@@ -113,15 +149,22 @@ Examples:
 --fields geo=country.iso_code,city.names.en
   lookupctl enrich eve.json --address src_ip --table net=networks.csv --prefix -o eve-net.json
   tail -f dns.log | lookupctl enrich --names list=domains.txt --name-column query
+  lookupctl enrich conn.log --rules fw=fw.txt --assume ct=new --lenient > conn-fw.log
   nfdump -r nfcapd -o csv | lookupctl enrich --table asn=pfx2as.txt --lenient
 
 A new column is named by the column that is looked up (src, dst, or the name of another), the table, and the field: src_asn, \
 dst_geo_country_iso_code, query_list. With --prefix there is also src_asn_prefix. Dots in names become underscores.
+Rules NAME=FILE add three columns: NAME is the action, NAME_rule the number of the rule, and NAME_uncertain_because says why the \
+answer is uncertain: a rule that --lenient left out could change it, or the record lacks ports, or the type and code of ICMP, that a \
+rule tests. They are empty if an address or the protocol is missing, and for addresses of the other family than that of the rules.
+Members of JSON for ports, and for types and codes of ICMP, that the first object lacks are looked for by their usual names in lower case.
+In a list of domains an exception has an empty value, and a URL is looked up by its host. The Public Suffix List adds \
+NAME_suffix and NAME_registrable, too.
 All other bytes of the records pass as they are, in order: quotes, spacing, order of members, header lines. In JSON the new members are the \
 last ones, and are text or null. A record that has a member of such a name already is wrong; so is a header with such a column.
 An empty address, - and a missing member are not wrong: their new columns are empty. IPv4-mapped IPv6 addresses are looked up as IPv4.
-A wrong record has another number of columns than the header, is no JSON object, or has an address that is none. With --lenient it passes: \
-with empty columns if only its address is wrong, otherwise unchanged. A record of over 1 MiB always ends the work.
+A wrong record has another number of columns than the header, is no JSON object, or has an address, a protocol or a port that is none. With --lenient it passes: \
+with empty columns if only such a cell is wrong, otherwise unchanged. A record of over 1 MiB always ends the work.
 A list of names without results has the value member, and so have routes without next hops.
 When a table's file is replaced it is read again beside the running work. If it can't be read, the old table stays, with a message. The summary \
 at the end says which version answered which records.
@@ -134,11 +177,17 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let specs = options.specs()?;
     let tables = specs.iter().map(|spec| ("a table", Some(&*spec.path)));
-    stdin::at_most_one(tables.chain([("the records", Some(&*options.records))]))?;
-    let reading = Reading { lenient: options.lenient, prefix: options.prefix, next_hops: options.next_hops };
+    let others = [("the sets", options.rule_arguments.ipset()), ("the records", Some(&*options.records))];
+    stdin::at_most_one(tables.chain(others))?;
+    let reading = Reading {
+        lenient: options.lenient,
+        prefix: options.prefix,
+        next_hops: options.next_hops,
+        rules: options.rule_arguments.clone(),
+    };
     let (mut followed, mut versions) = (Vec::new(), Vec::new());
-    for spec in &specs {
-        let (table, version) = Followed::open(spec.clone(), reading)?;
+    for spec in specs {
+        let (table, version) = Followed::open(spec, reading.clone())?;
         followed.push(table);
         versions.push(version);
     }
@@ -147,14 +196,24 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         dst: options.dst.clone(),
         addresses: options.address.clone(),
         names: options.name_column.clone(),
+        protocol: options.proto.clone(),
+        sport: options.sport.clone(),
+        dport: options.dport.clone(),
+        icmp_type: options.icmp_type.clone(),
+        icmp_code: options.icmp_code.clone(),
         prefix: options.prefix,
     };
+    let specs: Vec<Spec> = followed.iter().map(|table: &Followed| table.spec().clone()).collect();
+    let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
     let shape = columns::Shared::default();
     let plan = {
         let shape = Arc::clone(&shape);
         move |format, names: &[String]| columns::plan(&given, &specs, &shape, format, names)
     };
     let source = Source::from_arg(&options.records);
+    if is_parquet(&source) {
+        bail!("{source}: Parquet is not read: write the records as CSV or NDJSON first, as DuckDB does");
+    }
     let input = wirespeed_input::open(&source)?;
     let pipeline = Pipeline {
         name: source.to_string(),
@@ -164,7 +223,6 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         shape,
     };
     let splitter = Splitter::new(options.format, plan).lenient(options.lenient);
-    let names: Vec<_> = followed.iter().map(|table: &Followed| table.name().to_owned()).collect();
     let measuring = interrupt::Measuring::begin();
     let mut summary = None;
     Common::write_quietly(options.output.as_deref(), |to| {
@@ -178,15 +236,22 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(if interrupt::is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
 }
 
+/// Whether a file is one of Parquet.
+fn is_parquet(source: &Source) -> bool {
+    let Source::Path(path) = source else { return false };
+    let mut start = [0; 4];
+    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"PAR1"
+}
+
 impl Options {
     /// The tables, those of addresses first.
     fn specs(&self) -> Result<Vec<Spec>> {
         let of =
             |texts: &[String], kind| texts.iter().map(|text| Spec::parse(text, kind)).collect::<Vec<_>>();
         let all = of(&self.table, Kind::Addresses).into_iter().chain(of(&self.names, Kind::Names));
-        let mut specs = all.collect::<Result<Vec<_>>>()?;
+        let mut specs = all.chain(of(&self.rules, Kind::Rules)).collect::<Result<Vec<_>>>()?;
         if specs.is_empty() && !self.copy {
-            bail!("no table: name one with --table NAME=FILE or --names NAME=FILE");
+            bail!("no table: name one with --table NAME=FILE, --names NAME=FILE or --rules NAME=FILE");
         }
         for (at, spec) in specs.iter().enumerate() {
             if specs[..at].iter().any(|other| (&other.name, other.kind) == (&spec.name, spec.kind)) {
@@ -206,15 +271,24 @@ impl Options {
                 None => bail!("--fields {text}: there is no --table {name}=FILE"),
             }
         }
-        for (is_given, of, option) in [
-            (!self.name_column.is_empty(), &self.names, "--name-column is for --names"),
-            (self.src.is_some(), &self.table, "--src is for --table"),
-            (self.dst.is_some(), &self.table, "--dst is for --table"),
-            (!self.address.is_empty(), &self.table, "--address is for --table"),
+        let (has_table, has_rules) = (!self.table.is_empty(), !self.rules.is_empty());
+        for (is_given, has, option) in [
+            (!self.name_column.is_empty(), !self.names.is_empty(), "--name-column is for --names"),
+            (self.src.is_some(), has_table || has_rules, "--src is for --table and --rules"),
+            (self.dst.is_some(), has_table || has_rules, "--dst is for --table and --rules"),
+            (!self.address.is_empty(), has_table, "--address is for --table"),
+            (self.proto.is_some(), has_rules, "--proto is for --rules"),
+            (self.sport.is_some(), has_rules, "--sport is for --rules"),
+            (self.dport.is_some(), has_rules, "--dport is for --rules"),
+            (self.icmp_type.is_some(), has_rules, "--icmp-type is for --rules"),
+            (self.icmp_code.is_some(), has_rules, "--icmp-code is for --rules"),
         ] {
-            if is_given && of.is_empty() {
+            if is_given && !has {
                 bail!("{option}, and there is none");
             }
+        }
+        if let Some(option) = self.rule_arguments.given().filter(|_| !has_rules) {
+            bail!("{option} is for --rules, and there is none");
         }
         Ok(specs)
     }
@@ -237,6 +311,6 @@ mod tests {
             options.specs().unwrap();
             seen += 1;
         }
-        assert_eq!(seen, 5);
+        assert_eq!(seen, 6);
     }
 }

@@ -71,7 +71,7 @@ impl Summary {
         if let Some(shape) = shape.get() {
             for (key, [keys, matched]) in shape.keys.iter().zip(&self.looked_up) {
                 let (keys, matched) = (Grouped(*keys), Grouped(*matched));
-                let _ = write!(told, "\n  {}: {keys} looked up, {matched} of them matched", key.column);
+                let _ = write!(told, "\n  {}: {keys} looked up, {matched} of them matched", key.shown());
             }
         }
         for (name, versions) in tables.iter().zip(&self.versions).filter(|(_, versions)| versions.len() > 1) {

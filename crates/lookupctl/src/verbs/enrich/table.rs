@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context, Result, bail};
 use wirespeed::engine::Addresses;
 use wirespeed::image_file::ImageFile;
+use wirespeed::names::NameList;
 use wirespeed::names::image_file::NameImageFile;
+use wirespeed::names::read::lists::{ListOptions, TableOrList, read_table_or_list};
 use wirespeed::names::read::{self as names, Label};
 use wirespeed::{IpReader, IpTable, NameReader, NameTable, Reloader, Table};
 use wirespeed_fib::Rib;
@@ -16,12 +18,17 @@ use wirespeed_records::Encoder;
 
 use crate::busy::Busy;
 use crate::source::is_image;
+use crate::verbs::classify::judge::{Judge, RuleArguments};
 
 /// The keys of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Addresses,
+    /// Names, each with all names beneath it.
     Names,
+    /// Entries of a list of domains, with scopes and exceptions.
+    Domains,
+    Rules,
 }
 
 /// A table as the command line names it.
@@ -32,16 +39,20 @@ pub(super) struct Spec {
     pub(super) kind: Kind,
     /// The fields of its values. Empty for the whole value.
     pub(super) fields: Vec<String>,
+    /// Whether it is a list of public suffixes.
+    pub(super) of_suffixes: bool,
 }
 
 /// The way in which all tables are read.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub(super) lenient: bool,
     /// Whether matched prefixes are asked for.
     pub(super) prefix: bool,
     /// Whether next hops of MRT and bgpdump are taken, and not origins.
     pub(super) next_hops: bool,
+    /// The options for rules.
+    pub(super) rules: RuleArguments,
 }
 
 /// One state of a table's file.
@@ -57,6 +68,20 @@ pub(super) struct Version {
 pub(super) enum Lookup {
     Addresses(IpReader),
     Names(NameReader),
+    Domains(NameList),
+    Rules(Box<dyn Judge>),
+}
+
+impl Lookup {
+    /// The keys, and whether it is a list of public suffixes.
+    fn kind(&self) -> (Kind, bool) {
+        match self {
+            Self::Addresses(_) => (Kind::Addresses, false),
+            Self::Names(_) => (Kind::Names, false),
+            Self::Domains(list) => (Kind::Domains, list.is_of_suffixes()),
+            Self::Rules(_) => (Kind::Rules, false),
+        }
+    }
 }
 
 /// The values of each index, a field after the other.
@@ -158,23 +183,31 @@ impl Spec {
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
             bail!("{name:?}: the name of a table has letters, digits, - and _ only");
         }
-        Ok(Self { name: name.to_owned(), path: path.into(), kind, fields: Vec::new() })
+        Ok(Self { name: name.to_owned(), path: path.into(), kind, fields: Vec::new(), of_suffixes: false })
     }
 
     /// Reads the table.
-    fn read(&self, number: u32, reading: Reading) -> Result<Version> {
+    fn read(&self, number: u32, reading: &Reading) -> Result<Version> {
         let _busy = Busy::with(format!("reading {}", Path::new(&self.path).display()));
         let mut values = Values::new(self.fields.len().max(1));
         let lookup = match self.kind {
             Kind::Addresses => {
                 Lookup::Addresses(self.read_addresses(&mut values, reading)?.mapped_as_v4(true))
             }
-            Kind::Names => Lookup::Names(self.read_names(&mut values, reading)?),
+            Kind::Names | Kind::Domains => self.read_names(&mut values, reading)?,
+            Kind::Rules => {
+                let rules = reading.rules.open(&self.path, reading.lenient)?;
+                rules.actions().iter().for_each(|action| values.add(action, &[]));
+                Lookup::Rules(rules)
+            }
         };
+        if number > 1 && lookup.kind() != (self.kind, self.of_suffixes) {
+            bail!("the file is of another kind now");
+        }
         Ok(Version { number, lookup, values, encoded: OnceLock::new() })
     }
 
-    fn read_addresses(&self, values: &mut Values, reading: Reading) -> Result<IpReader> {
+    fn read_addresses(&self, values: &mut Values, reading: &Reading) -> Result<IpReader> {
         let path = Path::new(&self.path);
         if is_image(&self.path) {
             let files = ImageFile::open_all(path)?;
@@ -210,7 +243,7 @@ impl Spec {
         Ok(IpTable::new(v4, v6).reader())
     }
 
-    fn read_names(&self, values: &mut Values, reading: Reading) -> Result<NameReader> {
+    fn read_names(&self, values: &mut Values, reading: &Reading) -> Result<Lookup> {
         let path = Path::new(&self.path);
         let mut add = |_: u32, label: Label<'_>| match label {
             // A list without results, like routes without next hops.
@@ -218,14 +251,28 @@ impl Spec {
             Label::Word(word) => values.add(word, &[]),
         };
         if is_image(&self.path) {
-            NameImageFile::open(path)?.labels()?.iter().for_each(|(at, label)| add(at, label));
-            return Ok(NameReader::open(path)?);
+            let image = NameImageFile::open(path)?;
+            image.labels()?.iter().for_each(|(at, label)| add(at, label));
+            return Ok(match image.list()? {
+                Some(_) => Lookup::Domains(NameList::open(path)?),
+                None => Lookup::Names(NameReader::open(path)?),
+            });
         }
-        let options = names::ReadOptions { lenient: reading.lenient, ..names::ReadOptions::default() };
-        let (fib, report) = names::read_table(&names::Source::from_arg(&self.path), &options)?;
-        eprintln!("{}: {report}", self.name);
-        fib.labels.iter().for_each(|(at, label)| add(at, label));
-        Ok(NameTable::builder().rib(fib.names).build()?.reader())
+        let lenient = reading.lenient;
+        let options = names::ReadOptions { lenient, ..names::ReadOptions::default() };
+        let of_list = ListOptions { lenient, ..ListOptions::default() };
+        match read_table_or_list(&names::Source::from_arg(&self.path), &options, &of_list)? {
+            TableOrList::Table(fib, report) => {
+                eprintln!("{}: {report}", self.name);
+                fib.labels.iter().for_each(|(at, label)| add(at, label));
+                Ok(Lookup::Names(NameTable::builder().rib(fib.names).build()?.reader()))
+            }
+            TableOrList::List(read, report) => {
+                eprintln!("{}: {report}", self.name);
+                read.labels.iter().for_each(|(at, label)| add(at, label));
+                Ok(Lookup::Domains(NameList::builder().read(read).build()?))
+            }
+        }
     }
 }
 
@@ -250,18 +297,25 @@ impl Followed {
         let reloader = Reloader::new(PathBuf::from(&spec.path));
         let mut followed = Self { spec, reading, reloader, number: 0, is_lost: false };
         let version = match followed.spec.path == "-" {
-            true => Some(followed.spec.read(1, reading)),
+            true => Some(followed.spec.read(1, &followed.reading)),
             false => followed.look()?,
         };
         followed.number = 1;
         let version =
             version.context("a file that was not read yet")?.with_context(|| followed.spec.name.clone())?;
+        // The content says whether it is a table of names or a list.
+        (followed.spec.kind, followed.spec.of_suffixes) = version.lookup.kind();
         Ok((followed, Arc::new(version)))
+    }
+
+    /// The table as it was read.
+    pub(super) fn spec(&self) -> &Spec {
+        &self.spec
     }
 
     /// Reads the file if it has changed. `None` if it has not.
     fn look(&mut self) -> Result<Option<Result<Version>>, wirespeed::Error> {
-        let (spec, reading, number) = (&self.spec, self.reading, self.number + 1);
+        let (spec, reading, number) = (&self.spec, &self.reading, self.number + 1);
         // A file that does not read counts as seen: it is read again when it changes again.
         self.reloader.if_changed(|_| Ok(spec.read(number, reading)))
     }
@@ -290,11 +344,6 @@ impl Followed {
                 None
             }
         }
-    }
-
-    /// The name of the table.
-    pub(super) fn name(&self) -> &str {
-        &self.spec.name
     }
 }
 

@@ -4,14 +4,17 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use wirespeed::names::lists::{Answer, Verdict};
 use wirespeed::names::read::{Former, NameFormat};
-use wirespeed::names::{Match, NameBatch};
+use wirespeed::names::{Match, Name, NameBatch};
 use wirespeed::prelude::IpNet;
 use wirespeed_fib::NextHop;
-use wirespeed_records::{Block, Content, Flaw, Layout, Records};
+use wirespeed_records::{Block, Content, Flaw, Layout, Records, Role};
 
-use super::columns::{Added, Key, Shape};
+use super::columns::{Added, Key, Part, Shape};
+use super::flow;
 use super::table::{Kind, Lookup, Version};
+use crate::verbs::classify::judge::{Flow, Judged};
 
 /// The tables of a block, in the order of the command line.
 pub(super) type Versions = Arc<Vec<Arc<Version>>>;
@@ -52,7 +55,9 @@ struct Cells {
     addresses: Vec<IpAddr>,
     /// The names of those records that have one.
     names: NameBatch,
-    /// Whether a record has a key. Of names, also its place among the names.
+    /// The flows of those records that have one.
+    flows: Vec<Flow>,
+    /// Whether a record has a key. Of names and flows, also its place among them.
     has: Vec<Option<u32>>,
 }
 
@@ -62,15 +67,22 @@ struct Answers {
     next_hops: Vec<NextHop>,
     lengths: Vec<u8>,
     matches: Vec<Match>,
+    listed: Vec<Option<Answer>>,
+    judged: Vec<Judged>,
 }
 
 impl Answers {
-    /// The index of the answer for a key.
+    /// The index of the answer for a key. 0 if nothing matches; of a list, also for an exception.
     #[inline]
     fn index(&self, kind: Kind, record: usize, key: u32) -> u32 {
         match kind {
             Kind::Addresses => self.next_hops[record].0,
             Kind::Names => self.matches[key as usize].result,
+            Kind::Domains => match self.listed[key as usize] {
+                Some(Answer { verdict: Verdict::Exception, .. }) | None => 0,
+                Some(answer) => answer.verdict.result(),
+            },
+            Kind::Rules => self.judged[key as usize].number,
         }
     }
 }
@@ -106,6 +118,7 @@ impl Worker {
         for cells in &mut *keys {
             cells.addresses.clear();
             cells.names.clear();
+            cells.flows.clear();
             cells.has.clear();
         }
         done.looked_up = vec![[0; 2]; shape.keys.len()];
@@ -116,28 +129,32 @@ impl Worker {
             };
             done.records += u64::from(record.content != Content::Blank);
             for (key, (cells, of)) in keys.iter_mut().zip(&shape.keys).enumerate() {
-                let cell = records.cell(block, at, key).trim_ascii();
-                let is_empty = matches!(cell, b"" | b"-" | b"(empty)");
-                let parsed = if is_empty { Ok(None) } else { cells.parse(of.kind, cell, former).map(Some) };
+                let cell = |column: usize| records.cell(block, at, of.first + column).trim_ascii();
+                let parsed = match of.kind {
+                    // The cells of a wrong record are empty.
+                    Kind::Rules => cells.parse_flow(of, cell),
+                    _ if is_unset(cell(0)) => Ok(None),
+                    kind => cells.parse(kind, cell(0), former).map_err(|()| of.first),
+                };
                 // An address for each record, so that answers are at the records' places.
                 if of.kind == Kind::Addresses && !matches!(parsed, Ok(Some(_))) {
                     cells.addresses.push(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
                 }
                 done.looked_up[key][0] += u64::from(matches!(parsed, Ok(Some(_))));
-                cells.has.push(parsed.unwrap_or_else(|()| {
-                    wrong = wrong.take().or(Some(Wrong::Key(key)));
+                cells.has.push(parsed.unwrap_or_else(|column| {
+                    wrong = wrong.take().or(Some(Wrong::Cell(column)));
                     None
                 }));
             }
             let Some(wrong) = wrong else { continue };
             if !*lenient {
                 let line = lines(&block[..record.start]);
-                done.fault = Some((line, wrong.told(shape, |key| records.cell(block, at, key))));
+                done.fault = Some((line, wrong.told(shape, |column| records.cell(block, at, column))));
                 done.records -= 1;
                 // The keys of this record are dropped with those that follow.
                 return at;
             }
-            let reason = wrong.reason(&shape.keys);
+            let reason = wrong.reason(shape);
             match done.passed.iter_mut().find(|(known, _)| *known == reason) {
                 Some((_, count)) => *count += 1,
                 None => done.passed.push((reason.into_owned(), 1)),
@@ -150,9 +167,9 @@ impl Worker {
     fn look_up(&mut self, shape: &Shape, versions: &Versions) {
         self.answers.resize_with(shape.keys.len() * versions.len(), Answers::default);
         let mut asked = vec![None; self.answers.len()];
-        for &Added { key, table, field } in &shape.added {
+        for &Added { key, table, part } in &shape.added {
             let prefix = asked[key * versions.len() + table].get_or_insert(false);
-            *prefix |= field.is_none();
+            *prefix |= part == Part::Prefix;
         }
         for (at, prefix) in asked.into_iter().enumerate() {
             let Some(prefix) = prefix else { continue };
@@ -175,6 +192,11 @@ impl Worker {
                     answers.matches.resize(cells.names.len(), Match::NONE);
                     reader.match_batch(&cells.names, &mut answers.matches);
                 }
+                Lookup::Domains(list) => {
+                    answers.listed.resize(cells.names.len(), None);
+                    list.lookup_batch(&cells.names, &mut answers.listed);
+                }
+                Lookup::Rules(rules) => rules.judge(&cells.flows, &mut answers.judged),
             }
         }
     }
@@ -201,34 +223,37 @@ impl Worker {
             out.extend_from_slice(&block[copied..record.insert]);
             copied = record.insert;
             let mut matched = None;
-            for (place, &Added { key, table, field }) in shape.added.iter().enumerate() {
+            for (place, &Added { key, table, part }) in shape.added.iter().enumerate() {
                 out.extend_from_slice(layout.lead(place, is_bare && place == 0));
                 let (cells, answers) = (&keys[key], &answers[key * versions.len() + table]);
                 let kind = shape.keys[key].kind;
                 let index = cells.has[at].map_or(0, |of_key| answers.index(kind, at, of_key));
-                if index == 0 {
-                    out.extend_from_slice(&none);
-                    continue;
-                }
-                if matched != Some(key) {
+                if index != 0 && matched != Some(key) {
                     done.looked_up[key][1] += 1;
                     matched = Some(key);
                 }
-                match field {
-                    Some(field) => match values[table].get(index, field) {
-                        Some(value) => out.extend_from_slice(value),
-                        // An index without a text is shown as a number.
-                        None => {
-                            text.clear();
-                            let _ = write!(text, "{index}");
-                            layout.encoder().write(Some(text), out);
-                        }
-                    },
-                    None => {
-                        text.clear();
+                if let Part::Field(field) = part
+                    && index != 0
+                    && let Some(value) = values[table].get(index, field)
+                {
+                    out.extend_from_slice(value);
+                    continue;
+                }
+                text.clear();
+                let is_there = match part {
+                    Part::Because => cells.because(at, answers, text),
+                    Part::Suffix | Part::Registrable => cells.suffix(part, at, &versions[table].lookup, text),
+                    _ if index == 0 => false,
+                    Part::Prefix => {
                         cells.prefix(kind, at, answers, text);
-                        layout.encoder().write(Some(text), out);
+                        true
                     }
+                    // An index without a text is shown as a number.
+                    Part::Field(_) | Part::Rule => write!(text, "{index}").is_ok(),
+                };
+                match is_there {
+                    true => layout.encoder().write(Some(text), out),
+                    false => out.extend_from_slice(&none),
                 }
             }
         }
@@ -238,19 +263,51 @@ impl Worker {
 }
 
 impl Cells {
-    /// Adds a key. Returns its place.
-    fn parse(&mut self, kind: Kind, cell: &[u8], former: &mut Former) -> Result<u32, ()> {
+    /// Adds a key. Returns its place. `None` if a table of this kind has no such keys.
+    fn parse(&mut self, kind: Kind, cell: &[u8], former: &mut Former) -> Result<Option<u32>, ()> {
+        let place = u32::try_from(self.names.len()).map_err(drop)?;
         match kind {
             Kind::Addresses => {
                 self.addresses.push(address(cell).ok_or(())?);
-                Ok(0)
+                return Ok(Some(0));
             }
-            Kind::Names => {
-                let place = u32::try_from(self.names.len()).map_err(drop)?;
+            Kind::Domains => {
+                let host = host(cell);
+                if address(host).is_some() {
+                    return Ok(None);
+                }
+                self.names.push(name(host, former).ok_or(())?).map_err(drop)?;
+            }
+            Kind::Names | Kind::Rules => {
                 self.names.push(name(cell, former).ok_or(())?).map_err(drop)?;
-                Ok(place)
             }
         }
+        Ok(Some(place))
+    }
+
+    /// Adds the flow of a record, if it has one. Returns its place, or the column with a wrong cell.
+    fn parse_flow<'c>(&mut self, key: &Key, cell: impl Fn(usize) -> &'c [u8]) -> Result<Option<u32>, usize> {
+        let Some(flow) = flow::parse(key, cell)? else { return Ok(None) };
+        let place = u32::try_from(self.flows.len()).map_err(|_| key.first)?;
+        self.flows.push(flow);
+        Ok(Some(place))
+    }
+
+    /// Writes the reasons why the answer for a record's flow is uncertain, if it is.
+    fn because(&self, record: usize, answers: &Answers, into: &mut String) -> bool {
+        let because = self.has[record].and_then(|place| answers.judged[place as usize].because.as_deref());
+        because.inspect(|because| into.push_str(because)).is_some()
+    }
+
+    /// Writes the public suffix or the registrable domain of a record's domain, if it has one.
+    fn suffix(&self, part: Part, record: usize, of: &Lookup, into: &mut String) -> bool {
+        let (Some(place), Lookup::Domains(list)) = (self.has[record], of) else { return false };
+        let found = list.suffix(self.names.names().name(place as usize));
+        let name = found.and_then(|found| match part {
+            Part::Suffix => Some(found.suffix),
+            _ => found.registrable,
+        });
+        name.inspect(|name| domain(name, into)).is_some()
     }
 
     /// Writes the prefix that matched a record's key.
@@ -266,7 +323,12 @@ impl Cells {
                 let name = self.names.names().name(place as usize);
                 answers.matches[place as usize].prefix(name).map_or(Ok(()), |prefix| write!(into, "{prefix}"))
             }
-            (Kind::Names, None) => Ok(()),
+            (Kind::Domains, Some(place)) => {
+                let name = self.names.names().name(place as usize);
+                let entry = answers.listed[place as usize].map(|answer| answer.entry(name));
+                entry.map_or(Ok(()), |entry| write!(into, "{entry}"))
+            }
+            (Kind::Names | Kind::Domains, None) | (Kind::Rules, _) => Ok(()),
         };
     }
 }
@@ -274,45 +336,56 @@ impl Cells {
 /// The reason why a record is refused.
 enum Wrong {
     Record(Flaw),
-    /// A cell that is no key of its kind.
-    Key(usize),
+    /// The cell of a column that is not what the column has to hold.
+    Cell(usize),
 }
 
 impl Wrong {
     /// The reason with its details.
     fn told<'c>(&self, shape: &Shape, cell: impl Fn(usize) -> &'c [u8]) -> String {
-        let keys = &shape.keys;
+        let column = |at| shape.column(at).map_or("", |column| &*column.name);
         match *self {
             Self::Record(Flaw::Taken(added)) => format!("there is a member {:?} already", shape.names[added]),
-            Self::Record(Flaw::Twice(key)) => format!("member {:?} is there twice", keys[key].column),
-            Self::Record(Flaw::NotText(key)) => format!("member {:?} is not text", keys[key].column),
+            Self::Record(Flaw::Twice(at)) => format!("member {:?} is there twice", column(at)),
+            Self::Record(Flaw::NotText(at)) => format!("member {:?} is not text", column(at)),
             Self::Record(flaw) => flaw.to_string(),
-            Self::Key(key) => {
-                let cell = cell(key);
+            Self::Cell(at) => {
+                let cell = cell(at);
                 let shown = String::from_utf8_lossy(&cell[..cell.len().min(60)]);
-                format!("{} {shown:?} is {}", keys[key].column, not_a(keys[key].kind))
+                format!("{} {shown:?} is {}", column(at), not_a(shape, at))
             }
         }
     }
 
     /// The reason for counting.
-    fn reason(&self, keys: &[Key]) -> std::borrow::Cow<'static, str> {
+    fn reason(&self, shape: &Shape) -> std::borrow::Cow<'static, str> {
         match *self {
             Self::Record(flaw) => flaw.reason().into(),
-            Self::Key(key) => format!("{} is {}", keys[key].column, not_a(keys[key].kind)).into(),
+            Self::Cell(at) => {
+                let column = shape.column(at).map_or("", |column| &*column.name);
+                format!("{column} is {}", not_a(shape, at)).into()
+            }
         }
     }
 }
 
-fn not_a(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Addresses => "no address",
-        Kind::Names => "no name",
+fn not_a(shape: &Shape, column: usize) -> &'static str {
+    match shape.column(column).map(|column| column.role) {
+        Some(Role::Name) => "no name",
+        Some(Role::Protocol) => "no protocol",
+        Some(Role::SourcePort | Role::DestinationPort) => "no port",
+        Some(Role::IcmpType | Role::IcmpCode) => "no number of a byte",
+        _ => "no address",
     }
 }
 
+/// Whether a cell says that there is no value.
+pub(super) fn is_unset(cell: &[u8]) -> bool {
+    matches!(cell, b"" | b"-" | b"(empty)")
+}
+
 /// Parses an address. An IPv4 address of four decimal numbers is parsed here: most are.
-fn address(cell: &[u8]) -> Option<IpAddr> {
+pub(super) fn address(cell: &[u8]) -> Option<IpAddr> {
     if let Some(address) = dotted(cell) {
         return Some(IpAddr::V4(address));
     }
@@ -348,6 +421,35 @@ fn name<'f>(cell: &'f [u8], former: &'f mut Former) -> Option<&'f wirespeed::nam
     former.form(cell, form).ok()
 }
 
+/// The host of a URL, without user and port; any other cell as it is.
+fn host(cell: &[u8]) -> &[u8] {
+    if cell.starts_with(b"/") {
+        return cell;
+    }
+    let after = memchr::memmem::find(cell, b"://").map_or(cell, |at| &cell[at + 3..]);
+    let authority = after.split(|byte| matches!(byte, b'/' | b'?' | b'#')).next().unwrap_or_default();
+    let host = memchr::memrchr(b'@', authority).map_or(authority, |at| &authority[at + 1..]);
+    if let Some(inner) = host.strip_prefix(b"[") {
+        return inner.split(|&byte| byte == b']').next().unwrap_or_default();
+    }
+    match memchr::memchr(b':', host) {
+        // More than one colon is an IPv6 address.
+        Some(at) if memchr::memchr(b':', &host[at + 1..]).is_none() => &host[..at],
+        _ => host,
+    }
+}
+
+/// Writes a name as a domain.
+fn domain(name: &Name, into: &mut String) {
+    let labels: Vec<_> = name.components().map(String::from_utf8_lossy).collect();
+    for (at, label) in labels.iter().rev().enumerate() {
+        if at > 0 {
+            into.push('.');
+        }
+        into.push_str(label);
+    }
+}
+
 /// The ends of lines.
 fn lines(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
@@ -356,6 +458,24 @@ fn lines(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hosts_of_urls() {
+        for (cell, right) in [
+            ("www.example.com", "www.example.com"),
+            ("https://user:x@www.example.com:8443/a?b@c#d", "www.example.com"),
+            ("www.example.com:443", "www.example.com"),
+            ("example.com/a:b", "example.com"),
+            ("http://[2001:db8::1]:80/", "2001:db8::1"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("/com/example", "/com/example"),
+        ] {
+            assert_eq!(host(cell.as_bytes()), right.as_bytes(), "{cell}");
+        }
+        let mut text = String::new();
+        domain(Name::new("/uk/co/example").unwrap(), &mut text);
+        assert_eq!(text, "example.co.uk");
+    }
 
     #[test]
     fn addresses_are_those_of_the_standard_library() {

@@ -1,0 +1,124 @@
+//! Flows: the 5-tuple of a record, out of its cells.
+
+use std::net::IpAddr;
+
+use wirespeed_classify::tuple::protocol_number;
+use wirespeed_records::Role;
+
+use super::columns::Key;
+use super::work::{address, is_unset};
+use crate::verbs::classify::judge::Flow;
+
+const ICMP: u8 = 1;
+const ICMPV6: u8 = 58;
+
+/// The flow of a record. `None` if an address or the protocol is not known, or if the addresses are of two
+/// families. Fails with the place of the column whose cell is wrong. `cell` gives the cell of a column of the
+/// key.
+pub(super) fn parse<'c>(key: &Key, cell: impl Fn(usize) -> &'c [u8]) -> Result<Option<Flow>, usize> {
+    let of = |role| {
+        let mut of_role = key.columns.iter().enumerate().filter(|(_, column)| column.role == role);
+        of_role.find_map(|(at, _)| {
+            let cell = cell(at);
+            (!is_unset(cell)).then_some((cell, key.first + at))
+        })
+    };
+    let parsed = |role| -> Result<Option<IpAddr>, usize> {
+        let Some((cell, at)) = of(role) else { return Ok(None) };
+        address(cell).map(|address| Some(address.to_canonical())).ok_or(at)
+    };
+    let (src, dst) = (parsed(Role::Source)?, parsed(Role::Destination)?);
+    let proto = match of(Role::Protocol) {
+        Some((cell, at)) => protocol(cell).map_err(|()| at)?,
+        None => None,
+    };
+    let (Some(src), Some(dst), Some(proto)) = (src, dst, proto) else { return Ok(None) };
+    if src.is_ipv4() != dst.is_ipv4() {
+        return Ok(None);
+    }
+    // Zeek, and others, say icmp for both families.
+    let proto = if proto == ICMP && src.is_ipv6() { ICMPV6 } else { proto };
+    let number = |role, most: u16| -> Result<Option<u16>, usize> {
+        let Some((cell, at)) = of(role) else { return Ok(None) };
+        let number = std::str::from_utf8(cell).ok().and_then(|text| text.parse().ok());
+        number.filter(|&number| number <= most).map(Some).ok_or(at)
+    };
+    let ports = match proto {
+        // The protocols whose headers begin with ports.
+        6 | 17 | 33 | 132 | 136 => {
+            [number(Role::SourcePort, u16::MAX)?, number(Role::DestinationPort, u16::MAX)?]
+        }
+        // Columns of ports hold the type and the code in many ways, so they are not taken for them.
+        ICMP | ICMPV6 => [number(Role::IcmpType, 255)?, number(Role::IcmpCode, 255)?],
+        _ => [Some(0); 2],
+    };
+    Ok(Some(Flow { src, dst, proto, ports }))
+}
+
+/// The number of a protocol, by number or name. `None` if the record says that it is not known.
+fn protocol(cell: &[u8]) -> Result<Option<u8>, ()> {
+    if let Some(number) = std::str::from_utf8(cell).ok().and_then(|text| text.parse().ok()) {
+        return Ok(Some(number));
+    }
+    let name = String::from_utf8_lossy(cell).to_ascii_lowercase();
+    match &*name {
+        // Zeek's word.
+        "unknown_transport" => Ok(None),
+        // ECS writes the name without a dash, nfdump with one.
+        "ipv6-icmp" | "ipv6icmp" | "icmp6" | "icmp-v6" => Ok(Some(ICMPV6)),
+        name => protocol_number(name).map(Some).ok_or(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verbs::enrich::columns::Column;
+    use crate::verbs::enrich::table::Kind;
+
+    fn flow(cells: &str) -> Result<Option<Flow>, usize> {
+        let roles = [
+            Role::Source,
+            Role::Destination,
+            Role::Protocol,
+            Role::SourcePort,
+            Role::DestinationPort,
+            Role::IcmpType,
+            Role::IcmpCode,
+        ];
+        let columns = roles.map(|role| Column { name: String::new(), role });
+        let key = Key { kind: Kind::Rules, label: None, columns: columns.to_vec(), first: 10 };
+        let cells: Vec<&str> = cells.split(',').collect();
+        parse(&key, |at| cells.get(at).map_or(&b""[..], |cell| cell.as_bytes()))
+    }
+
+    #[test]
+    fn flows_of_cells() {
+        let of = |cells| flow(cells).unwrap().map(|flow| (flow.proto, flow.ports));
+        let both = |a, b| [Some(a), Some(b)];
+        assert_eq!(of("10.0.0.1,10.0.0.2,tcp,1,443"), Some((6, both(1, 443))));
+        assert_eq!(of("10.0.0.1,10.0.0.2,UDP,,53"), Some((17, [None, Some(53)])));
+        assert_eq!(of("10.0.0.1,10.0.0.2,17,-,-"), Some((17, [None, None])));
+        assert_eq!(of("10.0.0.1,10.0.0.2,icmp,8.0,x"), Some((1, [None, None])));
+        assert_eq!(of("10.0.0.1,10.0.0.2,1,,,8,0"), Some((1, both(8, 0))));
+        assert_eq!(of("2001:db8::1,2001:db8::2,icmp,,,128"), Some((58, [Some(128), None])));
+        assert_eq!(of("10.0.0.1,10.0.0.2,gre"), Some((47, both(0, 0))));
+        for none in ["10.0.0.1,,tcp", ",10.0.0.1,tcp", "10.0.0.1,10.0.0.2,-", "10.0.0.1,2001:db8::1,tcp"] {
+            assert_eq!(of(none), None, "{none}");
+        }
+        assert_eq!(of("10.0.0.1,10.0.0.2,unknown_transport"), None);
+        let mapped = flow("::ffff:10.0.0.1,10.0.0.2,6,1,2").unwrap().unwrap();
+        assert_eq!(mapped.src, IpAddr::from([10, 0, 0, 1]));
+        for (wrong, at) in [
+            ("x,10.0.0.2,tcp", 10),
+            ("10.0.0.1,x,tcp", 11),
+            ("10.0.0.1,10.0.0.2,256", 12),
+            ("10.0.0.1,10.0.0.2,tpc", 12),
+            ("10.0.0.1,10.0.0.2,tcp,65536,1", 13),
+            ("10.0.0.1,10.0.0.2,tcp,1,http", 14),
+            ("10.0.0.1,10.0.0.2,icmp,,,256", 15),
+        ] {
+            assert_eq!(flow(wrong), Err(at), "{wrong}");
+        }
+    }
+}
