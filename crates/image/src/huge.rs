@@ -50,8 +50,8 @@ impl<T> HugeVec<T> {
         }
     }
 
-    /// Reserves capacity for `more` elements. If the vector grows, then by an eighth of its length at least: it
-    /// keeps less free memory than after [`reserve`](Self::reserve), and is copied more often.
+    /// Reserves capacity for `more` elements. If the vector grows, then by an eighth of its length at least:
+    /// it keeps less free memory than after [`reserve`](Self::reserve), and is copied more often.
     #[inline]
     pub fn make_room(&mut self, more: usize) {
         if self.0.capacity() - self.0.len() < more {

@@ -4,9 +4,10 @@
 //! The table is the domains reversed, the result of each its line number, then one of 62; the queries are
 //! random names of it, each with the path of a random URL behind it. One thread looks up; answers are
 //! compared with the names' own. With `--copies` each domain is there so many times, under first components
-//! of its own; `--names` takes so many of all at random. Updates are as many names out and in again, `--rounds`
-//! times, and then made names that were never there in, and as many of the table's out. Live is the time to
-//! make a live table, the bytes that it holds, then and after a tenth more names, and lookups in it.
+//! of its own; `--names` takes so many of all at random. Updates are as many names out and in again,
+//! `--rounds` times, and then made names that were never there in, and as many of the table's out. Live is
+//! the time to make a live table, the bytes that it holds, then and after a tenth more names, and lookups in
+//! it.
 
 use std::time::Instant;
 

@@ -29,7 +29,7 @@ const TOGETHER: usize = 32;
 /// A table of names and its reduced table, kept in step. Memory: that of both.
 #[derive(Clone, Debug)]
 pub struct Aggregated {
-    /// With the children of its nodes, which updates walk down.
+    /// All names, with the children of each node, which updates walk down.
     full: NameTable,
     reduced: NameTable,
 }

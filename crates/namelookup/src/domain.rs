@@ -59,6 +59,7 @@ impl Keys for Names<'_> {
 /// The names, and the compiled names. If these are [aggregated](Aggregated), results are the same, and match
 /// lengths are those of the entries that are left.
 #[derive(Clone, Debug)]
+#[allow(clippy::large_enum_variant)] // a live table has one, and each change goes through it
 pub enum NameModel {
     /// All names are compiled.
     Whole(NameTable),

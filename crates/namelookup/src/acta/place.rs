@@ -468,8 +468,8 @@ impl Form<'_> {
     }
 }
 
-/// Sorts touched buckets by their numbers, which are below `count`, digit by digit from the last one on. A sort
-/// by comparisons took a twelfth of the instructions of an update.
+/// Sorts touched buckets by their numbers, which are below `count`, digit by digit from the last one on. A
+/// sort by comparisons took a twelfth of the instructions of an update.
 fn sort(places: &mut Vec<(u32, u32)>, count: u32) {
     /// Bits of a digit.
     const DIGIT: u32 = 11;

@@ -16,7 +16,7 @@ pub(super) struct OfNodes {
 
 /// Nodes of an element of bits.
 const NODES: usize = u64::BITS as usize;
-/// Of a family without a state.
+/// The value for a family without a state.
 const NONE: u32 = u32::MAX;
 
 impl OfNodes {

@@ -23,7 +23,7 @@ pub struct Resolver(Kind);
 
 #[derive(Clone, Debug)]
 enum Kind {
-    File { names: NameTable, addresses: Vec<Option<IpAddr>> },
+    File { names: Box<NameTable>, addresses: Vec<Option<IpAddr>> },
     StandIn { v4: Vec<Prefix<V4>>, v6: Vec<Prefix<V6>>, seed: u64 },
 }
 
@@ -39,7 +39,7 @@ impl Resolver {
         for (_, label) in fib.labels.iter() {
             addresses.push(address(label)?);
         }
-        Ok(Self(Kind::File { names: fib.names, addresses }))
+        Ok(Self(Kind::File { names: Box::new(fib.names), addresses }))
     }
 
     /// Random addresses instead of real ones: for each domain a random prefix of the FIB (IPv4 if there is

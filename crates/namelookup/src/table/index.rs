@@ -162,7 +162,7 @@ impl Index {
 
     #[inline]
     fn home(&self, hash: u32) -> usize {
-        (u64::from(hash) * self.lines.len() as u64 >> 32) as usize
+        ((u64::from(hash) * self.lines.len() as u64) >> 32) as usize
     }
 
     #[inline]

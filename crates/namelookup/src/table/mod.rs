@@ -48,7 +48,7 @@ const AHEAD: usize = 16;
 
 /// Additional nodes that the index has room for when it grows, in hundredths, if changes are tracked.
 const MORE: usize = 20;
-/// The same while a table is filled.
+/// Additional nodes while a table is filled.
 const MORE_IN_FILLING: usize = 100;
 
 /// Nodes that are hashed at once.

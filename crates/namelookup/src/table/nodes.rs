@@ -30,7 +30,8 @@ pub(super) const INLINE: usize = 42;
 const PLACE: usize = 12;
 
 /// Records of a segment.
-const RECORDS: usize = 128;
+const OF_SEGMENT: u32 = 128;
+const RECORDS: usize = OF_SEGMENT as usize;
 /// The unit in which segments start.
 const UNIT: usize = RECORDS;
 /// The fewest bytes of a block.
@@ -113,7 +114,7 @@ fn number(bytes: &[u8], at: usize) -> u32 {
 pub(super) struct Nodes {
     segments: HugeVec<Segment>,
     blocks: Vec<HugeVec<u8>>,
-    /// By the length of the component; the first one of long components.
+    /// Free nodes by the length of their component; the first ones are of long components.
     free: Vec<Free>,
     /// The long components of all nodes, and of removed nodes.
     text: HugeVec<u8>,
@@ -344,7 +345,7 @@ impl Nodes {
             record[FIXED - 1] = GONE;
         }
         // The largest id means none.
-        let first = u32::try_from(self.bound()).ok().filter(|&first| first < u32::MAX - RECORDS as u32);
+        let first = u32::try_from(self.bound()).ok().filter(|&first| first < u32::MAX - OF_SEGMENT);
         let first = first.expect("fewer than 2^32 nodes");
         self.segments.make_room(1);
         self.segments.push(Segment {
@@ -352,7 +353,7 @@ impl Nodes {
             block: u16::try_from(number).expect("each block is an eighth of all"),
             size: u8::try_from(size).expect("at most 51"),
         });
-        self.free[kind].fresh = first + 1..first + RECORDS as u32;
+        self.free[kind].fresh = first + 1..first + OF_SEGMENT;
         first
     }
 
@@ -395,7 +396,8 @@ mod tests {
             }
         };
         held(&nodes, &ids);
-        let used = |nodes: &Nodes| (0..nodes.bound()).filter(|&id| !nodes.record(id as u32).is(GONE)).count();
+        let used =
+            |nodes: &Nodes| (0u32..).take(nodes.bound()).filter(|&id| !nodes.record(id).is(GONE)).count();
         assert_eq!(used(&nodes), ids.len());
         nodes.fit();
         held(&nodes, &ids);
@@ -405,7 +407,7 @@ mod tests {
                 nodes.free(ids[n]);
             }
             for n in (round..ids.len()).step_by(3) {
-                ids[n] = nodes.add(n as u32, &component(n), 0);
+                ids[n] = nodes.add(u32::try_from(n).unwrap(), &component(n), 0);
             }
             nodes.compact();
             held(&nodes, &ids);
