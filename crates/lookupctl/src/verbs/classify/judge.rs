@@ -1,9 +1,9 @@
 //! Answers of rules for flows that others read: the action, the number of the rule, and the reasons why the
 //! answer is uncertain.
 //!
-//! A flow may lack ports, or the type and code of ICMP. It is looked up with zeros. Its answer is uncertain if
-//! a rule that tests what is lacking could match the flow, would not come after the answer's rule, and could
-//! change the action.
+//! A flow may lack ports, or the type and code of ICMP. It is looked up with zeros. Its answer is uncertain
+//! if a rule that tests what is lacking could match the flow, would not come after the answer's rule, and
+//! could change the action.
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;

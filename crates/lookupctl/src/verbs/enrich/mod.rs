@@ -58,12 +58,14 @@ pub(crate) struct Options {
     fields: Vec<String>,
 
     /// Table of names and the name of its column: names with or without results in any format, a list of
-    /// domains (hosts, Adblock, dnsmasq, RPZ, the Public Suffix List), or an image. May be given more than once
+    /// domains (hosts, Adblock, dnsmasq, RPZ, the Public Suffix List), or an image. May be given more than
+    /// once
     #[arg(long, value_name = "NAME=FILE")]
     names: Vec<String>,
 
-    /// Rules and the name of their columns: iptables-save, nft -j list ruleset, ClassBench or any other format
-    /// that lookupctl classify reads, or an image. Looked up by the 5-tuple. May be given more than once
+    /// Rules and the name of their columns: iptables-save, nft -j list ruleset, ClassBench or any other
+    /// format that lookupctl classify reads, or an image. Looked up by the 5-tuple. May be given more than
+    /// once
     #[arg(long, value_name = "NAME=FILE")]
     rules: Vec<String>,
 
@@ -94,8 +96,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "COLUMN")]
     proto: Option<String>,
 
-    /// Column of source ports, for --rules. By default found by usual names (id.orig_p, sp, srcport, src_port,
-    /// ...). Records may have none
+    /// Column of source ports, for --rules. By default found by usual names (id.orig_p, sp, srcport,
+    /// src_port, ...). Records may have none
     #[arg(long, value_name = "COLUMN")]
     sport: Option<String>,
 
@@ -120,8 +122,8 @@ pub(crate) struct Options {
     next_hops: bool,
 
     /// Pass wrong records through and count them by reason, pass over wrong lines of tables, and leave out
-    /// rules that records can't decide. By default the first wrong record ends the work, and a file with wrong
-    /// lines or such rules is refused
+    /// rules that records can't decide. By default the first wrong record ends the work, and a file with
+    /// wrong lines or such rules is refused
     #[arg(long)]
     lenient: bool,
 
