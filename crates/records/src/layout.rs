@@ -11,7 +11,7 @@ use crate::records::Records;
 pub struct Plan {
     /// Names of columns; of JSON, names of members or paths with dots. One may be wanted more than once.
     pub wanted: Vec<String>,
-    /// The wanted names that may be numbers in JSON, too, as ports are. Others are text or null.
+    /// Names among the wanted that may be numbers in JSON, too, as ports are. Others are text or null.
     pub numbers: Vec<String>,
     /// Names of new columns. They are not yet there, and differ.
     pub added: Vec<String>,

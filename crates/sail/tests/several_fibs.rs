@@ -11,7 +11,7 @@ use wirespeed_fib::conformance::{Expected, scattered, tables};
 use wirespeed_fib::oracle::boundaries;
 use wirespeed_fib::synth;
 use wirespeed_fib::{Address, BuildError, BuildOptions, Lookup, NextHop, Prefix, Rib, Update, V4, V6};
-use wirespeed_image::{Image, PatchBuilder, Table, rounds};
+use wirespeed_image::{Image, PatchBuilder, Table};
 use wirespeed_sail::{FibId, Fibs, FibsError, LiveFibs, SailM, SailMTable};
 
 macro_rules! of_each_family {
@@ -200,7 +200,7 @@ impl<A: Address> History<A> {
 fn random_histories<A: Address>() {
     let ribs = proptest::collection::vec(tables::random::<A>(0..60), 0..7);
     let patched = std::cell::Cell::new(0);
-    run(rounds::cases(32), &(ribs, proptest::collection::vec(event::<A>(), 1..25)), |(ribs, events)| {
+    run(32, &(ribs, proptest::collection::vec(event::<A>(), 1..25)), |(ribs, events)| {
         let mut history = History::new(fibs(ribs));
         for event in events {
             let changed = history.happen(event);
