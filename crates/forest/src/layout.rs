@@ -21,7 +21,7 @@
 //!
 //! The two copies of a live table of many tables share cells and leaves, and each has its roots. A change
 //! then writes chunks that no state has, up to the root, and the old ones are used again when no reader is
-//! in the state before ([`crate::chunks`]).
+//! in the state before (`chunks.rs`).
 //!
 //! A lookup goes from chunk to chunk and keeps the last route. A route to next hop 0 hides the routes that
 //! cover it, so it is not the same as no route. Routes are not pushed to longer prefixes (leaf pushing), so a

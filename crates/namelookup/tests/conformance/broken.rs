@@ -464,5 +464,5 @@ impl Fault for Shared {
 #[test]
 #[should_panic(expected = "scoped thread panicked")]
 fn readers_see_a_state_that_changes() {
-    rounds::of_broken(live_readers::<Faulty<Shared>>);
+    wirespeed_image::rounds::of_broken(live_readers::<Faulty<Shared>>);
 }
