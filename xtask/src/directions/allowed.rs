@@ -118,6 +118,10 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "completions are made of the whole command line, and are a verb of it",
     ),
     (
+        &["crates/lookupctl/src/verbs/enrich/flow.rs", "crates/lookupctl/src/verbs/enrich/work.rs"],
+        "not taken apart yet: the reading of one cell belongs beneath both",
+    ),
+    (
         &[
             "crates/lookupctl/src/verbs/replay/bound.rs",
             "crates/lookupctl/src/verbs/replay/drive.rs",
@@ -145,11 +149,12 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
     ),
     (
         &[
+            "crates/namelookup/src/table/family.rs",
             "crates/namelookup/src/table/mod.rs",
             "crates/namelookup/src/table/node.rs",
             "crates/namelookup/src/table/way.rs",
         ],
-        "a table and its nodes, one type in three files",
+        "a table and its nodes, one type in four files",
     ),
     (
         &["crates/rank/src/build.rs", "crates/rank/src/chunks.rs", "crates/rank/src/runs.rs"],
