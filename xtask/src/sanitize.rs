@@ -74,6 +74,11 @@ const STEPS: &[Step] = &[
         targets: "-p wirespeed-fold -p wirespeed-namelookup -p wirespeed-classify --test conformance",
         tests: "live_readers",
     },
+    Step {
+        name: "chunks that live copies share",
+        targets: "-p wirespeed-forest --test fibs",
+        tests: "chunks_are_not_written readers_see_whole_calls",
+    },
     Step { name: "labels that end", targets: "-p wirespeed --lib --test facade", tests: "labels::" },
     Step { name: "runtime of GPUs", targets: "-p wirespeed-gpu --test runtime", tests: "" },
     // The kernels' host build is the device. Tables on it follow live ones, and it is lost in mid-run.
