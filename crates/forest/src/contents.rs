@@ -10,7 +10,7 @@
 //! ones on the heap, took 27 MiB for twelve full tables that are alike, with 4 bytes of links for each node;
 //! these take 14.
 
-use wirespeed_image::prefetch;
+use wirespeed_image::{HugeVec, prefetch};
 
 use crate::content::{Content, LEAST};
 
@@ -22,8 +22,8 @@ const UNIT: usize = 2;
 /// The contents of nodes, by number.
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
-    bytes: Vec<u8>,
-    at: Vec<u32>,
+    bytes: HugeVec<u8>,
+    at: HugeVec<u32>,
     /// The first free piece of each length in units, 0 for none.
     free: Vec<u32>,
     /// Units of all free pieces.
@@ -33,7 +33,8 @@ pub(crate) struct Contents {
 impl Contents {
     /// Makes the contents of node 0 alone, which is empty.
     pub(crate) fn new() -> Self {
-        Self { bytes: vec![0; UNIT], at: vec![0], free: Vec::new(), free_units: 0 }
+        let (bytes, at) = (HugeVec::filled(0, UNIT), HugeVec::filled(0, 1));
+        Self { bytes, at, free: Vec::new(), free_units: 0 }
     }
 
     /// The number of nodes.
@@ -43,7 +44,7 @@ impl Contents {
 
     /// Adds a node of empty content.
     pub(crate) fn push(&mut self) {
-        grow(&mut self.at, 1);
+        self.at.make_room(1);
         self.at.push(0);
     }
 
@@ -111,7 +112,7 @@ impl Contents {
             if self.free_units * UNIT > self.bytes.len() / 4 {
                 self.move_together();
             }
-            grow(&mut self.bytes, units * UNIT);
+            self.bytes.make_room(units * UNIT);
         }
         let at = self.bytes.len() / UNIT;
         self.bytes.resize((at + units) * UNIT, 0);
@@ -121,14 +122,14 @@ impl Contents {
 
     /// Moves all contents to the front, so that no piece is free.
     fn move_together(&mut self) {
-        let mut bytes = Vec::with_capacity(self.bytes.len() - self.free_units * UNIT);
-        bytes.extend([0; UNIT]);
+        let mut bytes = HugeVec::with_capacity(self.bytes.len() - self.free_units * UNIT);
+        bytes.resize(UNIT, 0);
         for node in 0..self.at.len() {
             let at = self.at[node] as usize * UNIT;
             if at != 0 {
                 // No higher than before.
                 self.at[node] = u32::try_from(bytes.len() / UNIT).unwrap_or(u32::MAX);
-                bytes.extend(Content::at_start_of(&self.bytes[at..]).bytes());
+                bytes.extend_from_slice(Content::at_start_of(&self.bytes[at..]).bytes());
                 bytes.resize(bytes.len().next_multiple_of(UNIT), 0);
             }
         }
@@ -139,14 +140,6 @@ impl Contents {
     /// Bytes held.
     pub(crate) fn memory_usage(&self) -> u64 {
         (self.bytes.capacity() + (self.at.capacity() + self.free.capacity()) * size_of::<u32>()) as u64
-    }
-}
-
-/// Reserves memory for `more` elements, an eighth more than there are: doubling would leave half of the
-/// memory unused.
-pub(crate) fn grow<T>(vec: &mut Vec<T>, more: usize) {
-    if vec.capacity() - vec.len() < more {
-        vec.reserve_exact(more + vec.len() / 8 + 16);
     }
 }
 

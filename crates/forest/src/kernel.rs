@@ -36,7 +36,7 @@ impl<A: Address> OnDevice for ForestTable<A> {
     }
 
     fn programs(&self, sections: Sections<'_>) -> Programs {
-        if !matches!(self.width, Width::NARROW | Width::Wide) {
+        if !self.width.is_even() {
             return Err(Unsupported("uneven cells, which only many tables in one have".to_owned()));
         }
         let argument = Argument {

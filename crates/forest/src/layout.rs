@@ -118,6 +118,12 @@ impl Width {
         widths.into_iter().flatten().find(holds).unwrap_or(Self::Wide)
     }
 
+    /// Whether route and link take half of a cell each.
+    #[inline(always)]
+    pub(crate) fn is_even(self) -> bool {
+        matches!(self, Self::NARROW | Self::Wide)
+    }
+
     /// Bytes of a cell.
     pub(crate) fn bytes(self) -> usize {
         match self {
@@ -207,12 +213,11 @@ pub(crate) struct Shape {
 /// An empty image.
 pub(crate) fn allocate<A: Address>(shape: Shape, cap: Option<u64>) -> Result<Image, ImageError> {
     let Shape { stride, width, leaf_width, chunks, leaves, tables } = shape;
-    let is_even = matches!(width, Width::NARROW | Width::Wide);
     let mut image = ImageBuilder::new(ForestTable::<A>::KIND, ForestTable::<A>::LAYOUT)
         .section_of_width("cells", width.bytes(), u64::from(chunks) << stride)
         .section_of_width("leaves", leaf_width, u64::from(leaves) << stride)
         .section_of_width("roots", width.bytes(), tables)
-        .section::<u8>("stride", if is_even { 1 } else { 2 })
+        .section::<u8>("stride", if width.is_even() { 1 } else { 2 })
         .build(cap)?;
     let shape = image.section_mut::<u8>(STRIDE)?;
     shape[0] = stride;

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::contents::grow;
+use wirespeed_image::HugeVec;
 
 /// The links to each node, by number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
     /// [`MANY`] for the nodes in `many`.
-    few: Vec<u8>,
+    few: HugeVec<u8>,
     many: HashMap<u32, u32>,
 }
 
@@ -17,7 +17,7 @@ const MANY: u8 = u8::MAX;
 impl Links {
     /// Adds a node without links.
     pub(crate) fn push(&mut self) {
-        grow(&mut self.few, 1);
+        self.few.make_room(1);
         self.few.push(0);
     }
 

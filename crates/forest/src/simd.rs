@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use wirespeed_fib::vector::{Cpu, InVectors, Mask, Vector};
 use wirespeed_fib::{Address, VectorLevel};
 
-use crate::layout::{Cell, ForestTable, Width};
+use crate::layout::{Cell, ForestTable};
 use crate::rest::UnderWay;
 
 /// Vectors that are looked up in turn, so that several gathers are under way.
@@ -22,10 +22,9 @@ pub(crate) fn block<A: Address, C: Cell>(
     state: &mut UnderWay,
 ) -> usize {
     let cells = PhantomData::<C>;
-    let is_even = matches!(table.width, Width::NARROW | Width::Wide);
     // Leaves of 4 bytes are words in any case.
     let in_words = table.may_share && table.leaf_width < 4;
-    let done = match (is_even, in_words) {
+    let done = match (table.width.is_even(), in_words) {
         (true, false) => level.run(Gathers::<A, C, true, false> { table, addresses, state, cells }),
         (true, true) => level.run(Gathers::<A, C, true, true> { table, addresses, state, cells }),
         (false, _) => level.run(Gathers::<A, C, false, true> { table, addresses, state, cells }),

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use wirespeed_fib::{Address, BuildOptions, Lookup, NextHop, Prefix, Rib, Update, V4, V6};
 use wirespeed_forest::{FibId, FibKeys, Fibs, FibsError, FibsUpdate, ForestTable, InFibs, LiveFibs};
 use wirespeed_image::device::{DevicePtr, OnDevice, Sections};
-use wirespeed_image::{Image, Table};
+use wirespeed_image::{Image, Stop, Table};
 
 /// The routes of each table.
 type Model<A> = BTreeMap<FibId, Rib<A>>;
@@ -318,12 +318,6 @@ fn readers_see_whole_calls() {
     let (reader, stop) = (live.reader(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         // A failed assertion must not leave the readers running.
-        struct Stop<'a>(&'a AtomicBool);
-        impl Drop for Stop<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
         let _stop = Stop(&stop);
         for _ in 0..2 {
             scope.spawn(|| {
@@ -359,12 +353,6 @@ fn chunks_are_not_written_while_they_are_read() {
     };
     let (calls, mut rebuilds) = (wirespeed_image::rounds::cases(4_000), 0);
     std::thread::scope(|scope| {
-        struct Stop<'a>(&'a AtomicBool);
-        impl Drop for Stop<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
         let _stop = Stop(&stop);
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {

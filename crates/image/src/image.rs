@@ -1,17 +1,20 @@
 //! [`Image`]: named flat sections of integers in one piece of memory.
 //!
 //! This file has the parts that engines read, and the writing of patches. `builder` makes images, `file`
-//! writes and reads them, and `attached` has the parts that lookups don't use.
+//! writes and reads them, `shared` has the sections that two live copies may share, and `attached` the parts
+//! that lookups don't use.
 
 mod attached;
 mod builder;
 mod element;
 mod file;
+mod shared;
 #[cfg(test)]
 mod tests;
 
 pub use builder::ImageBuilder;
 pub use element::{Element, number, width_for};
+pub use shared::{Padded, Shared};
 
 use std::borrow::Cow;
 use std::ptr::NonNull;
@@ -20,7 +23,7 @@ use std::sync::Arc;
 use crate::error::{ImageError, PatchError};
 use crate::fetch::prefetch;
 use crate::format::{Header, MAGIC, SectionEntry, unpack_name};
-use crate::front::{Front, Shared};
+use crate::front::Front;
 use crate::patch::{Patch, Write};
 use crate::section::SectionId;
 use crate::storage::Storage;

@@ -37,21 +37,26 @@ mod replace_file;
 pub mod rounds;
 mod section;
 mod shared;
+#[cfg(any(test, feature = "conformance"))]
+mod stop;
 mod storage;
 mod table;
 
 pub use changes::{Changes, Elements, WORD};
 pub use error::{ImageError, PatchError};
 pub use fetch::{prefetch, prefetch_all, prefetch_at, prefetch_once_at, prefetch_outer_at};
-pub use front::{Padded, Shared};
 pub use huge::HugeVec;
-pub use image::{Column, Element, Image, ImageBuilder, SectionUsage, SharedColumn, number, width_for};
+pub use image::{
+    Column, Element, Image, ImageBuilder, Padded, SectionUsage, Shared, SharedColumn, number, width_for,
+};
 pub use index::{At, Index};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
 pub use replace_file::replace_file;
 pub use section::SectionId;
 pub use shared::{Placed, SharedPool};
+#[cfg(feature = "conformance")]
+pub use stop::Stop;
 pub use table::{Checked, Outgrown, Step, Table};
 
 #[cfg(target_endian = "big")]

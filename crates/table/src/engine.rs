@@ -20,10 +20,11 @@ pub trait Engine<D: Domain>: Sized + Send + Sync + 'static {
     /// Whether the engine is one to pick.
     const STANDING: Standing;
 
-    /// The least head room of a live table, as [`Domain::HEAD_ROOM`], which engines may have less or more of.
+    /// The least head room of a live table with this engine, in hundredths. By default that of the domain.
     const HEAD_ROOM: u32 = D::HEAD_ROOM;
 
-    /// The head room of a live table that was rebuilt, as [`Domain::LATER_HEAD_ROOM`].
+    /// The head room of a live table with this engine that was rebuilt, in hundredths. By default that of the
+    /// domain.
     const LATER_HEAD_ROOM: u32 = D::LATER_HEAD_ROOM;
 
     /// The engine's data plane.

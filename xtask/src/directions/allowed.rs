@@ -118,10 +118,6 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
         "completions are made of the whole command line, and are a verb of it",
     ),
     (
-        &["crates/lookupctl/src/verbs/enrich/flow.rs", "crates/lookupctl/src/verbs/enrich/work.rs"],
-        "not taken apart yet: the reading of one cell belongs beneath both",
-    ),
-    (
         &[
             "crates/lookupctl/src/verbs/replay/bound.rs",
             "crates/lookupctl/src/verbs/replay/drive.rs",

@@ -196,10 +196,10 @@ fn play<T: Tuple, E: Engine<T>>(start: &RuleSet<T>, calls: &[Vec<RuleUpdate<T>>]
 
 /// A set that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
 pub fn refusals_at_the_cap<T: Tuple, E: Engine<T>>() {
+    const STEP: usize = 100;
     if rounds::leaves_to_ci() {
         return;
     }
-    const STEP: usize = 100;
     let mut rng = Rng::new(77);
     // No two alike, in a class for each word that doesn't count.
     let pool: Vec<_> = (0..40_000u32)

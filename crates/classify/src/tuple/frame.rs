@@ -200,9 +200,9 @@ impl Transport<'_> {
     }
 }
 
-/// Whether a transport header begins with two ports: of TCP, UDP, DCCP, SCTP, UDP-Lite.
+/// Whether the header of an IP protocol begins with two ports: of TCP, UDP, DCCP, SCTP and UDP-Lite.
 #[inline]
-pub(super) const fn has_ports(proto: u8) -> bool {
+pub const fn has_ports(proto: u8) -> bool {
     matches!(proto, 6 | 17 | 33 | 132 | 136)
 }
 

@@ -34,7 +34,7 @@ use crate::update::RuleUpdate;
 
 pub(crate) use field::decimal;
 pub use field::{Field, FieldMatch, Kind, ValueError, protocol_name, protocol_number};
-pub use frame::{FrameError, Layer};
+pub use frame::{FrameError, Layer, has_ports};
 pub use ipv4::Ipv4Tuple;
 pub use ipv6::Ipv6Tuple;
 pub use openflow::{OpenFlowTuple, VLAN_NONE};

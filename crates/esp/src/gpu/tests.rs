@@ -36,11 +36,7 @@ fn driver() -> Option<Box<dyn Driver>> {
             }
         };
     }
-    host().map(|driver| Box::new(driver) as Box<dyn Driver>)
-}
-
-fn host() -> Option<HostDriver> {
-    HostDriver::for_tests(Sanitizers::On)
+    Some(Box::new(HostDriver::for_tests(Sanitizers::On)?))
 }
 
 fn small() -> Options {
@@ -429,7 +425,7 @@ fn an_offload_whose_device_fails_seals_and_opens_the_same() {
     let sas: Vec<&Sa> = near.sas().collect();
     // The device fails before, behind the start, and between a batch's sealing and opening.
     for fails_at in 0..3 {
-        let Some(host) = host() else { return };
+        let Some(host) = HostDriver::for_tests(Sanitizers::On) else { return };
         let switch = host.switch();
         let options = Options { keys: 6, slots: 4, frames: 10, bytes: 4096, lanes: None };
         let mut offload = Offload::new(Device::new(Box::new(host), &options).unwrap(), Use::Always);

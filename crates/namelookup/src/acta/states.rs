@@ -67,7 +67,7 @@ impl OfNodes {
         self.states[family as usize] = state.0;
     }
 
-    /// Takes a family's state away; which it was.
+    /// Takes a family's state away, and returns it.
     pub(super) fn take(&mut self, family: u32) -> Option<State> {
         let state = self.of_family(family);
         self.states[family as usize] = NONE;

@@ -44,7 +44,7 @@ impl Families {
         &mut self.all[family as usize]
     }
 
-    /// Adds one; its number.
+    /// Adds a family, and returns its number.
     pub(super) fn add(&mut self, family: Family) -> u32 {
         if self.free == NONE {
             self.all.make_room(1);
@@ -56,7 +56,7 @@ impl Families {
         number
     }
 
-    /// Frees one.
+    /// Frees a family.
     pub(super) fn remove(&mut self, family: u32) {
         let next = std::mem::replace(&mut self.free, family);
         self.of_mut(family).node = next;

@@ -242,8 +242,8 @@ impl Nodes {
     pub(super) fn reserve(&mut self, nodes: usize) {
         /// Bytes of a node of most lists.
         const USUAL: usize = FIXED + 12;
-        self.segments.reserve_exact(nodes / RECORDS + KINDS);
-        self.add_block(nodes.saturating_mul(USUAL));
+        self.segments.make_room(nodes / RECORDS + KINDS);
+        self.make_room(nodes.saturating_mul(USUAL));
     }
 
     /// Moves the nodes to one block without free memory, unless they nearly have such a block.
@@ -333,10 +333,7 @@ impl Nodes {
     fn add_segment(&mut self, kind: usize) -> u32 {
         let size = FIXED + if kind == 0 { PLACE } else { kind };
         let bytes = RECORDS * size;
-        if self.blocks.last().is_none_or(|block| block.capacity() - block.len() < bytes) {
-            let held: usize = self.blocks.iter().map(HugeVec::capacity).sum();
-            self.add_block((held / 8).max(bytes));
-        }
+        self.make_room(bytes);
         let number = self.blocks.len() - 1;
         let block = &mut self.blocks[number];
         let start = in_units(block.len());
@@ -357,7 +354,14 @@ impl Nodes {
         first
     }
 
-    fn add_block(&mut self, bytes: usize) {
+    /// Adds a block if the last one has no room for so many bytes. It takes an eighth of all at least, so that
+    /// there are few blocks.
+    fn make_room(&mut self, bytes: usize) {
+        if self.blocks.last().is_some_and(|block| block.capacity() - block.len() >= bytes) {
+            return;
+        }
+        let held: usize = self.blocks.iter().map(HugeVec::capacity).sum();
+        let bytes = bytes.max(held / 8);
         let block = HugeVec::with_capacity(bytes.next_multiple_of(UNIT).max(LEAST_BLOCK));
         if bytes >= LARGE_BLOCK {
             block.populate();
@@ -421,5 +425,20 @@ mod tests {
         nodes.flag(ids[7], FAMILY, false);
         assert!(nodes.record(ids[7]).is(LISTED) && !nodes.record(ids[7]).is(FAMILY));
         assert_eq!(nodes.component(nodes.record(ids[7])), component(7));
+    }
+
+    #[test]
+    fn reserving_again_and_again_takes_memory_once() {
+        let mut nodes = Nodes::default();
+        nodes.reserve(100);
+        let bytes = nodes.memory_usage();
+        (0..100_000).for_each(|_| nodes.reserve(100));
+        assert_eq!(nodes.memory_usage(), bytes);
+        // Also where nodes come in between.
+        for n in 0..100_000 {
+            nodes.reserve(100);
+            nodes.add(n, b"component", 0);
+        }
+        assert!(nodes.blocks.len() < 100, "{} blocks", nodes.blocks.len());
     }
 }

@@ -8,17 +8,9 @@ use wirespeed::engine::EngineName;
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::prelude::*;
 use wirespeed::{Error, Prefix, Rib, Table};
+use wirespeed_image::Stop;
 
 use crate::common::{Native, check, rib};
-
-/// Stops readers when the writer ends, whether it succeeds or panics.
-struct Stop<'a>(&'a AtomicBool);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Single routes, so that the size passes each limit slowly.
 fn grows_and_shrinks<A: Native>(prefix_lookups: bool) {

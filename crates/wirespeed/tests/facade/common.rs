@@ -14,7 +14,7 @@ use wirespeed::fib::{oracle, synth::rng::Rng};
 use wirespeed::gpu::driver::devices;
 use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
 use wirespeed::{Address, Fleet, Key, NextHop, Reader, Rib, V4, V6};
-use wirespeed_image::rounds;
+use wirespeed_image::{Stop, rounds};
 use wirespeed_kernels_host::{HostDriver, Sanitizers};
 
 /// The engines of a domain that a test goes through.
@@ -132,12 +132,6 @@ fn batch<A: Addresses, K: Key<A>>(reader: &Reader<A>, keys: &[K]) -> Vec<NextHop
 
 /// Makes changes while two threads look up again and again.
 pub(crate) fn under_readers(look: impl Fn() + Sync, change: impl FnOnce()) {
-    struct Stop<'s>(&'s AtomicBool);
-    impl Drop for Stop<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for _ in 0..2 {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wirespeed::fib::synth::rng::Rng;
 use wirespeed::prelude::*;
 use wirespeed::{Address, Error, Prefix, VrfId, VrfReader, VrfRoutes, VrfUpdate, Vrfs};
-use wirespeed_image::rounds;
+use wirespeed_image::{Stop, rounds};
 
 pub(crate) fn net(text: &str) -> IpNet {
     text.parse().unwrap()
@@ -222,12 +222,6 @@ fn readers_see_whole_calls() {
     vrfs.apply(set(1)).unwrap();
     let (reader, stop) = (vrfs.reader(), AtomicBool::new(false));
     std::thread::scope(|scope| {
-        struct Stop<'a>(&'a AtomicBool);
-        impl Drop for Stop<'_> {
-            fn drop(&mut self) {
-                self.0.store(true, Ordering::Relaxed);
-            }
-        }
         let _stop = Stop(&stop);
         for _ in 0..2 {
             scope.spawn(|| {

@@ -105,6 +105,11 @@ fn compiled<T: FlowTuple>(file: RuleFile<T>) -> Result<Box<dyn Judge>> {
     Ok(Box::new(Rules::new(reader, rules, Actions(actions), doubts)))
 }
 
+/// The number of the protocol ICMP.
+pub(crate) const ICMP: u8 = 1;
+/// The number of the protocol ICMPv6.
+pub(crate) const ICMPV6: u8 = 58;
+
 /// The fields of a flow. The addresses are of one family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Flow {
@@ -258,9 +263,9 @@ impl<T: FlowTuple> Rules<T> {
             }
         }
         let what = match (flow.proto, lacks) {
-            (1 | 58, [true, true]) => "ICMP type and code",
-            (1 | 58, [true, false]) => "ICMP type",
-            (1 | 58, [false, _]) => "ICMP code",
+            (ICMP | ICMPV6, [true, true]) => "ICMP type and code",
+            (ICMP | ICMPV6, [true, false]) => "ICMP type",
+            (ICMP | ICMPV6, [false, _]) => "ICMP code",
             (_, [true, true]) => "ports",
             (_, [true, false]) => "source port",
             (_, [false, _]) => "destination port",

@@ -30,7 +30,7 @@ pub(super) struct Column {
     pub(super) role: Role,
 }
 
-/// What is looked up: the cell of a column, or the 5-tuple of several.
+/// The columns whose cells are looked up together: one, or the several of a 5-tuple.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) kind: Kind,
@@ -144,9 +144,9 @@ pub(super) fn plan(
     }
     let columns = || keys.iter().flat_map(|key| &key.columns);
     let wanted = columns().map(|column| column.name.clone()).collect();
-    let numbers = columns().filter(|column| !matches!(column.role, Role::Source | Role::Destination));
-    let numbers = numbers.filter(|column| !matches!(column.role, Role::Address | Role::Name));
-    let numbers = numbers.map(|column| column.name.clone()).collect();
+    let is_text = |role| matches!(role, Role::Source | Role::Destination | Role::Address | Role::Name);
+    let numbers =
+        columns().filter(|column| !is_text(column.role)).map(|column| column.name.clone()).collect();
     let _ = shape.set(Shape { keys, added, names: added_names.clone() });
     Ok(Plan { wanted, numbers, added: added_names })
 }

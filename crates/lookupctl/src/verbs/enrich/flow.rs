@@ -2,15 +2,12 @@
 
 use std::net::IpAddr;
 
-use wirespeed_classify::tuple::protocol_number;
+use wirespeed_classify::tuple::{has_ports, protocol_number};
 use wirespeed_records::Role;
 
+use super::cell::{address, is_unset};
 use super::columns::Key;
-use super::work::{address, is_unset};
-use crate::verbs::classify::judge::Flow;
-
-const ICMP: u8 = 1;
-const ICMPV6: u8 = 58;
+use crate::verbs::classify::judge::{Flow, ICMP, ICMPV6};
 
 /// The flow of a record. `None` if an address or the protocol is not known, or if the addresses are of two
 /// families. Fails with the place of the column whose cell is wrong. `cell` gives the cell of a column of the
@@ -44,8 +41,7 @@ pub(super) fn parse<'c>(key: &Key, cell: impl Fn(usize) -> &'c [u8]) -> Result<O
         number.filter(|&number| number <= most).map(Some).ok_or(at)
     };
     let ports = match proto {
-        // The protocols whose headers begin with ports.
-        6 | 17 | 33 | 132 | 136 => {
+        _ if has_ports(proto) => {
             [number(Role::SourcePort, u16::MAX)?, number(Role::DestinationPort, u16::MAX)?]
         }
         // Columns of ports hold the type and the code in many ways, so they are not taken for them.

@@ -7,6 +7,7 @@
 //! files of tables, looked at each second ─► read beside the running work
 //! ```
 
+mod cell;
 mod columns;
 mod flow;
 mod pipeline;
@@ -214,7 +215,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     };
     let source = Source::from_arg(&options.records);
     if is_parquet(&source) {
-        bail!("{source}: Parquet is not read: write the records as CSV or NDJSON first, as DuckDB does");
+        bail!(
+            "{source}: Parquet is not read: write the records as CSV or NDJSON first, for example with DuckDB"
+        );
     }
     let input = wirespeed_input::open(&source)?;
     let pipeline = Pipeline {
