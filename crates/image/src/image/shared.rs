@@ -1,4 +1,4 @@
-//! [`Shared`]: a section that may lie in a [front](crate::front), and so may be written while it is read.
+//! [`Shared`]: a section that two live copies may share (`front.rs`), and so may be written while it is read.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;

@@ -354,8 +354,8 @@ impl Nodes {
         first
     }
 
-    /// Adds a block if the last one has no room for so many bytes. It takes an eighth of all at least, so that
-    /// there are few blocks.
+    /// Adds a block if the last one has no room for so many bytes. It takes an eighth of all at least, so
+    /// that there are few blocks.
     fn make_room(&mut self, bytes: usize) {
         if self.blocks.last().is_some_and(|block| block.capacity() - block.len() >= bytes) {
             return;
