@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use wirespeed_fib::{Family, V4, V6};
-use wirespeed_image::Image;
 
 use super::{IpReader, IpTable};
 use crate::engine::{Addresses, BOTH_FAMILIES};
 use crate::error::Error;
-use crate::image_file::{ImageFile, both};
+use crate::image_file::{ImageFile, both, opened};
 use crate::labels::saved::{SavedLabels, save_methods};
 use crate::reader::Reader;
 use crate::table::Table;
@@ -46,7 +45,7 @@ impl IpTable {
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let made =
             self.v4.to_image().and_then(|v4| both::container(BOTH_FAMILIES, &v4, &self.v6.to_image()?));
-        let made = made.map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        let made = made.map_err(|source| Error::in_image(path, source))?;
         labels.save_beside(&made, path, |image| both::save(image, &labels.texts, path).map(drop))
     }
 }
@@ -70,7 +69,7 @@ struct Families {
 }
 
 fn families(path: &Path) -> Result<Families, Error> {
-    let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+    let image = opened::read(path)?;
     let (mut v4, mut v6) = (None, None);
     for file in ImageFile::all_of(path, image)? {
         match file.family() {

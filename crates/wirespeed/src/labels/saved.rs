@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use wirespeed_fib::{NextHop, NextHops};
-use wirespeed_image::{Image, ImageError};
+use wirespeed_image::Image;
 
 use crate::error::Error;
 
@@ -81,7 +81,7 @@ impl SavedLabels {
         let mut attached = None;
         for (name, bytes) in beside.into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
             let more = attached.as_ref().unwrap_or(image).with_attachment(name, bytes);
-            attached = Some(more.map_err(|source| Error::Image { path: path.to_owned(), source })?);
+            attached = Some(more.map_err(|source| Error::in_image(path, source))?);
         }
         save(attached.as_ref().unwrap_or(image))
     }
@@ -147,8 +147,7 @@ pub(crate) fn fill_gaps(
         }
         rest.is_empty().then_some(filled)
     };
-    let malformed = || ImageError::Malformed(format!("the attachment {GAPS}"));
-    fill().ok_or_else(|| Error::Image { path: path.to_owned(), source: malformed() })
+    fill().ok_or_else(|| Error::attachment(path, GAPS))
 }
 
 #[cfg(test)]

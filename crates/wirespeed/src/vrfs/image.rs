@@ -57,7 +57,7 @@ impl Vrfs {
     save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
-        let container = self.to_image().map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        let container = self.to_image().map_err(|source| Error::in_image(path, source))?;
         labels.save_beside(&container, path, |image| both::save(image, &labels.texts, path).map(drop))
     }
 
