@@ -21,26 +21,23 @@ impl IpTable {
         Ok(Self::new(v4, v6.map_or_else(|| empty::<V6>(prefix_lookups), Table::of_image)?))
     }
 
-    /// Saves both compiled tables and their routes as one image file. An existing file is replaced completely
-    /// or not at all.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("both.img");
-    /// let routes = [("10.0.0.0/8".parse::<IpNet>()?, NextHop(1)), ("2001:db8::/32".parse()?, NextHop(2))];
-    /// IpTable::builder().routes(routes).build()?.save(&path)?;
-    /// let reader = IpReader::open(&path)?;
-    /// assert_eq!(reader.lookup("2001:db8::1".parse()?), NextHop(2));
-    /// assert_eq!(Ipv4Reader::open(&path)?.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&SavedLabels::default(), path.as_ref())
+    save_methods! {
+        /// Saves both compiled tables and their routes as one image file. An existing file is replaced
+        /// completely or not at all.
+        ///
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// # let dir = tempfile::tempdir()?;
+        /// # let path = dir.path().join("both.img");
+        /// let routes = [("10.0.0.0/8".parse::<IpNet>()?, NextHop(1)), ("2001:db8::/32".parse()?, NextHop(2))];
+        /// IpTable::builder().routes(routes).build()?.save(&path)?;
+        /// let reader = IpReader::open(&path)?;
+        /// assert_eq!(reader.lookup("2001:db8::1".parse()?), NextHop(2));
+        /// assert_eq!(Ipv4Reader::open(&path)?.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(1));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
     }
-
-    save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let made =

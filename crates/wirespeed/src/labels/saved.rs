@@ -87,9 +87,14 @@ impl SavedLabels {
     }
 }
 
-/// Methods that save a table with labels. The type has methods `save` and `save_with`.
+/// Methods that save a table. The type has a method `save_with`. The docs are those of `save`.
 macro_rules! save_methods {
-    () => {
+    ($(#[$doc:meta])*) => {
+        $(#[$doc])*
+        pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), crate::Error> {
+            self.save_with(&SavedLabels::default(), path.as_ref())
+        }
+
         /// Saves the table like [`save`](Self::save), with the labels as text, for
         /// [`Labels::open`](crate::Labels::open).
         ///
