@@ -11,7 +11,7 @@ use wirespeed_benches::contest::{check, expected};
 use wirespeed_benches::data::{Source, sources};
 use wirespeed_benches::gather;
 use wirespeed_benches::lineup::{Entry, Lineup};
-use wirespeed_benches::table::Mode;
+use wirespeed_benches::table::{Batch, Mode};
 use wirespeed_benches::trace::Trace;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Family, Rib, V4, V6};
@@ -66,9 +66,9 @@ fn race<A: Lineup>(
         group.bench_function(BenchmarkId::from_parameter(&entry.name), |bencher| {
             // Built only where the filter lets it run, and held against the Rib before it is timed.
             let lane = lane.get_or_insert_with(|| {
-                let mut lane = entry.build(rib).expect("the table is built");
+                let lane = entry.build(rib).expect("the table is built");
                 if is_lookup {
-                    check(lane.as_mut(), mode, trace, &expected(rib, trace))
+                    check(lane.as_ref(), mode, trace, &expected(rib, trace))
                         .unwrap_or_else(|wrong| panic!("{wrong}"));
                 }
                 lane
@@ -79,7 +79,7 @@ fn race<A: Lineup>(
                 let mut time = Duration::ZERO;
                 for _ in 0..rounds {
                     let start = Instant::now();
-                    lane.run(mode, trace, at, at + BATCH);
+                    lane.run(mode, trace.all().part(at..at + BATCH));
                     time += start.elapsed();
                     at = (at + BATCH) % (trace.len() - BATCH);
                 }

@@ -10,9 +10,8 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::mata_paper::pipeline::Pipeline;
 use wirespeed_benches::mata_paper::subject::Placed;
-use wirespeed_benches::names::contest::keep_right;
+use wirespeed_benches::names::contest::{Lane, keep_right};
 use wirespeed_benches::names::data::{self, Kind, Table, Trace};
-use wirespeed_benches::names::lane::Lane;
 use wirespeed_benches::names::lineup;
 use wirespeed_benches::table::Mode;
 use wirespeed_namelookup::stt::Stt;

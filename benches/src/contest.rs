@@ -1,12 +1,11 @@
 //! Checks lanes, then times them in interleaved rounds.
 
 use std::fmt;
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use wirespeed_fib::{Address, NextHop, Rib, Update};
 
-use crate::table::{Lane, Mode};
+use crate::table::{Batch, Contested, Lane, Mode};
 use crate::trace::Trace;
 
 /// How long and how often.
@@ -49,13 +48,13 @@ pub fn expected<A: Address>(rib: &Rib<A>, trace: &Trace<A>) -> Vec<NextHop> {
 
 /// Holds every answer of a lane against the Rib's.
 pub fn check<A: Address>(
-    lane: &mut dyn Lane<A>,
+    lane: &dyn Lane<A>,
     mode: Mode,
     trace: &Trace<A>,
     expected: &[NextHop],
 ) -> Result<(), Wrong> {
     lane.select();
-    let answers = lane.answers(mode, trace);
+    let answers = lane.results(mode, trace.all());
     let mut wrong = (0..expected.len()).filter(|&i| answers[i] != expected[i]);
     match wrong.next() {
         None => Ok(()),
@@ -67,24 +66,28 @@ pub fn check<A: Address>(
     }
 }
 
-/// A table that is timed on traces of a kind.
-pub trait Racer<T: ?Sized> {
-    /// Gets ready for [`run`](Self::run), where several lanes share a table.
-    fn select(&mut self) {}
-
-    /// Keys between two looks at the clock, in calls of one key: few enough that the slowest table looks in
-    /// time, enough that looking costs nothing.
-    fn stretch(&self, mode: Mode) -> usize;
-
-    /// Looks up a part of a trace and drops the results: what is timed.
-    fn run(&mut self, mode: Mode, trace: &T, keys: Range<usize>);
+/// Whether a lane gives the right results; says so where it doesn't. `what` are the keys.
+pub fn is_right<D: Contested<Result = u32>>(
+    lane: &dyn Lane<D>,
+    mode: Mode,
+    keys: D::Keys<'_>,
+    right: &[u32],
+    what: &str,
+) -> bool {
+    let results = lane.results(mode, keys);
+    let wrong = results.iter().zip(right).filter(|(found, right)| found != right).count();
+    if wrong > 0 {
+        let (name, len) = (lane.costs().name, results.len());
+        eprintln!("{name} is wrong for {wrong} of {len} {what} and is not timed");
+    }
+    wrong == 0
 }
 
-/// Keys a second of every lane in every round, by lane, on a trace of `len` keys.
-pub fn race<T: ?Sized, L: Racer<T>>(
-    lanes: &mut [L],
+/// Keys a second of every lane in every round, by lane.
+pub fn race<D: Contested>(
+    lanes: &mut [Box<dyn Lane<D>>],
     mode: Mode,
-    (trace, len): (&T, usize),
+    keys: D::Keys<'_>,
     plan: Plan,
 ) -> Vec<Vec<f64>> {
     let mut rates = vec![Vec::with_capacity(plan.rounds); lanes.len()];
@@ -92,49 +95,36 @@ pub fn race<T: ?Sized, L: Racer<T>>(
     for _ in 0..plan.rounds {
         for ((lane, place), rates) in lanes.iter_mut().zip(&mut places).zip(&mut rates) {
             lane.select();
-            run_for(lane, mode, (trace, len), place, plan.warm_up);
-            rates.push(run_for(lane, mode, (trace, len), place, plan.slice));
+            run_for(&mut **lane, mode, keys, place, plan.warm_up);
+            rates.push(run_for(&mut **lane, mode, keys, place, plan.slice));
         }
     }
     rates
 }
 
 /// Runs on from `place` for about `time`, round and round the trace; keys a second.
-fn run_for<T: ?Sized, L: Racer<T>>(
-    lane: &mut L,
+fn run_for<D: Contested>(
+    lane: &mut dyn Lane<D>,
     mode: Mode,
-    (trace, len): (&T, usize),
+    trace: D::Keys<'_>,
     place: &mut usize,
     time: Duration,
 ) -> f64 {
+    let stretch = D::stretch(lane.costs().name, mode);
     let stretch = match mode {
-        Mode::Single => lane.stretch(mode),
-        Mode::Batch(batch) => lane.stretch(mode).next_multiple_of(batch),
+        Mode::Single => stretch,
+        Mode::Batch(batch) => stretch.next_multiple_of(batch),
     };
     let (start, mut keys) = (Instant::now(), 0);
     loop {
-        let to = len.min(*place + stretch);
-        lane.run(mode, trace, *place..to);
+        let to = trace.len().min(*place + stretch);
+        lane.run(mode, trace.part(*place..to));
         keys += to - *place;
-        *place = if to == len { 0 } else { to };
+        *place = if to == trace.len() { 0 } else { to };
         let elapsed = start.elapsed();
         if elapsed >= time {
             return keys as f64 / elapsed.as_secs_f64();
         }
-    }
-}
-
-impl<A: Address> Racer<Trace<A>> for Box<dyn Lane<A>> {
-    fn select(&mut self) {
-        Lane::select(self.as_ref());
-    }
-
-    fn stretch(&self, _: Mode) -> usize {
-        1 << 14
-    }
-
-    fn run(&mut self, mode: Mode, trace: &Trace<A>, keys: Range<usize>) {
-        Lane::run(self.as_mut(), mode, trace, keys.start, keys.end);
     }
 }
 

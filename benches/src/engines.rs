@@ -6,30 +6,72 @@ use std::sync::Arc;
 use wirespeed::engine::{
     Addresses, AnyLive, AnyReader, AnyTable, EngineName, Entered, Served, Wanted, of_domain,
 };
-use wirespeed_fib::{BuildOptions, NextHop, Update};
+use wirespeed_fib::{BuildOptions, NextHop};
+use wirespeed_table::Domain;
 
 use crate::lineup::Entry;
-use crate::table::{Contestant, lane};
-use crate::trace::Keys;
+use crate::table::{Contestant, Contested, answers_are_results};
 
-/// The engines as they look up when nothing else happens.
-pub fn lookups<A: Addresses>() -> Vec<Entry<A>> {
-    let entry = |engine: EngineName| {
-        Entry::new(engine.as_str(), move |rib| {
-            lane(engine.as_str(), rib, |rib| Compiled::<A>::build(engine, rib))
-        })
-    };
-    of_domain::<A>().map(entry).collect()
+/// What contests are held on that our engines look up in.
+pub trait Ours:
+    Contested<
+        Source = <<Self as Ours>::Domain as Domain>::Source,
+        Update = <<Self as Ours>::Domain as Domain>::Update,
+        Result = <<Self as Ours>::Domain as Domain>::Result,
+    >
+{
+    /// The engines' domain.
+    type Domain: Served;
+
+    /// A key as engines take it.
+    fn key<'k>(key: Self::Key<'k>) -> <Self::Domain as Domain>::Key<'k>;
+
+    /// Keys as engines take them.
+    fn keys<'k>(keys: Self::Keys<'k>) -> <Self::Domain as Domain>::Keys<'k>;
+
+    /// The result of what was found.
+    fn found(found: <Self::Domain as Domain>::Found) -> Self::Result;
 }
 
-/// The engines as live tables that take updates.
+impl<A: Addresses> Ours for A {
+    type Domain = A;
+
+    fn key<'k>(key: <A as Contested>::Key<'k>) -> <A as Domain>::Key<'k> {
+        key
+    }
+
+    fn keys<'k>(keys: <A as Contested>::Keys<'k>) -> <A as Domain>::Keys<'k> {
+        keys.host
+    }
+
+    fn found(found: NextHop) -> NextHop {
+        found
+    }
+}
+
+/// The engines of addresses as they look up when nothing else happens.
+pub fn lookups<A: Addresses>() -> Vec<Entry<A>> {
+    of_domain::<A>().map(compiled).collect()
+}
+
+/// The engines of addresses as live tables that take updates.
 pub fn updates<A: Addresses>() -> Vec<Entry<A>> {
-    let entry = |engine: EngineName| {
-        Entry::new(engine.as_str(), move |rib| {
-            lane(engine.as_str(), rib, |rib| Live::<A>::build(engine, rib.clone(), ()))
-        })
-    };
-    of_domain::<A>().map(entry).collect()
+    of_domain::<A>().map(|engine| live(engine.as_str(), engine, ())).collect()
+}
+
+/// An engine as it looks up when nothing else happens.
+pub fn compiled<D: Ours>(engine: EngineName) -> Entry<D> {
+    Entry::of(engine.as_str(), move |source| Compiled::<D::Domain>::build(engine, source))
+}
+
+/// An engine as a live table that takes updates.
+pub fn live<D>(name: impl Into<String>, engine: EngineName, wanted: Wanted<D::Domain>) -> Entry<D>
+where
+    D: Ours<Source: Clone + Into<<D::Domain as Domain>::Model>>,
+{
+    Entry::of(name, move |source: &D::Source| {
+        Live::<D::Domain>::build(engine, source.clone().into(), wanted.clone())
+    })
 }
 
 /// A compiled table by itself.
@@ -87,20 +129,16 @@ impl<D: Served> Live<D> {
     }
 }
 
-impl<A: Addresses> Contestant<A> for Compiled<A> {
-    type Answer = NextHop;
+impl<D: Ours> Contestant<D> for Compiled<D::Domain> {
+    answers_are_results!(D::Result);
 
-    fn next_hop(answer: NextHop) -> NextHop {
-        answer
-    }
-
-    fn many(&self, keys: Keys<'_, A>, answers: &mut [NextHop]) {
-        self.0.lookup_batch(keys.host, answers);
+    fn many(&self, keys: D::Keys<'_>, answers: &mut [D::Result]) {
+        self.0.lookup_batch(D::keys(keys), answers);
     }
 
     #[inline]
-    fn one(&self, key: A) -> NextHop {
-        self.0.lookup(key)
+    fn one(&self, key: D::Key<'_>) -> D::Result {
+        D::found(self.0.lookup(D::key(key)))
     }
 
     fn memory(&self) -> Option<u64> {
@@ -108,22 +146,18 @@ impl<A: Addresses> Contestant<A> for Compiled<A> {
     }
 }
 
-impl<A: Addresses> Contestant<A> for Live<A> {
-    type Answer = NextHop;
+impl<D: Ours> Contestant<D> for Live<D::Domain> {
+    answers_are_results!(D::Result);
 
-    fn next_hop(answer: NextHop) -> NextHop {
-        answer
+    fn many(&self, keys: D::Keys<'_>, answers: &mut [D::Result]) {
+        self.lookup_batch(D::keys(keys), answers);
     }
 
-    fn many(&self, keys: Keys<'_, A>, answers: &mut [NextHop]) {
-        self.lookup_batch(keys.host, answers);
+    fn one(&self, key: D::Key<'_>) -> D::Result {
+        D::found(self.enter().table.lookup(D::key(key)))
     }
 
-    fn one(&self, key: A) -> NextHop {
-        self.enter().table.lookup(key)
-    }
-
-    fn update(&mut self, updates: &[Update<A>]) -> bool {
+    fn update(&mut self, updates: &[D::Update]) -> bool {
         self.apply(updates)
     }
 

@@ -1,31 +1,48 @@
 //! Who takes part: the engines, the rivals, DPDK where it is built in, the ceiling for random IPv4 keys.
 
 use anyhow::Result;
-use wirespeed_fib::{Address, InFib, Rib, V4, V6};
+use wirespeed_fib::{InFib, V4, V6};
 
-use crate::table::{Lane, lane};
+use crate::table::{Contestant, Contested, Lane, lane};
 use crate::{engines, rivals};
 
 /// A contestant that is yet to be built.
-pub struct Entry<A: Address> {
+pub struct Entry<D: Contested> {
     /// The name in tables and records.
     pub name: String,
+    /// The most entries with which it is built within a minute or so.
+    pub most: usize,
     #[allow(clippy::type_complexity)] // a constructor
-    build: Box<dyn Fn(&Rib<A>) -> Result<Box<dyn Lane<A>>>>,
+    build: Box<dyn Fn(&D::Source) -> Result<Box<dyn Lane<D>>>>,
 }
 
-impl<A: Address> Entry<A> {
+impl<D: Contested> Entry<D> {
     /// A name and how to build what bears it.
     pub fn new(
         name: impl Into<String>,
-        build: impl Fn(&Rib<A>) -> Result<Box<dyn Lane<A>>> + 'static,
+        build: impl Fn(&D::Source) -> Result<Box<dyn Lane<D>>> + 'static,
     ) -> Self {
-        Self { name: name.into(), build: Box::new(build) }
+        Self { name: name.into(), most: usize::MAX, build: Box::new(build) }
+    }
+
+    /// A name and how to build the contestant that bears it.
+    pub fn of<C: Contestant<D> + 'static>(
+        name: impl Into<String>,
+        build: impl Fn(&D::Source) -> Result<C> + 'static,
+    ) -> Self {
+        let name: String = name.into();
+        Self::new(name.clone(), move |source| lane(name.as_str(), source, &build))
+    }
+
+    /// The same entry, which takes long to build with more entries than these.
+    #[must_use]
+    pub fn up_to(self, most: usize) -> Self {
+        Self { most, ..self }
     }
 
     /// Builds it. An error where the table is more than it can hold.
-    pub fn build(&self, rib: &Rib<A>) -> Result<Box<dyn Lane<A>>> {
-        (self.build)(rib)
+    pub fn build(&self, source: &D::Source) -> Result<Box<dyn Lane<D>>> {
+        (self.build)(source)
     }
 }
 
@@ -40,7 +57,7 @@ pub trait Lineup: rivals::Native + InFib {
 /// A line of a lineup: a name, a type with a `build` that can't fail.
 macro_rules! entry {
     ($name:literal, $table:ty) => {
-        Entry::new($name, |rib| lane($name, rib, |rib| Ok(<$table>::build(rib))))
+        Entry::of($name, |rib| Ok(<$table>::build(rib)))
     };
 }
 
@@ -87,7 +104,7 @@ lineup!(V6, iptrie::Ipv6Prefix, fib6, [Entry::new("planb", rivals::planb)]);
 
 /// What the SAIL paper is measured against and no crate has.
 fn sail_paper() -> [Entry<V4>; 2] {
-    [Entry::new("lulea", rivals::lulea), Entry::new("pbf", |rib| lane("pbf", rib, rivals::Pbf::build))]
+    [Entry::new("lulea", rivals::lulea), Entry::of("pbf", rivals::Pbf::build)]
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::data::Source;
 use crate::lineup::Entry;
 use crate::machine::{self, Machine};
 use crate::report::{self, Row, Setting, ratio};
-use crate::table::{Lane, Mode};
+use crate::table::{Contested, Lane, Mode};
 use crate::trace::Trace;
 
 /// Options of a measurement: its subjects, time, cores, and the place of the figures.
@@ -131,21 +131,31 @@ impl Session {
         &self.rows
     }
 
-    /// Races lanes over a trace and shows what came out.
-    pub fn race<A: Address>(
+    /// Shows what it cost to build lanes.
+    pub fn show_builds<D: Contested>(&mut self, setting: &Setting, lanes: &[Box<dyn Lane<D>>]) {
+        self.show(lanes.iter().map(|lane| {
+            let costs = lane.costs();
+            let seconds = vec![costs.build_seconds];
+            Row::of(setting, costs, "build", 0, seconds, "s")
+        }));
+    }
+
+    /// Races lanes over a trace and shows what came out, in a unit of keys.
+    pub fn race<D: Contested>(
         &mut self,
         setting: &Setting,
-        lanes: &mut [Box<dyn Lane<A>>],
+        lanes: &mut [Box<dyn Lane<D>>],
         mode: Mode,
-        trace: &Trace<A>,
+        keys: D::Keys<'_>,
+        unit: &'static str,
     ) {
         let (what, batch) = match mode {
             Mode::Single => ("single", 1),
             Mode::Batch(batch) => ("batch", batch),
         };
-        let rates = contest::race(lanes, mode, (trace, trace.len()), self.plan);
+        let rates = contest::race(lanes, mode, keys, self.plan);
         let measured = lanes.iter().zip(rates);
-        self.show(measured.map(|(lane, rates)| Row::of(setting, lane.costs(), what, batch, rates, "keys/s")));
+        self.show(measured.map(|(lane, rates)| Row::of(setting, lane.costs(), what, batch, rates, unit)));
     }
 
     /// Sets the ratios of rows that were measured together, prints them and keeps them.
@@ -173,9 +183,12 @@ pub fn setting_on<A: Address>(setting: &Setting, trace: &Trace<A>, expected: &[N
 }
 
 /// Builds what can be built; says what can't.
-pub fn build<A: Address>(rib: &Rib<A>, entries: impl Iterator<Item = Entry<A>>) -> Vec<Box<dyn Lane<A>>> {
-    let build = |entry: Entry<A>| {
-        entry.build(rib).inspect_err(|error| eprintln!("{}: left out: {error}", entry.name)).ok()
+pub fn build<D: Contested>(
+    source: &D::Source,
+    entries: impl Iterator<Item = Entry<D>>,
+) -> Vec<Box<dyn Lane<D>>> {
+    let build = |entry: Entry<D>| {
+        entry.build(source).inspect_err(|error| eprintln!("{}: left out: {error:#}", entry.name)).ok()
     };
     entries.filter_map(build).collect()
 }
@@ -188,8 +201,8 @@ pub fn keep_right<A: Address>(
     expected: &[NextHop],
 ) {
     for mode in [Mode::Batch(batch), Mode::Single] {
-        lanes.retain_mut(|lane| {
-            let checked = contest::check(lane.as_mut(), mode, trace, expected);
+        lanes.retain(|lane| {
+            let checked = contest::check(lane.as_ref(), mode, trace, expected);
             checked.inspect_err(|wrong| eprintln!("{wrong}")).is_ok()
         });
     }

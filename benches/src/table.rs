@@ -1,10 +1,12 @@
 //! How a table takes part: [`Contestant`] is what each one implements in its own terms, [`Lane`] what a
-//! contest drives.
+//! contest drives. Both are for tables of any domain ([`Contested`]).
 //!
-//! A contestant answers into its own type ([`Contestant::Answer`]) and reads keys in its own byte order
-//! ([`Keys`]), so that no rival pays for a conversion that its users would not need.
+//! A contestant answers into its own type ([`Contestant::Answer`]) and reads keys in its own form
+//! ([`Contested::Keys`]), so that no rival pays for a conversion that its users would not need.
 
+use std::fmt::Debug;
 use std::hint::black_box;
+use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::Result;
@@ -12,27 +14,90 @@ use wirespeed_fib::{Address, NextHop, Rib, Update};
 
 use crate::machine::heap_bytes;
 use crate::report::Costs;
-use crate::trace::{Keys, Trace};
+use crate::trace::Keys;
 
-/// A longest-prefix-match table of any origin.
-pub trait Contestant<A: Address> {
+/// What contests are held on: addresses of a family, names or rules.
+pub trait Contested: 'static {
+    /// What tables are built from.
+    type Source;
+    /// A change of a table.
+    type Update;
+    /// One key.
+    type Key<'k>: Copy;
+    /// The keys of a trace or of a part of it, as contestants read them.
+    type Keys<'k>: Batch<Key = Self::Key<'k>>;
+    /// What a key leads to.
+    type Result: Copy + PartialEq + Debug;
+
+    /// A result as a number.
+    fn number(result: Self::Result) -> u32;
+
+    /// Keys between two looks at the clock, in calls of one key: few enough that the slowest table looks in
+    /// time, enough that looking costs nothing. A lane may need less.
+    fn stretch(lane: &str, mode: Mode) -> usize {
+        let _ = (lane, mode);
+        1 << 12
+    }
+}
+
+/// Keys in the order in which they are looked up.
+pub trait Batch: Copy {
+    /// One key.
+    type Key: Copy;
+
+    /// Number of keys.
+    fn len(self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// The keys of a range.
+    #[must_use]
+    fn part(self, range: Range<usize>) -> Self;
+
+    /// The keys one by one.
+    fn each(self) -> impl Iterator<Item = Self::Key>;
+}
+
+impl<A: Address> Contested for A {
+    type Source = Rib<A>;
+    type Update = Update<A>;
+    type Key<'k> = A;
+    type Keys<'k> = Keys<'k, A>;
+    type Result = NextHop;
+
+    fn number(next_hop: NextHop) -> u32 {
+        next_hop.0
+    }
+
+    fn stretch(_: &str, _: Mode) -> usize {
+        1 << 14
+    }
+}
+
+/// A table of any origin.
+pub trait Contestant<D: Contested> {
     /// What a batch is answered in.
     type Answer: Copy + Default;
 
-    /// The next hop that an answer stands for.
-    fn next_hop(answer: Self::Answer) -> NextHop;
+    /// The result that an answer stands for.
+    fn result(answer: Self::Answer) -> D::Result
+    where
+        Self: Sized;
 
     /// Answers each key in the same place of `answers`.
-    fn many(&self, keys: Keys<'_, A>, answers: &mut [Self::Answer]);
+    fn many(&self, keys: D::Keys<'_>, answers: &mut [Self::Answer]);
 
     /// Answers one key.
-    fn one(&self, key: A) -> NextHop;
+    fn one(&self, key: D::Key<'_>) -> D::Result;
 
     /// Gets ready to be timed, where several lanes share a table.
     fn select(&self) {}
 
     /// Applies updates in order, each with a next hop; false where the table can't take any.
-    fn update(&mut self, _updates: &[Update<A>]) -> bool {
+    fn update(&mut self, _updates: &[D::Update]) -> bool {
         false
     }
 
@@ -47,6 +112,37 @@ pub trait Contestant<A: Address> {
     }
 }
 
+/// The part of a [`Contestant`] that says that its answers are results as they are.
+macro_rules! answers_are_results {
+    ($result:ty) => {
+        type Answer = $result;
+
+        #[inline]
+        fn result(answer: $result) -> $result {
+            answer
+        }
+    };
+}
+pub(crate) use answers_are_results;
+
+/// The part of a [`Contestant`] for a table that only looks up one key at a time: batches are a loop.
+macro_rules! one_by_one {
+    ($domain:ty) => {
+        $crate::table::answers_are_results!(<$domain as $crate::table::Contested>::Result);
+
+        fn many(
+            &self,
+            keys: <$domain as $crate::table::Contested>::Keys<'_>,
+            answers: &mut [<$domain as $crate::table::Contested>::Result],
+        ) {
+            for (answer, key) in answers.iter_mut().zip($crate::table::Batch::each(keys)) {
+                *answer = self.one(key);
+            }
+        }
+    };
+}
+pub(crate) use one_by_one;
+
 /// The calls that keys are looked up by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
@@ -57,39 +153,41 @@ pub enum Mode {
 }
 
 /// A contestant with its name and what building it cost, without its type.
-pub trait Lane<A: Address> {
+pub trait Lane<D: Contested> {
     /// Its name, and what building it cost.
     fn costs(&self) -> Costs<'_>;
 
-    /// Looks up `trace[from..to]` and drops the answers: the part that is timed.
-    fn run(&mut self, mode: Mode, trace: &Trace<A>, from: usize, to: usize);
+    /// Looks up keys and drops the answers: the part that is timed.
+    fn run(&mut self, mode: Mode, keys: D::Keys<'_>);
 
-    /// The next hops of the whole trace.
-    fn answers(&mut self, mode: Mode, trace: &Trace<A>) -> Vec<NextHop>;
+    /// The results of keys.
+    fn results(&self, mode: Mode, keys: D::Keys<'_>) -> Vec<D::Result>;
 
     /// Gets ready for [`run`](Self::run).
     fn select(&self);
 
     /// Applies updates; false where the table can't take any.
-    fn update(&mut self, updates: &[Update<A>]) -> bool;
+    fn update(&mut self, updates: &[D::Update]) -> bool;
 }
 
 /// Builds a contestant and makes it a lane, measuring time and memory on the way.
-pub fn lane<A: Address, C: Contestant<A> + 'static>(
+pub fn lane<D: Contested, C: Contestant<D> + 'static>(
     name: impl Into<String>,
-    rib: &Rib<A>,
-    build: impl FnOnce(&Rib<A>) -> Result<C>,
-) -> Result<Box<dyn Lane<A>>> {
+    source: &D::Source,
+    build: impl FnOnce(&D::Source) -> Result<C>,
+) -> Result<Box<dyn Lane<D>>> {
     let before = heap_bytes();
     let start = Instant::now();
-    let contestant = build(rib)?;
+    let contestant = build(source)?;
     let seconds = start.elapsed().as_secs_f64();
     let build_seconds = contestant.build_seconds().unwrap_or(seconds);
     let memory = contestant.memory().unwrap_or_else(|| heap_bytes().saturating_sub(before));
-    Ok(Box::new(Running { name: name.into(), contestant, build_seconds, memory, answers: Vec::new() }))
+    let running: Running<D, C> =
+        Running { name: name.into(), contestant, build_seconds, memory, answers: Vec::new() };
+    Ok(Box::new(running))
 }
 
-struct Running<A: Address, C: Contestant<A>> {
+struct Running<D: Contested, C: Contestant<D>> {
     name: String,
     contestant: C,
     build_seconds: f64,
@@ -98,42 +196,40 @@ struct Running<A: Address, C: Contestant<A>> {
     answers: Vec<C::Answer>,
 }
 
-impl<A: Address, C: Contestant<A>> Lane<A> for Running<A, C> {
+impl<D: Contested, C: Contestant<D>> Lane<D> for Running<D, C> {
     fn costs(&self) -> Costs<'_> {
         Costs { name: &self.name, memory: self.memory, build_seconds: self.build_seconds }
     }
 
-    fn run(&mut self, mode: Mode, trace: &Trace<A>, from: usize, to: usize) {
+    fn run(&mut self, mode: Mode, keys: D::Keys<'_>) {
         match mode {
             Mode::Single => {
-                let sum = trace.keys()[from..to]
-                    .iter()
-                    .fold(0u32, |sum, &key| sum.wrapping_add(self.contestant.one(key).0));
-                black_box(sum);
+                let one = |sum: u32, key| sum.wrapping_add(D::number(self.contestant.one(key)));
+                black_box(keys.each().fold(0, one));
             }
             Mode::Batch(batch) => {
                 self.answers.resize(batch, C::Answer::default());
-                for start in (from..to).step_by(batch) {
-                    let keys = trace.range(start, to.min(start + batch));
-                    let answers = &mut self.answers[..keys.len()];
-                    self.contestant.many(keys, answers);
+                for start in (0..keys.len()).step_by(batch) {
+                    let part = keys.part(start..keys.len().min(start + batch));
+                    let answers = &mut self.answers[..part.len()];
+                    self.contestant.many(part, answers);
                     black_box(answers);
                 }
             }
         }
     }
 
-    fn answers(&mut self, mode: Mode, trace: &Trace<A>) -> Vec<NextHop> {
+    fn results(&self, mode: Mode, keys: D::Keys<'_>) -> Vec<D::Result> {
         match mode {
-            Mode::Single => trace.keys().iter().map(|&key| self.contestant.one(key)).collect(),
+            Mode::Single => keys.each().map(|key| self.contestant.one(key)).collect(),
             Mode::Batch(batch) => {
-                let mut all = Vec::with_capacity(trace.len());
+                let mut all = Vec::with_capacity(keys.len());
                 let mut answers = vec![C::Answer::default(); batch];
-                for start in (0..trace.len()).step_by(batch) {
-                    let keys = trace.range(start, trace.len().min(start + batch));
-                    let answers = &mut answers[..keys.len()];
-                    self.contestant.many(keys, answers);
-                    all.extend(answers.iter().map(|&answer| C::next_hop(answer)));
+                for start in (0..keys.len()).step_by(batch) {
+                    let part = keys.part(start..keys.len().min(start + batch));
+                    let answers = &mut answers[..part.len()];
+                    self.contestant.many(part, answers);
+                    all.extend(answers.iter().map(|&answer| C::result(answer)));
                 }
                 all
             }
@@ -144,7 +240,7 @@ impl<A: Address, C: Contestant<A>> Lane<A> for Running<A, C> {
         self.contestant.select();
     }
 
-    fn update(&mut self, updates: &[Update<A>]) -> bool {
+    fn update(&mut self, updates: &[D::Update]) -> bool {
         self.contestant.update(updates)
     }
 }

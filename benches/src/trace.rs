@@ -1,12 +1,14 @@
 //! The keys that are looked up: made once, shared by all lanes, in both byte orders where rivals want both.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use anyhow::Result;
 use wirespeed_fib::trace::{Generator, TraceKind};
 use wirespeed_fib::{Address, Family, Rib};
 
 use crate::pages::Huge;
+use crate::table::Batch;
 
 /// Keys in the order in which they are looked up.
 #[derive(Clone, Debug)]
@@ -29,15 +31,20 @@ pub struct Keys<'a, A> {
     pub network: &'a [[u8; 16]],
 }
 
-impl<A> Keys<'_, A> {
-    /// Number of keys.
-    pub fn len(&self) -> usize {
+impl<A: Copy> Batch for Keys<'_, A> {
+    type Key = A;
+
+    fn len(self) -> usize {
         self.host.len()
     }
 
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.host.is_empty()
+    fn part(self, range: Range<usize>) -> Self {
+        let network = if self.network.is_empty() { &[][..] } else { &self.network[range.clone()] };
+        Keys { host: &self.host[range], network }
+    }
+
+    fn each(self) -> impl Iterator<Item = A> {
+        self.host.iter().copied()
     }
 }
 
@@ -83,9 +90,8 @@ impl<A: Address> Trace<A> {
         &self.keys
     }
 
-    /// Keys `from..to`.
-    pub fn range(&self, from: usize, to: usize) -> Keys<'_, A> {
-        let network = if self.network.is_empty() { &[][..] } else { &self.network[from..to] };
-        Keys { host: &self.keys[from..to], network }
+    /// All keys in every form.
+    pub fn all(&self) -> Keys<'_, A> {
+        Keys { host: &self.keys, network: &self.network }
     }
 }

@@ -8,13 +8,11 @@ use clap::Parser;
 use wirespeed::classify::Facts;
 use wirespeed::engine::EngineName;
 use wirespeed_benches::beside::busy;
-use wirespeed_benches::classify::contest::{is_right, keep_right};
+use wirespeed_benches::classify::contest::{Lane, is_right, keep_right};
 use wirespeed_benches::classify::data::{self, Set};
-use wirespeed_benches::classify::lane::Lane;
 use wirespeed_benches::classify::lineup::{self, Entry, REFERENCES, is_scan};
 use wirespeed_benches::classify::trace::Trace;
 use wirespeed_benches::classify::update::Turn;
-use wirespeed_benches::contest::race;
 use wirespeed_benches::engines::Live;
 use wirespeed_benches::report::Row;
 use wirespeed_benches::session::{self, Announcement, Session};
@@ -128,11 +126,10 @@ impl Run<'_> {
     }
 
     fn lookups(&mut self, set: &Set) {
-        let (options, plan) = (self.options, self.options.session.plan());
+        let options = self.options;
         let of_set = set.setting();
         let mut lanes = self.build(lineup::lookups(), set);
-        let seconds = |lane: &Lane| Row::of(&of_set, lane.costs(), "build", 0, vec![lane.build_seconds], "s");
-        self.session.show(lanes.iter().map(seconds));
+        self.session.show_builds(&of_set, &lanes);
         let seed = options.session.seed;
         let (shuffled, right) = set.shuffled(seed);
         let traces = [
@@ -142,14 +139,9 @@ impl Run<'_> {
         keep_right(&mut lanes, options.batches.iter().copied().max().unwrap_or(1), &traces[0]);
         for trace in &traces {
             let setting = trace.setting(&of_set);
-            let batched = options.batches.iter().map(|&batch| ("batch", batch, Mode::Batch(batch)));
-            for (what, batch, mode) in batched.chain([("single", 1, Mode::Single)]) {
-                let rates = race(&mut lanes, mode, (&trace.tuples(), trace.len()), plan);
-                let measured = lanes.iter().zip(rates);
-                self.session
-                    .show(measured.map(|(lane, rates)| {
-                        Row::of(&setting, lane.costs(), what, batch, rates, "tuples/s")
-                    }));
+            let batched = options.batches.iter().map(|&batch| Mode::Batch(batch));
+            for mode in batched.chain([Mode::Single]) {
+                self.session.race(&setting, &mut lanes, mode, trace.tuples(), "tuples/s");
             }
         }
     }
@@ -169,15 +161,20 @@ impl Run<'_> {
             lanes.retain_mut(|lane| {
                 let mode = Mode::Batch(1024);
                 lane.update(forth)
-                    && is_right(lane, mode, &after)
+                    && is_right(&**lane, mode, &after)
                     && lane.update(back)
-                    && is_right(lane, mode, &whole)
+                    && is_right(&**lane, mode, &whole)
             });
             for &call in &options.calls {
                 self.race_updates(&of_set, &mut lanes, turn, call);
             }
             for lane in &lanes {
-                ensure!(is_right(lane, Mode::Batch(1024), &whole), "{} after {}", lane.name, turn.names[0]);
+                ensure!(
+                    is_right(&**lane, Mode::Batch(1024), &whole),
+                    "{} after {}",
+                    lane.costs().name,
+                    turn.names[0]
+                );
             }
         }
         drop(lanes);
@@ -217,7 +214,7 @@ impl Run<'_> {
         let mut rates = vec![[Vec::new(), Vec::new()]; lanes.len()];
         for _ in 0..options.session.rounds {
             for (lane, rates) in lanes.iter_mut().zip(&mut rates) {
-                let turn = if call == 1 || is_scan(&lane.name) { &short } else { turn };
+                let turn = if call == 1 || is_scan(lane.costs().name) { &short } else { turn };
                 for (rates, rate) in rates.iter_mut().zip(turn.rates(lane, call, time).into_iter().flatten())
                 {
                     rates.push(rate);

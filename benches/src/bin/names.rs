@@ -7,12 +7,11 @@ use anyhow::{Result, ensure};
 use clap::Parser;
 use wirespeed::engine::EngineName;
 use wirespeed_benches::beside::busy;
-use wirespeed_benches::contest::{Updates, race};
+use wirespeed_benches::contest::Updates;
 use wirespeed_benches::engines::Live;
 use wirespeed_benches::machine;
-use wirespeed_benches::names::contest::{self, keep_right};
+use wirespeed_benches::names::contest::{self, Lane, keep_right};
 use wirespeed_benches::names::data::{self, Kind, Table, Trace};
-use wirespeed_benches::names::lane::Lane;
 use wirespeed_benches::names::lineup::{self, Entry, REFERENCE};
 use wirespeed_benches::names::update::{Part, Stream};
 use wirespeed_benches::report::{self, Row, Setting};
@@ -155,10 +154,10 @@ impl Run<'_> {
         };
         let wanted = |entry: &Entry| {
             let in_time = self.options.slow || names.len() <= entry.most;
-            if self.wants(entry.name) && !in_time {
+            if self.wants(&entry.name) && !in_time {
                 eprintln!("{}: left out: slow to build; --slow includes it", entry.name);
             }
-            self.wants(entry.name) && in_time
+            self.wants(&entry.name) && in_time
         };
         entries.into_iter().filter(wanted).filter_map(build).collect()
     }
@@ -168,25 +167,18 @@ impl Run<'_> {
     }
 
     fn lookups(&mut self, table: &Table) -> Result<()> {
-        let (options, plan) = (self.options, self.options.session.plan());
+        let options = self.options;
         let of_table = table.setting();
         let mut lanes = self.build(lineup::lookups(), &table.names);
-        let seconds =
-            |lane: &Lane| Row::of(&of_table, lane.costs(), "build", 0, vec![lane.build_seconds], "s");
-        self.session.show(lanes.iter().map(seconds));
+        self.session.show_builds(&of_table, &lanes);
         for &kind in &options.traces {
             let trace = self.trace(&table.names, kind)?;
             let setting = trace.setting(&of_table);
             eprintln!("{}: {:.1} bytes a name", trace.name, trace.bytes_a_name());
             keep_right(&mut lanes, options.batches.iter().copied().max().unwrap_or(1), &trace);
-            let batched = options.batches.iter().map(|&batch| ("batch", batch, Mode::Batch(batch)));
-            for (what, batch, mode) in batched.chain([("single", 1, Mode::Single)]) {
-                let rates = race(&mut lanes, mode, (&trace.names.names(), trace.names.len()), plan);
-                let measured = lanes.iter().zip(rates);
-                self.session.show(
-                    measured
-                        .map(|(lane, rates)| Row::of(&setting, lane.costs(), what, batch, rates, "names/s")),
-                );
+            let batched = options.batches.iter().map(|&batch| Mode::Batch(batch));
+            for mode in batched.chain([Mode::Single]) {
+                self.session.race(&setting, &mut lanes, mode, trace.names.names(), "names/s");
             }
         }
         Ok(())
@@ -228,10 +220,10 @@ impl Run<'_> {
             let mut kept = Vec::new();
             for (lane, outcomes) in lanes.into_iter().zip(&outcomes) {
                 if done(outcomes) < all {
-                    eprintln!("{}: stopped after {} of {all} updates", lane.name, done(outcomes));
+                    eprintln!("{}: stopped after {} of {all} updates", lane.costs().name, done(outcomes));
                     continue;
                 }
-                ensure!(contest::agrees_after(&lane, &names, &parts), "{} after updates", lane.name);
+                ensure!(contest::agrees_after(&*lane, &names, &parts), "{} after updates", lane.costs().name);
                 kept.push(lane);
             }
             lanes = kept;

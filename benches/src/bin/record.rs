@@ -135,10 +135,10 @@ fn measure<A: Lineup>(
         let looking_up = lanes.len();
         lanes.extend(ceiling);
         for mode in options.batches.iter().map(|&batch| Mode::Batch(batch)) {
-            session.race(&setting, &mut lanes, mode, &trace);
+            session.race(&setting, &mut lanes, mode, trace.all(), "keys/s");
         }
         lanes.truncate(looking_up);
-        session.race(&setting, &mut lanes, Mode::Single, &trace);
+        session.race(&setting, &mut lanes, Mode::Single, trace.all(), "keys/s");
     }
     drop(lanes);
     if !options.no_updates {
@@ -182,7 +182,7 @@ fn updates<A: Lineup>(
         let name = lane.costs().name.to_owned();
         if result.applied < updates.len() {
             eprintln!("{name}: stopped after {} of {} updates", result.applied, updates.len());
-        } else if let Err(wrong) = contest::check(lane.as_mut(), Mode::Batch(1024), &trace, &expected) {
+        } else if let Err(wrong) = contest::check(lane.as_ref(), Mode::Batch(1024), &trace, &expected) {
             eprintln!("after updates: {wrong}");
             continue;
         }

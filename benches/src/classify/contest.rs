@@ -1,12 +1,13 @@
 //! Checks lanes of rules. [`crate::contest`] times their lookups.
 
-use std::ops::Range;
-
-use super::lane::Lane;
+use super::OfRules;
 use super::lineup::is_scan;
-use super::trace::{Trace, Tuples};
-use crate::contest::Racer;
-use crate::table::Mode;
+use super::trace::Trace;
+use crate::contest;
+use crate::table::{self, Mode};
+
+/// A table of rules that takes part.
+pub type Lane = Box<dyn table::Lane<OfRules>>;
 
 /// Tuples that a scan of all rules is held against.
 const SCANNED: usize = 1 << 13;
@@ -16,31 +17,11 @@ const SCANNED: usize = 1 << 13;
 pub fn keep_right(lanes: &mut Vec<Lane>, batch: usize, trace: &Trace) {
     let some = trace.spread(SCANNED);
     for mode in [Mode::Batch(batch), Mode::Single] {
-        lanes.retain(|lane| is_right(lane, mode, if is_scan(&lane.name) { &some } else { trace }));
+        lanes.retain(|lane| is_right(&**lane, mode, if is_scan(lane.costs().name) { &some } else { trace }));
     }
 }
 
 /// Whether a lane gives the right numbers; says so where it doesn't.
-pub fn is_right(lane: &Lane, mode: Mode, trace: &Trace) -> bool {
-    let numbers = lane.numbers(mode, trace.tuples());
-    let wrong = numbers.iter().zip(&trace.right).filter(|(found, right)| found != right).count();
-    if wrong > 0 {
-        eprintln!("{} is wrong for {wrong} of {} tuples and is not timed", lane.name, numbers.len());
-    }
-    wrong == 0
-}
-
-impl Racer<Tuples<'_>> for Lane {
-    fn stretch(&self, mode: Mode) -> usize {
-        // A scan of many rules takes as long for one batch as others for the whole slice.
-        match (mode, is_scan(&self.name)) {
-            (Mode::Single, true) => 64,
-            (Mode::Batch(batch), true) => batch,
-            (_, false) => 1 << 12,
-        }
-    }
-
-    fn run(&mut self, mode: Mode, tuples: &Tuples<'_>, keys: Range<usize>) {
-        Self::run(self, mode, tuples.part(keys));
-    }
+pub fn is_right(lane: &dyn table::Lane<OfRules>, mode: Mode, trace: &Trace) -> bool {
+    contest::is_right(lane, mode, trace.tuples(), &trace.right, "tuples")
 }

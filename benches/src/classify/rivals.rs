@@ -4,8 +4,9 @@
 use wirespeed_classify::tuple::{Field, FieldMatch};
 use wirespeed_classify::{Ipv4Tuple, Rank, Rule, RuleNumber, RuleSet, RuleUpdate, Tuple};
 
-use super::lane::Contestant;
+use super::OfRules;
 use super::trace::Tuples;
+use crate::table::{Contestant, answers_are_results};
 
 /// Rules, the best first.
 pub struct Scan(Vec<Plain>);
@@ -66,12 +67,25 @@ impl Scan {
     }
 }
 
-impl Contestant for Scan {
+/// The answer for one tuple of a table that only takes batches.
+pub(crate) fn alone(table: &impl Contestant<OfRules, Answer = u32>, tuple: Tuples<'_>) -> u32 {
+    let mut number = [0];
+    table.many(tuple, &mut number);
+    number[0]
+}
+
+impl Contestant<OfRules> for Scan {
+    answers_are_results!(u32);
+
     fn many(&self, tuples: Tuples<'_>, numbers: &mut [u32]) {
         for (tuple, number) in tuples.tuples.iter().zip(numbers) {
             let found = self.0.iter().find(|plain| plain.matches(tuple.words()));
             *number = found.map_or(0, |plain| plain.rank.result());
         }
+    }
+
+    fn one(&self, tuple: Tuples<'_>) -> u32 {
+        alone(self, tuple)
     }
 
     /// Takes those that name their rule, as the streams here do.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use wirespeed_classify::{Ipv4Tuple, Tuple};
 
 use crate::report::Setting;
+use crate::table::Batch;
 
 /// A header: protocol, 3 bytes of nothing, source, destination, ports, all in network order.
 pub type Header = [u8; 16];
@@ -69,25 +70,20 @@ impl Trace {
     }
 }
 
-impl<'a> Tuples<'a> {
-    /// How many.
-    pub const fn len(self) -> usize {
+impl Batch for Tuples<'_> {
+    /// A part of one tuple.
+    type Key = Self;
+
+    fn len(self) -> usize {
         self.tuples.len()
     }
 
-    /// Whether there are none.
-    pub const fn is_empty(self) -> bool {
-        self.tuples.is_empty()
-    }
-
-    /// The tuples of a range.
-    pub fn part(self, range: Range<usize>) -> Self {
+    fn part(self, range: Range<usize>) -> Self {
         Self { tuples: &self.tuples[range.clone()], headers: &self.headers[range] }
     }
 
-    /// Parts of so many tuples each.
-    pub fn chunks(self, size: usize) -> impl Iterator<Item = Self> + use<'a> {
-        let parts = self.tuples.chunks(size).zip(self.headers.chunks(size));
+    fn each(self) -> impl Iterator<Item = Self> {
+        let parts = self.tuples.chunks(1).zip(self.headers.chunks(1));
         parts.map(|(tuples, headers)| Self { tuples, headers })
     }
 }
@@ -112,6 +108,6 @@ mod tests {
         assert_eq!(header(&tuple), [17, 0, 0, 0, 10, 1, 2, 3, 192, 0, 2, 1, 1, 2, 1, 187]);
         let trace = Trace::new("in-order", 0, vec![tuple; 5], (0..5).collect());
         assert_eq!(trace.spread(2).right, [0, 3]);
-        assert_eq!(trace.tuples().chunks(2).map(Tuples::len).collect::<Vec<_>>(), [2, 2, 1]);
+        assert_eq!(trace.tuples().part(1..4).each().map(Batch::len).collect::<Vec<_>>(), [1, 1, 1]);
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate};
 use wirespeed_fib::synth::rng::Rng;
 
-use super::lane::Lane;
+use super::contest::Lane;
 
 type Updates = Vec<RuleUpdate<Ipv4Tuple>>;
 

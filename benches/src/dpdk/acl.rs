@@ -13,9 +13,11 @@ use wirespeed_classify::tuple::{Field, FieldMatch};
 use wirespeed_classify::{Ipv4Tuple, Rank, Rule, RuleNumber, RuleSet};
 
 use super::{ffi, refused, unique_name};
-use crate::classify::lane::{Contestant, Lane};
+use crate::classify::OfRules;
 use crate::classify::lineup::Entry;
+use crate::classify::rivals::alone;
 use crate::classify::trace::Tuples;
+use crate::table::{Contestant, answers_are_results};
 
 /// DPDK's classify functions by its own numbers.
 const ALGORITHMS: [(&str, i32); 4] = [("scalar", 1), ("avx2", 3), ("avx512x16", 6), ("avx512x32", 7)];
@@ -25,17 +27,15 @@ pub(crate) fn lookups() -> Vec<Entry> {
     let shared: Rc<RefCell<Option<Rc<Table>>>> = Rc::default();
     let entry = |(name, algorithm)| {
         let shared = Rc::clone(&shared);
-        Entry::new(format!("rte_acl-{name}"), move |name, rules| {
-            Lane::build(name, rules, |rules| {
-                let known = shared.borrow().clone();
-                let table = match known {
-                    Some(table) => table,
-                    None => Rc::new(Table::build(rules)?),
-                };
-                shared.replace(Some(Rc::clone(&table)));
-                ensure!(table.has(algorithm), "this CPU or DPDK does not have the classify function");
-                Ok(Acl { table, algorithm })
-            })
+        Entry::of(format!("rte_acl-{name}"), move |rules| {
+            let known = shared.borrow().clone();
+            let table = match known {
+                Some(table) => table,
+                None => Rc::new(Table::build(rules)?),
+            };
+            shared.replace(Some(Rc::clone(&table)));
+            ensure!(table.has(algorithm), "this CPU or DPDK does not have the classify function");
+            Ok(Acl { table, algorithm })
         })
     };
     ALGORITHMS.map(entry).into()
@@ -93,9 +93,11 @@ impl Drop for Table {
     }
 }
 
-impl Contestant for Acl {
+impl Contestant<OfRules> for Acl {
+    answers_are_results!(u32);
+
     fn many(&self, tuples: Tuples<'_>, numbers: &mut [u32]) {
-        assert_eq!(tuples.len(), numbers.len());
+        assert_eq!(tuples.tuples.len(), numbers.len());
         let n = u32::try_from(numbers.len()).expect("a batch is small");
         let headers = tuples.headers.as_ptr().cast();
         // SAFETY: there are n pointers, each to a header of 16 bytes that lives as long as the trace, of
@@ -105,6 +107,10 @@ impl Contestant for Acl {
             ffi::rte_acl_classify_alg(self.table.acl, headers, numbers.as_mut_ptr(), n, 1, self.algorithm)
         };
         assert_eq!(error, 0, "rte_acl_classify refuses what it is asked");
+    }
+
+    fn one(&self, tuple: Tuples<'_>) -> u32 {
+        alone(self, tuple)
     }
 
     fn memory(&self) -> Option<u64> {

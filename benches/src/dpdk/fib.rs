@@ -123,7 +123,7 @@ impl Fib {
 impl Contestant<V4> for Fib {
     type Answer = u64;
 
-    fn next_hop(answer: u64) -> NextHop {
+    fn result(answer: u64) -> NextHop {
         NextHop(u32::try_from(answer).unwrap_or(u32::MAX))
     }
 
@@ -134,7 +134,7 @@ impl Contestant<V4> for Fib {
     fn one(&self, key: V4) -> NextHop {
         let mut answer = [0];
         self.bulk(&[key], &mut answer);
-        Self::next_hop(answer[0])
+        Self::result(answer[0])
     }
 
     fn select(&self) {

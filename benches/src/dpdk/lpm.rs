@@ -54,7 +54,7 @@ impl Drop for Lookup {
 impl Contestant<V4> for Lookup {
     type Answer = u32;
 
-    fn next_hop(answer: u32) -> NextHop {
+    fn result(answer: u32) -> NextHop {
         if answer & FOUND == 0 { NextHop::NONE } else { NextHop(answer & (FOUND - 1)) }
     }
 
@@ -65,7 +65,7 @@ impl Contestant<V4> for Lookup {
     fn one(&self, key: V4) -> NextHop {
         let mut answer = [0];
         self.bulk(&[key], &mut answer);
-        Self::next_hop(answer[0])
+        Self::result(answer[0])
     }
 
     fn memory(&self) -> Option<u64> {

@@ -76,7 +76,7 @@ pub(super) fn race<A: InFib>(
     trace: &Trace<A>,
     plan: Plan,
 ) -> Vec<Row> {
-    let rates = contest::race(lanes, Mode::Batch(batch), (trace, trace.len()), plan);
+    let rates = contest::race(lanes, Mode::Batch(batch), trace.all(), plan);
     let first = rates.first().cloned().unwrap_or_default();
     let measured = lanes.iter().zip(rates);
     measured

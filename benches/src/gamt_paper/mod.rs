@@ -30,7 +30,7 @@ use wirespeed_fib::{Address, BuildOptions, Engine, Lookup, NextHop, Rib};
 use wirespeed_image::Table;
 
 use crate::contest;
-use crate::table::{Contestant, Lane, Mode, lane};
+use crate::table::{Contestant, Lane, Mode, answers_are_results, lane};
 use crate::trace::{Keys, Trace};
 
 pub mod levels;
@@ -65,11 +65,7 @@ struct Walked<A: Address, E: Engine<A>> {
 }
 
 impl<A: Address, E: Engine<A>> Contestant<A> for Walked<A, E> {
-    type Answer = NextHop;
-
-    fn next_hop(answer: NextHop) -> NextHop {
-        answer
-    }
+    answers_are_results!(NextHop);
 
     fn many(&self, keys: Keys<'_, A>, answers: &mut [NextHop]) {
         match self.all_cores {
@@ -99,7 +95,7 @@ fn check<A: Address>(
     expected: &[NextHop],
 ) -> Result<()> {
     for lane in lanes {
-        contest::check(lane.as_mut(), Mode::Batch(batch), trace, expected)
+        contest::check(lane.as_ref(), Mode::Batch(batch), trace, expected)
             .map_err(|wrong| anyhow!("{wrong}"))?;
     }
     Ok(())

@@ -143,7 +143,7 @@ impl<T: Width> Gather<T> {
 impl<T: Width> Contestant<V4> for Gather<T> {
     type Answer = u32;
 
-    fn next_hop(answer: u32) -> NextHop {
+    fn result(answer: u32) -> NextHop {
         NextHop(answer)
     }
 

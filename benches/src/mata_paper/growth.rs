@@ -18,10 +18,11 @@ use wirespeed_namelookup::{Acta, Engine, Lookup, NameDomain, NameTable, NameUpda
 use super::pipeline::Pipeline;
 use super::subject::{BATCH, Placed, batch_of};
 use crate::gpu::bench::Bench;
+use crate::names::OfNames;
 use crate::names::data::{Kind, Table, Trace};
-use crate::names::lane::Contestant;
 use crate::names::lineup::Alone;
 use crate::report::{Sheet, median};
+use crate::table::Contestant;
 
 /// Parts of a table.
 const PARTS: usize = 5;
@@ -214,7 +215,7 @@ pub fn cpu_rate<T: Lookup<NameDomain>>(table: &T, trace: &Trace) -> f64 {
     median(&[(); 5].map(|()| round()))
 }
 
-fn update_rate(table: &mut impl Contestant, updates: &[NameUpdate]) -> Result<f64> {
+fn update_rate(table: &mut impl Contestant<OfNames>, updates: &[NameUpdate]) -> Result<f64> {
     let start = Instant::now();
     for call in updates.chunks(CALL) {
         anyhow::ensure!(table.update(call), "an engine takes updates");

@@ -1,37 +1,23 @@
 //! Checks lanes of names, and times their updates. [`crate::contest`] times their lookups.
 
-use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use wirespeed_namelookup::{NameTable, NameUpdate, Names};
+use wirespeed_namelookup::{NameTable, NameUpdate};
 
+use super::OfNames;
 use super::data::Trace;
-use super::lane::Lane;
 use super::update::Part;
-use crate::contest::{Racer, Updates};
-use crate::table::Mode;
+use crate::contest::{Updates, is_right};
+use crate::table::{self, Mode};
+
+/// A table of names that takes part.
+pub type Lane = Box<dyn table::Lane<OfNames>>;
 
 /// Drops every lane that gives one wrong result, batched or one by one, and says for how many names.
 pub fn keep_right(lanes: &mut Vec<Lane>, batch: usize, trace: &Trace) {
     for mode in [Mode::Batch(batch), Mode::Single] {
-        lanes.retain(|lane| {
-            let results = lane.results(mode, trace.names.names());
-            let wrong = results.iter().zip(&trace.expected).filter(|(found, right)| found != right).count();
-            if wrong > 0 {
-                eprintln!("{} is wrong for {wrong} of {} names and is not timed", lane.name, results.len());
-            }
-            wrong == 0
-        });
-    }
-}
-
-impl Racer<Names<'_>> for Lane {
-    fn stretch(&self, _: Mode) -> usize {
-        1 << 12
-    }
-
-    fn run(&mut self, mode: Mode, names: &Names<'_>, keys: Range<usize>) {
-        Self::run(self, mode, names.part(keys));
+        let is_right = |lane: &Lane| is_right(&**lane, mode, trace.names.names(), &trace.expected, "names");
+        lanes.retain(is_right);
     }
 }
 
@@ -85,7 +71,7 @@ fn run_updates(
 
 /// Whether a lane finds all names of updates, and what is above them, as the table after the updates has
 /// them.
-pub fn agrees_after(lane: &Lane, names: &NameTable, parts: &[Part]) -> bool {
+pub fn agrees_after(lane: &dyn table::Lane<OfNames>, names: &NameTable, parts: &[Part]) -> bool {
     let updates = parts.iter().flat_map(|part| &part.updates);
     let batch = updates.map(NameUpdate::name).collect::<wirespeed_namelookup::NameBatch>();
     let found = lane.results(Mode::Batch(1024), batch.names());

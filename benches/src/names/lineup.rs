@@ -8,49 +8,32 @@ use wirespeed_namelookup::{
     Acta, BuildOptions, Engine, HEAD_ROOM, Lookup, Name, NameDomain, NameTable, NameUpdate, Names,
 };
 
-use super::lane::{Contestant, Lane};
+use super::OfNames;
 use super::rivals::{DoubleArray, LinearHash, Patricia, TwoStageHash};
-use crate::engines::{Compiled, Live};
+use crate::engines::{compiled, live};
+use crate::lineup;
+use crate::table::{Contestant, answers_are_results};
 
-/// A name and what builds it.
-pub struct Entry {
-    /// The name in tables and records.
-    pub name: &'static str,
-    /// The most names with which it is built within a minute or so.
-    pub most: usize,
-    #[allow(clippy::type_complexity)] // a constructor
-    build: Box<dyn Fn(&'static str, &NameTable) -> Result<Lane>>,
-}
+/// A contestant that is yet to be built.
+pub type Entry = lineup::Entry<OfNames>;
 
 /// The most names for a rival that takes half a minute for as many.
 const SLOW: usize = 5_000_000;
-
-impl Entry {
-    fn new(name: &'static str, build: impl Fn(&'static str, &NameTable) -> Result<Lane> + 'static) -> Self {
-        Self { name, most: usize::MAX, build: Box::new(build) }
-    }
-
-    /// Builds the lane.
-    pub fn build(&self, names: &NameTable) -> Result<Lane> {
-        (self.build)(self.name, names)
-    }
-}
 
 /// What ratios are to: NDN-DPDK's scheme.
 pub const REFERENCE: &str = "hash-two-stage";
 
 /// Engines and rivals that look up.
 pub fn lookups() -> Vec<Entry> {
-    let yada = Entry::new("yada", |name, names| Lane::build(name, names, DoubleArray::build));
     vec![
         compiled(EngineName::Acta),
         compiled(EngineName::Mata),
         compiled(EngineName::MataNw),
         compiled(EngineName::Ata),
         compiled(EngineName::Stt),
-        Entry::new(REFERENCE, |name, names| Lane::build(name, names, TwoStageHash::build)),
+        Entry::of(REFERENCE, TwoStageHash::build),
         linear(),
-        Entry { most: SLOW, ..yada },
+        Entry::of("yada", DoubleArray::build).up_to(SLOW),
         patricia(),
     ]
 }
@@ -58,9 +41,9 @@ pub fn lookups() -> Vec<Entry> {
 /// Entries that take updates: engines live, and alone without a copy that readers see.
 pub fn updates() -> Vec<Entry> {
     vec![
-        live("acta-live", EngineName::Acta),
+        live("acta-live", EngineName::Acta, ()),
         alone::<Acta>(),
-        live("mata-live", EngineName::Mata),
+        live("mata-live", EngineName::Mata, ()),
         alone::<Mata>(),
         linear(),
         patricia(),
@@ -68,60 +51,15 @@ pub fn updates() -> Vec<Entry> {
 }
 
 fn linear() -> Entry {
-    Entry::new("hash-linear", |name, names| Lane::build(name, names, LinearHash::build))
+    Entry::of("hash-linear", LinearHash::build)
 }
 
 fn patricia() -> Entry {
-    Entry::new("patricia-tree", |name, names| Lane::build(name, names, |names| Ok(Patricia::build(names))))
-}
-
-fn compiled(engine: EngineName) -> Entry {
-    Entry::new(engine.as_str(), move |name, names| {
-        Lane::build(name, names, |names| Compiled::<NameDomain>::build(engine, names))
-    })
-}
-
-fn live(name: &'static str, engine: EngineName) -> Entry {
-    Entry::new(name, move |name, names| {
-        Lane::build(name, names, |names| Live::<NameDomain>::build(engine, names.clone().into(), ()))
-    })
+    Entry::of("patricia-tree", |names| Ok(Patricia::build(names)))
 }
 
 fn alone<E: Engine<NameDomain>>() -> Entry {
-    Entry::new(E::NAME, |name, names| Lane::build(name, names, Alone::<E>::build))
-}
-
-impl Contestant for Compiled<NameDomain> {
-    #[inline]
-    fn one(&self, name: &Name) -> u32 {
-        self.0.lookup(name).result
-    }
-
-    fn many(&self, names: Names<'_>, results: &mut [u32]) {
-        self.0.lookup_batch(names, results);
-    }
-
-    fn memory(&self) -> Option<u64> {
-        Some(self.bytes())
-    }
-}
-
-impl Contestant for Live<NameDomain> {
-    fn one(&self, name: &Name) -> u32 {
-        self.enter().table.lookup(name).result
-    }
-
-    fn many(&self, names: Names<'_>, results: &mut [u32]) {
-        self.lookup_batch(names, results);
-    }
-
-    fn update(&mut self, updates: &[NameUpdate]) -> bool {
-        self.apply(updates)
-    }
-
-    fn memory(&self) -> Option<u64> {
-        Some(self.bytes())
-    }
+    Entry::of(E::NAME, Alone::<E>::build)
 }
 
 /// An engine with its names and one image that its patches are applied to, for nobody to read meanwhile.
@@ -153,7 +91,9 @@ impl<E: Engine<NameDomain>> Alone<E> {
     }
 }
 
-impl<E: Engine<NameDomain>> Contestant for Alone<E> {
+impl<E: Engine<NameDomain>> Contestant<OfNames> for Alone<E> {
+    answers_are_results!(u32);
+
     fn one(&self, name: &Name) -> u32 {
         self.table.lookup(name).result
     }

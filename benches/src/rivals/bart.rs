@@ -7,8 +7,8 @@ use ipnet::IpNet;
 use ts_bart::{RoutingTable as _, SimpleTable};
 use wirespeed_fib::{NextHop, Prefix, Rib, Update};
 
-use super::{Native, index, one_by_one, or_none};
-use crate::table::Contestant;
+use super::{Native, index, or_none};
+use crate::table::{Contestant, one_by_one};
 
 /// `SimpleTable`, the table for a single family: `Table` would ask for the family of each key first.
 pub struct Bart<A: Native>

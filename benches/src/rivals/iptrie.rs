@@ -4,8 +4,8 @@ use iptrie::map::{LCTrieMap, RTrieMap};
 use iptrie::{Ipv4Prefix, Ipv6Prefix};
 use wirespeed_fib::{NextHop, Prefix, Rib, Update, V4, V6};
 
-use super::{Native, index, one_by_one};
-use crate::table::Contestant;
+use super::{Native, index};
+use crate::table::{Contestant, one_by_one};
 
 /// `RTrieMap`.
 pub struct IptrieRadix<P>(RTrieMap<P, u32>);

@@ -33,8 +33,7 @@ use anyhow::{Result, ensure};
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{NextHop, Rib, V4};
 
-use super::one_by_one;
-use crate::table::{Contestant, Lane, lane};
+use crate::table::{Contestant, Lane, lane, one_by_one};
 
 /// A table with pointers of a width.
 pub struct Lulea<P> {

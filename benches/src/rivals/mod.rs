@@ -67,26 +67,6 @@ impl Native for V6 {
     }
 }
 
-/// The body of [`Contestant`](crate::table::Contestant) for a table that only looks up one key at a time,
-/// into an optional value: batches are a loop.
-macro_rules! one_by_one {
-    ($address:ty) => {
-        type Answer = wirespeed_fib::NextHop;
-
-        #[inline]
-        fn next_hop(answer: wirespeed_fib::NextHop) -> wirespeed_fib::NextHop {
-            answer
-        }
-
-        fn many(&self, keys: $crate::trace::Keys<'_, $address>, answers: &mut [wirespeed_fib::NextHop]) {
-            for (answer, &key) in answers.iter_mut().zip(keys.host) {
-                *answer = self.one(key);
-            }
-        }
-    };
-}
-use one_by_one;
-
 /// The next hop of an optional value.
 #[inline]
 fn or_none(value: Option<&u32>) -> NextHop {

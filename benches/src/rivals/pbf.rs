@@ -26,8 +26,7 @@ use anyhow::{Result, ensure};
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, V4};
 use wirespeed_sail::on_chip::PBF_HASHES;
 
-use super::one_by_one;
-use crate::table::Contestant;
+use crate::table::{Contestant, one_by_one};
 
 /// Filters and hash tables, longest prefix first, and what they leave to the default route.
 pub struct Pbf {

@@ -3,8 +3,8 @@
 use poptrie::Address as Bits;
 use wirespeed_fib::{NextHop, Rib, Update};
 
-use super::{Native, index, one_by_one, or_none};
-use crate::table::Contestant;
+use super::{Native, index, or_none};
+use crate::table::{Contestant, one_by_one};
 
 /// `poptrie::Poptrie` with the integer and length as prefix.
 pub struct Poptrie<A: Native>(poptrie::Poptrie<(A::Int, u8), u32>)

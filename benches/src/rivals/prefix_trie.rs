@@ -3,8 +3,8 @@
 use prefix_trie::{Prefix, PrefixMap};
 use wirespeed_fib::{NextHop, Rib, Update};
 
-use super::{Native, index, one_by_one, or_none};
-use crate::table::Contestant;
+use super::{Native, index, or_none};
+use crate::table::{Contestant, one_by_one};
 
 /// `PrefixMap` with the integer and length as prefix.
 pub struct PrefixTrie<A: Native>(PrefixMap<(A::Int, u8), u32>)

@@ -4,8 +4,8 @@ use ip_network_table_deps_treebitmap::IpLookupTable;
 use ip_network_table_deps_treebitmap::address::Address as Bits;
 use wirespeed_fib::{NextHop, Rib, Update};
 
-use super::{Native, index, one_by_one, or_none};
-use crate::table::Contestant;
+use super::{Native, index, or_none};
+use crate::table::{Contestant, one_by_one};
 
 /// `IpLookupTable` over the standard library's addresses.
 pub struct Treebitmap<A: Native>(IpLookupTable<A::Std, u32>)

@@ -40,8 +40,8 @@ pub fn measure(
         session::keep_right(&mut lanes, batch, &trace, &expected);
         ensure!(lanes.iter().any(|lane| is_sail_l(lane.costs().name)), "SAIL_L is not there to compare with");
         let setting = setting_on(&setting, &trace, &expected);
-        session.race(&setting, &mut lanes, Mode::Single, &trace);
-        session.race(&setting, &mut lanes, Mode::Batch(batch), &trace);
+        session.race(&setting, &mut lanes, Mode::Single, trace.all(), "keys/s");
+        session.race(&setting, &mut lanes, Mode::Batch(batch), trace.all(), "keys/s");
         reads.rows.push(reads_of(&source.name, &rib, &trace)?);
     }
     Ok(())

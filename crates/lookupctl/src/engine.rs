@@ -97,30 +97,38 @@ impl From<&str> for Selection {
     }
 }
 
-/// `--engine NAME` for addresses of both families.
-pub(crate) fn choice() -> impl TypedValueParser<Value = Choice> {
-    parser(ONE, of_addresses()).map(|name| name.as_str().into())
+/// A kind of tables whose engines the user can name.
+pub(crate) trait Listed {
+    /// The engines.
+    fn engines() -> impl Iterator<Item = EngineName>;
 }
 
-/// `--engine NAME` for addresses, with `all` and `every`.
-pub(crate) fn selection() -> impl TypedValueParser<Value = Selection> {
-    parser(SEVERAL, of_addresses()).map(|name| name.as_str().into())
+impl<D: Engines> Listed for D {
+    fn engines() -> impl Iterator<Item = EngineName> {
+        of_domain::<D>()
+    }
 }
 
-/// `--engine NAME` for another domain.
-pub(crate) fn choice_of<D: Engines>() -> impl TypedValueParser<Value = Choice> {
-    parser(ONE, of_domain::<D>()).map(|name| name.as_str().into())
+/// Addresses of both families.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BothFamilies {}
+
+impl Listed for BothFamilies {
+    fn engines() -> impl Iterator<Item = EngineName> {
+        let is_of_either =
+            |engine: &EngineName| of_domain::<V4>().chain(of_domain::<V6>()).any(|of| of == *engine);
+        EngineName::ALL.iter().copied().filter(is_of_either)
+    }
 }
 
-/// `--engine NAME` for another domain, with `all` and `every`.
-pub(crate) fn selection_of<D: Engines>() -> impl TypedValueParser<Value = Selection> {
-    parser(SEVERAL, of_domain::<D>()).map(|name| name.as_str().into())
+/// `--engine NAME`.
+pub(crate) fn choice<L: Listed>() -> impl TypedValueParser<Value = Choice> {
+    parser(ONE, L::engines()).map(|name| name.as_str().into())
 }
 
-fn of_addresses() -> impl Iterator<Item = EngineName> {
-    let is_of_either =
-        |engine: &EngineName| of_domain::<V4>().chain(of_domain::<V6>()).any(|of| of == *engine);
-    EngineName::ALL.iter().copied().filter(is_of_either)
+/// `--engine NAME`, with `all` and `every`.
+pub(crate) fn selection<L: Listed>() -> impl TypedValueParser<Value = Selection> {
+    parser(SEVERAL, L::engines()).map(|name| name.as_str().into())
 }
 
 /// A parser of words, and of engines with their standing.

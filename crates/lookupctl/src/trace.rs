@@ -1,36 +1,57 @@
 //! Traces by name: a file, or a kind of generated trace.
 
 use std::any::Any;
+use std::error::Error;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
+use std::str::FromStr;
 
 use anyhow::{Result, bail};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use wirespeed_fib::read::{self, Again, Input, Source};
-use wirespeed_fib::trace::{self, Format, KindError, TraceError, TraceKind};
+use wirespeed_fib::trace::{self, Format, TraceError, TraceKind};
 use wirespeed_fib::{Address, Family, Rib, V4, V6};
 
 use crate::memory::check_room;
 
-/// The source of the keys of a replay.
+/// The source of the keys of a replay: a file, or a kind `K` of generated trace.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Trace {
+pub(crate) enum Trace<K = TraceKind> {
     /// A generated trace.
-    Made(TraceKind),
+    Made(K),
     /// A trace file.
     File(OsString),
 }
 
-/// `--trace FILE|KIND`: the name of a kind means the kind. For a file of that name write `./random`.
+/// `--trace FILE|KIND` for addresses.
 pub(crate) fn parser() -> impl TypedValueParser<Value = Trace> {
-    OsStringValueParser::new().try_map(|name| match name.to_str().map(str::parse) {
+    parser_of("zipf:")
+}
+
+/// `--trace FILE|KIND`: the name of a kind means the kind. For a file of that name write `./random`. A name
+/// that begins like a kind with a number is that kind, or wrong.
+pub(crate) fn parser_of<K>(with_number: &'static str) -> impl TypedValueParser<Value = Trace<K>>
+where
+    K: FromStr<Err: Error + Send + Sync> + Clone + Send + Sync + 'static,
+{
+    OsStringValueParser::new().try_map(move |name| match name.to_str().map(str::parse) {
         Some(Ok(kind)) => Ok(Trace::Made(kind)),
         // A file of such a name is unlikely.
-        Some(Err(error)) if name.to_string_lossy().starts_with("zipf:") => Err::<_, KindError>(error),
+        Some(Err(error)) if name.to_string_lossy().starts_with(with_number) => Err(error),
         _ => Ok(Trace::File(name)),
     })
+}
+
+impl<K> Trace<K> {
+    /// The name of the trace file, if it is one.
+    pub(crate) fn file(&self) -> Option<&OsStr> {
+        match self {
+            Self::Made(_) => None,
+            Self::File(name) => Some(name),
+        }
+    }
 }
 
 impl Trace {
@@ -158,7 +179,7 @@ fn is_packed(name: &OsStr) -> bool {
     inner.and_then(Path::extension).is_some_and(|end| end == "bin")
 }
 
-impl fmt::Display for Trace {
+impl<K: fmt::Display> fmt::Display for Trace<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Made(kind) => kind.fmt(f),

@@ -10,14 +10,12 @@ use std::sync::Arc;
 use wirespeed_fib::read::{ReadOptions, Source, read_fib};
 use wirespeed_fib::{Address, Fib, NextHop, Prefix, Rib};
 
-use crate::device::Device;
 use crate::engine::Addresses;
 use crate::error::Error;
-use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
-use crate::settings::{Settings, settings_methods};
+use crate::settings::{Draft, Settings, settings_methods};
 use crate::table::{Table, with_next_hops};
 use crate::uses::Claims;
 
@@ -27,14 +25,12 @@ use crate::uses::Claims;
 #[must_use = "a builder makes nothing until `build`"]
 pub struct Builder<A: Address> {
     rib: Rib<A>,
-    settings: Settings,
-    claims: Claims,
-    error: Option<Error>,
+    draft: Draft,
 }
 
 impl<A: Addresses> Builder<A> {
     pub(crate) fn new() -> Self {
-        Self { rib: Rib::new(), settings: Settings::default(), claims: Claims::default(), error: None }
+        Self { rib: Rib::new(), draft: Draft::default() }
     }
 
     /// Adds routes that lead to indexes of the caller's own table of next hops.
@@ -64,9 +60,9 @@ impl<A: Addresses> Builder<A> {
     where
         P: TryInto<Prefix<A>, Error: Into<Error>>,
     {
-        self.claims.attach(labels.counts());
+        self.draft.claims.attach(labels.counts());
         for (prefix, value) in routes {
-            let next_hop = labels.intern_for(&mut self.claims, value).map_err(Error::from);
+            let next_hop = labels.intern_for(&mut self.draft.claims, value).map_err(Error::from);
             match next_hop.and_then(|next_hop| Ok((prefix.try_into().map_err(Into::into)?, next_hop))) {
                 Ok((prefix, next_hop)) => self.rib.insert(prefix, next_hop),
                 Err(error) => return self.failed(error),
@@ -89,7 +85,7 @@ impl<A: Addresses> Builder<A> {
     /// Adds the routes of this family that were read, for example with other [`ReadOptions`] than
     /// [`file`](Self::file) uses. The texts of next hops are parsed into labels.
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: Fib, labels: &Labels<T>) -> Self {
-        match labelled(fib, labels, &mut self.claims) {
+        match labelled(fib, labels, &mut self.draft.claims) {
             Ok(fib) => self.rib(A::into_rib(fib).0),
             Err(error) => self.failed(error),
         }
@@ -120,83 +116,68 @@ impl<A: Addresses> Builder<A> {
         }
     }
 
-    settings_methods!();
+    settings_methods! {
+        /// Limits the bytes that both copies of the compiled table may take together. A table that needs more
+        /// is not built, and an update that needs more fails. The routes are not counted. A rebuild
+        /// temporarily takes the same amount again.
+        ///
+        /// The default is half of the machine's memory, or half of the limit of the process's control group.
+        /// The engine `auto` has a second default cap, 256 MiB and 2 KiB for each prefix, because it is
+        /// picked for the routes that the table is built with. A table over this cap has got routes of
+        /// another kind since. Build it anew, or name an engine.
+        memory_cap;
 
-    /// Limits the bytes that both copies of the compiled table may take together. A table that needs more is
-    /// not built, and an update that needs more fails. The routes are not counted. A rebuild temporarily
-    /// takes the same amount again.
-    ///
-    /// The default is half of the machine's memory, or half of the limit of the process's control group. The
-    /// engine `auto` has a second default cap, 256 MiB and 2 KiB for each prefix, because it is picked for
-    /// the routes that the table is built with. A table over this cap has got routes of another kind since.
-    /// Build it anew, or name an engine.
-    pub fn memory_cap(mut self, bytes: u64) -> Self {
-        self.settings.memory_cap = Some(bytes);
-        self
-    }
+        /// Leaves head room for next hops up to this index, if updates will bring larger ones than the routes
+        /// have now. Without it a larger next hop makes the engine rebuild the table.
+        next_hops;
 
-    /// Leaves head room for next hops up to this index, if updates will bring larger ones than the routes
-    /// have now. Without it a larger next hop makes the engine rebuild the table.
-    pub fn next_hops(mut self, largest: u32) -> Self {
-        self.settings.results = largest;
-        self
-    }
+        /// Makes lookups give the matched prefix, too:
+        /// [`Reader::lookup_prefix`](crate::Reader::lookup_prefix),
+        /// [`Reader::lookup_prefixes`](crate::Reader::lookup_prefixes). The compiled table has a result for
+        /// each pair of a next hop and a prefix length, which costs memory and time of all lookups:
+        /// BENCHMARKS.md has figures. Tables without it pay nothing.
+        ///
+        /// The table then has head room for a quarter more pairs, whatever [`next_hops`](Self::next_hops)
+        /// asks for.
+        prefix_lookups;
 
-    /// Makes lookups give the matched prefix, too: [`Reader::lookup_prefix`](crate::Reader::lookup_prefix),
-    /// [`Reader::lookup_prefixes`](crate::Reader::lookup_prefixes). The compiled table has a result for each
-    /// pair of a next hop and a prefix length, which costs memory and time of all lookups: BENCHMARKS.md has
-    /// figures. Tables without it pay nothing.
-    ///
-    /// The table then has head room for a quarter more pairs, whatever [`next_hops`](Self::next_hops) asks
-    /// for.
-    pub fn prefix_lookups(mut self) -> Self {
-        self.settings.prefix_lookups = true;
-        self
-    }
+        /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by
+        /// load. This applies to batches of [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s.
+        /// Single lookups and lookups through a [`Guard`](crate::Guard) stay on the CPU. Updates reach both.
+        /// If a GPU fails, the CPU answers.
+        ///
+        /// A batch on GPUs sees one state of the table if it has at most 131,072 addresses, or fewer if the
+        /// GPUs' slots hold fewer. A larger batch goes in parts, and each part sees one state.
+        ///
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// let routes = [("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))];
+        /// let table = Ipv4Table::builder().routes(routes).device(Device::Auto).build()?;
+        /// if let Some(why) = table.device_note() {
+        ///     println!("on the CPU: {why}");
+        /// }
+        /// let mut found = [NextHop::NONE; 2];
+        /// table.reader().lookup_batch(&[Ipv4Addr::new(10, 1, 2, 3), Ipv4Addr::new(11, 0, 0, 1)], &mut found);
+        /// assert_eq!(found, [NextHop(1), NextHop::NONE]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        device;
 
-    /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by load.
-    /// This applies to batches of [`Reader`](crate::Reader)s and [`Pipeline`](crate::Pipeline)s. Single
-    /// lookups and lookups through a [`Guard`](crate::Guard) stay on the CPU. Updates reach both. If a GPU
-    /// fails, the CPU answers.
-    ///
-    /// A batch on GPUs sees one state of the table if it has at most 131,072 addresses, or fewer if the GPUs'
-    /// slots hold fewer. A larger batch goes in parts, and each part sees one state.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// let routes = [("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))];
-    /// let table = Ipv4Table::builder().routes(routes).device(Device::Auto).build()?;
-    /// if let Some(why) = table.device_note() {
-    ///     println!("on the CPU: {why}");
-    /// }
-    /// let mut found = [NextHop::NONE; 2];
-    /// table.reader().lookup_batch(&[Ipv4Addr::new(10, 1, 2, 3), Ipv4Addr::new(11, 0, 0, 1)], &mut found);
-    /// assert_eq!(found, [NextHop(1), NextHop::NONE]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn device(mut self, device: Device) -> Self {
-        self.settings.device.device = device;
-        self
-    }
-
-    /// Gives the GPUs for [`Device::Gpu`] and [`Device::Auto`], if they are started already, for example for
-    /// another table ([`Table::fleet`]), or need other options. The default is to start all GPUs with
-    /// [`GpuOptions::default`](crate::gpu::runtime::GpuOptions), for this table only.
-    pub fn fleet(mut self, fleet: Fleet) -> Self {
-        self.settings.device.fleet = Some(fleet);
-        self
+        /// Gives the GPUs for [`Device::Gpu`](crate::Device::Gpu) and [`Device::Auto`](crate::Device::Auto),
+        /// if they are started already, for example for another table ([`Table::fleet`]), or need other
+        /// options. The default is to start all GPUs with
+        /// [`GpuOptions::default`](crate::gpu::runtime::GpuOptions), for this table only.
+        fleet;
     }
 
     /// Builds the table.
     ///
     /// Fails if a source could not be read, a route has no next hop, no engine has the name, the table
-    /// exceeds a limit of the engine or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
+    /// exceeds a limit of the engine or the cap, or if [`Device::Gpu`](crate::Device::Gpu) was asked for and
+    /// no GPU is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
-        let Self { rib, mut settings, claims, error } = self;
-        if let Some(error) = error {
-            return Err(error);
-        }
+        let (rib, (mut settings, claims)) = (self.rib, self.draft.finish()?);
         with_next_hops(&rib)?;
         if !settings.prefix_lookups {
             let (choice, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
@@ -211,14 +192,8 @@ impl<A: Addresses> Builder<A> {
 
     /// Takes the settings of a builder of both families, and attaches its labels.
     pub(crate) fn with_settings(mut self, settings: Settings, claims: &Claims) -> Self {
-        claims.labels().for_each(|labels| self.claims.attach(labels));
-        self.settings = settings;
-        self
-    }
-
-    /// Keeps the first error.
-    pub(crate) fn failed(mut self, error: Error) -> Self {
-        self.error.get_or_insert(error);
+        claims.labels().for_each(|labels| self.draft.claims.attach(labels));
+        self.draft.settings = settings;
         self
     }
 }

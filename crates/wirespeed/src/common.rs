@@ -223,9 +223,22 @@ fn of_build<D: Served>(engine: EngineName, cap: Cap) -> impl Fn(BuildError) -> E
     move |source| Error::of_build::<D>(engine, source, cap)
 }
 
-/// Methods that every table has. The type has a field `core`. The docs name the keys and the builder.
+/// Methods that every table has. The type has a field `core`, and a method of this name that gives its
+/// entries. The docs name the keys and the builder.
 macro_rules! table_methods {
-    ($keys:literal, $builder:literal) => {
+    ($entries:ident, $keys:literal, $builder:literal) => {
+        #[doc = concat!("Number of ", stringify!($entries), ".")]
+        #[must_use]
+        pub fn len(&self) -> usize {
+            self.$entries().len()
+        }
+
+        #[doc = concat!("Whether there are no ", stringify!($entries), ".")]
+        #[must_use]
+        pub fn is_empty(&self) -> bool {
+            self.$entries().is_empty()
+        }
+
         /// The engine that the table was built with.
         #[must_use]
         pub fn engine(&self) -> crate::engine::EngineName {
@@ -269,6 +282,13 @@ macro_rules! table_methods {
             self.core.attach(labels.counts());
         }
 
+        /// Bytes held: the entries, both copies of the compiled table and of what readers see beside it, and
+        /// the engine's data for updates. Each GPU holds one more copy of the table.
+        #[must_use]
+        pub fn memory_usage(&self) -> u64 {
+            self.core.memory_usage()
+        }
+
         /// The number of updates that made the engine rebuild the table.
         #[must_use]
         pub fn rebuilds(&self) -> u64 {
@@ -280,9 +300,52 @@ macro_rules! table_methods {
         pub fn refused(&self) -> u64 {
             self.core.refused()
         }
+
+        /// Writes what every table tells of itself.
+        fn describe(&self, text: &mut std::fmt::DebugStruct<'_, '_>) -> std::fmt::Result {
+            let text = text.field("engine", &self.engine()).field("len", &self.len());
+            text.field("memory_usage", &self.memory_usage()).finish()
+        }
     };
 }
 pub(crate) use table_methods;
+
+/// Methods that every reader has. The type has a field `core`. The docs name the keys and the table, and end
+/// with an example of a pipeline.
+macro_rules! reader_methods {
+    ($domain:ty, $keys:literal, $table:literal, $(#[$example:meta])*) => {
+        /// The engine that looks up.
+        #[must_use]
+        pub fn engine(&self) -> crate::engine::EngineName {
+            self.core.engine()
+        }
+
+        #[doc = concat!("Makes a source of empty batches, for a thread that gets ", $keys, " one at a time:")]
+        /// [`Batches`](crate::Batches). Answers are like those of [`lookup_batch`](Self::lookup_batch).
+        pub fn batches(&self) -> crate::Batches<$domain> {
+            crate::Batches::new(self.core.clone())
+        }
+
+        #[doc = concat!("The copy of the table on GPU `n` of [`fleet`](", $table, "::fleet), for lookups of keys")]
+        /// that are in that GPU's memory: see [`on_device`](crate::on_device).
+        ///
+        /// Fails if the table is not on GPUs, if there is no GPU `n`, or if the GPU is lost or its copy out
+        /// of use.
+        #[cfg(feature = "gpu")]
+        pub fn on_device(&self, n: usize) -> Result<crate::DeviceTable<$domain>, crate::Error> {
+            crate::DeviceTable::new(&self.core, n)
+        }
+
+        /// Makes a pipeline: several batches under way at once, on the device that the table was built for.
+        /// This keeps a GPU busy.
+        ///
+        $(#[$example])*
+        pub fn pipeline(&self) -> crate::Pipeline<'_, $domain> {
+            crate::Pipeline::new(&self.core)
+        }
+    };
+}
+pub(crate) use reader_methods;
 
 /// A reader, with the copies of its table on GPUs.
 pub(crate) struct ReaderCore<D: Served> {

@@ -204,6 +204,15 @@ pub(crate) enum ImageOf {
 }
 
 impl ImageOf {
+    /// The family of addresses.
+    pub(crate) fn family(self) -> Option<Family> {
+        match self {
+            Self::Addresses(family) => Some(family),
+            #[cfg(any(feature = "names", feature = "rules"))]
+            _ => None,
+        }
+    }
+
     /// The domain's name in errors.
     pub(crate) fn name(self) -> &'static str {
         match self {

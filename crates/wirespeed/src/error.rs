@@ -282,6 +282,16 @@ impl From<Infallible> for Error {
 }
 
 impl Error {
+    /// The error of an image file.
+    pub(crate) fn in_image(path: &Path, source: ImageError) -> Self {
+        Self::Image { path: path.to_owned(), source }
+    }
+
+    /// The error of an image file with an attachment that is not valid.
+    pub(crate) fn attachment(path: &Path, name: &str) -> Self {
+        Self::in_image(path, ImageError::Malformed(format!("the attachment {name}")))
+    }
+
     /// The error for an image of a kind that no engine of a domain reads.
     pub(crate) fn of_kind(path: PathBuf, kind: &str, wanted: &'static str) -> Self {
         match kind {

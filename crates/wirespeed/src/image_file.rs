@@ -16,6 +16,7 @@
 //! mapped file, and a safe function can't promise that for its caller.
 
 pub(crate) mod both;
+pub(crate) mod opened;
 mod vrfs;
 
 use std::path::{Path, PathBuf};
@@ -23,10 +24,9 @@ use std::path::{Path, PathBuf};
 use wirespeed_fib::{Address, Family, NextHop, NextHops, Prefix, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError};
 
-use crate::bare::bare;
 #[cfg(feature = "rules")]
 use crate::classify::image_file::RuleImageFile;
-use crate::engine::{Addresses, AnyTable, BOTH_FAMILIES, EngineName, ImageOf, VRFS, image_of};
+use crate::engine::{Addresses, AnyTable, BOTH_FAMILIES, ImageOf, VRFS, image_of};
 use crate::error::Error;
 use crate::labels::saved;
 use crate::match_ids::MatchIds;
@@ -36,6 +36,7 @@ use crate::route_list::{self, RouteList};
 use crate::routes::Routes;
 use crate::taken_apart::TakenApart;
 
+use opened::{Opened, image_file_methods};
 pub use vrfs::VrfImageFile;
 
 /// The attachment that [`NextHops::to_bytes`] writes.
@@ -44,6 +45,7 @@ const NEXT_HOPS: &str = "next-hops";
 pub(crate) const ROUTES: &str = "routes";
 /// The attachment that [`MatchIds::to_bytes`] writes.
 pub(crate) const MATCH_IDS: &str = "match-ids";
+const ATTACHMENTS: [&str; 3] = [NEXT_HOPS, ROUTES, MATCH_IDS];
 
 /// Writes a compiled table as a file, with its routes and the texts of their next hops, if there are any.
 /// Replaces an existing file. The table was compiled from these routes, or from their
@@ -54,11 +56,8 @@ pub fn save<A: Address>(
     next_hops: &NextHops,
     path: &Path,
 ) -> Result<Image, Error> {
-    let named = |source| Error::Image { path: path.to_owned(), source };
-    let image = with_routes(image, routes).map_err(named)?;
-    let image = image.with_attachment(NEXT_HOPS, &next_hops.to_bytes()).map_err(named)?;
-    image.save(path).map_err(named)?;
-    Ok(image)
+    let image = with_routes(image, routes).map_err(|source| Error::in_image(path, source))?;
+    opened::write(&image, &[(NEXT_HOPS, &next_hops.to_bytes())], path)
 }
 
 /// Writes the compiled tables of both families as one file, each with its routes like [`save`], and the texts
@@ -70,7 +69,7 @@ pub fn save_both(
     next_hops: &NextHops,
     path: &Path,
 ) -> Result<([Image; 2], u64), Error> {
-    let named = |source| Error::Image { path: path.to_owned(), source };
+    let named = |source| Error::in_image(path, source);
     let v4 = with_routes(v4, v4_routes).map_err(named)?;
     let v6 = with_routes(v6, v6_routes).map_err(named)?;
     let length = both::save(&both::container(BOTH_FAMILIES, &v4, &v6).map_err(named)?, next_hops, path)?;
@@ -133,24 +132,17 @@ impl<A: Address> NumberedRoutes<A> {
 /// An image whose engine is in this build.
 #[derive(Debug)]
 pub struct ImageFile {
-    path: PathBuf,
-    image: Image,
+    file: Opened,
     family: Family,
-    engine: EngineName,
 }
 
 impl ImageFile {
-    /// Opens an image file and finds its family and engine. The engine checks the sections when it takes
-    /// them.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
-        Self::of(path, image)
-    }
+    image_file_methods!();
 
     /// Opens the table of a family in an image file of one family or of both. Fails if the file has no such
     /// table.
     pub fn open_family(path: &Path, family: Family) -> Result<Self, Error> {
-        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        let image = opened::read(path)?;
         if both::holds(&image) {
             return both::part(path, &image, family);
         }
@@ -162,8 +154,7 @@ impl ImageFile {
 
     /// Opens all tables of an image file: one, or an IPv4 and an IPv6 table.
     pub fn open_all(path: &Path) -> Result<Vec<Self>, Error> {
-        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
-        Self::all_of(path, image)
+        Self::all_of(path, opened::read(path)?)
     }
 
     pub(crate) fn all_of(path: &Path, image: Image) -> Result<Vec<Self>, Error> {
@@ -178,27 +169,15 @@ impl ImageFile {
     /// The image with its attachments.
     #[must_use]
     pub fn image(&self) -> &Image {
-        &self.image
+        &self.file.image
     }
 
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
         if both::holds(&image) {
             return Err(Error::ImageOfBoth { path: path.to_owned() });
         }
-        let kind = image.kind();
-        let path = path.to_owned();
-        match image_of(kind) {
-            Some((ImageOf::Addresses(family), engine)) => Ok(Self { path, image, family, engine }),
-            #[cfg(any(feature = "names", feature = "rules"))]
-            Some((found, _)) => Err(Error::ImageOf { path, found: found.name(), wanted: "addresses" }),
-            None => Err(Error::of_kind(path, kind, "addresses")),
-        }
-    }
-
-    /// The file, for messages.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
+        let (file, family) = Opened::of(path, image, "addresses", ImageOf::family)?;
+        Ok(Self { file, family })
     }
 
     /// The family of its addresses.
@@ -207,17 +186,11 @@ impl ImageFile {
         self.family
     }
 
-    /// The engine that reads it.
-    #[must_use]
-    pub fn engine(&self) -> EngineName {
-        self.engine
-    }
-
     /// Makes the engine's table, checked, with the attachments that [`longest_match`] needs. The table of an
     /// image for [prefix lookups](crate::Builder::prefix_lookups) can't be copied to GPUs.
     pub fn into_table<A: Addresses>(self) -> Result<Box<dyn AnyTable<A>>, Error> {
         let ids = self.match_ids()?;
-        let Self { path, image, engine, .. } = self;
+        let Opened { path, image, engine } = self.file;
         let table = A::adopt(engine, image)?.map_err(|source| Error::Image { path, source })?;
         Ok(match ids {
             None => table,
@@ -229,64 +202,57 @@ impl ImageFile {
     ///
     /// Fails for an image for [prefix lookups](crate::Builder::prefix_lookups): its results are no next hops.
     pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
-        match self.image.attachment(MATCH_IDS) {
-            None => self.into_sections(),
-            Some(_) => Err(Error::ForPrefixLookups { path: self.path }),
+        match self.has_prefix_lookups() {
+            false => self.into_sections(),
+            true => Err(Error::ForPrefixLookups { path: self.file.path }),
         }
     }
 
     /// Takes the engine's sections like [`into_bare`](Self::into_bare), whatever its results are.
     pub(crate) fn into_sections(self) -> Result<(PathBuf, Image), Error> {
-        bare(self.path, &self.image, &[NEXT_HOPS, ROUTES, MATCH_IDS])
+        self.file.into_bare(&ATTACHMENTS)
     }
 
     /// Whether the table was built with [`prefix_lookups`](crate::Builder::prefix_lookups).
     #[must_use]
     pub fn has_prefix_lookups(&self) -> bool {
-        self.image.attachment(MATCH_IDS).is_some()
+        self.file.image.attachment(MATCH_IDS).is_some()
     }
 
     /// The pairs that results stand for. `None` if they are next hops.
     pub(crate) fn match_ids(&self) -> Result<Option<MatchIds>, Error> {
-        let Some(bytes) = self.image.attachment(MATCH_IDS) else { return Ok(None) };
         let longest = match self.family {
             Family::V4 => V4::BITS,
             Family::V6 => V6::BITS,
         };
-        let ids =
-            MatchIds::from_bytes(bytes, longest).filter(|ids| self.image.results() <= ids.last().into());
-        ids.ok_or_else(|| self.malformed(MATCH_IDS)).map(Some)
+        let results = self.file.image.results();
+        self.file.attached(MATCH_IDS, |bytes| {
+            MatchIds::from_bytes(bytes, longest).filter(|ids| results <= ids.last().into())
+        })
     }
 
     /// The texts of the next hops. Empty if the file has none.
     pub fn next_hops(&self) -> Result<NextHops, Error> {
-        next_hops_of(&self.image, &self.path)
+        next_hops_of(&self.file.image, &self.file.path)
     }
 
     /// The routes. `None` if the file holds the compiled table alone.
     pub fn routes<A: Address>(&self) -> Result<Option<Rib<A>>, Error> {
-        let Some(bytes) = self.image.attachment(ROUTES) else { return Ok(None) };
-        let rib = RouteList(bytes).routes::<A>().ok_or_else(|| self.malformed(ROUTES))?;
-        if rib.len() as u64 != self.image.entries() {
-            return Err(self.malformed(ROUTES));
-        }
-        Ok(Some(rib))
+        let entries = self.file.image.entries();
+        self.file.attached(ROUTES, |bytes| {
+            RouteList(bytes).routes::<A>().filter(|rib| rib.len() as u64 == entries)
+        })
     }
 
-    pub(crate) fn malformed(&self, what: &str) -> Error {
-        let source = ImageError::Malformed(format!("the attachment {what}"));
-        Error::Image { path: self.path.clone(), source }
+    pub(crate) fn malformed(&self, name: &str) -> Error {
+        self.file.malformed(name)
     }
 }
 
 /// The texts of next hops beside an image.
 fn next_hops_of(image: &Image, path: &Path) -> Result<NextHops, Error> {
-    let malformed = || ImageError::Malformed(format!("the attachment {NEXT_HOPS}"));
-    match image.attachment(NEXT_HOPS) {
-        None => Ok(NextHops::new()),
-        Some(bytes) => NextHops::from_bytes(bytes)
-            .ok_or_else(|| Error::Image { path: path.to_owned(), source: malformed() }),
-    }
+    let texts = opened::attached(image, path, NEXT_HOPS, NextHops::from_bytes)?;
+    Ok(texts.unwrap_or_default())
 }
 
 /// Calls `give` with the text of each index of an image file of any domain, in order from 1, or with `None`
@@ -296,7 +262,7 @@ pub(crate) fn each_label(
     of_type: Option<&str>,
     mut give: impl FnMut(Option<&str>) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+    let image = opened::read(path)?;
     let texts: Vec<_> = match image_of(image.kind()).map(|(of, _)| of) {
         #[cfg(feature = "names")]
         Some(ImageOf::Names) => {
@@ -322,7 +288,7 @@ fn owned(texts: &NextHops) -> Vec<String> {
 /// Bytes of an image without its attachments.
 #[must_use]
 pub fn bytes_of_table(image: &Image) -> u64 {
-    let beside = [NEXT_HOPS, ROUTES, MATCH_IDS].into_iter().filter_map(|name| image.attachment(name));
+    let beside = ATTACHMENTS.into_iter().filter_map(|name| image.attachment(name));
     image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()
 }
 

@@ -16,13 +16,11 @@ use wirespeed_fib::{AnyUpdate, Applied, Fib, HostBits, InFib, NextHop, Rib, Upda
 #[cfg(feature = "text")]
 use crate::builder::read_file;
 use crate::builder::{Builder, labelled};
-use crate::device::Device;
 use crate::error::Error;
-use crate::gpu::runtime::{Fleet, GpuOptions};
+use crate::gpu::runtime::GpuOptions;
 use crate::labels::Labels;
-use crate::settings::{Settings, settings_methods};
+use crate::settings::{Draft, settings_methods};
 use crate::table::{Table, announced, with_next_hops};
-use crate::uses::Claims;
 
 pub use reader::{IpGuard, IpReader};
 
@@ -45,12 +43,7 @@ pub struct IpTable {
 impl IpTable {
     /// Starts a table. The builder collects the routes and the settings.
     pub fn builder() -> IpBuilder {
-        IpBuilder {
-            v4: Builder::new(),
-            v6: Builder::new(),
-            settings: Settings::default(),
-            claims: Claims::default(),
-        }
+        IpBuilder { v4: Builder::new(), v6: Builder::new(), draft: Draft::default() }
     }
 
     /// Joins two tables, for example two with different engines.
@@ -194,8 +187,7 @@ pub(crate) fn of_both<P: Into<IpNet>>(
 pub struct IpBuilder {
     v4: Builder<V4>,
     v6: Builder<V6>,
-    settings: Settings,
-    claims: Claims,
+    draft: Draft,
 }
 
 impl IpBuilder {
@@ -207,7 +199,7 @@ impl IpBuilder {
                 self.v4 = self.v4.rib(v4);
                 self.v6 = self.v6.rib(v6);
             }
-            Err(error) => self.v4 = self.v4.failed(error.into()),
+            Err(error) => return self.failed(error.into()),
         }
         self
     }
@@ -218,7 +210,7 @@ impl IpBuilder {
         labels: &Labels<T>,
         routes: impl IntoIterator<Item = (P, T)>,
     ) -> Self {
-        let (mut failed, mut claims) = (None, mem::take(&mut self.claims));
+        let (mut failed, mut claims) = (None, mem::take(&mut self.draft.claims));
         claims.attach(labels.counts());
         let mut intern = |value| labels.intern_for(&mut claims, value);
         let routes = routes.into_iter().map_while(|(prefix, value)| match intern(value) {
@@ -229,21 +221,21 @@ impl IpBuilder {
             }
         });
         let mut builder = self.routes(routes);
-        builder.claims = claims;
-        if let Some(error) = failed {
-            builder.v4 = builder.v4.failed(error.into());
+        builder.draft.claims = claims;
+        match failed {
+            None => builder,
+            Some(error) => builder.failed(error.into()),
         }
-        builder
     }
 
     /// Adds routes that were read; see [`Builder::fib`].
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: Fib, labels: &Labels<T>) -> Self {
-        match labelled(fib, labels, &mut self.claims) {
+        match labelled(fib, labels, &mut self.draft.claims) {
             Ok(fib) => {
                 self.v4 = self.v4.rib(fib.v4);
                 self.v6 = self.v6.rib(fib.v6);
             }
-            Err(error) => self.v4 = self.v4.failed(error),
+            Err(error) => return self.failed(error),
         }
         self
     }
@@ -251,55 +243,39 @@ impl IpBuilder {
     /// Adds the routes of a file, of one family or both; see [`Builder::file`].
     #[cfg(feature = "text")]
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
-        mut self,
+        self,
         path: impl AsRef<Path>,
         labels: &Labels<T>,
     ) -> Self {
         match read_file(path.as_ref()) {
             Ok(fib) => self.fib(fib, labels),
-            Err(error) => {
-                self.v4 = self.v4.failed(error);
-                self
-            }
+            Err(error) => self.failed(error),
         }
     }
 
-    settings_methods!();
+    settings_methods! {
+        /// Limits the bytes that the compiled table of each family may take: [`Builder::memory_cap`].
+        memory_cap;
 
-    /// Limits the bytes that the compiled table of each family may take: [`Builder::memory_cap`].
-    pub fn memory_cap(mut self, bytes: u64) -> Self {
-        self.settings.memory_cap = Some(bytes);
-        self
-    }
+        /// Leaves head room for next hops up to this index: [`Builder::next_hops`].
+        next_hops;
 
-    /// Leaves head room for next hops up to this index: [`Builder::next_hops`].
-    pub fn next_hops(mut self, largest: u32) -> Self {
-        self.settings.results = largest;
-        self
-    }
+        /// Makes lookups give the matched prefix, too: [`Builder::prefix_lookups`].
+        prefix_lookups;
 
-    /// Makes lookups give the matched prefix, too: [`Builder::prefix_lookups`].
-    pub fn prefix_lookups(mut self) -> Self {
-        self.settings.prefix_lookups = true;
-        self
-    }
+        /// Sets the device that looks batches up, for both families. They share the GPUs:
+        /// [`Builder::device`].
+        device;
 
-    /// Sets the device that looks batches up, for both families. They share the GPUs: [`Builder::device`].
-    pub fn device(mut self, device: Device) -> Self {
-        self.settings.device.device = device;
-        self
-    }
-
-    /// Gives the GPUs that lookups use: [`Builder::fleet`].
-    pub fn fleet(mut self, fleet: Fleet) -> Self {
-        self.settings.device.fleet = Some(fleet);
-        self
+        /// Gives the GPUs that lookups use: [`Builder::fleet`].
+        fleet;
     }
 
     /// Builds both tables, with one engine for both or the best engine for each. For two named engines, build
     /// two tables and join them with [`IpTable::new`]. Fails for the same reasons as [`Builder::build`].
     pub fn build(self) -> Result<IpTable, Error> {
-        let Self { v4, v6, mut settings, claims } = self;
+        let Self { v4, v6, draft } = self;
+        let (mut settings, claims) = draft.finish()?;
         settings.device.open(&GpuOptions::default())?;
         Ok(IpTable {
             v4: v4.with_settings(settings.clone(), &claims).build()?,

@@ -250,7 +250,6 @@
 // reads is a mistake.
 #![warn(missing_debug_implementations, clippy::must_use_candidate)]
 
-mod bare;
 mod batches;
 mod builder;
 #[cfg(feature = "rules")]

@@ -14,9 +14,9 @@ use wirespeed_image::Image;
 #[cfg(feature = "text")]
 use crate::builder::{labelled, read_file, relabel};
 use crate::error::Error;
-#[cfg(feature = "text")]
-use crate::image_file::ImageFile;
 use crate::image_file::each_label;
+#[cfg(feature = "text")]
+use crate::image_file::{ImageFile, opened};
 use crate::labels::{Labels, parse};
 use crate::uses::Claims;
 
@@ -24,7 +24,7 @@ use crate::uses::Claims;
 pub(crate) fn is_image(path: &Path) -> Result<bool, Error> {
     let mut start = [0; 64];
     let read = File::open(path).and_then(|mut file| file.read(&mut start));
-    let in_file = |error: std::io::Error| Error::Image { path: path.to_owned(), source: error.into() };
+    let in_file = |error: std::io::Error| Error::in_image(path, error.into());
     Ok(Image::is_start(&start[..read.map_err(in_file)?]))
 }
 
@@ -71,7 +71,7 @@ fn routes_of_image<T: FromStr<Err: ToString> + Eq + Hash>(
     labels: &Labels<T>,
     claims: &mut Claims,
 ) -> Result<Fib, Error> {
-    let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+    let image = opened::read(path)?;
     let mut fib = Fib::default();
     for file in ImageFile::all_of(path, image)? {
         let without = || Error::without(path, "routes");

@@ -7,15 +7,13 @@ use std::path::Path;
 use wirespeed_fib::on_all_cores;
 use wirespeed_fib::{NextHop, Prefix};
 
-use crate::batches::Batches;
-use crate::common::ReaderCore;
-use crate::engine::{Addresses, AnyTable, EngineName, Entered};
+use crate::common::{ReaderCore, reader_methods};
+use crate::engine::{Addresses, AnyTable, Entered};
 use crate::error::Error;
 use crate::gpu::ip::{Offload, Remote};
 use crate::image_file::ImageFile;
 use crate::key::Key;
 use crate::match_ids::MatchIds;
-use crate::pipeline::Pipeline;
 
 /// Looks up in a table. Any number of threads share one reader, or clone it, which costs a reference count.
 /// Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps the last
@@ -23,12 +21,18 @@ use crate::pipeline::Pipeline;
 ///
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the table.
 #[derive(Clone)]
-pub struct Reader<A: Addresses>(pub(crate) ReaderCore<A>);
+pub struct Reader<A: Addresses> {
+    core: ReaderCore<A>,
+}
 
 impl<A: Addresses> Reader<A> {
+    pub(crate) fn new(core: ReaderCore<A>) -> Self {
+        Self { core }
+    }
+
     /// The table on GPUs.
     pub(crate) fn offload(&self) -> Option<&Offload<A>> {
-        self.0.offload()
+        self.core.offload()
     }
 
     /// Opens an image file that [`Table::save`](crate::Table::save) or `lookupctl build` wrote, for lookups
@@ -41,15 +45,15 @@ impl<A: Addresses> Reader<A> {
 
     pub(crate) fn of_image(file: ImageFile) -> Result<Self, Error> {
         let (engine, ids) = (file.engine(), file.match_ids()?);
-        Ok(Self(ReaderCore::open(engine, file.into_sections()?, ())?.with_ids(ids)))
+        Ok(Self::new(ReaderCore::open(engine, file.into_sections()?, ())?.with_ids(ids)))
     }
 
     /// The next hop of the longest prefix that contains the address, or [`NextHop::NONE`].
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: impl Key<A>) -> NextHop {
-        let found = self.0.lookup(address.address());
-        self.0.ids().map_or(found, |ids| ids.pairs().pair(found).0)
+        let found = self.core.lookup(address.address());
+        self.core.ids().map_or(found, |ids| ids.pairs().pair(found).0)
     }
 
     /// The longest prefix that contains the address, with its next hop. `None` if no prefix does.
@@ -69,8 +73,8 @@ impl<A: Addresses> Reader<A> {
     /// ```
     pub fn lookup_prefix(&self, address: impl Key<A>) -> Result<Option<(Prefix<A>, NextHop)>, Error> {
         let address = address.address();
-        let found = self.0.lookup(address);
-        Ok(of_pair(address, self.0.pairs()?.pair(found)))
+        let found = self.core.lookup(address);
+        Ok(of_pair(address, self.core.pairs()?.pair(found)))
     }
 
     /// Looks addresses up like [`lookup_batch`](Self::lookup_batch), and also writes the length of each
@@ -92,19 +96,19 @@ impl<A: Addresses> Reader<A> {
         };
         self.look_up(offload, addresses, next_hops, |found| self.enter().open().look_up(addresses, found));
         // A number has the same pair in every later state.
-        self.0.pairs()?.split(next_hops, lengths);
+        self.core.pairs()?.split(next_hops, lengths);
         Ok(())
     }
 
     pub(crate) fn check_prefix_lookups(&self) -> Result<(), Error> {
-        self.0.pairs().map(drop)
+        self.core.pairs().map(drop)
     }
 
     /// Whether [`lookup_prefix`](Self::lookup_prefix) works: whether the table was built with
     /// [`prefix_lookups`](crate::Builder::prefix_lookups).
     #[must_use]
     pub fn has_prefix_lookups(&self) -> bool {
-        self.0.ids().is_some()
+        self.core.ids().is_some()
     }
 
     /// Looks up addresses, and writes each next hop to the same index of `next_hops`. Sees one state of the
@@ -154,51 +158,33 @@ impl<A: Addresses> Reader<A> {
 
     /// Makes next hops of an engine's results.
     fn take_apart(&self, found: &mut [NextHop]) {
-        if let Some(ids) = self.0.ids() {
+        if let Some(ids) = self.core.ids() {
             ids.pairs().next_hops(found);
         }
     }
 
-    /// Makes a pipeline: several batches under way at once, on the device that the table was built for. This
-    /// keeps a GPU busy.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// let routes = [("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))];
-    /// let reader = Ipv4Table::builder().routes(routes).device(Device::Auto).build()?.reader();
-    /// let trace: Vec<V4> = (0..100_000).map(|n| V4(0x0a00_0000 + n)).collect();
-    ///
-    /// let (mut found, mut sum) = (vec![NextHop::NONE; 10_000], 0);
-    /// let mut pipeline = reader.pipeline();
-    /// let mut batches = trace.chunks(found.len());
-    /// loop {
-    ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
-    ///         pipeline.submit(batch);
-    ///     }
-    ///     let Some(addresses) = pipeline.next(&mut found) else { break };
-    ///     sum += found[..addresses.len()].iter().map(|next_hop| next_hop.0).sum::<u32>();
-    /// }
-    /// assert_eq!(sum, 100_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pipeline(&self) -> Pipeline<'_, A> {
-        Pipeline::new(&self.0)
-    }
-
-    /// The copy of the table on GPU `n` of [`Table::fleet`](crate::Table::fleet), for lookups of keys that
-    /// are in that GPU's memory: see [`on_device`](crate::on_device).
-    ///
-    /// Fails if the table is not on GPUs, if there is no GPU `n`, or if the GPU is lost or its copy out of
-    /// use.
-    #[cfg(feature = "gpu")]
-    pub fn on_device(&self, n: usize) -> Result<crate::DeviceTable<A>, Error> {
-        crate::DeviceTable::new(&self.0, n)
-    }
-
-    /// Makes a source of empty batches, for a thread that gets addresses one at a time: [`Batches`].
-    pub fn batches(&self) -> Batches<A> {
-        Batches::new(self.0.clone())
+    reader_methods! {
+        A, "addresses", "crate::Table",
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// let routes = [("10.0.0.0/8".parse::<Ipv4Net>()?, NextHop(1))];
+        /// let reader = Ipv4Table::builder().routes(routes).device(Device::Auto).build()?.reader();
+        /// let trace: Vec<V4> = (0..100_000).map(|n| V4(0x0a00_0000 + n)).collect();
+        ///
+        /// let (mut found, mut sum) = (vec![NextHop::NONE; 10_000], 0);
+        /// let mut pipeline = reader.pipeline();
+        /// let mut batches = trace.chunks(found.len());
+        /// loop {
+        ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
+        ///         pipeline.submit(batch);
+        ///     }
+        ///     let Some(addresses) = pipeline.next(&mut found) else { break };
+        ///     sum += found[..addresses.len()].iter().map(|next_hop| next_hop.0).sum::<u32>();
+        /// }
+        /// assert_eq!(sum, 100_000);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
     }
 
     /// Enters one state of the table, for lookups that belong together. They run on the CPU. While a guard is
@@ -206,13 +192,7 @@ impl<A: Addresses> Reader<A> {
     /// thread that holds a guard and makes two changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> Guard<'_, A> {
-        Guard { state: self.0.enter(), ids: self.0.ids() }
-    }
-
-    /// The engine that looks up.
-    #[must_use]
-    pub fn engine(&self) -> EngineName {
-        self.0.engine()
+        Guard { state: self.core.enter(), ids: self.core.ids() }
     }
 }
 

@@ -1,4 +1,4 @@
-//! [`Settings`]: the build settings of a table of any domain.
+//! [`Settings`]: the build settings of a table of any domain; [`Draft`]: what all builders collect.
 
 use wirespeed_table::BuildOptions;
 
@@ -6,6 +6,7 @@ use crate::device::DeviceSettings;
 use crate::engine::{AUTO, EngineName, Served, choose};
 use crate::error::Error;
 use crate::memory::Cap;
+use crate::uses::Claims;
 
 /// The build settings of a table.
 #[derive(Clone, Debug)]
@@ -72,27 +73,51 @@ impl Settings {
     }
 }
 
-/// Methods that every builder has. The type has fields `settings` and `claims`.
+/// What every builder collects beside its entries.
+#[derive(Debug, Default)]
+pub(crate) struct Draft {
+    pub(crate) settings: Settings,
+    pub(crate) claims: Claims,
+    error: Option<Error>,
+}
+
+impl Draft {
+    /// Keeps the first error.
+    pub(crate) fn fail(&mut self, error: Error) {
+        self.error.get_or_insert(error);
+    }
+
+    /// The settings and claims. Fails if a call of the builder failed.
+    pub(crate) fn finish(self) -> Result<(Settings, Claims), Error> {
+        match self.error {
+            Some(error) => Err(error),
+            None => Ok((self.settings, self.claims)),
+        }
+    }
+}
+
+/// Methods that every builder has. The type has a field `draft`. The settings that are listed mean different
+/// things in each domain, so they come with their docs.
 macro_rules! settings_methods {
-    () => {
+    ($($(#[$doc:meta])* $setting:ident;)*) => {
         /// Attaches labels to the table: their values end with the last route that uses them, as described at
         /// [`Labels`](crate::Labels#labels-that-end). Methods that add routes with labels attach these, too.
         pub fn labels<V>(mut self, labels: &crate::Labels<V>) -> Self {
-            self.claims.attach(labels.counts());
+            self.draft.claims.attach(labels.counts());
             self
         }
 
         /// Sets the engine: a name, an [`EngineName`](crate::engine::EngineName), or `auto`. The default is
         /// `auto`, which picks the best engine for the table and the device.
         pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
-            self.settings.engine = engine.as_ref().to_owned();
+            self.draft.settings.engine = engine.as_ref().to_owned();
             self
         }
 
         /// Sets the seed of engines that hash, so that tables can be equal byte for byte. Keep it secret from
         /// anyone who can choose entries or keys. By default it is random for each process.
         pub fn seed(mut self, seed: u64) -> Self {
-            self.settings.seed = Some(seed);
+            self.draft.settings.seed = Some(seed);
             self
         }
 
@@ -100,9 +125,64 @@ macro_rules! settings_methods {
         /// looks up the batches that it can finish within the bound; GPUs look up the others. Without a bound
         /// a batch goes where it is answered soonest.
         pub fn latency_bound(mut self, bound: std::time::Duration) -> Self {
-            self.settings.device.latency_bound = Some(bound);
+            self.draft.settings.device.latency_bound = Some(bound);
+            self
+        }
+
+        $($crate::settings::setting_method!($(#[$doc])* $setting);)*
+
+        /// Keeps the first error.
+        fn failed(mut self, error: crate::Error) -> Self {
+            self.draft.fail(error);
             self
         }
     };
 }
 pub(crate) use settings_methods;
+
+/// The method that sets one setting.
+macro_rules! setting_method {
+    ($(#[$doc:meta])* memory_cap) => {
+        $(#[$doc])*
+        pub fn memory_cap(mut self, bytes: u64) -> Self {
+            self.draft.settings.memory_cap = Some(bytes);
+            self
+        }
+    };
+    ($(#[$doc:meta])* next_hops) => {
+        $(#[$doc])*
+        pub fn next_hops(mut self, largest: u32) -> Self {
+            self.draft.settings.results = largest;
+            self
+        }
+    };
+    ($(#[$doc:meta])* prefix_lookups) => {
+        $(#[$doc])*
+        pub fn prefix_lookups(mut self) -> Self {
+            self.draft.settings.prefix_lookups = true;
+            self
+        }
+    };
+    ($(#[$doc:meta])* head_room) => {
+        $(#[$doc])*
+        pub fn head_room(mut self, hundredths: u32) -> Self {
+            self.draft.settings.head_room = hundredths;
+            self
+        }
+    };
+    ($(#[$doc:meta])* device) => {
+        $(#[$doc])*
+        pub fn device(mut self, device: crate::Device) -> Self {
+            self.draft.settings.device.device = device;
+            self
+        }
+    };
+    ($(#[$doc:meta])* fleet) => {
+        $(#[$doc])*
+        pub fn fleet(mut self, fleet: crate::Fleet) -> Self {
+            self.draft.settings.device.fleet = Some(fleet);
+            self
+        }
+    };
+}
+pub(crate) use setting_method;

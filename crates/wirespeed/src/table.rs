@@ -165,7 +165,7 @@ impl<A: Addresses> Table<A> {
     /// A reader of the table. Threads share it, or clone it.
     #[must_use]
     pub fn reader(&self) -> Reader<A> {
-        Reader(self.core.reader())
+        Reader::new(self.core.reader())
     }
 
     /// The routes: exact and longest match, all prefixes that contain an address, and iteration in order.
@@ -179,34 +179,12 @@ impl<A: Addresses> Table<A> {
         self.routes().lookup_all(address)
     }
 
-    /// Number of prefixes.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.routes().len()
+    table_methods!(routes, "addresses", "crate::Builder");
+
+    save_methods! {
+        /// Saves the compiled table and its routes as an image file. An existing file is replaced completely
+        /// or not at all.
     }
-
-    /// Whether there is no prefix.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.routes().is_empty()
-    }
-
-    table_methods!("addresses", "crate::Builder");
-
-    /// Bytes held: both copies of the compiled table, the routes, and the engine's data for updates. Each GPU
-    /// holds one more copy.
-    #[must_use]
-    pub fn memory_usage(&self) -> u64 {
-        self.core.memory_usage()
-    }
-
-    /// Saves the compiled table and its routes as an image file. An existing file is replaced completely or
-    /// not at all.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&SavedLabels::default(), path.as_ref())
-    }
-
-    save_methods!();
 
     /// The image of the table with its routes, without labels.
     pub(crate) fn to_image(&self) -> Result<Image, ImageError> {
@@ -240,11 +218,6 @@ pub(crate) fn with_next_hops<A: Address>(
 
 impl<A: Addresses> fmt::Debug for Table<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table")
-            .field("family", &A::FAMILY)
-            .field("engine", &self.engine())
-            .field("len", &self.len())
-            .field("memory_usage", &self.memory_usage())
-            .finish()
+        self.describe(f.debug_struct("Table").field("family", &A::FAMILY))
     }
 }

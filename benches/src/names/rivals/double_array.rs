@@ -6,7 +6,8 @@ use yada::DoubleArray as Yada;
 use yada::builder::DoubleArrayBuilder;
 
 use super::ends_a_component;
-use crate::names::lane::Contestant;
+use crate::names::OfNames;
+use crate::table::{Contestant, one_by_one};
 
 /// `DoubleArray`, which holds no empty key: the root's result beside it.
 pub struct DoubleArray {
@@ -28,7 +29,9 @@ impl DoubleArray {
     }
 }
 
-impl Contestant for DoubleArray {
+impl Contestant<OfNames> for DoubleArray {
+    one_by_one!(OfNames);
+
     #[inline]
     fn one(&self, name: &Name) -> u32 {
         let bytes = name.as_bytes();

@@ -4,7 +4,8 @@ use anyhow::Result;
 use wirespeed_namelookup::{Name, NameTable, NameUpdate};
 
 use super::by_depth::{ByDepth, MOST, Prefixes};
-use crate::names::lane::Contestant;
+use crate::names::OfNames;
+use crate::table::{Contestant, one_by_one};
 
 /// Hash tables by number of components, probed from the longest prefix on down that any entry is as long as.
 pub struct LinearHash(ByDepth);
@@ -16,7 +17,9 @@ impl LinearHash {
     }
 }
 
-impl Contestant for LinearHash {
+impl Contestant<OfNames> for LinearHash {
+    one_by_one!(OfNames);
+
     #[inline]
     fn one(&self, name: &Name) -> u32 {
         let prefixes = Prefixes::new(name, self.0.depth().min(MOST));

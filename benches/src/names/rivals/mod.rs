@@ -33,10 +33,13 @@ mod tests {
     use wirespeed_namelookup::{NameBuf, NameTable, NameUpdate};
 
     use super::*;
-    use crate::names::lane::Contestant;
+    use crate::names::OfNames;
+    use crate::table::Contestant;
 
-    fn all(names: &NameTable) -> Vec<(&'static str, Box<dyn Contestant>)> {
-        vec![
+    type Rival = Box<dyn Contestant<OfNames, Answer = u32>>;
+
+    fn all(names: &NameTable) -> [(&'static str, Rival); 4] {
+        [
             ("linear", Box::new(LinearHash::build(names).unwrap())),
             ("two-stage", Box::new(TwoStageHash::build(names).unwrap())),
             ("patricia", Box::new(Patricia::build(names))),

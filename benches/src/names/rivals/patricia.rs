@@ -4,7 +4,8 @@ use patricia_tree::PatriciaMap;
 use wirespeed_namelookup::{Name, NameTable, NameUpdate};
 
 use super::ends_a_component;
-use crate::names::lane::Contestant;
+use crate::names::OfNames;
+use crate::table::{Contestant, one_by_one};
 
 /// `PatriciaMap`.
 pub struct Patricia(PatriciaMap<u32>);
@@ -16,7 +17,9 @@ impl Patricia {
     }
 }
 
-impl Contestant for Patricia {
+impl Contestant<OfNames> for Patricia {
+    one_by_one!(OfNames);
+
     #[inline]
     fn one(&self, name: &Name) -> u32 {
         let mut bytes = name.as_bytes();

@@ -10,7 +10,8 @@ use rustc_hash::FxHashMap;
 use wirespeed_namelookup::{Name, NameTable, Node, NodeId};
 
 use super::by_depth::{ByDepth, MOST, Prefixes};
-use crate::names::lane::Contestant;
+use crate::names::OfNames;
+use crate::table::{Contestant, one_by_one};
 
 /// Hash tables by number of components, with a start.
 pub struct TwoStageHash {
@@ -78,7 +79,9 @@ fn probes(names: &NameTable, start: usize) -> usize {
     names.nodes().filter(|node| node.result() != 0).map(of).sum()
 }
 
-impl Contestant for TwoStageHash {
+impl Contestant<OfNames> for TwoStageHash {
+    one_by_one!(OfNames);
+
     #[inline]
     fn one(&self, name: &Name) -> u32 {
         let Self { by_depth, start } = self;

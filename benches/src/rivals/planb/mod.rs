@@ -27,7 +27,7 @@ use wirespeed_fib::oracle::ranges;
 use wirespeed_fib::{NextHop, Rib, V6, VectorLevel};
 
 use crate::pages::Huge;
-use crate::table::{Contestant, Lane, lane};
+use crate::table::{Contestant, Lane, answers_are_results, lane};
 use crate::trace::Keys;
 
 /// Keys of a node: a cache line.
@@ -202,12 +202,7 @@ fn tree(firsts: &[i64]) -> (Vec<Node>, Vec<usize>) {
 }
 
 impl<N: Stored> Contestant<V6> for PlanB<N> {
-    type Answer = NextHop;
-
-    #[inline]
-    fn next_hop(answer: NextHop) -> NextHop {
-        answer
-    }
+    answers_are_results!(NextHop);
 
     fn many(&self, keys: Keys<'_, V6>, answers: &mut [NextHop]) {
         let done = vector::many(self, keys.host, answers);

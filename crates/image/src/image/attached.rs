@@ -8,10 +8,19 @@ impl Image {
     /// Copies the image and adds a section of bytes after its own: data that belongs to a table but is not
     /// looked up in, such as the names of its results. Panics if the name is taken.
     pub fn with_attachment(&self, name: &str, bytes: &[u8]) -> Result<Self, ImageError> {
-        let mut image = self.copied(|_| true, |builder| builder.section::<u8>(name, bytes.len() as u64))?;
-        if let Some(last) = image.directory.last() {
-            let to = range(last);
-            image.storage.bytes_mut()?[to].copy_from_slice(bytes);
+        self.with_attachments(&[(name, bytes)])
+    }
+
+    /// Copies the image once and adds several sections like [`with_attachment`](Self::with_attachment).
+    pub fn with_attachments(&self, attachments: &[(&str, &[u8])]) -> Result<Self, ImageError> {
+        let section = |builder: ImageBuilder, (name, bytes): &(&str, &[u8])| {
+            builder.section::<u8>(name, bytes.len() as u64)
+        };
+        let mut image = self.copied(|_| true, |builder| attachments.iter().fold(builder, section))?;
+        let own = image.directory.len() - attachments.len();
+        let to = image.storage.bytes_mut()?;
+        for (entry, (_, bytes)) in image.directory[own..].iter().zip(attachments) {
+            to[range(entry)].copy_from_slice(bytes);
         }
         Ok(image)
     }

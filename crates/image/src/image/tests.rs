@@ -64,6 +64,8 @@ fn an_attachment_rides_along() {
     assert_eq!((back.attachment("b"), back.attachment("none")), (None, None));
     let without = back.without_attachments(&["notes", "none"]).unwrap();
     assert_eq!(bytes(&without), bytes(&image));
+    let two = image.with_attachments(&[("notes", b"hello"), ("more", b"")]).unwrap();
+    assert_eq!(bytes(&two), bytes(&with.with_attachment("more", b"").unwrap()));
 }
 
 #[test]

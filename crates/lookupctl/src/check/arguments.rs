@@ -1,6 +1,7 @@
 //! The options that every `verify` takes.
 
 use std::ffi::{OsStr, OsString};
+use std::marker::PhantomData;
 
 use anyhow::Result;
 use clap::Args;
@@ -8,11 +9,16 @@ use wirespeed::Fleet;
 use wirespeed::engine::Served;
 
 use crate::device::On;
+use crate::engine::{self, Listed, Selection};
 use crate::threads::{self, all_cores};
 
-/// How engines are checked.
+/// Which engines of a kind of tables are checked, and how.
 #[derive(Debug, Args)]
-pub(crate) struct CheckArguments {
+pub(crate) struct CheckArguments<L: Listed> {
+    /// Engine to check: a name, all (without those of papers), or every
+    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection::<L>())]
+    pub(crate) engine: Selection,
+
     /// Updates to apply to the live table, which is then checked again
     #[arg(long, value_name = "FILE")]
     updates: Option<OsString>,
@@ -28,9 +34,12 @@ pub(crate) struct CheckArguments {
     /// One JSON object for each engine and state
     #[arg(long)]
     pub(crate) json: bool,
+
+    #[arg(skip)]
+    of: PhantomData<L>,
 }
 
-impl CheckArguments {
+impl<L: Listed> CheckArguments<L> {
     /// The file of updates, if there is one.
     pub(crate) fn updates(&self) -> Option<&OsStr> {
         self.updates.as_deref()
@@ -45,6 +54,20 @@ impl CheckArguments {
     pub(crate) fn threads(&self) -> usize {
         self.threads.unwrap_or_else(all_cores)
     }
+}
+
+/// A model after updates, if there are any.
+pub(crate) fn updated<M: Clone, U>(
+    model: &M,
+    updates: &[U],
+    apply: impl Fn(&mut M, &U) -> Result<()>,
+) -> Result<Option<M>> {
+    if updates.is_empty() {
+        return Ok(None);
+    }
+    let mut after = model.clone();
+    updates.iter().try_for_each(|update| apply(&mut after, update))?;
+    Ok(Some(after))
 }
 
 /// Copies of a table that a cap on memory is for: a live one has two.

@@ -9,7 +9,6 @@ use std::fmt::Display;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use indicatif::ProgressBar;
 use serde::{Serialize, Serializer};
 use subject::{Lookups, Subject};
 use verdict::{Line, Verdict};
@@ -21,18 +20,21 @@ use crate::Outcome;
 use crate::device::On;
 use crate::output::{Output, progress};
 use crate::tables::{self, cannot_build, cannot_upload};
+use crate::threads::share_out;
 
-pub(crate) use arguments::{CheckArguments, copies};
+pub(crate) use arguments::{CheckArguments, copies, updated};
 
 /// Updates that readers see appear at once.
 const GROUP: usize = 1024;
 
 /// One state of a table: what is right, and which keys to ask for.
-pub(crate) trait Truth<D: Served> {
+pub(crate) trait Truth<D: Served>: Sync {
     /// The lookups that are checked.
     type Lookups: Lookups<D>;
     /// A wrong answer.
-    type Mismatch: Display + Serialize + Clone + Ord;
+    type Mismatch: Display + Serialize + Clone + Ord + Send;
+    /// Memory that a core keeps from one part to the next.
+    type Scratch: Default + Send;
     /// More to tell, on the line of the verdict and in JSON.
     type Aside: Display + Serialize;
 
@@ -44,11 +46,17 @@ pub(crate) trait Truth<D: Served> {
     /// Entries of the table.
     fn entries(&self) -> usize;
 
-    /// How far [`check`](Self::check) goes, for its bar.
-    fn steps(&self) -> u64;
+    /// The parts of the keys, which cores share.
+    fn parts(&self) -> usize;
 
-    /// Checks a table in each way of looking up.
-    fn check(&self, table: &Subject<'_, D>, threads: usize, bar: &ProgressBar) -> Verdict<Self::Mismatch>;
+    /// Checks a table at the keys of a part, in each way of looking up.
+    fn check(
+        &self,
+        part: usize,
+        table: &Subject<'_, D>,
+        scratch: &mut Self::Scratch,
+        verdict: &mut Verdict<Self::Mismatch>,
+    );
 
     /// Keys like those to come, for the choice of a kernel; there may be none.
     fn sample(&self) -> D::Owned;
@@ -159,11 +167,14 @@ pub(crate) fn check<D: Served, T: Truth<D>>(
     threads: usize,
     what: &'static str,
 ) -> Result<Verdict<T::Mismatch>> {
-    let bar = progress(truth.steps(), what);
-    let verdict = truth.check(&subject, threads, &bar);
+    let bar = progress(truth.parts() as u64, what);
+    let parts = share_out(truth.parts(), threads, Default::default, |(verdict, scratch), part| {
+        truth.check(part, &subject, scratch, verdict);
+        bar.inc(1);
+    });
     bar.finish_and_clear();
     match subject.failure() {
-        None => Ok(verdict),
+        None => Ok(Verdict::sum(parts.into_iter().map(|(verdict, _)| verdict))),
         Some(why) => Err(why).with_context(|| format!("{what} on the GPU")),
     }
 }
@@ -238,4 +249,33 @@ impl<M: Display + Serialize, X: Display + Serialize> verdict::Report for Report<
         output.line(format_args!("{line}{}", self.aside))?;
         self.first.iter().try_for_each(|wrong| output.line(format_args!("  {wrong}")))
     }
+}
+
+#[cfg(test)]
+impl<'a, D: Served, T> Job<'a, D, T> {
+    /// A job of a test.
+    pub(crate) fn of_test(
+        model: D::Model,
+        updates: &'a [D::Update],
+        (before, after): (T, Option<T>),
+        wanted: Wanted<D>,
+        fleet: Option<Fleet>,
+    ) -> Self {
+        Self { model, updates, before, after, wanted, fleet, threads: 2, build: BuildOptions::default() }
+    }
+}
+
+/// Checks that a table of other entries is found out on a GPU, and that a lost GPU is an error. Returns what
+/// is wrong.
+#[cfg(test)]
+pub(crate) fn found_out<D: Served, T: Truth<D>>(
+    truth: &T,
+    remote: &D::Remote,
+    loss: &std::sync::atomic::AtomicBool,
+) -> Vec<T::Mismatch> {
+    let verdict = check(truth, Subject::on_gpu(remote), 2, "other").unwrap();
+    assert!(verdict.mismatches > 0);
+    loss.store(true, std::sync::atomic::Ordering::Relaxed);
+    assert!(check(truth, Subject::on_gpu(remote), 2, "lost").is_err(), "no answer is no right answer");
+    verdict.first
 }

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -14,9 +13,9 @@ use wirespeed_image::Image;
 
 use crate::Outcome;
 use crate::busy::Busy;
-use crate::engine::{self, Choice};
+use crate::engine::BothFamilies;
 use crate::family::{self, number_of};
-use crate::made::{Entries, ImageReport};
+use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::merged::{self, MergeSource};
 use crate::number::counted;
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
@@ -36,22 +35,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", value_parser = MergeSource::parse)]
     merge: Vec<MergeSource>,
 
-    /// Output file. An existing file is replaced completely or not at all
-    #[arg(short, long, value_name = "IMG")]
-    output: PathBuf,
-
-    /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
-    engine: Choice,
+    #[command(flatten)]
+    image: ImageArguments<BothFamilies>,
 
     /// Compile a table whose lookups give the matched prefix, too, for IpReader::lookup_prefix of the
     /// library. It is larger and slower, and lookupctl looks it up on the CPU only
     #[arg(long)]
     prefix_lookups: bool,
-
-    /// One JSON object
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     family: FamilyArgument,
@@ -85,13 +75,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         None => build_both(options, &fib)?,
     };
     drop(busy);
-    reports.iter().try_for_each(|report| report.show(options.json, &[]))?;
+    reports.iter().try_for_each(|report| report.show(options.image.json, &[]))?;
     Ok(Outcome::Done)
 }
 
 fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<ImageReport<Routes>> {
     let built = Built::<A>::of(options, fib)?;
-    let image = image_file::save(built.image(), built.routes(), &fib.next_hops, &options.output)?;
+    let image = image_file::save(built.image(), built.routes(), &fib.next_hops, &options.image.output)?;
     Ok(built.report(options, (&image, image.bytes())))
 }
 
@@ -100,7 +90,7 @@ fn build_both(options: &Options, fib: &Fib) -> Result<Vec<ImageReport<Routes>>> 
     let v4 = Built::<V4>::of(options, fib).context(hint)?;
     let v6 = Built::<V6>::of(options, fib).context(hint)?;
     let (four, six) = ((v4.image(), v4.routes()), (v6.image(), v6.routes()));
-    let ([four, six], bytes) = image_file::save_both(four, six, &fib.next_hops, &options.output)?;
+    let ([four, six], bytes) = image_file::save_both(four, six, &fib.next_hops, &options.image.output)?;
     Ok(vec![v4.report(options, (&four, bytes)), v6.report(options, (&six, bytes))])
 }
 
@@ -117,7 +107,7 @@ impl<'f, A: Addresses> Built<'f, A> {
         let (build, rib) = (options.table.build_options(1), A::rib(fib));
         let numbered = options.prefix_lookups.then(|| NumberedRoutes::new(rib)).transpose()?;
         let source = numbered.as_ref().map_or(rib, NumberedRoutes::source);
-        let engine = options.engine.resolve_with::<A>(source, false, &build.strides)?;
+        let engine = options.image.engine.resolve_with::<A>(source, false, &build.strides)?;
         let compiled = tables::compile::<A>(engine, source, &build)?;
         Ok(Self { compiled, rib, numbered })
     }
@@ -134,7 +124,7 @@ impl<'f, A: Addresses> Built<'f, A> {
         let (prefixes, prefix_lookups) = (self.rib.len(), options.prefix_lookups);
         let routes = Routes { family: number_of(A::FAMILY), prefixes, prefix_lookups };
         let entries = Entries { count: prefixes as u64, one: "prefix" };
-        ImageReport::new(&options.output, &self.compiled, image, entries, routes)
+        ImageReport::new(&options.image.output, &self.compiled, image, entries, routes)
     }
 }
 

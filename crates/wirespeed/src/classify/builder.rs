@@ -12,13 +12,11 @@ use wirespeed_classify::read::{
 use wirespeed_classify::{Rule, RuleSet};
 
 use super::classifier::Classifier;
-use crate::device::Device;
 use crate::engine::RuleTuple;
 use crate::error::Error;
-use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
-use crate::settings::{Settings, settings_methods};
+use crate::settings::{Draft, settings_methods};
 use crate::uses::Claims;
 
 /// Collects rules, and builds their classifier. Among rules of equal priority the rule that was added first
@@ -32,9 +30,7 @@ pub struct ClassifierBuilder<T: RuleTuple> {
     doubts: Doubts<T>,
     assume: Assumptions,
     leave_out: bool,
-    settings: Settings,
-    claims: Claims,
-    error: Option<Error>,
+    draft: Draft,
 }
 
 impl<T: RuleTuple> ClassifierBuilder<T> {
@@ -45,9 +41,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             doubts: Doubts::none(),
             assume,
             leave_out: false,
-            settings: Settings::default(),
-            claims: Claims::default(),
-            error: None,
+            draft: Draft::default(),
         }
     }
 
@@ -66,9 +60,9 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         labels: &Labels<V>,
         rules: impl IntoIterator<Item = (Rule<T>, V)>,
     ) -> Self {
-        self.claims.attach(labels.counts());
+        self.draft.claims.attach(labels.counts());
         for (rule, value) in rules {
-            self = match labels.intern_for(&mut self.claims, value) {
+            self = match labels.intern_for(&mut self.draft.claims, value) {
                 Ok(action) => self.with(rule.with_action(action.0)),
                 Err(error) => return self.failed(error.into()),
             };
@@ -138,8 +132,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         (file, report): (RuleFile<T>, RuleReport),
         labels: &Labels<V>,
     ) -> Self {
-        self.claims.attach(labels.counts());
-        let claims = &mut self.claims;
+        self.draft.claims.attach(labels.counts());
+        let claims = &mut self.draft.claims;
         let (mut known, actions) = (HashMap::new(), &file.actions);
         let mut label = |action| label_of(&mut known, actions, (labels, &mut *claims), action);
         let rules = match with_actions(&file.rules, &mut label) {
@@ -175,8 +169,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     /// Adds the rules of a file, all with one value as action, for example filters that have no actions.
     /// Otherwise like [`file`](Self::file).
     pub fn list<V: Eq + Hash>(mut self, path: impl AsRef<Path>, labels: &Labels<V>, value: V) -> Self {
-        self.claims.attach(labels.counts());
-        let action = match labels.intern_for(&mut self.claims, value) {
+        self.draft.claims.attach(labels.counts());
+        let action = match labels.intern_for(&mut self.draft.claims, value) {
             Ok(action) => action.0,
             Err(error) => return self.failed(error.into()),
         };
@@ -228,65 +222,55 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         self
     }
 
-    settings_methods!();
+    settings_methods! {
+        /// Limits the bytes that both copies of the compiled table may take together. A table that needs more
+        /// is not built. The rules are not counted. A rebuild temporarily takes the same amount again. The
+        /// default is half of the machine's memory, or half of the limit of the process's control group.
+        memory_cap;
 
-    /// Limits the bytes that both copies of the compiled table may take together. A table that needs more is
-    /// not built. The rules are not counted. A rebuild temporarily takes the same amount again. The default
-    /// is half of the machine's memory, or half of the limit of the process's control group.
-    pub fn memory_cap(mut self, bytes: u64) -> Self {
-        self.settings.memory_cap = Some(bytes);
-        self
-    }
+        /// Leaves head room for future rules, in hundredths of the space that the rules take now. Some head
+        /// room is left by default. When it is used up the table is rebuilt.
+        head_room;
 
-    /// Leaves head room for future rules, in hundredths of the space that the rules take now. Some head room
-    /// is left by default. When it is used up the table is rebuilt.
-    pub fn head_room(mut self, hundredths: u32) -> Self {
-        self.settings.head_room = hundredths;
-        self
-    }
+        /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by
+        /// load. This applies to batches of [`RuleReader`](super::RuleReader)s and
+        /// [`RulePipeline`](super::RulePipeline)s. Single lookups and lookups through a
+        /// [`RuleGuard`](super::RuleGuard) stay on the CPU. Updates reach both. If a GPU fails, the CPU
+        /// answers.
+        ///
+        /// A batch on GPUs sees one state of the rules if it has at most 16,384 tuples, or fewer if the GPUs'
+        /// slots hold fewer. A larger batch goes in parts, and each part sees one state.
+        ///
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// let rules: [Rule<Ipv4Tuple>; 1] = ["dport=443 proto=tcp".parse()?];
+        /// let classifier = Classifier::builder().rules(rules).device(Device::Auto).build()?;
+        /// if let Some(why) = classifier.device_note() {
+        ///     println!("on the CPU: {why}");
+        /// }
+        /// let mut numbers = [0; 2];
+        /// let tuples = ["src=192.0.2.1 dport=443 proto=tcp".parse()?, "src=192.0.2.1 dport=80 proto=tcp".parse()?];
+        /// classifier.reader().lookup_batch(&tuples, &mut numbers);
+        /// assert_eq!(numbers, [1, 0]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        device;
 
-    /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by load.
-    /// This applies to batches of [`RuleReader`](super::RuleReader)s and
-    /// [`RulePipeline`](super::RulePipeline)s. Single lookups and lookups through a
-    /// [`RuleGuard`](super::RuleGuard) stay on the CPU. Updates reach both. If a GPU fails, the CPU answers.
-    ///
-    /// A batch on GPUs sees one state of the rules if it has at most 16,384 tuples, or fewer if the GPUs'
-    /// slots hold fewer. A larger batch goes in parts, and each part sees one state.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// let rules: [Rule<Ipv4Tuple>; 1] = ["dport=443 proto=tcp".parse()?];
-    /// let classifier = Classifier::builder().rules(rules).device(Device::Auto).build()?;
-    /// if let Some(why) = classifier.device_note() {
-    ///     println!("on the CPU: {why}");
-    /// }
-    /// let mut numbers = [0; 2];
-    /// let tuples = ["src=192.0.2.1 dport=443 proto=tcp".parse()?, "src=192.0.2.1 dport=80 proto=tcp".parse()?];
-    /// classifier.reader().lookup_batch(&tuples, &mut numbers);
-    /// assert_eq!(numbers, [1, 0]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn device(mut self, device: Device) -> Self {
-        self.settings.device.device = device;
-        self
-    }
-
-    /// Gives the GPUs for the classifier, if they are started already, for example for another table
-    /// ([`Classifier::fleet`]), or need other options. The default is to start all GPUs with
-    /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this classifier only. Slots that were
-    /// made for other keys hold as many tuples as fit.
-    pub fn fleet(mut self, fleet: Fleet) -> Self {
-        self.settings.device.fleet = Some(fleet);
-        self
+        /// Gives the GPUs for the classifier, if they are started already, for example for another table
+        /// ([`Classifier::fleet`]), or need other options. The default is to start all GPUs with
+        /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this classifier only. Slots that
+        /// were made for other keys hold as many tuples as fit.
+        fleet;
     }
 
     /// Builds the classifier.
     ///
     /// Fails if a source could not be read, or not completely, if no engine has the name, the rules exceed a
-    /// limit of the engine or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
+    /// limit of the engine or the cap, or if [`Device::Gpu`](crate::Device::Gpu) was asked for and no GPU is
+    /// usable.
     pub fn build(mut self) -> Result<Classifier<T>, Error> {
-        let mut settings = mem::take(&mut self.settings);
+        let mut settings = mem::take(&mut self.draft.settings);
         let collected = self.collected()?;
         let (choice, options) = settings.resolve::<T>(&collected.rules, Cap::Named)?;
         Classifier::build(collected, choice, options, settings.device)
@@ -294,20 +278,12 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
 
     /// The rules that were added, and what lies beside them.
     pub(super) fn collected(self) -> Result<Collected<T>, Error> {
-        let Self { rules, mut reports, doubts, assume, leave_out, claims, .. } = self;
-        if let Some(error) = self.error {
-            return Err(error);
-        }
+        let Self { rules, mut reports, doubts, assume, leave_out, draft } = self;
+        let (_, claims) = draft.finish()?;
         if !leave_out && let Some(at) = reports.iter().position(|report| !report.left_out.is_empty()) {
             return Err(Error::RulesLeftOut { report: Box::new(reports.swap_remove(at)) });
         }
         Ok(Collected { rules, reports, doubts, assume, leave_out, claims })
-    }
-
-    /// Keeps the first error.
-    fn failed(mut self, error: Error) -> Self {
-        self.error.get_or_insert(error);
-        self
     }
 }
 

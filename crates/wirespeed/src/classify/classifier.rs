@@ -158,18 +158,6 @@ impl<T: RuleTuple> Classifier<T> {
         self.rules().matching(tuple)
     }
 
-    /// Number of rules.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.rules().len()
-    }
-
-    /// Whether there is no rule.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.rules().is_empty()
-    }
-
     /// The number of different masks of the rules: the paper's classes. O(n).
     #[must_use]
     pub fn classes(&self) -> usize {
@@ -194,22 +182,12 @@ impl<T: RuleTuple> Classifier<T> {
         &self.doubts
     }
 
-    table_methods!("tuples", "ClassifierBuilder");
+    table_methods!(rules, "tuples", "ClassifierBuilder");
 
-    /// Bytes held: both copies of the compiled table and of the actions, the rules, and the engine's data for
-    /// updates. Each GPU holds one more copy of the table.
-    #[must_use]
-    pub fn memory_usage(&self) -> u64 {
-        self.core.memory_usage()
+    save_methods! {
+        /// Saves the compiled table, its rules and its [doubts](Self::doubts) as an image file. An existing
+        /// file is replaced completely or not at all.
     }
-
-    /// Saves the compiled table, its rules and its [doubts](Self::doubts) as an image file. An existing file
-    /// is replaced completely or not at all.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&SavedLabels::default(), path.as_ref())
-    }
-
-    save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         // After updates the lines of the source file may be wrong, so none are saved.
@@ -252,11 +230,6 @@ pub(super) fn gives_again<T: RuleTuple>(mut last: u32, updates: &[RuleUpdate<T>]
 
 impl<T: RuleTuple> fmt::Debug for Classifier<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Classifier")
-            .field("tuple", &T::NAME)
-            .field("engine", &self.engine())
-            .field("len", &self.len())
-            .field("memory_usage", &self.memory_usage())
-            .finish()
+        self.describe(f.debug_struct("Classifier").field("tuple", &T::NAME))
     }
 }

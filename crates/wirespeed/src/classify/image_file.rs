@@ -21,9 +21,9 @@ use wirespeed_fib::NextHops;
 use wirespeed_image::{Image, ImageError};
 
 use super::tuple_name::TupleName;
-use crate::bare::bare;
-use crate::engine::{AnyTable, EngineName, ImageOf, RuleTuple, image_of};
+use crate::engine::{AnyTable, ImageOf, RuleTuple};
 use crate::error::Error;
+use crate::image_file::opened::{self, Opened, image_file_methods};
 
 /// The attachment that names the tuple.
 const TUPLE: &str = "tuple";
@@ -35,6 +35,7 @@ const LABELS: &str = "labels";
 const DOUBTS: &str = "doubts";
 /// The attachment that [`Lines::to_text`] writes.
 const LINES: &str = "lines";
+const ATTACHMENTS: [&str; 5] = [TUPLE, RULES, LABELS, DOUBTS, LINES];
 
 /// Writes an engine's table as a file, with its rules, the names of their actions, the doubts, and the lines
 /// of the rules if they are known. Replaces an existing file.
@@ -45,64 +46,37 @@ pub fn save<T: RuleTuple>(
     (doubts, lines): (&Doubts<T>, &Lines),
     path: &Path,
 ) -> Result<Image, Error> {
-    let named = |source| Error::Image { path: path.to_owned(), source };
     let mut words = Vec::new();
     // Writing to memory doesn't fail.
-    write_rules(rules, &mut words)
-        .map_err(|error| named(ImageError::Malformed(format!("the attachment {RULES}: {error}"))))?;
-    let image = image.with_attachment(TUPLE, T::NAME.as_bytes()).map_err(named)?;
-    let image = image.with_attachment(RULES, &words).map_err(named)?;
-    let mut image = image.with_attachment(LABELS, &labels.to_bytes()).map_err(named)?;
-    for (name, text) in [(DOUBTS, doubts.to_text()), (LINES, lines.to_text())] {
-        if !text.is_empty() {
-            image = image.with_attachment(name, text.as_bytes()).map_err(named)?;
-        }
-    }
-    image.save(path).map_err(named)?;
-    Ok(image)
+    write_rules(rules, &mut words).map_err(|error| {
+        Error::in_image(path, ImageError::Malformed(format!("the attachment {RULES}: {error}")))
+    })?;
+    let (labels, doubts, lines) = (labels.to_bytes(), doubts.to_text(), lines.to_text());
+    let mut attachments = vec![(TUPLE, T::NAME.as_bytes()), (RULES, &words), (LABELS, &labels)];
+    let beside = [(DOUBTS, doubts.as_bytes()), (LINES, lines.as_bytes())];
+    attachments.extend(beside.into_iter().filter(|(_, text)| !text.is_empty()));
+    opened::write(image, &attachments, path)
 }
 
 /// An image of rules whose engine is in this build.
 #[derive(Debug)]
 pub struct RuleImageFile {
-    path: PathBuf,
-    image: Image,
-    engine: EngineName,
+    file: Opened,
     tuple: TupleName,
 }
 
 impl RuleImageFile {
-    /// Opens an image file and finds its engine and tuple. The engine checks the sections when it takes them.
-    pub fn open(path: &Path) -> Result<Self, Error> {
-        let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
-        Self::of(path, image)
-    }
+    image_file_methods!("rules");
 
     /// Finds the engine and the tuple of an image that was read.
     pub(crate) fn of(path: &Path, image: Image) -> Result<Self, Error> {
-        let (path, kind) = (path.to_owned(), image.kind());
-        let engine = match image_of(kind) {
-            Some((ImageOf::Rules, engine)) => engine,
-            Some((found, _)) => return Err(Error::ImageOf { path, found: found.name(), wanted: "rules" }),
-            None => return Err(Error::of_kind(path, kind, "rules")),
-        };
-        let name = image.attachment(TUPLE).and_then(|name| std::str::from_utf8(name).ok());
-        match name.and_then(TupleName::of) {
-            Some(tuple) => Ok(Self { path, image, engine, tuple }),
-            None => Err(malformed(path, TUPLE)),
+        let is_rules = |of| matches!(of, ImageOf::Rules).then_some(());
+        let (file, ()) = Opened::of(path, image, "rules", is_rules)?;
+        let tuple = file.attached(TUPLE, |name| TupleName::of(std::str::from_utf8(name).ok()?))?;
+        match tuple {
+            Some(tuple) => Ok(Self { file, tuple }),
+            None => Err(file.malformed(TUPLE)),
         }
-    }
-
-    /// The file, for messages.
-    #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The engine that reads it.
-    #[must_use]
-    pub fn engine(&self) -> EngineName {
-        self.engine
     }
 
     /// The tuple of the rules.
@@ -114,64 +88,49 @@ impl RuleImageFile {
     /// The file itself if its rules are of this tuple; an error otherwise.
     pub fn of_tuple<T: RuleTuple>(self) -> Result<Self, Error> {
         match self.tuple.as_str() {
-            found if found != T::NAME => Err(Error::ImageTuple { path: self.path, found, wanted: T::NAME }),
+            found if found != T::NAME => {
+                Err(Error::ImageTuple { path: self.file.path, found, wanted: T::NAME })
+            }
             _ => Ok(self),
         }
     }
 
-    /// The number of compiled rules.
-    #[must_use]
-    pub fn len(&self) -> u64 {
-        self.image.entries()
-    }
-
-    /// Whether it has no rules.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
     /// Makes the engine's table, checked, without attachments.
     pub fn into_table<T: RuleTuple>(self) -> Result<Box<dyn AnyTable<T>>, Error> {
-        let engine = self.engine;
-        let (path, image) = self.into_bare()?;
-        T::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
+        self.file.into_table(&ATTACHMENTS)
     }
 
     /// Takes the engine's sections, not checked yet, without attachments; and the file.
     pub fn into_bare(self) -> Result<(PathBuf, Image), Error> {
-        bare(self.path, &self.image, &[TUPLE, RULES, LABELS, DOUBTS, LINES])
+        self.file.into_bare(&ATTACHMENTS)
     }
 
     /// The names of the actions. Empty if the file has none.
     pub fn labels(&self) -> Result<NextHops, Error> {
-        match self.image.attachment(LABELS) {
-            None => Ok(NextHops::new()),
-            Some(bytes) => NextHops::from_bytes(bytes).ok_or_else(|| malformed(self.path.clone(), LABELS)),
-        }
+        Ok(self.file.attached(LABELS, NextHops::from_bytes)?.unwrap_or_default())
     }
 
     /// The rules that were left out and could change answers, and the assumptions about packets. Empty if the
     /// file has none.
     pub fn doubts<T: RuleTuple>(&self) -> Result<Doubts<T>, Error> {
-        let Some(bytes) = self.image.attachment(DOUBTS) else { return Ok(Doubts::none()) };
-        let doubts = std::str::from_utf8(bytes).ok().and_then(|text| Doubts::from_text(text).ok());
-        doubts.ok_or_else(|| malformed(self.path.clone(), DOUBTS))
+        let doubts = self.text(DOUBTS, |text| Doubts::from_text(text).ok())?;
+        Ok(doubts.unwrap_or_else(Doubts::none))
     }
 
     /// The lines of the source file that the rules come from. Empty if the file has none.
     pub fn lines(&self) -> Result<Lines, Error> {
-        let Some(bytes) = self.image.attachment(LINES) else { return Ok(Lines::default()) };
-        let lines = std::str::from_utf8(bytes).ok().and_then(|text| Lines::from_text(text).ok());
-        lines.ok_or_else(|| malformed(self.path.clone(), LINES))
+        Ok(self.text(LINES, |text| Lines::from_text(text).ok())?.unwrap_or_default())
+    }
+
+    /// Makes a value of an attachment of text, like [`Opened::attached`].
+    fn text<V>(&self, name: &str, parse: impl FnOnce(&str) -> Option<V>) -> Result<Option<V>, Error> {
+        self.file.attached(name, |bytes| parse(std::str::from_utf8(bytes).ok()?))
     }
 
     /// The rules. Fails if the file holds the compiled table alone.
     pub fn rules<T: RuleTuple>(&self) -> Result<RuleSet<T>, Error> {
-        let Some(words) = self.image.attachment(RULES) else {
-            return Err(Error::without(&self.path, "rules"));
-        };
-        rules(words, &self.image).ok_or_else(|| malformed(self.path.clone(), RULES))
+        let rules = self.file.attached(RULES, |words| rules(words, &self.file.image))?;
+        rules.ok_or_else(|| Error::without(&self.file.path, "rules"))
     }
 }
 
@@ -196,8 +155,4 @@ pub(super) fn number_from<T: RuleTuple>(rules: &mut RuleSet<T>, last: u32) -> Op
         rules.remove(RuleNumber::get(number));
     }
     Some(())
-}
-
-fn malformed(path: PathBuf, attachment: &str) -> Error {
-    Error::Image { path, source: ImageError::Malformed(format!("the attachment {attachment}")) }
 }

@@ -8,17 +8,14 @@ use wirespeed_classify::read::{Doubts, Uncertain};
 use wirespeed_classify::{Actions, Companion, FrameError, Rank, RuleNumber, Step};
 use wirespeed_fib::NextHop;
 
-use super::RulePipeline;
 use super::facts::{Facts, RuleFacts};
 use super::found::RuleMatch;
 use super::image_file::RuleImageFile;
 use super::turnover::Turnover;
 use super::verdict::RuleVerdict;
-use crate::batches::Batches;
-use crate::common::ReaderCore;
-use crate::engine::{EngineName, Entered, RuleTuple};
+use crate::common::{ReaderCore, reader_methods};
+use crate::engine::{Entered, RuleTuple};
 use crate::error::Error;
-use crate::pipeline::Pipeline;
 
 /// Looks up in a set of rules. Any number of threads share one reader, or clone it, which costs a reference
 /// count. Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps
@@ -238,48 +235,28 @@ impl<T: RuleTuple> RuleReader<T> {
         }
     }
 
-    /// Makes a pipeline: several batches under way at once, on the device that the classifier was built for.
-    /// This keeps a GPU busy.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// let rules: [Rule<Ipv4Tuple>; 1] = ["proto=tcp".parse()?];
-    /// let reader = Classifier::builder().rules(rules).device(Device::Auto).build()?.reader();
-    /// let tuples = vec!["proto=tcp".parse()?; 10_000];
-    ///
-    /// let (mut numbers, mut sum) = (vec![0; 1_000], 0);
-    /// let mut pipeline = reader.pipeline();
-    /// let mut batches = tuples.chunks(1_000);
-    /// loop {
-    ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
-    ///         pipeline.submit(batch);
-    ///     }
-    ///     let Some(tuples) = pipeline.next(&mut numbers) else { break };
-    ///     sum += numbers[..tuples.len()].iter().sum::<u32>();
-    /// }
-    /// assert_eq!(sum, 10_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pipeline(&self) -> RulePipeline<'_, T> {
-        Pipeline::new(&self.core)
-    }
-
-    /// The copy of the rules on GPU `n` of [`Classifier::fleet`](crate::Classifier::fleet), for lookups of
-    /// tuples that are in that GPU's memory: see [`on_device`](crate::on_device). An update that takes a rule
-    /// out, or puts a rule in place of another, gives its number a new meaning.
-    ///
-    /// Fails if the rules are not on GPUs, if there is no GPU `n`, or if the GPU is lost or its copy out of
-    /// use.
-    #[cfg(feature = "gpu")]
-    pub fn on_device(&self, n: usize) -> Result<crate::DeviceTable<T>, Error> {
-        crate::DeviceTable::new(&self.core, n)
-    }
-
-    /// Makes a source of empty batches, for a thread that gets tuples one at a time: [`Batches`]. Answers are
-    /// rule numbers, 0 where no rule matches.
-    pub fn batches(&self) -> Batches<T> {
-        Batches::new(self.core.clone())
+    reader_methods! {
+        T, "tuples", "crate::Classifier",
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// let rules: [Rule<Ipv4Tuple>; 1] = ["proto=tcp".parse()?];
+        /// let reader = Classifier::builder().rules(rules).device(Device::Auto).build()?.reader();
+        /// let tuples = vec!["proto=tcp".parse()?; 10_000];
+        ///
+        /// let (mut numbers, mut sum) = (vec![0; 1_000], 0);
+        /// let mut pipeline = reader.pipeline();
+        /// let mut batches = tuples.chunks(1_000);
+        /// loop {
+        ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
+        ///         pipeline.submit(batch);
+        ///     }
+        ///     let Some(tuples) = pipeline.next(&mut numbers) else { break };
+        ///     sum += numbers[..tuples.len()].iter().sum::<u32>();
+        /// }
+        /// assert_eq!(sum, 10_000);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
     }
 
     /// Enters one state of the rules, for lookups that belong together. They run on the CPU. While a guard is
@@ -288,12 +265,6 @@ impl<T: RuleTuple> RuleReader<T> {
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
         RuleGuard { state: self.core.enter() }
-    }
-
-    /// The engine that looks up.
-    #[must_use]
-    pub fn engine(&self) -> EngineName {
-        self.core.engine()
     }
 }
 

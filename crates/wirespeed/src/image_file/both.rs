@@ -14,7 +14,7 @@ use std::path::Path;
 use wirespeed_fib::{Family, NextHops};
 use wirespeed_image::{Image, ImageBuilder, ImageError};
 
-use super::{ImageFile, NEXT_HOPS};
+use super::{ImageFile, NEXT_HOPS, opened};
 use crate::engine::BOTH_FAMILIES;
 use crate::error::Error;
 
@@ -33,15 +33,13 @@ pub(crate) fn container(kind: &str, v4: &Image, v6: &Image) -> Result<Image, Ima
 
 /// Saves a container with the texts of labels. Returns the length of the file.
 pub(crate) fn save(container: &Image, texts: &NextHops, path: &Path) -> Result<u64, Error> {
-    let saved = container
-        .with_attachment(NEXT_HOPS, &texts.to_bytes())
-        .and_then(|image| image.save(path).map(|()| image.bytes()));
-    saved.map_err(|source| Error::Image { path: path.to_owned(), source })
+    let saved = opened::write(container, &[(NEXT_HOPS, &texts.to_bytes())], path)?;
+    Ok(saved.bytes())
 }
 
 /// The image of a family in a container, with the texts of the container.
 pub(crate) fn part(path: &Path, container: &Image, family: Family) -> Result<ImageFile, Error> {
-    let in_file = |source| Error::Image { path: path.to_owned(), source };
+    let in_file = |source| Error::in_image(path, source);
     let mut image = image(container, family).map_err(in_file)?;
     if let Some(texts) = container.attachment(NEXT_HOPS) {
         image = image.with_attachment(NEXT_HOPS, texts).map_err(in_file)?;

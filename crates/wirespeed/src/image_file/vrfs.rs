@@ -17,7 +17,7 @@ use wirespeed_forest::{Fibs, ForestTable};
 use wirespeed_image::{Image, ImageError, Table};
 use wirespeed_table::Model;
 
-use super::{MATCH_IDS, ROUTES, both, next_hops_of};
+use super::{MATCH_IDS, ROUTES, both, next_hops_of, opened};
 use crate::engine::{VRFS, image_of};
 use crate::error::Error;
 use crate::match_ids::MatchIds;
@@ -32,11 +32,7 @@ pub struct VrfImageFile {
 impl VrfImageFile {
     /// Opens an image file. Its tables are checked when they are taken.
     pub fn open(path: &Path) -> Result<Self, Error> {
-        let path = path.to_owned();
-        let container = match Image::open(&path) {
-            Ok(container) => container,
-            Err(source) => return Err(Error::Image { path, source }),
-        };
+        let (path, container) = (path.to_owned(), opened::read(path)?);
         match container.kind() {
             VRFS => Ok(Self { path, container }),
             kind => Err(match image_of(kind) {
@@ -58,9 +54,9 @@ impl VrfImageFile {
 
     /// The pairs that results stand for. `None` if they are next hops.
     pub(crate) fn match_ids(&self) -> Result<Option<Arc<MatchIds>>, Error> {
-        let Some(bytes) = self.container.attachment(MATCH_IDS) else { return Ok(None) };
-        let ids = MatchIds::from_bytes(bytes, V6::BITS).ok_or_else(|| self.malformed(MATCH_IDS))?;
-        Ok(Some(Arc::new(ids)))
+        opened::attached(&self.container, &self.path, MATCH_IDS, |bytes| {
+            MatchIds::from_bytes(bytes, V6::BITS).map(Arc::new)
+        })
     }
 
     /// The compiled tables of a family, checked, whose results stand for these pairs.
@@ -86,10 +82,10 @@ impl VrfImageFile {
     }
 
     pub(crate) fn malformed(&self, what: &str) -> Error {
-        self.in_file(ImageError::Malformed(format!("the attachment {what}")))
+        Error::attachment(&self.path, what)
     }
 
     fn in_file(&self, source: ImageError) -> Error {
-        Error::Image { path: self.path.clone(), source }
+        Error::in_image(&self.path, source)
     }
 }

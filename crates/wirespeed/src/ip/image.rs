@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use wirespeed_fib::{Family, V4, V6};
-use wirespeed_image::Image;
 
 use super::{IpReader, IpTable};
 use crate::engine::{Addresses, BOTH_FAMILIES};
 use crate::error::Error;
-use crate::image_file::{ImageFile, both};
+use crate::image_file::{ImageFile, both, opened};
 use crate::labels::saved::{SavedLabels, save_methods};
 use crate::reader::Reader;
 use crate::table::Table;
@@ -22,31 +21,28 @@ impl IpTable {
         Ok(Self::new(v4, v6.map_or_else(|| empty::<V6>(prefix_lookups), Table::of_image)?))
     }
 
-    /// Saves both compiled tables and their routes as one image file. An existing file is replaced completely
-    /// or not at all.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("both.img");
-    /// let routes = [("10.0.0.0/8".parse::<IpNet>()?, NextHop(1)), ("2001:db8::/32".parse()?, NextHop(2))];
-    /// IpTable::builder().routes(routes).build()?.save(&path)?;
-    /// let reader = IpReader::open(&path)?;
-    /// assert_eq!(reader.lookup("2001:db8::1".parse()?), NextHop(2));
-    /// assert_eq!(Ipv4Reader::open(&path)?.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(1));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&SavedLabels::default(), path.as_ref())
+    save_methods! {
+        /// Saves both compiled tables and their routes as one image file. An existing file is replaced
+        /// completely or not at all.
+        ///
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// # let dir = tempfile::tempdir()?;
+        /// # let path = dir.path().join("both.img");
+        /// let routes = [("10.0.0.0/8".parse::<IpNet>()?, NextHop(1)), ("2001:db8::/32".parse()?, NextHop(2))];
+        /// IpTable::builder().routes(routes).build()?.save(&path)?;
+        /// let reader = IpReader::open(&path)?;
+        /// assert_eq!(reader.lookup("2001:db8::1".parse()?), NextHop(2));
+        /// assert_eq!(Ipv4Reader::open(&path)?.lookup(Ipv4Addr::new(10, 1, 2, 3)), NextHop(1));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
     }
-
-    save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let made =
             self.v4.to_image().and_then(|v4| both::container(BOTH_FAMILIES, &v4, &self.v6.to_image()?));
-        let made = made.map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        let made = made.map_err(|source| Error::in_image(path, source))?;
         labels.save_beside(&made, path, |image| both::save(image, &labels.texts, path).map(drop))
     }
 }
@@ -70,7 +66,7 @@ struct Families {
 }
 
 fn families(path: &Path) -> Result<Families, Error> {
-    let image = Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?;
+    let image = opened::read(path)?;
     let (mut v4, mut v6) = (None, None);
     for file in ImageFile::all_of(path, image)? {
         match file.family() {

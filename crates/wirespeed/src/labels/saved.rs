@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use wirespeed_fib::{NextHop, NextHops};
-use wirespeed_image::{Image, ImageError};
+use wirespeed_image::Image;
 
 use crate::error::Error;
 
@@ -81,15 +81,20 @@ impl SavedLabels {
         let mut attached = None;
         for (name, bytes) in beside.into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
             let more = attached.as_ref().unwrap_or(image).with_attachment(name, bytes);
-            attached = Some(more.map_err(|source| Error::Image { path: path.to_owned(), source })?);
+            attached = Some(more.map_err(|source| Error::in_image(path, source))?);
         }
         save(attached.as_ref().unwrap_or(image))
     }
 }
 
-/// Methods that save a table with labels. The type has methods `save` and `save_with`.
+/// Methods that save a table. The type has a method `save_with`. The docs are those of `save`.
 macro_rules! save_methods {
-    () => {
+    ($(#[$doc:meta])*) => {
+        $(#[$doc])*
+        pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), crate::Error> {
+            self.save_with(&SavedLabels::default(), path.as_ref())
+        }
+
         /// Saves the table like [`save`](Self::save), with the labels as text, for
         /// [`Labels::open`](crate::Labels::open).
         ///
@@ -147,8 +152,7 @@ pub(crate) fn fill_gaps(
         }
         rest.is_empty().then_some(filled)
     };
-    let malformed = || ImageError::Malformed(format!("the attachment {GAPS}"));
-    fill().ok_or_else(|| Error::Image { path: path.to_owned(), source: malformed() })
+    fill().ok_or_else(|| Error::attachment(path, GAPS))
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! [`NameBuilder`]: collects the names and settings of a table.
 
 use std::hash::Hash;
-use std::mem;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::str::FromStr;
@@ -12,12 +11,10 @@ use wirespeed_namelookup::{Name, NameDomain, NameModel};
 
 use super::NameRib;
 use super::table::NameTable;
-use crate::device::Device;
 use crate::error::Error;
-use crate::gpu::runtime::Fleet;
 use crate::labels::{Labels, parse};
 use crate::memory::Cap;
-use crate::settings::{Settings, settings_methods};
+use crate::settings::{Draft, settings_methods};
 use crate::uses::Claims;
 
 /// Collects names, and builds their table. If a name is added several times, from any source, the last result
@@ -26,21 +23,13 @@ use crate::uses::Claims;
 #[must_use = "a builder makes nothing until `build`"]
 pub struct NameBuilder {
     names: NameRib,
-    settings: Settings,
-    claims: Claims,
+    draft: Draft,
     aggregate: bool,
-    error: Option<Error>,
 }
 
 impl NameBuilder {
     pub(super) fn new() -> Self {
-        Self {
-            names: NameRib::new(),
-            settings: Settings::default(),
-            claims: Claims::default(),
-            aggregate: false,
-            error: None,
-        }
+        Self { names: NameRib::new(), draft: Draft::default(), aggregate: false }
     }
 
     /// Adds names with indexes of the caller's own table of results, for example a forwarder's faces.
@@ -57,9 +46,9 @@ impl NameBuilder {
         labels: &Labels<T>,
         names: impl IntoIterator<Item = (N, T)>,
     ) -> Self {
-        self.claims.attach(labels.counts());
+        self.draft.claims.attach(labels.counts());
         for (name, value) in names {
-            let next_hop = labels.intern_for(&mut self.claims, value).map_err(Error::from);
+            let next_hop = labels.intern_for(&mut self.draft.claims, value).map_err(Error::from);
             self = self.with(name.as_ref(), next_hop);
         }
         self
@@ -91,7 +80,7 @@ impl NameBuilder {
     /// Adds names that were read, for example with other [`ReadOptions`] than [`file`](Self::file) uses. The
     /// texts of results are parsed into labels.
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: NameFib, labels: &Labels<T>) -> Self {
-        match labelled(fib, labels, &mut self.claims) {
+        match labelled(fib, labels, &mut self.draft.claims) {
             Ok(names) => self.rib(names),
             Err(error) => self.failed(error),
         }
@@ -117,8 +106,8 @@ impl NameBuilder {
     /// Adds the names of a file, all with one value, for example a list of domains or URLs to block. Other
     /// columns are ignored. Otherwise like [`file`](Self::file).
     pub fn list<T: Eq + Hash>(mut self, path: impl AsRef<Path>, labels: &Labels<T>, value: T) -> Self {
-        self.claims.attach(labels.counts());
-        let next_hop = match labels.intern_for(&mut self.claims, value) {
+        self.draft.claims.attach(labels.counts());
+        let next_hop = match labels.intern_for(&mut self.draft.claims, value) {
             Ok(next_hop) => next_hop.0,
             Err(error) => return self.failed(error.into()),
         };
@@ -133,21 +122,47 @@ impl NameBuilder {
         }
     }
 
-    settings_methods!();
+    settings_methods! {
+        /// Limits the bytes that both copies of the compiled table may take together. A table that needs more
+        /// is not built. The names are not counted. A rebuild temporarily takes the same amount again. The
+        /// default is half of the machine's memory, or half of the limit of the process's control group.
+        memory_cap;
 
-    /// Limits the bytes that both copies of the compiled table may take together. A table that needs more is
-    /// not built. The names are not counted. A rebuild temporarily takes the same amount again. The default
-    /// is half of the machine's memory, or half of the limit of the process's control group.
-    pub fn memory_cap(mut self, bytes: u64) -> Self {
-        self.settings.memory_cap = Some(bytes);
-        self
-    }
+        /// Leaves head room for results up to this index, if updates will bring larger ones than the names
+        /// have now. Without it a larger result makes the engine rebuild the table.
+        next_hops;
 
-    /// Leaves head room for results up to this index, if updates will bring larger ones than the names have
-    /// now. Without it a larger result makes the engine rebuild the table.
-    pub fn next_hops(mut self, largest: u32) -> Self {
-        self.settings.results = largest;
-        self
+        /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by
+        /// load. This applies to batches of [`NameReader`](super::NameReader)s and
+        /// [`NamePipeline`](super::NamePipeline)s. Single lookups and lookups through a
+        /// [`NameGuard`](super::NameGuard) stay on the CPU. Updates reach both. If a GPU fails, the CPU
+        /// answers.
+        ///
+        /// A batch on GPUs sees one state of the table if it has at most 16,384 names, or fewer if the GPUs'
+        /// slots hold fewer. A larger batch goes in parts, and each part sees one state.
+        ///
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// let names = [(NameBuf::new("/com/parc")?, NextHop(1))];
+        /// let table = NameTable::builder().names(names).device(Device::Auto).build()?;
+        /// if let Some(why) = table.device_note() {
+        ///     println!("on the CPU: {why}");
+        /// }
+        /// let batch: NameBatch = [Name::new("/com/parc/www")?, Name::new("/org")?].into_iter().collect();
+        /// let mut found = [NextHop::NONE; 2];
+        /// table.reader().lookup_batch(&batch, &mut found);
+        /// assert_eq!(found, [NextHop(1), NextHop::NONE]);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        device;
+
+        /// Gives the GPUs for the table, if they are started already, for example for another table
+        /// ([`NameTable::fleet`]), or need other options. The default is to start all GPUs with
+        /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this table only. Slots that were
+        /// made for addresses hold fewer names and no match lengths: calls that need lengths run on the CPU
+        /// there.
+        fleet;
     }
 
     /// Sets whether to compile only the names that lookups need for their results. A name is left out if the
@@ -174,65 +189,19 @@ impl NameBuilder {
         self
     }
 
-    /// Sets the device that looks batches up: the CPU (the default), this machine's GPUs, or either by load.
-    /// This applies to batches of [`NameReader`](super::NameReader)s and
-    /// [`NamePipeline`](super::NamePipeline)s. Single lookups and lookups through a
-    /// [`NameGuard`](super::NameGuard) stay on the CPU. Updates reach both. If a GPU fails, the CPU answers.
-    ///
-    /// A batch on GPUs sees one state of the table if it has at most 16,384 names, or fewer if the GPUs'
-    /// slots hold fewer. A larger batch goes in parts, and each part sees one state.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// let names = [(NameBuf::new("/com/parc")?, NextHop(1))];
-    /// let table = NameTable::builder().names(names).device(Device::Auto).build()?;
-    /// if let Some(why) = table.device_note() {
-    ///     println!("on the CPU: {why}");
-    /// }
-    /// let batch: NameBatch = [Name::new("/com/parc/www")?, Name::new("/org")?].into_iter().collect();
-    /// let mut found = [NextHop::NONE; 2];
-    /// table.reader().lookup_batch(&batch, &mut found);
-    /// assert_eq!(found, [NextHop(1), NextHop::NONE]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn device(mut self, device: Device) -> Self {
-        self.settings.device.device = device;
-        self
-    }
-
-    /// Gives the GPUs for the table, if they are started already, for example for another table
-    /// ([`NameTable::fleet`]), or need other options. The default is to start all GPUs with
-    /// [`Served::gpu_options`](crate::engine::Served::gpu_options), for this table only. Slots that were made
-    /// for addresses hold fewer names and no match lengths: calls that need lengths run on the CPU there.
-    pub fn fleet(mut self, fleet: Fleet) -> Self {
-        self.settings.device.fleet = Some(fleet);
-        self
-    }
-
     /// Builds the table.
     ///
     /// Fails if a source could not be read, no engine has the name, the table exceeds a limit of the engine
-    /// or the cap, or if [`Device::Gpu`] was asked for and no GPU is usable.
-    pub fn build(mut self) -> Result<NameTable, Error> {
-        let (aggregate, mut settings) = (self.aggregate, mem::take(&mut self.settings));
-        let (names, claims) = self.into_names()?;
+    /// or the cap, or if [`Device::Gpu`](crate::Device::Gpu) was asked for and no GPU is usable.
+    pub fn build(self) -> Result<NameTable, Error> {
+        let (names, aggregate, (mut settings, claims)) = (self.names, self.aggregate, self.draft.finish()?);
         let (choice, options) = settings.resolve::<NameDomain>(&names, Cap::Named)?;
         NameTable::build(NameModel::new(names, aggregate), choice, options, settings.device, claims)
     }
 
     /// The names that were added, with the claims on their labels.
     pub(super) fn into_names(self) -> Result<(NameRib, Claims), Error> {
-        match self.error {
-            Some(error) => Err(error),
-            None => Ok((self.names, self.claims)),
-        }
-    }
-
-    /// Keeps the first error.
-    fn failed(mut self, error: Error) -> Self {
-        self.error.get_or_insert(error);
-        self
+        Ok((self.names, self.draft.finish()?.1))
     }
 }
 

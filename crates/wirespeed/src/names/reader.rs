@@ -6,13 +6,10 @@ use std::path::Path;
 use wirespeed_fib::NextHop;
 use wirespeed_namelookup::{Match, Name, NameDomain, Names};
 
-use super::NamePipeline;
 use super::image_file::NameImageFile;
-use crate::batches::Batches;
-use crate::common::ReaderCore;
-use crate::engine::{EngineName, Entered};
+use crate::common::{ReaderCore, reader_methods};
+use crate::engine::Entered;
 use crate::error::Error;
-use crate::pipeline::Pipeline;
 
 /// Looks up in a table of names. Any number of threads share one reader, or clone it, which costs a reference
 /// count. Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps
@@ -104,49 +101,31 @@ impl NameReader {
         self.core.par_lookup_batch(names.into(), next_hops);
     }
 
-    /// Makes a pipeline: several batches under way at once, on the device that the table was built for. This
-    /// keeps a GPU busy.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// let reader = NameTable::builder()
-    ///     .names([(NameBuf::new("/com/parc")?, NextHop(1))])
-    ///     .device(Device::Auto)
-    ///     .build()?
-    ///     .reader();
-    /// let requests: NameBatch = (0..10_000).map(|_| Name::new("/com/parc/www").unwrap()).collect();
-    ///
-    /// let (mut found, mut sum) = (vec![NextHop::NONE; 1_000], 0);
-    /// let mut pipeline = reader.pipeline();
-    /// let mut batches = (0..10).map(|at| requests.names().part(at * 1_000..(at + 1) * 1_000));
-    /// loop {
-    ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
-    ///         pipeline.submit(batch);
-    ///     }
-    ///     let Some(names) = pipeline.next(&mut found) else { break };
-    ///     sum += found[..names.len()].iter().map(|next_hop| next_hop.0).sum::<u32>();
-    /// }
-    /// assert_eq!(sum, 10_000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pipeline(&self) -> NamePipeline<'_> {
-        Pipeline::new(&self.core)
-    }
-
-    /// The copy of the table on GPU `n` of [`NameTable::fleet`](crate::NameTable::fleet), for lookups of keys
-    /// that are in that GPU's memory: see [`on_device`](crate::on_device).
-    ///
-    /// Fails if the table is not on GPUs, if there is no GPU `n`, or if the GPU is lost or its copy out of
-    /// use.
-    #[cfg(feature = "gpu")]
-    pub fn on_device(&self, n: usize) -> Result<crate::DeviceTable<NameDomain>, Error> {
-        crate::DeviceTable::new(&self.core, n)
-    }
-
-    /// Makes a source of empty batches, for a thread that gets names one at a time: [`Batches`].
-    pub fn batches(&self) -> Batches<NameDomain> {
-        Batches::new(self.core.clone())
+    reader_methods! {
+        NameDomain, "names", "crate::NameTable",
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// let reader = NameTable::builder()
+        ///     .names([(NameBuf::new("/com/parc")?, NextHop(1))])
+        ///     .device(Device::Auto)
+        ///     .build()?
+        ///     .reader();
+        /// let requests: NameBatch = (0..10_000).map(|_| Name::new("/com/parc/www").unwrap()).collect();
+        ///
+        /// let (mut found, mut sum) = (vec![NextHop::NONE; 1_000], 0);
+        /// let mut pipeline = reader.pipeline();
+        /// let mut batches = (0..10).map(|at| requests.names().part(at * 1_000..(at + 1) * 1_000));
+        /// loop {
+        ///     while pipeline.under_way() < 4 && let Some(batch) = batches.next() {
+        ///         pipeline.submit(batch);
+        ///     }
+        ///     let Some(names) = pipeline.next(&mut found) else { break };
+        ///     sum += found[..names.len()].iter().map(|next_hop| next_hop.0).sum::<u32>();
+        /// }
+        /// assert_eq!(sum, 10_000);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
     }
 
     /// Enters one state of the table, for lookups that belong together. They run on the CPU. While a guard is
@@ -155,12 +134,6 @@ impl NameReader {
     #[inline]
     pub fn enter(&self) -> NameGuard<'_> {
         NameGuard(self.core.enter())
-    }
-
-    /// The engine that looks up.
-    #[must_use]
-    pub fn engine(&self) -> EngineName {
-        self.core.engine()
     }
 
     /// Whether only the names that results need are compiled

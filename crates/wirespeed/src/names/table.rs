@@ -126,19 +126,7 @@ impl NameTable {
         self.entries().matching(name).into_iter().map(|(name, result)| (name, NextHop(result))).collect()
     }
 
-    /// Number of names.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.entries().len()
-    }
-
-    /// Whether there is no name.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.entries().is_empty()
-    }
-
-    table_methods!("names", "NameBuilder");
+    table_methods!(entries, "names", "NameBuilder");
 
     /// Whether only the names that results need are compiled ([`NameBuilder::aggregate`]).
     #[must_use]
@@ -146,20 +134,10 @@ impl NameTable {
         self.core.model().is_aggregated()
     }
 
-    /// Bytes held: both copies of the compiled table, the names, and the engine's data for updates. Each GPU
-    /// holds one more copy.
-    #[must_use]
-    pub fn memory_usage(&self) -> u64 {
-        self.core.memory_usage()
+    save_methods! {
+        /// Saves the compiled table and its names as an image file. An existing file is replaced completely
+        /// or not at all.
     }
-
-    /// Saves the compiled table and its names as an image file. An existing file is replaced completely or
-    /// not at all.
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&SavedLabels::default(), path.as_ref())
-    }
-
-    save_methods!();
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let mut texts = LabelTexts::new();
@@ -185,10 +163,6 @@ pub(super) fn with_results(updates: &[NameUpdate]) -> Result<(), Error> {
 
 impl fmt::Debug for NameTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("NameTable")
-            .field("engine", &self.engine())
-            .field("len", &self.len())
-            .field("memory_usage", &self.memory_usage())
-            .finish()
+        self.describe(&mut f.debug_struct("NameTable"))
     }
 }

@@ -64,7 +64,8 @@
 //! - Addresses and names: a result is a [`NextHop`](crate::NextHop).
 //! - Rules: a result is the number of a rule, as
 //!   [`RuleReader::lookup_batch`](crate::RuleReader::lookup_batch) gives it. The width is chosen in the order
-//!   of updates, so a number always fits.
+//!   of updates, so a number always fits. An update that takes a rule out, or puts a rule in place of
+//!   another, gives its number a new meaning.
 //! - Names with lengths ([`Wanted::Matches`]): a result is a [`Match`](crate::names::Match), 8 bytes: the
 //!   next hop, `u32`, and the length in bytes, `u32`.
 //! - Addresses of a table for [prefix lookups](crate::Builder::prefix_lookups): a result is the number of a

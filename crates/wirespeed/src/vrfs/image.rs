@@ -33,31 +33,28 @@ impl Vrfs {
         }
     }
 
-    /// Saves the compiled tables and the routes of all VRFs as one image file. An existing file is replaced
-    /// completely or not at all.
-    ///
-    /// ```
-    /// use wirespeed::prelude::*;
-    ///
-    /// # let dir = tempfile::tempdir()?;
-    /// # let path = dir.path().join("vrfs.img");
-    /// let (red, net) = (VrfId(7), "10.0.0.0/8".parse::<IpNet>()?);
-    /// Vrfs::builder().vrf(red, [(net, NextHop(1))]).build()?.save(&path)?;
-    /// assert_eq!(VrfReader::open(&path)?.lookup(red, "10.1.2.3".parse()?), NextHop(1));
-    ///
-    /// let mut vrfs = Vrfs::open(&path)?;
-    /// vrfs.insert(red, "10.1.0.0/16".parse::<IpNet>()?, NextHop(2))?;
-    /// assert_eq!(vrfs.reader().lookup(red, "10.1.2.3".parse()?), NextHop(2));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        self.save_with(&SavedLabels::default(), path.as_ref())
+    save_methods! {
+        /// Saves the compiled tables and the routes of all VRFs as one image file. An existing file is
+        /// replaced completely or not at all.
+        ///
+        /// ```
+        /// use wirespeed::prelude::*;
+        ///
+        /// # let dir = tempfile::tempdir()?;
+        /// # let path = dir.path().join("vrfs.img");
+        /// let (red, net) = (VrfId(7), "10.0.0.0/8".parse::<IpNet>()?);
+        /// Vrfs::builder().vrf(red, [(net, NextHop(1))]).build()?.save(&path)?;
+        /// assert_eq!(VrfReader::open(&path)?.lookup(red, "10.1.2.3".parse()?), NextHop(1));
+        ///
+        /// let mut vrfs = Vrfs::open(&path)?;
+        /// vrfs.insert(red, "10.1.0.0/16".parse::<IpNet>()?, NextHop(2))?;
+        /// assert_eq!(vrfs.reader().lookup(red, "10.1.2.3".parse()?), NextHop(2));
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
     }
 
-    save_methods!();
-
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
-        let container = self.to_image().map_err(|source| Error::Image { path: path.to_owned(), source })?;
+        let container = self.to_image().map_err(|source| Error::in_image(path, source))?;
         labels.save_beside(&container, path, |image| both::save(image, &labels.texts, path).map(drop))
     }
 

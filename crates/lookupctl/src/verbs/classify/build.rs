@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
@@ -16,8 +15,7 @@ use super::actions::labelled;
 use super::doubt;
 use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
-use crate::engine::{self, Choice};
-use crate::made::{Entries, ImageReport};
+use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::counted;
 use crate::tables;
 
@@ -29,22 +27,13 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     rules: OsString,
 
-    /// Output file. An existing file is replaced completely or not at all
-    #[arg(short, long, value_name = "IMG")]
-    output: PathBuf,
-
-    /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<Ipv4Tuple>())]
-    engine: Choice,
+    #[command(flatten)]
+    image: ImageArguments<Ipv4Tuple>,
 
     /// Seed of engines that hash, for images that are equal byte for byte. The default is random, so that
     /// nobody who chooses rules can know it
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-
-    /// One JSON object
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -100,10 +89,10 @@ impl TupleVisitor for Job<'_> {
         let Self { options, raw } = self;
         let beside = labelled(raw.load::<T>(&options.read)?)?;
         let rules = &beside.rules;
-        let engine = options.engine.resolve::<T>(rules, false)?;
+        let engine = options.image.engine.resolve::<T>(rules, false)?;
         let compiled = tables::compile::<T>(engine, rules, &options.build.options(1, options.seed))?;
         let with = (&beside.doubts, &beside.lines);
-        let image = save(compiled.table.image(), rules, &beside.labels, with, &options.output)?;
+        let image = save(compiled.table.image(), rules, &beside.labels, with, &options.image.output)?;
         let of = Rules {
             tuple: T::NAME,
             rules: rules.len(),
@@ -113,8 +102,8 @@ impl TupleVisitor for Job<'_> {
             assuming: doubt::assuming(&beside.doubts),
         };
         let (entries, remarks) = (Entries { count: rules.len() as u64, one: "rule" }, of.remarks());
-        ImageReport::new(&options.output, &compiled, (&image, image.bytes()), entries, of)
-            .show(options.json, &remarks)
+        ImageReport::new(&options.image.output, &compiled, (&image, image.bytes()), entries, of)
+            .show(options.image.json, &remarks)
     }
 }
 

@@ -1,18 +1,16 @@
 //! `classify replay`, the main job: a trace of tuples through an engine, with updates of the rules in flight.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use wirespeed::Error;
 use wirespeed::classify::Facts;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::{AnyLive, AnyReader, EngineName, RuleTuple};
 use wirespeed_classify::read::{Doubts, RuleFile};
-use wirespeed_classify::{BuildOptions, Ipv4Tuple, RuleSet, RuleUpdate, generate};
+use wirespeed_classify::{Ipv4Tuple, RuleSet, RuleUpdate, generate};
 
 use super::doubt;
 use super::set::{Origin, Set, SetArguments};
@@ -25,7 +23,7 @@ use crate::number::parse_positive;
 use crate::stdin::at_most_one;
 use crate::tables::cannot_build;
 use crate::verbs::replay::place::Results;
-use crate::verbs::replay::play::{Job, say_bytes};
+use crate::verbs::replay::play::{Job, resume, say_built};
 use crate::verbs::replay::report::Report;
 use crate::verbs::replay::{DriveArguments, Updates};
 
@@ -55,7 +53,7 @@ pub(super) struct Options {
     order: OrderArguments,
 
     /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<Ipv4Tuple>())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice::<Ipv4Tuple>())]
     engine: Choice,
 
     #[command(flatten)]
@@ -90,19 +88,11 @@ and 'W number=7'.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;
-    let trace = match &options.trace {
-        Trace::File(from) => Some(from.as_os_str()),
-        Trace::Made(_) => None,
-    };
-    let updates = match options.drive.updates()? {
-        Some(Updates::File(from)) => Some(OsStr::new(from)),
-        _ => None,
-    };
     at_most_one([
         ("the rules", options.rules.rules.as_deref()),
         ("the sets", options.read.ipset.as_deref()),
-        ("the trace", trace),
-        ("the updates", updates),
+        ("the trace", options.trace.file()),
+        ("the updates", options.drive.updates_file()),
     ])?;
     let has_gpu = options.drive.device().has_gpu()?;
     let report = match &options.image {
@@ -207,8 +197,7 @@ impl TupleVisitor for FromRules<'_> {
         let (began, count) = (Instant::now(), rules.len());
         let live = T::live(engine, rules, options.build.options(2, Some(seed)), Facts::None)?;
         let live = live.with_context(|| cannot_build(engine))?;
-        let bytes = live.reader().enter().table.image().bytes();
-        say_bytes(engine.as_str(), bytes, (count, "rule"), "built", began);
+        say_built(engine, &*live, (count, "rule"), began);
         options.play(engine, has_gpu, &trace, live, &updates, beside)
     }
 }
@@ -238,14 +227,8 @@ impl TupleVisitor for FromImage<'_> {
         };
         doubt::say(&doubts);
         let beside = Beside::of(&doubts, &rules);
-        let now = Instant::now();
-        let began = now.checked_sub(opened).unwrap_or(now);
-        let (engine, count) = (image.engine(), usize::try_from(image.len()).unwrap_or(usize::MAX));
-        let (path, image) = image.into_bare()?;
-        let bytes = image.bytes();
-        let resumed = T::resume(engine, RuleSet::new(), image, BuildOptions::default(), Facts::None)?;
-        let live = resumed.map_err(|source| Error::Image { path, source })?;
-        say_bytes(engine.as_str(), bytes, (count, "rule"), "loaded", began);
+        let engine = image.engine();
+        let live = resume::<T>(engine, RuleSet::new(), image.into_bare()?, Facts::None, "rule", opened)?;
         let set = Set { file: RuleFile { rules, ..RuleFile::default() }, synthetic: None };
         let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
         options.play(engine, has_gpu, &trace, live, &[], beside)

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use wirespeed::engine::RuleTuple;
 use wirespeed_classify::RuleSet;
 use wirespeed_classify::generate;
@@ -18,14 +18,14 @@ use super::set::Set;
 use super::source::ReadArguments;
 use crate::memory::check_room;
 use crate::number::counted;
+use crate::trace;
 
 /// The source of the tuples of a replay.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Trace {
-    /// A generated trace.
-    Made(Kind),
-    /// A trace file.
-    File(OsString),
+pub(super) type Trace = trace::Trace<Kind>;
+
+/// `--trace FILE|KIND`.
+pub(super) fn parser() -> impl TypedValueParser<Value = Trace> {
+    trace::parser_of("flows:")
 }
 
 /// A kind of generated trace.
@@ -70,25 +70,6 @@ impl fmt::Display for Kind {
             Self::Rules => f.write_str("rules"),
             Self::Flows(packets) => write!(f, "flows:{packets}"),
             Self::Random => f.write_str("random"),
-        }
-    }
-}
-
-/// `--trace FILE|KIND`: the name of a kind means the kind. For a file of that name write `./rules`.
-pub(super) fn parser() -> impl TypedValueParser<Value = Trace> {
-    OsStringValueParser::new().try_map(|name| match name.to_str().map(str::parse) {
-        Some(Ok(kind)) => Ok(Trace::Made(kind)),
-        // A file of such a name is unlikely.
-        Some(Err(error)) if name.to_string_lossy().starts_with("flows:") => Err::<_, UnknownKind>(error),
-        _ => Ok(Trace::File(name)),
-    })
-}
-
-impl fmt::Display for Trace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Made(kind) => kind.fmt(f),
-            Self::File(name) => name.display().fmt(f),
         }
     }
 }

@@ -20,9 +20,9 @@ use wirespeed_sail::SailM;
 
 use crate::Outcome;
 use crate::busy::Busy;
-use crate::engine::{self, Selection};
+use crate::engine::{BothFamilies, Selection};
 use crate::family::number_of;
-use crate::made::{EngineReport, Entries, NoMore, live_bytes};
+use crate::made::{EngineReport, Entries, InfoArguments, NoMore};
 use crate::memory;
 use crate::number::{Bytes, counted_u64, share};
 use crate::output::Output;
@@ -42,18 +42,8 @@ pub(crate) struct Options {
     #[arg(value_name = "FIB", required = true)]
     fibs: Vec<OsString>,
 
-    /// An engine to build, all that are of use, or every one
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
-    engine: Selection,
-
-    /// Tell the sections of each engine's table, too, and the shape that it took
-    #[arg(long)]
-    sections: bool,
-
-    /// One JSON object for each image, and for each table and family. Of several tables, one more for each
-    /// family tells what they take together
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    info: InfoArguments<BothFamilies>,
 
     /// Tell only what strides a multi-bit trie of the table (gamt, gamt-s) may have: for every number of
     /// levels, and the fastest
@@ -81,7 +71,10 @@ Examples:
   lookupctl info fib.txt --engine fold --sections
   lookupctl info fib.img                      what an image is
   lookupctl info fib.txt --strides --transaction 32
-  lookupctl info fib.txt --json | jq '.engines[] | {engine, bytes_per_prefix}'";
+  lookupctl info fib.txt --json | jq '.engines[] | {engine, bytes_per_prefix}'
+
+With --json there is one object for each image, and for each table and family. Of several tables, one more for each family tells \
+what they take together.";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let build = options.memory.build_options(1);
@@ -91,7 +84,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     for from in &options.fibs {
         if is_image(from) {
             for report in ImageReport::of(from)? {
-                report.show(options.json, &mut output)?;
+                report.show(options.info.json, &mut output)?;
             }
             continue;
         }
@@ -113,7 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
                 Family::V4 => Together::of::<V4>(&fibs, &build),
                 Family::V6 => Together::of::<V6>(&fibs, &build),
             };
-            if options.json { output.json(&together)? } else { output.line(&together)? }
+            if options.info.json { output.json(&together)? } else { output.line(&together)? }
         }
     }
     output.finish()?;
@@ -129,7 +122,7 @@ impl Options {
             self.read.check(&[&loaded.report], None)?;
         }
         let fib = &loaded.fib;
-        if !self.json {
+        if !self.info.json {
             output.line(&loaded)?;
             self.read.tell_peers(&loaded.report);
         }
@@ -147,10 +140,10 @@ impl Options {
                 continue;
             }
             let report = match family {
-                Family::V4 => Report::of::<V4>(fib, &loaded.report, build, self.engine)?,
-                Family::V6 => Report::of::<V6>(fib, &loaded.report, build, self.engine)?,
+                Family::V4 => Report::of::<V4>(fib, &loaded.report, build, self.info.engine)?,
+                Family::V6 => Report::of::<V6>(fib, &loaded.report, build, self.info.engine)?,
             };
-            if self.json { output.json(&report)? } else { report.print(self.sections, output)? }
+            if self.info.json { output.json(&report)? } else { report.print(self.info.sections, output)? }
         }
         Ok(loaded)
     }
@@ -162,7 +155,7 @@ impl Options {
             Family::V4 => Choices::of(file, &fib.v4, self.transaction)?,
             Family::V6 => Choices::of(file, &fib.v6, self.transaction)?,
         };
-        if self.json { choices.json(output) } else { choices.print(output) }
+        if self.info.json { choices.json(output) } else { choices.print(output) }
     }
 }
 
@@ -282,8 +275,7 @@ impl Report {
         let measure = |engine| {
             busy.now(format!("building {engine}"));
             let entries = Entries { count: rib.len() as u64, one: "prefix" };
-            let live = live_bytes::<A>(engine, rib.clone(), build.clone(), ())?;
-            Ok(EngineReport::of(engine, A::compile(engine, rib, build)?, live, entries, |_| NoMore {}))
+            EngineReport::of::<A>(engine, rib, (rib.clone(), ()), build, entries, |_| NoMore {})
         };
         engines.check_strides(rib, &build.strides)?;
         let engines = engines.engines::<A>(rib)?.into_iter().map(measure).collect::<Result<_>>()?;

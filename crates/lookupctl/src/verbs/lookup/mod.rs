@@ -1,5 +1,6 @@
 //! `lookup`: the longest matching prefix and the next hop of addresses.
 
+mod arguments;
 mod tables;
 
 use std::ffi::OsString;
@@ -18,13 +19,15 @@ use wirespeed_sail::FibId;
 
 use crate::Outcome;
 use crate::device::On;
-use crate::engine::{self, Choice};
+use crate::engine::BothFamilies;
 use crate::lines::{self, BadLine};
 use crate::output::Output;
 use crate::several;
 use crate::source::{ReadArguments, TableArguments};
 use crate::stdin;
 use tables::{Compile, Found, Routes, Tables};
+
+pub(in crate::verbs) use arguments::{LookupArguments, Printer};
 
 /// Looks up addresses: shows the longest matching prefix of each, and its next hop
 #[derive(Debug, Args)]
@@ -46,25 +49,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "strides"])]
     image: Option<PathBuf>,
 
-    /// The engine that looks up
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
-    engine: Choice,
-
-    /// Device that looks up: the engine on this machine's cores, or its kernel on GPUs
-    #[arg(long, default_value = "cpu")]
-    device: On,
+    #[command(flatten)]
+    lookup: LookupArguments<BothFamilies>,
 
     /// Show every prefix that contains an address, shortest first: in JSON as "all"
     #[arg(long)]
     all: bool,
-
-    /// Show each element that a lookup reads
-    #[arg(long)]
-    explain: bool,
-
-    /// One JSON object for each address: {"address","prefix","next_hop"}, null if nothing matches
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     table: TableArguments,
@@ -85,6 +75,7 @@ Examples:
   lookupctl lookup --fib red.txt --fib blue.txt --in 1 192.0.2.1
 
 A table may be a list of prefixes without next hops. Each prefix then has the next hop member, and an address without a route is in no prefix.
+With --json an answer is {\"address\",\"prefix\",\"next_hop\"}, null if nothing matches.
 Every answer of the engine is checked against the routes, if they are known.
 The first line of standard input that is not an address ends the lookups. With --lenient such lines are reported by number, passed over and counted.
 Exit status 1 says that an address matches nothing, or that an answer is wrong; 2 says that a line was not an address, even if other lines were answered.";
@@ -99,15 +90,15 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         bail!("--in {within}: there are {} FIBs, numbered from 0", options.fib.len());
     }
     if options.fib.len() > 1 {
-        several::check_engine(options.engine, options.fib.len())?;
-        if options.device == On::Gpu {
+        several::check_engine(options.lookup.engine, options.fib.len())?;
+        if options.lookup.device == On::Gpu {
             bail!("--device gpu looks up in one FIB, and {} are given", options.fib.len());
         }
     }
     let images = options.image.as_deref().map(ImageFile::open_all).transpose();
     let is_of_vrfs = matches!(images, Err(Error::ImageOf { found: "VRFs", .. }));
     let vrfs = options.image.as_deref().filter(|_| is_of_vrfs);
-    let fleet = options.device.open_for_lookup(&GpuOptions::default(), options.explain)?;
+    let fleet = options.lookup.fleet(&GpuOptions::default())?;
     stdin::at_most_one(options.fib.iter().map(|fib| ("the table", Some(&**fib))))?;
     let loaded = several::load(&options.read, &options.fib)?;
     if vrfs.is_none() {
@@ -115,29 +106,21 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
     let fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
     let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
-    let compile = Compile { engine: options.engine, build: options.table.build_options(1), fleet };
+    let compile = Compile { engine: options.lookup.engine, build: options.table.build_options(1), fleet };
     let tables = match vrfs {
         Some(path) => Tables::of_vrf(path, options.read.vrf(), compile)?,
         None => Tables::new(routes, images?.unwrap_or_default(), compile)?,
     };
-    let mut session = Session {
-        tables,
-        output: Output::new(),
-        all: options.all,
-        explain: options.explain,
-        json: options.json,
-        outcome: Outcome::Done,
-    };
+    let mut session = Session { tables, all: options.all, printer: options.lookup.printer() };
     if from_stdin {
         let lenient = options.read.is_lenient();
         lines::each_good(&mut session, LONGEST, lenient, Session::answer_line, |session| {
-            Ok(session.output.flush()?)
+            Ok(session.printer.output.flush()?)
         })?;
     } else {
         options.addresses.iter().try_for_each(|&address| session.answer(address))?;
     }
-    session.output.finish()?;
-    Ok(session.outcome)
+    session.printer.finish()
 }
 
 /// One line of JSON.
@@ -171,11 +154,9 @@ pub(in crate::verbs) struct StepLine {
 /// A session that answers addresses on stdout.
 struct Session<'a> {
     tables: Tables<'a>,
-    output: Output,
+    /// Whether every prefix that contains an address is told.
     all: bool,
-    explain: bool,
-    json: bool,
-    outcome: Outcome,
+    printer: Printer,
 }
 
 impl Session<'_> {
@@ -199,38 +180,37 @@ impl Session<'_> {
         let table = self.tables.of(Family::of(address))?;
         let Found { prefix, next_hop, wrong } = table.answer(address)?;
         let all = if self.all { Some(table.all(address)?) } else { None };
-        let steps = if self.explain { Some(table.explain(address)?) } else { None };
+        let steps = if self.printer.explain { Some(table.explain(address)?) } else { None };
         let covering = |(prefix, next_hop)| Covering { prefix, next_hop: self.tables.name(next_hop) };
         let all = all.map(|all| all.into_iter().map(covering).collect::<Vec<_>>());
         let next_hop = next_hop.is_some().then(|| self.tables.name(next_hop));
         if next_hop.is_none() || wrong.is_some() {
-            self.outcome = Outcome::Differs;
+            self.printer.outcome = Outcome::Differs;
         }
-        if self.json {
+        if self.printer.json {
             let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
-            self.output.json(&Line { address, prefix, next_hop, all, steps })?;
+            self.printer.output.json(&Line { address, prefix, next_hop, all, steps })?;
         } else {
             self.print(address, prefix.as_deref(), next_hop.as_deref())?;
             for Covering { prefix, next_hop } in all.unwrap_or_default() {
-                self.output.line(format_args!("  {prefix}  {next_hop}"))?;
+                self.printer.output.line(format_args!("  {prefix}  {next_hop}"))?;
             }
-            print_steps(&mut self.output, &steps.unwrap_or_default())?;
+            print_steps(&mut self.printer.output, &steps.unwrap_or_default())?;
         }
         if let Some(wrong) = wrong {
-            self.output.flush()?;
-            eprintln!("lookupctl: {wrong}");
+            self.printer.wrong(&wrong)?;
         }
         Ok(())
     }
 
     fn print(&mut self, address: IpAddr, prefix: Option<&str>, next_hop: Option<&str>) -> Result<()> {
+        let output = &mut self.printer.output;
         match (prefix, next_hop) {
-            (Some(prefix), Some(name)) => self.output.line(format_args!("{address}  {prefix}  {name}"))?,
-            (Some(prefix), None) => self.output.line(format_args!("{address}  {prefix}  no next hop"))?,
-            (None, Some(name)) => self.output.line(format_args!("{address}  {name}"))?,
-            (None, None) => self.output.line(format_args!("{address}  no route"))?,
+            (Some(prefix), Some(name)) => output.line(format_args!("{address}  {prefix}  {name}")),
+            (Some(prefix), None) => output.line(format_args!("{address}  {prefix}  no next hop")),
+            (None, Some(name)) => output.line(format_args!("{address}  {name}")),
+            (None, None) => output.line(format_args!("{address}  no route")),
         }
-        Ok(())
     }
 }
 

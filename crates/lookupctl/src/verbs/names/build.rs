@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -14,8 +13,7 @@ use wirespeed_namelookup::{BuildOptions, NameDomain, NameModel};
 use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, OfList, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
-use crate::engine::{self, Choice};
-use crate::made::{Entries, ImageReport};
+use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::{Grouped, counted};
 use crate::tables;
 
@@ -27,22 +25,13 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     table: OsString,
 
-    /// Output file. An existing file is replaced completely or not at all
-    #[arg(short, long, value_name = "IMG")]
-    output: PathBuf,
-
-    /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<NameDomain>())]
-    engine: Choice,
+    #[command(flatten)]
+    image: ImageArguments<NameDomain>,
 
     /// Seed of engines that hash, for images that are equal byte for byte. The default is random, so that
     /// nobody who chooses names can know it
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-
-    /// One JSON object
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -69,16 +58,18 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     }
     let busy = Busy::with("building");
     let build = BuildOptions { seed: options.seed, ..options.build.options(1, 0) };
-    let engine = options.engine.resolve::<NameDomain>(&fib.names, false)?;
+    let engine = options.image.engine.resolve::<NameDomain>(&fib.names, false)?;
     let model = NameModel::new(fib.names, options.build.aggregate);
     let compiled = tables::compile::<NameDomain>(engine, model.compiled(), &build)?;
     drop(busy);
     let (names, table) = (model.names(), compiled.table.image());
     let image = match list {
-        None => image_file::save(engine, table, names, &fib.labels, model.is_aggregated(), &options.output)?,
+        None => {
+            image_file::save(engine, table, names, &fib.labels, model.is_aggregated(), &options.image.output)?
+        }
         Some(OfList { answers, .. }) => {
             let list = Resolved { names: names.clone(), answers };
-            image_file::save_list(engine, table, &list, &fib.labels, &options.output)?
+            image_file::save_list(engine, table, &list, &fib.labels, &options.image.output)?
         }
     };
     let of = Names {
@@ -86,8 +77,8 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         compiled: model.is_aggregated().then(|| compiled.table.image().entries()),
     };
     let entries = Entries { count: names.len() as u64, one: "name" };
-    ImageReport::new(&options.output, &compiled, (&image, image.bytes()), entries, of)
-        .show(options.json, &[])?;
+    ImageReport::new(&options.image.output, &compiled, (&image, image.bytes()), entries, of)
+        .show(options.image.json, &[])?;
     Ok(Outcome::Done)
 }
 

@@ -6,7 +6,7 @@ use std::io::Write;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::{AnyTable, Served};
+use wirespeed::engine::AnyTable;
 use wirespeed::names::NameRib;
 use wirespeed_namelookup::fsm::{Fsm, Stride};
 use wirespeed_namelookup::{Aggregated, NameDomain, NameModel, Savings};
@@ -15,8 +15,7 @@ use super::engines::engines;
 use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, OfList, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
-use crate::engine::{self, Selection};
-use crate::made::{EngineReport, Entries, More, live_bytes};
+use crate::made::{EngineReport, Entries, InfoArguments, More};
 use crate::number::{Bytes, Grouped, counted, counted_u64, grouped, share};
 use crate::output::Output;
 use crate::skipped::Skipped;
@@ -32,17 +31,8 @@ pub(super) struct Options {
     #[arg(value_name = "TABLE")]
     table: OsString,
 
-    /// Engine to build: a name, all (without those of papers), or every
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<NameDomain>())]
-    engine: Selection,
-
-    /// Show the sections, arrays and shape of each engine's table, too
-    #[arg(long)]
-    sections: bool,
-
-    /// One JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    info: InfoArguments<NameDomain>,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -67,7 +57,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let mut output = Output::new();
     if is_image(&options.table) {
         for report in ImageReport::of(&options.table)? {
-            report.show(options.json, &mut output)?;
+            report.show(options.info.json, &mut output)?;
         }
         output.finish()?;
         return Ok(Outcome::Done);
@@ -77,7 +67,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         bail!(NOT_AGGREGATED);
     }
     let build = options.build.options(1, 0);
-    if !options.json {
+    if !options.info.json {
         output.line(&loaded)?;
         output.flush()?;
     }
@@ -86,30 +76,24 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let compiled = aggregated.as_ref().map_or(names, Aggregated::reduced);
     let mut report = Report::of(&loaded, compiled);
     report.aggregation = aggregated.is_some().then(|| Savings::of(names).into());
-    if !options.json {
+    if !options.info.json {
         report.print(&mut output)?;
         output.flush()?;
     }
     let stt = report.machines.first().and_then(|machine| machine.stt_bytes);
-    for engine in engines(options.engine, compiled)? {
+    for engine in engines(options.info.engine, compiled)? {
         let busy = Busy::with(format!("building {engine}"));
         let entries = Entries { count: names.len() as u64, one: "name" };
-        let built = NameDomain::compile(engine, compiled, &build)?;
         let model = NameModel::new(names.clone(), options.build.aggregate);
-        let live = live_bytes::<NameDomain>(engine, model, build.clone(), ())?;
-        let engine = EngineReport::of(engine, built, live, entries, |table| OfNames {
-            stt_ratio: stt.map(|stt| share(stt, table.image().bytes())),
-            arrays: arrays(table),
-        });
+        let engine =
+            EngineReport::of::<NameDomain>(engine, compiled, (model, ()), &build, entries, |table| {
+                OfNames { stt_ratio: stt.map(|stt| share(stt, table.image().bytes())), arrays: arrays(table) }
+            })?;
         drop(busy);
-        if !options.json {
-            // Some builds take long, so each engine is printed when it is done.
-            engine.print(options.sections, &mut output)?;
-            output.flush()?;
-        }
+        options.info.print(&engine, &mut output)?;
         report.engines.push(engine);
     }
-    if options.json {
+    if options.info.json {
         output.json(&report)?;
     }
     output.finish()?;

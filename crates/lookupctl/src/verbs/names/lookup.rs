@@ -22,12 +22,9 @@ use wirespeed_namelookup::{Aggregated, NameDomain, NameModel};
 
 use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, ReadArguments, format_parser};
 use crate::Outcome;
-use crate::device::On;
-use crate::engine::{self, Choice};
 use crate::lines::{self, BadLine};
-use crate::output::Output;
 use crate::tables;
-use crate::verbs::lookup::{StepLine, print_steps};
+use crate::verbs::lookup::{LookupArguments, Printer, StepLine, print_steps};
 
 /// Looks up names: shows the longest matching prefix of each, and its result
 #[derive(Debug, Args)]
@@ -51,22 +48,8 @@ pub(super) struct Options {
     #[arg(long = "as", value_name = "FORMAT", value_parser = format_parser())]
     form: Option<NameFormat>,
 
-    /// The engine that looks up
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<NameDomain>())]
-    engine: Choice,
-
-    /// Device that looks up: the engine on this machine's cores, or its kernel on GPUs
-    #[arg(long, default_value = "cpu")]
-    device: On,
-
-    /// Show each element that a lookup reads
-    #[arg(long)]
-    explain: bool,
-
-    /// One JSON object for each name: {"name","prefix","result"}, prefix and result null if nothing matches.
-    /// A list of domains adds "scope" and "exception", the Public Suffix List "suffix" and "registrable"
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    lookup: LookupArguments<NameDomain>,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -88,6 +71,8 @@ Examples:
 
 A list of domains answers with the entry that wins, its scope (exact, one-label, beneath, subtree) and its value, or that it is an \
 exception, which has no value. The Public Suffix List answers with the suffix, the registrable domain and the section.
+With --json an answer is {\"name\",\"prefix\",\"result\"}, prefix and result null if nothing matches. A list of domains adds \"scope\" and \
+\"exception\", the Public Suffix List \"suffix\" and \"registrable\".
 Every answer of the engine is checked against the table, if it is known. The prefix in the output is the longest of the table, also for an \
 aggregated table, too.
 Domains can be in any script, in queries and in tables: www.münchen.de and www.xn--mnchen-3ya.de are one name (UTS 46), and so are \
@@ -100,7 +85,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     if from_stdin && options.table.as_ref().is_some_and(|table| table == "-") {
         bail!("the table and the names can't both come from standard input");
     }
-    let fleet = options.device.open_for_lookup(&NameDomain::gpu_options(), options.explain)?;
+    let fleet = options.lookup.fleet(&NameDomain::gpu_options())?;
     let loaded = options.table.as_ref().map(|table| options.read.load_any(table)).transpose()?;
     let list;
     let (table, rib, labels) = match (options.image, loaded) {
@@ -132,7 +117,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
             }
             list = of_list.map(|list| list.answers);
             let build = options.build.options(1, 0);
-            let engine = options.engine.resolve::<NameDomain>(&names, false)?;
+            let engine = options.lookup.engine.resolve::<NameDomain>(&names, false)?;
             let model = NameModel::new(names, options.build.aggregate);
             let table = tables::compile::<NameDomain>(engine, model.compiled(), &build)?.table;
             let table = Compiled::new(engine, table, model.is_aggregated(), fleet.as_ref())?;
@@ -148,15 +133,12 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
         labels,
         list,
         form: options.form,
-        output: Output::new(),
-        explain: options.explain,
-        json: options.json,
-        outcome: Outcome::Done,
+        printer: options.lookup.printer(),
     };
     if from_stdin {
         let lenient = options.read.is_lenient();
         lines::each_good(&mut session, LONGEST, lenient, Session::answer_line, |session| {
-            Ok(session.output.flush()?)
+            Ok(session.printer.output.flush()?)
         })?;
     } else {
         for word in &options.names {
@@ -164,8 +146,7 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
             session.answer(word, &name)?;
         }
     }
-    session.output.finish()?;
-    Ok(session.outcome)
+    session.printer.finish()
 }
 
 /// A compiled table and its engine.
@@ -285,10 +266,7 @@ struct Session {
     /// What the results of a list's table stand for.
     list: Option<Answers>,
     form: Option<NameFormat>,
-    output: Output,
-    explain: bool,
-    json: bool,
-    outcome: Outcome,
+    printer: Printer,
 }
 
 impl Session {
@@ -315,10 +293,10 @@ impl Session {
             let is_right = found == compiled && found.result == right.result;
             (!is_right).then(|| format!("{engine}: {name} leads to {found:?}, by the table to {compiled:?}"))
         });
-        let steps = self.explain.then(|| self.table.table.explain(name));
+        let steps = self.printer.explain.then(|| self.table.table.explain(name));
         // A list's answer decides by itself: a match may stand for no entry.
         if wrong.is_some() || (self.list.is_none() && !found.is_some()) {
-            self.outcome = Outcome::Differs;
+            self.printer.outcome = Outcome::Differs;
         }
         if let Some(list) = self.list.as_ref().filter(|_| wrong.is_none()) {
             let of_list = OfList::new(list, &self.labels, name, found);
@@ -331,18 +309,17 @@ impl Session {
             label.map_or_else(|| found.result.to_string(), |label| label.to_string())
         });
         let word = String::from_utf8_lossy(word);
-        if self.json {
+        if self.printer.json {
             let name = name.to_string();
             let asked = (*word != name).then_some(&*word);
             let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
             let prefix = prefix.map(ToString::to_string);
-            self.output.json(&Line { asked, name, prefix, result: result.as_deref(), steps })?;
+            self.printer.output.json(&Line { asked, name, prefix, result: result.as_deref(), steps })?;
         } else {
             self.print(&word, prefix, result.as_deref(), steps.as_deref())?;
         }
         if let Some(wrong) = wrong {
-            self.output.flush()?;
-            eprintln!("lookupctl: {wrong}");
+            self.printer.wrong(&wrong)?;
         }
         Ok(())
     }
@@ -357,15 +334,15 @@ impl Session {
     ) -> Result<()> {
         // A name without a value is one that nothing has to be done for, as one that nothing matches.
         let has_none = found.suffix.is_none() && found.value.is_none();
-        self.outcome = if has_none { Outcome::Differs } else { self.outcome };
-        if self.json {
+        self.printer.outcome = if has_none { Outcome::Differs } else { self.printer.outcome };
+        if self.printer.json {
             let name = name.to_string();
             let asked = (word != name).then_some(word);
             let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
-            return self.output.json(&ListLine { asked, name, answer: found, steps });
+            return self.printer.output.json(&ListLine { asked, name, answer: found, steps });
         }
-        self.output.line(format_args!("{word}  {found}"))?;
-        print_steps(&mut self.output, &steps.unwrap_or_default())
+        self.printer.output.line(format_args!("{word}  {found}"))?;
+        print_steps(&mut self.printer.output, &steps.unwrap_or_default())
     }
 
     /// Parses the name of a word.
@@ -394,12 +371,13 @@ impl Session {
         result: Option<&str>,
         steps: Option<&[Step]>,
     ) -> Result<()> {
+        let output = &mut self.printer.output;
         match (prefix, result) {
-            (Some(prefix), Some(result)) => self.output.line(format_args!("{name}  {prefix}  {result}"))?,
-            (None, Some(result)) => self.output.line(format_args!("{name}  {result}"))?,
-            (_, None) => self.output.line(format_args!("{name}  no match"))?,
+            (Some(prefix), Some(result)) => output.line(format_args!("{name}  {prefix}  {result}"))?,
+            (None, Some(result)) => output.line(format_args!("{name}  {result}"))?,
+            (_, None) => output.line(format_args!("{name}  no match"))?,
         }
-        print_steps(&mut self.output, steps.unwrap_or_default())
+        print_steps(output, steps.unwrap_or_default())
     }
 }
 

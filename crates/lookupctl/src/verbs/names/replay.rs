@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use wirespeed::Error;
 use wirespeed::engine::{AnyLive, EngineName, Served};
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::names::generate::{Churn, ChurnSpec};
@@ -21,8 +20,9 @@ use crate::engine::{self, Choice};
 use crate::memory::check_room;
 use crate::number::{counted, parse_positive, share};
 use crate::stdin;
+use crate::tables::cannot_build;
 use crate::verbs::replay::place::{Lengths as Ask, Results};
-use crate::verbs::replay::play::{Job, say_bytes};
+use crate::verbs::replay::play::{Job, resume, say_built};
 use crate::verbs::replay::report::{Lengths, Report};
 use crate::verbs::replay::{DriveArguments, Updates};
 
@@ -51,7 +51,7 @@ pub(super) struct Options {
     made: MadeArguments,
 
     /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<NameDomain>())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice::<NameDomain>())]
     engine: Choice,
 
     /// Ask for the matched lengths too, and tell their mean and sum. An aggregated table has those of the
@@ -93,10 +93,9 @@ Ctrl-C ends the replay: what was measured until then is told, and the exit statu
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;
-    let trace = if let Trace::File(name) = &options.trace { Some(&**name) } else { None };
     stdin::at_most_one([
         ("the table", options.table.table.as_deref()),
-        ("the trace", trace),
+        ("the trace", options.trace.file()),
         ("the paths", Some(options.made.paths())),
         ("the updates", options.drive.updates_file()),
     ])?;
@@ -193,9 +192,8 @@ fn from_names(options: &Options, has_gpu: bool) -> Result<Report> {
     let (began, count) = (Instant::now(), names.len());
     let model = NameModel::new(names, options.build.aggregate);
     let live = NameDomain::live(engine, model, build, ())?;
-    let live = live.with_context(|| format!("{engine} can't be built"))?;
-    let bytes = live.reader().enter().table.image().bytes();
-    say_bytes(engine.as_str(), bytes, (count, "name"), "built", began);
+    let live = live.with_context(|| cannot_build(engine))?;
+    say_built(engine, &*live, (count, "name"), began);
     options.replay(has_gpu, engine, live, trace.names(), &updates)
 }
 
@@ -211,13 +209,7 @@ fn from_image(options: &Options, has_gpu: bool, path: &Path) -> Result<Report> {
             format!("{}: the image holds no names to make a trace of; --trace FILE has one", path.display())
         })?,
     };
-    let now = Instant::now();
-    let began = now.checked_sub(opened).unwrap_or(now);
-    let (path, image) = image.into_bare()?;
-    let (bytes, count) = (image.bytes(), usize::try_from(image.entries()).unwrap_or(usize::MAX));
-    let resumed = NameDomain::resume(engine, NameRib::new().into(), image, BuildOptions::default(), ())?;
-    let live = resumed.map_err(|source| Error::Image { path, source })?;
-    say_bytes(engine.as_str(), bytes, (count, "name"), "loaded", began);
+    let live = resume::<NameDomain>(engine, NameRib::new().into(), image.into_bare()?, (), "name", opened)?;
     let trace = options.names(&names)?;
     options.replay(has_gpu, engine, live, trace.names(), &[])
 }

@@ -1,43 +1,23 @@
 //! Traces of names by name: a file, or a load that is generated from a table.
 
 use std::ffi::{OsStr, OsString};
-use std::fmt;
 
 use anyhow::Result;
 use clap::Args;
-use clap::builder::{OsStringValueParser, TypedValueParser};
-use wirespeed::names::generate::{self, Load, Paths, TraceSpec, UnknownLoad};
+use clap::builder::TypedValueParser;
+use wirespeed::names::generate::{self, Load, Paths, TraceSpec};
 use wirespeed::names::read::{read_paths, read_trace};
 use wirespeed::names::{NameBatch, NameRib};
 
 use super::source::ReadArguments;
+use crate::trace;
 
 /// The source of the names of a replay.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Trace {
-    /// A generated trace.
-    Made(Load),
-    /// A trace file.
-    File(OsString),
-}
+pub(super) type Trace = trace::Trace<Load>;
 
-/// `--trace FILE|LOAD`: the name of a load means the load. For a file of that name write `./heavy`.
+/// `--trace FILE|LOAD`.
 pub(super) fn parser() -> impl TypedValueParser<Value = Trace> {
-    OsStringValueParser::new().try_map(|name| match name.to_str().map(str::parse) {
-        Some(Ok(load)) => Ok(Trace::Made(load)),
-        // A file of such a name is unlikely.
-        Some(Err(error)) if name.to_string_lossy().starts_with("zipf:") => Err::<_, UnknownLoad>(error),
-        _ => Ok(Trace::File(name)),
-    })
-}
-
-impl fmt::Display for Trace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Made(load) => load.fmt(f),
-            Self::File(name) => name.display().fmt(f),
-        }
-    }
+    trace::parser_of("zipf:")
 }
 
 /// Options of a generated trace.

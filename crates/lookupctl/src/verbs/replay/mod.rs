@@ -41,8 +41,7 @@ use crate::trace::{AnyKeys, Keys, Trace};
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     let tables = options.fib.iter().map(|fib| ("the table", Some(&**fib)));
-    let trace = if let Trace::File(name) = &options.trace { Some(&**name) } else { None };
-    let beside = [("the trace", trace), ("the updates", options.drive.updates_file())];
+    let beside = [("the trace", options.trace.file()), ("the updates", options.drive.updates_file())];
     stdin::at_most_one(tables.chain(beside))?;
     if options.fib.len() > 1 && options.drive.device() == Device::Gpu {
         bail!("--device gpu: several FIBs are looked up on the CPU only; --device cpu or auto does it there");

@@ -15,7 +15,7 @@ use wirespeed_input::plural;
 use wirespeed_sail::Fibs;
 
 use super::arguments::{DriveArguments, Updates};
-use crate::engine::{self, Choice};
+use crate::engine::{self, BothFamilies, Choice};
 use crate::family;
 use crate::followed::Followed;
 use crate::memory::check_room;
@@ -58,7 +58,7 @@ pub(crate) struct Options {
     pub(super) seed: u64,
 
     /// The engine
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice())]
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice::<BothFamilies>())]
     pub(super) engine: Choice,
 
     #[command(flatten)]

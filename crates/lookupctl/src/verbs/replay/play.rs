@@ -1,17 +1,18 @@
 //! Takes a live table to a report: brought to GPUs, driven, passed over once more.
 
 use std::marker::PhantomData;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use wirespeed::Fleet;
 use wirespeed::device;
-use wirespeed::engine::{AnyLive, EngineName, Served};
+use wirespeed::engine::{AnyLive, EngineName, Served, Wanted};
 use wirespeed::gpu::offload::{Answers, Offload, RemoteTable};
 use wirespeed::gpu::runtime::GpuOptions;
+use wirespeed::{Error, Fleet};
 use wirespeed_fib::{Address, BuildOptions, Update};
-use wirespeed_image::Table;
+use wirespeed_image::{Image, Table};
 use wirespeed_sail::{Fibs, LiveFibs};
 use wirespeed_table::Keys;
 
@@ -101,7 +102,13 @@ pub(in crate::verbs) fn from_several<A: Address>(
     let (began, prefixes) = (Instant::now(), fibs.iter().map(|(_, rib)| rib.len()).sum());
     let live = LiveFibs::new(fibs, build).with_context(|| format!("{} can't be built", several::ENGINE))?;
     let reader = live.reader();
-    say_bytes(several::ENGINE, reader.enter().image().bytes(), (prefixes, "prefix"), "built", began);
+    say_bytes(
+        several::ENGINE,
+        reader.enter().image().bytes(),
+        (prefixes, "prefix"),
+        "built",
+        began.elapsed(),
+    );
     let place = InFibs { fibs: &turns, keys: trace, reader };
     play(&options.drive, several::ENGINE, &place, feeder(&options.drive, live, updates))
 }
@@ -194,20 +201,49 @@ impl GpuReport {
     }
 }
 
+/// Prints the size of a live table that was built.
+pub(in crate::verbs) fn say_built<D: Served>(
+    engine: EngineName,
+    live: &dyn AnyLive<D>,
+    entries: (usize, &str),
+    began: Instant,
+) {
+    let bytes = live.reader().enter().table.image().bytes();
+    say_bytes(engine.as_str(), bytes, entries, "built", began.elapsed());
+}
+
+/// Makes a live table of an image, and prints its size. `entry` is the name of an entry, `opened` the time
+/// that opening the file took.
+pub(in crate::verbs) fn resume<D: Served>(
+    engine: EngineName,
+    model: D::Model,
+    (path, image): (PathBuf, Image),
+    wanted: Wanted<D>,
+    entry: &str,
+    opened: Duration,
+) -> Result<Box<dyn AnyLive<D>>> {
+    let began = Instant::now();
+    let (bytes, count) = (image.bytes(), usize::try_from(image.entries()).unwrap_or(usize::MAX));
+    let resumed = D::resume(engine, model, image, BuildOptions::default(), wanted)?;
+    let live = resumed.map_err(|source| Error::Image { path, source })?;
+    say_bytes(engine.as_str(), bytes, (count, entry), "loaded", opened + began.elapsed());
+    Ok(live)
+}
+
 /// Prints the size of a table of `count` entries; `entry` is their name.
 pub(in crate::verbs) fn say_bytes(
     engine: &str,
     bytes: u64,
     (count, entry): (usize, &str),
     how: &str,
-    began: Instant,
+    time: Duration,
 ) {
     eprintln!(
         "{engine}: {} in {} ({:.1} B a {entry}), {how} in {:.3} s",
         counted(count, entry),
         Bytes(bytes),
         share(bytes, count as u64),
-        began.elapsed().as_secs_f64()
+        time.as_secs_f64()
     );
 }
 

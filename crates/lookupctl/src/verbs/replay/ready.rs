@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use wirespeed::Error;
 use wirespeed::engine::{Addresses, AnyLive, AnyReader, AnyTable, EngineName, of_kind};
 use wirespeed::gpu::offload::Offload;
 use wirespeed::gpu::runtime::Fleet;
@@ -19,7 +18,7 @@ use super::feed::LiveBoth;
 use super::follow::Following;
 use super::options::Options;
 use super::place::{InTable, Results};
-use super::play::{Job, feeder, play, say_bytes};
+use super::play::{Job, feeder, play, resume, say_built, say_bytes};
 use super::report::{FamilyReport, Report};
 use crate::device::Device;
 use crate::engine::Choice;
@@ -66,8 +65,7 @@ impl<A: Addresses> Ready<A> {
         let is_auto = options.engine == Choice::Auto;
         let live = if is_auto { A::live_auto(rib, build, ()) } else { A::live(engine, rib, build, ())? };
         let live = live.with_context(|| cannot_build(engine))?;
-        let bytes = live.reader().enter().table.image().bytes();
-        say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "built", began);
+        say_built(engine, &*live, (prefixes, "prefix"), began);
         Ok(Self { engine, is_auto, reach: live.reach(), table: Table::Live(live), prefixes })
     }
 
@@ -77,17 +75,15 @@ impl<A: Addresses> Ready<A> {
         let prefixes = usize::try_from(image.image().entries()).unwrap_or(usize::MAX);
         // Without its routes all bits of an address may matter.
         let reach = if rib.is_empty() { A::BITS } else { Model::<A>::reach(&rib) };
-        let (table, bytes) = if image.has_prefix_lookups() {
+        let table = if image.has_prefix_lookups() {
             let table = image.into_table::<A>()?;
             let bytes = bytes_of_table(table.image());
-            (Table::ForPrefixes(table), bytes)
+            say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "loaded", began.elapsed());
+            Table::ForPrefixes(table)
         } else {
-            let (path, image) = image.into_bare()?;
-            let bytes = image.bytes();
-            let resumed = A::resume(engine, Rib::new(), image, BuildOptions::default(), ())?;
-            (Table::Live(resumed.map_err(|source| Error::Image { path, source })?), bytes)
+            let bare = image.into_bare()?;
+            Table::Live(resume::<A>(engine, Rib::new(), bare, (), "prefix", began.elapsed())?)
         };
-        say_bytes(engine.as_str(), bytes, (prefixes, "prefix"), "loaded", began);
         Ok((Self { engine, is_auto: false, table, prefixes, reach }, rib))
     }
 

@@ -13,8 +13,8 @@ use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::{Address, BuildOptions, Family, Fib, InFib, Rib, Update, V4, V6};
 
 use crate::Outcome;
-use crate::check::{CheckArguments, Job, copies};
-use crate::engine::{self, Selection};
+use crate::check::{CheckArguments, Job, copies, updated};
+use crate::engine::BothFamilies;
 use crate::family;
 use crate::source::{FamilyArgument, Loaded, ReadArguments, TableArguments};
 use crate::stdin;
@@ -32,12 +32,8 @@ pub(crate) struct Options {
     #[arg(long)]
     exhaustive: bool,
 
-    /// Engine to check: a name, all (without those of papers), or every
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection())]
-    engine: Selection,
-
     #[command(flatten)]
-    check: CheckArguments,
+    check: CheckArguments<BothFamilies>,
 
     #[command(flatten)]
     family: FamilyArgument,
@@ -118,8 +114,8 @@ impl Options {
 
     /// The engines to check.
     fn engines<A: Addresses>(&self, rib: &Rib<A>) -> Result<Vec<EngineName>> {
-        self.engine.check_strides(rib, &self.table.build_options(1).strides)?;
-        self.engine.engines::<A>(rib)
+        self.check.engine.check_strides(rib, &self.table.build_options(1).strides)?;
+        self.check.engine.engines::<A>(rib)
     }
 }
 
@@ -133,15 +129,13 @@ fn verify<A: Addresses>(
     let is_exhaustive = options.exhaustive && A::BITS == 32;
     let asked = options.table.build_options(copies(updates));
     let strides = if fleet.is_some() { asked.strides.clone().on_gpu() } else { asked.strides.clone() };
+    let after = updated(&rib, updates, |rib, update| {
+        rib.apply(update);
+        Ok(())
+    })?;
     let job = Job {
         before: State::of(&rib, is_exhaustive, &[]),
-        after: (!updates.is_empty()).then(|| {
-            let mut after = rib.clone();
-            for update in updates {
-                after.apply(update);
-            }
-            State::of(&after, is_exhaustive, updates)
-        }),
+        after: after.map(|after| State::of(&after, is_exhaustive, updates)),
         model: rib,
         updates,
         threads: options.check.threads(),
@@ -154,11 +148,11 @@ fn verify<A: Addresses>(
 
 #[cfg(test)]
 mod tests {
+    use anyhow::ensure;
     use wirespeed_fib::{NextHop, Prefix};
 
     use super::*;
-    use crate::check::check;
-    use crate::check::subject::Subject;
+    use crate::check::found_out;
     use crate::device::On;
     use crate::{on_host, tables};
 
@@ -166,18 +160,14 @@ mod tests {
         let routes = [(0u128, 0u8), (1 << 20, 8), (1 << 20, 20), (77, A::BITS)];
         let of = |(address, len)| Prefix::around(A::from_u128_low(address), len);
         let rib: Rib<A> = routes.into_iter().map(of).zip((1..).map(NextHop)).collect();
-        let mut after = rib.clone();
-        updates.iter().for_each(|update| assert!(after.apply(update)));
-        Job {
-            before: State::of(&rib, false, &[]),
-            after: (!updates.is_empty()).then(|| State::of(&after, false, updates)),
-            model: rib,
-            updates,
-            wanted: (),
-            fleet: Some(fleet),
-            threads: 2,
-            build: BuildOptions::default(),
-        }
+        let after = updated(&rib, updates, |rib, update| {
+            ensure!(rib.apply(update));
+            Ok(())
+        })
+        .unwrap();
+        let after = after.map(|after| State::of(&after, false, updates));
+        let states = (State::of(&rib, false, &[]), after);
+        Job::of_test(rib, updates, states, (), Some(fleet))
     }
 
     fn kernels_are_right<A: Addresses>() {
@@ -216,10 +206,7 @@ mod tests {
         other.insert("10.0.0.0/8".parse().unwrap(), NextHop(9));
         let compiled = tables::compile::<V4>(EngineName::SailL, &other, &job.build).unwrap();
         let remote = compiled.table.upload(&fleet, 32).unwrap();
-        let verdict = check(&job.before, Subject::on_gpu(&remote), 2, "sail-l").unwrap();
-        assert!(verdict.mismatches > 0 && verdict.first.iter().all(|m| m.found == 9), "{verdict:?}");
-        switch.store(true, std::sync::atomic::Ordering::Relaxed);
-        let lost = check(&job.before, Subject::on_gpu(&remote), 2, "sail-l");
-        assert!(lost.is_err(), "no answer is no right answer");
+        let wrong = found_out::<V4, _>(&job.before, &remote, &switch);
+        assert!(wrong.iter().all(|wrong| wrong.found == 9), "{wrong:?}");
     }
 }

@@ -6,7 +6,6 @@
 
 use std::fmt;
 
-use indicatif::ProgressBar;
 use serde::Serialize;
 use wirespeed::engine::{AddressKeys, Addresses};
 use wirespeed_fib::synth::rng::Rng;
@@ -15,15 +14,11 @@ use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, oracle};
 use crate::check::subject::{Asks, Lookups, OfAddresses, Subject};
 use crate::check::{self, verdict};
 use crate::family::number_of;
-use crate::threads::share_out;
 
 /// The number of probes in a part.
 const PROBES: usize = 1 << 16;
-/// The fewest addresses in a part of an exhaustive walk.
-const PART: usize = 1 << 20;
-
-/// The number of keys in a batch if a GPU looks up every address.
-const MANY: usize = 1 << 22;
+/// The number of addresses in a part of an exhaustive walk, and of keys in a batch if a GPU looks them up.
+const PART: usize = 1 << 22;
 
 /// One state of a table: the right answers, and the addresses to check.
 #[derive(Debug)]
@@ -67,12 +62,16 @@ impl fmt::Display for OfFamily {
     }
 }
 
+/// Keys and their results.
+type Scratch<A> = (Vec<A>, Vec<NextHop>);
+
 /// The result of a check.
 type Verdict = verdict::Verdict<Mismatch>;
 
 impl<A: Addresses> check::Truth<A> for State<A> {
     type Lookups = OfAddresses;
     type Mismatch = Mismatch;
+    type Scratch = Scratch<A>;
     type Aside = OfFamily;
 
     const ENTRIES: [&'static str; 2] =
@@ -83,14 +82,20 @@ impl<A: Addresses> check::Truth<A> for State<A> {
         self.prefixes
     }
 
-    fn steps(&self) -> u64 {
-        self.probes.as_ref().map_or(1 << 32, |probes| probes.len() as u64)
+    fn parts(&self) -> usize {
+        match &self.probes {
+            Some(probes) => probes.len().div_ceil(PROBES),
+            None => 1 << (32 - PART.ilog2()),
+        }
     }
 
-    fn check(&self, table: &Subject<'_, A>, threads: usize, bar: &ProgressBar) -> Verdict {
+    fn check(&self, part: usize, table: &Subject<'_, A>, scratch: &mut Scratch<A>, verdict: &mut Verdict) {
         match &self.probes {
-            Some(probes) => self.check_at(probes, table, threads, bar),
-            None => self.check_all(table, threads, bar),
+            Some(probes) => {
+                let to = probes.len().min((part + 1) * PROBES);
+                self.check_at(&probes[part * PROBES..to], table, &mut scratch.1, verdict);
+            }
+            None => self.check_all(part, table, scratch, verdict),
         }
     }
 
@@ -117,48 +122,39 @@ impl<A: Addresses> State<A> {
         &self,
         addresses: &[A],
         table: &Subject<'_, A>,
-        threads: usize,
-        bar: &ProgressBar,
-    ) -> Verdict {
-        let parts: Vec<&[A]> = addresses.chunks(PROBES).collect();
-        let state = || (Verdict::default(), vec![NextHop::NONE; PROBES]);
-        let states = share_out(parts.len(), threads, state, |(verdict, found), part| {
-            let keys = parts[part];
-            let found = &mut found[..keys.len()];
-            for pass in table.passes::<OfAddresses>() {
-                table.look_up::<OfAddresses>(pass, keys, found);
-                self.compare(keys, found, pass.name, verdict);
-            }
-            verdict.checked += keys.len() as u64;
-            bar.inc(keys.len() as u64);
-        });
-        Verdict::sum(states.into_iter().map(|(verdict, _)| verdict))
+        found: &mut Vec<NextHop>,
+        verdict: &mut Verdict,
+    ) {
+        found.resize(addresses.len(), NextHop::NONE);
+        for pass in table.passes::<OfAddresses>() {
+            table.look_up::<OfAddresses>(pass, addresses, found);
+            self.compare(addresses, found, pass.name, verdict);
+        }
+        verdict.checked += addresses.len() as u64;
     }
 
-    /// Checks a table at every address, in batches. For families of at most 32 bits.
-    fn check_all(&self, table: &Subject<'_, A>, threads: usize, bar: &ProgressBar) -> Verdict {
+    /// Checks a table at every address of a part, in batches. For families of at most 32 bits.
+    fn check_all(
+        &self,
+        part: usize,
+        table: &Subject<'_, A>,
+        (keys, found): &mut Scratch<A>,
+        verdict: &mut Verdict,
+    ) {
         assert!(A::BITS <= 32, "nobody can walk 2^{} addresses", A::BITS);
-        let batch = if table.is_on_gpu() { MANY } else { table.passes::<OfAddresses>()[0].keys };
-        let part = batch.max(PART);
-        let parts = (1u64 << A::BITS) / part as u64;
-        let state = || (Verdict::default(), vec![A::MIN; batch], vec![NextHop::NONE; batch]);
-        let walk = |(verdict, keys, found): &mut (Verdict, Vec<A>, Vec<NextHop>), at: usize| {
-            for from in (0..part).step_by(batch) {
-                let first = at as u64 * part as u64 + from as u64;
-                for (key, address) in keys.iter_mut().zip(first..) {
-                    *key = A::from_u128_low(address.into());
-                }
-                // The results are cleared, so that no old result passes for an answer.
-                found.fill(<OfAddresses as Lookups<A>>::NOTHING);
-                table.look_up_batch::<OfAddresses>(Asks::Results, keys, found);
-                self.compare(keys, found, "batch", verdict);
-                verdict.checked += batch as u64;
+        let batch = if table.is_on_gpu() { PART } else { table.passes::<OfAddresses>()[0].keys };
+        keys.resize(batch, A::MIN);
+        for from in (part * PART..(part + 1) * PART).step_by(batch) {
+            for (key, address) in keys.iter_mut().zip(from as u64..) {
+                *key = A::from_u128_low(address.into());
             }
-            bar.inc(part as u64);
-        };
-        let parts = usize::try_from(parts).expect("4,096 parts at most");
-        let states = share_out(parts, threads, state, walk);
-        Verdict::sum(states.into_iter().map(|(verdict, ..)| verdict))
+            // The results are cleared, so that no old result passes for an answer.
+            found.clear();
+            found.resize(batch, <OfAddresses as Lookups<A>>::NOTHING);
+            table.look_up_batch::<OfAddresses>(Asks::Results, keys, found);
+            self.compare(keys, found, "batch", verdict);
+            verdict.checked += batch as u64;
+        }
     }
 
     /// Compares the results for ascending keys with the ranges.
@@ -216,7 +212,6 @@ mod tests {
     use wirespeed_fib::{Lookup, Step, V4};
 
     use super::*;
-    use crate::check::Truth;
 
     /// A table that is right but for one address.
     struct Wrong<'a>(&'a Rib<V4>, V4);
@@ -241,16 +236,18 @@ mod tests {
         let routes = [("10.0.0.0/8", 1), ("10.1.0.0/16", 2), ("10.1.2.3/32", 3), ("255.0.0.0/8", 4)];
         let rib: Rib<V4> = routes.iter().map(|&(p, n)| (p.parse().unwrap(), NextHop(n))).collect();
         let truth = State::of(&rib, false, &[]);
-        let bar = ProgressBar::hidden();
+        let check = |wrong: &str| {
+            let table = Wrong(&rib, wrong.parse().unwrap());
+            check::check(&truth, Subject::Cpu(&table), 2, "wrong").unwrap()
+        };
         for wrong in ["10.1.2.3", "10.1.2.4", "0.0.0.0", "255.255.255.255", "10.255.255.255"] {
-            let verdict = truth.check(&Subject::Cpu(&Wrong(&rib, wrong.parse().unwrap())), 2, &bar);
+            let verdict = check(wrong);
             assert_eq!(verdict.mismatches, 2, "in a batch and alone: {wrong}");
-            assert_eq!(verdict.checked, Truth::<V4>::steps(&truth));
+            assert_eq!(Some(verdict.checked), truth.probes.as_ref().map(|probes| probes.len() as u64));
             assert!(verdict.first.iter().all(|m| m.address == wrong && m.found == 99), "{verdict:?}");
         }
         // None of the probes.
-        let verdict = truth.check(&Subject::Cpu(&Wrong(&rib, "10.77.77.77".parse().unwrap())), 2, &bar);
-        assert_eq!(verdict.mismatches, 0);
+        assert_eq!(check("10.77.77.77").mismatches, 0);
     }
 
     #[test]

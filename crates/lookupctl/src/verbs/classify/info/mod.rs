@@ -22,8 +22,7 @@ use super::actions::{Known, of_image};
 use super::doubt::{assumed, assuming, not_whole, widened};
 use super::source::{BuildArguments, Loaded, Raw, ReadArguments};
 use crate::Outcome;
-use crate::engine::{self, Selection};
-use crate::made::{EngineReport, Entries, More, live_bytes};
+use crate::made::{EngineReport, Entries, InfoArguments, More};
 use crate::number::{Grouped, counted_u64, share};
 use crate::output::Output;
 use crate::stdin::at_most_one;
@@ -37,17 +36,8 @@ pub(super) struct Options {
     #[arg(value_name = "RULES|IMG", required = true)]
     files: Vec<OsString>,
 
-    /// Engine to build: a name, all (without those of papers), or every. An image has its own engine
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<Ipv4Tuple>())]
-    engine: Selection,
-
-    /// Show the sections of each engine's table, how full they are, and its shape
-    #[arg(long)]
-    sections: bool,
-
-    /// One JSON object for each file
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    info: InfoArguments<Ipv4Tuple>,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -75,7 +65,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     at_most_one(inputs)?;
     let mut output = Output::new();
     for (at, file) in options.files.iter().enumerate() {
-        if at > 0 && !options.json {
+        if at > 0 && !options.info.json {
             output.line("")?;
         }
         let path = PathBuf::from(file);
@@ -194,7 +184,7 @@ impl TupleVisitor for OfRules<'_> {
         let Self { options, raw, output } = self;
         let loaded = raw.parse::<T>(&options.read)?;
         let rules = &loaded.file.rules;
-        if !options.json {
+        if !options.info.json {
             output.line(&loaded)?;
             if !loaded.is_whole() {
                 output.line(NOT_WHOLE)?;
@@ -202,25 +192,20 @@ impl TupleVisitor for OfRules<'_> {
             output.flush()?;
         }
         let census = Census::of(rules);
-        if !options.json {
+        if !options.info.json {
             census.print(output)?;
             output.flush()?;
         }
         let mut report = Report::of_rules(&loaded, census);
-        for engine in options.engine.engines::<T>(rules)? {
-            let built = T::compile(engine, rules, &options.build.options(1, None))?;
-            let entries = Entries { count: rules.len() as u64, one: "rule" };
-            let options_of_live = options.build.options(1, None);
-            let live = live_bytes::<T>(engine, rules.clone(), options_of_live, Facts::None)?;
-            let engine = EngineReport::of(engine, built, live, entries, OfTable::new::<T>);
-            if !options.json {
-                // Some builds take long, so each engine is printed when it is done.
-                engine.print(options.sections, output)?;
-                output.flush()?;
-            }
+        let build = options.build.options(1, None);
+        for engine in options.info.engine.engines::<T>(rules)? {
+            let (live, entries) =
+                ((rules.clone(), Facts::None), Entries { count: rules.len() as u64, one: "rule" });
+            let engine = EngineReport::of(engine, rules, live, &build, entries, OfTable::new::<T>)?;
+            options.info.print(&engine, output)?;
             report.engines.push(engine);
         }
-        if options.json { output.json(&report) } else { Ok(()) }
+        if options.info.json { output.json(&report) } else { Ok(()) }
     }
 }
 
@@ -241,7 +226,7 @@ impl TupleVisitor for OfImage<'_> {
         let (table, entries) = (image.into_table::<T>()?, Entries { count, one: "rule" });
         let engine = EngineReport::of_table(engine, &*table, None, entries, OfTable::new::<T>);
         let census = rules.map(|rules| Census::of(&rules));
-        if options.json {
+        if options.info.json {
             let (format, tuple) = ("image".to_owned(), T::NAME);
             let left_out = doubts.uncertain.iter().map(|one| LeftOut::of(&one.why));
             let left_out: BTreeSet<_> = left_out.collect();
@@ -272,7 +257,7 @@ impl TupleVisitor for OfImage<'_> {
             output.line(format_args!("  {told}"))?;
         }
         census.iter().try_for_each(|census| census.print(output))?;
-        engine.print(options.sections, output)
+        engine.print(options.info.sections, output)
     }
 }
 

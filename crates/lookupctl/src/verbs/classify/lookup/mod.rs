@@ -25,14 +25,12 @@ use super::actions::{Actions, Known, of_image};
 use super::doubt::{self, Because};
 use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
-use crate::device::On;
-use crate::engine::{self, Choice};
 use crate::lines;
 use crate::number::{counted, grouped};
 use crate::output::Output;
 use crate::stdin::at_most_one;
 use crate::tables;
-use crate::verbs::lookup::{StepLine, print_steps};
+use crate::verbs::lookup::{LookupArguments, Printer, StepLine, print_steps};
 
 /// Looks up tuples: shows the rule that each tuple matches, and the rules that only a single field keeps from
 /// matching
@@ -60,27 +58,12 @@ pub(super) struct Options {
     #[arg(long, value_name = "PORT", default_value_t = 0, requires = "frame")]
     in_port: u16,
 
-    /// The engine that looks up
-    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice_of::<Ipv4Tuple>())]
-    engine: Choice,
-
-    /// Device that looks up: the engine on this machine's cores, or its kernel on GPUs
-    #[arg(long, default_value = "cpu")]
-    device: On,
+    #[command(flatten)]
+    lookup: LookupArguments<Ipv4Tuple>,
 
     /// The most rules to show that nearly match: all their fields match except one
     #[arg(long, value_name = "N", default_value_t = 5)]
     nearly: usize,
-
-    /// Show each element that a lookup reads
-    #[arg(long)]
-    explain: bool,
-
-    /// One JSON object for each tuple:
-    /// {"tuple","rule","priority","action","text","nearly","uncertain_because","assuming"}, null if nothing
-    /// matches
-    #[arg(long)]
-    json: bool,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -103,6 +86,8 @@ A host's firewall: the verdict on a new connection that comes in by eth0, and on
 With --assume the answer is for packets of that kind, and repeats the assumptions. With --lenient rules that can't be decided are left \
 out, and an answer that one of them could change is marked uncertain, with the line of the file; in JSON uncertain_because lists them.
 
+With --json an answer is {\"tuple\",\"rule\",\"priority\",\"action\",\"text\",\"nearly\",\"uncertain_because\",\"assuming\"}, null if \
+nothing matches.
 Fields that are not given are 0. Every answer is checked against the rules.
 A rule that nearly matches fails by one field only. lookup shows the field, its value and the value that the rule wants, first for rules that would come \
 before the matching rule.
@@ -143,11 +128,11 @@ impl TupleVisitor for Job<'_> {
 
     fn visit<T: RuleTuple>(self) -> Result<Outcome> {
         let Self { options, from } = self;
-        let fleet = options.device.open_for_lookup(&T::gpu_options(), options.explain)?;
+        let fleet = options.lookup.fleet(&T::gpu_options())?;
         let (engine, table, beside) = match from {
             From::Rules(raw) => {
                 let RuleFile { rules, actions, doubts, lines } = raw.load::<T>(&options.read)?;
-                let engine = options.engine.resolve::<T>(&rules, fleet.is_some())?;
+                let engine = options.lookup.engine.resolve::<T>(&rules, fleet.is_some())?;
                 let build = options.build.options(1, None);
                 let table = tables::compile::<T>(engine, &rules, &build)?.table;
                 let beside = Known { rules: Some(rules), actions: Actions(actions), doubts, lines };
@@ -164,21 +149,20 @@ impl TupleVisitor for Job<'_> {
         let offload = fleet.as_ref().map(on_gpus).transpose()?;
         let expected = rules.as_ref().map(Expected::of);
         let form = if options.frame { Form::Frame(options.in_port) } else { Form::Words };
-        let (output, outcome) = (Output::new(), Outcome::Done);
+        let printer = options.lookup.printer();
         let assuming = doubt::assuming(&doubts);
         let beside = Beside { rules, actions, doubts, lines, assuming };
         let is_begun = false;
         let mut session =
-            Session { options, engine, table, offload, beside, expected, form, is_begun, output, outcome };
+            Session { options, engine, table, offload, beside, expected, form, is_begun, printer };
         if options.tuples.is_empty() {
             lines::each(&mut session, LONGEST, Session::answer_line, |session| {
-                Ok(session.output.flush()?)
+                Ok(session.printer.output.flush()?)
             })?;
         } else {
             joined(&options.tuples, form).iter().try_for_each(|text| session.answer(text))?;
         }
-        session.output.finish()?;
-        Ok(session.outcome)
+        session.printer.finish()
     }
 }
 
@@ -194,8 +178,7 @@ struct Session<'a, T: RuleTuple> {
     form: Form,
     /// Whether an answer was printed. The assumptions are printed before the first one.
     is_begun: bool,
-    output: Output,
-    outcome: Outcome,
+    printer: Printer,
 }
 
 /// The data beside the compiled set.
@@ -275,9 +258,9 @@ impl<T: RuleTuple> Session<'_, T> {
         let found = self.lookup(&tuple);
         let right = self.expected.as_ref().map(|expected| expected.right(&tuple));
         if found == 0 || right.is_some_and(|right| right != found) {
-            self.outcome = Outcome::Differs;
+            self.printer.outcome = Outcome::Differs;
         }
-        let steps = self.options.explain.then(|| self.table.explain(&tuple));
+        let steps = self.printer.explain.then(|| self.table.explain(&tuple));
         let most = self.options.nearly;
         let Beside { rules, actions, assuming, .. } = &self.beside;
         let near = rules.as_ref().filter(|_| most > 0).map(|rules| Near::of(rules, &tuple, found, most));
@@ -285,7 +268,7 @@ impl<T: RuleTuple> Session<'_, T> {
         let because = self.beside.because(&tuple, found);
         let line = self.beside.lines.of(found);
         let action = rule.map(|rule| actions.of(rule));
-        if self.options.json {
+        if self.printer.json {
             let line = Line {
                 tuple: tuple.to_string(),
                 rule: (found != 0).then_some(found),
@@ -306,19 +289,19 @@ impl<T: RuleTuple> Session<'_, T> {
                 assuming,
                 steps: steps.map(|steps| steps.into_iter().map(StepLine::from).collect()),
             };
-            self.output.json(&line)?;
+            self.printer.output.json(&line)?;
         } else {
             let assumed = doubt::assumed(assuming).filter(|_| !std::mem::replace(&mut self.is_begun, true));
-            assumed.into_iter().try_for_each(|assumed| self.output.line(assumed))?;
+            assumed.into_iter().try_for_each(|assumed| self.printer.output.line(assumed))?;
             let uncertain = doubt::said(&because);
             let near = near.as_ref();
             let told = Told { tuple: &tuple, found, rule, line, actions, near, uncertain };
-            told.print(&mut self.output, steps.as_deref())?;
+            told.print(&mut self.printer.output, steps.as_deref())?;
         }
         if let Some(right) = right.filter(|&right| right != found) {
-            self.output.flush()?;
             let engine = self.engine;
-            eprintln!("lookupctl: {engine}: {tuple} leads to rule {found}, by the rules to {right}");
+            self.printer
+                .wrong(&format!("{engine}: {tuple} leads to rule {found}, by the rules to {right}"))?;
         }
         Ok(())
     }

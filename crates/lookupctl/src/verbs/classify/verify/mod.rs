@@ -9,7 +9,6 @@ use std::fmt;
 use anyhow::Result;
 use aside::Aside;
 use clap::Args;
-use indicatif::ProgressBar;
 use serde::Serialize;
 use truth::Truth;
 use wirespeed::classify::Facts;
@@ -22,10 +21,8 @@ use super::source::{BuildArguments, Raw, ReadArguments};
 use super::trace;
 use crate::Outcome;
 use crate::check::subject::{OfTuples, Subject};
-use crate::check::{self, CheckArguments, Job, copies, verdict};
-use crate::engine::{self, Selection};
+use crate::check::{self, CheckArguments, Job, copies, updated, verdict};
 use crate::stdin::at_most_one;
-use crate::threads::share_out;
 
 /// Compares engines of rules with an independent method: at the edges of rules, near them, at random, and on
 /// a trace
@@ -40,12 +37,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     trace: Option<OsString>,
 
-    /// Engine to check: a name, all (without those of papers), or every
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<Ipv4Tuple>())]
-    engine: Selection,
-
     #[command(flatten)]
-    check: CheckArguments,
+    check: CheckArguments<Ipv4Tuple>,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -99,16 +92,11 @@ impl TupleVisitor for Verify<'_> {
             None => Vec::new(),
         };
         let threads = options.check.threads();
-        let after = (!updates.is_empty()).then(|| -> Result<_> {
-            let mut after = rules.clone();
-            for update in &updates {
-                after.apply(update)?;
-            }
-            Truth::of(&after, &doubts, &trace, threads)
-        });
+        let after = updated(&rules, &updates, |rules, update| Ok(rules.apply(update).map(drop)?))?;
+        let truth = |rules| Truth::of(rules, &doubts, &trace, threads);
         let job = Job {
-            before: Truth::of(&rules, &doubts, &trace, threads)?,
-            after: after.transpose()?,
+            before: truth(&rules)?,
+            after: after.as_ref().map(truth).transpose()?,
             build: options.build.options(copies(&updates), None),
             model: rules,
             updates: &updates,
@@ -116,7 +104,7 @@ impl TupleVisitor for Verify<'_> {
             fleet,
             threads,
         };
-        let engines = options.engine.engines::<T>(&job.model)?;
+        let engines = options.check.engine.engines::<T>(&job.model)?;
         job.tell(&engines, options.check.json)
     }
 }
@@ -144,6 +132,7 @@ type Verdict = verdict::Verdict<Mismatch>;
 impl<T: RuleTuple> check::Truth<T> for Truth<T> {
     type Lookups = OfTuples;
     type Mismatch = Mismatch;
+    type Scratch = Vec<u32>;
     type Aside = Aside;
 
     const ENTRIES: [&'static str; 2] = ["rules", "rules"];
@@ -153,26 +142,23 @@ impl<T: RuleTuple> check::Truth<T> for Truth<T> {
         self.rules
     }
 
-    fn steps(&self) -> u64 {
-        self.parts() as u64
+    fn parts(&self) -> usize {
+        Self::parts(self)
     }
 
-    fn check(&self, table: &Subject<'_, T>, threads: usize, bar: &ProgressBar) -> Verdict {
-        Verdict::sum(share_out(self.parts(), threads, Verdict::default, |verdict, part| {
-            let (tuples, right) = self.part(part);
-            verdict.checked += tuples.len() as u64;
-            let mut found = vec![0; tuples.len()];
-            for pass in table.passes::<OfTuples>() {
-                table.look_up::<OfTuples>(pass, tuples, &mut found);
-                for ((tuple, &right), &found) in tuples.iter().zip(right).zip(&found) {
-                    if right != found {
-                        let (tuple, lookup) = (|| tuple.to_string(), pass.name);
-                        verdict.wrong(|| Mismatch { tuple: tuple(), right, found, lookup });
-                    }
+    fn check(&self, part: usize, table: &Subject<'_, T>, found: &mut Vec<u32>, verdict: &mut Verdict) {
+        let (tuples, right) = self.part(part);
+        found.resize(tuples.len(), 0);
+        verdict.checked += tuples.len() as u64;
+        for pass in table.passes::<OfTuples>() {
+            table.look_up::<OfTuples>(pass, tuples, found);
+            for ((tuple, &right), &found) in tuples.iter().zip(right).zip(&*found) {
+                if right != found {
+                    let (tuple, lookup) = (|| tuple.to_string(), pass.name);
+                    verdict.wrong(|| Mismatch { tuple: tuple(), right, found, lookup });
                 }
             }
-            bar.inc(1);
-        }))
+        }
     }
 
     fn sample(&self) -> Vec<T> {
@@ -186,13 +172,11 @@ impl<T: RuleTuple> check::Truth<T> for Truth<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::Ordering;
-
     use wirespeed::Fleet;
     use wirespeed::engine::EngineName;
     use wirespeed_classify::generate::{Kind, churn, classbench};
     use wirespeed_classify::read::Doubts;
-    use wirespeed_classify::{BuildOptions, Ipv6Tuple, Lookup, OpenFlowTuple, RuleSet, RuleUpdate, Step};
+    use wirespeed_classify::{Ipv6Tuple, Lookup, OpenFlowTuple, RuleSet, RuleUpdate, Step};
 
     use super::*;
     use crate::device::On;
@@ -219,18 +203,10 @@ mod tests {
 
     fn job<T: RuleTuple>(fleet: Option<Fleet>, updates: &[RuleUpdate<T>]) -> Job<'_, T, Truth<T>> {
         let rules = classbench::<T>(Kind::Firewall, 60, 1);
-        let mut after = rules.clone();
-        assert!(updates.iter().all(|update| after.apply(update).is_ok()));
-        Job {
-            before: Truth::of(&rules, &Doubts::none(), &[], 2).unwrap(),
-            after: (!updates.is_empty()).then(|| Truth::of(&after, &Doubts::none(), &[], 2).unwrap()),
-            model: rules,
-            updates,
-            wanted: Facts::None,
-            fleet,
-            threads: 2,
-            build: BuildOptions::default(),
-        }
+        let after = updated(&rules, updates, |rules, update| Ok(rules.apply(update).map(drop)?)).unwrap();
+        let truth = |rules| Truth::of(rules, &Doubts::none(), &[], 2).unwrap();
+        let states = (truth(&rules), after.as_ref().map(truth));
+        Job::of_test(rules, updates, states, Facts::None, fleet)
     }
 
     #[test]
@@ -270,10 +246,7 @@ mod tests {
         let none = RuleSet::<OpenFlowTuple>::new();
         let other = tables::compile::<OpenFlowTuple>(EngineName::Bloom, &none, &job.build).unwrap();
         let remote = other.table.upload(&fleet, &[]).unwrap();
-        let check = || check::check(&job.before, Subject::on_gpu(&remote), 2, "bloom");
-        let verdict = check().unwrap();
-        assert!(verdict.mismatches > 0 && verdict.first.iter().all(|wrong| wrong.found == 0), "{verdict:?}");
-        switch.store(true, Ordering::Relaxed);
-        assert!(check().is_err(), "no answer is no right answer");
+        let wrong = check::found_out::<OpenFlowTuple, _>(&job.before, &remote, &switch);
+        assert!(wrong.iter().all(|wrong| wrong.found == 0), "{wrong:?}");
     }
 }

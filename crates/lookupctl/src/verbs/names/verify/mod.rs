@@ -7,7 +7,6 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use indicatif::ProgressBar;
 use serde::Serialize;
 use truth::Truth;
 use wirespeed::names::read::NameFib;
@@ -18,10 +17,8 @@ use super::engines::engines;
 use super::source::{BuildArguments, NOT_AGGREGATED, ReadArguments};
 use crate::Outcome;
 use crate::check::subject::{Asks, OfNames, Pass, Subject};
-use crate::check::{self, CheckArguments, Job, copies, verdict};
-use crate::engine::{self, Selection};
+use crate::check::{self, CheckArguments, Job, copies, updated, verdict};
 use crate::stdin;
-use crate::threads::share_out;
 
 /// Compares engines of names with an independent method: at every entry, at names near it, and at random
 /// names
@@ -32,12 +29,8 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     table: OsString,
 
-    /// Engine to check: a name, all (without those of papers), or every
-    #[arg(long, value_name = "NAME", default_value = "all", value_parser = engine::selection_of::<NameDomain>())]
-    engine: Selection,
-
     #[command(flatten)]
-    check: CheckArguments,
+    check: CheckArguments<NameDomain>,
 
     #[command(flatten)]
     build: BuildArguments,
@@ -73,15 +66,13 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         Some(updates) => options.read.updates(updates, &mut labels)?,
         None => Vec::new(),
     };
+    let after = updated(&names, &updates, |names, update| {
+        names.apply(update);
+        Ok(())
+    })?;
     let job: Job<'_, NameDomain, Truth> = Job {
         before: Truth::of(&names, options.build.aggregate),
-        after: (!updates.is_empty()).then(|| {
-            let mut after = names.clone();
-            for update in &updates {
-                after.apply(update);
-            }
-            Truth::of(&after, options.build.aggregate)
-        }),
+        after: after.map(|after| Truth::of(&after, options.build.aggregate)),
         model: NameModel::new(names, options.build.aggregate),
         updates: &updates,
         wanted: (),
@@ -89,7 +80,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
         build: options.build.options(copies(&updates), labels.len()),
         fleet,
     };
-    let engines = engines(options.engine, job.model.names())?;
+    let engines = engines(options.check.engine, job.model.names())?;
     job.tell(&engines, options.check.json)
 }
 
@@ -136,6 +127,7 @@ impl fmt::Display for Nothing {
 impl check::Truth<NameDomain> for Truth {
     type Lookups = OfNames;
     type Mismatch = Mismatch;
+    type Scratch = Vec<Match>;
     type Aside = Nothing;
 
     const ENTRIES: [&'static str; 2] = ["entries", "entries"];
@@ -145,21 +137,25 @@ impl check::Truth<NameDomain> for Truth {
         self.len()
     }
 
-    fn steps(&self) -> u64 {
-        self.parts() as u64
+    fn parts(&self) -> usize {
+        Self::parts(self)
     }
 
-    fn check(&self, table: &Subject<'_, NameDomain>, threads: usize, bar: &ProgressBar) -> Verdict {
-        Verdict::sum(share_out(self.parts(), threads, Verdict::default, |verdict, part| {
-            let (batch, right) = self.part(part);
-            let (names, mut found) = (batch.names(), vec![Match::NONE; batch.len()]);
-            verdict.checked += names.len() as u64;
-            for pass in table.passes::<OfNames>() {
-                table.look_up::<OfNames>(pass, names, &mut found);
-                compare(verdict, pass, names, &right, &found);
-            }
-            bar.inc(1);
-        }))
+    fn check(
+        &self,
+        part: usize,
+        table: &Subject<'_, NameDomain>,
+        found: &mut Vec<Match>,
+        verdict: &mut Verdict,
+    ) {
+        let (batch, right) = self.part(part);
+        let names = batch.names();
+        found.resize(names.len(), Match::NONE);
+        verdict.checked += names.len() as u64;
+        for pass in table.passes::<OfNames>() {
+            table.look_up::<OfNames>(pass, names, found);
+            compare(verdict, pass, names, &right, found);
+        }
     }
 
     fn sample(&self) -> NameBatch {
@@ -189,12 +185,13 @@ fn compare(verdict: &mut Verdict, pass: &Pass, names: Names<'_>, right: &[Match]
 
 #[cfg(test)]
 mod tests {
+    use anyhow::ensure;
     use wirespeed::Fleet;
     use wirespeed::engine::EngineName;
     use wirespeed::names::generate::{TableSpec, table};
     use wirespeed::names::{Name, NameBuf, NameRib, NameUpdate};
     use wirespeed_fib::Step;
-    use wirespeed_namelookup::{BuildOptions, Lookup};
+    use wirespeed_namelookup::Lookup;
 
     use super::*;
     use crate::device::On;
@@ -233,18 +230,13 @@ mod tests {
 
     fn job(fleet: Fleet, updates: &[NameUpdate], aggregate: bool) -> Job<'_, NameDomain, Truth> {
         let names = table(&TableSpec { names: 300, results: 3, seed: 1 }).unwrap().names;
-        let mut after = names.clone();
-        updates.iter().for_each(|update| assert!(after.apply(update)));
-        Job {
-            before: Truth::of(&names, aggregate),
-            after: (!updates.is_empty()).then(|| Truth::of(&after, aggregate)),
-            model: NameModel::new(names, aggregate),
-            updates,
-            wanted: (),
-            fleet: Some(fleet),
-            threads: 2,
-            build: BuildOptions::default(),
-        }
+        let after = updated(&names, updates, |names, update| {
+            ensure!(names.apply(update));
+            Ok(())
+        })
+        .unwrap();
+        let states = (Truth::of(&names, aggregate), after.map(|after| Truth::of(&after, aggregate)));
+        Job::of_test(NameModel::new(names, aggregate), updates, states, (), Some(fleet))
     }
 
     #[test]
@@ -273,11 +265,8 @@ mod tests {
         other.insert(Name::new("/com").unwrap(), 9);
         let compiled = tables::compile::<NameDomain>(EngineName::Acta, &other, &job.build).unwrap();
         let remote = compiled.table.upload(&fleet, job.before.part(0).0.names()).unwrap();
-        let check = || check::check(&job.before, Subject::on_gpu(&remote), 2, "acta");
-        let verdict = check().unwrap();
-        assert!(verdict.mismatches > 0 && verdict.first.iter().all(|m| m.found == 9), "{verdict:?}");
-        switch.store(true, std::sync::atomic::Ordering::Relaxed);
-        assert!(check().is_err(), "no answer is no right answer");
+        let wrong = check::found_out::<NameDomain, _>(&job.before, &remote, &switch);
+        assert!(wrong.iter().all(|wrong| wrong.found == 9), "{wrong:?}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Tables that engines compiled, as `info` and `build` report them.
 
+mod arguments;
+
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -8,12 +10,14 @@ use anyhow::Result;
 use serde::Serialize;
 use wirespeed::engine::{AnyTable, Compiled, EngineName, Served, Wanted};
 use wirespeed_image::Image;
-use wirespeed_table::{BuildError, BuildOptions};
+use wirespeed_table::BuildOptions;
 
 use crate::memory;
 use crate::number::{Bytes, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
+
+pub(crate) use arguments::{ImageArguments, InfoArguments};
 
 /// The number of entries of a table, and the noun for an entry.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +53,7 @@ impl Each {
 
 /// Bytes of the live table of a model: both copies, the engine and the model. `None` if it can't be built,
 /// for example under a memory cap.
-pub(crate) fn live_bytes<D: Served>(
+fn live_bytes<D: Served>(
     engine: EngineName,
     model: D::Model,
     options: BuildOptions,
@@ -121,15 +125,18 @@ enum Built<X> {
 }
 
 impl<X: More> EngineReport<X> {
-    /// The result of an engine's build, and the [bytes](live_bytes) of a live table.
+    /// Builds a table of an engine, and a live table.
     pub(crate) fn of<D: Served>(
         engine: EngineName,
-        built: Result<Compiled<D>, BuildError>,
-        live: Option<u64>,
+        source: &D::Source,
+        (model, wanted): (D::Model, Wanted<D>),
+        build: &BuildOptions,
         entries: Entries,
         more: impl FnOnce(&dyn AnyTable<D>) -> X,
-    ) -> Self {
-        match built {
+    ) -> Result<Self> {
+        let built = D::compile(engine, source, build)?;
+        let live = live_bytes::<D>(engine, model, build.clone(), wanted)?;
+        Ok(match built {
             Ok(Compiled { table, control_plane, build_time, .. }) => {
                 let built = Some((build_time.as_secs_f64(), control_plane, live));
                 Self::of_table(engine, &*table, built, entries, more)
@@ -138,7 +145,7 @@ impl<X: More> EngineReport<X> {
                 let error = memory::as_asked(&error.to_string());
                 Self::new(engine, Built::Refused { error })
             }
-        }
+        })
     }
 
     /// The report of a table. `built` gives the seconds of the build, the bytes that the engine holds
