@@ -117,12 +117,25 @@ impl Records {
     /// A wanted cell of a record, without quotes and escapes. Empty if the record has none.
     ///
     /// `block` is the block that was scanned. Panics if there is no such record or column.
+    #[inline]
     #[must_use]
     pub fn cell<'r>(&'r self, block: &'r [u8], record: usize, wanted: usize) -> &'r [u8] {
+        self.cell_and_behind(block, record, wanted).0
+    }
+
+    /// A wanted cell, and the bytes from its start on, among which are others that follow it.
+    #[inline]
+    pub(crate) fn cell_and_behind<'r>(
+        &'r self,
+        block: &'r [u8],
+        record: usize,
+        wanted: usize,
+    ) -> (&'r [u8], &'r [u8]) {
         assert!(wanted < self.wanted, "a column that was wanted");
         let Cell { start, len, is_decoded } = self.cells[record * self.wanted + wanted];
         let of = if is_decoded { &self.decoded } else { block };
-        &of[start..start + len]
+        let behind = &of[start..];
+        (&behind[..len], behind)
     }
 
     /// Forgets the records, and keeps the memory.

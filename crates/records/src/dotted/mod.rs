@@ -10,7 +10,32 @@
 //! What is no address gives lanes of other bytes or of other lengths than those of their numbers: the checks
 //! come last, and together.
 
+#[cfg(target_arch = "x86_64")]
+mod sse;
+
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use crate::records::Records;
+
+impl Records {
+    /// Parses the cells of a wanted column as IPv4 addresses in host order: [`dotted`]. Adds a number for
+    /// each record to `into`, and the records whose cell is none to `others`.
+    ///
+    /// `block` is the block that was scanned. Panics if there is no such column.
+    pub fn dotted(&self, block: &[u8], wanted: usize, into: &mut Vec<u32>, others: &mut Vec<usize>) {
+        #[cfg(target_arch = "x86_64")]
+        if sse::column(self, block, wanted, into, others) {
+            return;
+        }
+        for record in 0..self.records.len() {
+            let parsed = dotted(self.cell(block, record, wanted));
+            if parsed.is_none() {
+                others.push(record);
+            }
+            into.push(parsed.unwrap_or_default());
+        }
+    }
+}
 
 /// Parses an address like the standard library does.
 #[must_use]
@@ -137,10 +162,15 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::{Plan, Splitter};
 
     fn is_as_std(text: &[u8]) -> bool {
         let right = std::str::from_utf8(text).ok().and_then(|text| text.parse::<Ipv4Addr>().ok());
-        dotted(text) == right.map(Ipv4Addr::to_bits)
+        #[cfg(target_arch = "x86_64")]
+        let is_same = text.len() > 16 || sse::tests::is_as_without(text);
+        #[cfg(not(target_arch = "x86_64"))]
+        let is_same = true;
+        is_same && dotted(text) == right.map(Ipv4Addr::to_bits)
     }
 
     #[test]
@@ -203,6 +233,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn columns_up_to_the_last_byte_of_a_block() {
+        let plan = |_, _: &[String]| Ok(Plan { wanted: vec!["b".into(), "a".into()], ..Plan::default() });
+        for text in ["a,b\n10.1.2.3,x\n\"1.2.3.4\",10.0.0.1\n255.0.0.1,1.1.1.1", "a,b\n1.1.1.1,8.8.8.8\n"] {
+            let mut splitter = Splitter::new(None, plan);
+            splitter.push(text.as_bytes());
+            while let Some(block) = splitter.next(true).unwrap() {
+                let Some(layout) = block.layout else { continue };
+                let mut records = Records::default();
+                layout.scan(&block.bytes, &mut records);
+                for wanted in 0..2 {
+                    let (mut found, mut others) = (Vec::new(), Vec::new());
+                    records.dotted(&block.bytes, wanted, &mut found, &mut others);
+                    let cells = (0..records.records().len()).map(|at| records.cell(&block.bytes, at, wanted));
+                    let right: Vec<_> = cells.map(dotted).collect();
+                    assert_eq!(found, right.iter().map(|found| found.unwrap_or(0)).collect::<Vec<_>>());
+                    let right = right.iter().enumerate().filter(|(_, found)| found.is_none());
+                    assert_eq!(others, right.map(|(at, _)| at).collect::<Vec<_>>());
+                }
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn texts_like_addresses(text in "[0-3]{0,4}[./]{0,2}[0-9]{0,4}[./-]{0,2}[0-9]{0,4}[.]{0,2}[0-9:;]{0,4}") {
@@ -223,6 +276,7 @@ mod tests {
         fn addresses(bits: u32) {
             let text = Ipv4Addr::from_bits(bits).to_string();
             prop_assert_eq!(dotted(text.as_bytes()), Some(bits));
+            prop_assert!(is_as_std(text.as_bytes()));
         }
     }
 }
