@@ -120,22 +120,26 @@ impl Records {
     #[inline]
     #[must_use]
     pub fn cell<'r>(&'r self, block: &'r [u8], record: usize, wanted: usize) -> &'r [u8] {
-        self.cell_and_behind(block, record, wanted).0
+        assert!(wanted < self.wanted, "a column that was wanted");
+        self.text(block, &self.cells[record * self.wanted + wanted]).0
     }
 
-    /// A wanted cell, and the bytes from its start on, among which are others that follow it.
+    /// The cells of a wanted column: each, and the bytes from its start on, among which are those behind it.
     #[inline]
-    pub(crate) fn cell_and_behind<'r>(
+    pub(crate) fn column<'r>(
         &'r self,
         block: &'r [u8],
-        record: usize,
         wanted: usize,
-    ) -> (&'r [u8], &'r [u8]) {
+    ) -> impl Iterator<Item = (&'r [u8], &'r [u8])> {
         assert!(wanted < self.wanted, "a column that was wanted");
-        let Cell { start, len, is_decoded } = self.cells[record * self.wanted + wanted];
-        let of = if is_decoded { &self.decoded } else { block };
-        let behind = &of[start..];
-        (&behind[..len], behind)
+        self.cells.chunks_exact(self.wanted).map(move |cells| self.text(block, &cells[wanted]))
+    }
+
+    #[inline]
+    fn text<'r>(&'r self, block: &'r [u8], cell: &Cell) -> (&'r [u8], &'r [u8]) {
+        let of = if cell.is_decoded { &self.decoded } else { block };
+        let behind = &of[cell.start..];
+        (&behind[..cell.len], behind)
     }
 
     /// Forgets the records, and keeps the memory.

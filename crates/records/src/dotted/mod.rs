@@ -27,8 +27,8 @@ impl Records {
         if sse::column(self, block, wanted, into, others) {
             return;
         }
-        for record in 0..self.records.len() {
-            let parsed = dotted(self.cell(block, record, wanted));
+        for (record, (cell, _)) in self.column(block, wanted).enumerate() {
+            let parsed = dotted(cell);
             if parsed.is_none() {
                 others.push(record);
             }

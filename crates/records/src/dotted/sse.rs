@@ -30,18 +30,12 @@ pub(crate) fn column(
 }
 
 #[target_feature(enable = "sse4.1")]
-fn with_sse(
-    records: &Records,
-    block: &[u8],
-    wanted: usize,
-    into: &mut Vec<u32>,
-    others: &mut Vec<usize>,
-) {
+fn with_sse(records: &Records, block: &[u8], wanted: usize, into: &mut Vec<u32>, others: &mut Vec<usize>) {
     let first = into.len();
     into.resize(first + records.records().len(), 0);
-    // No closure: one may be compiled apart, without the instructions.
-    for (record, into) in into[first..].iter_mut().enumerate() {
-        let (cell, behind) = records.cell_and_behind(block, record, wanted);
+    // No closure calls the function for one address: it may be compiled apart, without the instructions.
+    for (record, ((cell, behind), into)) in records.column(block, wanted).zip(&mut into[first..]).enumerate()
+    {
         let parsed = match behind.first_chunk() {
             Some(window) => dotted(window, cell.len()),
             // The last bytes of the block.

@@ -14,7 +14,7 @@ use wirespeed::names::read::{self as names, Label};
 use wirespeed::{IpReader, IpTable, NameReader, NameTable, Reloader, Table};
 use wirespeed_fib::Rib;
 use wirespeed_fib::read::{Columns, ReadOptions, Source, read_fib};
-use wirespeed_records::Encoder;
+use wirespeed_records::Layout;
 
 use super::values::{Encoded, Values};
 use crate::busy::Busy;
@@ -87,8 +87,8 @@ impl Lookup {
 
 impl Version {
     /// The values as the records need them. The first call makes them.
-    pub(super) fn encoded(&self, encoder: &Encoder) -> &Encoded {
-        self.encoded.get_or_init(|| self.values.encoded(encoder))
+    pub(super) fn encoded(&self, layout: &Layout) -> &Encoded {
+        self.encoded.get_or_init(|| self.values.encoded(layout))
     }
 }
 

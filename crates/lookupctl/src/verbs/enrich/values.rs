@@ -1,6 +1,6 @@
 //! [`Values`]: what a table says, by index and field; and [`Encoded`], as the records need it.
 
-use wirespeed_records::Encoder;
+use wirespeed_records::Layout;
 
 use super::pieces::{Piece, Pieces};
 
@@ -47,13 +47,14 @@ impl Values {
         self.end();
     }
 
-    /// The values as records need them.
-    pub(super) fn encoded(&self, encoder: &Encoder) -> Encoded {
+    /// The values as records need them, each after the separator, if there is one.
+    pub(super) fn encoded(&self, layout: &Layout) -> Encoded {
         let (mut pieces, mut start, mut encoded) = (Pieces::default(), 0, Vec::new());
         for &end in &self.ends {
             let value = std::str::from_utf8(&self.bytes[start..end]).ok();
             encoded.clear();
-            encoder.write(value.filter(|value| !value.is_empty()), &mut encoded);
+            encoded.extend_from_slice(layout.separator().unwrap_or_default());
+            layout.encoder().write(value.filter(|value| !value.is_empty()), &mut encoded);
             pieces.push(&encoded);
             start = end;
         }
@@ -61,7 +62,7 @@ impl Values {
     }
 }
 
-/// Values as cells or members.
+/// Values as cells, or as those of members.
 pub(super) struct Encoded {
     pieces: Pieces,
     fields: usize,
@@ -107,7 +108,8 @@ mod tests {
 
     #[test]
     fn values_by_field() {
-        let mut splitter = Splitter::new(None, |_, _| Ok(Plan::default()));
+        let mut splitter =
+            Splitter::new(None, |_, _| Ok(Plan { added: vec!["c".into()], ..Plan::default() }));
         splitter.push(b"a,b\n1,2\n");
         let layout = std::iter::from_fn(|| splitter.next(true).unwrap()).find_map(|block| block.layout);
         let layout = layout.unwrap();
@@ -115,21 +117,21 @@ mod tests {
         let of = |text: &str, fields: &[&str]| {
             let mut values = Values::new(fields.len().max(1));
             values.add(text, &own(fields));
-            let values = values.encoded(layout.encoder());
+            let values = values.encoded(&layout);
             let get = |index, field| {
                 let mut output = Output::default();
                 output.piece(&values.get(index, field), values.pieces()).then(|| output.bytes().to_vec())
             };
-            assert_eq!((get(0, 0), get(2, 0)), (Some(Vec::new()), None));
+            assert_eq!((get(0, 0), get(2, 0)), (Some(b",".to_vec()), None));
             let all = (0..fields.len().max(1)).map(|field| get(1, field).unwrap());
             all.map(|bytes| String::from_utf8(bytes).unwrap()).collect::<Vec<_>>()
         };
-        assert_eq!(of("a=1;b=2", &[]), ["a=1;b=2"]);
-        assert_eq!(of("a=1,b=2", &[]), ["\"a=1,b=2\""]);
-        assert_eq!(of("United%20States", &["country"]), ["United States"]);
+        assert_eq!(of("a=1;b=2", &[]), [",a=1;b=2"]);
+        assert_eq!(of("a=1,b=2", &[]), [",\"a=1,b=2\""]);
+        assert_eq!(of("United%20States", &["country"]), [",United States"]);
         assert_eq!(
             of("asn=1,org%20name=A%2C%20B%3D\u{e9}%", &["Org name", "x", "asn"]),
-            ["\"A, B=\u{e9}%\"", "", "1"]
+            [",\"A, B=\u{e9}%\"", ",", ",1"]
         );
     }
 }

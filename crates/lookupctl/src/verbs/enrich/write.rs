@@ -37,8 +37,8 @@ pub(super) struct Texts {
 /// A column that is added.
 struct Column<'a> {
     part: Part,
-    /// The bytes before each value.
-    lead: Piece,
+    /// The bytes before each value, if the values don't begin with them.
+    lead: Option<Piece>,
     values: &'a Encoded,
     /// The values of the records at hand. None of them are there if other parts of answers are asked for.
     fetched: [Piece; TOGETHER],
@@ -65,10 +65,10 @@ impl<'a> Answered<'a> {
                 out.push(&block[copied..record.insert]);
                 copied = record.insert;
                 for (place, column) in columns.iter().enumerate() {
-                    if is_bare && place == 0 {
-                        out.push(layout.lead(place, true));
-                    } else {
-                        out.piece(&column.lead, &leads);
+                    match &column.lead {
+                        Some(_) if is_bare && place == 0 => out.push(layout.lead(place, true)),
+                        Some(lead) => drop(out.piece(lead, &leads)),
+                        None => {}
                     }
                     if !out.piece(&column.fetched[at], column.values.pieces()) {
                         out.push(column.text(first + at, layout, texts));
@@ -86,8 +86,8 @@ impl<'a> Answered<'a> {
             let version = &self.versions[table];
             Column {
                 part,
-                lead: leads.get(place),
-                values: version.encoded(self.layout.encoder()),
+                lead: self.layout.separator().is_none().then(|| leads.get(place)),
+                values: version.encoded(self.layout),
                 fetched: [Piece::ABSENT; TOGETHER],
                 keys: &self.keys[key],
                 lookup: &version.lookup,
@@ -113,6 +113,7 @@ impl Column<'_> {
         let Texts { text, encoded } = texts;
         text.clear();
         encoded.clear();
+        encoded.extend_from_slice(layout.separator().unwrap_or_default());
         let is_there = self.answers.write(self.part, record, self.keys, self.lookup, text);
         layout.encoder().write(is_there.then_some(&**text), encoded);
         encoded
