@@ -61,6 +61,15 @@ impl Layout {
         &self.leads[added][usize::from(is_first)..]
     }
 
+    /// The bytes before the value of every new column, if all have the same: a separator.
+    #[must_use]
+    pub fn separator(&self) -> Option<&[u8]> {
+        match self.form {
+            Form::Delimited(_) => self.leads.first().map(|lead| &**lead),
+            Form::Json(_) => None,
+        }
+    }
+
     /// The encoder of values.
     #[must_use]
     pub fn encoder(&self) -> &Encoder {

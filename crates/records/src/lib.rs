@@ -14,6 +14,7 @@
 
 mod cut;
 mod delimited;
+mod dotted;
 mod encode;
 mod format;
 mod json;
@@ -22,6 +23,7 @@ mod records;
 mod splitter;
 mod usual;
 
+pub use dotted::{address, dotted};
 pub use encode::Encoder;
 pub use format::Format;
 pub use layout::{Layout, Plan};

@@ -117,12 +117,29 @@ impl Records {
     /// A wanted cell of a record, without quotes and escapes. Empty if the record has none.
     ///
     /// `block` is the block that was scanned. Panics if there is no such record or column.
+    #[inline]
     #[must_use]
     pub fn cell<'r>(&'r self, block: &'r [u8], record: usize, wanted: usize) -> &'r [u8] {
         assert!(wanted < self.wanted, "a column that was wanted");
-        let Cell { start, len, is_decoded } = self.cells[record * self.wanted + wanted];
-        let of = if is_decoded { &self.decoded } else { block };
-        &of[start..start + len]
+        self.text(block, &self.cells[record * self.wanted + wanted]).0
+    }
+
+    /// The cells of a wanted column: each, and the bytes from its start on, among which are those behind it.
+    #[inline]
+    pub(crate) fn column<'r>(
+        &'r self,
+        block: &'r [u8],
+        wanted: usize,
+    ) -> impl Iterator<Item = (&'r [u8], &'r [u8])> {
+        assert!(wanted < self.wanted, "a column that was wanted");
+        self.cells.chunks_exact(self.wanted).map(move |cells| self.text(block, &cells[wanted]))
+    }
+
+    #[inline]
+    fn text<'r>(&'r self, block: &'r [u8], cell: &Cell) -> (&'r [u8], &'r [u8]) {
+        let of = if cell.is_decoded { &self.decoded } else { block };
+        let behind = &of[cell.start..];
+        (&behind[..cell.len], behind)
     }
 
     /// Forgets the records, and keeps the memory.

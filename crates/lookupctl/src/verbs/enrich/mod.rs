@@ -7,13 +7,19 @@
 //! files of tables, looked at each second ─► read beside the running work
 //! ```
 
+mod answers;
 mod cell;
 mod columns;
 mod flow;
+mod keys;
+mod pieces;
 mod pipeline;
+mod spare;
 mod summary;
 mod table;
+mod values;
 mod work;
+mod write;
 
 use std::ffi::OsString;
 use std::io::Read;

@@ -13,6 +13,8 @@ use anyhow::{Result, anyhow, bail};
 use wirespeed_records::{Block, Error, Format, Plan, Splitter};
 
 use super::columns::Shared;
+use super::pieces::Output;
+use super::spare::Spare;
 use super::summary::Summary;
 use super::table::{Followed, Version};
 use super::work::{Done, Versions, Worker};
@@ -42,6 +44,24 @@ struct Job {
     done: SyncSender<Done>,
 }
 
+/// Memory of blocks that are done.
+#[derive(Default)]
+struct Spares {
+    /// Bytes as they were read, all of the length of a block.
+    read: Spare<Vec<u8>>,
+    /// Blocks of records.
+    blocks: Spare<Vec<u8>>,
+    /// What workers made of them.
+    made: Spare<Output>,
+}
+
+/// Bytes that were read.
+struct Chunk {
+    bytes: Vec<u8>,
+    /// The number of them that are of the input.
+    len: usize,
+}
+
 /// The answer for the next block, or the reason why there is none.
 type Slot = Result<Receiver<Done>, Error>;
 
@@ -63,35 +83,38 @@ impl Pipeline {
         let (to_writer, slots) = sync_channel::<Slot>(queued);
         let (jobs, now) = (Mutex::new(jobs), Now::new(versions));
         let ended = Ended(Arc::default());
-        let chunks = self.read(input);
+        let spares = Arc::<Spares>::default();
+        let chunks = self.read(input, Arc::clone(&spares));
         follow(followed, now.clone(), Arc::clone(&ended.0));
         std::thread::scope(|scope| {
             for _ in 0..self.threads {
-                scope.spawn(|| self.work(&jobs));
+                scope.spawn(|| self.work(&jobs, &spares));
             }
             let is_over = Arc::clone(&ended.0);
-            let cutter = Cutter { to_workers, to_writer, now, is_over, block: self.block };
+            let cutter = Cutter { to_workers, to_writer, now, is_over, block: self.block, spares: &spares };
             scope.spawn(move || cutter.run(splitter, &chunks));
             // The cutter may wait for input: it has to see the end.
             let _ended = ended;
             // When this fails, `slots` is dropped with it, and the other threads end.
-            self.write(slots, to)
+            self.write(slots, &spares, to)
         })
     }
 
     /// Reads on a thread of its own, which may wait for input for ever: nobody waits for it.
-    fn read(&self, mut input: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
+    fn read(
+        &self,
+        mut input: impl Read + Send + 'static,
+        spares: Arc<Spares>,
+    ) -> Receiver<io::Result<Chunk>> {
         let (to_cutter, chunks) = sync_channel(4);
         let len = self.block;
         std::thread::spawn(move || {
             loop {
-                let mut chunk = vec![0; len];
-                let read = match input.read(&mut chunk) {
+                let mut bytes = spares.read.take().unwrap_or_default();
+                bytes.resize(len, 0);
+                let read = match input.read(&mut bytes) {
                     Ok(0) => break,
-                    Ok(read) => {
-                        chunk.truncate(read);
-                        Ok(chunk)
-                    }
+                    Ok(len) => Ok(Chunk { bytes, len }),
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                     Err(error) => Err(error),
                 };
@@ -104,32 +127,34 @@ impl Pipeline {
         chunks
     }
 
-    fn work(&self, jobs: &Mutex<Receiver<Job>>) {
+    fn work(&self, jobs: &Mutex<Receiver<Job>>, spares: &Spares) {
         let mut worker = Worker::new(self.lenient);
         loop {
             let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(Job { block, versions, done }) = job else { break };
             let (Some(layout), Some(shape)) = (&block.layout, self.shape.get()) else { continue };
-            let made = worker.run(&block, layout, shape, versions);
+            let made = worker.run(&block, layout, shape, versions, spares.made.take().unwrap_or_default());
+            spares.blocks.give_back(block.bytes);
             // The writer may be gone.
             let _ = done.send(made);
         }
     }
 
     /// Writes what the workers made, in order.
-    fn write(&self, slots: Receiver<Slot>, to: &mut dyn Write) -> Result<Summary> {
+    fn write(&self, slots: Receiver<Slot>, spares: &Spares, to: &mut dyn Write) -> Result<Summary> {
         let (mut summary, busy, mut told) = (Summary::new(), Busy::with("enriching"), Instant::now());
         let name = &self.name;
         for slot in slots {
             let slot = slot.map_err(|error| anyhow!("{name}: line {}: {error}", summary.lines + 1))?;
             let done = slot.recv().map_err(|_| anyhow!("a worker ended early"))?;
-            to.write_all(&done.bytes)?;
+            to.write_all(done.bytes.bytes())?;
             to.flush()?;
             if let Some((line, reason)) = done.fault {
                 let line = summary.lines + line + 1;
                 bail!("{name}: line {line}: {reason} (--lenient passes such records through)");
             }
             summary.add(&done);
+            spares.made.give_back(done.bytes);
             if told.elapsed() > LOOK {
                 told = Instant::now();
                 busy.now(format!("enriching: {}", summary.rate()));
@@ -186,16 +211,17 @@ impl Drop for Ended {
 }
 
 /// The thread that cuts.
-struct Cutter {
+struct Cutter<'s> {
     to_workers: SyncSender<Job>,
     to_writer: SyncSender<Slot>,
     now: Now,
     is_over: Arc<AtomicBool>,
     block: usize,
+    spares: &'s Spares,
 }
 
-impl Cutter {
-    fn run<P>(&self, mut splitter: Splitter<P>, chunks: &Receiver<io::Result<Vec<u8>>>)
+impl Cutter<'_> {
+    fn run<P>(&self, mut splitter: Splitter<P>, chunks: &Receiver<io::Result<Chunk>>)
     where
         P: FnMut(Format, &[String]) -> Result<Plan, String>,
     {
@@ -205,8 +231,9 @@ impl Cutter {
             let stops = interrupt::is_interrupted();
             if !stops {
                 match chunks.recv_timeout(IDLE) {
-                    Ok(Ok(chunk)) => {
-                        splitter.push(&chunk);
+                    Ok(Ok(Chunk { bytes, len })) => {
+                        splitter.push(&bytes[..len]);
+                        self.spares.read.give_back(bytes);
                         if splitter.waiting() < self.block {
                             continue;
                         }
@@ -217,6 +244,9 @@ impl Cutter {
                 }
             }
             loop {
+                if let Some(bytes) = self.spares.blocks.take() {
+                    splitter.give_back(bytes);
+                }
                 let sent = match splitter.next(ends) {
                     Ok(None) => break,
                     Ok(Some(block)) => self.send(block),
@@ -248,6 +278,6 @@ impl Cutter {
             return self.to_workers.send(Job { block, versions, done }).ok();
         }
         let lines = memchr::memchr_iter(b'\n', &block.bytes).count() as u64;
-        done.send(Done { bytes: block.bytes, lines, ..Done::default() }).ok()
+        done.send(Done { bytes: block.bytes.into(), lines, ..Done::default() }).ok()
     }
 }

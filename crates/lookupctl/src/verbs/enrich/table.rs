@@ -14,8 +14,9 @@ use wirespeed::names::read::{self as names, Label};
 use wirespeed::{IpReader, IpTable, NameReader, NameTable, Reloader, Table};
 use wirespeed_fib::Rib;
 use wirespeed_fib::read::{Columns, ReadOptions, Source, read_fib};
-use wirespeed_records::Encoder;
+use wirespeed_records::Layout;
 
+use super::values::{Encoded, Values};
 use crate::busy::Busy;
 use crate::source::is_image;
 use crate::verbs::classify::judge::{Judge, RuleArguments};
@@ -61,7 +62,7 @@ pub(super) struct Version {
     pub(super) number: u32,
     pub(super) lookup: Lookup,
     values: Values,
-    encoded: OnceLock<Values>,
+    encoded: OnceLock<Encoded>,
 }
 
 /// What looks up.
@@ -84,92 +85,10 @@ impl Lookup {
     }
 }
 
-/// The values of each index, a field after the other.
-#[derive(Default)]
-pub(super) struct Values {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-    fields: usize,
-}
-
-impl Values {
-    fn new(fields: usize) -> Self {
-        // The index 0 stands for no match.
-        Self { bytes: Vec::new(), ends: vec![0; fields], fields }
-    }
-
-    /// A field of an index; `None` if the index has none.
-    #[inline]
-    pub(super) fn get(&self, index: u32, field: usize) -> Option<&[u8]> {
-        let at = index as usize * self.fields + field;
-        let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-        self.ends.get(at).map(|&end| &self.bytes[start..end])
-    }
-
-    fn end(&mut self) {
-        self.ends.push(self.bytes.len());
-    }
-
-    /// Adds the fields of the next index.
-    fn add(&mut self, text: &str, fields: &[String]) {
-        match fields {
-            [] => self.bytes.extend_from_slice(text.as_bytes()),
-            [_] => unescape(text, &mut self.bytes),
-            fields => {
-                for (at, field) in fields.iter().enumerate() {
-                    if at > 0 {
-                        self.end();
-                    }
-                    let parts = text.split(',').filter_map(|part| part.split_once('='));
-                    let mut name = Vec::new();
-                    for (key, value) in parts {
-                        name.clear();
-                        unescape(key, &mut name);
-                        if name.eq_ignore_ascii_case(field.as_bytes()) {
-                            unescape(value, &mut self.bytes);
-                        }
-                    }
-                }
-            }
-        }
-        self.end();
-    }
-
-    fn encoded(&self, encoder: &Encoder) -> Self {
-        let mut encoded = Self { bytes: Vec::new(), ends: Vec::new(), fields: self.fields };
-        for at in 0..self.ends.len() {
-            let start = at.checked_sub(1).map_or(0, |before| self.ends[before]);
-            let value = std::str::from_utf8(&self.bytes[start..self.ends[at]]).ok();
-            encoder.write(value.filter(|value| !value.is_empty()), &mut encoded.bytes);
-            encoded.end();
-        }
-        encoded
-    }
-}
-
-/// Writes a text of a reader without its `%HH`.
-fn unescape(text: &str, into: &mut Vec<u8>) {
-    let (bytes, mut at) = (text.as_bytes(), 0);
-    while at < bytes.len() {
-        let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            // The reader escapes ASCII alone.
-            Some(byte) if bytes[at] == b'%' && byte.is_ascii() => {
-                into.push(byte);
-                at += 3;
-            }
-            _ => {
-                into.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-}
-
 impl Version {
     /// The values as the records need them. The first call makes them.
-    pub(super) fn encoded(&self, encoder: &Encoder) -> &Values {
-        self.encoded.get_or_init(|| self.values.encoded(encoder))
+    pub(super) fn encoded(&self, layout: &Layout) -> &Encoded {
+        self.encoded.get_or_init(|| self.values.encoded(layout))
     }
 }
 
@@ -350,25 +269,6 @@ impl Followed {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn values_by_field() {
-        let own = |fields: &[&str]| fields.iter().map(|&field| field.to_owned()).collect::<Vec<_>>();
-        let of = |text: &str, fields: &[&str]| {
-            let mut values = Values::new(fields.len().max(1));
-            values.add(text, &own(fields));
-            let all = (0..fields.len().max(1)).map(|field| values.get(1, field).unwrap().to_vec());
-            assert_eq!(values.get(0, 0), Some(&b""[..]));
-            assert_eq!(values.get(2, 0), None);
-            all.map(|bytes| String::from_utf8(bytes).unwrap()).collect::<Vec<_>>()
-        };
-        assert_eq!(of("a=1,b=2", &[]), ["a=1,b=2"]);
-        assert_eq!(of("United%20States", &["country"]), ["United States"]);
-        assert_eq!(
-            of("asn=1,org%20name=A%2C%20B%3D\u{e9}%", &["Org name", "x", "asn"]),
-            ["A, B=\u{e9}%", "", "1"]
-        );
-    }
 
     #[test]
     fn names_of_tables() {

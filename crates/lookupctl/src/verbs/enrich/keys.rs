@@ -1,0 +1,181 @@
+//! The keys of a block's records, a column after the other.
+
+use std::net::IpAddr;
+
+use wirespeed::names::NameBatch;
+use wirespeed::names::read::Former;
+use wirespeed_records::{Records, address};
+
+use super::cell::{host, is_unset, name};
+use super::columns::Key;
+use super::flow;
+use super::table::Kind;
+use crate::verbs::classify::judge::Flow;
+
+/// The cells of a block.
+#[derive(Clone, Copy)]
+pub(super) struct Cells<'a> {
+    pub(super) block: &'a [u8],
+    pub(super) records: &'a Records,
+}
+
+impl<'a> Cells<'a> {
+    fn len(self) -> usize {
+        self.records.records().len()
+    }
+
+    /// The cell of a record. Those of a wrong record are empty.
+    #[inline]
+    pub(super) fn cell(self, record: usize, column: usize) -> &'a [u8] {
+        self.records.cell(self.block, record, column)
+    }
+}
+
+/// A cell that is not what its column has to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WrongCell {
+    pub(super) record: usize,
+    pub(super) column: usize,
+}
+
+/// The keys of a column, or of the columns of a 5-tuple.
+pub(super) enum Keys {
+    Addresses(Addresses),
+    Names(Placed<NameBatch>),
+    Flows(Placed<Vec<Flow>>),
+}
+
+/// The addresses of a column. Most are of IPv4, so these are looked up as they lie.
+#[derive(Default)]
+pub(super) struct Addresses {
+    /// The IPv4 address of each record; of a record without one, any.
+    pub(super) v4: Vec<u32>,
+    /// The IPv6 addresses that are not IPv4-mapped, and their records.
+    pub(super) v6: Vec<u128>,
+    pub(super) of_v6: Vec<usize>,
+    /// The records without an address.
+    pub(super) none: Vec<usize>,
+}
+
+/// The keys of those records that have one.
+#[derive(Default)]
+pub(super) struct Placed<K> {
+    pub(super) keys: K,
+    /// The place of each record's key.
+    pub(super) places: Vec<Option<u32>>,
+}
+
+impl Keys {
+    pub(super) fn new(kind: Kind) -> Self {
+        match kind {
+            Kind::Addresses => Self::Addresses(Addresses::default()),
+            Kind::Names | Kind::Domains => Self::Names(Placed::default()),
+            Kind::Rules => Self::Flows(Placed::default()),
+        }
+    }
+
+    /// Takes the keys out of the cells. Returns how many there are. `wrong` gets the cells that hold none.
+    pub(super) fn parse(
+        &mut self,
+        of: &Key,
+        cells: Cells<'_>,
+        former: &mut Former,
+        wrong: &mut Vec<WrongCell>,
+    ) -> usize {
+        match self {
+            Self::Addresses(addresses) => addresses.parse(of.first, cells, wrong),
+            Self::Names(names) => {
+                names.keys.clear();
+                let cell = |record| cells.cell(record, of.first).trim_ascii();
+                let push = |names: &mut NameBatch, record| {
+                    push_name(names, of.kind, cell(record), former).map_err(|()| of.first)
+                };
+                names.parse(cells.len(), push, wrong)
+            }
+            Self::Flows(flows) => {
+                flows.keys.clear();
+                let push = |flows: &mut Vec<Flow>, record| {
+                    let flow = flow::parse(of, |at| cells.cell(record, of.first + at).trim_ascii())?;
+                    let place = u32::try_from(flows.len()).map_err(|_| of.first)?;
+                    flows.extend(flow);
+                    Ok(flow.map(|_| place))
+                };
+                flows.parse(cells.len(), push, wrong)
+            }
+        }
+    }
+}
+
+impl Addresses {
+    fn parse(&mut self, column: usize, cells: Cells<'_>, wrong: &mut Vec<WrongCell>) -> usize {
+        let Self { v4, v6, of_v6, none } = self;
+        v4.clear();
+        v6.clear();
+        of_v6.clear();
+        none.clear();
+        // First those that are no IPv4 address as they stand.
+        cells.records.dotted(cells.block, column, v4, none);
+        none.retain(|&record| {
+            let cell = cells.cell(record, column).trim_ascii();
+            let parsed = if is_unset(cell) { None } else { address(cell) };
+            match parsed.map(|address| address.to_canonical()) {
+                Some(IpAddr::V4(address)) => v4[record] = address.to_bits(),
+                Some(IpAddr::V6(address)) => {
+                    v6.push(address.to_bits());
+                    of_v6.push(record);
+                }
+                None if !is_unset(cell) => wrong.push(WrongCell { record, column }),
+                None => {}
+            }
+            parsed.is_none()
+        });
+        cells.len() - none.len()
+    }
+
+    /// The address of a record that has one.
+    pub(super) fn of(&self, record: usize) -> IpAddr {
+        match self.of_v6.binary_search(&record) {
+            Ok(place) => IpAddr::V6(self.v6[place].into()),
+            Err(_) => IpAddr::V4(self.v4[record].into()),
+        }
+    }
+}
+
+impl<K> Placed<K> {
+    /// Takes the keys of records by `push`, which returns the place of a key, or the column that is wrong.
+    fn parse(
+        &mut self,
+        records: usize,
+        mut push: impl FnMut(&mut K, usize) -> Result<Option<u32>, usize>,
+        wrong: &mut Vec<WrongCell>,
+    ) -> usize {
+        self.places.clear();
+        let Self { keys, places } = self;
+        places.extend((0..records).map(|record| {
+            push(keys, record).unwrap_or_else(|column| {
+                wrong.push(WrongCell { record, column });
+                None
+            })
+        }));
+        places.iter().flatten().count()
+    }
+
+    /// The place of a record's key.
+    pub(super) fn place(&self, record: usize) -> Option<usize> {
+        self.places[record].map(|place| place as usize)
+    }
+}
+
+/// Adds the name of a cell. Returns its place. `None` if a table of this kind has no such names.
+fn push_name(names: &mut NameBatch, kind: Kind, cell: &[u8], former: &mut Former) -> Result<Option<u32>, ()> {
+    if is_unset(cell) {
+        return Ok(None);
+    }
+    let cell = if kind == Kind::Domains { host(cell) } else { cell };
+    if kind == Kind::Domains && address(cell).is_some() {
+        return Ok(None);
+    }
+    let place = u32::try_from(names.len()).map_err(drop)?;
+    names.push(name(cell, former).ok_or(())?).map_err(drop)?;
+    Ok(Some(place))
+}

@@ -1,0 +1,137 @@
+//! [`Values`]: what a table says, by index and field; and [`Encoded`], as the records need it.
+
+use wirespeed_records::Layout;
+
+use super::pieces::{Piece, Pieces};
+
+/// The values of each index, a field after the other.
+#[derive(Default)]
+pub(super) struct Values {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+    fields: usize,
+}
+
+impl Values {
+    pub(super) fn new(fields: usize) -> Self {
+        // The index 0 stands for no match.
+        Self { bytes: Vec::new(), ends: vec![0; fields], fields }
+    }
+
+    fn end(&mut self) {
+        self.ends.push(self.bytes.len());
+    }
+
+    /// Adds the fields of the next index.
+    pub(super) fn add(&mut self, text: &str, fields: &[String]) {
+        match fields {
+            [] => self.bytes.extend_from_slice(text.as_bytes()),
+            [_] => unescape(text, &mut self.bytes),
+            fields => {
+                for (at, field) in fields.iter().enumerate() {
+                    if at > 0 {
+                        self.end();
+                    }
+                    let parts = text.split(',').filter_map(|part| part.split_once('='));
+                    let mut name = Vec::new();
+                    for (key, value) in parts {
+                        name.clear();
+                        unescape(key, &mut name);
+                        if name.eq_ignore_ascii_case(field.as_bytes()) {
+                            unescape(value, &mut self.bytes);
+                        }
+                    }
+                }
+            }
+        }
+        self.end();
+    }
+
+    /// The values as records need them, each after the separator, if there is one.
+    pub(super) fn encoded(&self, layout: &Layout) -> Encoded {
+        let (mut pieces, mut start, mut encoded) = (Pieces::default(), 0, Vec::new());
+        for &end in &self.ends {
+            let value = std::str::from_utf8(&self.bytes[start..end]).ok();
+            encoded.clear();
+            encoded.extend_from_slice(layout.separator().unwrap_or_default());
+            layout.encoder().write(value.filter(|value| !value.is_empty()), &mut encoded);
+            pieces.push(&encoded);
+            start = end;
+        }
+        Encoded { pieces, fields: self.fields }
+    }
+}
+
+/// Values as cells, or as those of members.
+pub(super) struct Encoded {
+    pieces: Pieces,
+    fields: usize,
+}
+
+impl Encoded {
+    /// A field of an index; of index 0, that there is no value.
+    #[inline]
+    pub(super) fn get(&self, index: u32, field: usize) -> Piece {
+        self.pieces.get(index as usize * self.fields + field)
+    }
+
+    pub(super) fn pieces(&self) -> &Pieces {
+        &self.pieces
+    }
+}
+
+/// Writes a text of a reader without its `%HH`.
+fn unescape(text: &str, into: &mut Vec<u8>) {
+    let (bytes, mut at) = (text.as_bytes(), 0);
+    while at < bytes.len() {
+        let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            // The reader escapes ASCII alone.
+            Some(byte) if bytes[at] == b'%' && byte.is_ascii() => {
+                into.push(byte);
+                at += 3;
+            }
+            _ => {
+                into.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wirespeed_records::{Plan, Splitter};
+
+    use super::super::pieces::Output;
+    use super::*;
+
+    #[test]
+    fn values_by_field() {
+        let mut splitter =
+            Splitter::new(None, |_, _| Ok(Plan { added: vec!["c".into()], ..Plan::default() }));
+        splitter.push(b"a,b\n1,2\n");
+        let layout = std::iter::from_fn(|| splitter.next(true).unwrap()).find_map(|block| block.layout);
+        let layout = layout.unwrap();
+        let own = |fields: &[&str]| fields.iter().map(|&field| field.to_owned()).collect::<Vec<_>>();
+        let of = |text: &str, fields: &[&str]| {
+            let mut values = Values::new(fields.len().max(1));
+            values.add(text, &own(fields));
+            let values = values.encoded(&layout);
+            let get = |index, field| {
+                let mut output = Output::default();
+                output.piece(&values.get(index, field), values.pieces()).then(|| output.bytes().to_vec())
+            };
+            assert_eq!((get(0, 0), get(2, 0)), (Some(b",".to_vec()), None));
+            let all = (0..fields.len().max(1)).map(|field| get(1, field).unwrap());
+            all.map(|bytes| String::from_utf8(bytes).unwrap()).collect::<Vec<_>>()
+        };
+        assert_eq!(of("a=1;b=2", &[]), [",a=1;b=2"]);
+        assert_eq!(of("a=1,b=2", &[]), [",\"a=1,b=2\""]);
+        assert_eq!(of("United%20States", &["country"]), [",United States"]);
+        assert_eq!(
+            of("asn=1,org%20name=A%2C%20B%3D\u{e9}%", &["Org name", "x", "asn"]),
+            [",\"A, B=\u{e9}%\"", ",", ",1"]
+        );
+    }
+}
