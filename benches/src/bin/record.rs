@@ -178,7 +178,7 @@ fn updates<A: Lineup>(
         ..setting.clone()
     };
     let mut measured = Vec::new();
-    for (mut lane, result) in lanes.into_iter().zip(results) {
+    for (lane, result) in lanes.into_iter().zip(results) {
         let name = lane.costs().name.to_owned();
         if result.applied < updates.len() {
             eprintln!("{name}: stopped after {} of {} updates", result.applied, updates.len());
