@@ -34,7 +34,7 @@ impl<D: Contested> Entry<D> {
         Self::new(name.clone(), move |source| lane(name.as_str(), source, &build))
     }
 
-    /// The same entry, which takes long to build with more entries than these.
+    /// States the most entries with which it is built within a minute or so.
     #[must_use]
     pub fn up_to(self, most: usize) -> Self {
         Self { most, ..self }

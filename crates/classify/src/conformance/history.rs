@@ -2,7 +2,7 @@
 
 use wirespeed_image::{Table, rounds};
 use wirespeed_rng::Rng;
-use wirespeed_table::{Engine, conformance as suite};
+use wirespeed_table::{Engine, Lookup, conformance as suite};
 
 use super::{OfRules, Tally, check, check_all, check_counts, options, probes, sets};
 use crate::domain::LiveRules;
@@ -112,45 +112,31 @@ pub fn random_updates<T: Tuple, E: Engine<T>>() {
 pub fn churn<T: Tuple, E: Engine<T>>() {
     /// Numbers that rules come and go under.
     const NUMBERS: u64 = 3_000;
-    const CALLS: usize = 100;
+    const CALLS: u32 = 100;
     emptied::<T, E>();
-    let tally = Tally::<T, E>::new("churn");
     let mut rng = Rng::new(7);
     let pool = sets::classes::<T>(&mut rng, 40, 8_000);
-    let mut patched = Patched::new(&tally, RuleSet::new(), "churn").expect("no rules are held");
-    for round in 0..2 {
-        let before = patched.rebuilds;
-        for call in 1..=CALLS {
-            let update = |_| {
-                let number = u32::try_from(1 + rng.below(NUMBERS)).expect("small");
-                let rule = pool.rule(u32::try_from(1 + rng.index(pool.len())).expect("small"));
-                match rng.index(10) {
-                    0..=2 => RuleUpdate::Remove(number),
-                    _ => RuleUpdate::Set(number, rule.expect("they are numbered").clone()),
-                }
-            };
-            let updates: Vec<_> = (0..1_000).map(update).collect();
-            if patched.apply(&updates, "churn").is_none() {
-                return tally.finish();
+    let updates = |_| {
+        let update = |_| {
+            let number = u32::try_from(1 + rng.below(NUMBERS)).expect("small");
+            let rule = pool.rule(u32::try_from(1 + rng.index(pool.len())).expect("small"));
+            match rng.index(10) {
+                0..=2 => RuleUpdate::Remove(number),
+                _ => RuleUpdate::Set(number, rule.expect("they are numbered").clone()),
             }
-            if call % (CALLS / 5) == 0 {
-                let right = Expected::of(&patched.model);
-                check(&patched.table, &right, &probes::around(&patched.model, 100), "churn");
-            }
-        }
-        let all: Vec<_> =
-            patched.model.sorted().into_iter().map(|(n, _)| RuleUpdate::Remove(n.get())).collect();
-        if patched.apply(&all, "churn").is_none() {
-            return tally.finish();
-        }
-        check_all(&patched.table, &patched.model, &probes::around(&pool, 100), "all removed");
-        assert!(
-            round == 0 || patched.rebuilds == before,
-            "storage is not reclaimed: {} rebuilds more in the second round",
-            patched.rebuilds - before
-        );
-    }
-    tally.finish();
+        };
+        (0..1_000).map(update).collect()
+    };
+    let check = |table: &dyn Lookup<T>, rules: &RuleSet<T>, _: u32| {
+        check(table, &Expected::of(rules), &probes::around(rules, 100), "churn");
+    };
+    let check_empty = |table: &dyn Lookup<T>, rules: &RuleSet<T>| {
+        check_all(table, rules, &probes::around(&pool, 100), "all removed");
+    };
+    let removals = |rules: &RuleSet<T>| {
+        rules.sorted().into_iter().map(|(number, _)| RuleUpdate::Remove(number.get())).collect::<Vec<_>>()
+    };
+    suite::churn::<T, OfRules, E>(RuleSet::new(), [CALLS; 2], updates, check, check_empty, removals);
 }
 
 fn emptied<T: Tuple, E: Engine<T>>() {

@@ -55,6 +55,8 @@ const SMALL: u64 = 4_096;
 impl<T: Tuple> suite::Suite<T> for OfRules {
     const TABLES: &'static str = "sets";
     const DAMAGED: (u64, u64) = (64 << 20, 1_500);
+    const UNWRITTEN: u32 = u32::MAX;
+    const EXPLAINED: usize = 50;
 
     type Batch = Vec<T>;
 
@@ -64,6 +66,10 @@ impl<T: Tuple> suite::Suite<T> for OfRules {
 
     fn key<'k>(keys: T::Keys<'k>, at: usize) -> T::Key<'k> {
         &keys[at]
+    }
+
+    fn show(tuple: &T) -> String {
+        tuple.to_string()
     }
 
     fn result(found: u32) -> u32 {
@@ -92,7 +98,7 @@ impl<T: Tuple> suite::Suite<T> for OfRules {
         rules.len() <= 300
     }
 
-    fn check_all<L: Lookup<T>>(table: &L, rules: &RuleSet<T>, what: &str) {
+    fn check_all(table: &dyn Lookup<T>, rules: &RuleSet<T>, what: &str) {
         check_all(table, rules, &[], what);
     }
 
@@ -158,80 +164,36 @@ macro_rules! conformance_on_real_sets {
     };
 }
 
-/// Holds a table against the right answers for every tuple given: in one batch, in batches too short for
-/// whatever an engine does at a time, single, and explained.
-pub fn check<T: Tuple, C: Lookup<T> + ?Sized>(table: &C, right: &impl Right<T>, tuples: &[T], what: &str) {
-    let right: Vec<u32> = tuples.iter().map(|tuple| right.right(tuple)).collect();
-    check_batch(table, &right, tuples, what);
-    for (tuple, &right) in tuples.iter().zip(&right) {
-        let found = table.lookup(tuple);
-        assert!(found == right, "{what}: {tuple} alone: rule {found}, right is {right}");
-    }
-    for (tuple, &right) in tuples.iter().zip(&right).step_by(1 + tuples.len() / 50) {
-        check_explained(table, right, tuple, what);
-    }
-    // Sizes around whatever an engine does at a time, and the remainder after it.
-    for size in [0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 65, 127] {
-        for start in (0..tuples.len()).step_by(size.max(1)).take(20) {
-            let part = start..(start + size).min(tuples.len());
-            check_batch(table, &right[part.clone()], &tuples[part], what);
-        }
-    }
+/// Holds a table against the right answers for every tuple given.
+pub fn check<T: Tuple>(table: &dyn Lookup<T>, right: &dyn Right<T>, tuples: &[T], what: &str) {
+    suite::check_answers::<T, OfRules>(table, tuples, &answers(right, tuples), what);
 }
 
-/// One batch against its right answers.
-fn check_batch<T: Tuple, C: Lookup<T> + ?Sized>(table: &C, right: &[u32], tuples: &[T], what: &str) {
-    let mut results = vec![u32::MAX; tuples.len()];
-    table.lookup_batch(tuples, &mut results);
-    for (at, tuple) in tuples.iter().enumerate() {
-        let (found, right) = (results[at], right[at]);
-        let len = tuples.len();
-        assert!(
-            found == right,
-            "{what}: {tuple} as number {at} in a batch of {len}: rule {found}, right is {right}"
-        );
-    }
+/// Holds one batch against its right answers.
+fn check_batch<T: Tuple>(table: &dyn Lookup<T>, right: &[u32], tuples: &[T], what: &str) {
+    suite::check_batch::<T, OfRules>(table, tuples, right, what);
 }
 
-fn check_explained<T: Tuple, C: Lookup<T> + ?Sized>(table: &C, right: u32, tuple: &T, what: &str) {
-    let steps = table.explain(tuple);
-    let last = steps.last().expect("a lookup reads something");
-    let says = match last.meaning.split_once("result ") {
-        Some((_, result)) => result.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()),
-        None if last.meaning.contains("no match") => Some(0),
-        None => None,
-    };
-    assert!(says == Some(right), "{what}: {tuple} explained as {steps:?}, right is {right}");
+/// The right answers for tuples.
+fn answers<T>(right: &dyn Right<T>, tuples: &[T]) -> Vec<u32> {
+    tuples.iter().map(|tuple| right.right(tuple)).collect()
 }
 
 /// Holds a table against the rules it was made of: tuples around them, random ones and those given.
-pub fn check_all<T: Tuple, C: Lookup<T> + ?Sized>(table: &C, rules: &RuleSet<T>, also: &[T], what: &str) {
+pub fn check_all<T: Tuple>(table: &dyn Lookup<T>, rules: &RuleSet<T>, also: &[T], what: &str) {
     let mut tuples = probes::around(rules, 600);
     tuples.extend_from_slice(also);
     let expected = Expected::of(rules);
-    check(table, &expected, &tuples, what);
-    check_on_all_cores(table, &expected, &tuples, what);
+    let right = answers(&expected, &tuples);
+    suite::check_answers::<T, OfRules>(table, &tuples, &right, what);
+    // Long enough for several parts.
+    let many: Vec<T> = tuples.iter().cycle().take(1_500).copied().collect();
+    suite::check_on_all_cores::<T, OfRules>(table, &many, &right, what);
     // The fast answers by the slow oracle, of some.
     let oracle = Oracle::of(rules);
     for tuple in tuples.iter().step_by(1 + tuples.len() * rules.len() / 200_000) {
         let (fast, slow) = (expected.right(tuple), oracle.right(tuple));
         assert!(fast == slow, "{what}: {tuple}: the fast oracle says {fast}, the slow one {slow}");
-    }
-}
-
-fn check_on_all_cores<T: Tuple, C: Lookup<T> + ?Sized>(
-    table: &C,
-    right: &impl Right<T>,
-    tuples: &[T],
-    what: &str,
-) {
-    // Long enough for several parts.
-    let many: Vec<T> = tuples.iter().cycle().take(1_500).copied().collect();
-    let mut found = vec![u32::MAX; many.len()];
-    table.par_lookup_batch(&many, &mut found);
-    for (tuple, &found) in many.iter().zip(&found).step_by(7) {
-        let right = right.right(tuple);
-        assert!(found == right, "{what}: {tuple} on all cores: rule {found}, right is {right}");
     }
 }
 
@@ -288,7 +250,7 @@ pub fn large_sets<T: Tuple, E: Engine<T>>() {
         let Some((_, table)) = tally.build(&rules, what) else { continue };
         let expected = Expected::of(&rules);
         let tuples = probes::around(&rules, 150);
-        let right: Vec<u32> = tuples.iter().map(|tuple| expected.right(tuple)).collect();
+        let right = answers(&expected, &tuples);
         check_batch(&table, &right, &tuples, what);
         for (tuple, right) in tuples.iter().zip(right).step_by(5) {
             assert!(table.lookup(tuple) == right, "{what}: {tuple} alone, right is {right}");

@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 
 use wirespeed_image::live::Reader;
-use wirespeed_image::{ImageError, Table, rounds};
+use wirespeed_image::{Image, ImageError, Table, rounds};
 use wirespeed_rng::Rng;
-use wirespeed_table::conformance::{Failing, fail_at, with_failures};
-use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
+use wirespeed_table::conformance::{self as suite, Failing, with_failures};
+use wirespeed_table::{BuildError, BuildOptions, Companion, Engine, Lookup};
 
 use super::{options, probes, sets};
 use crate::actions::Actions;
@@ -70,8 +70,10 @@ impl<T: Tuple, E: Engine<T>> Watched<T, E> {
         let (model, reader) = (Model::of(live.model()), live.reader());
         Self { live, model, reader }
     }
+}
 
-    /// Makes a call, and sees that it happened or not. A single update goes by its own call.
+impl<T: Tuple, E: Engine<T>> suite::Watched<T> for Watched<T, E> {
+    /// A single update goes by its own call.
     fn call(&mut self, updates: &[RuleUpdate<T>], what: &str) -> Result<(), UpdateError> {
         let rebuilds = self.live.rebuilds();
         let mut model = self.model.clone();
@@ -95,37 +97,67 @@ impl<T: Tuple, E: Engine<T>> Watched<T, E> {
             Ok(()) => self.model = model,
             Err(_) => assert_eq!(self.live.rebuilds(), rebuilds, "{what}"),
         }
-        self.check(updates, what);
+        let state = self.reader.enter_state();
+        check(
+            &state.table,
+            state.table.image(),
+            &state.beside,
+            (self.live.model(), &self.model),
+            updates,
+            what,
+        );
         called
     }
 
-    /// All that can be seen is as it is to be.
-    fn check(&self, updates: &[RuleUpdate<T>], what: &str) {
-        let (rules, model) = (self.live.model(), self.model.set());
-        assert_eq!((rules.len(), rules.last_number()), (model.len(), self.model.last), "{what}");
-        assert_eq!(rules.entries_len(), model.entries_len(), "{what}");
-        let all =
-            |rules: &RuleSet<T>| rules.sorted().iter().map(|&(n, r)| (n, r.clone())).collect::<Vec<_>>();
-        assert!(all(rules) == all(&model), "{what}: the rules");
-        let state = self.reader.enter_state();
-        assert!(
-            state.beside == <Actions as wirespeed_table::Companion<T>>::of(&model, ()),
-            "{what}: the actions"
-        );
-        assert_eq!(state.table.image().entries(), model.len() as u64, "{what}: entries");
-        let mut touched = model;
-        for update in updates {
-            if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
-                touched.insert(rule.clone()).expect("a number");
-            }
+    fn removals(&self) -> Vec<RuleUpdate<T>> {
+        self.model.rules.keys().copied().map(RuleUpdate::Remove).collect()
+    }
+
+    fn rebuilds(&self) -> u64 {
+        self.live.rebuilds()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.reader.enter().image().bytes()
+    }
+
+    fn is_over_cap(&self, error: &UpdateError) -> bool {
+        matches!(error, UpdateError::Build(BuildError::Image(ImageError::OverCap { .. })))
+    }
+
+    /// A filter that grew where there was no room is smaller than one that is made anew.
+    fn lets_one_go(&self) -> bool {
+        E::NAME != "bloom"
+    }
+}
+
+/// A table, its actions and its rules are what they are to be.
+fn check<T: Tuple>(
+    table: &dyn Lookup<T>,
+    image: &Image,
+    actions: &Actions,
+    (rules, model): (&RuleSet<T>, &Model<T>),
+    updates: &[RuleUpdate<T>],
+    what: &str,
+) {
+    let (last, mut model) = (model.last, model.set());
+    assert_eq!((rules.len(), rules.last_number()), (model.len(), last), "{what}");
+    assert_eq!(rules.entries_len(), model.entries_len(), "{what}");
+    let all = |rules: &RuleSet<T>| rules.sorted().iter().map(|&(n, r)| (n, r.clone())).collect::<Vec<_>>();
+    assert!(all(rules) == all(&model), "{what}: the rules");
+    assert!(*actions == <Actions as Companion<T>>::of(&model, ()), "{what}: the actions");
+    assert_eq!(image.entries(), model.len() as u64, "{what}: entries");
+    for update in updates {
+        if let RuleUpdate::Insert(rule) | RuleUpdate::Set(_, rule) = update {
+            model.insert(rule.clone()).expect("a number");
         }
-        let tuples = probes::around(&touched, 150);
-        let right = Oracle::of(rules);
-        let mut found = vec![u32::MAX; tuples.len()];
-        state.table.lookup_batch(&tuples, &mut found);
-        for (tuple, &found) in tuples.iter().zip(&found) {
-            assert_eq!(found, right.right(tuple), "{what}: {tuple}");
-        }
+    }
+    let tuples = probes::around(&model, 150);
+    let right = Oracle::of(rules);
+    let mut found = vec![u32::MAX; tuples.len()];
+    table.lookup_batch(&tuples, &mut found);
+    for (tuple, &found) in tuples.iter().zip(&found) {
+        assert_eq!(found, right.right(tuple), "{what}: {tuple}");
     }
 }
 
@@ -166,32 +198,12 @@ pub fn refusals<T: Tuple, E: Engine<T>>() {
         let world = sets::World::<T>::new(&mut rng);
         let calls = history(&world, &mut rng);
         let start = world.rules(&mut rng, 40);
-        let play = |rng: &mut Rng, what: &str| play::<T, E>(&start, &calls, rng, what);
-        with_failures(&mut rng, seed, (1, u32::MAX), play);
+        with_failures(&mut rng, seed, (1, u32::MAX), |rng, what| {
+            let live = LiveRules::<T, Failing<E>, Actions>::with(start.clone(), options(), ());
+            let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
+            suite::play(&mut table, &calls, rng, what);
+        });
     }
-}
-
-/// Makes the calls; those that fail once or twice more.
-fn play<T: Tuple, E: Engine<T>>(start: &RuleSet<T>, calls: &[Vec<RuleUpdate<T>>], rng: &mut Rng, what: &str) {
-    let live = LiveRules::<T, Failing<E>, Actions>::with(start.clone(), options(), ());
-    let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
-    for (at, updates) in calls.iter().enumerate() {
-        for again in 0..1 + rng.index(3) {
-            let what = format!("{what}, call {at}, time {again}");
-            table.call(&[], &what).expect("nothing to do");
-            if table.call(updates, &what).is_ok() {
-                break;
-            }
-        }
-    }
-    // No failure is left over: what there is goes, and not with a build each.
-    fail_at([]);
-    let numbers: Vec<_> = table.model.rules.keys().copied().collect();
-    let before = table.live.rebuilds();
-    for number in numbers {
-        table.call(&[RuleUpdate::Remove(number)], what).expect("a rule goes");
-    }
-    assert!(table.live.rebuilds() - before <= 2, "{what}: {} builds", table.live.rebuilds() - before);
 }
 
 /// A set that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
@@ -213,38 +225,11 @@ pub fn refusals_at_the_cap<T: Tuple, E: Engine<T>>() {
         .collect();
     let set = |rules: usize| -> RuleSet<T> { pool[..rules].iter().cloned().collect() };
     let (_, larger) = E::build(&set(8 * STEP), &options()).expect("a small set is held");
-    let options = BuildOptions { memory_cap: Some(larger.image().bytes()), ..options() };
+    let cap = larger.image().bytes();
+    let options = BuildOptions { memory_cap: Some(cap), ..options() };
     let live = LiveRules::<T, E, Actions>::with(set(4 * STEP), options, ()).expect("there is half as much");
-    let mut table = Watched::new(live);
     let mut rest = pool[4 * STEP..].iter().cloned();
-    let refused = (0..24).find_map(|call| {
-        // More and more, as what there is for some hundreds may do for thousands.
-        let rules = rest.by_ref().take(STEP << (call / 3));
-        let updates: Vec<_> = rules.map(RuleUpdate::Insert).collect();
-        let refused = table.call(&updates, &format!("call {call}")).is_err();
-        refused.then_some(updates)
-    });
-    let updates = refused.expect("not everything is held");
-    for again in 0..2 {
-        let what = format!("refused, time {again}");
-        table.call(&[], &what).expect("nothing to do");
-        let error = table.call(&updates, &what).expect_err("it is as large as before");
-        let UpdateError::Build(BuildError::Image(ImageError::OverCap { .. })) = error else {
-            panic!("{what}: {error}");
-        };
-    }
-    // One rule goes though no other can come, and after that they go without a build each.
-    let removes: Vec<_> = table.model.rules.keys().copied().map(RuleUpdate::Remove).collect();
-    let mut counts = (0..32).map(|power| removes.len().min(1 << power));
-    let gone = counts.find(|&count| table.call(&removes[..count], "the first go").is_ok());
-    let gone = gone.expect("nothing takes no memory");
-    // A filter that grew where there was no room is smaller than one that is made anew.
-    assert!(gone == 1 || E::NAME == "bloom", "{gone} rules had to go at once");
-    let before = table.live.rebuilds();
-    for update in removes[gone..].iter().take(40) {
-        table.call(std::slice::from_ref(update), "a rule goes").expect("it takes no memory");
-    }
-    assert!(table.live.rebuilds() - before <= 3, "{} builds", table.live.rebuilds() - before);
-    table.call(&removes, "all go").expect("nothing takes no memory");
-    table.call(&updates, "what was refused").expect("there is room now");
+    // More and more, as what there is for some hundreds may do for thousands.
+    let growth = (0..24).map(|call| rest.by_ref().take(STEP << (call / 3)).map(RuleUpdate::Insert).collect());
+    suite::at_the_cap(&mut Watched::new(live), cap, growth);
 }

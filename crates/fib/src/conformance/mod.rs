@@ -76,63 +76,22 @@ pub fn scattered<A: Address>(count: usize) -> Vec<A> {
     (0..count).map(|_| A::from_u128_low(rng.bits128())).collect()
 }
 
-/// Holds a table against the right answers at every address given: batch against the oracle, then single and
-/// explained lookups against the batch.
-pub fn check<A: Address, T: Lookup<A>>(table: &T, expected: &Expected<A>, addresses: &[A], what: &str) {
-    // In one batch, and in batches too short for wide vectors, which then go another way.
-    let mut found = vec![NextHop(u32::MAX); addresses.len()];
-    let mut in_short = found.clone();
-    table.lookup_batch(addresses, &mut found);
-    for (addresses, found) in addresses.chunks(15).zip(in_short.chunks_mut(15)) {
-        table.lookup_batch(addresses, found);
-    }
-    for (&address, (&found, &in_short)) in addresses.iter().zip(found.iter().zip(&in_short)) {
-        let right = expected.lookup(address);
-        assert_eq!(found, right, "{what}: {address} in a batch of {}", addresses.len());
-        assert_eq!(in_short, right, "{what}: {address} in a batch of 15");
-        assert_eq!(table.lookup(address), right, "{what}: {address} alone");
-    }
-    for &address in addresses.iter().take(200) {
-        let steps = table.explain(address);
-        let last = steps.last().expect("a lookup reads something");
-        let right = expected.lookup(address);
-        assert!(
-            last.meaning.contains(&format!("next hop {right}"))
-                || (!right.is_some() && last.meaning.contains("no route")),
-            "{what}: {address} explained as {steps:?}, right is {right}"
-        );
-    }
-    // Sizes around whatever an engine does at a time, and the remainder after it.
-    for size in [0, 1, 2, 15, 16, 17, 63, 65, 127] {
-        for batch in addresses.chunks(size.max(1)).take(20) {
-            let batch = &batch[..size.min(batch.len())];
-            let mut found = vec![NextHop(u32::MAX); batch.len()];
-            table.lookup_batch(batch, &mut found);
-            for (&address, &found) in batch.iter().zip(&found) {
-                assert_eq!(
-                    found,
-                    expected.lookup(address),
-                    "{what}: {address} in a batch of {}",
-                    batch.len()
-                );
-            }
-        }
-    }
+/// Holds a table against the right answers at every address given.
+pub fn check<A: Address>(table: &dyn Lookup<A>, expected: &Expected<A>, addresses: &[A], what: &str) {
+    let right: Vec<_> = addresses.iter().map(|&address| expected.lookup(address)).collect();
+    suite::check_answers::<A, OfRoutes>(table, addresses, &right, what);
 }
 
-fn check_all<A: Address, T: Lookup<A>>(table: &T, rib: &Rib<A>, also: &[A], what: &str) {
+fn check_all<A: Address>(table: &dyn Lookup<A>, rib: &Rib<A>, also: &[A], what: &str) {
     let mut addresses = boundaries(rib.iter().map(|(prefix, _)| prefix));
     addresses.extend(scattered::<A>(100));
     addresses.extend(also);
     let expected = Expected::of(rib);
-    check(table, &expected, &addresses, what);
+    let right: Vec<_> = addresses.iter().map(|&address| expected.lookup(address)).collect();
+    suite::check_answers::<A, OfRoutes>(table, &addresses, &right, what);
     // Long enough for several parts.
     let many: Vec<A> = addresses.iter().copied().cycle().take(5_000).collect();
-    let mut found = vec![NextHop(u32::MAX); many.len()];
-    table.par_lookup_batch(&many, &mut found);
-    for (&address, &found) in many.iter().zip(&found).take(2 * addresses.len()) {
-        assert_eq!(found, expected.lookup(address), "{what}: {address} on all cores");
-    }
+    suite::check_on_all_cores::<A, OfRoutes>(table, &many, &right, what);
 }
 
 fn build<A: Address, E: Engine<A>>(rib: &Rib<A>) -> (E, E::Table) {
@@ -211,6 +170,7 @@ impl<A: Address> suite::Suite<A> for OfRoutes {
     const IS_EXACT: bool = true;
     const WIDTHS_VARY: bool = true;
     const SHAPES_VARY: bool = true;
+    const UNWRITTEN: NextHop = NextHop(u32::MAX);
 
     type Batch = Vec<A>;
 
@@ -220,6 +180,14 @@ impl<A: Address> suite::Suite<A> for OfRoutes {
 
     fn key<'k>(keys: A::Keys<'k>, at: usize) -> A::Key<'k> {
         keys[at]
+    }
+
+    fn show(address: A) -> String {
+        address.to_string()
+    }
+
+    fn is_said(meaning: &str, right: NextHop) -> bool {
+        meaning.contains(&format!("next hop {right}")) || (!right.is_some() && meaning.contains("no route"))
     }
 
     fn result(found: NextHop) -> NextHop {
@@ -248,7 +216,7 @@ impl<A: Address> suite::Suite<A> for OfRoutes {
         at.is_multiple_of(5)
     }
 
-    fn check_all<L: Lookup<A>>(table: &L, rib: &Rib<A>, what: &str) {
+    fn check_all(table: &dyn Lookup<A>, rib: &Rib<A>, what: &str) {
         check_all(table, rib, &[], what);
     }
 
@@ -321,30 +289,30 @@ pub fn live_readers<A: Address, E: Engine<A>>() {
 pub fn churn<A: Address, E: Engine<A>>() {
     let calls = affordable::<A, E>(150);
     let pool = tables::scattered_routes::<A>(4_000);
-    let tally = Tally::<A, E>::new("churn");
-    let mut patched = Patched::new(&tally, Rib::new(), "churn").expect("no routes are held");
-    for round in 0..2 {
-        let (before, mut rng) = (patched.rebuilds, Rng::new(7));
-        for call in 1..=calls {
-            let update = |_| {
-                let prefix = pool[rng.index(pool.len())];
-                match rng.index(10) {
-                    0..=2 => Update::Withdraw { prefix },
-                    _ => Update::Announce { prefix, next_hop: Some(NextHop(1 + (rng.bits() % 40) as u32)) },
-                }
-            };
-            let updates: Vec<_> = (0..1_000).map(update).collect();
-            patched.apply(&updates, "churn").expect("the table is built");
-            if call % (calls / 5).max(1) == 0 {
-                let addresses = boundaries(pool.iter().copied().skip(call as usize % 7).step_by(7));
-                check(&patched.table, &Expected::of(&patched.model), &addresses, "churn");
-            }
+    let mut rng = Rng::new(7);
+    let updates = |call: u32| {
+        if call == 1 {
+            // Both rounds make the same updates.
+            rng = Rng::new(7);
         }
-        let all: Vec<_> = patched.model.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect();
-        patched.apply(&all, "churn").expect("the table is built");
-        check_all(&patched.table, &patched.model, &boundaries(pool.iter().copied()), "all withdrawn");
-        assert!(round == 0 || patched.rebuilds == before, "storage is not reclaimed");
-    }
+        let update = |_| {
+            let prefix = pool[rng.index(pool.len())];
+            match rng.index(10) {
+                0..=2 => Update::Withdraw { prefix },
+                _ => Update::Announce { prefix, next_hop: Some(NextHop(1 + (rng.bits() % 40) as u32)) },
+            }
+        };
+        (0..1_000).map(update).collect()
+    };
+    let check = |table: &dyn Lookup<A>, rib: &Rib<A>, call: u32| {
+        let addresses = boundaries(pool.iter().copied().skip(call as usize % 7).step_by(7));
+        check(table, &Expected::of(rib), &addresses, "churn");
+    };
+    let check_empty = |table: &dyn Lookup<A>, rib: &Rib<A>| {
+        check_all(table, rib, &boundaries(pool.iter().copied()), "all withdrawn");
+    };
+    let calls = [calls; 2];
+    suite::churn::<A, OfRoutes, E>(Rib::new(), calls, updates, check, check_empty, withdrawals);
 
     let mut live =
         LiveTable::<A, E>::new(Rib::new(), BuildOptions::default()).expect("an empty table is built");
@@ -365,8 +333,20 @@ pub fn churn<A: Address, E: Engine<A>>() {
     );
 }
 
-fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
-    let config = Config { cases, failure_persistence: None, ..Config::default() };
+/// The updates that take all routes out.
+fn withdrawals<A: Address>(rib: &Rib<A>) -> Vec<Update<A>> {
+    rib.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect()
+}
+
+/// Runs a test on so many values.
+pub fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
+    // A failure is to be known soon rather than in its smallest form.
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: if rounds::is_long() { 60 } else { 6 },
+        ..Config::default()
+    };
     let done = TestRunner::new(config).run(strategy, |value| {
         test(value);
         Ok(())

@@ -9,11 +9,11 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use wirespeed_image::live::{Follower, Reader};
-use wirespeed_image::{ImageError, Patch, Table, rounds};
-use wirespeed_table::conformance::{Failing, fail_at, with_failures};
+use wirespeed_image::{Image, ImageError, Patch, Table, rounds};
+use wirespeed_table::conformance::{self as suite, Failing, with_failures};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
-use super::{Expected, affordable, build, tables};
+use super::{Expected, affordable, build, tables, withdrawals};
 use crate::address::Address;
 use crate::domain::LiveTable;
 use crate::next_hop::NextHop;
@@ -67,8 +67,8 @@ impl<A: Address, E: Engine<A>> Watched<A, E> {
         Self { live, model, reach, reader, copied }
     }
 
-    /// Makes a call that all agree to or not, and sees that it happened or not; what it came to.
-    fn call(&mut self, updates: &[Update<A>], is_agreed: bool, what: &str) -> Result<bool, BuildError> {
+    /// Makes a call that all agree to or not, and sees that it happened or not.
+    fn call_if(&mut self, is_agreed: bool, updates: &[Update<A>], what: &str) -> Result<(), BuildError> {
         let before = self.live.rebuilds();
         let applied = match is_agreed {
             true => self.live.apply(updates).map(Some),
@@ -87,35 +87,77 @@ impl<A: Address, E: Engine<A>> Watched<A, E> {
             assert_eq!(self.live.rebuilds(), before, "{what}");
         }
         self.check(updates, what);
-        applied.map(|applied| applied.is_some())
+        applied.map(|applied| assert_eq!(applied.is_some(), is_agreed, "{what}"))
     }
 
     /// All that can be seen is as it is to be.
     fn check(&self, updates: &[Update<A>], what: &str) {
-        let rib = self.live.model();
-        assert!(rib.iter().eq(self.model.iter()), "{what}: the routes");
-        assert_eq!((rib.len(), rib.by_length()), (self.model.len(), self.model.by_length()), "{what}");
         assert_eq!(self.live.reach(), self.reach, "{what}: the reach");
-        let expected = Expected::of(&self.model);
-        let touched = updates.iter().map(Update::prefix);
-        let some = self.model.iter().step_by(1 + self.model.len() / 40).map(|(prefix, _)| prefix);
-        let addresses = boundaries(touched.chain(some));
         let copied = self.copied.0.lock().expect("no panic");
         assert_eq!(copied.1, self.reach, "{what}: what a follower was told of the reach");
         for table in [&*self.reader.enter(), &copied.0] {
-            let mut found = vec![NextHop(u32::MAX); addresses.len()];
-            table.lookup_batch(&addresses, &mut found);
-            for (&address, &found) in addresses.iter().zip(&found) {
-                assert_eq!(found, expected.lookup(address), "{what}: {address}");
-                assert_eq!(self.model.longest_match(address).map_or(NextHop::NONE, |(_, n)| n), found);
-                assert_eq!(
-                    rib.longest_match(address),
-                    self.model.longest_match(address),
-                    "{what}: {address}"
-                );
-            }
-            assert_eq!(table.image().entries(), self.model.len() as u64, "{what}: entries");
+            check(table, table.image(), (self.live.model(), &self.model), updates, what);
         }
+    }
+}
+
+/// A table and its routes are what they are to be.
+fn check<A: Address>(
+    table: &dyn Lookup<A>,
+    image: &Image,
+    (rib, model): (&Rib<A>, &Rib<A>),
+    updates: &[Update<A>],
+    what: &str,
+) {
+    assert!(rib.iter().eq(model.iter()), "{what}: the routes");
+    assert_eq!((rib.len(), rib.by_length()), (model.len(), model.by_length()), "{what}");
+    let expected = Expected::of(model);
+    let touched = updates.iter().map(Update::prefix);
+    let some = model.iter().step_by(1 + model.len() / 40).map(|(prefix, _)| prefix);
+    let addresses = boundaries(touched.chain(some));
+    let mut found = vec![NextHop(u32::MAX); addresses.len()];
+    table.lookup_batch(&addresses, &mut found);
+    for (&address, &found) in addresses.iter().zip(&found) {
+        assert_eq!(found, expected.lookup(address), "{what}: {address}");
+        let right = model.longest_match(address);
+        assert_eq!(right.map_or(NextHop::NONE, |(_, next_hop)| next_hop), found);
+        assert_eq!(rib.longest_match(address), right, "{what}: {address}");
+    }
+    assert_eq!(image.entries(), model.len() as u64, "{what}: entries");
+}
+
+impl<A: Address, E: Engine<A>> suite::Watched<A> for Watched<A, E> {
+    fn call(&mut self, updates: &[Update<A>], what: &str) -> Result<(), BuildError> {
+        self.call_if(true, updates, what)
+    }
+
+    /// Not all agree to the call.
+    fn call_otherwise(&mut self, updates: &[Update<A>], rng: &mut Rng, what: &str) {
+        if rng.index(4) == 0 {
+            // It may fail before anybody is asked.
+            let _ = self.call_if(false, updates, what);
+        }
+    }
+
+    fn removals(&self) -> Vec<Update<A>> {
+        withdrawals(&self.model)
+    }
+
+    fn rebuilds(&self) -> u64 {
+        self.live.rebuilds()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.reader.enter().image().bytes()
+    }
+
+    fn is_over_cap(&self, error: &BuildError) -> bool {
+        matches!(error, BuildError::Image(ImageError::OverCap { .. }))
+    }
+
+    /// The first call may build what was refused before, and the last one a table of no routes.
+    fn is_enough(&self, builds: &[u64]) -> bool {
+        builds.iter().skip(1).rev().skip(1).all(|&builds| builds == 0)
     }
 }
 
@@ -125,22 +167,15 @@ fn history<A: Address>(rng: &mut Rng) -> Vec<Vec<Update<A>>> {
         .into_iter()
         .chain([0, 1, 8, 15, 16, 17, 23, 24, 25, A::BITS - 1, A::BITS].map(|len| Prefix::around(A::MAX, len)))
         .collect();
-    let mut calls: Vec<Vec<Update<A>>> = Vec::new();
-    for call in 0..10 {
-        let some = (0..1 + rng.index(12)).map(|_| {
-            let prefix = pool[rng.index(pool.len())];
-            match rng.index(10) {
-                0..=3 => Update::Withdraw { prefix },
-                4 => Update::Announce { prefix, next_hop: None },
-                _ => Update::Announce { prefix, next_hop: Some(NextHop(1 + (rng.bits() % 9) as u32)) },
-            }
-        });
-        calls.push(some.collect());
-        if call == 6 {
-            calls.push(pool.iter().map(|&prefix| Update::Withdraw { prefix }).collect());
+    let draw = |rng: &mut Rng| {
+        let prefix = pool[rng.index(pool.len())];
+        match rng.index(10) {
+            0..=3 => Update::Withdraw { prefix },
+            4 => Update::Announce { prefix, next_hop: None },
+            _ => Update::Announce { prefix, next_hop: Some(NextHop(1 + (rng.bits() % 9) as u32)) },
         }
-    }
-    calls
+    };
+    suite::calls(rng, 12, draw, pool.iter().map(|&prefix| Update::Withdraw { prefix }))
 }
 
 /// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
@@ -156,40 +191,12 @@ pub fn refusals<A: Address, E: Engine<A>>() {
             .filter(|_| rng.index(2) == 0)
             .map(|prefix| (prefix, NextHop(3)))
             .collect();
-        let play = |rng: &mut Rng, what: &str| play::<A, E>(&start, &calls, rng, what);
-        with_failures(&mut rng, seed, (1 + seed, plays), play);
+        with_failures(&mut rng, seed, (1 + seed, plays), |rng, what| {
+            let live = LiveTable::<A, Failing<E>>::new(start.clone(), BuildOptions::default());
+            let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
+            suite::play(&mut table, &calls, rng, what);
+        });
     }
-}
-
-/// Makes the calls; those that fail once or twice more.
-fn play<A: Address, E: Engine<A>>(start: &Rib<A>, calls: &[Vec<Update<A>>], rng: &mut Rng, what: &str) {
-    let live = LiveTable::<A, Failing<E>>::new(start.clone(), BuildOptions::default());
-    let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
-    let mut refused = 0;
-    for (at, updates) in calls.iter().enumerate() {
-        let what = format!("{what}, call {at}");
-        if rng.index(4) == 0 {
-            refused += u32::from(table.call(updates, false, &format!("{what}, not agreed to")).is_err());
-        }
-        for again in 0..3 {
-            let what = format!("{what}, time {again}");
-            assert!(table.call(&[], true, &what).expect("nothing to do"));
-            if table.call(updates, true, &what).is_ok() {
-                break;
-            }
-            refused += 1;
-        }
-    }
-    // No failure is left over: what there is goes, and from the second call on without a build.
-    fail_at([]);
-    let routes: Vec<_> = table.model.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect();
-    let Some((last, others)) = routes.split_last() else { return };
-    for (at, route) in others.iter().enumerate() {
-        let before = table.live.rebuilds();
-        table.call(std::slice::from_ref(route), true, what).expect("a route goes");
-        assert!(at == 0 || table.live.rebuilds() == before, "{what}: {refused} refused, and a build each");
-    }
-    table.call(&[*last], true, what).expect("the last route goes");
 }
 
 /// A table that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
@@ -204,32 +211,10 @@ pub fn refusals_at_the_cap<A: Address, E: Engine<A>>() {
     let cap = build::<A, E>(&larger).1.image().bytes();
     let options = BuildOptions { memory_cap: Some(cap), ..BuildOptions::default() };
     let live = LiveTable::<A, E>::new(start, options).expect("there is half as much");
-    let mut table = Watched::new(live);
-    let refused = (0..200).find_map(|call| {
-        // More and more, as what there is for some hundreds may do for tens of thousands.
+    // More and more, as what there is for some hundreds may do for tens of thousands.
+    let growth = (0..200).map(|call| {
         let routes = (0..50 << (call / 20)).map(|_| route());
-        let updates: Vec<_> = routes.map(|(prefix, next_hop)| Update::announce(prefix, next_hop)).collect();
-        let refused = table.call(&updates, true, &format!("call {call}")).is_err();
-        refused.then_some(updates)
+        routes.map(|(prefix, next_hop)| Update::announce(prefix, next_hop)).collect()
     });
-    let updates = refused.expect("not everything is held");
-    for again in 0..2 {
-        let what = format!("refused, time {again}");
-        assert!(table.call(&[], true, &what).expect("nothing to do"));
-        assert!(matches!(
-            table.call(&updates, true, &what),
-            Err(BuildError::Image(ImageError::OverCap { .. }))
-        ));
-    }
-    // One route goes though no other can come, and after that they go without a build each.
-    let routes: Vec<_> = table.model.iter().map(|(prefix, _)| Update::Withdraw { prefix }).collect();
-    table.call(&routes[..1], true, "one route goes").expect("it takes no memory");
-    assert!(table.reader.enter().image().bytes() <= cap);
-    let before = table.live.rebuilds();
-    for route in routes[1..].iter().take(60) {
-        table.call(std::slice::from_ref(route), true, "a route goes").expect("it takes no memory");
-    }
-    assert!(table.live.rebuilds() - before <= 3, "{} builds", table.live.rebuilds() - before);
-    table.call(&routes, true, "all go").expect("nothing takes no memory");
-    table.call(&updates, true, "what was refused").expect("there is room now");
+    suite::at_the_cap(&mut Watched::new(live), cap, growth);
 }

@@ -2,9 +2,21 @@
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use wirespeed_gpu::runtime::{Fleet, Gpu, GpuOptions};
+use wirespeed_gpu::runtime::{Fleet, Gpu, GpuOptions, SlotSize};
 use wirespeed_kernels_host::{HostDriver, Sanitizers};
+
+/// Options of devices with slots for this many keys: of each of two sizes a few, so that batches wait for
+/// them.
+pub(crate) fn slots(keys: [usize; 2]) -> GpuOptions {
+    let [small, large] = keys;
+    GpuOptions {
+        slots: vec![SlotSize { slots: 3, keys: small }, SlotSize { slots: 2, keys: large }],
+        timeout: Duration::from_secs(60),
+        ..GpuOptions::default()
+    }
+}
 
 /// So many devices as one fleet, where there is one.
 pub(crate) fn fleet(devices: usize, options: &GpuOptions) -> Option<Fleet> {

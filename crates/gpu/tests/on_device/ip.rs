@@ -11,18 +11,14 @@ use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, P
 use wirespeed_gpu::dispatch::{Meter, Policy, Use};
 use wirespeed_gpu::ip::{KeyBytes, Offload, Pipeline, Remote};
 use wirespeed_gpu::offload::RemoteTable;
-use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
+use wirespeed_gpu::runtime::GpuOptions;
 use wirespeed_gpu::trip;
 use wirespeed_image::device::OnDevice;
 
-use crate::fleet::{fleet, losable};
+use crate::fleet::{fleet, losable, slots};
 
 fn options() -> GpuOptions {
-    GpuOptions {
-        slots: vec![SlotSize { slots: 3, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 14 }],
-        timeout: Duration::from_secs(30),
-        ..GpuOptions::default()
-    }
+    slots([1 << 10, 1 << 14])
 }
 
 fn probes<A: Address>(rib: &Rib<A>) -> Vec<A> {

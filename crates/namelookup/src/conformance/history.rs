@@ -1,12 +1,12 @@
 //! Tables that change: every state of a table that is kept up to date by patches alone.
 
+use wirespeed_fib::conformance::run;
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Table, rounds};
-use wirespeed_table::{Engine, conformance as suite};
+use wirespeed_table::{Engine, Lookup, conformance as suite};
 
-use super::{OfNames, Tally, affordable, check, check_all, check_counts, options, probes, run, tables};
-use crate::domain::LiveNames;
-use crate::domain::NameDomain;
+use super::{OfNames, Tally, affordable, check, check_all, check_counts, options, probes, tables};
+use crate::domain::{LiveNames, NameDomain, NameModel};
 use crate::name::NameBuf;
 use crate::oracle::Oracle;
 use crate::table::NameTable;
@@ -85,43 +85,32 @@ pub fn churn<E: Engine<NameDomain>>() {
     // Storage settles after all calls only, so fewer rounds leave calls out of the second round alone.
     let all = rounds::stride() * suite::table_step::<_, E>();
     let calls = [500 * u32::try_from(all).expect("small"), 500].map(affordable::<E>);
-    let tally = Tally::<E>::new("churn");
     let pool = tables::scattered_names(4_000);
     emptied::<E>(&pool);
     let mut rng = Rng::new(7);
-    let mut patched = Patched::new(&tally, NameTable::new().into(), "churn").expect("no names are held");
-    for (round, calls) in calls.into_iter().enumerate() {
-        let before = patched.rebuilds;
-        for call in 1..=calls {
-            let update = |_| {
-                let name = pool[rng.index(pool.len())].clone();
-                match rng.index(10) {
-                    0..=2 => NameUpdate::Remove(name),
-                    _ => NameUpdate::Insert(name, 1 + u32::try_from(rng.index(40)).expect("small")),
-                }
-            };
-            let updates: Vec<_> = (0..1_000).map(update).collect();
-            if patched.apply(&updates, "churn").is_none() {
-                return tally.finish();
+    let updates = |_| {
+        let update = |_| {
+            let name = pool[rng.index(pool.len())].clone();
+            match rng.index(10) {
+                0..=2 => NameUpdate::Remove(name),
+                _ => NameUpdate::Insert(name, 1 + u32::try_from(rng.index(40)).expect("small")),
             }
-            if call % (calls / 5).max(1) == 0 {
-                let some: Vec<NameBuf> = pool.iter().skip(call as usize % 7).step_by(7).cloned().collect();
-                let right = super::Expected::of_table(patched.model.names());
-                check(&patched.table, &right, probes::around(&some).names(), "churn");
-            }
-        }
-        let all: Vec<_> = patched.model.names().iter().map(|(name, _)| NameUpdate::Remove(name)).collect();
-        if patched.apply(&all, "churn").is_none() {
-            return tally.finish();
-        }
-        check_all(&patched.table, patched.model.names(), &pool, "all removed");
-        assert!(
-            round == 0 || patched.rebuilds == before,
-            "storage is not reclaimed: {} rebuilds more in the second round",
-            patched.rebuilds - before
-        );
-    }
-    tally.finish();
+        };
+        (0..1_000).map(update).collect()
+    };
+    let check = |table: &dyn Lookup<NameDomain>, model: &NameModel, call: u32| {
+        let some: Vec<NameBuf> = pool.iter().skip(call as usize % 7).step_by(7).cloned().collect();
+        let right = super::Expected::of_table(model.names());
+        check(table, &right, probes::around(&some).names(), "churn");
+    };
+    let check_empty = |table: &dyn Lookup<NameDomain>, model: &NameModel| {
+        check_all(table, model.names(), &pool, "all removed");
+    };
+    let removals = |model: &NameModel| {
+        model.names().iter().map(|(name, _)| NameUpdate::Remove(name)).collect::<Vec<_>>()
+    };
+    let empty = NameTable::new().into();
+    suite::churn::<NameDomain, OfNames, E>(empty, calls, updates, check, check_empty, removals);
 }
 
 fn emptied<E: Engine<NameDomain>>(pool: &[NameBuf]) {

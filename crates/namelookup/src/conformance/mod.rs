@@ -31,9 +31,7 @@ pub use refusals::{refusals, refusals_at_the_cap};
 pub use wirespeed_table::conformance::options;
 pub use wirespeed_table::suite_tests;
 
-use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
-use wirespeed_fib::conformance::rounds;
+use wirespeed_fib::conformance::{rounds, run};
 use wirespeed_image::Table;
 use wirespeed_table::{Domain, Engine, Lookup, conformance as suite};
 
@@ -56,6 +54,8 @@ const SMALL: usize = 4_096;
 impl suite::Suite<NameDomain> for OfNames {
     const TABLES: &'static str = "tables";
     const DAMAGED: (u64, u64) = (64 << 20, 700);
+    const FINDS_MORE: bool = true;
+    const UNWRITTEN: Match = Match { result: u32::MAX, length: u32::MAX };
 
     type Batch = NameBatch;
 
@@ -65,6 +65,10 @@ impl suite::Suite<NameDomain> for OfNames {
 
     fn key<'k>(keys: <NameDomain as Domain>::Keys<'k>, at: usize) -> <NameDomain as Domain>::Key<'k> {
         keys.name(at)
+    }
+
+    fn show(name: &Name) -> String {
+        short(name)
     }
 
     fn result(found: Match) -> u32 {
@@ -97,7 +101,7 @@ impl suite::Suite<NameDomain> for OfNames {
         batch
     }
 
-    fn check_all<L: Lookup<NameDomain>>(table: &L, names: &NameTable, what: &str) {
+    fn check_all(table: &dyn Lookup<NameDomain>, names: &NameTable, what: &str) {
         check_all(table, names, &[], what);
     }
 
@@ -135,58 +139,19 @@ macro_rules! conformance {
     };
 }
 
-/// Holds a table against the right answers for every name given: in one batch, in batches too short for
-/// whatever an engine does at a time, single, with lengths, and explained.
-pub fn check<T: Lookup<NameDomain> + ?Sized>(table: &T, right: &impl Right, names: Names<'_>, what: &str) {
-    let right: Vec<Match> = names.iter().map(|name| right.right(name)).collect();
-    check_batch(table, &right, names, what);
-    for size in [15, 33] {
-        for (at, right) in right.chunks(size).enumerate() {
-            check_batch(table, right, names.part(at * size..at * size + right.len()), what);
-        }
-    }
-    for (name, &right) in names.iter().zip(&right) {
-        let found = table.lookup(name);
-        assert!(found == right, "{what}: {} alone: {found:?}, right is {right:?}", short(name));
-    }
-    for (name, &right) in names.iter().zip(&right).take(200) {
-        check_explained(table, right, name, what);
-    }
-    // Sizes around whatever an engine does at a time, and the remainder after it.
-    for size in [0, 1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 63, 65, 127] {
-        for start in (0..names.len()).step_by(size.max(1)).take(20) {
-            let part = start..(start + size).min(names.len());
-            check_batch(table, &right[part.clone()], names.part(part), what);
-        }
-    }
+/// Holds a table against the right answers for every name given.
+pub fn check(table: &dyn Lookup<NameDomain>, right: &dyn Right, names: Names<'_>, what: &str) {
+    suite::check_answers::<NameDomain, OfNames>(table, names, &answers(right, names), what);
 }
 
-/// One batch against its right answers, with and without lengths.
-fn check_batch<T: Lookup<NameDomain> + ?Sized>(table: &T, right: &[Match], names: Names<'_>, what: &str) {
-    let mut results = vec![u32::MAX; names.len()];
-    table.lookup_batch(names, &mut results);
-    let mut matches = vec![Match { result: u32::MAX, length: u32::MAX }; names.len()];
-    table.match_batch(names, &mut matches);
-    for (at, name) in names.iter().enumerate() {
-        let (result, found, right) = (results[at], matches[at], right[at]);
-        assert!(
-            result == right.result && found == right,
-            "{what}: {} as number {at} in a batch of {}: {result} and {found:?}, right is {right:?}",
-            short(name),
-            names.len()
-        );
-    }
+/// Holds one batch against its right answers.
+fn check_batch(table: &dyn Lookup<NameDomain>, right: &[Match], names: Names<'_>, what: &str) {
+    suite::check_batch::<NameDomain, OfNames>(table, names, right, what);
 }
 
-fn check_explained<T: Lookup<NameDomain> + ?Sized>(table: &T, right: Match, name: &Name, what: &str) {
-    let steps = table.explain(name);
-    let last = steps.last().expect("a lookup reads something");
-    let says = match last.meaning.split_once("result ") {
-        Some((_, result)) => result.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok()),
-        None if last.meaning.contains("no match") => Some(0),
-        None => None,
-    };
-    assert!(says == Some(right.result), "{what}: {} explained as {steps:?}, right is {right:?}", short(name));
+/// The right answers for names.
+fn answers(right: &dyn Right, names: Names<'_>) -> Vec<Match> {
+    names.iter().map(|name| right.right(name)).collect()
 }
 
 /// Enough of a name to know it by.
@@ -199,7 +164,7 @@ fn short(name: &Name) -> String {
 
 /// Holds a table against the names it was made of: every entry, names around them, random names and those
 /// given.
-pub fn check_all<T: Lookup<NameDomain> + ?Sized>(table: &T, names: &NameTable, also: &[NameBuf], what: &str) {
+pub fn check_all(table: &dyn Lookup<NameDomain>, names: &NameTable, also: &[NameBuf], what: &str) {
     /// Entries of which all that is around is probed.
     const PROBED: usize = 4_000;
     let expected = Expected::of_table(names);
@@ -211,21 +176,14 @@ pub fn check_all<T: Lookup<NameDomain> + ?Sized>(table: &T, names: &NameTable, a
     check_on_all_cores(table, &expected, batch.names(), what);
     if every > 1 {
         let all: NameBatch = entries.iter().map(|name| &**name).collect();
-        let right: Vec<_> = all.names().iter().map(|name| expected.right(name)).collect();
-        check_batch(table, &right, all.names(), what);
+        check_batch(table, &answers(&expected, all.names()), all.names(), what);
     }
 }
 
-fn check_on_all_cores<T: Lookup<NameDomain> + ?Sized>(
-    table: &T,
-    right: &impl Right,
-    names: Names<'_>,
-    what: &str,
-) {
+fn check_on_all_cores(table: &dyn Lookup<NameDomain>, right: &dyn Right, names: Names<'_>, what: &str) {
     /// Bytes of names that are looked up in a run of all rounds.
     const BYTES: u64 = 64 << 20;
     let bytes = BYTES / rounds::tried(1);
-    let right: Vec<Match> = names.iter().map(|name| right.right(name)).collect();
     // Long enough for several parts.
     let mut many = NameBatch::new();
     for at in 0..names.len().clamp(5_000, 20_000) {
@@ -234,12 +192,7 @@ fn check_on_all_cores<T: Lookup<NameDomain> + ?Sized>(
             break;
         }
     }
-    let mut found = vec![u32::MAX; many.len()];
-    table.par_lookup_batch(many.names(), &mut found);
-    for ((name, &found), right) in many.names().iter().zip(&found).zip(right.iter().cycle()) {
-        let right = right.result;
-        assert!(found == right, "{what}: {} on all cores: {found}, right is {right}", short(name));
-    }
+    suite::check_on_all_cores::<NameDomain, OfNames>(table, many.names(), &answers(right, names), what);
 }
 
 /// What must be true of a table's image beside its answers.
@@ -274,23 +227,6 @@ pub fn random_tables<E: Engine<NameDomain>>() {
 fn affordable<E: Engine<NameDomain>>(rounds: u32) -> u32 {
     let (_, table) = E::build(&NameTable::new(), &options()).expect("an empty table is built");
     suite::affordable::<_, E>(rounds, table.image().bytes())
-}
-
-fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
-    // A failure is to be known soon rather than in its smallest form.
-    let config = Config {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: if rounds::is_long() { 60 } else { 6 },
-        ..Config::default()
-    };
-    let done = TestRunner::new(config).run(strategy, |value| {
-        test(value);
-        Ok(())
-    });
-    if let Err(failure) = done {
-        panic!("{failure}");
-    }
 }
 
 #[cfg(test)]

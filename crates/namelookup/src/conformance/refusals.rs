@@ -7,16 +7,15 @@
 
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::live::Reader;
-use wirespeed_image::{ImageError, Table, rounds};
-use wirespeed_table::conformance::{Failing, fail_at, with_failures};
+use wirespeed_image::{Image, ImageError, Table, rounds};
+use wirespeed_table::conformance::{self as suite, Failing, with_failures};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
 use super::{options, probes, tables};
-use crate::domain::NameDomain;
-use crate::domain::{LiveNames, NameModel};
+use crate::domain::{LiveNames, NameDomain, NameModel};
 use crate::name::NameBuf;
 use crate::oracle::Oracle;
-use crate::table::NameTable;
+use crate::table::{NameTable, NodeId};
 use crate::update::NameUpdate;
 
 /// Live names, what they are to be, and who looks on.
@@ -33,11 +32,12 @@ impl<E: Engine<NameDomain>> Watched<E> {
         let reader = live.reader();
         Self { live, model, reader }
     }
+}
 
-    /// Makes a call, and sees that it happened or not.
+impl<E: Engine<NameDomain>> suite::Watched<NameDomain> for Watched<E> {
     fn call(&mut self, updates: &[NameUpdate], what: &str) -> Result<(), BuildError> {
         let (rebuilds, bound) = (self.live.rebuilds(), self.live.model().names().results());
-        let ids: Vec<_> = self.model.0.keys().map(|name| self.live.model().names().find(name)).collect();
+        let ids = ids(&self.model, self.live.model());
         let applied = self.live.apply(updates);
         match &applied {
             Ok(applied) => {
@@ -46,42 +46,62 @@ impl<E: Engine<NameDomain>> Watched<E> {
                 assert_eq!(u64::from(applied.rebuilt), self.live.rebuilds() - rebuilds, "{what}");
             }
             Err(_) => {
-                assert_eq!(
-                    (self.live.rebuilds(), self.live.model().names().results()),
-                    (rebuilds, bound),
-                    "{what}"
-                );
-                let now: Vec<_> =
-                    self.model.0.keys().map(|name| self.live.model().names().find(name)).collect();
+                let now = (self.live.rebuilds(), self.live.model().names().results());
+                assert_eq!(now, (rebuilds, bound), "{what}");
+                let now = self::ids(&self.model, self.live.model());
                 assert_eq!(now, ids, "{what}: a node that was there is another one");
             }
         }
-        self.check(updates, what);
+        let table = self.reader.enter();
+        check(&*table, table.image(), (self.live.model(), &self.model), updates, what);
         applied.map(drop)
     }
 
-    /// All that can be seen is as it is to be.
-    fn check(&self, updates: &[NameUpdate], what: &str) {
-        let names = self.live.model().names();
-        let model = &self.model;
-        assert_eq!(names.len(), model.0.len(), "{what}");
-        assert!(names.iter().all(|(name, result)| model.0.get(&name) == Some(&result)), "{what}: the names");
-        assert!(
-            names.nodes().all(|node| node.result() != 0 || node.has_children() || node.parent().is_none())
-        );
-        assert_eq!(names.nodes().count(), names.node_count(), "{what}: nodes that lead nowhere");
-        let some = model.0.keys().step_by(1 + model.0.len() / 30);
-        let batch = probes::around(some.map(|name| &**name).chain(updates.iter().map(NameUpdate::name)));
-        let table = self.reader.enter();
-        let mut results = vec![u32::MAX; batch.len()];
-        table.lookup_batch(batch.names(), &mut results);
-        for (name, result) in batch.names().iter().zip(results) {
-            let right = model.lookup(name);
-            assert_eq!(result, right.result, "{what}: {name}");
-            assert_eq!(names.lookup(name), right, "{what}: {name} in the names themselves");
-        }
-        assert_eq!(table.image().entries(), self.live.model().compiled().len() as u64, "{what}: entries");
+    fn removals(&self) -> Vec<NameUpdate> {
+        self.model.0.keys().cloned().map(NameUpdate::Remove).collect()
     }
+
+    fn rebuilds(&self) -> u64 {
+        self.live.rebuilds()
+    }
+
+    fn bytes(&self) -> u64 {
+        self.reader.enter().image().bytes()
+    }
+
+    fn is_over_cap(&self, error: &BuildError) -> bool {
+        matches!(error, BuildError::Image(ImageError::OverCap { .. }))
+    }
+}
+
+/// The nodes of the names that there are to be.
+fn ids(model: &Oracle, names: &NameModel) -> Vec<Option<NodeId>> {
+    model.0.keys().map(|name| names.names().find(name)).collect()
+}
+
+/// A table and its names are what they are to be.
+fn check(
+    table: &dyn Lookup<NameDomain>,
+    image: &Image,
+    (live, model): (&NameModel, &Oracle),
+    updates: &[NameUpdate],
+    what: &str,
+) {
+    let names = live.names();
+    assert_eq!(names.len(), model.0.len(), "{what}");
+    assert!(names.iter().all(|(name, result)| model.0.get(&name) == Some(&result)), "{what}: the names");
+    assert!(names.nodes().all(|node| node.result() != 0 || node.has_children() || node.parent().is_none()));
+    assert_eq!(names.nodes().count(), names.node_count(), "{what}: nodes that lead nowhere");
+    let some = model.0.keys().step_by(1 + model.0.len() / 30);
+    let batch = probes::around(some.map(|name| &**name).chain(updates.iter().map(NameUpdate::name)));
+    let mut results = vec![u32::MAX; batch.len()];
+    table.lookup_batch(batch.names(), &mut results);
+    for (name, result) in batch.names().iter().zip(results) {
+        let right = model.lookup(name);
+        assert_eq!(result, right.result, "{what}: {name}");
+        assert_eq!(names.lookup(name), right, "{what}: {name} in the names themselves");
+    }
+    assert_eq!(image.entries(), live.compiled().len() as u64, "{what}: entries");
 }
 
 /// Makes a change in the oracle; whether it changed anything.
@@ -111,21 +131,14 @@ fn pool(rng: &mut Rng) -> Vec<NameBuf> {
 
 /// Some calls: names come, go, come and go in one call, go and come back; once all go.
 fn history(pool: &[NameBuf], rng: &mut Rng) -> Vec<Vec<NameUpdate>> {
-    let mut calls: Vec<Vec<NameUpdate>> = Vec::new();
-    for call in 0..10 {
-        let some = (0..1 + rng.index(15)).map(|_| {
-            let name = pool[rng.index(pool.len())].clone();
-            match rng.index(8) {
-                0..=3 => NameUpdate::Remove(name),
-                result => NameUpdate::Insert(name, u32::try_from(result).expect("small")),
-            }
-        });
-        calls.push(some.collect());
-        if call == 6 {
-            calls.push(pool.iter().cloned().map(NameUpdate::Remove).collect());
+    let draw = |rng: &mut Rng| {
+        let name = pool[rng.index(pool.len())].clone();
+        match rng.index(8) {
+            0..=3 => NameUpdate::Remove(name),
+            result => NameUpdate::Insert(name, u32::try_from(result).expect("small")),
         }
-    }
-    calls
+    };
+    suite::calls(rng, 15, draw, pool.iter().cloned().map(NameUpdate::Remove))
 }
 
 /// Calls of which some fail, at every operation of a history that can: what failed did not happen, and the
@@ -138,32 +151,12 @@ pub fn refusals<E: Engine<NameDomain>>() {
         let calls = history(&pool, &mut rng);
         let start: NameTable = pool.iter().filter(|_| rng.index(2) == 0).map(|name| (name, 3)).collect();
         let start = NameModel::new(start, seed % 2 == 1);
-        let play = |rng: &mut Rng, what: &str| play::<E>(&start, &calls, rng, what);
-        with_failures(&mut rng, seed, (1 + seed / 2, plays), play);
+        with_failures(&mut rng, seed, (1 + seed / 2, plays), |rng, what| {
+            let live = LiveNames::<Failing<E>>::new(start.clone(), options());
+            let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
+            suite::play(&mut table, &calls, rng, what);
+        });
     }
-}
-
-/// Makes the calls; those that fail once or twice more.
-fn play<E: Engine<NameDomain>>(start: &NameModel, calls: &[Vec<NameUpdate>], rng: &mut Rng, what: &str) {
-    let live = LiveNames::<Failing<E>>::new(start.clone(), options());
-    let mut table = Watched::new(live.expect("operation 0 doesn't fail"));
-    for (at, updates) in calls.iter().enumerate() {
-        for again in 0..1 + rng.index(3) {
-            let what = format!("{what}, call {at}, time {again}");
-            table.call(&[], &what).expect("nothing to do");
-            if table.call(updates, &what).is_ok() {
-                break;
-            }
-        }
-    }
-    // No failure is left over: what there is goes, and not with a build each.
-    fail_at([]);
-    let names: Vec<_> = table.model.0.keys().cloned().map(NameUpdate::Remove).collect();
-    let before = table.live.rebuilds();
-    for update in &names {
-        table.call(std::slice::from_ref(update), what).expect("a name goes");
-    }
-    assert!(table.live.rebuilds() - before <= 2, "{what}: {} builds", table.live.rebuilds() - before);
 }
 
 /// A table that grows until it is refused by its cap: what it has is there, and can be taken out one by one.
@@ -175,28 +168,10 @@ pub fn refusals_at_the_cap<E: Engine<NameDomain>>() {
     let pool = tables::scattered_names(20_000);
     let table = |names: usize| -> NameTable { pool[..names].iter().map(|name| (name, 7)).collect() };
     let (_, larger) = E::build(&table(8 * STEP), &options()).expect("a small table is built");
-    let options = BuildOptions { memory_cap: Some(2 * larger.image().bytes()), ..options() };
+    let cap = 2 * larger.image().bytes();
+    let options = BuildOptions { memory_cap: Some(cap), ..options() };
     let live = LiveNames::<E>::new(table(4 * STEP).into(), options).expect("there is half as much");
-    let mut table = Watched::new(live);
-    let refused = pool[4 * STEP..].chunks(STEP).enumerate().find_map(|(call, names)| {
-        let updates: Vec<_> = names.iter().map(|name| NameUpdate::Insert(name.clone(), 8)).collect();
-        let refused = table.call(&updates, &format!("call {call}")).is_err();
-        refused.then_some(updates)
-    });
-    let updates = refused.expect("ten times the cap is not held");
-    for again in 0..2 {
-        let what = format!("refused, time {again}");
-        table.call(&[], &what).expect("nothing to do");
-        assert!(matches!(table.call(&updates, &what), Err(BuildError::Image(ImageError::OverCap { .. }))));
-    }
-    // One name goes though no other can come, and after that they go without a build each.
-    let names: Vec<_> = table.model.0.keys().cloned().map(NameUpdate::Remove).collect();
-    table.call(&names[..1], "one name goes").expect("it takes no memory");
-    let before = table.live.rebuilds();
-    for update in names[1..].iter().take(60) {
-        table.call(std::slice::from_ref(update), "a name goes").expect("it takes no memory");
-    }
-    assert!(table.live.rebuilds() - before <= 3, "{} builds", table.live.rebuilds() - before);
-    table.call(&names, "all go").expect("nothing takes no memory");
-    table.call(&updates, "what was refused").expect("there is room now");
+    let insert = |name: &NameBuf| NameUpdate::Insert(name.clone(), 8);
+    let growth = pool[4 * STEP..].chunks(STEP).map(|names| names.iter().map(insert).collect());
+    suite::at_the_cap(&mut Watched::new(live), cap, growth);
 }

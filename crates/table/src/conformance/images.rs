@@ -82,7 +82,7 @@ fn other_sections<D: Domain, S: Suite<D>, E: Engine<D>>(tally: &Tally<D, S, E>) 
                     "section {} of width {width} is taken",
                     section.name
                 );
-                answers::<D, S, _>(&taken, S::keys(&batch), "another length");
+                answers::<D, S>(&taken, taken.image().results(), S::keys(&batch), "another length");
             }
         }
     }
@@ -121,7 +121,7 @@ fn damaged<D: Domain, S: Suite<D>, E: Engine<D>>(source: &D::Source, table: &E::
     let (batch, (bytes, most)) = (S::around(source), S::DAMAGED);
     let keys = S::keys(&batch);
     let mut rng = Rng::new(11);
-    let read = elements_read::<D, S, _>(table, image, keys, &mut rng);
+    let read = elements_read::<D, S>(table, image, keys, &mut rng);
     let values: Vec<_> = read.iter().map(|&(id, index)| hostile_values(image, id, index)).collect();
     let tries = values.iter().map(Vec::len).sum::<usize>() as u64;
     // Of so many values one is tried. Drawn, so that each kind of value and of element has its turn.
@@ -145,8 +145,8 @@ fn damaged<D: Domain, S: Suite<D>, E: Engine<D>>(source: &D::Source, table: &E::
 }
 
 /// Elements that lookups read, some that they may not, and the ends of each section.
-fn elements_read<D: Domain, S: Suite<D>, L: Lookup<D>>(
-    table: &L,
+fn elements_read<D: Domain, S: Suite<D>>(
+    table: &dyn Lookup<D>,
     image: &Image,
     keys: D::Keys<'_>,
     rng: &mut Rng,
@@ -207,12 +207,13 @@ fn agree<D: Domain, S: Suite<D>, E: Engine<D>>(
         taken.as_ref().err().map(ToString::to_string)
     );
     if let Ok(taken) = taken {
-        answers::<D, S, _>(&taken, keys, &format!("{what}: {}", written()));
+        let what = format!("{what}: {}", written());
+        answers::<D, S>(&taken, taken.image().results(), keys, &what);
     }
 }
 
-/// Whatever a table says, it says it in every way of asking, and it is a result that it states.
-fn answers<D: Domain, S: Suite<D>, T: Table + Lookup<D>>(table: &T, keys: D::Keys<'_>, what: &str) {
+/// Whatever a table says, it says it in every way of asking, and it is a result that its image states.
+fn answers<D: Domain, S: Suite<D>>(table: &dyn Lookup<D>, stated: u64, keys: D::Keys<'_>, what: &str) {
     let mut results = vec![D::Result::default(); keys.len()];
     table.lookup_batch(keys, &mut results);
     let mut found = vec![D::Found::default(); keys.len()];
@@ -224,7 +225,6 @@ fn answers<D: Domain, S: Suite<D>, T: Table + Lookup<D>>(table: &T, keys: D::Key
             alone == found && S::result(alone) == result,
             "{what}: key {at} alone {alone:?}, in a batch {found:?} and {result:?}"
         );
-        let stated = table.image().results();
         assert!(S::number(result) <= stated, "{what}: {alone:?} is past the stated results, {stated}");
         assert!(S::is_possible(key, alone), "{what}: {alone:?} of key {at} can't be");
         if at % 16 == 0 {

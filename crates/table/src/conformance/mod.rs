@@ -1,16 +1,22 @@
 //! What the suites of addresses, names and rules share.
 
+mod answers;
+mod churn;
 mod failing;
 mod images;
 mod patched;
 mod readers;
+mod refusals;
 mod suite;
 mod tally;
 
+pub use answers::{check_answers, check_batch, check_on_all_cores};
+pub use churn::churn;
 pub use failing::{Failing, fail_at, with_failures};
 pub use images::{images, memory_cap};
 pub use patched::Patched;
 pub use readers::beside_readers;
+pub use refusals::{Watched, at_the_cap, calls, play};
 pub use suite::{Suite, affordable, options, table_step};
 pub use tally::Tally;
 

@@ -21,6 +21,15 @@ pub trait Suite<D: Domain> {
     /// otherwise: the shape of its table.
     const SHAPES_VARY: bool = false;
 
+    /// Whether a lookup finds more than a result.
+    const FINDS_MORE: bool = false;
+    /// A value that no lookup finds.
+    const UNWRITTEN: D::Found;
+    /// Sizes of batches that all keys are looked up in.
+    const SHORT: &'static [usize] = &[15, 33];
+    /// How many keys of a table are looked up step by step.
+    const EXPLAINED: usize = 200;
+
     /// Keys of a batch.
     type Batch: Sync;
 
@@ -29,6 +38,21 @@ pub trait Suite<D: Domain> {
 
     /// One key of a batch.
     fn key<'k>(keys: D::Keys<'k>, at: usize) -> D::Key<'k>;
+
+    /// A key in words.
+    fn show(key: D::Key<'_>) -> String;
+
+    /// Whether the last step of a lookup says that the result is this one.
+    fn is_said(meaning: &str, right: D::Result) -> bool {
+        let says = match meaning.split_once("result ") {
+            Some((_, result)) => {
+                result.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok())
+            }
+            None if meaning.contains("no match") => Some(0),
+            None => None,
+        };
+        says == Some(Self::number(right))
+    }
 
     /// The result of what was found.
     fn result(found: D::Found) -> D::Result;
@@ -58,7 +82,7 @@ pub trait Suite<D: Domain> {
     }
 
     /// Holds a table against what it was made of.
-    fn check_all<L: Lookup<D>>(table: &L, source: &D::Source, what: &str);
+    fn check_all(table: &dyn Lookup<D>, source: &D::Source, what: &str);
 
     /// The size of a table in words, if every engine has to hold it.
     fn small(source: &D::Source) -> Option<String>;

@@ -17,19 +17,14 @@ use wirespeed_fib::synth::rng::Rng;
 use wirespeed_gpu::classify::{Offload, Pipeline, Remote};
 use wirespeed_gpu::dispatch::{Meter, Use};
 use wirespeed_gpu::offload::RemoteTable;
-use wirespeed_gpu::runtime::{GpuOptions, SlotSize};
+use wirespeed_gpu::runtime::GpuOptions;
 use wirespeed_image::device::OnDevice;
 
-use crate::fleet::{fleet, losable};
+use crate::fleet::{fleet, losable, slots};
 
 /// Slots for tuples of 37 bytes.
 fn options() -> GpuOptions {
-    GpuOptions {
-        slots: vec![SlotSize { slots: 3, keys: 1 << 8 }, SlotSize { slots: 2, keys: 1 << 12 }],
-        key_bytes: 37,
-        timeout: Duration::from_secs(60),
-        ..GpuOptions::default()
-    }
+    GpuOptions { key_bytes: 37, ..slots([1 << 8, 1 << 12]) }
 }
 
 fn seeded() -> BuildOptions {

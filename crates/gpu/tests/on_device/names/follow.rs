@@ -9,7 +9,7 @@ use wirespeed_gpu::dispatch::{Meter, Use};
 
 use wirespeed_gpu::names::{Offload, Remote, Wanted, pack, pack_ends, unpack, unpack_matches};
 use wirespeed_gpu::offload::RemoteTable;
-use wirespeed_gpu::runtime::{DeviceKeys, DeviceMemory, Gpu, GpuOptions, SlotSize, Way};
+use wirespeed_gpu::runtime::{DeviceKeys, DeviceMemory, Gpu, GpuOptions, Way};
 use wirespeed_image::Table;
 use wirespeed_image::device::{Kind, OnDevice};
 use wirespeed_namelookup::oracle::Oracle;
@@ -18,17 +18,11 @@ use wirespeed_namelookup::{
     NameUpdate,
 };
 
-use crate::fleet::{fleet, losable};
+use crate::fleet::{fleet, losable, slots};
 
 /// Slots for names of 32 bytes on average and matches.
 fn options() -> GpuOptions {
-    GpuOptions {
-        slots: vec![SlotSize { slots: 3, keys: 1 << 8 }, SlotSize { slots: 2, keys: 1 << 12 }],
-        key_bytes: 32,
-        result_bytes: 8,
-        timeout: Duration::from_secs(60),
-        ..GpuOptions::default()
-    }
+    GpuOptions { key_bytes: 32, result_bytes: 8, ..slots([1 << 8, 1 << 12]) }
 }
 
 fn name(text: &str) -> NameBuf {
