@@ -19,15 +19,15 @@ use crate::verbs::classify::judge::Judged;
 pub(super) struct Answers {
     /// The index of each record's answer. None if nothing matches; of a list, also for an exception.
     pub(super) indexes: Vec<NextHop>,
-    /// Of addresses: the lengths of the prefixes that matched, if they are asked for.
+    /// The lengths of the prefixes of addresses that matched, if they are asked for.
     lengths: Vec<u8>,
-    /// Of names, at the places of keys.
+    /// The answers for names, at the places of keys.
     matches: Vec<Match>,
-    /// Of domains, at the places of keys.
+    /// The answers for domains, at the places of keys.
     listed: Vec<Option<Answer>>,
-    /// Of rules, at the places of keys.
+    /// The answers for flows, at the places of keys.
     judged: Vec<Judged>,
-    /// Those of IPv6, before they go to their records.
+    /// The answers for IPv6, before they go to their records.
     v6: (Vec<NextHop>, Vec<u8>),
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Answered<'a> {
     pub(super) shape: &'a Shape,
     pub(super) versions: &'a Versions,
     pub(super) keys: &'a [Keys],
-    /// Those for each of the keys, by each of the tables.
+    /// The answers for each of the keys, by each of the tables.
     pub(super) answers: &'a [Answers],
 }
 
