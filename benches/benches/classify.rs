@@ -7,6 +7,7 @@
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use wirespeed_benches::batch::Batch;
 use wirespeed_benches::classify::contest::{Lane, keep_right};
 use wirespeed_benches::classify::data::{self, Set};
 use wirespeed_benches::classify::lineup;
@@ -15,7 +16,7 @@ use wirespeed_benches::gpu::Device;
 use wirespeed_benches::gswitch_paper::Scale;
 use wirespeed_benches::gswitch_paper::device::Rig;
 use wirespeed_benches::gswitch_paper::subject::methods;
-use wirespeed_benches::table::{Batch, Mode};
+use wirespeed_benches::table::Mode;
 
 /// Large enough that a scan is of no use, and the set of a firewall rather than of a backbone.
 const SET: &str = "acl1_10k";

@@ -7,11 +7,12 @@
 use std::time::{Duration, Instant};
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use wirespeed_benches::batch::Batch;
 use wirespeed_benches::contest::{check, expected};
 use wirespeed_benches::data::{Source, sources};
 use wirespeed_benches::gather;
 use wirespeed_benches::lineup::{Entry, Lineup};
-use wirespeed_benches::table::{Batch, Mode};
+use wirespeed_benches::table::Mode;
 use wirespeed_benches::trace::Trace;
 use wirespeed_fib::trace::TraceKind;
 use wirespeed_fib::{Family, Rib, V4, V6};

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use wirespeed_fib::{Address, NextHop, Rib, Update};
 
-use crate::table::{Batch, Contested, Lane, Mode};
+use crate::batch::Batch;
+use crate::table::{Contested, Lane, Mode};
 use crate::trace::Trace;
 
 /// How long and how often.

@@ -27,6 +27,7 @@
 //! cargo run --release -p wirespeed-benches --features programs --bin sail-m              ──► screen: its figure 12, against the number of FIBs
 //! ```
 
+pub mod batch;
 pub mod beside;
 pub mod classify;
 pub mod contest;

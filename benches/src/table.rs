@@ -6,12 +6,12 @@
 
 use std::fmt::Debug;
 use std::hint::black_box;
-use std::ops::Range;
 use std::time::Instant;
 
 use anyhow::Result;
 use wirespeed_fib::{Address, NextHop, Rib, Update};
 
+use crate::batch::Batch;
 use crate::machine::heap_bytes;
 use crate::report::Costs;
 use crate::trace::Keys;
@@ -38,27 +38,6 @@ pub trait Contested: 'static {
         let _ = (lane, mode);
         1 << 12
     }
-}
-
-/// Keys in the order in which they are looked up.
-pub trait Batch: Copy {
-    /// One key.
-    type Key: Copy;
-
-    /// Number of keys.
-    fn len(self) -> usize;
-
-    /// Whether there are none.
-    fn is_empty(self) -> bool {
-        self.len() == 0
-    }
-
-    /// The keys of a range.
-    #[must_use]
-    fn part(self, range: Range<usize>) -> Self;
-
-    /// The keys one by one.
-    fn each(self) -> impl Iterator<Item = Self::Key>;
 }
 
 impl<A: Address> Contested for A {
@@ -135,7 +114,7 @@ macro_rules! one_by_one {
             keys: <$domain as $crate::table::Contested>::Keys<'_>,
             answers: &mut [<$domain as $crate::table::Contested>::Result],
         ) {
-            for (answer, key) in answers.iter_mut().zip($crate::table::Batch::each(keys)) {
+            for (answer, key) in answers.iter_mut().zip($crate::batch::Batch::each(keys)) {
                 *answer = self.one(key);
             }
         }

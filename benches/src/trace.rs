@@ -7,8 +7,8 @@ use anyhow::Result;
 use wirespeed_fib::trace::{Generator, TraceKind};
 use wirespeed_fib::{Address, Family, Rib};
 
+use crate::batch::Batch;
 use crate::pages::Huge;
-use crate::table::Batch;
 
 /// Keys in the order in which they are looked up.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use wirespeed_classify::{Ipv4Tuple, Tuple};
 
+use crate::batch::Batch;
 use crate::report::Setting;
-use crate::table::Batch;
 
 /// A header: protocol, 3 bytes of nothing, source, destination, ports, all in network order.
 pub type Header = [u8; 16];

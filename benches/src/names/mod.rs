@@ -20,8 +20,9 @@ pub mod update;
 use wirespeed_namelookup::{Match, Name, NameDomain, NameTable, NameUpdate, Names};
 use wirespeed_table::Domain;
 
+use crate::batch::Batch;
 use crate::engines::Ours;
-use crate::table::{Batch, Contested};
+use crate::table::Contested;
 
 /// Contests of names. Results are numbers, 0 where nothing matches.
 #[derive(Clone, Copy, Debug)]

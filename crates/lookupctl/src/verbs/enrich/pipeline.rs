@@ -16,8 +16,8 @@ use super::columns::Shared;
 use super::pieces::Output;
 use super::spare::Spare;
 use super::summary::Summary;
-use super::table::{Followed, Version};
-use super::work::{Done, Versions, Worker};
+use super::table::{Followed, Version, Versions};
+use super::work::{Done, Worker};
 use crate::busy::Busy;
 use crate::interrupt;
 

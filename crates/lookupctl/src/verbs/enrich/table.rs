@@ -65,6 +65,9 @@ pub(super) struct Version {
     encoded: OnceLock<Encoded>,
 }
 
+/// The tables of a block, in the order of the command line.
+pub(super) type Versions = Arc<Vec<Arc<Version>>>;
+
 /// What looks up.
 pub(super) enum Lookup {
     Addresses(IpReader),

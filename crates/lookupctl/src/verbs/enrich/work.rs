@@ -1,7 +1,5 @@
 //! A worker: scans a block, looks its keys up in batches, and writes the records with their new columns.
 
-use std::sync::Arc;
-
 use wirespeed::names::read::Former;
 use wirespeed_fib::NextHop;
 use wirespeed_records::{Block, Content, Flaw, Layout, Records, Role};
@@ -10,11 +8,8 @@ use super::answers::Answers;
 use super::columns::{Part, Shape};
 use super::keys::{Cells, Keys, WrongCell};
 use super::pieces::Output;
-use super::table::Version;
+use super::table::Versions;
 use super::write::{Answered, Texts};
-
-/// The tables of a block, in the order of the command line.
-pub(super) type Versions = Arc<Vec<Arc<Version>>>;
 
 /// What a worker made of a block.
 #[derive(Default)]

@@ -7,9 +7,8 @@ use super::answers::Answers;
 use super::columns::{Added, Part, Shape};
 use super::keys::Keys;
 use super::pieces::{Output, Piece, Pieces};
-use super::table::Lookup;
+use super::table::{Lookup, Versions};
 use super::values::Encoded;
-use super::work::Versions;
 
 /// The number of records whose values are fetched together.
 const TOGETHER: usize = 64;
