@@ -12,6 +12,7 @@
 //!
 //! A record that is wrong is a [`Flaw`] with its reason. The records around it are read nevertheless.
 
+mod cell;
 mod cut;
 mod delimited;
 mod dotted;
@@ -23,10 +24,11 @@ mod records;
 mod splitter;
 mod usual;
 
+pub use cell::{host, is_unset};
 pub use dotted::{address, dotted};
 pub use encode::Encoder;
 pub use format::Format;
 pub use layout::{Layout, Plan};
 pub use records::{Content, Flaw, Record, Records};
 pub use splitter::{Block, Error, LONGEST, Splitter};
-pub use usual::Role;
+pub use usual::{Role, added_name};

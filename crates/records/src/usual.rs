@@ -1,4 +1,5 @@
-//! [`Role`]: the columns that flow and log records usually have, found by their names.
+//! [`Role`]: the columns that flow and log records usually have, found by their names; and the names of new
+//! ones.
 
 /// The content of a column, as lookups need it.
 ///
@@ -142,4 +143,22 @@ impl Role {
             _ => Err(found),
         }
     }
+}
+
+/// The name of a new column: of the column that is looked up, the table, and the field or part of the answer.
+/// None is the column where several are looked up together.
+///
+/// ```
+/// use wirespeed_records::added_name;
+///
+/// assert_eq!(added_name(Some("src"), "asn", None), "src_asn");
+/// assert_eq!(
+///     added_name(Some("id.orig_h"), "geo", Some("country.iso_code")),
+///     "id_orig_h_geo_country_iso_code"
+/// );
+/// ```
+#[must_use]
+pub fn added_name(column: Option<&str>, table: &str, part: Option<&str>) -> String {
+    let parts: Vec<_> = column.into_iter().chain([table]).chain(part).collect();
+    parts.join("_").replace('.', "_")
 }

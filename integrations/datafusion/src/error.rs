@@ -104,6 +104,16 @@ pub enum Error {
     Arrow(#[from] arrow::error::ArrowError),
 }
 
+impl From<wirespeed_columns::Error> for Error {
+    fn from(error: wirespeed_columns::Error) -> Self {
+        match error {
+            wirespeed_columns::Error::Invalid { what } => Self::Invalid { what },
+            wirespeed_columns::Error::Arrow(error) => Self::Arrow(error),
+            other => Self::Arguments(other.to_string()),
+        }
+    }
+}
+
 fn told(names: &[String]) -> String {
     match names {
         [] => "there are none: set wirespeed.tables, or register one".to_owned(),

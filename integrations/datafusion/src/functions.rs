@@ -15,8 +15,8 @@ use datafusion_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use wirespeed::names::read::NameFormat;
+use wirespeed_columns::{self as column, Invalid};
 
-use crate::column::{self, Invalid};
 use crate::error::Error;
 use crate::table::{AddressTable, NameTable, Packets, PayloadTable, RuleTable, Table};
 use crate::tables::{Listed, State, Tables, in_table};

@@ -8,8 +8,8 @@ use arrow::array::{Array, ArrayRef, DictionaryArray, StringArray, StringBuilder,
 use arrow::datatypes::UInt32Type;
 use wirespeed::Labels;
 use wirespeed::fib::rpki::Origin;
+use wirespeed_columns::{Invalid, Refused};
 
-use crate::column::{Invalid, Refused};
 use crate::error::Error;
 
 /// The labels by index. Index 0 is no result, and an index without a label is null.

@@ -254,7 +254,7 @@ fn wrong_command_lines() {
         folder.run_with(&format!("enrich {arguments}"), csv).refused(&[says]);
     }
     folder.write("x.parquet", "PAR1\u{15}");
-    folder.run("enrich --table a=v4 x.parquet").refused(&["x.parquet: Parquet is not read"]);
+    folder.run("enrich --table a=v4 x.parquet").refused(&["x.parquet: Parquet is for another program"]);
     folder
         .run_with("enrich --table a=v4", b"x,y\n1,2\n")
         .refused(&["no column is known to hold addresses", "are x, y"]);

@@ -13,9 +13,9 @@ use wirespeed::fib::Family;
 use wirespeed::image_file::ImageFile;
 use wirespeed::prelude::*;
 use wirespeed::{Prefix, Rib};
+use wirespeed_columns::{self as column, Addresses, Invalid, Keys};
 
 use super::{Kept, Stamp};
-use crate::column::{self, Addresses, Invalid, Keys};
 use crate::error::Error;
 use crate::labels::LabelColumn;
 

@@ -6,8 +6,8 @@ use std::path::Path;
 use arrow::array::{Array, ArrayRef, UInt32Array};
 use wirespeed::names::read::{Former, NameFormat};
 use wirespeed::prelude::{Labels, NameBatch, NameReader, NextHop};
+use wirespeed_columns::{self as column, Invalid, Refused, each_text};
 
-use crate::column::{self, Invalid, Refused, each_text};
 use crate::error::Error;
 use crate::labels::LabelColumn;
 

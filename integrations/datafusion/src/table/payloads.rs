@@ -8,8 +8,8 @@ use arrow::datatypes::{DataType, UInt8Type, UInt32Type};
 use wirespeed::fib::read::{ReadOptions, Source, read_vrps};
 use wirespeed::fib::rpki::{Origin, Validity, Vrps};
 use wirespeed::{Prefix, V4, V6};
+use wirespeed_columns::{Invalid, Refused, each_text};
 
-use crate::column::{Invalid, Refused, each_text};
 use crate::error::Error;
 
 /// Validated payloads of the RPKI, of both families.

@@ -11,8 +11,8 @@ use wirespeed::classify::RuleVerdict;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::engine::RuleTuple;
 use wirespeed::prelude::*;
+use wirespeed_columns::{self as column, Invalid, Refused, addresses};
 
-use crate::column::{self, Invalid, Refused, addresses};
 use crate::error::Error;
 use crate::labels::{LabelColumn, Texts};
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use wirespeed_records::{Format, Plan, Role};
+use wirespeed_records::{Format, Plan, Role, added_name};
 
 use super::table::{Kind, Spec};
 
@@ -112,28 +112,25 @@ pub(super) fn plan(
     let (mut added, mut added_names) = (Vec::new(), Vec::new());
     for (at, key) in keys.iter().enumerate() {
         for (table, spec) in specs.iter().enumerate().filter(|(_, spec)| spec.kind == key.kind) {
-            let mut add = |part, name: String| {
+            let mut add = |part, name| {
                 added.push(Added { key: at, table, part });
                 added_names.push(name);
             };
-            let whole = match &key.label {
-                Some(label) => format!("{label}_{}", spec.name),
-                None => spec.name.clone(),
-            };
+            let name = |part| added_name(key.label.as_deref(), &spec.name, part);
             if spec.fields.is_empty() {
-                add(Part::Field(0), whole.clone());
+                add(Part::Field(0), name(None));
             }
-            for (field, name) in spec.fields.iter().enumerate() {
-                add(Part::Field(field), format!("{whole}_{}", name.replace('.', "_")));
+            for (field, of) in spec.fields.iter().enumerate() {
+                add(Part::Field(field), name(Some(of)));
             }
             if spec.kind == Kind::Rules {
-                add(Part::Rule, format!("{whole}_rule"));
-                add(Part::Because, format!("{whole}_uncertain_because"));
+                add(Part::Rule, name(Some("rule")));
+                add(Part::Because, name(Some("uncertain_because")));
             } else if spec.of_suffixes {
-                add(Part::Suffix, format!("{whole}_suffix"));
-                add(Part::Registrable, format!("{whole}_registrable"));
+                add(Part::Suffix, name(Some("suffix")));
+                add(Part::Registrable, name(Some("registrable")));
             } else if given.prefix {
-                add(Part::Prefix, format!("{whole}_prefix"));
+                add(Part::Prefix, name(Some("prefix")));
             }
         }
     }
@@ -157,7 +154,7 @@ fn keys(given: &Given, specs: &[Spec], format: Format, names: &[String]) -> Resu
     let mut keys = Vec::new();
     let mut push = |column: &str, label: &str, kind, role| {
         let columns = vec![Column { name: column.to_owned(), role }];
-        keys.push(Key { kind, label: Some(label.replace('.', "_")), columns, first: 0 });
+        keys.push(Key { kind, label: Some(label.to_owned()), columns, first: 0 });
     };
     let Given { src, dst, addresses, names: named, .. } = given;
     if has(Kind::Addresses) {

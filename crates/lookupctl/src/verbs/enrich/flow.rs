@@ -3,9 +3,8 @@
 use std::net::IpAddr;
 
 use wirespeed_classify::tuple::{has_ports, protocol_number};
-use wirespeed_records::{Role, address};
+use wirespeed_records::{Role, address, is_unset};
 
-use super::cell::is_unset;
 use super::columns::Key;
 use crate::verbs::classify::judge::{Flow, ICMP, ICMPV6};
 

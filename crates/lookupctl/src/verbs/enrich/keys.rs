@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use wirespeed::names::NameBatch;
 use wirespeed::names::read::Former;
-use wirespeed_records::{Records, address};
+use wirespeed_records::{Records, address, host, is_unset};
 
-use super::cell::{host, is_unset, name};
+use super::cell::name;
 use super::columns::Key;
 use super::flow;
 use super::table::Kind;

@@ -222,7 +222,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let source = Source::from_arg(&options.records);
     if is_parquet(&source) {
         bail!(
-            "{source}: Parquet is not read: write the records as CSV or NDJSON first, for example with DuckDB"
+            "{source}: Parquet is for another program, wirespeed-parquet enrich, which takes these options (integrations/parquet)"
         );
     }
     let input = wirespeed_input::open(&source)?;

@@ -39,8 +39,6 @@ struct Column<'a> {
     /// The bytes before each value, if the values don't begin with them.
     lead: Option<Piece>,
     values: &'a Encoded,
-    /// The values of the records at hand. None of them are there if other parts of answers are asked for.
-    fetched: [Piece; TOGETHER],
     keys: &'a Keys,
     lookup: &'a Lookup,
     answers: &'a Answers,
@@ -53,23 +51,29 @@ impl<'a> Answered<'a> {
         let (records, next) = self.records.records().split_at(len);
         let mut leads = Pieces::default();
         (0..self.shape.added.len()).for_each(|place| leads.push(layout.lead(place, false)));
-        let mut columns: Vec<_> = self.columns(&leads).collect();
+        let columns: Vec<_> = self.columns(&leads).collect();
+        // The values of some records, those of a record together. None is there for other parts of answers.
+        let mut values = vec![Piece::ABSENT; TOGETHER * columns.len()];
         out.clear();
         out.grow(block.len() + len * columns.len() * 12);
         let (mut copied, mut first) = (0, 0);
         for records in records.chunks(TOGETHER) {
-            columns.iter_mut().for_each(|column| column.fetch(first, records.len()));
+            for (place, column) in columns.iter().enumerate() {
+                let into = values[place..].iter_mut().step_by(columns.len());
+                column.fetch(first, records.len(), into);
+            }
             for (at, record) in records.iter().enumerate() {
                 let Content::Whole { is_bare } = record.content else { continue };
                 out.push(&block[copied..record.insert]);
                 copied = record.insert;
-                for (place, column) in columns.iter().enumerate() {
+                let values = &values[at * columns.len()..][..columns.len()];
+                for (place, (column, value)) in columns.iter().zip(values).enumerate() {
                     match &column.lead {
                         Some(_) if is_bare && place == 0 => out.push(layout.lead(place, true)),
-                        Some(lead) => drop(out.piece(lead, &leads)),
+                        Some(lead) => _ = out.piece(lead, &leads),
                         None => {}
                     }
-                    if !out.piece(&column.fetched[at], column.values.pieces()) {
+                    if !out.piece(value, column.values.pieces()) {
                         out.push(column.text(first + at, layout, texts));
                     }
                 }
@@ -87,7 +91,6 @@ impl<'a> Answered<'a> {
                 part,
                 lead: self.layout.separator().is_none().then(|| leads.get(place)),
                 values: version.encoded(self.layout),
-                fetched: [Piece::ABSENT; TOGETHER],
                 keys: &self.keys[key],
                 lookup: &version.lookup,
                 answers: &self.answers[key * self.versions.len() + table],
@@ -98,10 +101,10 @@ impl<'a> Answered<'a> {
 
 impl Column<'_> {
     /// Fetches the values of records.
-    fn fetch(&mut self, first: usize, len: usize) {
+    fn fetch<'p>(&self, first: usize, len: usize, into: impl Iterator<Item = &'p mut Piece>) {
         let Part::Field(field) = self.part else { return };
         let indexes = &self.answers.indexes[first..][..len];
-        for (&NextHop(index), into) in indexes.iter().zip(&mut self.fetched) {
+        for (&NextHop(index), into) in indexes.iter().zip(into) {
             *into = self.values.get(index, field);
         }
     }

@@ -1,5 +1,5 @@
-//! Columns as keys: what a function reads out of an Arrow array, without a copy where the layout is that of a
-//! lookup.
+//! Columns of Arrow as keys of lookups: what a function reads out of an array, without a copy where the layout
+//! is that of a lookup.
 //!
 //! ```text
 //! UInt32                          IPv4, host order    as it lies
@@ -20,33 +20,51 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::compute::{cast, nullif, take};
 use arrow::datatypes::{DataType, UInt32Type};
 
-use crate::error::Error;
+/// The reason why a column can't be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A value that is not understood.
+    #[error("{what}")]
+    Invalid {
+        /// The value, and what is wrong with it.
+        what: String,
+    },
+    /// The column has a type that is not understood.
+    #[error("{0}")]
+    Type(String),
+    /// An error of Arrow.
+    #[error(transparent)]
+    Arrow(#[from] arrow::error::ArrowError),
+}
 
-/// What a function does with a value that it does not understand.
+/// What to do with a value that is not understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Invalid {
-    /// The query ends with an error that tells the value.
+    /// Fail with an error that tells the value.
     #[default]
     Error,
     /// The result of the row is null.
     Null,
 }
 
-/// The rows of a batch whose values are not understood. Their results become null, if the query goes on.
+/// The rows of a batch whose values are not understood. Their results become null, if the work goes on.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub struct Refused {
     on: Invalid,
     rows: Vec<usize>,
 }
 
 impl Refused {
-    pub(crate) fn new(on: Invalid) -> Self {
+    /// Notes rows, or fails at the first.
+    #[must_use]
+    pub fn new(on: Invalid) -> Self {
         Self { on, rows: Vec::new() }
     }
 
     /// Notes a row, or fails.
-    pub(crate) fn note(&mut self, row: usize, what: impl Display) -> Result<(), Error> {
+    pub fn note(&mut self, row: usize, what: impl Display) -> Result<(), Error> {
         match self.on {
             Invalid::Error => Err(Error::Invalid { what: what.to_string() }),
             Invalid::Null => {
@@ -57,7 +75,8 @@ impl Refused {
     }
 
     /// The rows that are null: those that were, and those that were noted.
-    pub(crate) fn nulls(&self, len: usize, nulls: Option<NullBuffer>) -> Option<NullBuffer> {
+    #[must_use]
+    pub fn nulls(&self, len: usize, nulls: Option<NullBuffer>) -> Option<NullBuffer> {
         if self.rows.is_empty() {
             return nulls;
         }
@@ -72,23 +91,28 @@ impl Refused {
 
 /// The addresses of a column. Rows that are null have any address.
 #[derive(Debug)]
-pub(crate) struct Addresses<'a> {
-    pub(crate) keys: Keys<'a>,
-    pub(crate) nulls: Option<NullBuffer>,
+pub struct Addresses<'a> {
+    /// An address for each row.
+    pub keys: Keys<'a>,
+    /// The rows that are null.
+    pub nulls: Option<NullBuffer>,
 }
 
 /// Addresses of one family, or of both.
 #[derive(Debug)]
-pub(crate) enum Keys<'a> {
+pub enum Keys<'a> {
     /// IPv4, in host order.
     V4(Cow<'a, [u32]>),
     /// IPv6 that is not IPv4-mapped, in host order.
     V6(Vec<u128>),
+    /// Of both families, or as they were written.
     Any(Vec<IpAddr>),
 }
 
 impl Keys<'_> {
-    pub(crate) fn len(&self) -> usize {
+    /// The number of rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
         match self {
             Self::V4(keys) => keys.len(),
             Self::V6(keys) => keys.len(),
@@ -96,8 +120,17 @@ impl Keys<'_> {
         }
     }
 
+    /// Whether there are no rows.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// The address of a row. An IPv4-mapped address is one of IPv4.
-    pub(crate) fn get(&self, row: usize) -> IpAddr {
+    ///
+    /// Panics if there is no such row.
+    #[must_use]
+    pub fn get(&self, row: usize) -> IpAddr {
         match self {
             Self::V4(keys) => IpAddr::V4(keys[row].into()),
             Self::V6(keys) => IpAddr::V6(keys[row].into()),
@@ -110,7 +143,7 @@ impl Keys<'_> {
 const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// Reads a column of addresses that is no dictionary.
-pub(crate) fn addresses(array: &dyn Array, invalid: Invalid) -> Result<Addresses<'_>, Error> {
+pub fn addresses(array: &dyn Array, invalid: Invalid) -> Result<Addresses<'_>, Error> {
     let mut refused = Refused::new(invalid);
     let nulls = array.logical_nulls();
     let keys = match array.data_type() {
@@ -200,7 +233,7 @@ fn each_binary(
 }
 
 /// Calls `take` with each row of a column of text.
-pub(crate) fn each_text(
+pub fn each_text(
     array: &dyn Array,
     mut take: impl FnMut(usize, Option<&str>) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -208,7 +241,7 @@ pub(crate) fn each_text(
         DataType::Utf8 => each(array.as_string::<i32>().iter(), &mut take),
         DataType::LargeUtf8 => each(array.as_string::<i64>().iter(), &mut take),
         DataType::Utf8View => each(array.as_string_view().iter(), &mut take),
-        other => Err(Error::Arguments(format!("a column of {other} is no text"))),
+        other => Err(Error::Type(format!("a column of {other} is no text"))),
     }
 }
 
@@ -221,28 +254,28 @@ fn each<T>(
 
 /// Answers a column by `answer`, which takes no dictionaries: a dictionary's values are answered once each,
 /// and values that no row has are not looked at.
-pub(crate) fn over_values(
+pub fn over_values<E: From<Error>>(
     array: &ArrayRef,
-    answer: impl FnOnce(&ArrayRef) -> Result<ArrayRef, Error>,
-) -> Result<ArrayRef, Error> {
+    answer: impl FnOnce(&ArrayRef) -> Result<ArrayRef, E>,
+) -> Result<ArrayRef, E> {
     let Some(dictionary) = array.as_any_dictionary_opt() else { return answer(array) };
     let (keys, values) = (dictionary.keys(), dictionary.values());
     if values.len() >= array.len() {
         // A part of a batch with the values of all: its rows are fewer.
         return answer(&flat(array)?);
     }
-    let keys = cast(keys, &DataType::UInt32)?;
+    let keys = cast(keys, &DataType::UInt32).map_err(Error::from)?;
     let mut unused = vec![true; values.len()];
     for key in keys.as_primitive::<UInt32Type>().iter().flatten() {
         // u32 fits in usize on all targets, and a dictionary's keys are positions of its values.
         unused[key as usize] = false;
     }
-    let used = nullif(values, &BooleanArray::from(unused))?;
-    Ok(take(&answer(&used)?, &keys, None)?)
+    let used = nullif(values, &BooleanArray::from(unused)).map_err(Error::from)?;
+    Ok(take(&answer(&used)?, &keys, None).map_err(Error::from)?)
 }
 
 /// The rows of a dictionary, or the column itself.
-pub(crate) fn flat(array: &ArrayRef) -> Result<ArrayRef, Error> {
+pub fn flat(array: &ArrayRef) -> Result<ArrayRef, Error> {
     match array.data_type() {
         DataType::Dictionary(_, values) => Ok(cast(array, values)?),
         _ => Ok(array.clone()),
@@ -250,7 +283,8 @@ pub(crate) fn flat(array: &ArrayRef) -> Result<ArrayRef, Error> {
 }
 
 /// The results of lookups as a column: 0, which is no result, and rows without a key are null.
-pub(crate) fn found(found: Vec<u32>, nulls: Option<NullBuffer>) -> UInt32Array {
+#[must_use]
+pub fn found(found: Vec<u32>, nulls: Option<NullBuffer>) -> UInt32Array {
     let nulls = match is_found(&found) {
         None => nulls.filter(|nulls| nulls.null_count() > 0),
         Some(is_found) => NullBuffer::union(nulls.as_ref(), Some(&NullBuffer::new(is_found))),

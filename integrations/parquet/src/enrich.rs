@@ -1,0 +1,157 @@
+//! `enrich`: a Parquet file with columns of what tables say of its addresses and names.
+
+use std::io::BufWriter;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use wirespeed::image::replace_file;
+
+use crate::columns::Given;
+use crate::file::Input;
+use crate::table::{Reading, Spec};
+
+/// Adds columns to a Parquet file: the values that tables have for its addresses and names
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Options {
+    /// The Parquet file
+    #[arg(value_name = "IN.parquet")]
+    input: PathBuf,
+
+    /// Output file. It may be the input
+    #[arg(short, long, value_name = "OUT.parquet")]
+    output: PathBuf,
+
+    /// Table of addresses and the name of its columns: routes in any format, CSV, a MaxMind DB or an image.
+    /// May be given more than once
+    #[arg(long, value_name = "NAME=FILE")]
+    table: Vec<String>,
+
+    /// Fields of a table's values, each for a column of its own: columns of CSV, or fields of a MaxMind DB
+    /// (geo=country.iso_code,city.names.en). By default one column has the whole value
+    #[arg(long, value_name = "NAME=FIELD,...")]
+    fields: Vec<String>,
+
+    /// Table of names and the name of its column: names with or without results in any format, a list of
+    /// domains (hosts, Adblock, dnsmasq, RPZ, the Public Suffix List), or an image. May be given more than
+    /// once
+    #[arg(long, value_name = "NAME=FILE")]
+    names: Vec<String>,
+
+    /// Column of source addresses, also one within structs (source.ip). By default found by usual names
+    /// (srcaddr, src_ip, src, ...), unless --dst or --address is given
+    #[arg(long, value_name = "COLUMN")]
+    src: Option<String>,
+
+    /// Column of destination addresses. By default found like --src
+    #[arg(long, value_name = "COLUMN")]
+    dst: Option<String>,
+
+    /// Column of other addresses. May be given more than once. By default a column ip, address, client_ip or
+    /// the like, if there is neither a source nor a destination
+    #[arg(long, value_name = "COLUMN")]
+    address: Vec<String>,
+
+    /// Column of names, domains or URLs, for --names. May be given more than once. By default found by usual
+    /// names (query, server_name, host, ...)
+    #[arg(long, visible_alias = "name-column", value_name = "COLUMN")]
+    domain: Vec<String>,
+
+    /// Add the prefix that matched, too, for each table
+    #[arg(long)]
+    prefix: bool,
+
+    /// Take next hops from MRT and bgpdump. By default the origin of the AS path is taken
+    #[arg(long)]
+    next_hops: bool,
+
+    /// Pass rows with a value that is no address or name, with empty columns, and count them; and pass over
+    /// wrong lines of tables. By default the first such row ends the work, and a file with wrong lines is
+    /// refused
+    #[arg(long)]
+    lenient: bool,
+}
+
+const EXAMPLES: &str = "\
+Example:
+  wirespeed-parquet enrich flows.parquet -o flows-asn.parquet --table asn=rib.mrt.bz2 --table geo=city.mmdb \
+--fields geo=country.iso_code
+
+The new columns are text, null where there is no value, and come last. Their names are those of lookupctl enrich: src_asn, \
+dst_geo_country_iso_code. All other columns are copied as they are, in the same row groups.
+Addresses are text, FixedSizeBinary(4) or (16), Binary of 4 or 16 octets, or UInt32, and dictionaries of these. Null, an \
+empty text and - are not wrong.";
+
+/// Does the work.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let reading = Reading { lenient: options.lenient, prefix: options.prefix, next_hops: options.next_hops };
+    let tables = options.specs()?.into_iter().map(|spec| {
+        let name = spec.name.clone();
+        spec.read(reading).context(name)
+    });
+    let tables = tables.collect::<Result<Vec<_>>>()?;
+    let given = Given {
+        src: options.src.clone(),
+        dst: options.dst.clone(),
+        addresses: options.address.clone(),
+        names: options.domain.clone(),
+        prefix: options.prefix,
+    };
+    let input = Input::open(&options.input, &given, &tables)?;
+    let mut summary = None;
+    let written = replace_file(&options.output, |file| -> Result<()> {
+        let mut to = BufWriter::with_capacity(1 << 20, file);
+        summary = Some(input.enrich(options.lenient, &mut to)?);
+        Ok(())
+    });
+    written.with_context(|| options.output.display().to_string())?;
+    if let Some(summary) = summary {
+        eprintln!("{summary}");
+    }
+    Ok(())
+}
+
+impl Options {
+    /// The tables, those of addresses first.
+    fn specs(&self) -> Result<Vec<Spec>> {
+        let of = |texts: &[String], of_addresses| {
+            texts.iter().map(|text| Spec::parse(text, of_addresses)).collect::<Vec<_>>()
+        };
+        let all = of(&self.table, true).into_iter().chain(of(&self.names, false));
+        let mut specs = all.collect::<Result<Vec<_>>>()?;
+        if specs.is_empty() {
+            bail!("no table: name one with --table NAME=FILE or --names NAME=FILE");
+        }
+        for (at, spec) in specs.iter().enumerate() {
+            let is_same =
+                |other: &&Spec| (&other.name, other.of_addresses) == (&spec.name, spec.of_addresses);
+            if specs[..at].iter().any(|other| is_same(&other)) {
+                bail!("two tables have the name {:?}", spec.name);
+            }
+        }
+        for text in &self.fields {
+            let (name, fields) = text.split_once('=').unwrap_or((text, ""));
+            let fields: Vec<_> = fields.split(',').map(str::to_owned).collect();
+            if fields.iter().any(String::is_empty) {
+                bail!("--fields {text}: fields are named NAME=FIELD,FIELD, such as geo=country.iso_code");
+            }
+            match specs.iter_mut().find(|spec| spec.name == name && spec.of_addresses) {
+                Some(spec) if spec.fields.is_empty() => spec.fields = fields,
+                Some(_) => bail!("--fields {name}=... is given twice"),
+                None => bail!("--fields {text}: there is no --table {name}=FILE"),
+            }
+        }
+        for (is_given, has, option) in [
+            (!self.domain.is_empty(), !self.names.is_empty(), "--domain is for --names"),
+            (self.src.is_some(), !self.table.is_empty(), "--src is for --table"),
+            (self.dst.is_some(), !self.table.is_empty(), "--dst is for --table"),
+            (!self.address.is_empty(), !self.table.is_empty(), "--address is for --table"),
+        ] {
+            if is_given && !has {
+                bail!("{option}, and there is none");
+            }
+        }
+        Ok(specs)
+    }
+}

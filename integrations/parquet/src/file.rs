@@ -1,0 +1,242 @@
+//! A Parquet file with more columns.
+//!
+//! ```text
+//! metadata ─► plan ─► for each row group: the columns to look up ─► batches ─► new columns, encoded ─┐
+//!                                         all columns, as they lie in the file ──────────────────────┴─► row group
+//! ```
+//!
+//! The columns of the input are copied as they are encoded and compressed, with their statistics, indexes and
+//! Bloom filters. Only those that are looked up are decoded, a batch at a time. So memory is that of a batch,
+//! and of the new columns of a row group as they are encoded.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow, bail};
+use arrow::array::{ArrayRef, AsArray};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::util::display::array_value_to_string;
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
+};
+use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ProjectionMask, encode_arrow_schema};
+use parquet::basic::Compression;
+use parquet::bloom_filter::Sbbf;
+use parquet::column::writer::ColumnCloseResult;
+use parquet::file::metadata::{KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::properties::{WriterProperties, WriterVersion};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::schema::types::{Type, TypePtr};
+
+use crate::answer::Answers;
+use crate::columns::{self, Given, Key};
+use crate::summary::Summary;
+use crate::table::{Kind, ReadTable};
+
+/// The rows that are decoded and looked up together.
+const BATCH: usize = 8192;
+
+/// A Parquet file that is read, and its plan.
+pub(crate) struct Input<'t> {
+    name: String,
+    file: File,
+    metadata: Arc<ParquetMetaData>,
+    arrow: ArrowReaderMetadata,
+    tables: &'t [ReadTable],
+    keys: Vec<Key>,
+}
+
+impl<'t> Input<'t> {
+    /// Opens a file, and plans by its schema.
+    pub(crate) fn open(path: &Path, given: &Given, tables: &'t [ReadTable]) -> Result<Self> {
+        let name = path.display().to_string();
+        let mut file = File::open(path).with_context(|| name.clone())?;
+        let mut start = Vec::new();
+        (&file).take(4).read_to_end(&mut start).with_context(|| name.clone())?;
+        match &*start {
+            b"PAR1" => {}
+            b"PARE" => bail!("{name}: encrypted Parquet is not read"),
+            _ => bail!("{name}: no Parquet file"),
+        }
+        file.rewind().with_context(|| format!("{name}: a file is needed, not a pipe"))?;
+        let damaged = || format!("{name}: a damaged Parquet file, or one that is not read");
+        let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Optional);
+        let metadata = Arc::new(reader.parse_and_finish(&file).with_context(damaged)?);
+        let arrow = ArrowReaderMetadata::try_new(Arc::clone(&metadata), ArrowReaderOptions::new())
+            .with_context(damaged)?;
+        let keys = columns::plan(given, tables, arrow.schema()).with_context(|| name.clone())?;
+        Ok(Self { name, file, metadata, arrow, tables, keys })
+    }
+
+    /// Writes the file with its new columns. `lenient` passes values that are no keys.
+    pub(crate) fn enrich(&self, lenient: bool, to: impl Write + Send) -> Result<Summary> {
+        let added = self.added();
+        let properties = Arc::new(self.properties(&added)?);
+        let of_added = ArrowSchemaConverter::new().convert(&added)?;
+        let root = self.metadata.file_metadata().schema();
+        let fields = [root.get_fields(), of_added.root_schema().get_fields()].concat();
+        let schema: TypePtr = Arc::new(Type::group_type_builder(root.name()).with_fields(fields).build()?);
+        let mut writer = SerializedFileWriter::new(to, schema, Arc::clone(&properties))?;
+        // The factory makes encoders for all columns of its file, so it gets one that has the new columns alone.
+        let alone = SerializedFileWriter::new(io::sink(), of_added.root_schema_ptr(), properties)?;
+        let encoders = ArrowRowGroupWriterFactory::new(&alone, Arc::clone(&added));
+        let mut summary = Summary::new(&self.keys);
+        for group in 0..self.metadata.num_row_groups() {
+            let mut new = encoders.create_column_writers(group)?;
+            self.look_up(group, lenient, &added, &mut new, &mut summary)?;
+            let mut group_writer = writer.next_row_group()?;
+            self.copy(group, &mut group_writer).with_context(|| self.name.clone())?;
+            for encoder in new {
+                let mut chunk = encoder.close()?;
+                if !self.has_indexes(group) {
+                    // Readers expect the indexes of all columns or of none.
+                    chunk.close_mut().column_index = None;
+                    chunk.close_mut().offset_index = None;
+                }
+                chunk.append_to_row_group(&mut group_writer)?;
+            }
+            group_writer.close()?;
+        }
+        writer.close()?;
+        Ok(summary)
+    }
+
+    /// The schema of the new columns.
+    fn added(&self) -> SchemaRef {
+        let names = self.keys.iter().flat_map(|key| &key.added).map(|added| &added.name);
+        Arc::new(Schema::new(names.map(|name| Field::new(name, DataType::Utf8, true)).collect::<Vec<_>>()))
+    }
+
+    /// The properties of the output: those of the input, as far as a file has them as a whole.
+    fn properties(&self, added: &Schema) -> Result<WriterProperties> {
+        let (file, groups) = (self.metadata.file_metadata(), self.metadata.row_groups());
+        let with_hint = |pair: &KeyValue| match &*pair.key {
+            // The hint names all columns.
+            ARROW_SCHEMA_META_KEY => {
+                let fields = self.arrow.schema().fields().iter().chain(added.fields()).cloned();
+                let schema = Schema::new_with_metadata(
+                    fields.collect::<Vec<_>>(),
+                    self.arrow.schema().metadata().clone(),
+                );
+                KeyValue { key: pair.key.clone(), value: Some(encode_arrow_schema(&schema)) }
+            }
+            _ => pair.clone(),
+        };
+        let pairs = file.key_value_metadata().map(|pairs| pairs.iter().map(with_hint).collect());
+        let sorted = groups.first().and_then(|first| first.sorting_columns()).cloned();
+        let sorted =
+            sorted.filter(|of_first| groups.iter().all(|group| group.sorting_columns() == Some(of_first)));
+        let version =
+            if file.version() > 1 { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
+        // Levels of compression are not in a file.
+        let chunk = groups.first().and_then(|group| group.columns().first());
+        let compression = chunk.map_or(Compression::SNAPPY, |chunk| chunk.compression());
+        Ok(WriterProperties::builder()
+            .set_writer_version(version)
+            .set_compression(compression)
+            .set_key_value_metadata(pairs)
+            .set_sorting_columns(sorted)
+            .build())
+    }
+
+    /// Looks the rows of a row group up, and encodes their new columns.
+    fn look_up(
+        &self,
+        group: usize,
+        lenient: bool,
+        added: &Schema,
+        into: &mut [ArrowColumnWriter],
+        summary: &mut Summary,
+    ) -> Result<()> {
+        let descriptor = self.metadata.file_metadata().schema_descr();
+        let wanted = ProjectionMask::columns(descriptor, self.keys.iter().map(|key| &*key.column.name));
+        let damaged = || format!("{}: row group {}", self.name, group + 1);
+        let batches =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.try_clone()?, self.arrow.clone())
+                .with_projection(wanted)
+                .with_row_groups(vec![group])
+                .with_batch_size(BATCH)
+                .build()
+                .with_context(damaged)?;
+        let mut rows = 0;
+        for batch in batches {
+            let batch = batch.with_context(damaged)?;
+            let mut new = into.iter_mut().zip(added.fields());
+            let mut first: Option<(usize, &Key, ArrayRef)> = None;
+            for (at, key) in self.keys.iter().enumerate() {
+                let column = key.column.of(&batch)?;
+                let answers = Answers::new(key, self.tables, &column)?;
+                if let Some(row) = summary.add(at, answers.states())
+                    && first.as_ref().is_none_or(|(before, ..)| row < *before)
+                {
+                    first = Some((row, key, column));
+                }
+                for array in &answers.columns {
+                    let (encoder, field) = new.next().context("a column that was planned")?;
+                    for leaf in compute_leaves(field, array)? {
+                        encoder.write(&leaf)?;
+                    }
+                }
+            }
+            if let Some((row, key, column)) = first.filter(|_| !lenient) {
+                let row_of_file = summary.rows + row as u64 + 1;
+                bail!(
+                    "{}: row {row_of_file}: {} (--lenient passes such rows)",
+                    self.name,
+                    refused(key, &column, row)?
+                );
+            }
+            summary.rows += batch.num_rows() as u64;
+            rows += batch.num_rows() as u64;
+        }
+        let right = self.metadata.row_group(group).num_rows();
+        if u64::try_from(right) != Ok(rows) {
+            return Err(anyhow!("it has {rows} rows and says that it has {right}")).with_context(damaged);
+        }
+        Ok(())
+    }
+
+    /// Copies the columns of a row group as they are.
+    fn copy<W: Write + Send>(&self, group: usize, into: &mut SerializedRowGroupWriter<'_, W>) -> Result<()> {
+        let of = self.metadata.row_group(group);
+        let rows_written = u64::try_from(of.num_rows())?;
+        let (columns, offsets) = (self.metadata.column_index(), self.metadata.offset_index());
+        for (at, chunk) in of.columns().iter().enumerate() {
+            if chunk.file_path().is_some() {
+                bail!("columns that lie in other files are not read");
+            }
+            let close = ColumnCloseResult {
+                bytes_written: u64::try_from(chunk.compressed_size())?,
+                rows_written,
+                metadata: chunk.clone(),
+                bloom_filter: Sbbf::read_from_column_chunk(chunk, &self.file)?,
+                column_index: columns.and_then(|of| of.get(group)?.get(at).cloned()),
+                offset_index: offsets.and_then(|of| of.get(group)?.get(at).cloned()),
+            };
+            into.append_column(&self.file, close)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the columns of a row group have indexes of their pages.
+    fn has_indexes(&self, group: usize) -> bool {
+        self.metadata.row_group(group).columns().iter().all(|chunk| chunk.offset_index_offset().is_some())
+    }
+}
+
+/// What is wrong with a value.
+fn refused(key: &Key, column: &ArrayRef, row: usize) -> Result<String> {
+    // A dictionary shows the value.
+    let one = column.slice(row, 1);
+    let one = match one.as_any_dictionary_opt() {
+        Some(dictionary) => cast(&one, dictionary.values().data_type())?,
+        None => one,
+    };
+    let shown: String = array_value_to_string(&one, 0)?.chars().take(60).collect();
+    let what = if key.kind == Kind::Addresses { "address" } else { "name" };
+    Ok(format!("{} {shown:?} is no {what}", key.column.name))
+}

@@ -1,0 +1,37 @@
+#![doc = include_str!("../README.md")]
+
+mod answer;
+mod columns;
+mod enrich;
+mod file;
+mod keys;
+mod summary;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Works on Parquet files with Wirespeed's tables.
+#[derive(Parser)]
+#[command(name = "wirespeed-parquet", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Enrich(enrich::Options),
+}
+
+fn main() -> ExitCode {
+    let Command::Enrich(options) = Arguments::parse().command;
+    match enrich::run(&options) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("wirespeed-parquet: {}", format!("{error:#}").replace('\n', " "));
+            ExitCode::from(2)
+        }
+    }
+}
