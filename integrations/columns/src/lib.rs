@@ -1,5 +1,5 @@
-//! Columns of Arrow as keys of lookups: what a function reads out of an array, without a copy where the layout
-//! is that of a lookup.
+//! Columns of Arrow as keys of lookups: what a function reads out of an array, without a copy where the
+//! layout is that of a lookup.
 //!
 //! ```text
 //! UInt32                          IPv4, host order    as it lies
@@ -105,7 +105,7 @@ pub enum Keys<'a> {
     V4(Cow<'a, [u32]>),
     /// IPv6 that is not IPv4-mapped, in host order.
     V6(Vec<u128>),
-    /// Of both families, or as they were written.
+    /// Addresses of both families, or as they were written.
     Any(Vec<IpAddr>),
 }
 

@@ -81,7 +81,8 @@ impl<'t> Input<'t> {
         let fields = [root.get_fields(), of_added.root_schema().get_fields()].concat();
         let schema: TypePtr = Arc::new(Type::group_type_builder(root.name()).with_fields(fields).build()?);
         let mut writer = SerializedFileWriter::new(to, schema, Arc::clone(&properties))?;
-        // The factory makes encoders for all columns of its file, so it gets one that has the new columns alone.
+        // The factory makes encoders for all columns of its file, so it gets one that has the new columns
+        // alone.
         let alone = SerializedFileWriter::new(io::sink(), of_added.root_schema_ptr(), properties)?;
         let encoders = ArrowRowGroupWriterFactory::new(&alone, Arc::clone(&added));
         let mut summary = Summary::new(&self.keys);

@@ -10,7 +10,7 @@ use crate::keys::State;
 pub(crate) struct Summary {
     began: Instant,
     pub(crate) rows: u64,
-    /// Those of each key.
+    /// The counts of each key.
     keys: Vec<Count>,
 }
 
