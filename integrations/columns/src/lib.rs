@@ -49,6 +49,17 @@ pub enum Invalid {
     Null,
 }
 
+impl Invalid {
+    /// The name in options: `error` or `null`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Null => "null",
+        }
+    }
+}
+
 /// The rows of a batch whose values are not understood. Their results become null, if the work goes on.
 #[derive(Debug)]
 pub struct Refused {

@@ -463,10 +463,6 @@ impl ExtensionOptions for WirespeedOptions {
 
     /// The options with whole keys: those without the prefix never arrive in another process.
     fn entries(&self) -> Vec<ConfigEntry> {
-        let invalid = match self.invalid {
-            Invalid::Error => "error",
-            Invalid::Null => "null",
-        };
         vec![
             ConfigEntry {
                 key: "wirespeed.tables".to_owned(),
@@ -475,7 +471,7 @@ impl ExtensionOptions for WirespeedOptions {
             },
             ConfigEntry {
                 key: "wirespeed.invalid".to_owned(),
-                value: Some(invalid.to_owned()),
+                value: Some(self.invalid.name().to_owned()),
                 description: "A value that is no address, name or prefix: error or null",
             },
         ]

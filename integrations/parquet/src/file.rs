@@ -27,7 +27,9 @@ use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ProjectionMask
 use parquet::basic::Compression;
 use parquet::bloom_filter::Sbbf;
 use parquet::column::writer::ColumnCloseResult;
-use parquet::file::metadata::{KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{
+    ColumnChunkMetaData, KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader,
+};
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{Type, TypePtr};
@@ -135,7 +137,7 @@ impl<'t> Input<'t> {
             if file.version() > 1 { WriterVersion::PARQUET_2_0 } else { WriterVersion::PARQUET_1_0 };
         // Levels of compression are not in a file.
         let chunk = groups.first().and_then(|group| group.columns().first());
-        let compression = chunk.map_or(Compression::SNAPPY, |chunk| chunk.compression());
+        let compression = chunk.map_or(Compression::SNAPPY, ColumnChunkMetaData::compression);
         Ok(WriterProperties::builder()
             .set_writer_version(version)
             .set_compression(compression)

@@ -1,3 +1,3 @@
-//! Tuples that the suite looks up: those [around](around) rules.
+//! Tuples that the suite looks up: those [around] rules.
 
 pub use crate::generate::{around, flipped, random};
