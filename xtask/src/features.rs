@@ -13,6 +13,7 @@ const SETS: &[(&str, &[&str])] = &[
     ("wirespeed-namelookup", &["", "text"]),
     ("wirespeed-classify", &["", "text"]),
     ("wirespeed-gpu", &["", "names", "rules"]),
+    ("wirespeed-records", &["", "tables"]),
     ("wirespeed-esp", &["", "gpu"]),
     ("wirespeed-router", &["", "metrics"]),
     ("wirespeed", &["", "serde", "gpu,names", "rules,text", "default", "full"]),

@@ -2,8 +2,6 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_char;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use wirespeed::image::Image;
@@ -102,13 +100,7 @@ impl<'c> Options<'c> {
 
 /// Whether a file is an image.
 pub(crate) fn is_image(path: &Path) -> Result<bool, Failure> {
-    let begin = || -> io::Result<Vec<u8>> {
-        let mut begin = Vec::new();
-        File::open(path)?.take(64).read_to_end(&mut begin)?;
-        Ok(begin)
-    };
-    let begin = begin().map_err(|error| Failure::state(format!("{}: {error}", path.display())))?;
-    Ok(Image::is_start(&begin))
+    Image::is_at(path).map_err(|error| Failure::state(format!("{}: {error}", path.display())))
 }
 
 #[cfg(test)]

@@ -2,8 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Instant;
@@ -333,9 +331,7 @@ pub(crate) fn unless_image<E: std::error::Error + Send + Sync + 'static>(
 
 /// Whether a file is an image.
 pub(crate) fn is_image(from: &OsStr) -> bool {
-    let mut start = Vec::new();
-    let read = |file: File| file.take(64).read_to_end(&mut start);
-    from != "-" && File::open(from).and_then(read).is_ok() && Image::is_start(&start)
+    from != "-" && Image::is_at(Path::new(from)).unwrap_or_default()
 }
 
 impl fmt::Display for Loaded {

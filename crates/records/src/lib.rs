@@ -10,6 +10,8 @@
 //! The [formats](Format) are CSV and TSV with a header, nfdump's CSV, Zeek's logs, and NDJSON. A
 //! [`Splitter`] runs on one thread; the blocks can be scanned on many.
 //!
+//! With the feature `tables`, `TableFile` reads the tables that records are looked up in.
+//!
 //! A record that is wrong is a [`Flaw`] with its reason. The records around it are read nevertheless.
 
 mod cell;
@@ -22,6 +24,8 @@ mod json;
 mod layout;
 mod records;
 mod splitter;
+#[cfg(feature = "tables")]
+mod tables;
 mod usual;
 
 pub use cell::{host, is_unset};
@@ -31,4 +35,6 @@ pub use format::Format;
 pub use layout::{Layout, Plan};
 pub use records::{Content, Flaw, Record, Records};
 pub use splitter::{Block, Error, LONGEST, Splitter};
+#[cfg(feature = "tables")]
+pub use tables::{NamesOrList, TableError, TableFile, TableReading};
 pub use usual::{Role, added_name};

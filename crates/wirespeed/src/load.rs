@@ -1,8 +1,6 @@
 //! Entries with labels from files: [`IpTable::load`](crate::IpTable::load), and those of names and rules.
 
-use std::fs::File;
 use std::hash::Hash;
-use std::io::Read;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -22,10 +20,7 @@ use crate::uses::Claims;
 
 /// Whether a file is an image.
 pub(crate) fn is_image(path: &Path) -> Result<bool, Error> {
-    let mut start = [0; 64];
-    let read = File::open(path).and_then(|mut file| file.read(&mut start));
-    let in_file = |error: std::io::Error| Error::in_image(path, error.into());
-    Ok(Image::is_start(&start[..read.map_err(in_file)?]))
+    Image::is_at(path).map_err(|error| Error::in_image(path, error.into()))
 }
 
 /// Attaches labels, and gives each index of an image file the label of its text, from 0:

@@ -130,9 +130,9 @@ pub(crate) fn plan(given: &Given, tables: &[ReadTable], schema: &Schema) -> Resu
 
 /// The columns that a table adds for a key.
 fn parts(label: &str, at: usize, table: &ReadTable, prefix: bool) -> Vec<Added> {
-    let fields = &table.spec.fields;
+    let fields = &table.file.fields;
     let named = |part, name: Option<&str>| {
-        let name = added_name(Some(label), &table.spec.name, name);
+        let name = added_name(Some(label), &table.file.name, name);
         Added { table: at, part, name }
     };
     let mut parts: Vec<_> =

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use wirespeed::image::replace_file;
+use wirespeed_records::{TableFile, TableReading};
 
 use crate::columns::Given;
 use crate::file::Input;
-use crate::table::{Reading, Spec};
+use crate::table::ReadTable;
 
 /// Adds columns to a Parquet file: the values that tables have for its addresses and names
 #[derive(Debug, Args)]
@@ -85,12 +86,7 @@ empty text and - are not wrong.";
 
 /// Does the work.
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let reading = Reading { lenient: options.lenient, prefix: options.prefix, next_hops: options.next_hops };
-    let tables = options.specs()?.into_iter().map(|spec| {
-        let name = spec.name.clone();
-        spec.read(reading).context(name)
-    });
-    let tables = tables.collect::<Result<Vec<_>>>()?;
+    let tables = options.tables()?;
     let given = Given {
         src: options.src.clone(),
         dst: options.dst.clone(),
@@ -113,34 +109,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 impl Options {
-    /// The tables, those of addresses first.
-    fn specs(&self) -> Result<Vec<Spec>> {
-        let of = |texts: &[String], of_addresses| {
-            texts.iter().map(|text| Spec::parse(text, of_addresses)).collect::<Vec<_>>()
-        };
-        let all = of(&self.table, true).into_iter().chain(of(&self.names, false));
-        let mut specs = all.collect::<Result<Vec<_>>>()?;
-        if specs.is_empty() {
+    /// Reads the tables, those of addresses first.
+    fn tables(&self) -> Result<Vec<ReadTable>> {
+        let (mut tables, names) = (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
+        TableFile::name_fields(&mut tables, &self.fields)?;
+        if tables.is_empty() && names.is_empty() {
             bail!("no table: name one with --table NAME=FILE or --names NAME=FILE");
-        }
-        for (at, spec) in specs.iter().enumerate() {
-            let is_same =
-                |other: &&Spec| (&other.name, other.of_addresses) == (&spec.name, spec.of_addresses);
-            if specs[..at].iter().any(|other| is_same(&other)) {
-                bail!("two tables have the name {:?}", spec.name);
-            }
-        }
-        for text in &self.fields {
-            let (name, fields) = text.split_once('=').unwrap_or((text, ""));
-            let fields: Vec<_> = fields.split(',').map(str::to_owned).collect();
-            if fields.iter().any(String::is_empty) {
-                bail!("--fields {text}: fields are named NAME=FIELD,FIELD, such as geo=country.iso_code");
-            }
-            match specs.iter_mut().find(|spec| spec.name == name && spec.of_addresses) {
-                Some(spec) if spec.fields.is_empty() => spec.fields = fields,
-                Some(_) => bail!("--fields {name}=... is given twice"),
-                None => bail!("--fields {text}: there is no --table {name}=FILE"),
-            }
         }
         for (is_given, has, option) in [
             (!self.domain.is_empty(), !self.names.is_empty(), "--domain is for --names"),
@@ -152,6 +126,8 @@ impl Options {
                 bail!("{option}, and there is none");
             }
         }
-        Ok(specs)
+        let reading = TableReading { lenient: self.lenient, prefix: self.prefix, next_hops: self.next_hops };
+        let tables = tables.into_iter().map(|file| ReadTable::addresses(file, reading));
+        tables.chain(names.into_iter().map(|file| ReadTable::names(file, reading))).collect()
     }
 }

@@ -231,7 +231,7 @@ impl<'t> Input<'t> {
     }
 }
 
-/// What is wrong with a value.
+/// The reason why a value is wrong.
 fn refused(key: &Key, column: &ArrayRef, row: usize) -> Result<String> {
     // A dictionary shows the value.
     let one = column.slice(row, 1);

@@ -1,5 +1,7 @@
 //! `enrich`: columns for files of every type, beside a slow enricher; and what is refused.
 
+#![allow(clippy::unwrap_used)] // every function here is a test or helps one
+
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -120,7 +122,9 @@ impl Dice {
 
     fn address(&mut self) -> IpAddr {
         match self.below(4) {
-            0 => ["2001:db8::1", "2001:db8:1:2:3::9", "fe80::1"][self.0 as usize % 3].parse().unwrap(),
+            0 => ["2001:db8::1", "2001:db8:1:2:3::9", "fe80::1"][usize::try_from(self.0 % 3).unwrap()]
+                .parse()
+                .unwrap(),
             1 => self.v4().to_ipv6_mapped().into(),
             _ => self.v4().into(),
         }
@@ -211,7 +215,7 @@ fn flows(rows: usize) -> RecordBatch {
         tags.append(row % 5 > 0);
     }
     let bytes: ArrayRef =
-        Arc::new((0..rows).map(|_| Some(dice.below(1 << 40) as i64)).collect::<Int64Array>());
+        Arc::new((0..rows).map(|_| Some(dice.below(1 << 40).cast_signed())).collect::<Int64Array>());
     let names: DictionaryArray<Int16Type> = (0..rows).map(|row| Some(["a", "b", "c"][row % 3])).collect();
     let nested =
         StructArray::from(vec![(Arc::new(Field::new("ip", DataType::Utf8, true)), Arc::clone(&src))]);

@@ -10,7 +10,7 @@ use crate::step;
 /// The crates, lowest first. A crate may depend on those of earlier rows only: `gpu` on no engine, and no
 /// engine on `gpu`. Those in `integrations` are a workspace of their own, above all of these.
 const ROWS: &[&[&str]] = &[
-    &["wirespeed-checksum", "wirespeed-kernels", "wirespeed-netns", "wirespeed-records", "wirespeed-rng"],
+    &["wirespeed-checksum", "wirespeed-kernels", "wirespeed-netns", "wirespeed-rng"],
     &["wirespeed-image", "wirespeed-input"],
     &["wirespeed-table"],
     &["wirespeed-fib", "wirespeed-classify"],
@@ -27,7 +27,7 @@ const ROWS: &[&[&str]] = &[
     ],
     &["wirespeed-kernels-host"],
     &["wirespeed"],
-    &["wirespeed-capi", "wirespeed-esp", "wirespeed-feeds"],
+    &["wirespeed-capi", "wirespeed-esp", "wirespeed-feeds", "wirespeed-records"],
     &["wirespeed-router"],
     &["wirespeed-openflow"],
     &["lookupctl"],

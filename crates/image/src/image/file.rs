@@ -1,12 +1,12 @@
 //! Images as files. They are read or mapped, and checked before anything else uses them.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use super::{Image, zeroed};
 use crate::error::ImageError;
-use crate::format::{Header, parse};
+use crate::format::{Header, MAGIC, parse};
 use crate::replace_file::replace_file;
 use crate::storage::Storage;
 
@@ -27,6 +27,13 @@ impl Image {
         header.checksum = hash.digest();
         to.write_all(bytemuck::bytes_of(&header))?;
         to.write_all(&bytes[size_of::<Header>()..])
+    }
+
+    /// Whether a file starts like an image file. Fails if it can't be read.
+    pub fn is_at(path: &Path) -> io::Result<bool> {
+        let mut start = Vec::new();
+        File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut start)?;
+        Ok(Self::is_start(&start))
     }
 
     /// Reads a file into memory, huge pages if possible, and checks it.

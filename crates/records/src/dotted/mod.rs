@@ -7,8 +7,8 @@
 //! 10.1.200.3 ─► dots at 2, 4, 8 ─► ..10 ...1 .200 ...3 ─► 10 1 200 3, with 2, 1, 3 and 1 digits ─► 10.1.200.3
 //! ```
 //!
-//! What is no address gives lanes of other bytes or of other lengths than those of their numbers: the checks
-//! come last, and together.
+//! A text that is no address gives lanes with bytes that are no digits, or with lengths other than those of
+//! their numbers. So the checks come last, and together.
 
 #[cfg(target_arch = "x86_64")]
 mod sse;

@@ -6,8 +6,7 @@ mod names;
 mod payloads;
 mod rules;
 
-use std::fs::{File, Metadata};
-use std::io::Read;
+use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -124,10 +123,7 @@ fn inode(_: &Metadata) -> Option<u64> {
 }
 
 fn is_image(path: &Path) -> Result<bool, Error> {
-    let named = |source| Error::Io { path: path.to_owned(), source };
-    let mut start = Vec::new();
-    File::open(path).map_err(named)?.take(8).read_to_end(&mut start).map_err(named)?;
-    Ok(Image::is_start(&start))
+    Image::is_at(path).map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
 /// A file, in one state of it.

@@ -116,11 +116,11 @@ pub(super) fn plan(
                 added.push(Added { key: at, table, part });
                 added_names.push(name);
             };
-            let name = |part| added_name(key.label.as_deref(), &spec.name, part);
-            if spec.fields.is_empty() {
+            let name = |part| added_name(key.label.as_deref(), &spec.file.name, part);
+            if spec.file.fields.is_empty() {
                 add(Part::Field(0), name(None));
             }
-            for (field, of) in spec.fields.iter().enumerate() {
+            for (field, of) in spec.file.fields.iter().enumerate() {
                 add(Part::Field(field), name(Some(of)));
             }
             if spec.kind == Kind::Rules {
@@ -253,15 +253,14 @@ fn only<'n>(role: Role, names: &'n [String], option: &str) -> Result<Option<&'n 
 
 #[cfg(test)]
 mod tests {
+    use wirespeed_records::TableFile;
+
     use super::*;
 
     fn planned(given: &Given, names: &[&str]) -> Result<Plan, String> {
-        let spec = |name: &str, kind, fields: &[&str]| Spec {
-            name: name.into(),
-            path: "x".into(),
-            kind,
-            fields: fields.iter().map(|&field| field.to_owned()).collect(),
-            of_suffixes: false,
+        let spec = |name: &str, kind, fields: &[&str]| {
+            let fields = fields.iter().map(|&field| field.to_owned()).collect();
+            Spec::new(TableFile { name: name.into(), path: "x".into(), fields }, kind)
         };
         let specs =
             [spec("asn", Kind::Addresses, &[]), spec("geo", Kind::Addresses, &["country.iso_code", "city"])];
@@ -286,7 +285,7 @@ mod tests {
 
     #[test]
     fn columns_of_a_tuple() {
-        let spec = Spec::parse("fw=x", Kind::Rules).unwrap();
+        let spec = Spec::new(TableFile::parse("fw=x").unwrap(), Kind::Rules);
         let planned = |given: &Given, names: &str| {
             let names: Vec<_> = names.split(' ').map(str::to_owned).collect();
             plan(given, std::slice::from_ref(&spec), &Shared::default(), Format::Csv, &names)

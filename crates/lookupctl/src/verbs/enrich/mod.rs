@@ -30,7 +30,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_input::Source;
-use wirespeed_records::{Format, Splitter};
+use wirespeed_records::{Format, Splitter, TableFile, TableReading};
 
 use crate::number::parse_positive;
 use crate::verbs::classify::judge::RuleArguments;
@@ -185,13 +185,15 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let specs = options.specs()?;
-    let tables = specs.iter().map(|spec| ("a table", Some(&*spec.path)));
+    let tables = specs.iter().map(|spec| ("a table", Some(&*spec.file.path)));
     let others = [("the sets", options.rule_arguments.ipset()), ("the records", Some(&*options.records))];
     stdin::at_most_one(tables.chain(others))?;
     let reading = Reading {
-        lenient: options.lenient,
-        prefix: options.prefix,
-        next_hops: options.next_hops,
+        tables: TableReading {
+            lenient: options.lenient,
+            prefix: options.prefix,
+            next_hops: options.next_hops,
+        },
         rules: options.rule_arguments.clone(),
     };
     let (mut followed, mut versions) = (Vec::new(), Vec::new());
@@ -213,7 +215,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         prefix: options.prefix,
     };
     let specs: Vec<Spec> = followed.iter().map(|table: &Followed| table.spec().clone()).collect();
-    let names: Vec<_> = specs.iter().map(|spec| spec.name.clone()).collect();
+    let names: Vec<_> = specs.iter().map(|spec| spec.file.name.clone()).collect();
     let shape = columns::Shared::default();
     let plan = {
         let shape = Arc::clone(&shape);
@@ -257,30 +259,14 @@ fn is_parquet(source: &Source) -> bool {
 impl Options {
     /// The tables, those of addresses first.
     fn specs(&self) -> Result<Vec<Spec>> {
-        let of =
-            |texts: &[String], kind| texts.iter().map(|text| Spec::parse(text, kind)).collect::<Vec<_>>();
-        let all = of(&self.table, Kind::Addresses).into_iter().chain(of(&self.names, Kind::Names));
-        let mut specs = all.chain(of(&self.rules, Kind::Rules)).collect::<Result<Vec<_>>>()?;
+        let (mut tables, names) = (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
+        TableFile::name_fields(&mut tables, &self.fields)?;
+        let rules = TableFile::parse_all(&self.rules)?;
+        let of_kinds = [(tables, Kind::Addresses), (names, Kind::Names), (rules, Kind::Rules)];
+        let of = |(files, kind): (Vec<_>, _)| files.into_iter().map(move |file| Spec::new(file, kind));
+        let specs: Vec<_> = of_kinds.into_iter().flat_map(of).collect();
         if specs.is_empty() && !self.copy {
             bail!("no table: name one with --table NAME=FILE, --names NAME=FILE or --rules NAME=FILE");
-        }
-        for (at, spec) in specs.iter().enumerate() {
-            if specs[..at].iter().any(|other| (&other.name, other.kind) == (&spec.name, spec.kind)) {
-                bail!("two tables have the name {:?}", spec.name);
-            }
-        }
-        for text in &self.fields {
-            let (name, fields) = text.split_once('=').unwrap_or((text, ""));
-            let fields: Vec<_> = fields.split(',').map(str::to_owned).collect();
-            if fields.iter().any(String::is_empty) {
-                bail!("--fields {text}: fields are named NAME=FIELD,FIELD, such as geo=country.iso_code");
-            }
-            let is_this = |spec: &&mut Spec| spec.name == name && spec.kind == Kind::Addresses;
-            match specs.iter_mut().find(is_this) {
-                Some(spec) if spec.fields.is_empty() => spec.fields = fields,
-                Some(_) => bail!("--fields {name}=... is given twice"),
-                None => bail!("--fields {text}: there is no --table {name}=FILE"),
-            }
         }
         let (has_table, has_rules) = (!self.table.is_empty(), !self.rules.is_empty());
         for (is_given, has, option) in [

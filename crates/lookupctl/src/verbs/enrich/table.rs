@@ -1,24 +1,15 @@
 //! The tables that answer: read, and read anew when their files change.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, bail};
-use wirespeed::engine::Addresses;
-use wirespeed::image_file::ImageFile;
 use wirespeed::names::NameList;
-use wirespeed::names::image_file::NameImageFile;
-use wirespeed::names::read::lists::{ListOptions, TableOrList, read_table_or_list};
-use wirespeed::names::read::{self as names, Label};
-use wirespeed::{IpReader, IpTable, NameReader, NameTable, Reloader, Table};
-use wirespeed_fib::Rib;
-use wirespeed_fib::read::{Columns, ReadOptions, Source, read_fib};
-use wirespeed_records::Layout;
+use wirespeed::{IpReader, NameReader, Reloader};
+use wirespeed_records::{Layout, NamesOrList, TableFile, TableReading};
 
 use super::values::{Encoded, Values};
 use crate::busy::Busy;
-use crate::source::is_image;
 use crate::verbs::classify::judge::{Judge, RuleArguments};
 
 /// The keys of a table.
@@ -35,11 +26,8 @@ pub(super) enum Kind {
 /// A table as the command line names it.
 #[derive(Clone, Debug)]
 pub(super) struct Spec {
-    pub(super) name: String,
-    pub(super) path: OsString,
+    pub(super) file: TableFile,
     pub(super) kind: Kind,
-    /// The fields of its values. Empty for the whole value.
-    pub(super) fields: Vec<String>,
     /// Whether it is a list of public suffixes.
     pub(super) of_suffixes: bool,
 }
@@ -47,11 +35,8 @@ pub(super) struct Spec {
 /// The way in which all tables are read.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
-    pub(super) lenient: bool,
-    /// Whether matched prefixes are asked for.
-    pub(super) prefix: bool,
-    /// Whether next hops of MRT and bgpdump are taken, and not origins.
-    pub(super) next_hops: bool,
+    /// The way for tables of addresses and of names.
+    pub(super) tables: TableReading,
     /// The options for rules.
     pub(super) rules: RuleArguments,
 }
@@ -96,111 +81,39 @@ impl Version {
 }
 
 impl Spec {
-    /// Parses `NAME=FILE`.
-    pub(super) fn parse(text: &str, kind: Kind) -> Result<Self> {
-        let (name, path) =
-            text.split_once('=')
-                .filter(|(name, path)| !name.is_empty() && !path.is_empty())
-                .with_context(|| format!("{text:?}: a table is named NAME=FILE, such as asn=rib.mrt"))?;
-        if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
-            bail!("{name:?}: the name of a table has letters, digits, - and _ only");
-        }
-        Ok(Self { name: name.to_owned(), path: path.into(), kind, fields: Vec::new(), of_suffixes: false })
+    pub(super) fn new(file: TableFile, kind: Kind) -> Self {
+        Self { file, kind, of_suffixes: false }
     }
 
     /// Reads the table.
     fn read(&self, number: u32, reading: &Reading) -> Result<Version> {
-        let _busy = Busy::with(format!("reading {}", Path::new(&self.path).display()));
-        let mut values = Values::new(self.fields.len().max(1));
-        let lookup = match self.kind {
+        let file = &self.file;
+        let _busy = Busy::with(format!("reading {}", file.path.display()));
+        let mut values = Values::new(file.fields.len().max(1));
+        let mut add = |text: &str| values.add(text, file);
+        let (lookup, report) = match self.kind {
             Kind::Addresses => {
-                Lookup::Addresses(self.read_addresses(&mut values, reading)?.mapped_as_v4(true))
+                let (reader, report) = file.read_addresses(reading.tables, &mut add)?;
+                (Lookup::Addresses(reader), report)
             }
-            Kind::Names | Kind::Domains => self.read_names(&mut values, reading)?,
+            Kind::Names | Kind::Domains => match file.read_names(reading.tables, &mut add)? {
+                (NamesOrList::Names(names), report) => (Lookup::Names(names), report),
+                (NamesOrList::Domains(list), report) => (Lookup::Domains(*list), report),
+            },
             Kind::Rules => {
-                let rules = reading.rules.open(&self.path, reading.lenient)?;
-                rules.actions().iter().for_each(|action| values.add(action, &[]));
-                Lookup::Rules(rules)
+                let rules = reading.rules.open(&file.path, reading.tables.lenient)?;
+                rules.actions().iter().for_each(|action| add(action));
+                (Lookup::Rules(rules), None)
             }
         };
+        if let Some(report) = report {
+            eprintln!("{}: {report}", file.name);
+        }
         if number > 1 && lookup.kind() != (self.kind, self.of_suffixes) {
             bail!("the file is of another kind now");
         }
         Ok(Version { number, lookup, values, encoded: OnceLock::new() })
     }
-
-    fn read_addresses(&self, values: &mut Values, reading: &Reading) -> Result<IpReader> {
-        let path = Path::new(&self.path);
-        if is_image(&self.path) {
-            let files = ImageFile::open_all(path)?;
-            let lacks = files.iter().any(|file| !file.has_prefix_lookups());
-            if reading.prefix && lacks {
-                bail!(
-                    "{}: an image that gives no prefixes: name the routes, not an image, for --prefix",
-                    path.display()
-                );
-            }
-            let texts = files.first().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
-            if texts.is_empty() {
-                bail!("{}: the image has no texts of its next hops", path.display());
-            }
-            texts.iter().for_each(|(_, text)| values.add(text, &self.fields));
-            return Ok(IpReader::open(path)?);
-        }
-        let options = ReadOptions {
-            lenient: reading.lenient,
-            origins: !reading.next_hops,
-            columns: Columns { values: self.fields.clone(), ..Columns::default() },
-            ..ReadOptions::default()
-        };
-        let read = read_fib(&Source::from_arg(&self.path), &options);
-        let (fib, report) = match &*self.fields {
-            [] => read?,
-            // The reader takes any text for CSV if columns are named.
-            _ => read.with_context(|| format!("--fields {}=... is for CSV and MaxMind DB", self.name))?,
-        };
-        eprintln!("{}: {report}", self.name);
-        fib.next_hops.iter().for_each(|(_, text)| values.add(text, &self.fields));
-        let (v4, v6) = (table(fib.v4, reading.prefix)?, table(fib.v6, reading.prefix)?);
-        Ok(IpTable::new(v4, v6).reader())
-    }
-
-    fn read_names(&self, values: &mut Values, reading: &Reading) -> Result<Lookup> {
-        let path = Path::new(&self.path);
-        let mut add = |_: u32, label: Label<'_>| match label {
-            // A list without results, like routes without next hops.
-            Label::Line(_) => values.add("member", &[]),
-            Label::Word(word) => values.add(word, &[]),
-        };
-        if is_image(&self.path) {
-            let image = NameImageFile::open(path)?;
-            image.labels()?.iter().for_each(|(at, label)| add(at, label));
-            return Ok(match image.list()? {
-                Some(_) => Lookup::Domains(NameList::open(path)?),
-                None => Lookup::Names(NameReader::open(path)?),
-            });
-        }
-        let lenient = reading.lenient;
-        let options = names::ReadOptions { lenient, ..names::ReadOptions::default() };
-        let of_list = ListOptions { lenient, ..ListOptions::default() };
-        match read_table_or_list(&names::Source::from_arg(&self.path), &options, &of_list)? {
-            TableOrList::Table(fib, report) => {
-                eprintln!("{}: {report}", self.name);
-                fib.labels.iter().for_each(|(at, label)| add(at, label));
-                Ok(Lookup::Names(NameTable::builder().rib(fib.names).build()?.reader()))
-            }
-            TableOrList::List(read, report) => {
-                eprintln!("{}: {report}", self.name);
-                read.labels.iter().for_each(|(at, label)| add(at, label));
-                Ok(Lookup::Domains(NameList::builder().read(read).build()?))
-            }
-        }
-    }
-}
-
-fn table<A: Addresses>(routes: Rib<A>, prefix: bool) -> Result<Table<A>, wirespeed::Error> {
-    let builder = Table::<A>::builder().rib(routes);
-    if prefix { builder.prefix_lookups() } else { builder }.build()
 }
 
 /// A table's file that is followed.
@@ -216,15 +129,16 @@ pub(super) struct Followed {
 impl Followed {
     /// Reads the table for the first time.
     pub(super) fn open(spec: Spec, reading: Reading) -> Result<(Self, Arc<Version>)> {
-        let reloader = Reloader::new(PathBuf::from(&spec.path));
+        let reloader = Reloader::new(PathBuf::from(&spec.file.path));
         let mut followed = Self { spec, reading, reloader, number: 0, is_lost: false };
-        let version = match followed.spec.path == "-" {
+        let version = match followed.spec.file.path == "-" {
             true => Some(followed.spec.read(1, &followed.reading)),
             false => followed.look()?,
         };
         followed.number = 1;
-        let version =
-            version.context("a file that was not read yet")?.with_context(|| followed.spec.name.clone())?;
+        let version = version
+            .context("a file that was not read yet")?
+            .with_context(|| followed.spec.file.name.clone())?;
         // The content says whether it is a table of names or a list.
         (followed.spec.kind, followed.spec.of_suffixes) = version.lookup.kind();
         Ok((followed, Arc::new(version)))
@@ -244,7 +158,7 @@ impl Followed {
 
     /// The next version, if the file has changed and reads. Otherwise the reason goes to stderr, once.
     pub(super) fn next(&mut self) -> Option<Arc<Version>> {
-        if self.spec.path == "-" {
+        if self.spec.file.path == "-" {
             return None;
         }
         let looked = self.look();
@@ -256,29 +170,15 @@ impl Followed {
                 Some(Arc::new(version))
             }
             Ok(Some(Err(error))) => {
-                eprintln!("{}: version {} stays: {error:#}", self.spec.name, self.number);
+                eprintln!("{}: version {} stays: {error:#}", self.spec.file.name, self.number);
                 None
             }
             Err(error) => {
                 if !was_lost {
-                    eprintln!("{}: version {} stays: {error}", self.spec.name, self.number);
+                    eprintln!("{}: version {} stays: {error}", self.spec.file.name, self.number);
                 }
                 None
             }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_of_tables() {
-        let spec = Spec::parse("asn=a=b", Kind::Addresses).unwrap();
-        assert_eq!((&*spec.name, &*spec.path), ("asn", std::ffi::OsStr::new("a=b")));
-        for wrong in ["asn", "=a", "asn=", "a.b=c", "a b=c"] {
-            assert!(Spec::parse(wrong, Kind::Names).is_err(), "{wrong}");
         }
     }
 }

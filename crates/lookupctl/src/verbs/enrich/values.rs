@@ -1,6 +1,6 @@
 //! [`Values`]: what a table says, by index and field; and [`Encoded`], as the records need it.
 
-use wirespeed_records::Layout;
+use wirespeed_records::{Layout, TableFile};
 
 use super::pieces::{Piece, Pieces};
 
@@ -18,33 +18,12 @@ impl Values {
         Self { bytes: Vec::new(), ends: vec![0; fields], fields }
     }
 
-    fn end(&mut self) {
-        self.ends.push(self.bytes.len());
-    }
-
     /// Adds the fields of the next index.
-    pub(super) fn add(&mut self, text: &str, fields: &[String]) {
-        match fields {
-            [] => self.bytes.extend_from_slice(text.as_bytes()),
-            [_] => unescape(text, &mut self.bytes),
-            fields => {
-                for (at, field) in fields.iter().enumerate() {
-                    if at > 0 {
-                        self.end();
-                    }
-                    let parts = text.split(',').filter_map(|part| part.split_once('='));
-                    let mut name = Vec::new();
-                    for (key, value) in parts {
-                        name.clear();
-                        unescape(key, &mut name);
-                        if name.eq_ignore_ascii_case(field.as_bytes()) {
-                            unescape(value, &mut self.bytes);
-                        }
-                    }
-                }
-            }
-        }
-        self.end();
+    pub(super) fn add(&mut self, text: &str, file: &TableFile) {
+        file.each_field(text, |value| {
+            self.bytes.extend_from_slice(value.as_bytes());
+            self.ends.push(self.bytes.len());
+        });
     }
 
     /// The values as records need them, each after the separator, if there is one.
@@ -80,25 +59,6 @@ impl Encoded {
     }
 }
 
-/// Writes a text of a reader without its `%HH`.
-fn unescape(text: &str, into: &mut Vec<u8>) {
-    let (bytes, mut at) = (text.as_bytes(), 0);
-    while at < bytes.len() {
-        let digits = text.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            // The reader escapes ASCII alone.
-            Some(byte) if bytes[at] == b'%' && byte.is_ascii() => {
-                into.push(byte);
-                at += 3;
-            }
-            _ => {
-                into.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use wirespeed_records::{Plan, Splitter};
@@ -113,17 +73,17 @@ mod tests {
         splitter.push(b"a,b\n1,2\n");
         let layout = std::iter::from_fn(|| splitter.next(true).unwrap()).find_map(|block| block.layout);
         let layout = layout.unwrap();
-        let own = |fields: &[&str]| fields.iter().map(|&field| field.to_owned()).collect::<Vec<_>>();
         let of = |text: &str, fields: &[&str]| {
             let mut values = Values::new(fields.len().max(1));
-            values.add(text, &own(fields));
+            let fields = fields.iter().map(|&field| field.to_owned()).collect();
+            values.add(text, &TableFile { name: "t".into(), path: "x".into(), fields });
             let values = values.encoded(&layout);
             let get = |index, field| {
                 let mut output = Output::default();
                 output.piece(&values.get(index, field), values.pieces()).then(|| output.bytes().to_vec())
             };
             assert_eq!((get(0, 0), get(2, 0)), (Some(b",".to_vec()), None));
-            let all = (0..fields.len().max(1)).map(|field| get(1, field).unwrap());
+            let all = (0..values.fields).map(|field| get(1, field).unwrap());
             all.map(|bytes| String::from_utf8(bytes).unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(of("a=1;b=2", &[]), [",a=1;b=2"]);

@@ -16,7 +16,6 @@ use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
 use wirespeed::engine::{AnyTable, RuleTuple};
 use wirespeed_classify::{Ipv4Tuple, read};
-use wirespeed_image::Image;
 
 use super::actions::{Known, of_image};
 use super::doubt::{assumed, assuming, not_whole, widened};
@@ -25,6 +24,7 @@ use crate::Outcome;
 use crate::made::{EngineReport, Entries, InfoArguments, More};
 use crate::number::{Grouped, counted_u64, share};
 use crate::output::Output;
+use crate::source::is_image;
 use crate::stdin::at_most_one;
 
 /// Shows the content of sets of rules: counts, fields, ranges, classes, rules that could not be expressed,
@@ -69,7 +69,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
             output.line("")?;
         }
         let path = PathBuf::from(file);
-        if file != "-" && is_image(&path) {
+        if is_image(file) {
             options.read.refuse_beside("an image, which holds what was assumed")?;
             let image = RuleImageFile::open(&path)?;
             visit(image.tuple(), OfImage { options, image, output: &mut output })?;
@@ -85,15 +85,6 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 /// A message for a set of which rules were left out.
 const NOT_WHOLE: &str = "  not whole: rules were left out that could change answers; the other verbs refuse it, unless --assume states the \
                          missing facts or --lenient goes on without these rules";
-
-/// Whether a file starts like an image. A file that can't be read gives its error when it is read next.
-fn is_image(path: &std::path::Path) -> bool {
-    use std::io::Read;
-    let mut start = [0; 8];
-    std::fs::File::open(path)
-        .and_then(|mut file| file.read_exact(&mut start))
-        .is_ok_and(|()| Image::is_start(&start))
-}
 
 /// The report of a set.
 #[derive(Debug, Serialize)]

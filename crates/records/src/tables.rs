@@ -1,0 +1,319 @@
+//! [`TableFile`]: a table that records are looked up in, as a command line names it (`NAME=FILE`), and the
+//! texts that it has for its indexes.
+//!
+//! Needs the feature `tables`.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::Path;
+
+use wirespeed::engine::Addresses;
+use wirespeed::fib::read::{Columns, ReadError, ReadOptions, Source, read_fib};
+use wirespeed::image::Image;
+use wirespeed::image_file::ImageFile;
+use wirespeed::names::NameList;
+use wirespeed::names::image_file::NameImageFile;
+use wirespeed::names::read::lists::{ListOptions, TableOrList, TableOrListError, read_table_or_list};
+use wirespeed::names::read::{self as names, Label};
+use wirespeed::{IpReader, IpTable, NameReader, NameTable, Rib, Table};
+
+/// A table as a command line names it.
+///
+/// ```
+/// use wirespeed_records::TableFile;
+///
+/// let file = TableFile::parse("asn=rib.mrt.bz2")?;
+/// assert_eq!((&*file.name, file.path.to_str()), ("asn", Some("rib.mrt.bz2")));
+/// assert!(TableFile::parse("rib.mrt.bz2").is_err());
+/// # Ok::<(), wirespeed_records::TableError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFile {
+    /// The name of the table and its columns: letters, digits, `-` and `_`.
+    pub name: String,
+    /// The file. `-` is standard input.
+    pub path: OsString,
+    /// The fields of its values. Empty for the whole value.
+    pub fields: Vec<String>,
+}
+
+/// The way in which tables are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableReading {
+    /// Whether wrong lines are passed over.
+    pub lenient: bool,
+    /// Whether matched prefixes are asked for.
+    pub prefix: bool,
+    /// Whether next hops of MRT and bgpdump are taken, and not origins.
+    pub next_hops: bool,
+}
+
+/// A reader of names, or a list of domains: the content of a file says which.
+#[derive(Debug)]
+pub enum NamesOrList {
+    /// Names, each with all names beneath it.
+    Names(NameReader),
+    /// Entries of a list of domains, with scopes and exceptions.
+    Domains(Box<NameList>),
+}
+
+/// The reason why a table can't be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TableError {
+    /// The text is not `NAME=FILE`.
+    #[error("{0:?}: a table is named NAME=FILE, such as asn=rib.mrt")]
+    NotNamed(String),
+    /// The name has other characters than it may have.
+    #[error("{0:?}: the name of a table has letters, digits, - and _ only")]
+    Name(String),
+    /// Two tables of a kind have one name.
+    #[error("two tables have the name {0:?}")]
+    Twice(String),
+    /// The text is not `NAME=FIELD,FIELD`.
+    #[error("--fields {0}: fields are named NAME=FIELD,FIELD, such as geo=country.iso_code")]
+    NoFields(String),
+    /// The fields of a table are named twice.
+    #[error("--fields {0}=... is given twice")]
+    FieldsTwice(String),
+    /// There is no table of addresses of this name.
+    #[error("--fields {text}: there is no --table {name}=FILE")]
+    FieldsOf {
+        /// The fields as they were named.
+        text: String,
+        /// The name that no table has.
+        name: String,
+    },
+    /// An image of plain lookups is asked for prefixes.
+    #[error("{0}: an image that gives no prefixes: name the routes, not an image, for --prefix")]
+    WithoutPrefixes(String),
+    /// An image has no texts.
+    #[error("{0}: the image has no texts of its next hops")]
+    WithoutTexts(String),
+    /// The file could not be read by fields.
+    #[error("--fields {name}=... is for CSV and MaxMind DB")]
+    ByFields {
+        /// The name of the table.
+        name: String,
+        /// The reason.
+        source: ReadError,
+    },
+    /// A file of routes could not be read.
+    #[error(transparent)]
+    Routes(#[from] ReadError),
+    /// A file of names could not be read.
+    #[error(transparent)]
+    Names(#[from] TableOrListError),
+    /// The table could not be built, or the image not opened.
+    #[error(transparent)]
+    Table(#[from] wirespeed::Error),
+}
+
+impl TableFile {
+    /// Parses `NAME=FILE`.
+    pub fn parse(text: &str) -> Result<Self, TableError> {
+        let (name, path) = text
+            .split_once('=')
+            .filter(|(name, path)| !name.is_empty() && !path.is_empty())
+            .ok_or_else(|| TableError::NotNamed(text.to_owned()))?;
+        if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
+            return Err(TableError::Name(name.to_owned()));
+        }
+        Ok(Self { name: name.to_owned(), path: path.into(), fields: Vec::new() })
+    }
+
+    /// Parses tables of one kind. Fails if two have one name.
+    pub fn parse_all(texts: &[String]) -> Result<Vec<Self>, TableError> {
+        let mut files: Vec<Self> = Vec::with_capacity(texts.len());
+        for text in texts {
+            let file = Self::parse(text)?;
+            if files.iter().any(|other| other.name == file.name) {
+                return Err(TableError::Twice(file.name));
+            }
+            files.push(file);
+        }
+        Ok(files)
+    }
+
+    /// Gives tables of addresses the fields that `NAME=FIELD,FIELD` names.
+    pub fn name_fields(files: &mut [Self], texts: &[String]) -> Result<(), TableError> {
+        for text in texts {
+            let (name, fields) = text.split_once('=').unwrap_or((text, ""));
+            let fields: Vec<_> = fields.split(',').map(str::to_owned).collect();
+            if fields.iter().any(String::is_empty) {
+                return Err(TableError::NoFields(text.clone()));
+            }
+            match files.iter_mut().find(|file| file.name == name) {
+                Some(file) if file.fields.is_empty() => file.fields = fields,
+                Some(_) => return Err(TableError::FieldsTwice(name.to_owned())),
+                None => return Err(TableError::FieldsOf { text: text.clone(), name: name.to_owned() }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads routes in any format, or opens an image. `add` gets the text of each index, from 1 on. Returns
+    /// the reader, which looks IPv4-mapped addresses up as IPv4, and the report of a file that was read.
+    pub fn read_addresses(
+        &self,
+        reading: TableReading,
+        add: &mut dyn FnMut(&str),
+    ) -> Result<(IpReader, Option<String>), TableError> {
+        let path = Path::new(&self.path);
+        if self.is_image() {
+            let files = ImageFile::open_all(path)?;
+            if reading.prefix && files.iter().any(|file| !file.has_prefix_lookups()) {
+                return Err(TableError::WithoutPrefixes(path.display().to_string()));
+            }
+            let texts = files.first().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
+            if texts.is_empty() {
+                return Err(TableError::WithoutTexts(path.display().to_string()));
+            }
+            texts.iter().for_each(|(_, text)| add(text));
+            return Ok((IpReader::open(path)?.mapped_as_v4(true), None));
+        }
+        let options = ReadOptions {
+            lenient: reading.lenient,
+            origins: !reading.next_hops,
+            columns: Columns { values: self.fields.clone(), ..Columns::default() },
+            ..ReadOptions::default()
+        };
+        let read = read_fib(&Source::from_arg(&self.path), &options);
+        let (fib, report) = read.map_err(|source| match &*self.fields {
+            [] => TableError::Routes(source),
+            // The reader takes any text for CSV if columns are named.
+            _ => TableError::ByFields { name: self.name.clone(), source },
+        })?;
+        fib.next_hops.iter().for_each(|(_, text)| add(text));
+        let (v4, v6) = (table(fib.v4, reading.prefix)?, table(fib.v6, reading.prefix)?);
+        Ok((IpTable::new(v4, v6).reader().mapped_as_v4(true), Some(report.to_string())))
+    }
+
+    /// Reads names or a list of domains in any format, or opens an image. `add` gets the text of each index,
+    /// from 1 on. Returns the report of a file that was read, too.
+    pub fn read_names(
+        &self,
+        reading: TableReading,
+        add: &mut dyn FnMut(&str),
+    ) -> Result<(NamesOrList, Option<String>), TableError> {
+        let path = Path::new(&self.path);
+        let mut add = |label: Label<'_>| match label {
+            // A list without results, like routes without next hops.
+            Label::Line(_) => add("member"),
+            Label::Word(word) => add(word),
+        };
+        if self.is_image() {
+            let image = NameImageFile::open(path)?;
+            image.labels()?.iter().for_each(|(_, label)| add(label));
+            let opened = match image.list()? {
+                Some(_) => NamesOrList::Domains(Box::new(NameList::open(path)?)),
+                None => NamesOrList::Names(NameReader::open(path)?),
+            };
+            return Ok((opened, None));
+        }
+        let lenient = reading.lenient;
+        let options = names::ReadOptions { lenient, ..names::ReadOptions::default() };
+        let of_list = ListOptions { lenient, ..ListOptions::default() };
+        Ok(match read_table_or_list(&names::Source::from_arg(&self.path), &options, &of_list)? {
+            TableOrList::Table(fib, report) => {
+                fib.labels.iter().for_each(|(_, label)| add(label));
+                let reader = NameTable::builder().rib(fib.names).build()?.reader();
+                (NamesOrList::Names(reader), Some(report.to_string()))
+            }
+            TableOrList::List(read, report) => {
+                read.labels.iter().for_each(|(_, label)| add(label));
+                let list = NameList::builder().read(read).build()?;
+                (NamesOrList::Domains(Box::new(list)), Some(report.to_string()))
+            }
+        })
+    }
+
+    /// Calls `give` with each field of a text of this table, or with the whole text if no fields are named.
+    /// A field that the text lacks is empty.
+    pub fn each_field(&self, text: &str, mut give: impl FnMut(&str)) {
+        match &*self.fields {
+            [] => give(text),
+            [_] => give(&unescaped(text)),
+            // The reader's text of several: asn=13335,country=US.
+            fields => fields.iter().for_each(|field| {
+                let pairs = text.split(',').filter_map(|part| part.split_once('='));
+                let of_name = pairs.filter(|(of, _)| unescaped(of).eq_ignore_ascii_case(field));
+                give(&of_name.map(|(_, value)| unescaped(value)).collect::<String>());
+            }),
+        }
+    }
+
+    /// Whether the file is an image. One that can't be read is none: whatever reads it says why.
+    fn is_image(&self) -> bool {
+        self.path != "-" && Image::is_at(Path::new(&self.path)).unwrap_or_default()
+    }
+}
+
+fn table<A: Addresses>(routes: Rib<A>, prefix: bool) -> Result<Table<A>, wirespeed::Error> {
+    let builder = Table::<A>::builder().rib(routes);
+    if prefix { builder.prefix_lookups() } else { builder }.build()
+}
+
+/// A text of a reader without its `%HH`.
+fn unescaped(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return text.into();
+    }
+    let (mut plain, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find('%') {
+        plain.push_str(&rest[..at]);
+        let digits = rest.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
+        // The reader escapes ASCII alone.
+        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(u8::is_ascii) {
+            Some(byte) => {
+                plain.push(char::from(byte));
+                rest = &rest[at + 3..];
+            }
+            None => {
+                plain.push('%');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    (plain + rest).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_by_field() {
+        let of = |text: &str, fields: &[&str]| {
+            let fields = fields.iter().map(|&field| field.to_owned()).collect();
+            let file = TableFile { name: "t".to_owned(), path: "x".into(), fields };
+            let mut values = Vec::new();
+            file.each_field(text, |value| values.push(value.to_owned()));
+            values
+        };
+        assert_eq!(of("a=1,b=2", &[]), ["a=1,b=2"]);
+        assert_eq!(of("United%20States%", &["country"]), ["United States%"]);
+        assert_eq!(of("%C3%A9 %zz", &["x"]), ["%C3%A9 %zz"]);
+        assert_eq!(
+            of("asn=1,org%20name=A%2C%20B%3D\u{e9}", &["Org name", "x", "asn"]),
+            ["A, B=\u{e9}", "", "1"]
+        );
+    }
+
+    #[test]
+    fn names_of_tables_and_fields() {
+        let file = TableFile::parse("asn=a=b").unwrap();
+        assert_eq!((&*file.name, &*file.path), ("asn", std::ffi::OsStr::new("a=b")));
+        for wrong in ["asn", "=a", "asn=", "a.b=c", "a b=c"] {
+            assert!(TableFile::parse(wrong).is_err(), "{wrong}");
+        }
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        assert!(TableFile::parse_all(&texts(&["a=x", "a=y"])).is_err());
+        let mut files = TableFile::parse_all(&texts(&["a=x", "b=y"])).unwrap();
+        TableFile::name_fields(&mut files, &texts(&["b=c,d.e"])).unwrap();
+        assert_eq!((&*files[0].fields, &*files[1].fields), (&[][..], &texts(&["c", "d.e"])[..]));
+        for wrong in ["b=c", "c=d", "a", "a=", "a=b,,c"] {
+            assert!(TableFile::name_fields(&mut files, &texts(&[wrong])).is_err(), "{wrong}");
+        }
+    }
+}
