@@ -207,23 +207,28 @@ impl<T: RemoteTable> Offload<T> {
 
 /// A queue of batches of one thread, several under way at once: first in, first out.
 ///
-/// A batch for the CPU is looked up when its results are taken. Any number of pipelines can share the slots
-/// of a device without blocking each other: a pipeline that gets no slot first takes the results of its own
-/// batches.
+/// A batch for the CPU is looked up when its results are taken. A batch that no slot holds goes to a GPU in
+/// parts. Any number of pipelines can share the slots of a device without blocking each other: a pipeline
+/// that gets no slot first takes the results of its own batches.
 pub struct Pipeline<'o, 'k, T: Answers<R>, R> {
     offload: &'o Offload<T>,
     /// The device of all batches, instead of the policy's choice.
     only: Option<Place>,
+    /// The parts of all batches.
     under_way: VecDeque<Sent<KeysOf<'k, T>, R>>,
+    batches: usize,
 }
 
+/// A part of a batch; most are the whole of one.
 struct Sent<K, R> {
     keys: K,
     state: State<R>,
+    /// The keys of the batch, in its last part.
+    ends: Option<K>,
 }
 
 enum State<R> {
-    /// The CPU will look the batch up when its turn comes.
+    /// The CPU will look the part up when its turn comes.
     Waiting,
     /// A GPU has it. Packing and sending took this time.
     OnGpu(Ticket, Duration),
@@ -233,14 +238,14 @@ enum State<R> {
 
 impl<T: Answers<R>, R> fmt::Debug for Pipeline<'_, '_, T, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pipeline").field("under_way", &self.under_way.len()).finish_non_exhaustive()
+        f.debug_struct("Pipeline").field("under_way", &self.batches).finish_non_exhaustive()
     }
 }
 
 impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// Makes a pipeline with no batch under way.
     pub const fn new(offload: &'o Offload<T>) -> Self {
-        Self { offload, only: None, under_way: VecDeque::new() }
+        Self { offload, only: None, under_way: VecDeque::new(), batches: 0 }
     }
 
     /// Sends all batches to one device, instead of the policy's choice. The CPU looks up those that a GPU
@@ -252,16 +257,18 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
 
     /// The number of batches under way.
     pub fn under_way(&self) -> usize {
-        self.under_way.len()
+        self.batches
     }
 
     /// Whether [`next`](Self::next) returns without waiting: the oldest batch has come back, or is one for
     /// the CPU.
     pub fn is_ready(&self) -> bool {
-        self.under_way.front().is_some_and(|sent| match &sent.state {
+        let is_back = |sent: &Sent<_, R>| match &sent.state {
             State::OnGpu(ticket, _) => ticket.is_done(),
             State::Waiting | State::Found(_) => true,
-        })
+        };
+        let end = self.under_way.iter().position(|sent| sent.ends.is_some());
+        end.is_some_and(|end| self.under_way.iter().take(end + 1).all(is_back))
     }
 
     /// Sends keys. Waits for a slot if none is free.
@@ -273,28 +280,39 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// slot is free and this pipeline holds none, `free` makes another pipeline [give one
     /// up](Self::give_up_slot), and returns `false` if none of them holds one: a thread that holds slots must
     /// not wait for more, because all threads could wait then.
-    pub fn submit_freeing(&mut self, keys: KeysOf<'k, T>, free: impl FnMut() -> bool) {
+    pub fn submit_freeing(&mut self, keys: KeysOf<'k, T>, mut free: impl FnMut() -> bool) {
+        self.batches += 1;
         let place = match self.only {
             Some(only) if !keys.is_empty() => only,
             Some(_) | None => self.offload.place(keys.len()),
         };
-        let state = match place {
-            Place::Cpu => State::Waiting,
-            Place::Gpu => match self.send(keys, free) {
+        if place == Place::Cpu {
+            return self.under_way.push_back(Sent { keys, state: State::Waiting, ends: Some(keys) });
+        }
+        let mut start = 0;
+        loop {
+            let end = trip::end_of_part(&self.offload.remote, keys, start, keys.len());
+            let part = keys.part(start..end);
+            let state = match self.send(part, &mut free) {
                 Ok((ticket, time)) => State::OnGpu(ticket, time),
                 Err(error) => {
                     self.offload.dispatcher.warn(&error);
                     State::Waiting
                 }
-            },
-        };
-        self.under_way.push_back(Sent { keys, state });
+            };
+            let ends = (end == keys.len()).then_some(keys);
+            self.under_way.push_back(Sent { keys: part, state, ends });
+            if ends.is_some() {
+                return;
+            }
+            start = end;
+        }
     }
 
     fn send(
         &mut self,
         keys: KeysOf<'k, T>,
-        mut free: impl FnMut() -> bool,
+        free: &mut impl FnMut() -> bool,
     ) -> Result<(Ticket, Duration), GpuError> {
         let remote = &self.offload.remote;
         loop {
@@ -309,8 +327,8 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
         }
     }
 
-    /// Takes the oldest batch on a GPU from its slot, and keeps its results until its turn. After an error
-    /// the CPU looks it up then. Waits for the results. Returns `false` if no batch is on a GPU.
+    /// Takes the oldest part on a GPU from its slot, and keeps its results until its turn. After an error the
+    /// CPU looks it up then. Waits for the results. Returns `false` if no part is on a GPU.
     pub fn give_up_slot(&mut self) -> bool {
         let oldest = self.under_way.iter_mut().find(|sent| matches!(sent.state, State::OnGpu(..)));
         let Some(sent) = oldest else { return false };
@@ -332,11 +350,30 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     pub fn next(
         &mut self,
         found: &mut [R],
-        cpu: impl FnOnce(KeysOf<'k, T>, &mut [R]),
+        mut cpu: impl FnMut(KeysOf<'k, T>, &mut [R]),
     ) -> Option<KeysOf<'k, T>> {
-        let Sent { keys, state } = self.under_way.pop_front()?;
+        let mut found = found;
+        loop {
+            let Sent { keys, state, ends } = self.under_way.pop_front()?;
+            let (of_part, rest) = found.split_at_mut(keys.len());
+            self.take(keys, state, of_part, &mut cpu);
+            if ends.is_some() {
+                self.batches -= 1;
+                return ends;
+            }
+            found = rest;
+        }
+    }
+
+    /// Waits for a part and writes its results.
+    fn take(
+        &self,
+        keys: KeysOf<'k, T>,
+        state: State<R>,
+        found: &mut [R],
+        cpu: impl FnOnce(KeysOf<'k, T>, &mut [R]),
+    ) {
         let (count, dispatcher) = (keys.len(), &self.offload.dispatcher);
-        let found = &mut found[..count];
         let taken = match state {
             State::Waiting => None,
             State::Found(kept) => {
@@ -351,14 +388,10 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
             }
         };
         match taken {
-            Some(Ok(())) => {
-                dispatcher.count(Place::Gpu, count);
-                return Some(keys);
-            }
+            Some(Ok(())) => return dispatcher.count(Place::Gpu, count),
             Some(Err(error)) => dispatcher.warn(&error),
             None => {}
         }
         dispatcher.on_cpu(count, || cpu(keys, found));
-        Some(keys)
     }
 }

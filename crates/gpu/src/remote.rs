@@ -24,16 +24,15 @@ pub trait RemoteTable: Clone + Send + Sync + 'static {
     /// back.
     const PARTS: usize;
 
+    /// The fewest keys of such a part.
+    const LEAST_PART: usize;
+
     /// Copies a table to all GPUs. Finds the fastest launches and measures transfers, which takes about a
     /// second.
     fn upload<T: OnDevice>(fleet: &Fleet, table: &T, hint: Self::KeyHint<'_>) -> Result<Self, GpuError>;
 
     /// The copies on the GPUs.
     fn copies(&self) -> &Copies;
-
-    /// The end of the part of a large batch that starts at `start`: at least one key, and small enough for a
-    /// slot if one key fits any.
-    fn end_of_part(&self, keys: KeysOf<'_, Self>, start: usize) -> usize;
 
     /// The number of keys to ask a slot for, so that it holds these keys.
     fn slot_keys(&self, keys: KeysOf<'_, Self>) -> usize;

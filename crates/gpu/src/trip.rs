@@ -7,7 +7,7 @@ use std::ops::Range;
 use wirespeed_table::Keys;
 
 use crate::error::GpuError;
-use crate::remote::{Answers, KeysOf};
+use crate::remote::{Answers, KeysOf, RemoteTable};
 use crate::runtime::{Done, FleetBatch, Ticket};
 
 /// Packs and sends keys, at most as many as a slot holds. Waits for a slot, but not for ever.
@@ -69,6 +69,25 @@ pub fn results<R, T: Answers<R>>(
     Ok(())
 }
 
+/// The end of a part that starts at `start`: of at most `most` keys, and small enough for a slot if one key
+/// fits any. A part has one key at least.
+pub(crate) fn end_of_part<T: RemoteTable>(
+    table: &T,
+    keys: KeysOf<'_, T>,
+    start: usize,
+    most: usize,
+) -> usize {
+    let largest = table.copies().fleet().largest_batch();
+    let mut count = most.min(largest).max(1);
+    loop {
+        let end = keys.len().min(start + count);
+        if count == 1 || table.slot_keys(keys.part(start..end)) <= largest {
+            return end;
+        }
+        count = (end - start).div_ceil(2);
+    }
+}
+
 /// Looks up all keys in parts, several under way at once. After an error some results are written and some
 /// are not.
 ///
@@ -83,8 +102,9 @@ pub(crate) fn look_up<R, T: Answers<R>>(
         results(table, ticket.wait(), keys.part(part.clone()), &mut found[part])
     };
     let (mut under_way, mut start) = (VecDeque::new(), 0);
+    let most = keys.len().div_ceil(T::PARTS).max(T::LEAST_PART);
     while start < keys.len() {
-        let part = start..table.end_of_part(keys, start);
+        let part = start..end_of_part(table, keys, start, most);
         if under_way.len() == T::PARTS
             && let Some(oldest) = under_way.pop_front()
         {

@@ -56,8 +56,9 @@ impl<'k, D: Served> Pipeline<'k, D> {
         }
     }
 
-    /// Sends a batch: addresses, [`Names`](crate::names::Names) or tuples. The CPU looks it up if no GPU slot
-    /// is large enough. Waits if all threads together have as many batches under way as the GPUs take.
+    /// Sends a batch: addresses, [`Names`](crate::names::Names) or tuples. A batch that no slot of a GPU
+    /// holds goes there in parts. Waits if all threads together have as many batches under way as the GPUs
+    /// take.
     pub fn submit(&mut self, keys: D::Keys<'k>) {
         match &mut self.under_way {
             UnderWay::OnCpu(batches) => batches.push_back(keys),

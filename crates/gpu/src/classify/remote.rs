@@ -27,9 +27,6 @@ use crate::remote::{Answers, RemoteTable};
 use crate::runtime::{Batch, Done, Fleet, Form};
 use crate::trip::look_up;
 
-/// The fewest tuples of a part.
-const LEAST_PART: usize = 1 << 14;
-
 /// A table of rules on GPUs. Clones are the same table.
 pub struct Remote<T> {
     inner: Arc<Inner>,
@@ -84,6 +81,8 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 
     const PARTS: usize = 8;
 
+    const LEAST_PART: usize = 1 << 14;
+
     fn upload<C: OnDevice>(fleet: &Fleet, table: &C, hint: &[T]) -> Result<Self, GpuError> {
         if kind::<T>().is_none() {
             return Err(GpuError::Unsupported(format!("tuples of {}", T::NAME)));
@@ -113,15 +112,6 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 
     fn slot_keys(&self, tuples: &[T]) -> usize {
         self.slot_keys_of(tuples.len())
-    }
-
-    fn end_of_part(&self, tuples: &[T], start: usize) -> usize {
-        let largest = self.inner.copies.fleet().largest_batch();
-        let mut count = tuples.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
-        while count > 1 && self.slot_keys_of(count.min(tuples.len() - start)) > largest {
-            count = count.div_ceil(2);
-        }
-        tuples.len().min(start + count)
     }
 
     fn patch(&self, patch: &Patch) {

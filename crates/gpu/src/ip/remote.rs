@@ -27,9 +27,6 @@ use crate::remote::{Answers, RemoteTable};
 use crate::runtime::{Fleet, Form};
 use crate::trip::look_up;
 
-/// The fewest addresses of a part.
-const LEAST_PART: usize = 1 << 17;
-
 /// A table on GPUs. Clones are the same table.
 pub struct Remote<A> {
     inner: Arc<Inner>,
@@ -77,6 +74,8 @@ impl<A: Address> RemoteTable for Remote<A> {
 
     const PARTS: usize = 4;
 
+    const LEAST_PART: usize = 1 << 17;
+
     fn upload<T: OnDevice>(fleet: &Fleet, table: &T, bits: u8) -> Result<Self, GpuError> {
         let kind = KeyBytes::for_bits(A::FAMILY, bits);
         let copies = Copies::upload(fleet, table, |at, gpu, replica| {
@@ -95,12 +94,6 @@ impl<A: Address> RemoteTable for Remote<A> {
 
     fn copies(&self) -> &Copies {
         &self.inner.copies
-    }
-
-    fn end_of_part(&self, keys: &[A], start: usize) -> usize {
-        let largest = self.inner.copies.fleet().largest_batch();
-        let part = keys.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
-        keys.len().min(start + part)
     }
 
     fn slot_keys(&self, addresses: &[A]) -> usize {

@@ -23,9 +23,6 @@ use crate::remote::{Answers, RemoteTable};
 use crate::runtime::{Batch, Fleet, Form};
 use crate::trip::look_up;
 
-/// The fewest names of a part.
-const LEAST_PART: usize = 1 << 14;
-
 /// A table of names on GPUs. Clones are the same table.
 #[derive(Clone)]
 pub struct Remote {
@@ -64,6 +61,8 @@ impl RemoteTable for Remote {
 
     const PARTS: usize = 8;
 
+    const LEAST_PART: usize = 1 << 14;
+
     fn upload<T: OnDevice>(fleet: &Fleet, table: &T, hint: Names<'_>) -> Result<Self, GpuError> {
         let copies = Copies::upload(fleet, table, |_, gpu, replica| {
             if hint.is_empty() {
@@ -81,18 +80,6 @@ impl RemoteTable for Remote {
 
     fn slot_keys(&self, names: Names<'_>) -> usize {
         self.copies.slot_keys(names.len(), bytes_of(names))
-    }
-
-    fn end_of_part(&self, names: Names<'_>, start: usize) -> usize {
-        let largest = self.copies.fleet().largest_batch();
-        let mut count = names.len().div_ceil(Self::PARTS).max(LEAST_PART).min(largest).max(1);
-        loop {
-            let end = names.len().min(start + count);
-            if count == 1 || self.slot_keys(names.part(start..end)) <= largest {
-                return end;
-            }
-            count = (end - start).div_ceil(2);
-        }
     }
 }
 

@@ -198,6 +198,56 @@ fn the_cpu_answers_for_a_device_that_is_lost() {
     );
 }
 
+/// Batches of twice and of ten times what a slot holds, beside small ones, by several threads, until the
+/// device is lost.
+#[test]
+fn a_batch_that_no_slot_holds_goes_in_parts() {
+    let Some((fleet, switch)) = losable(&slots([1 << 6, 1 << 8])) else { return };
+    let rib: Rib<V4> = scattered_routes::<V4>(300).into_iter().zip((1..200).cycle().map(NextHop)).collect();
+    let live = LiveTable::<V4, Dir24>::new(rib, BuildOptions::default()).expect("it is built");
+    let reader = live.reader();
+    let remote = Remote::<V4>::upload(&fleet, &*reader.enter(), live.reach()).expect("it is uploaded");
+    let offload = Offload::new(remote, Use::Always, Meter::new(2, Duration::from_nanos(2)));
+    let probes: Vec<V4> = probes(live.model()).into_iter().cycle().take(4000).collect();
+    let right: Vec<NextHop> = probes.iter().map(|&address| reader.enter().lookup(address)).collect();
+    let sizes = [3, 512, 1, 2560, 257, 667];
+    let hold = || {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                let (offload, reader, probes, right) = (&offload, live.reader(), &probes, &right);
+                scope.spawn(move || {
+                    let mut pipeline = Pipeline::new(offload);
+                    let mut rest = &probes[..];
+                    for (at, size) in sizes.into_iter().enumerate() {
+                        let part;
+                        (part, rest) = rest.split_at(size);
+                        pipeline.submit(part);
+                        assert_eq!(pipeline.under_way(), at + 1);
+                    }
+                    assert!(rest.is_empty());
+                    let (mut found, mut at) = (vec![NextHop::NONE; 4000], 0);
+                    for size in sizes {
+                        let on_cpu =
+                            |keys: &[V4], found: &mut [NextHop]| reader.enter().lookup_batch(keys, found);
+                        let keys = pipeline.next(&mut found, on_cpu).expect("one is under way");
+                        assert_eq!(keys, &probes[at..at + size], "in order");
+                        assert_eq!(found[..size], right[at..at + size]);
+                        at += size;
+                    }
+                    assert!(pipeline.under_way() == 0 && !pipeline.is_ready());
+                    assert!(pipeline.next(&mut found, |_, _| ()).is_none());
+                });
+            }
+        });
+    };
+    hold();
+    assert_eq!((offload.counts().gpu, offload.counts().cpu), (16_000, 0));
+    switch.store(true, Ordering::Relaxed);
+    hold();
+    assert_eq!(offload.counts().gpu + offload.counts().cpu, 32_000);
+    assert!(offload.counts().cpu > 0 && offload.remote().copies().is_out().is_some());
+}
+
 #[test]
 fn by_load_small_batches_stay_on_the_cpu() {
     let Some(fleet) = fleet(1, &options()) else { return };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use wirespeed_gpu::dispatch::{Meter, Use};
 
-use wirespeed_gpu::names::{Offload, Remote, Wanted, pack, pack_ends, unpack, unpack_matches};
+use wirespeed_gpu::names::{Offload, Pipeline, Remote, Wanted, pack, pack_ends, unpack, unpack_matches};
 use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::{DeviceKeys, DeviceMemory, Gpu, GpuOptions, Way};
 use wirespeed_image::Table;
@@ -100,6 +100,33 @@ fn a_table_on_one_device_follows_a_live_one() {
 #[test]
 fn replicas_on_two_devices_follow_a_live_one() {
     follows::<Acta>(2);
+}
+
+/// A slot holds 4,096 names, and 128 KiB of them: fewer of these.
+#[test]
+fn a_batch_that_no_slot_holds_goes_in_parts() {
+    let Some(fleet) = fleet(1, &options()) else { return };
+    let table: NameTable = (0..300).map(|n| (entry(n), 1 + n % 200)).collect();
+    let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
+    let live = LiveNames::<Acta>::new(table.into(), options).expect("it is built");
+    let probes = probes();
+    let batch: NameBatch = (0..8).flat_map(|_| probes.names().iter()).collect();
+    let one = right(live.model().names(), &probes);
+    let remote = Remote::upload(&fleet, &*live.reader().enter(), probes.names()).expect("it is uploaded");
+    let offload = Offload::new(remote, Use::Always, Meter::new(2, Duration::from_nanos(2)));
+    let mut pipeline = Pipeline::<u32>::new(&offload);
+    pipeline.submit(batch.names());
+    pipeline.submit(probes.names());
+    assert_eq!(pipeline.under_way(), 2);
+    let mut found = vec![u32::MAX; batch.len()];
+    for times in [8, 1] {
+        let names = pipeline.next(&mut found, |_, _| panic!("the GPU answers")).expect("one is under way");
+        assert_eq!(names.len(), times * one.len());
+        for found in found[..names.len()].chunks(one.len()) {
+            assert!(found.iter().zip(&one).all(|(&found, right)| found == right.result));
+        }
+    }
+    assert!(pipeline.next(&mut found, |_, _| ()).is_none());
 }
 
 /// Each way, in both forms, while the table changes between batches: each batch sees the state that it was

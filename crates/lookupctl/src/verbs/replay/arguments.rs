@@ -227,6 +227,8 @@ impl DriveArguments {
     ) -> GpuOptions {
         /// Bytes of all slots of a size together, about, at most.
         const MOST: usize = 1 << 28;
+        /// Slots of a size at least, if so many batches may be under way.
+        const FEWEST: usize = 8;
         let plans = self.plans(len, true);
         let mut sizes: Vec<_> = plans.iter().map(|plan| plan.batch).collect();
         sizes.sort_unstable();
@@ -237,6 +239,10 @@ impl DriveArguments {
         keys.dedup();
         let under_way = plans.iter().map(|plan| plan.threads * plan.in_flight).max().unwrap_or(1);
         let most = MOST / (key_bytes + result_bytes);
+        // A batch that no slot holds goes in parts. Few slots would leave threads waiting.
+        let part = (most / under_way.min(FEWEST)).max(1 << 12).next_multiple_of(GROUP);
+        let mut keys: Vec<_> = keys.into_iter().map(|keys| keys.min(part)).collect();
+        keys.dedup();
         let slots = keys.into_iter().map(|keys| SlotSize { slots: under_way.min(most / keys).max(2), keys });
         let transfer = self.transfer.map_or(runtime::Transfer::Auto, Transfer::always);
         GpuOptions { slots: slots.collect(), key_bytes, result_bytes, transfer, ..GpuOptions::default() }
