@@ -19,8 +19,11 @@ pub(super) const SIZES: [usize; 4] = [1 << 16, 1 << 17, 1 << 18, 1 << 19];
 pub(super) const IN_FLIGHT: [usize; 2] = [2, 4];
 /// The time of a first trial.
 const GLIMPSE: Duration = Duration::from_millis(40);
-/// The time of a longer trial.
-const LOOK: Duration = Duration::from_millis(200);
+/// The time of each of the longer trials.
+const LOOK: Duration = Duration::from_millis(120);
+/// The longer trials of a plan, in turns with those of the others: the rate of a plan changes by a tenth from
+/// one moment to the next.
+const TURNS: usize = 3;
 /// The plans that are tried for longer.
 const FINALISTS: usize = 4;
 
@@ -29,12 +32,12 @@ pub(super) fn best(plans: &[Plan], place: &dyn Place, explains: bool) -> Result<
     if let &[only] = plans {
         return Ok(only);
     }
-    let mut tried = rates(plans.iter().copied(), place, GLIMPSE)?;
+    let mut tried = rates(plans, place, GLIMPSE, 1)?;
     if explains {
         explain("tried", &tried);
     }
-    let finalists = tried.iter().take(FINALISTS).map(|&(plan, _)| plan);
-    let longer = rates(finalists, place, LOOK)?;
+    let finalists: Vec<_> = tried.iter().take(FINALISTS).map(|&(plan, _)| plan).collect();
+    let longer = rates(&finalists, place, LOOK, TURNS)?;
     if !longer.is_empty() {
         tried = longer;
         if explains {
@@ -52,18 +55,22 @@ fn explain(how: &str, rates: &[(Plan, f64)]) {
     }
 }
 
-/// The plans with their rates, the best first. Ends early at Ctrl-C.
-fn rates(plans: impl Iterator<Item = Plan>, place: &dyn Place, time: Duration) -> Result<Vec<(Plan, f64)>> {
-    let mut rates = Vec::new();
-    for plan in plans {
+/// The plans with their rates, the best first. Each is tried so many times, in turns. Ends early at Ctrl-C.
+fn rates(plans: &[Plan], place: &dyn Place, time: Duration, turns: usize) -> Result<Vec<(Plan, f64)>> {
+    let mut done = vec![(0, 0.0); plans.len()];
+    for at in (0..turns).flat_map(|_| 0..plans.len()) {
         if is_interrupted() {
             break;
         }
-        let driven = Plan { time, ..plan }.drive(place, None)?;
-        #[allow(clippy::cast_precision_loss)] // a rate
-        let keys = plan.lookups(&driven.batches) as f64;
-        rates.push((plan, if driven.seconds > 0.0 { keys / driven.seconds } else { 0.0 }));
+        let driven = Plan { time, ..plans[at] }.drive(place, None)?;
+        let (keys, seconds) = &mut done[at];
+        *keys += plans[at].lookups(&driven.batches);
+        *seconds += driven.seconds;
     }
+    #[allow(clippy::cast_precision_loss)] // a rate
+    let rate = |(keys, seconds): (u64, f64)| if seconds > 0.0 { keys as f64 / seconds } else { 0.0 };
+    let tried = plans.iter().zip(done).filter(|(_, (keys, _))| *keys > 0);
+    let mut rates: Vec<_> = tried.map(|(&plan, done)| (plan, rate(done))).collect();
     rates.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     Ok(rates)
 }
