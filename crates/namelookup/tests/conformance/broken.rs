@@ -1,10 +1,12 @@
 //! Engines that are each wrong in one way, and the tests of the suite that see it: proof that each test can
 //! fail.
 
-use std::marker::PhantomData;
+use std::cell::Cell;
 use std::sync::Mutex;
 
-use wirespeed_image::{Checked, Image, ImageError, Patch, PatchBuilder, PatchError, SectionId, Table};
+use wirespeed_image::{
+    Checked, Image, ImageError, Patch, PatchBuilder, PatchError, SectionId, Table, rounds,
+};
 use wirespeed_namelookup::conformance::{
     churn, hand_picked_tables, hostile_names, images, live_readers, memory_cap, random_tables,
     random_updates, read_domains, real_names,
@@ -19,11 +21,12 @@ use crate::sorted::{Sorted, SortedTable};
 type Built = Result<(Sorted, SortedTable), BuildError>;
 
 /// What is wrong: each method stands for [`Sorted`]'s own, and one of them is replaced.
-trait Fault: Sized + Send + Sync + 'static {
-    fn build(names: &NameTable, options: &BuildOptions) -> Built {
+trait Fault: Send + Sync {
+    fn build(&self, names: &NameTable, options: &BuildOptions) -> Built {
         Sorted::build(names, options)
     }
     fn patch(
+        &self,
         engine: &mut Sorted,
         table: &SortedTable,
         names: &NameTable,
@@ -31,27 +34,27 @@ trait Fault: Sized + Send + Sync + 'static {
     ) -> Result<Patch, Outgrown> {
         engine.patch(table, names, changed)
     }
-    fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+    fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
         SortedTable::from_image(image)
     }
-    fn check(table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
+    fn check(&self, table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
         table.check(patch)
     }
-    fn lookup(table: &SortedTable, name: &Name) -> Match {
+    fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
         table.lookup(name)
     }
-    fn lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
-        names.iter().zip(results).for_each(|(name, result)| *result = Self::lookup(table, name).result);
+    fn lookup_batch(&self, table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+        names.iter().zip(results).for_each(|(name, result)| *result = self.lookup(table, name).result);
     }
-    fn match_batch(table: &SortedTable, names: Names<'_>, matches: &mut [Match]) {
-        names.iter().zip(matches).for_each(|(name, found)| *found = Self::lookup(table, name));
+    fn match_batch(&self, table: &SortedTable, names: Names<'_>, matches: &mut [Match]) {
+        names.iter().zip(matches).for_each(|(name, found)| *found = self.lookup(table, name));
     }
-    fn par_lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
-        Self::lookup_batch(table, names, results);
+    fn par_lookup_batch(&self, table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+        self.lookup_batch(table, names, results);
     }
-    fn explain(table: &SortedTable, name: &Name) -> Vec<Step> {
+    fn explain(&self, table: &SortedTable, name: &Name) -> Vec<Step> {
         let mut steps = table.explain(name);
-        let meaning = match Self::lookup(table, name) {
+        let meaning = match self.lookup(table, name) {
             Match::NONE => "no match".to_owned(),
             found => format!("result {}", found.result),
         };
@@ -60,26 +63,38 @@ trait Fault: Sized + Send + Sync + 'static {
     }
 }
 
-/// An engine with a fault.
-struct Faulty<F>(Sorted, PhantomData<F>);
+/// No fault.
+struct Flawless;
 
-/// Its table.
-struct FaultyTable<F>(SortedTable, PhantomData<F>);
+impl Fault for Flawless {}
 
-impl<F> Clone for FaultyTable<F> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone(), PhantomData)
-    }
+thread_local! {
+    /// The fault of what this thread builds and opens. A type for each fault would have the whole suite compiled
+    /// for each.
+    static FAULT: Cell<&'static dyn Fault> = const { Cell::new(&Flawless) };
 }
 
-impl<F: Fault> Engine<NameDomain> for Faulty<F> {
+/// Runs a test of the suite with a fault, in enough rounds to find it.
+fn of_broken(fault: &'static dyn Fault, test: impl FnOnce()) {
+    FAULT.set(fault);
+    rounds::of_broken(test);
+}
+
+/// An engine with a fault.
+struct Faulty(Sorted, &'static dyn Fault);
+
+/// Its table.
+#[derive(Clone)]
+struct FaultyTable(SortedTable, &'static dyn Fault);
+
+impl Engine<NameDomain> for Faulty {
     const NAME: &'static str = "faulty";
     const STANDING: Standing = Standing::Niche("tests");
-    type Table = FaultyTable<F>;
+    type Table = FaultyTable;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
-        let (engine, table) = F::build(names, options)?;
-        Ok((Self(engine, PhantomData), FaultyTable(table, PhantomData)))
+        let (engine, table) = FAULT.get().build(names, options)?;
+        Ok((Self(engine, FAULT.get()), FaultyTable(table, FAULT.get())))
     }
 
     fn patch(
@@ -88,7 +103,7 @@ impl<F: Fault> Engine<NameDomain> for Faulty<F> {
         names: &NameTable,
         changed: &[NodeId],
     ) -> Result<Patch, Outgrown> {
-        F::patch(&mut self.0, &table.0, names, changed)
+        self.1.patch(&mut self.0, &table.0, names, changed)
     }
 
     fn memory_usage(&self) -> u64 {
@@ -96,12 +111,12 @@ impl<F: Fault> Engine<NameDomain> for Faulty<F> {
     }
 }
 
-impl<F: Fault> Table for FaultyTable<F> {
+impl Table for FaultyTable {
     const KIND: &'static str = SortedTable::KIND;
     const LAYOUT: u32 = SortedTable::LAYOUT;
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
-        Ok(Self(F::from_image(image)?, PhantomData))
+        Ok(Self(FAULT.get().from_image(image)?, FAULT.get()))
     }
 
     fn image(&self) -> &Image {
@@ -117,33 +132,33 @@ impl<F: Fault> Table for FaultyTable<F> {
     }
 
     fn check(&self, patch: &Patch) -> Result<(), PatchError> {
-        F::check(&self.0, patch)
+        self.1.check(&self.0, patch)
     }
 }
 
-impl<F: Fault> Lookup<NameDomain> for FaultyTable<F> {
+impl Lookup<NameDomain> for FaultyTable {
     fn lookup(&self, name: &Name) -> Match {
-        F::lookup(&self.0, name)
+        self.1.lookup(&self.0, name)
     }
 
     fn lookup_batch(&self, names: Names<'_>, results: &mut [u32]) {
-        F::lookup_batch(&self.0, names, results);
+        self.1.lookup_batch(&self.0, names, results);
     }
 
     fn match_batch(&self, names: Names<'_>, matches: &mut [Match]) {
-        F::match_batch(&self.0, names, matches);
+        self.1.match_batch(&self.0, names, matches);
     }
 
     fn par_lookup_batch(&self, names: Names<'_>, results: &mut [u32]) {
-        F::par_lookup_batch(&self.0, names, results);
+        self.1.par_lookup_batch(&self.0, names, results);
     }
 
     fn explain(&self, name: &Name) -> Vec<Step> {
-        F::explain(&self.0, name)
+        self.1.explain(&self.0, name)
     }
 }
 
-/// A fault as a type that replaces some methods, and a test module in which each of the named tests must fail
+/// A fault that replaces some methods, and a test module in which each of the named tests must fail
 /// of it.
 macro_rules! faults {
     ($($(#[doc = $doc:literal])+ $name:ident: $($test:ident $(= $message:literal)?),+ => { $($method:item)* })+) => {
@@ -161,9 +176,7 @@ macro_rules! faults {
                         #[test]
                         #[should_panic $((expected = $message))?]
                         fn $test() {
-                            wirespeed_image::rounds::of_broken(
-                                super::super::$test::<super::super::Faulty<super::super::$name>>,
-                            );
+                            super::super::of_broken(&super::super::$name, super::super::$test::<super::super::Faulty>);
                         }
                     )+
                 }
@@ -190,7 +203,7 @@ fn cut(name: &Name, most: usize) -> Vec<u8> {
 faults! {
     /// Takes `/com/a` for a prefix of `/com/ab`.
     ByteWise: hand_picked_tables, random_updates => {
-        fn lookup(table: &SortedTable, name: &Name) -> Match {
+        fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
             let bytes = name.as_bytes();
             let found = (2..bytes.len()).rev().find_map(|len| {
                 let prefix = Name::new(&bytes[..len]).ok()?;
@@ -202,14 +215,14 @@ faults! {
     }
     /// Knows nothing of the root's entry.
     NoRoot: hand_picked_tables, random_updates, live_readers => {
-        fn lookup(table: &SortedTable, name: &Name) -> Match {
+        fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
             let found = table.lookup(name);
             if found.length == 0 { Match::NONE } else { found }
         }
     }
     /// Takes a name for one that ends in a zero more.
     Padded: hand_picked_tables, hostile_names => {
-        fn lookup(table: &SortedTable, name: &Name) -> Match {
+        fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
             let found = table.lookup(name);
             if found.length as usize == name.len() || name.is_empty() {
                 return found;
@@ -220,7 +233,7 @@ faults! {
     }
     /// Doesn't tell letters of different case apart.
     CaseBlind: hand_picked_tables => {
-        fn lookup(table: &SortedTable, name: &Name) -> Match {
+        fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
             let lower = name.as_bytes().to_ascii_lowercase();
             let found = table.lookup(&named(&lower));
             if found.is_some() { found } else { table.lookup(name) }
@@ -228,7 +241,7 @@ faults! {
     }
     /// Counts the slash after the prefix, too.
     WrongLength: hand_picked_tables, random_tables => {
-        fn match_batch(table: &SortedTable, names: Names<'_>, matches: &mut [Match]) {
+        fn match_batch(&self, table: &SortedTable, names: Names<'_>, matches: &mut [Match]) {
             for (name, found) in names.iter().zip(matches) {
                 *found = table.lookup(name);
                 found.length += u32::from((found.length as usize) < name.len() && found.is_some());
@@ -237,14 +250,14 @@ faults! {
     }
     /// Forgets the last name of an odd batch.
     OddRemainder: hand_picked_tables, random_tables, images => {
-        fn lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+        fn lookup_batch(&self, table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
             let even = names.len() / 2 * 2;
             table.lookup_batch(names.part(0..even), &mut results[..even]);
         }
     }
     /// Goes wrong in batches past 1,000 names only.
     LongBatch: hand_picked_tables => {
-        fn lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+        fn lookup_batch(&self, table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
             table.lookup_batch(names, results);
             if names.len() > 1_000 {
                 results.swap(0, 3);
@@ -253,27 +266,27 @@ faults! {
     }
     /// Mixes up the parts on several cores.
     Mixed: hand_picked_tables = "on all cores", random_tables = "on all cores" => {
-        fn par_lookup_batch(table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
+        fn par_lookup_batch(&self, table: &SortedTable, names: Names<'_>, results: &mut [u32]) {
             table.lookup_batch(names, results);
             results.rotate_left(1);
         }
     }
     /// Explains something else than it does.
     Explained: hand_picked_tables = "explained", random_tables = "explained" => {
-        fn explain(table: &SortedTable, name: &Name) -> Vec<Step> {
+        fn explain(&self, table: &SortedTable, name: &Name) -> Vec<Step> {
             table.explain(parent(name))
         }
     }
     /// Stops after 64 components.
     Shallow: hand_picked_tables, hostile_names => {
-        fn lookup(table: &SortedTable, name: &Name) -> Match {
+        fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
             let short = cut(name, 64);
             table.lookup(&named(&short))
         }
     }
     /// Takes a component for another that has the same words in another order.
     Summed: hostile_names => {
-        fn lookup(table: &SortedTable, name: &Name) -> Match {
+        fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
             let mut sorted = name.as_bytes().to_vec();
             if name.as_bytes().starts_with(b"/com/") && name.len() == 53 {
                 sorted[5..].sort_unstable();
@@ -287,7 +300,7 @@ faults! {
     }
     /// Works its way through a deep name once for each component.
     Quadratic: hostile_names = "deep names take" => {
-        fn lookup(table: &SortedTable, name: &Name) -> Match {
+        fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
             if name.len() > 9 << 20 {
                 std::thread::sleep(std::time::Duration::from_secs(8));
             }
@@ -296,7 +309,7 @@ faults! {
     }
     /// Takes room for the square of what there is under one node.
     OutOfProportion: hostile_names = "for random names" => {
-        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+        fn build(&self, names: &NameTable, options: &BuildOptions) -> Built {
             let words = names.iter().any(|(name, _)| name.as_bytes().starts_with(b"/com/qq"));
             let (engine, table) = Sorted::build(names, options)?;
             if !words {
@@ -308,70 +321,70 @@ faults! {
     }
     /// Leaves out of a patch what was removed.
     StaleRemoves: random_updates, hand_picked_tables => {
-        fn patch(engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        fn patch(&self, engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
             let came = changed.iter().filter(|&&id| !names.node(id).is_gone()).count();
             if came == 0 { Ok(Patch::default()) } else { engine.patch(table, names, changed) }
         }
     }
     /// Keeps the counts of the first table.
     StaleCounts: random_updates = "entries", hand_picked_tables = "entries" => {
-        fn patch(engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        fn patch(&self, engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
             let mut same = PatchBuilder::new();
             engine.patch(table, names, changed)?.writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
             Ok(same.finish(None))
         }
-        fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+        fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
             Ok(crate::sorted::unchecked(image))
         }
-        fn check(_: &SortedTable, _: &Patch) -> Result<(), PatchError> {
+        fn check(&self, _: &SortedTable, _: &Patch) -> Result<(), PatchError> {
             Ok(())
         }
     }
     /// Takes room for each insertion, and never gives it back.
     Leaks: churn = "not reclaimed" => {
-        fn patch(engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
+        fn patch(&self, engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
             engine.lose(changed.len() / 10)?;
             engine.patch(table, names, changed)
         }
     }
     /// An image depends on how many were built before it.
     Remembers: churn = "as if new" => {
-        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+        fn build(&self, names: &NameTable, options: &BuildOptions) -> Built {
             static TURN: std::sync::atomic::AtomicU8 = std::sync::atomic::AtomicU8::new(0);
             let (engine, table) = Sorted::build(names, options)?;
             let turn = TURN.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let image = table.image().with_attachment("turn", &[turn])?;
             Ok((engine, crate::sorted::unchecked(image)))
         }
-        fn check(table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
+        fn check(&self, table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
             table.image().check(patch)
         }
     }
     /// Takes whatever image comes.
     Trusting: images => {
-        fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+        fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
             Ok(crate::sorted::unchecked(image))
         }
     }
     /// Takes whatever image and patch come, as long as they are of its kind.
     TrustingAlike: images => {
-        fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+        fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
             SortedTable::expect_kind(&image)?;
             Ok(crate::sorted::unchecked(image))
         }
-        fn check(table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
+        fn check(&self, table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
             table.image().check(patch)
         }
     }
     /// Takes a patch that an image of the same content would be refused for.
     TrustingPatches: images = "check Ok" => {
-        fn check(table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
+        fn check(&self, table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
             table.image().check(patch)
         }
     }
     /// Takes images of layouts to come.
     AnyLayout: images = "later layout" => {
-        fn from_image(image: Image) -> Result<SortedTable, ImageError> {
+        fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
             if image.layout() == u32::MAX {
                 let (_, table) = Sorted::build(&NameTable::new(), &BuildOptions::default()).unwrap();
                 return Ok(table);
@@ -381,13 +394,13 @@ faults! {
     }
     /// Has no regard for the cap.
     Uncapped: memory_cap => {
-        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+        fn build(&self, names: &NameTable, options: &BuildOptions) -> Built {
             Sorted::build(names, &BuildOptions { memory_cap: None, ..options.clone() })
         }
     }
     /// Refuses the table that takes just what the cap is.
     OffByOne: memory_cap = "capped at" => {
-        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+        fn build(&self, names: &NameTable, options: &BuildOptions) -> Built {
             let memory_cap = options.memory_cap.map(|cap| cap - 1);
             Sorted::build(names, &BuildOptions { memory_cap, ..options.clone() })
         }
@@ -395,7 +408,7 @@ faults! {
     /// Refuses every table that isn't empty.
     Refuses: hand_picked_tables = "is refused", random_tables = "is refused", images = "is refused",
         memory_cap = "is refused" => {
-        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+        fn build(&self, names: &NameTable, options: &BuildOptions) -> Built {
             if names.len() > 1 {
                 let (limit, found) = (1, names.len() as u64);
                 return Err(BuildError::Limit { engine: "faulty", what: "names", limit, found });
@@ -405,7 +418,7 @@ faults! {
     }
     /// Refuses tables that are within what it says is its limit.
     RefusesForNothing: hand_picked_tables => {
-        fn build(names: &NameTable, options: &BuildOptions) -> Built {
+        fn build(&self, names: &NameTable, options: &BuildOptions) -> Built {
             if names.len() > 1_000 {
                 let (limit, found) = (10_000, names.len() as u64);
                 return Err(BuildError::Limit { engine: "faulty", what: "names", limit, found });
@@ -419,7 +432,7 @@ faults! {
 struct SeldomWrong;
 
 impl Fault for SeldomWrong {
-    fn lookup(table: &SortedTable, name: &Name) -> Match {
+    fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
         if name.as_bytes().ends_with(b"xk") { Match::NONE } else { table.lookup(name) }
     }
 }
@@ -427,7 +440,7 @@ impl Fault for SeldomWrong {
 #[test]
 fn real_names_fail() {
     if read_domains(0).is_some() {
-        let failed = std::panic::catch_unwind(real_names::<Faulty<SeldomWrong>>);
+        let failed = std::panic::catch_unwind(|| of_broken(&SeldomWrong, real_names::<Faulty>));
         assert!(failed.is_err(), "a table that is seldom wrong passes");
     }
 }
@@ -440,6 +453,7 @@ struct Shared;
 
 impl Fault for Shared {
     fn patch(
+        &self,
         engine: &mut Sorted,
         table: &SortedTable,
         names: &NameTable,
@@ -453,7 +467,7 @@ impl Fault for Shared {
         engine.patch(table, names, changed)
     }
 
-    fn lookup(table: &SortedTable, name: &Name) -> Match {
+    fn lookup(&self, table: &SortedTable, name: &Name) -> Match {
         let found = table.lookup(name);
         let shared = SHARED.lock().unwrap();
         let mut now = shared.iter().filter(|(other, _)| other == name.as_bytes());
@@ -464,5 +478,5 @@ impl Fault for Shared {
 #[test]
 #[should_panic(expected = "scoped thread panicked")]
 fn readers_see_a_state_that_changes() {
-    wirespeed_image::rounds::of_broken(live_readers::<Faulty<Shared>>);
+    of_broken(&Shared, live_readers::<Faulty>);
 }
