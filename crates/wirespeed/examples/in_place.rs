@@ -5,7 +5,8 @@
 //! cargo run --release -p wirespeed --features synth,compression --example in_place -- [FILE] [SECONDS]
 //! ```
 //!
-//! Without a file the table is a synthetic one of full size.
+//! Without a file the table is a synthetic one of full size. Rows of the device `Stated` are of a GPU and a
+//! table that states its longest prefix (`Builder::longest_prefix`).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use wirespeed::prelude::*;
 use wirespeed::{Family, Numbers, Reader, Rib, Table};
 
 /// Batch sizes to measure.
-const SIZES: [u32; 3] = [1 << 14, 1 << 16, 1 << 18];
+const SIZES: [u32; 4] = [1 << 14, 1 << 16, 1 << 17, 1 << 18];
 /// Batches of a thread that are under way at once.
 const IN_FLIGHT: usize = 4;
 
@@ -41,8 +42,16 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
         return Ok(());
     }
     let cores = std::thread::available_parallelism()?.get();
-    for device in [Device::Cpu, Device::Gpu] {
-        let table = match Table::builder().rib(rib.clone()).device(device).build() {
+    let longest = rib.iter().map(|(prefix, _)| prefix.len()).max().unwrap_or(0);
+    println!("{} longest-prefix {longest}", A::FAMILY);
+    for on in [On::Cpu, On::Gpu, On::Stated] {
+        let builder = Table::builder().rib(rib.clone());
+        let builder = match on {
+            On::Cpu => builder.device(Device::Cpu),
+            On::Gpu => builder.device(Device::Gpu),
+            On::Stated => builder.device(Device::Gpu).longest_prefix(longest),
+        };
+        let table = match builder.build() {
             Ok(table) => table,
             Err(why) => {
                 println!("{why}");
@@ -60,7 +69,7 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
                     gpu as f64 / (cpu + gpu).max(1) as f64
                 });
                 println!(
-                    "{} {device:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
+                    "{} {on:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
                     A::FAMILY,
                     rate / f64::from(threads)
                 );
@@ -68,6 +77,15 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
         }
     }
     Ok(())
+}
+
+/// The device of a table.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    Cpu,
+    Gpu,
+    /// A GPU, and the table states its longest prefix.
+    Stated,
 }
 
 /// Where keys come from.
@@ -123,9 +141,10 @@ fn feed<A: Addresses + Cheap>(
             Numbers::U8(numbers) => {
                 numbers.chunks(128).map(|few| u64::from(few.iter().map(|&n| u16::from(n)).sum::<u16>())).sum()
             }
-            Numbers::U16(numbers) => {
-                numbers.chunks(128).map(|few| u64::from(few.iter().map(|&n| u32::from(n)).sum::<u32>())).sum()
-            }
+            Numbers::U16(numbers) => numbers
+                .chunks(4096)
+                .map(|few| u64::from(few.iter().map(|&n| u32::from(n)).sum::<u32>()))
+                .sum(),
             Numbers::U32(numbers) => numbers.iter().map(|&number| u64::from(number)).sum::<u64>(),
         };
     }
