@@ -2,11 +2,12 @@
 //! results where they come back. Prints what a thread feeds, for the CPU and, if there is one, for a GPU.
 //!
 //! ```sh
-//! cargo run --release -p wirespeed --features synth,compression --example in_place -- [FILE] [SECONDS]
+//! cargo run --release -p wirespeed --features synth,compression --example in_place -- [FILE] [SECONDS] [N]
 //! ```
 //!
-//! Without a file the table is a synthetic one of full size. Rows of the device `Stated` are of a GPU and a
-//! table that states its longest prefix (`Builder::longest_prefix`).
+//! Without a file, or with `-`, the table is a synthetic one of full size. A thread has 4 batches under way
+//! at once, or N. Rows of the device `Stated` are of a GPU and a table that states its longest prefix
+//! (`Builder::longest_prefix`).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,14 +19,13 @@ use wirespeed::{Family, Numbers, Reader, Rib, Table};
 
 /// Batch sizes to measure.
 const SIZES: [u32; 4] = [1 << 14, 1 << 16, 1 << 17, 1 << 18];
-/// Batches of a thread that are under way at once.
-const IN_FLIGHT: usize = 4;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (file, seconds) = (arguments.next(), arguments.next());
+    let (file, seconds, at_once) = (arguments.next(), arguments.next(), arguments.next());
     let time = Duration::from_secs_f64(seconds.map_or(Ok(1.0), |seconds| seconds.parse())?);
-    let (v4, v6) = match file {
+    let run = Run { time, at_once: at_once.map_or(Ok(4), |batches| batches.parse())? };
+    let (v4, v6) = match file.filter(|file| file != "-") {
         Some(file) => {
             let table = IpTable::builder().file(file, &Labels::<String>::new()).build()?;
             (table.v4().routes().iter().collect(), table.v6().routes().iter().collect())
@@ -33,11 +33,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => (synth::table(&TableSpec::full(Family::V4))?, synth::table(&TableSpec::full(Family::V6))?),
     };
     println!("family device keys threads batch Gkeys/s/thread Gkeys/s share-of-GPU");
-    measure::<V4>(v4, time)?;
-    measure::<V6>(v6, time)
+    measure::<V4>(v4, run)?;
+    measure::<V6>(v6, run)
 }
 
-fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<dyn std::error::Error>> {
+/// The measurement of a row.
+#[derive(Clone, Copy)]
+struct Run {
+    time: Duration,
+    /// Batches of a thread that are under way at once.
+    at_once: usize,
+}
+
+fn measure<A: Addresses + Cheap>(rib: Rib<A>, run: Run) -> Result<(), Box<dyn std::error::Error>> {
     if rib.is_empty() {
         return Ok(());
     }
@@ -63,7 +71,7 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
         for (threads, keys) in threads.flat_map(|threads| [(threads, Keys::Made), (threads, Keys::Copied)]) {
             for size in SIZES {
                 let before = table.lookups();
-                let rate = rate(&reader, threads, (keys, size), time);
+                let rate = rate(&reader, threads, (keys, size), run);
                 let share = before.zip(table.lookups()).map_or(0.0, |(before, after)| {
                     let (cpu, gpu) = (after.cpu - before.cpu, after.gpu - before.gpu);
                     gpu as f64 / (cpu + gpu).max(1) as f64
@@ -101,11 +109,11 @@ enum Keys {
 const BLOCK: u32 = 1024;
 
 /// Billions of keys a second that all threads together look up.
-fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: u32, batch: (Keys, u32), time: Duration) -> f64 {
+fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: u32, batch: (Keys, u32), run: Run) -> f64 {
     let began = Instant::now();
     let keys: u64 = std::thread::scope(|scope| {
         let workers: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, batch, time))).collect();
+            (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, batch, run))).collect();
         workers.into_iter().map(|worker| worker.join().expect("a worker does not panic").0).sum()
     });
     keys as f64 / began.elapsed().as_secs_f64() / 1e9
@@ -116,10 +124,10 @@ fn feed<A: Addresses + Cheap>(
     reader: &Reader<A>,
     thread: u32,
     (from, size): (Keys, u32),
-    time: Duration,
+    Run { time, at_once }: Run,
 ) -> (u64, u64) {
     let block: Vec<A> = (0..BLOCK).map(|n| A::cheap(n.wrapping_mul(0x9e37_79b1))).collect();
-    let batches = reader.batches().at_once(IN_FLIGHT);
+    let batches = reader.batches().at_once(at_once);
     let (mut under_way, mut keys, mut sum) = (VecDeque::new(), 0, 0);
     let (end, mut next) = (Instant::now() + time, thread << 24);
     while Instant::now() < end {

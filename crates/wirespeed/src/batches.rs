@@ -240,7 +240,7 @@ impl<D: Served> Batch<D> {
     /// batch is full. A batch of names is also full at 4 GiB.
     ///
     /// The number of keys goes through memory at each call, which takes a few cycles. Addresses that are at
-    /// hand together are added faster by [`extend`](Self::extend), at ten times the rate and more.
+    /// hand together are added at about ten times the rate by [`extend`](Self::extend).
     #[inline]
     pub fn push<'k>(&mut self, key: impl Into<D::Key<'k>>) -> Result<(), Full> {
         let len = self.len();
