@@ -42,6 +42,9 @@ pub trait RemoteTable: Clone + Send + Sync + 'static {
         let _ = bits;
     }
 
+    /// Says that lookups will never depend on more leading bits of a key than they do now.
+    fn fix_reach(&self) {}
+
     /// Applies a patch.
     fn patch(&self, patch: &Patch) {
         self.copies().patch(patch);

@@ -2,10 +2,12 @@
 //! results where they come back. Prints what a thread feeds, for the CPU and, if there is one, for a GPU.
 //!
 //! ```sh
-//! cargo run --release -p wirespeed --features synth,compression --example in_place -- [FILE] [SECONDS]
+//! cargo run --release -p wirespeed --features synth,compression --example in_place -- [FILE] [SECONDS] [N]
 //! ```
 //!
-//! Without a file the table is a synthetic one of full size.
+//! Without a file, or with `-`, the table is a synthetic one of full size. A thread has 4 batches under way
+//! at once, or N. Rows of the device `Stated` are of a GPU and a table that states its longest prefix
+//! (`Builder::longest_prefix`).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,15 +18,14 @@ use wirespeed::prelude::*;
 use wirespeed::{Family, Numbers, Reader, Rib, Table};
 
 /// Batch sizes to measure.
-const SIZES: [u32; 3] = [1 << 14, 1 << 16, 1 << 18];
-/// Batches of a thread that are under way at once.
-const IN_FLIGHT: usize = 4;
+const SIZES: [u32; 4] = [1 << 14, 1 << 16, 1 << 17, 1 << 18];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (file, seconds) = (arguments.next(), arguments.next());
+    let (file, seconds, at_once) = (arguments.next(), arguments.next(), arguments.next());
     let time = Duration::from_secs_f64(seconds.map_or(Ok(1.0), |seconds| seconds.parse())?);
-    let (v4, v6) = match file {
+    let run = Run { time, at_once: at_once.map_or(Ok(4), |batches| batches.parse())? };
+    let (v4, v6) = match file.filter(|file| file != "-") {
         Some(file) => {
             let table = IpTable::builder().file(file, &Labels::<String>::new()).build()?;
             (table.v4().routes().iter().collect(), table.v6().routes().iter().collect())
@@ -32,17 +33,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         None => (synth::table(&TableSpec::full(Family::V4))?, synth::table(&TableSpec::full(Family::V6))?),
     };
     println!("family device keys threads batch Gkeys/s/thread Gkeys/s share-of-GPU");
-    measure::<V4>(v4, time)?;
-    measure::<V6>(v6, time)
+    measure::<V4>(v4, run)?;
+    measure::<V6>(v6, run)
 }
 
-fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<dyn std::error::Error>> {
+/// The measurement of a row.
+#[derive(Clone, Copy)]
+struct Run {
+    time: Duration,
+    /// Batches of a thread that are under way at once.
+    at_once: usize,
+}
+
+fn measure<A: Addresses + Cheap>(rib: Rib<A>, run: Run) -> Result<(), Box<dyn std::error::Error>> {
     if rib.is_empty() {
         return Ok(());
     }
     let cores = std::thread::available_parallelism()?.get();
-    for device in [Device::Cpu, Device::Gpu] {
-        let table = match Table::builder().rib(rib.clone()).device(device).build() {
+    let longest = rib.iter().map(|(prefix, _)| prefix.len()).max().unwrap_or(0);
+    println!("{} longest-prefix {longest}", A::FAMILY);
+    for on in [On::Cpu, On::Gpu, On::Stated] {
+        let builder = Table::builder().rib(rib.clone());
+        let builder = match on {
+            On::Cpu => builder.device(Device::Cpu),
+            On::Gpu => builder.device(Device::Gpu),
+            On::Stated => builder.device(Device::Gpu).longest_prefix(longest),
+        };
+        let table = match builder.build() {
             Ok(table) => table,
             Err(why) => {
                 println!("{why}");
@@ -54,13 +71,13 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
         for (threads, keys) in threads.flat_map(|threads| [(threads, Keys::Made), (threads, Keys::Copied)]) {
             for size in SIZES {
                 let before = table.lookups();
-                let rate = rate(&reader, threads, (keys, size), time);
+                let rate = rate(&reader, threads, (keys, size), run);
                 let share = before.zip(table.lookups()).map_or(0.0, |(before, after)| {
                     let (cpu, gpu) = (after.cpu - before.cpu, after.gpu - before.gpu);
                     gpu as f64 / (cpu + gpu).max(1) as f64
                 });
                 println!(
-                    "{} {device:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
+                    "{} {on:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
                     A::FAMILY,
                     rate / f64::from(threads)
                 );
@@ -68,6 +85,15 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, time: Duration) -> Result<(), Box<
         }
     }
     Ok(())
+}
+
+/// The device of a table.
+#[derive(Clone, Copy, Debug)]
+enum On {
+    Cpu,
+    Gpu,
+    /// A GPU, and the table states its longest prefix.
+    Stated,
 }
 
 /// Where keys come from.
@@ -83,11 +109,11 @@ enum Keys {
 const BLOCK: u32 = 1024;
 
 /// Billions of keys a second that all threads together look up.
-fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: u32, batch: (Keys, u32), time: Duration) -> f64 {
+fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: u32, batch: (Keys, u32), run: Run) -> f64 {
     let began = Instant::now();
     let keys: u64 = std::thread::scope(|scope| {
         let workers: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, batch, time))).collect();
+            (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, batch, run))).collect();
         workers.into_iter().map(|worker| worker.join().expect("a worker does not panic").0).sum()
     });
     keys as f64 / began.elapsed().as_secs_f64() / 1e9
@@ -98,10 +124,10 @@ fn feed<A: Addresses + Cheap>(
     reader: &Reader<A>,
     thread: u32,
     (from, size): (Keys, u32),
-    time: Duration,
+    Run { time, at_once }: Run,
 ) -> (u64, u64) {
     let block: Vec<A> = (0..BLOCK).map(|n| A::cheap(n.wrapping_mul(0x9e37_79b1))).collect();
-    let batches = reader.batches().at_once(IN_FLIGHT);
+    let batches = reader.batches().at_once(at_once);
     let (mut under_way, mut keys, mut sum) = (VecDeque::new(), 0, 0);
     let (end, mut next) = (Instant::now() + time, thread << 24);
     while Instant::now() < end {
@@ -123,9 +149,10 @@ fn feed<A: Addresses + Cheap>(
             Numbers::U8(numbers) => {
                 numbers.chunks(128).map(|few| u64::from(few.iter().map(|&n| u16::from(n)).sum::<u16>())).sum()
             }
-            Numbers::U16(numbers) => {
-                numbers.chunks(128).map(|few| u64::from(few.iter().map(|&n| u32::from(n)).sum::<u32>())).sum()
-            }
+            Numbers::U16(numbers) => numbers
+                .chunks(4096)
+                .map(|few| u64::from(few.iter().map(|&n| u32::from(n)).sum::<u32>()))
+                .sum(),
             Numbers::U32(numbers) => numbers.iter().map(|&number| u64::from(number)).sum::<u64>(),
         };
     }

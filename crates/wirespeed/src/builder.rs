@@ -16,7 +16,7 @@ use crate::labels::{Labels, parse};
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
 use crate::settings::{Draft, Settings, settings_methods};
-use crate::table::{Table, with_next_hops};
+use crate::table::{Table, check_routes};
 use crate::uses::Claims;
 
 /// Collects routes, and builds their table. If a prefix is added several times, from any source, the last
@@ -131,6 +131,36 @@ impl<A: Addresses> Builder<A> {
         /// have now. Without it a larger next hop makes the engine rebuild the table.
         next_hops;
 
+        /// States the length of the longest prefix that the table will ever have, such as 48. A route with a
+        /// longer prefix is refused: [`build`](Self::build), [`Table::apply`], [`Table::replace`] and the
+        /// like fail with [`Error::LongerPrefix`], and nothing changes. By default any prefix may come.
+        ///
+        /// Lookups on GPUs use this: keys have as few bytes as the longest prefix needs, and a table without
+        /// a stated length has to keep all bytes of IPv6 addresses, because a longer prefix may come while
+        /// they are under way. With a length up to 64, [`Batches`](crate::Batches) write 8 bytes of an
+        /// address, with up to 48 they write 6, once, into memory that the GPU reads. The other bits, which
+        /// no lookup depends on, are then not kept, and a batch may give its
+        /// [keys](crate::Batch::keys) back with zeros in their place. IPv4 addresses are short, and stay
+        /// whole in batches.
+        ///
+        /// Keys always have the bytes that this length needs, also while all prefixes are shorter: state no
+        /// more than will come. An image file does not keep the length. For both families build two tables,
+        /// and join them with [`IpTable::new`](crate::IpTable::new).
+        ///
+        /// ```
+        /// use wirespeed::prelude::*;
+        /// use wirespeed::Error;
+        ///
+        /// let routes = [("2001:db8::/32".parse::<Ipv6Net>()?, NextHop(1))];
+        /// let mut table = Ipv6Table::builder().routes(routes).longest_prefix(48).build()?;
+        /// table.insert("2001:db8:1::/48".parse::<Ipv6Net>()?, NextHop(2))?;
+        /// let refused = table.insert("2001:db8:1:2::/64".parse::<Ipv6Net>()?, NextHop(3));
+        /// assert!(matches!(refused, Err(Error::LongerPrefix { longest: 48, .. })));
+        /// assert_eq!(table.len(), 2);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
+        longest_prefix;
+
         /// Makes lookups give the matched prefix, too:
         /// [`Reader::lookup_prefix`](crate::Reader::lookup_prefix),
         /// [`Reader::lookup_prefixes`](crate::Reader::lookup_prefixes). The compiled table has a result for
@@ -173,12 +203,12 @@ impl<A: Addresses> Builder<A> {
 
     /// Builds the table.
     ///
-    /// Fails if a source could not be read, a route has no next hop, no engine has the name, the table
-    /// exceeds a limit of the engine or the cap, or if [`Device::Gpu`](crate::Device::Gpu) was asked for and
-    /// no GPU is usable.
+    /// Fails if a source could not be read, a route has no next hop or a prefix longer than the [stated
+    /// length](Self::longest_prefix), no engine has the name, the table exceeds a limit of the engine or the
+    /// cap, or if [`Device::Gpu`](crate::Device::Gpu) was asked for and no GPU is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
         let (rib, (mut settings, claims)) = (self.rib, self.draft.finish()?);
-        with_next_hops(&rib)?;
+        check_routes(&rib, settings.device.longest_prefix)?;
         if !settings.prefix_lookups {
             let (choice, options) = settings.resolve::<A>(&rib, Cap::Auto)?;
             return Table::build(rib, choice, options, settings.device, None, claims);

@@ -54,9 +54,14 @@ impl<D: Served> TableCore<D> {
         let offload = match device.fleet.clone() {
             None => None,
             Some(fleet) => {
-                let (sample, reach) = (D::sample(live.model(), &fleet), live.reach());
+                let sample = D::sample(live.model(), &fleet);
+                let reach = device.longest_prefix.unwrap_or(live.reach());
                 let there = offload(&mut *live, &fleet, sample.keys(None), reach, device.by(), all_cores());
-                device.or_cpu(there)?.map(Arc::new)
+                let there = device.or_cpu(there)?;
+                if let (Some(offload), Some(_)) = (&there, device.longest_prefix) {
+                    offload.remote().fix_reach();
+                }
+                there.map(Arc::new)
             }
         };
         let (device_note, uses) = (device.note, Arc::default());

@@ -40,6 +40,8 @@ pub(crate) struct DeviceSettings {
     pub(crate) device: Device,
     pub(crate) latency_bound: Option<Duration>,
     pub(crate) fleet: Option<Fleet>,
+    /// The length of the longest prefix that a table of addresses will ever have, if it is stated.
+    pub(crate) longest_prefix: Option<u8>,
     /// The reason why there are no GPUs, once it is known.
     pub(crate) note: Option<String>,
 }

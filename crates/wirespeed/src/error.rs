@@ -68,6 +68,17 @@ pub enum Error {
         /// The prefix.
         prefix: String,
     },
+    /// A route has a longer prefix than the table was built for:
+    /// [`longest_prefix`](crate::Builder::longest_prefix).
+    #[error(
+        "the prefix {prefix} is longer than /{longest}, the longest that the table was built for (`longest_prefix`)"
+    )]
+    LongerPrefix {
+        /// The prefix.
+        prefix: String,
+        /// The length that was stated.
+        longest: u8,
+    },
     /// A prefix has host bits: `10.1.2.3/8`. `trunc` of `ipnet` clears them.
     #[error(transparent)]
     HostBits(#[from] HostBits),

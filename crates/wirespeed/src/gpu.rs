@@ -147,6 +147,11 @@ pub mod offload {
             self.never()
         }
 
+        /// Says that lookups will never depend on more leading bits of a key than now.
+        fn fix_reach(&self) {
+            self.never()
+        }
+
         /// The follower that keeps the copies in step with a live table.
         fn follower(&self) -> RemoteFollower<Self> {
             self.never()

@@ -20,7 +20,7 @@ use crate::error::Error;
 use crate::gpu::runtime::GpuOptions;
 use crate::labels::Labels;
 use crate::settings::{Draft, settings_methods};
-use crate::table::{Table, announced, with_next_hops};
+use crate::table::Table;
 
 pub use reader::{IpGuard, IpReader};
 
@@ -77,7 +77,7 @@ impl IpTable {
 
     fn apply_to_both(&mut self, v4: &[Update<V4>], v6: &[Update<V6>]) -> Result<Applied, Error> {
         // Wrong values are found before a table changes.
-        with_next_hops(v4.iter().filter_map(announced))?;
+        self.v4.check(v4)?;
         let mut first = Ok(Applied::default());
         let second = self.v6.apply_if(v6, &mut || {
             first = self.v4.apply(v4);

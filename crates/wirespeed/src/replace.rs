@@ -24,7 +24,7 @@ use crate::labels::Labels;
 #[cfg(feature = "text")]
 use crate::load::read;
 use crate::routes::Routes;
-use crate::table::{Table, announced, with_next_hops};
+use crate::table::Table;
 #[cfg(feature = "text")]
 use crate::uses::Claims;
 use crate::uses::Interned;
@@ -104,8 +104,9 @@ impl<A: Addresses> Table<A> {
     ) -> Result<Option<Applied>, Error> {
         let updates = difference(self.routes(), &routes);
         let (of_build, ids) = (self.core.of_build(), self.core.ids().cloned());
+        let checked = self.check(&updates);
         self.core.replace(is_interned, (&updates, routes.len()), |live, is_few| {
-            with_next_hops(updates.iter().filter_map(announced))?;
+            checked?;
             match (is_few, ids) {
                 (true, None) => live.apply_if(&updates, is_agreed),
                 (true, Some(ids)) => live.apply_if(&ids.updates(&updates, live.model())?, is_agreed),

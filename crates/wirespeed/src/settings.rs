@@ -163,6 +163,13 @@ macro_rules! setting_method {
             self
         }
     };
+    ($(#[$doc:meta])* longest_prefix) => {
+        $(#[$doc])*
+        pub fn longest_prefix(mut self, len: u8) -> Self {
+            self.draft.settings.device.longest_prefix = Some(len);
+            self
+        }
+    };
     ($(#[$doc:meta])* head_room) => {
         $(#[$doc])*
         pub fn head_room(mut self, hundredths: u32) -> Self {

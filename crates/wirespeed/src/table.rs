@@ -50,6 +50,8 @@ pub type Ipv6Reader = Reader<V6>;
 /// ```
 pub struct Table<A: Addresses> {
     pub(crate) core: TableCore<A>,
+    /// The length of the longest prefix that is not refused, if it is stated.
+    longest_prefix: Option<u8>,
 }
 
 impl<A: Addresses> Table<A> {
@@ -70,8 +72,9 @@ impl<A: Addresses> Table<A> {
         let strides = options.strides;
         let strides = if device.fleet.is_some() { strides.on_gpu() } else { strides };
         let options = BuildOptions { strides, ..options };
+        let longest_prefix = device.longest_prefix;
         let core = TableCore::build(choice, rib, (cap, options), (), device)?.with_ids(ids);
-        Ok(Self { core: core.with_labels(claims) })
+        Ok(Self { core: core.with_labels(claims), longest_prefix })
     }
 
     /// Opens an image file with its routes. Lookups can start as soon as the file is read and checked. The
@@ -96,7 +99,7 @@ impl<A: Addresses> Table<A> {
         // A small table is that of `auto`, which chooses another engine when the table grows.
         let choice = Choice { engine, is_auto: engine == EngineName::Forest };
         let core = TableCore::resume(choice, rib, file.into_sections()?, ())?;
-        Ok(Self { core: core.with_ids(ids.map(Arc::new)) })
+        Ok(Self { core: core.with_ids(ids.map(Arc::new)), longest_prefix: None })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -104,8 +107,9 @@ impl<A: Addresses> Table<A> {
     /// call for each: an [`UpdateBuffer`](crate::UpdateBuffer) collects updates that come singly. The call
     /// waits for guards that were taken before the previous call.
     ///
-    /// Fails if a route leads to [`NextHop::NONE`], or if the table needs a rebuild that fails: [the call
-    /// then did not happen](crate::image::live#when-an-update-fails).
+    /// Fails if a route leads to [`NextHop::NONE`], if its prefix is longer than the
+    /// [stated length](Builder::longest_prefix), or if the table needs a rebuild that fails: [the call then
+    /// did not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[Update<A>]) -> Result<Applied, Error> {
         // `is_agreed` never says no, so there is always a result.
         self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
@@ -119,14 +123,20 @@ impl<A: Addresses> Table<A> {
         is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, Error> {
         let (of_build, ids) = (self.core.of_build(), self.core.ids().cloned());
+        let checked = self.check(updates);
         self.core.change(updates, |live| {
-            with_next_hops(updates.iter().filter_map(announced))?;
+            checked?;
             match ids {
                 None => live.apply_if(updates, is_agreed),
                 Some(ids) => live.apply_if(&ids.updates(updates, live.model())?, is_agreed),
             }
             .map_err(of_build)
         })
+    }
+
+    /// Checks the routes of updates, before anything changes.
+    pub(crate) fn check(&self, updates: &[Update<A>]) -> Result<(), Error> {
+        check_routes(updates.iter().filter_map(announced), self.longest_prefix)
     }
 
     /// Inserts a route while readers look up, and replaces the route of an equal prefix. For many routes use
@@ -197,23 +207,30 @@ impl<A: Addresses> Table<A> {
     }
 }
 
-/// The route that an update inserts.
-pub(crate) fn announced<A: Address>(update: &Update<A>) -> Option<(Prefix<A>, NextHop)> {
+/// The route that an update inserts. An announcement without a next hop leads to one in any case.
+fn announced<A: Address>(update: &Update<A>) -> Option<(Prefix<A>, NextHop)> {
     match *update {
-        Update::Announce { prefix, next_hop } => Some((prefix, next_hop?)),
+        Update::Announce { prefix, next_hop } => Some((prefix, next_hop.unwrap_or(NextHop(1)))),
         Update::Withdraw { .. } => None,
     }
 }
 
-/// Checks that every route has a next hop. A route without a next hop would hide the routes that cover it,
-/// and nobody means that.
-pub(crate) fn with_next_hops<A: Address>(
+/// Checks that every route has a next hop, and a prefix that is not longer than the stated length. A route
+/// without a next hop would hide the routes that cover it, and nobody means that.
+pub(crate) fn check_routes<A: Address>(
     routes: impl IntoIterator<Item = (Prefix<A>, NextHop)>,
+    longest_prefix: Option<u8>,
 ) -> Result<(), Error> {
-    match routes.into_iter().find(|(_, next_hop)| !next_hop.is_some()) {
-        Some((prefix, _)) => Err(Error::RouteWithoutNextHop { prefix: prefix.to_string() }),
-        None => Ok(()),
+    let longest = longest_prefix.unwrap_or(A::BITS);
+    for (prefix, next_hop) in routes {
+        if !next_hop.is_some() {
+            return Err(Error::RouteWithoutNextHop { prefix: prefix.to_string() });
+        }
+        if prefix.len() > longest {
+            return Err(Error::LongerPrefix { prefix: prefix.to_string(), longest });
+        }
     }
+    Ok(())
 }
 
 impl<A: Addresses> fmt::Debug for Table<A> {

@@ -303,7 +303,7 @@ fn with_pairs<A: InFib>(ids: &MatchIds, update: &FibsUpdate<A>) -> Result<FibsUp
 fn with_next_hops<A: InFib>(update: &FibsUpdate<A>) -> Result<(), Error> {
     let without = |prefix: Prefix<A>| Err(Error::RouteWithoutNextHop { prefix: prefix.to_string() });
     match update {
-        FibsUpdate::Set(_, rib) => crate::table::with_next_hops(&**rib),
+        FibsUpdate::Set(_, rib) => crate::table::check_routes(&**rib, None),
         FibsUpdate::Route(_, Update::Announce { prefix, next_hop }) => match next_hop {
             Some(next_hop) if next_hop.is_some() => Ok(()),
             _ => without(*prefix),

@@ -1,74 +1,110 @@
-//! [`InPlace`]: addresses that are written to a slot of a GPU as they come.
+//! [`InPlace`]: addresses that are written to a slot of a GPU as they come; [`Sent`]: such addresses in a
+//! slot that was sent.
 
-#![allow(unsafe_code)] // a push into pinned memory without a check of the slot
+#![allow(unsafe_code)] // pinned memory that is written without a check of the slot
 
 use std::fmt;
 use std::ptr::NonNull;
+use std::sync::OnceLock;
 
+use bytemuck::{cast_slice, cast_slice_mut};
 use wirespeed_fib::Address;
 
-use crate::runtime::{Done, FleetBatch, Form};
+use super::keys::{KeyBytes, expand, first_48, first_64, write};
+use crate::runtime::{Done, FleetBatch, Form, Planes};
 
-/// Addresses in a slot, each in all its bytes. They lie nowhere else, and are read there, too.
+/// Addresses in a slot, as keys of a kind. They lie nowhere else, and are read there, too.
+///
+/// Keys of 6 and 8 bytes hold the first bits of an address. The other bits are not kept: they are read as 0.
 pub struct InPlace<A> {
     slot: FleetBatch,
-    at: NonNull<A>,
+    kind: KeyBytes,
+    /// The planes of `capacity` keys. The second is empty if keys of the kind have one.
+    planes: (NonNull<u8>, NonNull<u8>),
     len: usize,
     capacity: usize,
+    read: Read<A>,
 }
 
-// SAFETY: it is the slot, which may be sent and shared, and addresses in the slot's memory, which are plain
-// data.
+/// The addresses of keys that are not whole, once somebody has read them.
+type Read<A> = OnceLock<Vec<A>>;
+
+/// Addresses in a slot that is under way, or has come back.
+#[derive(Debug)]
+pub struct Sent<A> {
+    kind: KeyBytes,
+    len: usize,
+    read: Read<A>,
+}
+
+// SAFETY: it is the slot, which may be sent and shared, and keys in the slot's memory, which are plain data.
 unsafe impl<A: Send> Send for InPlace<A> {}
 // SAFETY: as above. A shared `InPlace` only reads.
-unsafe impl<A: Sync> Sync for InPlace<A> {}
+unsafe impl<A: Send + Sync> Sync for InPlace<A> {}
 
 impl<A: Address> InPlace<A> {
-    /// Takes a slot for at most `keys` addresses. Returns it if it holds fewer.
-    pub fn new(mut slot: FleetBatch, keys: usize) -> Result<Self, FleetBatch> {
+    /// Takes a slot for at most `keys` addresses, as keys of a kind. Returns the slot if it holds fewer, and
+    /// for a kind that addresses of the family are not written as: another family's, and 3 bytes.
+    pub fn new(mut slot: FleetBatch, kind: KeyBytes, keys: usize) -> Result<Self, FleetBatch> {
         let bytes = slot.batch().keys_mut();
         let is_aligned = bytes.as_ptr().cast::<A>().is_aligned();
-        if !is_aligned || bytes.len() / size_of::<A>() < keys {
-            return Err(slot);
-        }
+        let form = Form::keys(kind.count(), keys).filter(|form| form.bytes() <= bytes.len());
+        let is_written = KeyBytes::kinds(A::FAMILY).contains(&kind) && kind.count() != 3;
+        let Some(form) = form.filter(|_| is_aligned && is_written) else { return Err(slot) };
         // The provenance is of the whole slot. The memory stays at its place as long as the slot is held.
-        let at = NonNull::from(bytes).cast::<A>();
-        Ok(Self { slot, at, len: 0, capacity: keys })
+        let first = NonNull::from(bytes).cast::<u8>();
+        // SAFETY: the second plane lies within the form's bytes, and so within the slot.
+        let second = unsafe { first.add(form.second().unwrap_or(0)) };
+        Ok(Self { slot, kind, planes: (first, second), len: 0, capacity: keys, read: Read::new() })
     }
 
     /// Adds an address. Panics if there is no room.
     #[inline]
     pub fn push(&mut self, address: A) {
         assert!(self.len < self.capacity, "there is room");
-        // SAFETY: `new` saw that `capacity` addresses fit and are aligned. The slot is held, and nobody else
-        // has a reference to its memory: they are lent by methods of `self` alone.
-        unsafe { self.at.add(self.len).write(address) };
+        let ((first, second), at) = (self.planes, self.len);
+        // SAFETY: `new` saw that `capacity` keys of the kind fit, which is of the family, and that the first
+        // plane is aligned for addresses, and so for their parts; the second starts at a multiple of 16 bytes
+        // from there. The slot is held, and nobody else has a reference to its memory: they are lent by
+        // methods of `self` alone.
+        unsafe {
+            match self.key_bytes() {
+                6 => {
+                    let (upper, lower) = first_48(address);
+                    first.cast::<u32>().add(at).write(upper.to_le());
+                    second.cast::<u16>().add(at).write(lower.to_le());
+                }
+                8 => first.cast::<u64>().add(at).write(first_64(address).to_le()),
+                _ => first.cast::<A>().add(at).write(address),
+            }
+        }
         self.len += 1;
+        self.forget();
     }
 
     /// Adds at most `most` addresses. Returns how many. Panics if there is no room for `most`.
     #[inline]
     pub fn extend(&mut self, addresses: impl Iterator<Item = A>, most: usize) -> usize {
-        let room = &mut self.room()[..most];
-        let mut count = 0;
-        room.iter_mut().zip(addresses).for_each(|(to, address)| {
-            *to = address;
-            count += 1;
-        });
+        let bytes = self.key_bytes();
+        let count = fill(bytes, self.room(most), addresses);
         self.len += count;
+        self.forget();
         count
     }
 
     /// Adds addresses. Panics if there is no room.
     pub fn extend_from(&mut self, addresses: &[A]) {
-        self.room()[..addresses.len()].copy_from_slice(addresses);
+        let kind = self.kind;
+        let (first, second) = self.room(addresses.len());
+        write(addresses, kind, first, second);
         self.len += addresses.len();
+        self.forget();
     }
 
-    /// The addresses.
+    /// The addresses. Those of keys that are not whole are made now, in memory of their own.
     pub fn keys(&self) -> &[A] {
-        // SAFETY: as in `push`. All of the slot's memory holds values, and any bytes are an address.
-        unsafe { std::slice::from_raw_parts(self.at.as_ptr(), self.len) }
+        let (first, second) = self.written();
+        addresses(self.kind, (first, second), &self.read)
     }
 
     /// The number of addresses.
@@ -82,26 +118,150 @@ impl<A: Address> InPlace<A> {
         self.len == 0
     }
 
-    /// The slot, and the form of its keys.
-    pub fn into_slot(self) -> (FleetBatch, Form) {
-        let form = Form::keys(size_of::<A>(), self.len).expect("they are in a slot");
-        (self.slot, form)
+    /// The slot, the form of its keys, and the value that reads them when the slot is back.
+    pub fn into_slot(mut self) -> (FleetBatch, Form, Sent<A>) {
+        let form = Form::keys(self.kind.count(), self.len).expect("they are in a slot");
+        // A batch that is not full has its second plane nearer to the first one.
+        let low = Planes::of(self.kind.count()).low(self.capacity);
+        if let Some((from, to)) = low.zip(form.second()).filter(|(from, to)| from != to) {
+            self.slot.batch().keys_mut().copy_within(from..from + form.bytes() - to, to);
+        }
+        (self.slot, form, Sent { kind: self.kind, len: self.len, read: self.read })
     }
 
-    /// The addresses of a slot that has come back, of which there are `len`.
-    pub fn keys_of(done: &Done, len: usize) -> &[A] {
-        bytemuck::cast_slice(&done.keys()[..len * size_of::<A>()])
+    /// Bytes of a key.
+    #[inline]
+    const fn key_bytes(&self) -> usize {
+        // The compiler may know that keys of IPv4 are whole.
+        if A::OCTETS == 4 { 4 } else { self.kind.count() }
     }
 
-    fn room(&mut self) -> &mut [A] {
-        // SAFETY: as in `keys`, and the slot is borrowed for as long as the room is.
-        unsafe { std::slice::from_raw_parts_mut(self.at.add(self.len).as_ptr(), self.capacity - self.len) }
+    /// The keys in each plane.
+    fn written(&self) -> (&[u8], &[u8]) {
+        let ((first, second), (wide, low)) = (self.planes, Planes::of(self.kind.count()).widths());
+        // SAFETY: `new` saw that `capacity` keys fit. All of the slot's memory holds values, and it is
+        // borrowed as long as `self`.
+        unsafe {
+            let first = std::slice::from_raw_parts(first.as_ptr(), wide * self.len);
+            (first, std::slice::from_raw_parts(second.as_ptr(), low * self.len))
+        }
     }
+
+    /// The place of the next `count` keys in each plane. Panics if there is no room.
+    #[inline]
+    fn room(&mut self, count: usize) -> (&mut [u8], &mut [u8]) {
+        assert!(count <= self.capacity - self.len, "there is room");
+        let ((first, second), (wide, low)) = (self.planes, Planes::of(self.key_bytes()).widths());
+        // SAFETY: as in `written`, and the planes don't overlap.
+        unsafe {
+            let (first, second) = (first.add(wide * self.len), second.add(low * self.len));
+            let first = std::slice::from_raw_parts_mut(first.as_ptr(), wide * count);
+            (first, std::slice::from_raw_parts_mut(second.as_ptr(), low * count))
+        }
+    }
+
+    /// Forgets the addresses that were read, because there is one more.
+    #[inline]
+    fn forget(&mut self) {
+        // Those of IPv4 lie in the slot.
+        if A::OCTETS > 4 && self.read.get().is_some() {
+            self.read.take();
+        }
+    }
+}
+
+impl<A: Address> Sent<A> {
+    /// The number of addresses.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no addresses.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The addresses, in the slot that has come back. Those of keys that are not whole are made now.
+    pub fn keys<'k>(&'k self, done: &'k Done) -> &'k [A] {
+        let (planes, keys) = (Planes::of(self.kind.count()), done.keys());
+        let (wide, narrow) = planes.widths();
+        let second = planes.low(self.len).map_or(&keys[..0], |low| &keys[low..][..narrow * self.len]);
+        addresses(self.kind, (&keys[..wide * self.len], second), &self.read)
+    }
+}
+
+/// Writes addresses to planes as keys of so many bytes, until there is no more room or no more address.
+/// Returns how many.
+#[inline]
+fn fill<A: Address>(
+    bytes: usize,
+    planes: (&mut [u8], &mut [u8]),
+    addresses: impl Iterator<Item = A>,
+) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2") {
+        // SAFETY: the CPU has AVX2.
+        return unsafe { fill_with_avx2(bytes, planes, addresses) };
+    }
+    fill_each(bytes, planes, addresses)
+}
+
+/// The loop compiled for AVX2: keys of a range that are computed take 0.7 to 0.9 of the time.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+fn fill_with_avx2<A: Address>(
+    bytes: usize,
+    planes: (&mut [u8], &mut [u8]),
+    addresses: impl Iterator<Item = A>,
+) -> usize {
+    fill_each(bytes, planes, addresses)
+}
+
+#[inline(always)] // into the loop for AVX2, too
+fn fill_each<A: Address>(
+    bytes: usize,
+    (first, second): (&mut [u8], &mut [u8]),
+    addresses: impl Iterator<Item = A>,
+) -> usize {
+    let mut count = 0;
+    match bytes {
+        6 => {
+            let (first, second) = (cast_slice_mut(first), cast_slice_mut(second));
+            first.iter_mut().zip(second).zip(addresses).for_each(|((upper, lower), address)| {
+                let parts = first_48(address);
+                (*upper, *lower) = (parts.0.to_le(), parts.1.to_le());
+                count += 1;
+            });
+        }
+        8 => cast_slice_mut(first).iter_mut().zip(addresses).for_each(|(to, address)| {
+            *to = first_64(address).to_le();
+            count += 1;
+        }),
+        _ => cast_slice_mut(first).iter_mut().zip(addresses).for_each(|(to, address)| {
+            *to = address;
+            count += 1;
+        }),
+    }
+    count
+}
+
+/// The addresses of keys in planes.
+fn addresses<'k, A: Address>(
+    kind: KeyBytes,
+    (first, second): (&'k [u8], &'k [u8]),
+    read: &'k Read<A>,
+) -> &'k [A] {
+    if kind == KeyBytes::whole(A::FAMILY) {
+        return cast_slice(first);
+    }
+    read.get_or_init(|| expand(kind, first, second))
 }
 
 impl<A> fmt::Debug for InPlace<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InPlace")
+            .field("kind", &self.kind)
             .field("len", &self.len)
             .field("capacity", &self.capacity)
             .finish_non_exhaustive()

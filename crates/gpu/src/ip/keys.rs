@@ -58,7 +58,8 @@ pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, to: &mut [u8]) -> Optio
     Some(form)
 }
 
-fn write<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], second: &mut [u8]) {
+/// Writes addresses as keys of a kind, a part of each to each plane.
+pub(super) fn write<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], second: &mut [u8]) {
     match kind.count() {
         3 => {
             let done = simd::first_24_bits(cast_slice(addresses), first, second);
@@ -66,28 +67,54 @@ fn write<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], second: 
             fill(&mut first[2 * done..], rest, |address| address.first_16().to_le_bytes());
             fill(&mut second[done..], rest, |address| [address.octet(2)]);
         }
-        // The number has 16 bytes, least significant first, so its first 64 bits are the last eight bytes.
         6 => {
             let done = simd::first_6(cast_slice(addresses), first, second);
             let rest = &addresses[done..];
-            fill(&mut first[4 * done..], rest, |address| {
-                let [.., a, b, c, d] = address.to_u128().to_le_bytes();
-                [a, b, c, d]
-            });
-            fill(&mut second[2 * done..], rest, |address| {
-                let [.., a, b, _, _, _, _] = address.to_u128().to_le_bytes();
-                [a, b]
-            });
+            fill(&mut first[4 * done..], rest, |address| first_48(address).0.to_le_bytes());
+            fill(&mut second[2 * done..], rest, |address| first_48(address).1.to_le_bytes());
         }
         8 => {
             let done = simd::first_8(cast_slice(addresses), first);
-            fill(&mut first[8 * done..], &addresses[done..], |address| {
-                let [.., a, b, c, d, e, f, g, h] = address.to_u128().to_le_bytes();
-                [a, b, c, d, e, f, g, h]
-            });
+            fill(&mut first[8 * done..], &addresses[done..], |address| first_64(address).to_le_bytes());
         }
         _ => first.copy_from_slice(cast_slice(addresses)),
     }
+}
+
+/// The addresses of keys of a kind. Bits that the keys lack are 0.
+pub(super) fn expand<A: Address>(kind: KeyBytes, first: &[u8], second: &[u8]) -> Vec<A> {
+    let of_64 = |bits: u64| A::from_u128_low(u128::from(bits) << 64);
+    match kind.count() {
+        3 => {
+            let (first, _) = first.as_chunks();
+            let parts = first.iter().copied().map(u16::from_le_bytes).zip(second);
+            parts
+                .map(|(upper, &lower)| A::from_u128_low(u128::from(upper) << 16 | u128::from(lower) << 8))
+                .collect()
+        }
+        6 => {
+            let ((first, _), (second, _)) = (first.as_chunks(), second.as_chunks());
+            let parts = first.iter().copied().map(u32::from_le_bytes);
+            let parts = parts.zip(second.iter().copied().map(u16::from_le_bytes));
+            parts.map(|(upper, lower)| of_64(u64::from(upper) << 32 | u64::from(lower) << 16)).collect()
+        }
+        8 => first.as_chunks().0.iter().map(|&key| of_64(u64::from_le_bytes(key))).collect(),
+        _ => first.chunks_exact(size_of::<A>()).map(bytemuck::pod_read_unaligned).collect(),
+    }
+}
+
+/// The first 64 bits of an address of IPv6.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // the bits are taken out
+pub(super) fn first_64<A: Address>(address: A) -> u64 {
+    (address.to_u128() >> 64) as u64
+}
+
+/// The first 32 bits of an address of IPv6, and the next 16.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // the bits are taken out
+pub(super) fn first_48<A: Address>(address: A) -> (u32, u16) {
+    ((address.to_u128() >> 96) as u32, (address.to_u128() >> 80) as u16)
 }
 
 fn fill<A: Address, const N: usize>(plane: &mut [u8], addresses: &[A], bytes: impl Fn(A) -> [u8; N]) {
@@ -118,6 +145,10 @@ mod tests {
             let octets: Vec<u8> = (0..kind.count()).map(|octet| address.octet(octet)).collect();
             assert_eq!(bytes, octets, "{address} in {kind:?}, number {at} of {}", addresses.len());
         }
+        let count = addresses.len();
+        let kept = |&address: &A| address.keep(u8::try_from(8 * kind.count()).unwrap());
+        let back: Vec<A> = expand(kind, &to[..width * count], &to[second..][..rest * count]);
+        assert!(back.into_iter().eq(addresses.iter().map(kept)), "{kind:?}: other bits are 0");
     }
 
     /// All kinds of keys, of batches around whole vectors, of one that is written past the caches, and from

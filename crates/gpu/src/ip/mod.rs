@@ -14,7 +14,7 @@ mod keys;
 mod open;
 mod remote;
 
-pub use in_place::InPlace;
+pub use in_place::{InPlace, Sent};
 pub use keys::{KeyBytes, pack};
 pub use open::open_all;
 pub use remote::Remote;

@@ -13,10 +13,10 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use bytemuck::cast_slice_mut;
-use wirespeed_fib::{Address, NextHop};
+use wirespeed_fib::{Address, Family, NextHop};
 use wirespeed_image::device::OnDevice;
 
 use super::keys::{KeyBytes, pack};
@@ -37,6 +37,8 @@ struct Inner {
     copies: Copies,
     /// The number of leading bits of a key that a lookup may depend on.
     bits: AtomicU8,
+    /// Whether that number stays for good.
+    is_fixed: AtomicBool,
 }
 
 impl<A> fmt::Debug for Remote<A> {
@@ -55,6 +57,18 @@ impl<A: Address> Remote<A> {
     /// The kind of keys that the table takes now.
     pub fn key_bytes(&self) -> KeyBytes {
         KeyBytes::for_bits(A::FAMILY, self.inner.bits.load(Ordering::Acquire))
+    }
+
+    /// The kind of keys that addresses are written as when they come. `None` if that is known only when they
+    /// are sent, because a longer prefix may need more of their bytes.
+    ///
+    /// Keys of IPv4 are always whole: packing to 3 bytes costs more than the byte that the bus would save.
+    pub fn in_place(&self) -> Option<KeyBytes> {
+        let (whole, kind) = (KeyBytes::whole(A::FAMILY), self.key_bytes());
+        match A::FAMILY {
+            Family::V4 => Some(whole),
+            Family::V6 => (kind == whole || self.inner.is_fixed.load(Ordering::Acquire)).then_some(kind),
+        }
     }
 
     /// Looks up addresses, and writes each next hop to the same index of `next_hops`. Large batches go in
@@ -88,8 +102,8 @@ impl<A: Address> RemoteTable for Remote<A> {
         })?;
         // Our own batches have as many; a caller with keys on the device may not know.
         copies.require(kind.count());
-        let inner = Inner { copies, bits: AtomicU8::new(bits) };
-        Ok(Self { inner: Arc::new(inner), address: PhantomData })
+        let (bits, is_fixed) = (AtomicU8::new(bits), AtomicBool::new(false));
+        Ok(Self { inner: Arc::new(Inner { copies, bits, is_fixed }), address: PhantomData })
     }
 
     fn copies(&self) -> &Copies {
@@ -106,6 +120,10 @@ impl<A: Address> RemoteTable for Remote<A> {
         if wide > narrow {
             self.inner.copies.require(wide.count());
         }
+    }
+
+    fn fix_reach(&self) {
+        self.inner.is_fixed.store(true, Ordering::Release);
     }
 }
 

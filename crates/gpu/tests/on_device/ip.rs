@@ -7,9 +7,11 @@ use std::time::Duration;
 use wirespeed_dir24::Dir24;
 use wirespeed_fib::conformance::scattered;
 use wirespeed_fib::conformance::tables::scattered_routes;
-use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, Lookup, NextHop, Prefix, Rib, Update, V4};
+use wirespeed_fib::{
+    Address, BuildOptions, Engine, Family, LiveTable, Lookup, NextHop, Prefix, Rib, Update, V4, V6,
+};
 use wirespeed_gpu::dispatch::{Meter, Policy, Use};
-use wirespeed_gpu::ip::{KeyBytes, Offload, Pipeline, Remote};
+use wirespeed_gpu::ip::{InPlace, KeyBytes, Offload, Pipeline, Remote};
 use wirespeed_gpu::offload::RemoteTable;
 use wirespeed_gpu::runtime::GpuOptions;
 use wirespeed_gpu::trip;
@@ -113,6 +115,22 @@ fn batches_on_many_threads_see_one_state_each_while_updates_go_in() {
         }
         stop.store(true, Ordering::Relaxed);
     });
+}
+
+#[test]
+fn keys_are_written_in_place_as_kinds_of_their_family() {
+    let Some(fleet) = fleet(1, &options()) else { return };
+    let is_taken =
+        |kind, keys| InPlace::<V6>::new(fleet.batch(10).expect("a slot is free"), kind, keys).is_ok();
+    for bytes in [6, 8, 16] {
+        assert!(is_taken(KeyBytes::of(Family::V6, bytes), 10), "{bytes} bytes");
+        assert!(!is_taken(KeyBytes::of(Family::V6, bytes), 1 << 40), "more than the slot holds");
+    }
+    for bytes in [3, 4] {
+        assert!(!is_taken(KeyBytes::of(Family::V4, bytes), 10), "{bytes} bytes");
+    }
+    let batch = fleet.batch(10).expect("a slot is free");
+    assert!(InPlace::<V4>::new(batch, KeyBytes::of(Family::V4, 3), 10).is_err(), "nobody writes them");
 }
 
 #[test]

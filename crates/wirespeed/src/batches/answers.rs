@@ -30,7 +30,7 @@ pub enum Numbers<'a> {
 }
 
 impl<D: Served> Answers<D> {
-    /// The keys.
+    /// The keys, like [`Batch::keys`].
     #[must_use]
     pub fn keys(&self) -> D::Keys<'_> {
         self.lent.memory.keys()

@@ -111,7 +111,8 @@ impl<D: Served> DeviceTable<D> {
 impl<A: Addresses> DeviceTable<A> {
     /// The fewest bytes of an address that lookups need now: 3 or 4 for IPv4 ([`DeviceKeys::first_24`],
     /// [`DeviceKeys::whole`]), 6, 8 or 16 for IPv6 ([`DeviceKeys::first_48`], [`DeviceKeys::first_64`],
-    /// [`DeviceKeys::whole`]). A longer prefix makes it more, and it never gets less.
+    /// [`DeviceKeys::whole`]). A longer prefix makes it more, and it never gets less. It stays if the table's
+    /// [longest prefix](crate::Builder::longest_prefix) is stated.
     #[must_use]
     pub fn key_bytes(&self) -> usize {
         self.core.offload().map_or(size_of::<A>(), |offload| offload.remote().key_bytes().count())

@@ -5,24 +5,20 @@ use std::fmt::Debug;
 use wirespeed_fib::Address;
 
 use super::OwnedKeys;
-use crate::Family;
 use crate::gpu::dispatch::Place;
-use crate::gpu::ip::{InPlace, KeyBytes, Offload, Remote};
+use crate::gpu::ip::{InPlace, Offload, Remote, Sent};
 use crate::gpu::runtime::{Done, Ticket};
 
-/// Addresses in memory of their own, or in a slot of a GPU if keys there are whole addresses.
-///
-/// Keys of IPv4 are always whole: packing to 3 bytes costs more than the byte that the bus would save. Keys
-/// of IPv6 mostly are not. A longer prefix that comes later needs more of their bytes, so they are packed
-/// when they are sent.
+/// Addresses in memory of their own, or in a slot of a GPU if the [kind](Remote::in_place) of its keys stays.
+/// Otherwise they are packed when they are sent.
 #[derive(Debug)]
 pub enum AddressKeys<A> {
     /// Addresses in memory of their own.
     Own(Vec<A>),
     /// Addresses in a slot. The memory of earlier addresses is kept.
     InPlace(InPlace<A>, Vec<A>),
-    /// So many addresses in a slot that is under way, or has come back.
-    Away(usize, Vec<A>),
+    /// Addresses in a slot that is under way, or has come back.
+    Away(Sent<A>, Vec<A>),
 }
 
 use AddressKeys::{Away, Own};
@@ -54,7 +50,7 @@ impl<A: Address> OwnedKeys<Remote<A>> for AddressKeys<A> {
         match (self, done) {
             (Own(own), _) => own,
             (Self::InPlace(keys, _), _) => keys.keys(),
-            (Away(len, _), Some(done)) => InPlace::keys_of(done, *len),
+            (Away(sent, _), Some(done)) => sent.keys(done),
             (Away(..), None) => unreachable!("nobody asks for keys that are under way"),
         }
     }
@@ -64,7 +60,7 @@ impl<A: Address> OwnedKeys<Remote<A>> for AddressKeys<A> {
         match self {
             Own(own) => own.len(),
             Self::InPlace(keys, _) => keys.len(),
-            Away(len, _) => *len,
+            Away(sent, _) => sent.len(),
         }
     }
 
@@ -77,9 +73,8 @@ impl<A: Address> OwnedKeys<Remote<A>> for AddressKeys<A> {
     fn make_room(&mut self, keys: usize, offload: Option<&Offload<A>>) {
         let mut own = self.take_own();
         let slot = offload.and_then(|offload| {
-            let whole = KeyBytes::whole(A::FAMILY);
-            let is_whole = A::FAMILY == Family::V4 || offload.remote().key_bytes() == whole;
-            if is_whole { InPlace::new(offload.lend(keys)?, keys).ok() } else { None }
+            let kind = offload.remote().in_place()?;
+            InPlace::new(offload.lend(keys)?, kind, keys).ok()
         });
         *self = match slot {
             Some(slot) => Self::InPlace(slot, own),
@@ -125,10 +120,10 @@ impl<A: Address> OwnedKeys<Remote<A>> for AddressKeys<A> {
         match self {
             Own(own) => offload.try_send(own),
             Self::InPlace(keys, _) if offload.place_in_slot(keys.len()) == Place::Gpu => {
-                let (len, own) = (keys.len(), self.take_own());
-                match std::mem::replace(self, Away(len, own)) {
-                    Self::InPlace(keys, _) => {
-                        let (slot, form) = keys.into_slot();
+                match std::mem::take(self) {
+                    Self::InPlace(keys, own) => {
+                        let (slot, form, sent) = keys.into_slot();
+                        *self = Away(sent, own);
                         Some(offload.send_slot(slot, form))
                     }
                     Own(_) | Away(..) => None,

@@ -24,12 +24,12 @@ fn host() -> Option<(Fleet, Arc<AtomicBool>)> {
     on_host(GpuOptions::default())
 }
 
-fn right<A: Addresses>(rib: &Rib<A>, address: A) -> NextHop {
+pub(crate) fn right<A: Addresses>(rib: &Rib<A>, address: A) -> NextHop {
     rib.longest_match(address).map_or(NextHop::NONE, |(_, next_hop)| next_hop)
 }
 
 /// Holds every way to read answers against the answers that are right.
-fn check_answers<D: Served>(answers: &Answers<D>, right: &[D::Answer], what: &str) {
+pub(crate) fn check_answers<D: Served>(answers: &Answers<D>, right: &[D::Answer], what: &str) {
     assert_eq!((answers.len(), answers.is_empty()), (right.len(), right.is_empty()), "{what}");
     let numbers: Vec<u32> = match answers.numbers() {
         Numbers::U8(numbers) => numbers.iter().map(|&number| number.into()).collect(),

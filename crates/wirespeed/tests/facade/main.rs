@@ -16,6 +16,7 @@ mod ip_images;
 mod ip_table;
 mod labels;
 mod live;
+mod longest_prefix;
 mod names;
 mod names_gpu;
 mod old_images;
