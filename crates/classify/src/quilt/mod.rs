@@ -73,6 +73,7 @@
 //! - Gathering tuples that the first layers left into chunks of their own: no gain, or a loss of 5 to 10 %.
 //!   Building vectors of slots from single loads instead of through memory: no difference.
 
+mod base;
 mod buckets;
 mod build;
 mod cell;
@@ -86,6 +87,7 @@ mod known;
 mod layers;
 pub mod layout;
 mod lookup;
+mod pending;
 mod plan;
 mod scan;
 #[cfg(target_arch = "x86_64")]
