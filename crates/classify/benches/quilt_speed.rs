@@ -1,7 +1,7 @@
 //! How fast quilts are on one core, on ClassBench sets: lookups in the order of the trace, shuffled, and of a
 //! live table in the same order, held against the truth; bytes a rule, compiled, live, and live after the
 //! updates; building, and updates of a live table: deletions, insertions, and rules that become what others
-//! were.
+//! were; and the insertion of the second half of the rules into a live table of the first.
 //!
 //! `WIRESPEED_DATA=DIR cargo bench -p wirespeed-classify --bench quilt_speed -- [SET…] [shapes] [updates]`:
 //! `updates` measures these alone, in more passes, and with the actions of rules, which take what the
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         std::env::args().skip(1).filter(|arg| arg != "--bench" && !is_word(arg)).collect();
     let has = |word: &str| std::env::args().any(|arg| arg == word);
     println!(
-        "{:10} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8}",
+        "{:10} {:>6} {:>6} {:>8} {:>8} {:>8} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}",
         "set",
         "rules",
         "layers",
@@ -47,7 +47,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "build",
         "out",
         "in",
-        "others"
+        "others",
+        "second"
     );
     for size in ["1k", "10k", "100k"] {
         for kind in ["acl1", "acl3", "fw1", "fw2", "ipc1"] {
@@ -102,8 +103,9 @@ fn measure(
     let [bytes, of_live] = [table.image().bytes(), live.memory_usage()].map(of_rule);
     drop((reader, live));
     let ([out, back, others], after) = updates::<()>(&file.rules, &trace, &build, 9)?;
+    let second = second_half(&file.rules, &build)?;
     println!(
-        "{name:10} {:6} {:6} {in_order:8.1} {shuffled:8.1} {looked:8.1} {bytes:6} {of_live:6} {:6} {:8.0} {out:8.2} {back:8.2} {others:8.2}",
+        "{name:10} {:6} {:6} {in_order:8.1} {shuffled:8.1} {looked:8.1} {bytes:6} {of_live:6} {:6} {:8.0} {out:8.2} {back:8.2} {others:8.2} {second:8.2}",
         file.rules.len(),
         table.layers(),
         of_rule(after),
@@ -157,6 +159,32 @@ fn rate(look_up: impl Fn(&[Ipv4Tuple], &mut [u32]), trace: &[Ipv4Tuple], truth: 
     }
     assert!(found == truth, "wrong answers");
     (passes * trace.len()) as f64 / best.as_secs_f64() / 1e6
+}
+
+/// Millions of insertions a second that double a live table, with all that makes room for them: the best of
+/// several passes.
+fn second_half(
+    rules: &RuleSet<Ipv4Tuple>,
+    options: &BuildOptions,
+) -> Result<f64, Box<dyn std::error::Error>> {
+    let sorted = rules.sorted();
+    let (mut first, mut second): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
+    for (at, (_, rule)) in sorted.into_iter().enumerate() {
+        let half = if at % 2 == 0 { &mut first } else { &mut second };
+        half.push(rule.clone());
+    }
+    let second: Vec<_> = second.into_iter().map(RuleUpdate::Insert).collect();
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let mut live =
+            LiveRules::<Ipv4Tuple, Quilt<Ipv4Tuple>>::new(first.iter().cloned().collect(), options.clone())?;
+        let start = Instant::now();
+        for updates in second.chunks(UPDATES / 4) {
+            live.apply(updates)?;
+        }
+        best = best.min(start.elapsed());
+    }
+    Ok(second.len() as f64 / best.as_secs_f64() / 1e6)
 }
 
 /// Millions of updates a second of a live table: the best of several passes each of rules that go, that come

@@ -25,6 +25,15 @@ impl Base<'_> {
         self.slots.get(at).copied().unwrap_or(0)
     }
 
+    /// Elements of the directories, so many at a multiple; 0 past the end.
+    #[inline(always)]
+    pub(super) fn line<const LEN: usize>(self, nth: usize) -> [u64; LEN] {
+        match self.slots.as_chunks().0.get(nth) {
+            Some(line) => *line,
+            None => std::array::from_fn(|at| self.slot(nth * LEN + at)),
+        }
+    }
+
     /// Asks for an element of the directories.
     #[inline]
     pub(super) fn fetch_slot(self, at: usize) {

@@ -21,10 +21,9 @@ use crate::tuple::Tuple;
 pub(super) struct Buckets<T> {
     /// While the table is built all groups, as far as they were ever taken.
     built: Option<Built<T>>,
-    /// The cells of lanes.
-    cells: Pending<Cell<T>>,
-    /// The ranks of groups.
-    ranks: Pending<Ranks>,
+    pending: Pending<Group>,
+    /// The cells of the pending groups that are others than in the table.
+    cells: Vec<Cell<T>>,
     space: Space,
     /// Groups that there may be.
     limit: u32,
@@ -41,6 +40,14 @@ struct Built<T> {
 
 /// Ranks of a group.
 type Ranks = [u64; LANES];
+
+/// A group that changes.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    ranks: Ranks,
+    /// Which of the changed cells a lane has, from 1 on; 0: that of the table.
+    cells: [u32; LANES],
+}
 
 /// A bucket, in full.
 pub(super) type Contents<T> = Vec<(Cell<T>, Rank)>;
@@ -75,8 +82,8 @@ impl<T: Tuple> Buckets<T> {
     pub(super) fn new() -> Self {
         Self {
             built: Some(Built { cells: HugeVec::new(), ranks: HugeVec::new() }),
-            cells: Pending::new(),
-            ranks: Pending::new(),
+            pending: Pending::new(),
+            cells: Vec::new(),
             space: Space::new(GROUPS),
             limit: GROUPS,
             taken: 0,
@@ -120,7 +127,7 @@ impl<T: Tuple> Buckets<T> {
     fn ranks(&self, group: usize, base: Base<'_>) -> Ranks {
         match &self.built {
             Some(built) => built.ranks[group],
-            None => self.ranks.get(to_u32(group)).copied().unwrap_or_else(|| base.ranks(group)),
+            None => self.pending.get(group).map_or_else(|| base.ranks(group), |group| group.ranks),
         }
     }
 
@@ -129,7 +136,7 @@ impl<T: Tuple> Buckets<T> {
         let group = lane / LANES;
         let ranks = match &mut self.built {
             Some(built) => &mut built.ranks[group],
-            None => self.ranks.change(to_u32(group), || base.ranks(group)),
+            None => &mut change(&mut self.pending, group, base).ranks,
         };
         &mut ranks[lane % LANES]
     }
@@ -154,11 +161,20 @@ impl<T: Tuple> Buckets<T> {
         taken.map(|(lane, rank)| (self.cell(lane, slot.form(), base), rank)).collect()
     }
 
-    /// Where a bucket has a cell.
+    /// Where a bucket has a cell, if its cells are of the same form.
     #[inline]
     pub(super) fn find(&self, slot: Slot, cell: &Cell<T>, base: Base<'_>) -> Option<usize> {
-        lanes(slot)
-            .find(|&lane| self.rank(lane, base) != Rank::NONE && self.cell(lane, cell.form, base) == *cell)
+        groups(slot).find_map(|group| {
+            let pending = self.pending.get(group);
+            let ranks = self.ranks(group, base);
+            let is = |lane: usize| match (&self.built, pending.map_or(0, |group| group.cells[lane])) {
+                (Some(built), _) => built.cells[group * LANES + lane] == *cell,
+                (None, 0) => is_in_base(group, lane, cell, base),
+                (None, nth) => self.cells[nth as usize - 1] == *cell,
+            };
+            let lane = (0..LANES).find(|&lane| ranks[lane] != 0 && is(lane))?;
+            Some(group * LANES + lane)
+        })
     }
 
     /// Where a bucket has a rank first.
@@ -197,18 +213,33 @@ impl<T: Tuple> Buckets<T> {
     pub(super) fn cell(&self, lane: usize, form: Form, base: Base<'_>) -> Cell<T> {
         match &self.built {
             Some(built) => built.cells[lane],
-            None => self.cells.get(to_u32(lane)).copied().unwrap_or_else(|| cell_of(lane, form, base)),
+            None => {
+                let nth =
+                    self.pending.get(lane / LANES).map_or(0, |group| group.cells[lane % LANES] as usize);
+                let changed = self.cells.get(nth.wrapping_sub(1)).copied();
+                changed.map_or_else(|| cell_of(lane, form, base), |cell| Cell { form, ..cell })
+            }
         }
     }
 
     /// Puts a cell into a lane.
     #[inline]
     pub(super) fn put(&mut self, lane: usize, cell: &Cell<T>, rank: Rank, base: Base<'_>) {
-        match &mut self.built {
-            Some(built) => built.cells[lane] = *cell,
-            None => *self.cells.change(to_u32(lane), || *cell) = *cell,
+        let (group, of_group) = (lane / LANES, lane % LANES);
+        if let Some(built) = &mut self.built {
+            built.cells[lane] = *cell;
+            built.ranks[group][of_group] = rank.bits();
+            return;
         }
-        *self.rank_mut(lane, base) = rank.bits();
+        let group = change(&mut self.pending, group, base);
+        group.ranks[of_group] = rank.bits();
+        match &mut group.cells[of_group] {
+            none @ 0 => {
+                self.cells.push(*cell);
+                *none = to_u32(self.cells.len());
+            }
+            nth => self.cells[*nth as usize - 1] = *cell,
+        }
     }
 
     /// Gives a lane another rank; none where its cell goes.
@@ -287,32 +318,28 @@ impl<T: Tuple> Buckets<T> {
 
     /// Writes that there are at most.
     pub(super) const fn writes(&self) -> usize {
-        self.ranks.len() * LANES + self.cells.len() * 4 * blocks::<T>()
+        self.pending.len() * LANES + self.cells.len() * 4 * blocks::<T>()
     }
 
     /// Adds to a patch what the table hasn't.
     pub(super) fn write(&mut self, patch: &mut PatchBuilder, base: Base<'_>) {
-        self.cells.sort();
-        self.ranks.sort();
+        self.pending.sort();
         self.put_cells(patch);
         self.put_ranks(patch, base);
         let kept = base.ranks.len() / LANES / KEPT;
-        self.cells.clear(kept);
-        self.ranks.clear(kept);
+        self.pending.clear(kept);
+        self.cells.clear();
+        self.cells.shrink_to(kept);
     }
 
     fn put_cells(&self, patch: &mut PatchBuilder) {
-        let mut cells = self.cells.iter().map(|(lane, cell)| (lane as usize, cell)).peekable();
-        while let Some(&(first, _)) = cells.peek() {
-            let group = first / LANES;
-            let mut of_group = [None; LANES];
-            while let Some((lane, cell)) = cells.next_if(|&(lane, _)| lane / LANES == group) {
-                of_group[lane % LANES] = Some(cell);
-            }
+        for (group, &Group { cells, .. }) in
+            self.pending.iter().filter(|(_, group)| group.cells != [0; LANES])
+        {
             for block in 0..blocks::<T>() {
                 for part in [0, B_AFTER] {
-                    for (lane, cell) in of_group.iter().enumerate() {
-                        let Some(cell) = cell else { continue };
+                    for (lane, &nth) in cells.iter().enumerate().filter(|&(_, &nth)| nth != 0) {
+                        let cell = &self.cells[nth as usize - 1];
                         let at = (cell_at::<T>(group, block, lane) + part) as u64;
                         let [first, second] = words(if part == 0 { &cell.a } else { &cell.b }, block);
                         patch.set(CELLS, at, first);
@@ -324,21 +351,28 @@ impl<T: Tuple> Buckets<T> {
     }
 
     fn put_ranks(&self, patch: &mut PatchBuilder, base: Base<'_>) {
-        let mut ahead = self.ranks.iter().skip(AHEAD);
-        for (group, ranks) in self.ranks.iter() {
-            ahead.next().into_iter().for_each(|(group, _)| prefetch(base.ranks, group as usize * LANES));
-            let before = base.ranks(group as usize);
+        let mut ahead = self.pending.iter().skip(AHEAD);
+        for (group, Group { ranks, .. }) in self.pending.iter() {
+            ahead.next().into_iter().for_each(|(group, _)| prefetch(base.ranks, group * LANES));
+            let before = base.ranks(group);
             for lane in (0..LANES).filter(|&lane| ranks[lane] != before[lane]) {
-                patch.set(RANKS, u64::from(group) * LANES as u64 + lane as u64, ranks[lane]);
+                patch.set(RANKS, (group * LANES + lane) as u64, ranks[lane]);
             }
         }
     }
 
     pub(super) fn memory_usage(&self) -> u64 {
+        let cells = (self.cells.capacity() * size_of::<Cell<T>>()) as u64;
         let of_group = size_of::<Ranks>() + LANES * size_of::<Cell<T>>();
         let built = self.built.as_ref().map_or(0, |built| built.ranks.len() * of_group);
-        built as u64 + self.space.memory_usage() + self.cells.memory_usage() + self.ranks.memory_usage()
+        built as u64 + self.space.memory_usage() + self.pending.memory_usage() + cells
     }
+}
+
+/// A group for a change.
+#[inline(always)]
+fn change<'p>(pending: &'p mut Pending<Group>, group: usize, base: Base<'_>) -> &'p mut Group {
+    pending.change(group, || Group { ranks: base.ranks(group), cells: [0; LANES] })
 }
 
 impl<T: Tuple> Built<T> {
@@ -355,7 +389,17 @@ impl<T: Tuple> Built<T> {
 }
 
 /// Memory is kept for changes of one in so many groups.
-const KEPT: usize = 64;
+const KEPT: usize = 8;
+
+/// Whether a table has a cell in a lane, if that is of the same form.
+#[inline]
+fn is_in_base<T: Tuple>(group: usize, lane: usize, cell: &Cell<T>, base: Base<'_>) -> bool {
+    (0..blocks::<T>()).all(|block| {
+        let at = cell_at::<T>(group, block, lane);
+        let is = |at: usize, of: &T| base.cells.get(at..at + 2) == Some(&words(of, block));
+        is(at, &cell.a) && is(at + B_AFTER, &cell.b)
+    })
+}
 
 /// The cell of a lane of a table.
 fn cell_of<T: Tuple>(lane: usize, form: Form, base: Base<'_>) -> Cell<T> {

@@ -14,13 +14,17 @@ use super::space::{MOST_SLOTS, Space, with_room};
 pub(super) struct Directories {
     /// While the table is built all slots, as far as they were ever taken.
     built: Option<HugeVec<u64>>,
-    pending: Pending<u64>,
+    pending: Pending<Line>,
     space: Space,
     /// Slots that there may be.
     limit: u32,
 }
 
-/// The number of slots between a prefetch and its use.
+/// Slots of a line of the cache.
+type Line = [u64; LINE];
+const LINE: usize = 8;
+
+/// The number of lines between a prefetch and its use.
 const AHEAD: usize = 64;
 
 impl Directories {
@@ -56,14 +60,14 @@ impl Directories {
         if let Some(slots) = &self.built {
             return Slot(slots[at]);
         }
-        Slot(self.pending.get(to_u32(at)).copied().unwrap_or_else(|| base.slot(at)))
+        Slot(self.pending.get(at / LINE).map_or_else(|| base.slot(at), |line| line[at % LINE]))
     }
 
     #[inline(always)]
     pub(super) fn set(&mut self, at: usize, slot: Slot, base: Base<'_>) {
         match &mut self.built {
             Some(slots) => slots[at] = slot.0,
-            None => *self.pending.change(to_u32(at), || base.slot(at)) = slot.0,
+            None => self.pending.change(at / LINE, || base.line(at / LINE))[at % LINE] = slot.0,
         }
     }
 
@@ -117,17 +121,18 @@ impl Directories {
 
     /// Writes that there are at most.
     pub(super) const fn writes(&self) -> usize {
-        self.pending.len()
+        self.pending.len() * LINE
     }
 
     /// Adds to a patch what the table hasn't.
     pub(super) fn write(&mut self, patch: &mut PatchBuilder, base: Base<'_>) {
         self.pending.sort();
         let mut ahead = self.pending.iter().skip(AHEAD);
-        for (at, &slot) in self.pending.iter() {
-            ahead.next().into_iter().for_each(|(at, _)| prefetch(base.slots, at as usize));
-            if base.slot(at as usize) != slot {
-                patch.set(SLOTS, at.into(), slot);
+        for (line, slots) in self.pending.iter() {
+            ahead.next().into_iter().for_each(|(line, _)| prefetch(base.slots, line * LINE));
+            let before: Line = base.line(line);
+            for at in (0..LINE).filter(|&at| slots[at] != before[at]) {
+                patch.set(SLOTS, (line * LINE + at) as u64, slots[at]);
             }
         }
         drop(ahead);
@@ -139,9 +144,5 @@ impl Directories {
     }
 }
 
-/// Memory is kept for changes of one in so many slots.
-const KEPT: usize = 256;
-
-fn to_u32(at: usize) -> u32 {
-    u32::try_from(at).expect("slots have indices of 31 bits")
-}
+/// Memory is kept for changes of one line in so many slots.
+const KEPT: usize = 64;
