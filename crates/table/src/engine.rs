@@ -53,7 +53,8 @@ pub trait Engine<D: Domain>: Sized + Send + Sync + 'static {
     /// changes [taken](Self::take) since the last patch. `table` is a copy in the state after that patch: an
     /// engine that keeps no second copy of a section reads it there.
     ///
-    /// After an error the engine must be dropped: build a new one from the same source.
+    /// After an error the engine must be dropped, unless it can [grow](Self::grow) the table: build a new one
+    /// from the same source.
     fn patch(
         &mut self,
         table: &Self::Table,
