@@ -50,15 +50,15 @@
 //! An update finds its cell by a hash and the layer that an index has for it; the cell itself lies in its
 //! bucket alone. Each change touches a dozen lines of memory, and these are the cost of updates. So the
 //! updates of a call ask for all that they will read a few updates before their turn, stage by stage
-//! (`update`). What a call changes is kept by place (`pending`) and written to the patch in order; the rest is
-//! read in the table. Rules share the expansion of their ranges. 64 updates at a time go through the rules and
-//! the engine, so that the one finds in the cache what the other read. A rule that goes is found by its rank,
-//! without a look at cells.
+//! (`update`). What a call changes is kept by place (`pending`) and written to the patch in order; the rest
+//! is read in the table. Rules share the expansion of their ranges. 64 updates at a time go through the rules
+//! and the engine, so that the one finds in the cache what the other read. A rule that goes is found by its
+//! rank, without a look at cells.
 //!
-//! Before cells and slots lay in the table alone, an insertion into a live table of 100 K rules took, of about
-//! 290 ns: the set of rules 50, its cell and what leads to it 70, its bucket 90 (of fw1, where every other
-//! rule finds the first layer's bucket full, 140), its part of the patch 20, and the two copies of the image,
-//! four lines of each, 60.
+//! Before cells and slots lay in the table alone, an insertion into a live table of 100 K rules took, of
+//! about 290 ns: the set of rules 50, its cell and what leads to it 70, its bucket 90 (of fw1, where every
+//! other rule finds the first layer's bucket full, 140), its part of the patch 20, and the two copies of the
+//! image, four lines of each, 60.
 //!
 //! What was tried:
 //! - An own copy of slots, cells and ranks for updates: 1.03 to 1.2 times the updates, in twice the memory of
