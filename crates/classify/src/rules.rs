@@ -240,6 +240,7 @@ impl<T: Tuple> RuleSet<T> {
             }
             (Err(at), Some(rule)) => {
                 let place = self.free.pop().unwrap_or_else(|| {
+                    self.places.make_room(1);
                     self.places.push(Place { rule: None, number });
                     id_of(self.places.len() - 1)
                 });

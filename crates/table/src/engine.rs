@@ -35,12 +35,17 @@ pub trait Engine<D: Domain>: Sized + Send + Sync + 'static {
     fn build(source: &D::Source, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError>;
 
     /// Takes changes. `changed` lists the changes since the last call, each once. `source` is the source
-    /// after them.
+    /// after them. `table` is a copy in the state after the last patch, as for [`patch`](Self::patch).
     ///
     /// An engine may leave all work to [`patch`](Self::patch). After an error it must be dropped: build a new
     /// engine from the same source.
-    fn take(&mut self, source: &D::Source, changed: &[D::Change]) -> Result<(), Outgrown> {
-        let _ = (source, changed);
+    fn take(
+        &mut self,
+        table: &Self::Table,
+        source: &D::Source,
+        changed: &[D::Change],
+    ) -> Result<(), Outgrown> {
+        let _ = (table, source, changed);
         Ok(())
     }
 
@@ -48,13 +53,27 @@ pub trait Engine<D: Domain>: Sized + Send + Sync + 'static {
     /// changes [taken](Self::take) since the last patch. `table` is a copy in the state after that patch: an
     /// engine that keeps no second copy of a section reads it there.
     ///
-    /// After an error the engine must be dropped: build a new one from the same source.
+    /// After an error the engine must be dropped, unless it can [grow](Self::grow) the table: build a new one
+    /// from the same source.
     fn patch(
         &mut self,
         table: &Self::Table,
         source: &D::Source,
         changed: &[D::Change],
     ) -> Result<Patch, Outgrown>;
+
+    /// Makes another table in the state after the changes that were taken, from one that has no room for
+    /// them: called after [`patch`](Self::patch) has failed, with the same table and source. The engine goes
+    /// on with the new table. `None` if the table is to be built anew.
+    fn grow(
+        &mut self,
+        table: &Self::Table,
+        source: &D::Source,
+        options: &BuildOptions,
+    ) -> Option<Self::Table> {
+        let _ = (table, source, options);
+        None
+    }
 
     /// Calls [`take`](Self::take) and [`patch`](Self::patch) with the same changes.
     fn update(
@@ -63,7 +82,7 @@ pub trait Engine<D: Domain>: Sized + Send + Sync + 'static {
         source: &D::Source,
         changed: &[D::Change],
     ) -> Result<Patch, Outgrown> {
-        self.take(source, changed)?;
+        self.take(table, source, changed)?;
         self.patch(table, source, changed)
     }
 

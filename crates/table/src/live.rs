@@ -59,6 +59,11 @@ pub struct Live<D: Domain, E: Engine<D>, B: Companion<D> = ()> {
 /// The most changes whose memory is kept between calls.
 const MUCH: usize = 1 << 14;
 
+/// The options of a live table of so many entries with this head room at least.
+fn growing(options: &BuildOptions, entries: usize, head_room: u32) -> BuildOptions {
+    BuildOptions { grows: true, ..options.for_entries(entries).with_head_room(head_room) }
+}
+
 /// The next state for readers.
 enum Next<E, T> {
     /// The current state.
@@ -86,7 +91,7 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     /// Builds a live table like [`new`](Live::new), with data beside it.
     pub fn with(mut model: D::Model, options: BuildOptions, wanted: B::Wanted) -> Result<Self, BuildError> {
         model.start();
-        let asked = options.for_entries(model.len()).with_head_room(E::HEAD_ROOM);
+        let asked = growing(&options, model.len(), E::HEAD_ROOM);
         let (engine, table) = E::build(model.source(), &asked)?;
         Ok(Self::put(model, Some(engine), table, options, wanted))
     }
@@ -219,7 +224,10 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         if changed.is_empty() {
             return;
         }
-        let is_taken = |engine: &mut E| engine.take(self.model.source(), changed).is_ok();
+        let is_taken = |engine: &mut E| {
+            let table = self.writer.current();
+            engine.take(&table, self.model.source(), changed).is_ok()
+        };
         if !self.engine.as_mut().is_some_and(is_taken) {
             self.engine = None;
         }
@@ -231,22 +239,30 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         if self.changed.is_empty() {
             return Ok(Next::Same);
         }
+        let mut grown = None;
         // A table that becomes empty is rebuilt, which gives back its memory.
-        if let Some(engine) = self.engine.as_mut().filter(|_| !self.model.is_empty())
-            && let Ok(patch) = engine.patch(&self.writer.current(), self.model.source(), &self.changed)
-        {
-            return Ok(Next::Patch(patch));
+        if let Some(engine) = self.engine.as_mut().filter(|_| !self.model.is_empty()) {
+            let (table, source) = (self.writer.current(), self.model.source());
+            if let Ok(patch) = engine.patch(&table, source, &self.changed) {
+                return Ok(Next::Patch(patch));
+            }
+            let options = growing(&self.options, self.model.len(), E::LATER_HEAD_ROOM);
+            grown = engine.grow(&table, source, &options);
         }
-        self.engine = None;
-        self.built_anew(&self.model).map(|(engine, table)| Next::Table(engine, table))
+        let next = match self.engine.take().zip(grown) {
+            Some(grown) => grown,
+            None => self.built_anew(&self.model)?,
+        };
+        Ok(Next::Table(next.0, next.1))
     }
 
     /// Builds the table of a model, with head room if it fits, otherwise with almost none.
     fn built_anew(&self, model: &D::Model) -> Result<(E, E::Table), BuildError> {
-        let options = self.options.for_entries(model.len());
-        match E::build(model.source(), &options.with_head_room(E::LATER_HEAD_ROOM)) {
+        let options = growing(&self.options, model.len(), E::LATER_HEAD_ROOM);
+        match E::build(model.source(), &options) {
             Err(BuildError::Image(ImageError::OverCap { .. })) => {
-                E::build(model.source(), &BuildOptions { tight: true, ..options })
+                let head_room = self.options.head_room;
+                E::build(model.source(), &BuildOptions { tight: true, head_room, ..options })
             }
             built => built,
         }

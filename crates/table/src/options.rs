@@ -11,6 +11,9 @@ pub struct BuildOptions {
     /// and rules. They leave some in any case, and a live table asks for some. Engines of addresses leave the
     /// head room that their updates need.
     pub head_room: u32,
+    /// Whether the table is given more room when it runs out of it, as a live table is: an engine that can
+    /// [do so](crate::Engine::grow) leaves little.
+    pub grows: bool,
     /// Whether to leave no head room beyond [`head_room`](Self::head_room) and the least that an engine
     /// needs, even if this takes time: for a table that would otherwise be over its cap.
     pub tight: bool,

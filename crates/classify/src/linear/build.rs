@@ -47,7 +47,7 @@ impl<T: Tuple> Engine<T> for Linear<T> {
         Ok((Self { order, used, tuple: PhantomData }, LinearTable::new(image)))
     }
 
-    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+    fn take(&mut self, _: &Self::Table, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
         self.take_in(rules, changed)
     }
 

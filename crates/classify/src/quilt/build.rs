@@ -10,6 +10,7 @@ use super::layout::{
     WORDS_AT, allocate, record_len,
 };
 use super::scan;
+use super::space::MOST_SLOTS;
 use super::store::Store;
 use super::tune;
 use crate::rank::Rank;
@@ -20,13 +21,34 @@ use crate::tuple::Tuple;
 #[derive(Clone, Debug)]
 pub struct Quilt<T: Tuple> {
     store: Store<T>,
+    /// Cells that there were when the layers were chosen.
+    planned: usize,
 }
 
 const NAME: &str = "quilt";
 
+/// The head room of a table that grows, in hundredths.
+const GROWN: u32 = 6;
+
+/// Cells that any table may have more before its layers are chosen anew.
+const FEW: usize = 64;
+
+/// How many times its slots and groups a table may need after one call and still grow.
+const MOST_GROWTH: u64 = 4;
+
+/// Layers and what is scanned are as many as the table has room for: where more are needed, other layers are.
+fn set_limits<T: Tuple>(store: &mut Store<T>, Sizes { layers, slots, groups, scan }: Sizes) {
+    let slots = (MOST_GROWTH * slots).min(MOST_SLOTS.into());
+    let groups = (MOST_GROWTH * groups).min(GROUPS.into());
+    store.set_limits(in_memory(layers), to_u32(slots), to_u32(groups), in_memory(scan));
+}
+
 impl<T: Tuple> Engine<T> for Quilt<T> {
     const NAME: &'static str = NAME;
     const STANDING: Standing = Standing::Recommended;
+    /// A table that grows costs copies of its sections, which is little beside as many updates.
+    const HEAD_ROOM: u32 = GROWN;
+    const LATER_HEAD_ROOM: u32 = GROWN;
     type Table = QuiltTable<T>;
 
     fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, QuiltTable<T>), BuildError> {
@@ -36,23 +58,60 @@ impl<T: Tuple> Engine<T> for Quilt<T> {
         let cells = cells(rules)?;
         let mut store = tune::store(&cells, seed, u32::BITS - highest.leading_zeros())
             .map_err(|full| too_many(full, cells.len() as u64))?;
+        store.pack();
         let sizes = sizes(&store, options);
         let image = allocate::<T>(sizes, options.memory_cap)?;
-        let scan = in_memory(sizes.scan);
-        store.set_limits(in_memory(sizes.layers), to_u32(sizes.slots), to_u32(sizes.groups), scan);
         let image = compile(&store, rules, image)?;
-        Ok((Self { store }, QuiltTable::new(image)))
+        store.settle();
+        set_limits(&mut store, sizes);
+        let planned = store.known.len();
+        Ok((Self { store, planned }, QuiltTable::new(image)))
     }
 
-    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+    fn take(
+        &mut self,
+        table: &Self::Table,
+        rules: &RuleSet<T>,
+        changed: &[Changed<T>],
+    ) -> Result<(), Outgrown> {
         if self.store.known.len() as u64 > most_cells(rules) {
             return Err(Outgrown("cells"));
         }
-        self.store.take_in(rules, changed).map_err(|Full(what)| Outgrown(what))
+        self.store.take_in(table.view().into(), rules, changed).map_err(|Full(what)| Outgrown(what))
     }
 
-    fn patch(&mut self, _: &Self::Table, rules: &RuleSet<T>, _: &[Changed<T>]) -> Result<Patch, Outgrown> {
-        Ok(self.store.patch(rules))
+    fn patch(
+        &mut self,
+        table: &Self::Table,
+        rules: &RuleSet<T>,
+        _: &[Changed<T>],
+    ) -> Result<Patch, Outgrown> {
+        let Sizes { slots, groups, .. } = table.sizes();
+        if u64::from(self.store.directories.end()) > slots {
+            return Err(Outgrown("slots"));
+        }
+        if u64::from(self.store.buckets.end()) > groups {
+            return Err(Outgrown("groups of cells"));
+        }
+        Ok(self.store.patch(table.view().into(), rules))
+    }
+
+    fn grow(
+        &mut self,
+        table: &Self::Table,
+        rules: &RuleSet<T>,
+        options: &BuildOptions,
+    ) -> Option<Self::Table> {
+        // Layers that were chosen for fewer rules are not the best ones for many more.
+        if self.store.known.len() > self.planned + self.planned / 2 + FEW {
+            return None;
+        }
+        let (before, wanted) = (table.sizes(), sizes(&self.store, options));
+        let sizes = Sizes { layers: before.layers, scan: before.scan, ..wanted };
+        let mut image = table.resized(sizes, options.memory_cap).ok()?;
+        image.apply(&self.store.patch(table.view().into(), rules)).ok()?;
+        set_limits(&mut self.store, sizes);
+        Some(QuiltTable::new(image))
     }
 
     fn memory_usage(&self) -> u64 {
@@ -102,6 +161,9 @@ const GROUPS_AT_LEAST: u64 = 8;
 
 /// What a store takes, with room for what comes.
 fn sizes<T: Tuple>(store: &Store<T>, options: &BuildOptions) -> Sizes {
+    if options.grows && !options.tight {
+        return growing(store, options);
+    }
     let least = |used: u64| if options.tight { 0 } else { used / 8 };
     let with_room = |used: u64| used + used * u64::from(options.head_room) / 100 + least(used);
     // Rules that come one by one lie less dense than those that masks were chosen for.
@@ -116,6 +178,17 @@ fn sizes<T: Tuple>(store: &Store<T>, options: &BuildOptions) -> Sizes {
         layers: with_room(store.layers.len() as u64) * 2 + 64,
         slots,
         groups: groups.min(GROUPS.into()),
+        scan: with_room(2 * store.scan.groups() as u64) + SCAN_ROOM,
+    }
+}
+
+/// What a store takes, with a little room, for a table that gets more when it needs it.
+fn growing<T: Tuple>(store: &Store<T>, options: &BuildOptions) -> Sizes {
+    let with_room = |used: u64| used + used * u64::from(options.head_room) / 100;
+    Sizes {
+        layers: store.layers.len() as u64 * 2 + 64,
+        slots: with_room(store.directories.end().into()) + 256,
+        groups: (with_room(store.buckets.end().into()) + 32).min(GROUPS.into()),
         scan: with_room(2 * store.scan.groups() as u64) + SCAN_ROOM,
     }
 }
@@ -136,7 +209,7 @@ fn compile<T: Tuple>(store: &Store<T>, rules: &RuleSet<T>, mut image: Image) -> 
     }
     put(image.section_mut::<u64>(SLOTS)?, store.directories.slots());
     store.buckets.write_cells(image.section_mut::<u64>(CELLS)?);
-    put(image.section_mut::<u64>(RANKS)?, store.buckets.ranks());
+    put(image.section_mut::<u64>(RANKS)?, store.buckets.all_ranks());
     store.scan.compile(&mut image)?;
     Ok(image)
 }

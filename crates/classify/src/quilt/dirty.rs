@@ -36,44 +36,48 @@ impl Dirty {
 
     /// What there is, ascending, each once, and from now on nothing.
     pub(super) fn take(&mut self) -> Taken<'_> {
-        self.sort();
+        sort(&mut self.places, &mut self.other, |place| place);
         self.places.dedup();
         Taken(&mut self.places)
     }
 
-    /// Sorts the places: a few by comparing, more by digits from the lowest on. Each digit takes a pass over
-    /// all.
-    fn sort(&mut self) {
-        match self.places.len() {
-            ..SOME => self.places.sort_unstable(),
-            SOME..MANY => self.sort_by_digits::<8>(),
-            MANY.. => self.sort_by_digits::<11>(),
-        }
-    }
-
-    fn sort_by_digits<const BITS: u32>(&mut self) {
-        let most = self.places.iter().fold(0, |most, &place| most | place);
-        self.other.resize(self.places.len(), 0);
-        let mut counts = [0u32; MANY];
-        let next = &mut counts[..1 << BITS];
-        let mut shift = 0;
-        while shift < u32::BITS && most >> shift != 0 {
-            let digit = |place: u32| (place >> shift) as usize % (1 << BITS);
-            next.fill(0);
-            self.places.iter().for_each(|&place| next[digit(place)] += 1);
-            next.iter_mut().fold(0, |from, next| from + std::mem::replace(next, from));
-            for &place in &self.places {
-                let next = &mut next[digit(place)];
-                self.other[*next as usize] = place;
-                *next += 1;
-            }
-            std::mem::swap(&mut self.places, &mut self.other);
-            shift += BITS;
-        }
-    }
-
     pub(super) fn memory_usage(&self) -> u64 {
         ((self.places.capacity() + self.other.capacity()) * size_of::<u32>()) as u64
+    }
+}
+
+/// Sorts keys by their places: a few by comparing, more by digits from the lowest on. Each digit takes a pass
+/// over all. `other` is memory for that.
+pub(super) fn sort<K: Copy>(keys: &mut Vec<K>, other: &mut Vec<K>, place: impl Fn(K) -> u32 + Copy) {
+    match keys.len() {
+        ..SOME => keys.sort_unstable_by_key(|&key| place(key)),
+        SOME..MANY => sort_by_digits::<8, K>(keys, other, place),
+        MANY.. => sort_by_digits::<11, K>(keys, other, place),
+    }
+}
+
+fn sort_by_digits<const BITS: u32, K: Copy>(
+    keys: &mut Vec<K>,
+    other: &mut Vec<K>,
+    place: impl Fn(K) -> u32 + Copy,
+) {
+    let most = keys.iter().fold(0, |most, &key| most | place(key));
+    other.resize(keys.len(), keys[0]);
+    let mut counts = [0u32; MANY];
+    let next = &mut counts[..1 << BITS];
+    let mut shift = 0;
+    while shift < u32::BITS && most >> shift != 0 {
+        let digit = |key: K| (place(key) >> shift) as usize % (1 << BITS);
+        next.fill(0);
+        keys.iter().for_each(|&key| next[digit(key)] += 1);
+        next.iter_mut().fold(0, |from, next| from + std::mem::replace(next, from));
+        for &key in keys.iter() {
+            let next = &mut next[digit(key)];
+            other[*next as usize] = key;
+            *next += 1;
+        }
+        std::mem::swap(keys, other);
+        shift += BITS;
     }
 }
 

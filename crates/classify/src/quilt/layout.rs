@@ -328,6 +328,32 @@ impl<T: Tuple> QuiltTable<T> {
     fn room(&self) -> u64 {
         (self.image.section::<u64>(LAYERS).len() / record_len::<T>()) as u64
     }
+
+    /// What there is room for.
+    pub(super) fn sizes(&self) -> Sizes {
+        let len = |id| self.image.section::<u64>(id).len();
+        Sizes {
+            layers: self.room(),
+            slots: len(SLOTS) as u64,
+            groups: (len(RANKS) / LANES) as u64,
+            scan: (self.scanned_room() / SCAN_LANES) as u64,
+        }
+    }
+
+    /// A copy of other sizes: what it has no room for is left out.
+    pub(super) fn resized(&self, sizes: Sizes, cap: Option<u64>) -> Result<Image, ImageError> {
+        let mut image = allocate::<T>(sizes, cap)?;
+        for id in [HEAD, LAYERS, SLOTS, CELLS, RANKS, SCAN_TOPS, SCAN_RANKS] {
+            copy(image.section_mut::<u64>(id)?, self.image.section(id));
+        }
+        copy(image.section_mut::<u32>(SCAN)?, self.image.section(SCAN));
+        Ok(image)
+    }
+}
+
+/// Copies elements up to the end of either.
+fn copy<E: Copy>(to: &mut [E], from: &[E]) {
+    to.iter_mut().zip(from).for_each(|(to, &from)| *to = from);
 }
 
 /// The sizes of an image.

@@ -43,21 +43,26 @@
 //! | fw2 | 135, 135; 8.9, 6.9 | 114, 108; 7.0, 5.7 | 94, 87; 4.6, 3.8 |
 //! | ipc1 | 109, 85; 7.3, 5.3 | 49, 46; 5.6, 4.3 | 79, 70; 5.0, 3.4 |
 //!
-//! 198 to 280 bytes a rule with the room for others; building takes 2 to 15 ms, 20 to 120 ms and 0.2 to 1.1 s
+//! 193 to 210 bytes a rule with the room for others; building takes 2 to 15 ms, 20 to 120 ms and 0.2 to 1.1 s
 //! on two cores. Rules that become what others were, which takes a cell out and puts one in, are changed at
 //! 4.5 to 5.3, 3.9 to 4.6 and 3.4 to 3.7 M/s.
 //!
 //! An update finds its cell by a hash and the layer that an index has for it; the cell itself lies in its
 //! bucket alone. Each change touches a dozen lines of memory, and these are the cost of updates. So the
 //! updates of a call ask for all that they will read a few updates before their turn, stage by stage
-//! (`update`). Changes are noted by place and written to the patch in order. Rules share the expansion of
-//! their ranges. 64 updates at a time go through the rules and the engine, so that the one finds in the cache
-//! what the other read. A rule that goes is found by its rank, without a look at cells. In a live table of
-//! 100 K rules an insertion takes, of about 290 ns: the set of rules 50, its cell and what leads to it 70,
-//! its bucket 90 (of fw1, where every other rule finds the first layer's bucket full, 140), its part of the
-//! patch 20, and the two copies of the image, four lines of each, 60.
+//! (`update`). What a call changes is kept by place (`pending`) and written to the patch in order; the rest
+//! is read in the table. Rules share the expansion of their ranges. 64 updates at a time go through the rules
+//! and the engine, so that the one finds in the cache what the other read. A rule that goes is found by its
+//! rank, without a look at cells.
+//!
+//! Before cells and slots lay in the table alone, an insertion into a live table of 100 K rules took, of
+//! about 290 ns: the set of rules 50, its cell and what leads to it 70, its bucket 90 (of fw1, where every
+//! other rule finds the first layer's bucket full, 140), its part of the patch 20, and the two copies of the
+//! image, four lines of each, 60.
 //!
 //! What was tried:
+//! - An own copy of slots, cells and ranks for updates: 1.03 to 1.2 times the updates, in twice the memory of
+//!   a live table. A hash table for what a call changes: 0.8 times the updates of 10 K rules.
 //! - A hash map of whole cells, patches sorted by comparing, rules looked up one after the other and cloned
 //!   in full: 0.3 to 0.5 times the updates on 100 K in the same run, 0.6 to 0.95 times on 1 K and 10 K.
 //! - Asking for what 32 or 64 changes read stage after stage, without work between: 0.8 times the updates at
@@ -73,6 +78,7 @@
 //! - Gathering tuples that the first layers left into chunks of their own: no gain, or a loss of 5 to 10 %.
 //!   Building vectors of slots from single loads instead of through memory: no difference.
 
+mod base;
 mod buckets;
 mod build;
 mod cell;
@@ -86,6 +92,7 @@ mod known;
 mod layers;
 pub mod layout;
 mod lookup;
+mod pending;
 mod plan;
 mod scan;
 #[cfg(target_arch = "x86_64")]

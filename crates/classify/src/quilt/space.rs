@@ -17,6 +17,8 @@ pub(super) fn with_room(elements: u32, limit: u32) -> u32 {
     elements.saturating_add(elements / 4).min(limit).max(elements)
 }
 
+/// The most slots.
+pub(super) const MOST_SLOTS: u32 = u32::MAX >> 1;
 /// The largest piece's logarithm.
 const MOST_ORDER: usize = 28;
 

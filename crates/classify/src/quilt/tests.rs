@@ -72,3 +72,37 @@ fn the_control_plane_holds_no_room_that_nobody_took() {
     let image = wirespeed_image::Table::image(&table).bytes();
     assert!(held < image * 3 / 4, "{held} bytes beside an image of {image}");
 }
+
+#[test]
+fn a_table_grows_and_answers_like_one_built_anew() {
+    let all: RuleSet<Ipv4Tuple> = classbench(Kind::Acl, 2_000, 1);
+    let sorted = all.sorted();
+    let mut rules: RuleSet<Ipv4Tuple> = sorted[..1_500].iter().map(|&(_, rule)| rule.clone()).collect();
+    let options = BuildOptions { seed: Some(1), grows: true, ..BuildOptions::default() };
+    let (mut engine, mut table) = Quilt::<Ipv4Tuple>::build(&rules, &options).expect("a table");
+    rules.track();
+    let mut grown = 0;
+    for some in sorted[1_500..].chunks(50) {
+        for &(_, rule) in some {
+            rules.insert(rule.clone()).expect("a number");
+        }
+        let changed = rules.take_changed();
+        match engine.update(&table, &rules, &changed) {
+            Ok(patch) => wirespeed_image::Table::apply(&mut table, &patch).expect("a patch of its table"),
+            Err(_) => {
+                table =
+                    engine.grow(&table, &rules, &options).expect("not so many more that masks are chosen");
+                grown += 1;
+            }
+        }
+        let (_, anew) = Quilt::<Ipv4Tuple>::build(&rules, &options).expect("a table");
+        let tuples = probes::around(&rules, 400);
+        let answers = |table: &super::QuiltTable<Ipv4Tuple>| {
+            let mut found = vec![u32::MAX; tuples.len()];
+            portable(table.view(), &tuples, &mut found);
+            found
+        };
+        assert_eq!(answers(&table), answers(&anew));
+    }
+    assert!(grown > 1, "it grew {grown} times");
+}

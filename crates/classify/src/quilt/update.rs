@@ -7,8 +7,11 @@
 
 use wirespeed_image::{Patch, PatchBuilder};
 
+use super::base::Base;
+use super::buckets::Buckets;
 use super::cell::Cell;
 use super::full::Full;
+use super::layout::Slot;
 use super::step::{Led, Step};
 use super::store::Store;
 use crate::rank::Rank;
@@ -27,23 +30,28 @@ const LAST: usize = 8;
 
 impl<T: Tuple> Store<T> {
     /// Makes the cells of rules that changed those that they have now.
-    pub(super) fn take_in(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Full> {
+    pub(super) fn take_in(
+        &mut self,
+        base: Base<'_>,
+        rules: &RuleSet<T>,
+        changed: &[Changed<T>],
+    ) -> Result<(), Full> {
         self.layers.tidy();
         let mut steps = std::mem::take(&mut self.steps);
         let taken = changed.chunks(TOGETHER).try_for_each(|changed| {
             steps.clear();
             self.put_steps(rules, changed, &mut steps);
-            self.fetch_slots(&mut steps);
-            self.take_all(&mut steps)
+            self.fetch_slots(&mut steps, base);
+            self.take_all(&mut steps, base)
         });
         self.steps = steps;
         taken
     }
 
     /// The patch of what was taken in.
-    pub(super) fn patch(&mut self, rules: &RuleSet<T>) -> Patch {
+    pub(super) fn patch(&mut self, base: Base<'_>, rules: &RuleSet<T>) -> Patch {
         let mut patch = PatchBuilder::with_capacity(self.writes());
-        self.write(&mut patch);
+        self.write(&mut patch, base);
         patch.finish(Some((rules.len() as u64, rules.last_number().into())))
     }
 
@@ -94,7 +102,7 @@ impl<T: Tuple> Store<T> {
 
     /// Asks for the slots that steps are about.
     #[inline(never)]
-    fn fetch_slots(&mut self, steps: &mut [Step<T>]) {
+    fn fetch_slots(&mut self, steps: &mut [Step<T>], base: Base<'_>) {
         self.led_until = self.layers.added();
         for step in steps {
             let known = self.known.seems(step.hash);
@@ -106,67 +114,71 @@ impl<T: Tuple> Store<T> {
                 })?
             });
             if let Some(layer) = layer.filter(|&layer| self.is_layer(layer)) {
-                step.led = self.lead(layer, &step.cell);
+                step.led = self.lead(layer, &step.cell, base);
             }
         }
     }
 
     /// Asks for the slot that a cell would have in a layer.
     #[inline]
-    fn lead(&self, layer: u32, cell: &Cell<T>) -> Led {
+    fn lead(&self, layer: u32, cell: &Cell<T>, base: Base<'_>) -> Led {
         let hash = self.hash_in(layer, cell);
         let at = self.slot_at(layer, hash);
-        self.directories.fetch(at);
+        base.fetch_slot(at);
         Led { layer, hash, at }
     }
 
     /// Asks for the bucket that a step is about.
     #[inline]
-    fn fetch_bucket(&self, step: &Step<T>, led: Led, free: &mut usize) {
+    fn fetch_bucket(&self, step: &Step<T>, led: Led, free: &mut usize, base: Base<'_>) {
         if !led.is_anywhere() {
             return;
         }
-        let slot = self.directories.slot(led.at);
+        let slot = Slot(base.slot(led.at));
         if !slot.is_empty() {
             // What is found by its rank alone need not be compared.
-            self.buckets.fetch(slot, step.fits.is_none() && !(step.is_only && step.before != Rank::NONE));
+            let with_cells = step.fits.is_none() && !(step.is_only && step.before != Rank::NONE);
+            Buckets::<T>::fetch(slot, with_cells, base);
         } else if step.before == Rank::NONE {
-            self.buckets.fetch_free(*free);
+            self.buckets.fetch_free(*free, base);
             *free += 1;
         }
     }
 
-    /// Asks for the lane that a cell gets which comes, or for the slot of the next layer where its bucket is
-    /// full.
+    /// Asks for the slot of the next layer where the bucket of a cell which comes is full.
     #[inline]
-    fn fetch_room(&self, step: &mut Step<T>) {
+    fn fetch_room(&self, step: &mut Step<T>, base: Base<'_>) {
         let Some(fits) = step.fits.filter(|_| step.led.is_anywhere()) else { return };
-        let slot = self.directories.slot(step.led.at);
-        if slot.is_empty() {
+        let slot = Slot(base.slot(step.led.at));
+        if slot.is_empty() || Buckets::<T>::taken_before(slot, base) < self.roomy {
             return;
         }
-        if self.buckets.taken(slot) < self.roomy {
-            self.buckets.find_free(slot).into_iter().for_each(|lane| self.buckets.fetch_cell(lane));
-        } else if let Some(&layer) = self.layers.fitting(fits).get(1) {
-            step.led_on = self.lead(layer, &step.cell);
+        if let Some(&layer) = self.layers.fitting(fits).get(1) {
+            step.led_on = self.lead(layer, &step.cell, base);
         }
     }
 
     #[inline(never)]
-    fn take_all(&mut self, steps: &mut [Step<T>]) -> Result<(), Full> {
+    fn take_all(&mut self, steps: &mut [Step<T>], base: Base<'_>) -> Result<(), Full> {
         // The next bucket that is to be asked for.
         let mut free = self.buckets.ever_taken();
-        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step, step.led, &mut free));
-        steps.iter_mut().take(LATER).for_each(|step| self.fetch_room(step));
+        steps.iter().take(AHEAD).for_each(|step| self.fetch_bucket(step, step.led, &mut free, base));
+        steps.iter_mut().take(LATER).for_each(|step| self.fetch_room(step, base));
         for at in 0..steps.len() {
-            steps.get(at + AHEAD).into_iter().for_each(|step| self.fetch_bucket(step, step.led, &mut free));
-            steps.get_mut(at + LATER).into_iter().for_each(|step| self.fetch_room(step));
-            steps.get(at + LAST).into_iter().for_each(|step| self.fetch_bucket(step, step.led_on, &mut free));
+            steps
+                .get(at + AHEAD)
+                .into_iter()
+                .for_each(|step| self.fetch_bucket(step, step.led, &mut free, base));
+            steps.get_mut(at + LATER).into_iter().for_each(|step| self.fetch_room(step, base));
+            steps
+                .get(at + LAST)
+                .into_iter()
+                .for_each(|step| self.fetch_bucket(step, step.led_on, &mut free, base));
             let step = &steps[at];
             match (step.before, step.now) {
-                (Rank::NONE, now) => self.insert(step, now),
-                (before, Rank::NONE) => self.remove(step, before),
-                (before, now) => self.rerank(step, before, now),
+                (Rank::NONE, now) => self.insert(step, now, base),
+                (before, Rank::NONE) => self.remove(step, before, base),
+                (before, now) => self.rerank(step, before, now, base),
             }?;
         }
         Ok(())

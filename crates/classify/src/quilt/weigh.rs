@@ -1,5 +1,6 @@
 //! What lookups read of a store, and its layers in the order that this says. Before there is an image.
 
+use super::base::Base;
 use super::hash::filter_bits;
 use super::layout::LAYERS_AT_ONCE;
 use super::layout::{Slot, height};
@@ -34,14 +35,14 @@ impl<T: Tuple> Store<T> {
             }
             tally.layers += 1;
             let hash = self.seeds.hash(tuple, &layer.mask);
-            let slot = self.directories.slot(self.slot_at(id, hash));
+            let slot = self.directories.slot(self.slot_at(id, hash), Base::default());
             let bits = filter_bits(hash);
             if slot.filter() & bits != bits || slot.top() < height(best, self.shift) {
                 continue;
             }
             tally.buckets += 1;
             tally.groups += slot.groups() as u64;
-            for (cell, rank) in self.buckets.contents(slot) {
+            for (cell, rank) in self.buckets.contents(slot, Base::default()) {
                 if rank.bits() > best && cell.matches(tuple) {
                     (best, winner) = (rank.bits(), Some(id));
                 }

@@ -84,7 +84,7 @@ impl<T: Tuple, F: Form> Engine<T> for Tss<T, F> {
         Err(BuildError::Limit { engine: F::NAME, what, limit, found: limit + 1 })
     }
 
-    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+    fn take(&mut self, _: &Self::Table, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
         self.take_in(rules, changed)
     }
 

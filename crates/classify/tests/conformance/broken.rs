@@ -30,10 +30,11 @@ trait Fault: Send + Sync {
     fn take(
         &self,
         engine: &mut Linear<T>,
+        table: &Right,
         rules: &RuleSet<T>,
         changed: &[Changed<T>],
     ) -> Result<(), Outgrown> {
-        engine.take(rules, changed)
+        engine.take(table, rules, changed)
     }
     fn patch(
         &self,
@@ -103,8 +104,13 @@ impl Engine<T> for Faulty {
         Ok((Self(engine, FAULT.get()), FaultyTable(table, FAULT.get())))
     }
 
-    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
-        self.1.take(&mut self.0, rules, changed)
+    fn take(
+        &mut self,
+        table: &Self::Table,
+        rules: &RuleSet<T>,
+        changed: &[Changed<T>],
+    ) -> Result<(), Outgrown> {
+        self.1.take(&mut self.0, &table.0, rules, changed)
     }
 
     fn patch(
@@ -331,17 +337,17 @@ faults! {
     }
     /// Leaves rules in that were removed.
     StaleRemoves: random_updates, hand_picked_sets, live_readers, churn => {
-        fn take(&self, engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        fn take(&self, engine: &mut Linear<T>, table: &Right, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
             let came: Vec<_> = changed.iter().filter(|c| rules.rule(c.number.get()).is_some()).cloned().collect();
-            engine.take(rules, &came)
+            engine.take(table, rules, &came)
         }
     }
     /// Takes no notice of a rule that is another one than before.
     StaleRules: random_updates, churn => {
-        fn take(&self, engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+        fn take(&self, engine: &mut Linear<T>, table: &Right, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
             let is_new = |c: &&Changed<T>| c.before.is_none() || rules.rule(c.number.get()).is_none();
             let some: Vec<_> = changed.iter().filter(is_new).cloned().collect();
-            engine.take(rules, &some)
+            engine.take(table, rules, &some)
         }
     }
     /// Keeps the counts of the first table.
@@ -360,8 +366,8 @@ faults! {
     }
     /// Is outgrown again and again.
     Leaks: churn = "not reclaimed" => {
-        fn take(&self, engine: &mut Linear<T>, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
-            if rules.len() > 2_000 && rules.len().is_multiple_of(10) { Err(Outgrown("room")) } else { engine.take(rules, changed) }
+        fn take(&self, engine: &mut Linear<T>, table: &Right, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
+            if rules.len() > 2_000 && rules.len().is_multiple_of(10) { Err(Outgrown("room")) } else { engine.take(table, rules, changed) }
         }
     }
     /// Keeps room for what was there once.

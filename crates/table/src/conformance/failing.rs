@@ -82,8 +82,8 @@ impl<D: Domain, E: Engine<D>> Engine<D> for Failing<E> {
     }
 
     /// The engine is spent after an error in any case, and may have done its work by then.
-    fn take(&mut self, source: &D::Source, changed: &[D::Change]) -> Result<(), Outgrown> {
-        let taken = self.0.take(source, changed);
+    fn take(&mut self, table: &E::Table, source: &D::Source, changed: &[D::Change]) -> Result<(), Outgrown> {
+        let taken = self.0.take(table, source, changed);
         if fails() { Err(Outgrown("told to")) } else { taken }
     }
 

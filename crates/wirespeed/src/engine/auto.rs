@@ -59,9 +59,15 @@ macro_rules! auto {
                 unreachable!("{best} is not one of {}", stringify!($($variant),+))
             }
 
-            fn take(&mut self, rib: &Rib<$family>, changed: &[Prefix<$family>]) -> Result<(), Outgrown> {
-                match &mut self.chosen {
-                    $($chosen::$variant(engine) => engine.take(rib, changed)),+
+            fn take(
+                &mut self,
+                table: &$table,
+                rib: &Rib<$family>,
+                changed: &[Prefix<$family>],
+            ) -> Result<(), Outgrown> {
+                match (&mut self.chosen, table) {
+                    $(($chosen::$variant(engine), $table::$variant(table)) => engine.take(table, rib, changed),)+
+                    _ => Err(Outgrown("engine")),
                 }
             }
 
