@@ -103,7 +103,7 @@ impl<T: Tuple> Engine<T> for Quilt<T> {
         options: &BuildOptions,
     ) -> Option<Self::Table> {
         // Layers that were chosen for fewer rules are not the best ones for many more.
-        if self.store.known.len() > self.planned + self.planned / 2 + FEW {
+        if self.store.known.len() > 2 * self.planned + FEW {
             return None;
         }
         let (before, wanted) = (table.sizes(), sizes(&self.store, options));

@@ -45,7 +45,7 @@ trait Fault: Send + Sync {
     ) -> Result<Patch, Outgrown> {
         engine.patch(table, rules, changed)
     }
-    fn from_image(&self, image: Image) -> Result<Right, ImageError> {
+    fn open(&self, image: Image) -> Result<Right, ImageError> {
         Right::from_image(image)
     }
     fn check(&self, table: &Right, patch: &Patch) -> Result<(), PatchError> {
@@ -132,7 +132,7 @@ impl Table for FaultyTable {
     const LAYOUT: u32 = Right::LAYOUT;
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
-        Ok(Self(FAULT.get().from_image(image)?, FAULT.get()))
+        Ok(Self(FAULT.get().open(image)?, FAULT.get()))
     }
 
     fn image(&self) -> &Image {
@@ -413,7 +413,7 @@ faults! {
     }
     /// Opens no image of two rules.
     Suspicious: images => {
-        fn from_image(&self, image: Image) -> Result<Right, ImageError> {
+        fn open(&self, image: Image) -> Result<Right, ImageError> {
             if image.entries() == 2 {
                 return Err(ImageError::Malformed("two rules".to_owned()));
             }

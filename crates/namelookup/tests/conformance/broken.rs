@@ -34,7 +34,7 @@ trait Fault: Send + Sync {
     ) -> Result<Patch, Outgrown> {
         engine.patch(table, names, changed)
     }
-    fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
+    fn open(&self, image: Image) -> Result<SortedTable, ImageError> {
         SortedTable::from_image(image)
     }
     fn check(&self, table: &SortedTable, patch: &Patch) -> Result<(), PatchError> {
@@ -116,7 +116,7 @@ impl Table for FaultyTable {
     const LAYOUT: u32 = SortedTable::LAYOUT;
 
     fn from_image(image: Image) -> Result<Self, ImageError> {
-        Ok(Self(FAULT.get().from_image(image)?, FAULT.get()))
+        Ok(Self(FAULT.get().open(image)?, FAULT.get()))
     }
 
     fn image(&self) -> &Image {
@@ -333,7 +333,7 @@ faults! {
             engine.patch(table, names, changed)?.writes().iter().for_each(|w| same.set(w.section(), w.index(), w.value));
             Ok(same.finish(None))
         }
-        fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
+        fn open(&self, image: Image) -> Result<SortedTable, ImageError> {
             Ok(crate::sorted::unchecked(image))
         }
         fn check(&self, _: &SortedTable, _: &Patch) -> Result<(), PatchError> {
@@ -362,13 +362,13 @@ faults! {
     }
     /// Takes whatever image comes.
     Trusting: images => {
-        fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
+        fn open(&self, image: Image) -> Result<SortedTable, ImageError> {
             Ok(crate::sorted::unchecked(image))
         }
     }
     /// Takes whatever image and patch come, as long as they are of its kind.
     TrustingAlike: images => {
-        fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
+        fn open(&self, image: Image) -> Result<SortedTable, ImageError> {
             SortedTable::expect_kind(&image)?;
             Ok(crate::sorted::unchecked(image))
         }
@@ -384,7 +384,7 @@ faults! {
     }
     /// Takes images of layouts to come.
     AnyLayout: images = "later layout" => {
-        fn from_image(&self, image: Image) -> Result<SortedTable, ImageError> {
+        fn open(&self, image: Image) -> Result<SortedTable, ImageError> {
             if image.layout() == u32::MAX {
                 let (_, table) = Sorted::build(&NameTable::new(), &BuildOptions::default()).unwrap();
                 return Ok(table);

@@ -26,8 +26,13 @@ impl<T: Tuple, E: Engine<T, Table: OnDevice>> Engine<T> for Mirrored<E, OfRules>
         Ok((Self::new(engine), MirroredTable::new(table)))
     }
 
-    fn take(&mut self, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
-        self.0.take(rules, changed)
+    fn take(
+        &mut self,
+        table: &Self::Table,
+        rules: &RuleSet<T>,
+        changed: &[Changed<T>],
+    ) -> Result<(), Outgrown> {
+        self.0.take(&table.table, rules, changed)
     }
 
     fn patch(
