@@ -69,8 +69,8 @@ struct Flawless;
 impl Fault for Flawless {}
 
 thread_local! {
-    /// The fault of what this thread builds and opens. A type for each fault would have the whole suite compiled
-    /// for each.
+    /// The fault of what this thread builds and opens. A type for each fault would have the whole suite
+    /// compiled for each.
     static FAULT: Cell<&'static dyn Fault> = const { Cell::new(&Flawless) };
 }
 
