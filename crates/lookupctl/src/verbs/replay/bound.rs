@@ -11,7 +11,7 @@
 //!                          what comes through without a bound ─► halve the gap between what holds and what does not
 //! the best plans again:    for longer, lowered a little until the bound holds ─► the best of them
 //! that:                    held for --seconds; lowered a little and held again where the bound breaks, then
-//!                          much, so that there is an end
+//!                          much, so that there is an end. The next best plan, too, where that was lowered
 //! ```
 //!
 //! A rate that is kept for a moment often isn't for long: p99 is made of rare events. So there is a second
@@ -162,12 +162,18 @@ impl Search<'_> {
 
     /// Keeps a rate for the whole time. Lowers it if it breaks the bound after all, for the best plan first.
     fn hold(&self, found: &[(Plan, f64)], first: Plan) -> (Held, Driven) {
-        let lowered = found
-            .iter()
-            .take(FINALISTS)
-            .find_map(|&(plan, rate)| Some((plan, self.lowered(plan, rate, 0.0, self.time)?)));
-        if let Some((plan, (rate, driven))) = lowered {
-            return (Held { plan, rate, is_held: true }, driven);
+        let mut best: Option<(Held, Driven)> = None;
+        for &(plan, found) in found.iter().take(FINALISTS) {
+            let least = best.as_ref().map_or(0.0, |(held, _)| held.rate);
+            let Some((rate, driven)) = self.lowered(plan, found, least, self.time) else { continue };
+            best = Some((Held { plan, rate, is_held: true }, driven));
+            // A plan that had to be lowered further leaves room for the next.
+            if rate >= found * LOWER || is_interrupted() {
+                break;
+            }
+        }
+        if let Some(best) = best {
+            return best;
         }
         // Half of no rate was kept. What disturbs the machine for so long may leave room for less.
         let (plan, mut rate) = found.first().copied().unwrap_or_else(|| {
@@ -187,10 +193,11 @@ impl Search<'_> {
         }
     }
 
-    /// Lowers a rate until it is kept for some time. `None` if it is not over `least` by then.
+    /// Lowers a rate until it is kept for some time. Each is tried twice, because what disturbs one trial may
+    /// be gone in the next. `None` if it is not over `least` by then.
     fn lowered(&self, plan: Plan, found: f64, least: f64, time: Duration) -> Option<(f64, Driven)> {
         let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
-        rates.take_while(|&rate| rate > least).find_map(|rate| {
+        rates.take_while(|&rate| rate > least).flat_map(|rate| [rate; 2]).find_map(|rate| {
             let trial = self.trial(plan, rate, time);
             // What was measured until Ctrl-C is told as it is.
             (is_interrupted() || self.is_within(&trial)).then_some((rate, trial.driven))
