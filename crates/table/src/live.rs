@@ -59,7 +59,7 @@ pub struct Live<D: Domain, E: Engine<D>, B: Companion<D> = ()> {
 /// The most changes whose memory is kept between calls.
 const MUCH: usize = 1 << 14;
 
-/// The options of a live table of so many entries with this head room at least.
+/// The options of a live table of this number of entries, with this head room at least.
 fn growing(options: &BuildOptions, entries: usize, head_room: u32) -> BuildOptions {
     BuildOptions { grows: true, ..options.for_entries(entries).with_head_room(head_room) }
 }

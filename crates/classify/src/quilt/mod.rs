@@ -44,8 +44,7 @@
 //! | ipc1 | 109, 85; 7.3, 5.3 | 49, 46; 5.6, 4.3 | 79, 70; 5.0, 3.4 |
 //!
 //! 193 to 210 bytes a rule with the room for others; building takes 2 to 15 ms, 20 to 120 ms and 0.2 to 1.1 s
-//! on two cores. Rules that become what others were, which takes a cell out and puts one in, are changed at
-//! 4.5 to 5.3, 3.9 to 4.6 and 3.4 to 3.7 M/s.
+//! on two cores.
 //!
 //! An update finds its cell by a hash and the layer that an index has for it; the cell itself lies in its
 //! bucket alone. Each change touches a dozen lines of memory, and these are the cost of updates. So the
