@@ -1,10 +1,8 @@
-//! The readers on real files, where `../shared/data` has them. Where it has not, each test says that it
-//! skips.
+//! The readers on real files, where they are at hand. Where they are not, each test says that it skips.
 
 #![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use bgpkit_parser::models::ElemType;
 use bgpkit_parser::parser::parse_mrt_record;
@@ -13,6 +11,7 @@ use wirespeed_fib::read::{
     self, Compression, Format, PeerChoice, Place, ReadError, ReadOptions, Source, TimedUpdate,
 };
 use wirespeed_fib::{AnyUpdate, Fib, NextHop, NextHops, Update};
+use wirespeed_image::real_data;
 
 fn strict() -> ReadOptions {
     ReadOptions::default()
@@ -27,16 +26,9 @@ fn lenient() -> ReadOptions {
     ReadOptions { lenient: true, ..strict() }
 }
 
-/// A file of the shared data, which lies beside the repository.
+/// A file of the real data.
 fn file(name: &str) -> Option<Source> {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .ancestors()
-        .map(|directory| directory.join("shared/data").join(name))
-        .find(|path| path.exists());
-    if path.is_none() {
-        eprintln!("skipped: no ../shared/data/{name}");
-    }
-    path.map(Source::from)
+    real_data(name).map(Source::from)
 }
 
 fn table(source: &Source, options: &ReadOptions) -> (Fib, read::ReadReport) {

@@ -32,6 +32,8 @@ mod index;
 pub mod live;
 mod patch;
 mod pool;
+#[cfg(feature = "conformance")]
+mod real_data;
 mod replace_file;
 #[cfg(feature = "conformance")]
 pub mod rounds;
@@ -52,6 +54,8 @@ pub use image::{
 pub use index::{At, Index};
 pub use patch::{Patch, PatchBuilder, Write};
 pub use pool::Pool;
+#[cfg(feature = "conformance")]
+pub use real_data::real_data;
 pub use replace_file::replace_file;
 pub use section::SectionId;
 pub use shared::{Placed, SharedPool};

@@ -10,7 +10,7 @@
 //! 1,024 classes, all classes matching, equal priorities, masks with holes, ranges), random sets, random
 //! histories of updates (each state of the patched table, and a table built anew from the same rules), large
 //! classes, images saved, opened, mapped and damaged, live tables under concurrent readers, rules chosen to
-//! do harm, few rules that make much work, and real sets where `WIRESPEED_DATA` or `../shared/data` has them.
+//! do harm, few rules that make much work, and real sets where they are at hand.
 //! In each state tuples are made of the rules: some that match, some that miss by a bit, some that are half
 //! of one rule and half of another; looked up single, in batches of odd sizes, on all cores, and step by
 //! step.

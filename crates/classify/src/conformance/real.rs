@@ -1,9 +1,9 @@
-//! Real-like sets, where they are at hand: the folder in `WIRESPEED_DATA`, or `../shared/data` beside the
-//! repository. ClassBench sets come with a trace and the right answers; OpenFlow sets are held against the
-//! fast oracle.
+//! Real-like sets, where they are at hand. ClassBench sets come with a trace and the right answers; OpenFlow
+//! sets are held against the fast oracle.
 
 use std::path::PathBuf;
 
+use wirespeed_image::real_data;
 use wirespeed_input::{Input, Source, open};
 use wirespeed_rng::Rng;
 use wirespeed_table::Engine;
@@ -25,17 +25,7 @@ pub const OPENFLOW: [&str; 2] = ["openflow-of1.txt.zst", "openflow-of2.txt.zst"]
 
 /// The folder of rule sets, if it is there.
 pub fn folder() -> Option<PathBuf> {
-    let beside = || {
-        // From a crate of the workspace, the folder beside the workspace.
-        let here = std::env::current_dir().ok()?;
-        here.ancestors().map(|dir| dir.join("../shared/data")).find(|dir| dir.is_dir())
-    };
-    let found = std::env::var_os("WIRESPEED_DATA").map(PathBuf::from).or_else(beside);
-    let found = found.map(|dir| dir.join("rules")).filter(|dir| dir.is_dir());
-    if found.is_none() {
-        eprintln!("skipped: there is no folder rules in WIRESPEED_DATA or ../shared/data");
-    }
-    found
+    real_data("rules")
 }
 
 /// A set with its trace and, for each tuple, the number that is right.

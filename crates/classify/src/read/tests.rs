@@ -111,11 +111,7 @@ fn flows() {
 /// The right answers that came with real sets, by the oracle. The shortest sets: it looks at every rule.
 #[test]
 fn real_filters_and_their_right_answers() {
-    let data = std::env::var_os("WIRESPEED_DATA").map(std::path::PathBuf::from);
-    let Some(dir) = data.map(|dir| dir.join("rules")).filter(|dir| dir.is_dir()) else {
-        eprintln!("skipped: there is no folder rules in WIRESPEED_DATA");
-        return;
-    };
+    let Some(dir) = wirespeed_image::real_data("rules") else { return };
     for name in ["acl1_1k", "acl3_1k", "fw1_1k", "fw2_1k", "ipc1_1k"] {
         let source = |what: &str| Source::Path(dir.join(format!("{name}.{what}.zst")));
         let (file, report) =

@@ -6,8 +6,8 @@
 //!
 //! The oracle judges hand-picked tables, random tables, random histories of updates (each
 //! state of the patched table, and a table built anew from the same Rib), images saved, opened and mapped,
-//! live tables under concurrent readers, calls that fail at every step, and full real tables where
-//! `../shared/data` has them. In each state every prefix is probed at its first and last address, one before
+//! live tables under concurrent readers, calls that fail at every step, and full real tables where they are
+//! at hand. In each state every prefix is probed at its first and last address, one before
 //! and one after, along with random addresses; single, in batches of odd sizes, and step by step.
 //!
 //! An engine whose images are of megabytes however few the routes goes through the same tests in fewer

@@ -1,9 +1,6 @@
-//! Full real tables with a day of real updates, where they are at hand: `../shared/data` beside the
-//! repository.
+//! Full real tables with a day of real updates, where they are at hand.
 
-use std::path::PathBuf;
-
-use wirespeed_image::Table;
+use wirespeed_image::{Table, real_data};
 use wirespeed_table::Engine;
 
 use super::{Expected, build, check, scattered};
@@ -12,22 +9,11 @@ use crate::oracle::boundaries;
 use crate::read::{ReadOptions, Source, collect_updates, read_fib};
 use crate::update::Update;
 
-/// The folder of real data, if it is there.
-fn data() -> Option<PathBuf> {
-    // From a crate of the workspace, the folder beside the workspace.
-    let found =
-        std::env::current_dir().ok()?.ancestors().map(|dir| dir.join("../shared/data")).find(|p| p.is_dir());
-    if found.is_none() {
-        eprintln!("skipped: there is no ../shared/data");
-    }
-    found
-}
-
-/// Every table of `../shared/data/fib` that has prefixes of this family, built whole and probed at each
+/// Every table of the real ones that has prefixes of this family, built whole and probed at each
 /// prefix; then the table that has updates, after each of the first of them and after all.
 pub fn real_tables<A: InFib, E: Engine<A>>() {
-    let Some(data) = data() else { return };
-    let files = std::fs::read_dir(data.join("fib")).expect("the folder can be listed");
+    let Some(tables) = real_data("fib") else { return };
+    let files = std::fs::read_dir(tables).expect("the folder can be listed");
     for file in files {
         let path = file.expect("the folder can be listed").path();
         let name = path.display().to_string();
@@ -42,8 +28,8 @@ pub fn real_tables<A: InFib, E: Engine<A>>() {
         let mut addresses = boundaries(rib.iter().map(|(prefix, _)| prefix));
         addresses.extend(scattered::<A>(100_000));
         check(&table, &Expected::of(rib), &addresses, &name);
-        let updates = data.join("updates").join(path.file_name().expect("a file has a name"));
-        if updates.is_file() {
+        let file = path.file_name().expect("a file has a name").to_str().expect("a name is text");
+        if let Some(updates) = real_data(&format!("updates/{file}")) {
             day_of_updates(fib, engine, table, &Source::Path(updates));
         }
     }

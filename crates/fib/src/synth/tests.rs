@@ -13,12 +13,7 @@ use crate::stats::Stats;
 
 /// A file of the real data, or `None` with a word of why.
 pub(crate) fn real_file(name: &str) -> Option<std::fs::File> {
-    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let path = above.map(|dir| dir.join("shared/data").join(name)).find(|path| path.exists());
-    if path.is_none() {
-        eprintln!("skipped: no ../shared/data/{name}");
-    }
-    path.map(|path| std::fs::File::open(path).unwrap())
+    wirespeed_image::real_data(name).map(|path| std::fs::File::open(path).unwrap())
 }
 
 /// A real table, if it is there.

@@ -1,10 +1,8 @@
-//! Millions of real domains, where they are at hand: the folder in `WIRESPEED_DATA`, or `../shared/data`
-//! beside the repository.
-
-use std::path::PathBuf;
+//! Millions of real domains, where they are at hand.
 
 use wirespeed_fib::read::{Line, Source, open};
 use wirespeed_fib::synth::rng::Rng;
+use wirespeed_image::real_data;
 use wirespeed_table::Engine;
 
 use super::{Expected, Right, Tally, check, check_batch, check_counts, probes};
@@ -14,29 +12,14 @@ use crate::names::NameBatch;
 use crate::table::NameTable;
 use crate::update::NameUpdate;
 
-/// The file of domains, if it is there.
-fn domains() -> Option<PathBuf> {
-    const FILE: &str = "names/domains-3.6m.txt.zst";
-    let beside = || {
-        // From a crate of the workspace, the folder beside the workspace.
-        let here = std::env::current_dir().ok()?;
-        here.ancestors().map(|dir| dir.join("../shared/data")).find(|dir| dir.is_dir())
-    };
-    let found = std::env::var_os("WIRESPEED_DATA").map(PathBuf::from).or_else(beside);
-    let found = found.map(|dir| dir.join(FILE)).filter(|path| path.is_file());
-    if found.is_none() {
-        eprintln!("skipped: there is no {FILE} in WIRESPEED_DATA or ../shared/data");
-    }
-    found
-}
-
 /// How many results the tables have: as many as the IPv4 table of the paper's kind has next hops.
 const RESULTS: usize = 62;
 
 /// The names of real domains with results by a seeded stand-in for resolving them, and as many made ones as
 /// are wanted in all.
 pub fn read_domains(at_least: usize) -> Option<NameTable> {
-    let mut input = open(&Source::Path(domains()?)).expect("the file is opened");
+    let mut input =
+        open(&Source::Path(real_data("names/domains-3.6m.txt.zst")?)).expect("the file is opened");
     let mut rng = Rng::new(62);
     let mut result = || 1 + u32::try_from(rng.index(RESULTS)).expect("few");
     let mut names = NameTable::new();

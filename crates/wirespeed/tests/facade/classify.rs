@@ -363,11 +363,7 @@ fn rules_from_files_in_every_form() {
 
 #[test]
 fn real_filters_are_matched_as_a_scan_matches_them() {
-    let data = std::env::var_os("WIRESPEED_DATA").map(|data| PathBuf::from(data).join("rules"));
-    let Some(data) = data.filter(|data| data.is_dir()) else {
-        eprintln!("skipped: there is no folder rules in WIRESPEED_DATA");
-        return;
-    };
+    let Some(data) = wirespeed_image::real_data("rules") else { return };
     let file = |name: &str| data.join(name);
     let labels = Labels::new();
     let builder = Classifier::<Ipv4Tuple>::builder().list(file("fw1_1k.rules.zst"), &labels, "denied");

@@ -10,7 +10,7 @@ use wirespeed::prelude::*;
 use wirespeed::{Address, AnyUpdate, Batch, Error, Family, Fleet, Prefix, Rib, Table, Update};
 
 use crate::batches::{check_answers, right};
-use crate::common::{addresses, on_host, rib};
+use crate::common::{addresses, answers, on_host, rib};
 
 /// Routes with prefixes of at most this length, one of them as long as that.
 fn up_to<A: Addresses>(longest: u8, seed: u64) -> Rib<A> {
@@ -43,15 +43,12 @@ fn fill<A: Addresses>(batch: &mut Batch<A>, keys: &[A]) {
     assert_eq!(batch.extend_from(&keys[third..]), keys.len() - third);
 }
 
-fn answers<A: Addresses>(rib: &Rib<A>, keys: &[A]) -> Vec<NextHop> {
-    keys.iter().map(|&key| right(rib, key)).collect()
-}
-
 /// Looks addresses up in batches that are full, and in some that are not.
 fn check<A: Addresses>(table: &Table<A>, rib: &Rib<A>, longest: u8) {
     let (keys, batches) = (addresses(rib), table.reader().batches());
+    let right = answers(rib, &keys);
     for (size, room) in [(1, 0), (3, 1), (64, 0), (700, 300), (1000, 24), (3000, 0), (3000, 1001)] {
-        for keys in keys.chunks(size).take(10) {
+        for (keys, right) in keys.chunks(size).zip(right.chunks(size)).take(10) {
             let mut batch = batches.batch(size + room).unwrap();
             fill(&mut batch, keys);
             let written: Vec<A> = keys.iter().map(|key| key.keep(kept::<A>(longest))).collect();
@@ -59,14 +56,14 @@ fn check<A: Addresses>(table: &Table<A>, rib: &Rib<A>, longest: u8) {
             let answers = batch.submit().wait();
             assert!(answers.is_from_gpu());
             assert_eq!(answers.keys(), written, "/{longest}, {size}, {room} more");
-            check_answers(&answers, &self::answers(rib, keys), "on a GPU");
+            check_answers(&answers, right, "on a GPU");
         }
     }
     assert_eq!(table.lookups().unwrap().cpu, 0);
     // Slices are looked up like those of other tables.
     let mut found = vec![NextHop::NONE; keys.len()];
     table.reader().lookup_batch(&keys, &mut found);
-    assert_eq!(found, answers(rib, &keys));
+    assert_eq!(found, right);
 }
 
 /// Prefixes that need 6, 8 and 16 bytes of an address, and the ends of these.
@@ -172,7 +169,7 @@ fn a_lost_gpu_costs_no_answer() {
         for (answers, keys) in
             [(&held, &keys[..150]), (&under_way, &keys[150..400]), (&filled, &keys[400..500])]
         {
-            check_answers(answers, &self::answers(&rib, keys), "beside the loss");
+            check_answers(answers, &answers(&rib, keys), "beside the loss");
             assert!(answers.keys().iter().zip(keys).all(|(got, key)| got.keep(longest) == key.keep(longest)));
         }
         assert!(held.is_from_gpu() && !filled.is_from_gpu());
@@ -209,7 +206,7 @@ fn without_a_slot() {
     for (batch, keys) in filled {
         let answers = batch.submit().wait();
         assert!(answers.is_from_gpu(), "it waits for a slot");
-        check_answers(&answers, &self::answers(&rib, keys), "one by one");
+        check_answers(&answers, &answers(&rib, keys), "one by one");
     }
 }
 
