@@ -121,14 +121,14 @@ pub fn cases(all: u32) -> u32 {
     if is_plain() { all.div_ceil(PLAIN / CI) } else { all }
 }
 
-/// The step from one hand-picked table to the next. CI takes all tables, and for engines that are there for a
-/// paper one in some; a plain run takes one in some, and fewer still for those.
+/// The step from one hand-picked table to the next. CI takes all tables, and one in some for engines that are
+/// there for a paper and on slow devices; a plain run takes one in some, and fewer still for those engines.
 pub fn table_step(is_paper: bool) -> usize {
     match (is_plain(), is_paper) {
         (true, true) => 24,
         (true, false) => 6,
         (false, true) => stride().min(4),
-        (false, false) => 1,
+        (false, false) => (ONE_IN.load(Ordering::Relaxed) as usize).min(3),
     }
 }
 

@@ -11,7 +11,7 @@ use wirespeed_fib::conformance::{Expected, scattered, tables};
 use wirespeed_fib::oracle::boundaries;
 use wirespeed_fib::synth;
 use wirespeed_fib::{Address, BuildError, BuildOptions, Lookup, NextHop, Prefix, Rib, Update, V4, V6};
-use wirespeed_image::{Image, PatchBuilder, Table};
+use wirespeed_image::{Image, PatchBuilder, Table, rounds};
 use wirespeed_sail::{FibId, Fibs, FibsError, LiveFibs, SailM, SailMTable};
 
 macro_rules! of_each_family {
@@ -118,7 +118,7 @@ fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
 }
 
 fn random_fibs<A: Address>() {
-    run(24, &proptest::collection::vec(tables::random::<A>(0..80), 0..9), |ribs| {
+    run(rounds::cases(24), &proptest::collection::vec(tables::random::<A>(0..80), 0..9), |ribs| {
         let fibs = fibs(ribs);
         check(&built(&fibs).1, &fibs, &everywhere(&fibs), "random FIBs");
     });
@@ -200,7 +200,7 @@ impl<A: Address> History<A> {
 fn random_histories<A: Address>() {
     let ribs = proptest::collection::vec(tables::random::<A>(0..60), 0..7);
     let patched = std::cell::Cell::new(0);
-    run(32, &(ribs, proptest::collection::vec(event::<A>(), 1..25)), |(ribs, events)| {
+    run(rounds::cases(32), &(ribs, proptest::collection::vec(event::<A>(), 1..25)), |(ribs, events)| {
         let mut history = History::new(fibs(ribs));
         for event in events {
             let changed = history.happen(event);
@@ -225,7 +225,7 @@ fn random_histories<A: Address>() {
         assert!(all.iter().all(|&address| !history.table.lookup_in(FibId(0), address).is_some()));
         patched.set(patched.get() + history.patched);
     });
-    assert!(patched.get() > 100, "histories go by patches: {}", patched.get());
+    assert!(patched.get() > 100 || rounds::is_plain(), "histories go by patches: {}", patched.get());
 }
 
 /// Two FIBs share a long path: it has to stay until the second lets go of it, and come back with either.
@@ -375,7 +375,7 @@ fn live_readers<A: Address>() {
             });
         }
         let mut rebuilt = 0;
-        for round in 2..300u32 {
+        for round in 2..rounds::cases(300).max(40) {
             let next_hop = Some(NextHop(if round % 100 == 0 { round << 14 } else { round }));
             let updates: Vec<_> = (0..3)
                 .flat_map(|fib| {

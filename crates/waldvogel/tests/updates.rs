@@ -4,7 +4,7 @@
 use proptest::prelude::*;
 use wirespeed_fib::conformance::{Expected, check, tables};
 use wirespeed_fib::{Address, BuildOptions, Engine, LiveTable, NextHop, Prefix, Rib, Update, V4, V6, oracle};
-use wirespeed_image::Table;
+use wirespeed_image::{Table, rounds};
 use wirespeed_waldvogel::Waldvogel;
 
 fn options() -> BuildOptions {
@@ -40,7 +40,7 @@ fn orders<A: Address>(mut rib: Rib<A>, updates: &[Update<A>]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rounds::cases(64), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn order_does_not_matter_v4(rib in tables::random::<V4>(0..150), updates in tables::random_updates::<V4>(0..80)) {

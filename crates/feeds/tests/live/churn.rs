@@ -53,7 +53,7 @@ fn random_changes_lead_to_what_a_dump_tells() {
     let _ = namespace.try_ip("-6 nexthop add id 2 via 2001:db8:9::9 dev a0");
     let mut follower = Follower::synced(kernel::follow(namespace.options()).unwrap());
     let mut random = Random(1);
-    for round in 0..60 {
+    for round in 0..wirespeed_image::rounds::cases(60) {
         let mut commands = String::new();
         for _ in 0..40 {
             // `ip -batch` takes no family before the object: it goes by the address.

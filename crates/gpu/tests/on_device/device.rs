@@ -69,13 +69,15 @@ pub(crate) fn stride() -> usize {
 }
 
 /// Whether a part of the suite of addresses runs here: all of it in fewer rounds, but for what wears an
-/// engine's storage out. Kernels see of that what patches are, and the host build takes minutes for it.
+/// engine's storage out. Kernels see of that what patches are, and the host build takes minutes for it. A
+/// plain run leaves out what the engine's own crate has just tried, images and readers.
 pub(crate) fn runs(test: &str) -> bool {
     if test == "churn" && !is_whole() {
         println!("skipped: minutes on the host build; WIRESPEED_TEST_WHOLE=1 runs it");
         return false;
     }
-    device().is_some()
+    let is_tried_without = matches!(test, "images" | "live_readers");
+    !(is_tried_without && !is_whole() && wirespeed_image::rounds::leaves_to_ci()) && device().is_some()
 }
 
 /// What is on the device.
