@@ -279,7 +279,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig {
-            cases: u32::try_from(rounds::fewer(96)).unwrap(),
+            cases: u32::try_from(rounds::fewer(36)).unwrap(),
             failure_persistence: None,
             ..ProptestConfig::default()
         })]

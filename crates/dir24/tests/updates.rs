@@ -32,7 +32,7 @@ fn alike(a: &Dir24Table, b: &Dir24Table) -> bool {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: u32::try_from(rounds::fewer(96)).unwrap(),
+        cases: u32::try_from(rounds::fewer(36)).unwrap(),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]

@@ -13,14 +13,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// The environment variable that asks for more rounds.
 pub const SWITCH: &str = "WIRESPEED_TESTS";
 
-/// The divisor of CI's rounds.
-const CI: u32 = 4;
+/// The divisor of CI's rounds: less than that of broken engines, which these rounds find.
+const CI: u32 = 6;
 
 /// The divisor of the rounds of a broken engine, where not all are asked for.
 const BROKEN: u32 = 8;
 
 /// The divisor of the rounds in a plain run.
 const PLAIN: u32 = 64;
+
+/// The divisor of the cases of a property test in a plain run.
+const CASES: u32 = 16;
 
 /// A further divisor of the rounds, for slow devices.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);
@@ -118,7 +121,7 @@ pub fn fewer(states: usize) -> usize {
 
 /// The cases of a property test: what CI and a run of all rounds do of it, and a part of them in a plain run.
 pub fn cases(all: u32) -> u32 {
-    if is_plain() { all.div_ceil(PLAIN / CI) } else { all }
+    if is_plain() { all.div_ceil(CASES) } else { all }
 }
 
 /// The step from one hand-picked table to the next. CI takes all tables, and one in some for engines that are
