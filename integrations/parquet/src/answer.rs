@@ -95,8 +95,8 @@ enum OfKeys {
 impl Found {
     fn new(keys: &Keys<'_>, states: &[State], lookup: &Lookup, prefix: bool) -> Result<Self> {
         match (keys, lookup) {
-            (Keys::Addresses(keys), Lookup::Addresses(reader)) => {
-                Self::addresses(keys, states, reader, prefix)
+            (Keys::Addresses(keys), Lookup::Addresses(table)) => {
+                Self::addresses(keys, states, &table.reader, prefix)
             }
             (Keys::Names(names), Lookup::Names(reader)) => Ok(Self::names(names, states, reader)),
             (Keys::Names(names), Lookup::Domains(list)) => Ok(Self::domains(names, states, list)),

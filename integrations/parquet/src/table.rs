@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use arrow::array::{Array, ArrayRef, StringArray, StringBuilder, UInt32Array};
 use arrow::compute::take;
 use wirespeed::names::NameList;
-use wirespeed::{IpReader, NameReader};
-use wirespeed_records::{NamesOrList, TableError, TableFile, TableReading};
+use wirespeed::NameReader;
+use wirespeed_records::{AddressTable, NamesOrList, TableError, TableFile, TableReading};
 
 /// The keys of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct ReadTable {
 
 /// What looks up.
 pub(crate) enum Lookup {
-    Addresses(IpReader),
+    Addresses(AddressTable),
     Names(NameReader),
     Domains(NameList),
 }

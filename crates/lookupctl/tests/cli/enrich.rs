@@ -332,6 +332,36 @@ fn rules_of_every_format_of_records() {
 }
 
 #[test]
+fn addresses_of_a_family_that_no_table_has() {
+    let folder = Folder::new();
+    folder.write("fw", "proto=tcp action=1\n");
+    folder.write("fw6", "src=2001:db8::/32 action=1\n");
+    let records = b"src,dst,proto\n10.1.2.3,10.0.0.1,6\n192.0.2.1,10.0.0.1,17\n2001:db8::1,fe80::1,6\n\
+        fe80::1,fe80::1,17\nfe80::2,,6\n::ffff:10.1.2.3,10.0.0.1,6\n-,-,6\n";
+    for (family, table) in [("v4", "v4.img"), ("v6", "v6.img"), ("both", "both.img")] {
+        folder.run(&format!("build --fib {family} -o {table}")).ok();
+    }
+    for (tables, says) in [
+        ("--table a=v4", "src: 3 looked up, 2 of them matched; 3 of IPv6, which no table has\n"),
+        ("--table a=v6", "src: 3 looked up, 1 of them matched; 3 of IPv4, which no table has\n"),
+        ("--table a=v4.img", "src: 3 looked up, 2 of them matched; 3 of IPv6, which no table has\n"),
+        ("--table a=v6.img", "src: 3 looked up, 1 of them matched; 3 of IPv4, which no table has\n"),
+        ("--table a=both.img", "src: 6 looked up, 3 of them matched\n"),
+        ("--table a=v4 --table b=v6", "src: 6 looked up, 3 of them matched\n"),
+        ("--rules f=fw", "5-tuples: 3 looked up, 2 of them matched; 2 of IPv6, which no table has"),
+        ("--rules f=fw6", "5-tuples: 2 looked up, 1 of them matched; 3 of IPv4, which no table has"),
+        ("--rules f=fw --rules g=fw6", "5-tuples: 5 looked up, 3 of them matched"),
+    ] {
+        let ran = folder.run_with(&format!("enrich {tables} --block 90"), records).ok();
+        assert!(
+            format!("{}\n", ran.stderr.trim_end()).contains(&format!("\n  {says}")),
+            "{tables}: {}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
 fn rules_answer_as_classify_does() {
     let folder = Folder::new();
     let mut dice = Dice(7);

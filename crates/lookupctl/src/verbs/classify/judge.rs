@@ -136,12 +136,17 @@ pub(crate) trait Judge: Send + Sync {
 
     /// The name of the action of each rule by its number, from 1. Empty for a number without a rule.
     fn actions(&self) -> Vec<String>;
+
+    /// Whether the rules are of IPv4, and of IPv6.
+    fn families(&self) -> [bool; 2];
 }
 
 /// A 5-tuple.
 trait FlowTuple: RuleTuple {
     /// The fields of the ports.
     const PORTS: [Field; 2];
+    /// Whether the addresses are of IPv4, and of IPv6.
+    const FAMILIES: [bool; 2];
 
     /// The tuple of a flow. `None` if the flow is of the other family of addresses.
     fn of(flow: &Flow) -> Option<Self>;
@@ -149,6 +154,7 @@ trait FlowTuple: RuleTuple {
 
 impl FlowTuple for Ipv4Tuple {
     const PORTS: [Field; 2] = [Self::SPORT, Self::DPORT];
+    const FAMILIES: [bool; 2] = [true, false];
 
     fn of(flow: &Flow) -> Option<Self> {
         let (IpAddr::V4(src), IpAddr::V4(dst)) = (flow.src, flow.dst) else { return None };
@@ -159,6 +165,7 @@ impl FlowTuple for Ipv4Tuple {
 
 impl FlowTuple for Ipv6Tuple {
     const PORTS: [Field; 2] = [Self::SPORT, Self::DPORT];
+    const FAMILIES: [bool; 2] = [false, true];
 
     fn of(flow: &Flow) -> Option<Self> {
         let (IpAddr::V6(src), IpAddr::V6(dst)) = (flow.src, flow.dst) else { return None };
@@ -297,6 +304,10 @@ impl<T: FlowTuple> Judge for Rules<T> {
     fn actions(&self) -> Vec<String> {
         let of = |number| self.rules.rule(number).map_or_else(String::new, |rule| self.actions.of(rule));
         (1..=self.rules.last_number()).map(of).collect()
+    }
+
+    fn families(&self) -> [bool; 2] {
+        T::FAMILIES
     }
 }
 
