@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use wirespeed::names::NameList;
 use wirespeed::{NameReader, Reloader};
-use wirespeed_records::{AddressTable, Layout, NamesOrList, TableFile, TableReading};
+use wirespeed_fib::read::ReadError;
+use wirespeed_records::{AddressTable, Layout, NamesOrList, TableError, TableFile, TableReading};
 
 use super::values::{Encoded, Values};
 use crate::busy::Busy;
@@ -102,7 +103,13 @@ impl Spec {
         let mut add = |text: &str| values.add(text, file);
         let (lookup, report) = match self.kind {
             Kind::Addresses => {
-                let (table, report) = file.read_addresses(reading.tables, &mut add)?;
+                let read = file.read_addresses(reading.tables, &mut add);
+                let (table, report) = read.map_err(|error| match error {
+                    TableError::Routes(error @ ReadError::UnknownFormat { .. }) => {
+                        anyhow!("{error}; rules are named with --rules NAME=FILE")
+                    }
+                    error => error.into(),
+                })?;
                 (Lookup::Addresses(table), report)
             }
             Kind::Names | Kind::Domains => match file.read_names(reading.tables, &mut add)? {
