@@ -5,8 +5,8 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use arrow::array::{Array, ArrayRef, StringArray, StringBuilder, UInt32Array};
 use arrow::compute::take;
-use wirespeed::names::NameList;
 use wirespeed::NameReader;
+use wirespeed::names::NameList;
 use wirespeed_records::{AddressTable, NamesOrList, TableError, TableFile, TableReading};
 
 /// The keys of a table.
@@ -37,8 +37,8 @@ impl ReadTable {
     /// Reads a table of addresses.
     pub(crate) fn addresses(file: TableFile, reading: TableReading) -> Result<Self> {
         Self::read(file, |file, add| {
-            let (reader, report) = file.read_addresses(reading, add)?;
-            Ok((Lookup::Addresses(reader), report))
+            let (table, report) = file.read_addresses(reading, add)?;
+            Ok((Lookup::Addresses(table), report))
         })
     }
 
