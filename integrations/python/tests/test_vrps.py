@@ -34,7 +34,9 @@ def test_routes_of_every_kind() -> None:
         pa.chunked_array([ORIGINS[:2], ORIGINS[2:]]),
     ]:
         assert vrps.rov(PREFIXES, origins) == STATES
-        for prefixes in [pa.array(PREFIXES), pa.chunked_array([PREFIXES[:3], PREFIXES[3:]]), pa.array(PREFIXES).dictionary_encode()]:
+        for prefixes in [
+            pa.array(PREFIXES), pa.chunked_array([PREFIXES[:3], PREFIXES[3:]]), pa.array(PREFIXES).dictionary_encode()
+        ]:
             assert pa.array(vrps.rov(prefixes, origins)).to_pylist() == STATES
     assert vrps.rov(["10.9.0.0/16", None, "10.9.0.0/16"], [None, 1, "{1,2}"]) == [None, None, "invalid"]
     assert vrps.rov(["10.9.0.0/16"] * 2, [1, "AS2"]) == ["valid", "invalid"]
@@ -57,7 +59,8 @@ def test_wrong_routes() -> None:
     with pytest.raises(wirespeed.InputError, match=r"prefixes and origins have \[1, 2\] elements"):
         vrps.rov(["10.0.0.0/8"], [1, 1])
     routes: Any
-    for routes, wrong in [(["10.0.0.0/8"], [1.5]), ([1], [1]), (["10.0.0.0/8"], pa.array([1.5])), (["10.0.0.0/8"], 1.5)]:
+    one = ["10.0.0.0/8"]
+    for routes, wrong in [(one, [1.5]), ([1], [1]), (one, pa.array([1.5])), (one, 1.5)]:
         with pytest.raises(TypeError):
             vrps.rov(routes, wrong)
 

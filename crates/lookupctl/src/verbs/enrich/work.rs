@@ -33,9 +33,9 @@ pub(super) struct Done {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Count {
     pub(super) looked_up: u64,
-    /// Those that some table has an answer for.
+    /// Keys that some table has an answer for.
     pub(super) matched: u64,
-    /// Those of IPv4 and of IPv6 that no table has the family of. They are not among those looked up.
+    /// Keys of IPv4 and of IPv6 that no table has the family of. They are not among those looked up.
     pub(super) others: [u64; 2],
 }
 

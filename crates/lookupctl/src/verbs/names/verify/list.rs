@@ -1,9 +1,9 @@
 //! The right answers of a list of domains, beside those of the table that it becomes.
 //!
-//! Engines look names up in a table, and the list's answers say what a match stands for. When the list becomes
-//! a table, the winning entries are found once for each name of the list. Here they are found for each name
-//! that is asked for: the entries that cover it are taken at the name and above it, and compared. A public
-//! suffix is found as publicsuffix.org says it, by the number of labels of each rule that matches.
+//! Engines look names up in a table, and the list's answers say what a match stands for. When the list
+//! becomes a table, the winning entries are found once for each name of the list. Here they are found for
+//! each name that is asked for: the entries that cover it are taken at the name and above it, and compared. A
+//! public suffix is found as publicsuffix.org says it, by the number of labels of each rule that matches.
 //!
 //! ```text
 //! asked /com/ads/good/x      entries of /com/ads/good/x, /com/ads/good, /com/ads, /com, /
