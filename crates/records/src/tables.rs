@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use wirespeed::engine::Addresses;
+use wirespeed::fib::Family;
 use wirespeed::fib::read::{Columns, ReadError, ReadOptions, Source, read_fib};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
@@ -46,6 +47,15 @@ pub struct TableReading {
     pub prefix: bool,
     /// Whether next hops of MRT and bgpdump are taken, and not origins.
     pub next_hops: bool,
+}
+
+/// A reader of addresses, and the families that its table has prefixes of.
+#[derive(Debug)]
+pub struct AddressTable {
+    /// The reader. It looks IPv4-mapped addresses up as IPv4.
+    pub reader: IpReader,
+    /// Whether there is a prefix of IPv4, and one of IPv6.
+    pub families: [bool; 2],
 }
 
 /// A reader of names, or a list of domains: the content of a file says which.
@@ -153,12 +163,12 @@ impl TableFile {
     }
 
     /// Reads routes in any format, or opens an image. `add` gets the text of each index, from 1 on. Returns
-    /// the reader, which looks IPv4-mapped addresses up as IPv4, and the report of a file that was read.
+    /// the report of a file that was read, too.
     pub fn read_addresses(
         &self,
         reading: TableReading,
         add: &mut dyn FnMut(&str),
-    ) -> Result<(IpReader, Option<String>), TableError> {
+    ) -> Result<(AddressTable, Option<String>), TableError> {
         let path = Path::new(&self.path);
         if self.is_image() {
             let files = ImageFile::open_all(path)?;
@@ -170,7 +180,10 @@ impl TableFile {
                 return Err(TableError::WithoutTexts(path.display().to_string()));
             }
             texts.iter().for_each(|(_, text)| add(text));
-            return Ok((IpReader::open(path)?.mapped_as_v4(true), None));
+            let has = |family| files.iter().any(|file| file.family() == family && file.image().entries() > 0);
+            let families = [Family::V4, Family::V6].map(has);
+            let reader = IpReader::open(path)?.mapped_as_v4(true);
+            return Ok((AddressTable { reader, families }, None));
         }
         let options = ReadOptions {
             lenient: reading.lenient,
@@ -185,8 +198,10 @@ impl TableFile {
             _ => TableError::ByFields { name: self.name.clone(), source },
         })?;
         fib.next_hops.iter().for_each(|(_, text)| add(text));
+        let families = [!fib.v4.is_empty(), !fib.v6.is_empty()];
         let (v4, v6) = (table(fib.v4, reading.prefix)?, table(fib.v6, reading.prefix)?);
-        Ok((IpTable::new(v4, v6).reader().mapped_as_v4(true), Some(report.to_string())))
+        let reader = IpTable::new(v4, v6).reader().mapped_as_v4(true);
+        Ok((AddressTable { reader, families }, Some(report.to_string())))
     }
 
     /// Reads names or a list of domains in any format, or opens an image. `add` gets the text of each index,

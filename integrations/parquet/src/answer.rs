@@ -1,6 +1,7 @@
 //! The answers for a column: new columns, and the state of each row.
 
 use std::fmt::Write as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -35,25 +36,24 @@ impl Answers {
 
     /// What each row has. Rows of a dictionary that are null have no state of their own.
     pub(crate) fn states(&self) -> impl Iterator<Item = State> {
-        self.states.as_primitive::<UInt8Type>().iter().map(|state| match state {
-            Some(state) if state == State::Key as u8 => State::Key,
-            Some(state) if state == State::Matched as u8 => State::Matched,
-            Some(state) if state == State::Wrong as u8 => State::Wrong,
-            _ => State::Unset,
-        })
+        let states = self.states.as_primitive::<UInt8Type>().iter();
+        states.map(|state| state.map_or(State::Unset, |state| State::ALL[usize::from(state)]))
     }
 }
 
 /// The states and the new columns as one array.
 fn of_values(key: &Key, tables: &[ReadTable], values: &ArrayRef) -> Result<ArrayRef> {
     let (keys, mut states) = keys::read(key.kind, values.as_ref())?;
-    let (mut arrays, mut at) = (Vec::new(), 0);
+    let (mut arrays, mut at, mut families) = (Vec::new(), 0, [false; 2]);
     // The parts of a table lie together.
     while let Some(Added { table, .. }) = key.added.get(at) {
         let parts = key.added[at..].iter().take_while(|added| added.table == *table);
         let parts: Vec<_> = parts.map(|added| added.part).collect();
         at += parts.len();
         let ReadTable { lookup, values, .. } = &tables[*table];
+        if let Lookup::Addresses(of) = lookup {
+            families.iter_mut().zip(of.families).for_each(|(has, of)| *has |= of);
+        }
         let found = Found::new(&keys, &states, lookup, parts.contains(&Part::Prefix))?;
         for (state, &index) in states.iter_mut().zip(&found.indexes) {
             if index != 0 {
@@ -68,11 +68,28 @@ fn of_values(key: &Key, tables: &[ReadTable], values: &ArrayRef) -> Result<Array
             });
         }
     }
+    if let Keys::Addresses(keys) = &keys {
+        set_others(keys, families, &mut states);
+    }
     let fields = key.added.iter().map(|added| Field::new(&added.name, DataType::Utf8, true));
     let fields: Vec<_> = [Field::new("", DataType::UInt8, true)].into_iter().chain(fields).collect();
     let states = states.into_iter().map(|state| state as u8).collect::<UInt8Array>();
     let arrays = [Arc::new(states) as ArrayRef].into_iter().chain(arrays).collect();
     Ok(Arc::new(StructArray::try_new(fields.into(), arrays, None)?))
+}
+
+/// Marks the addresses of a family that no table has.
+fn set_others(keys: &columns::Keys<'_>, [has_v4, has_v6]: [bool; 2], states: &mut [State]) {
+    if has_v4 && has_v6 {
+        return;
+    }
+    for (row, state) in states.iter_mut().enumerate().filter(|(_, state)| **state == State::Key) {
+        match keys.get(row).to_canonical() {
+            IpAddr::V4(_) if !has_v4 => *state = State::OtherV4,
+            IpAddr::V6(_) if !has_v6 => *state = State::OtherV6,
+            _ => {}
+        }
+    }
 }
 
 /// The answers of a table.
@@ -95,8 +112,8 @@ enum OfKeys {
 impl Found {
     fn new(keys: &Keys<'_>, states: &[State], lookup: &Lookup, prefix: bool) -> Result<Self> {
         match (keys, lookup) {
-            (Keys::Addresses(keys), Lookup::Addresses(reader)) => {
-                Self::addresses(keys, states, reader, prefix)
+            (Keys::Addresses(keys), Lookup::Addresses(table)) => {
+                Self::addresses(keys, states, &table.reader, prefix)
             }
             (Keys::Names(names), Lookup::Names(reader)) => Ok(Self::names(names, states, reader)),
             (Keys::Names(names), Lookup::Domains(list)) => Ok(Self::domains(names, states, list)),

@@ -1,7 +1,9 @@
 //! `enrich`: a Parquet file with columns of what tables say of its addresses and names.
 
 use std::io::BufWriter;
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::thread::available_parallelism;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -10,6 +12,7 @@ use wirespeed_records::{TableFile, TableReading};
 
 use crate::columns::Given;
 use crate::file::Input;
+use crate::interrupt;
 use crate::table::ReadTable;
 
 /// Adds columns to a Parquet file: the values that tables have for its addresses and names
@@ -72,6 +75,10 @@ pub(crate) struct Options {
     /// refused
     #[arg(long)]
     lenient: bool,
+
+    /// Worker threads, each for a row group at a time. The default is the number of cores
+    #[arg(long, value_name = "N")]
+    threads: Option<NonZero<usize>>,
 }
 
 const EXAMPLES: &str = "\
@@ -95,10 +102,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         prefix: options.prefix,
     };
     let input = Input::open(&options.input, &given, &tables)?;
+    let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(1, NonZero::get);
+    interrupt::await_signals()?;
     let mut summary = None;
     let written = replace_file(&options.output, |file| -> Result<()> {
         let mut to = BufWriter::with_capacity(1 << 20, file);
-        summary = Some(input.enrich(options.lenient, &mut to)?);
+        summary = Some(input.enrich(options.lenient, threads, &mut to)?);
         Ok(())
     });
     written.with_context(|| options.output.display().to_string())?;

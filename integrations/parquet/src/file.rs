@@ -1,13 +1,13 @@
 //! A Parquet file with more columns.
 //!
 //! ```text
-//! metadata ─► plan ─► for each row group: the columns to look up ─► batches ─► new columns, encoded ─┐
-//!                                         all columns, as they lie in the file ──────────────────────┴─► row group
+//! metadata ─► plan ─► threads, a row group each: the columns to look up ─► batches ─► new columns, encoded ─┐
+//!                     in order:                  all columns, as they lie in the file ─────────────────────┴─► row group
 //! ```
 //!
 //! The columns of the input are copied as they are encoded and compressed, with their statistics, indexes and
-//! Bloom filters. Only those that are looked up are decoded, a batch at a time. So memory is that of a batch,
-//! and of the new columns of a row group as they are encoded.
+//! Bloom filters. Only those that are looked up are decoded, a batch at a time. So memory is for each thread
+//! that of a batch, and of the new columns of a row group as they are encoded.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -22,13 +22,13 @@ use arrow::util::display::array_value_to_string;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
-use parquet::arrow::arrow_writer::{ArrowColumnWriter, ArrowRowGroupWriterFactory, compute_leaves};
+use parquet::arrow::arrow_writer::{ArrowColumnChunk, ArrowRowGroupWriterFactory, compute_leaves};
 use parquet::arrow::{ARROW_SCHEMA_META_KEY, ArrowSchemaConverter, ProjectionMask, encode_arrow_schema};
 use parquet::basic::Compression;
 use parquet::bloom_filter::Sbbf;
 use parquet::column::writer::ColumnCloseResult;
 use parquet::file::metadata::{
-    ColumnChunkMetaData, KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader,
+    ColumnChunkMetaData, KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData,
 };
 use parquet::file::properties::{WriterProperties, WriterVersion};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
@@ -36,7 +36,10 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::answer::Answers;
 use crate::columns::{self, Given, Key};
-use crate::summary::Summary;
+use crate::in_order::in_order;
+use crate::interrupt;
+use crate::shared_file::SharedFile;
+use crate::summary::{Counts, Summary};
 use crate::table::{Kind, ReadTable};
 
 /// The rows that are decoded and looked up together.
@@ -45,7 +48,7 @@ const BATCH: usize = 8192;
 /// A Parquet file that is read, and its plan.
 pub(crate) struct Input<'t> {
     name: String,
-    file: File,
+    file: SharedFile,
     metadata: Arc<ParquetMetaData>,
     arrow: ArrowReaderMetadata,
     tables: &'t [ReadTable],
@@ -71,11 +74,11 @@ impl<'t> Input<'t> {
         let arrow = ArrowReaderMetadata::try_new(Arc::clone(&metadata), ArrowReaderOptions::new())
             .with_context(damaged)?;
         let keys = columns::plan(given, tables, arrow.schema()).with_context(|| name.clone())?;
-        Ok(Self { name, file, metadata, arrow, tables, keys })
+        Ok(Self { name, file: SharedFile::new(file), metadata, arrow, tables, keys })
     }
 
     /// Writes the file with its new columns. `lenient` passes values that are no keys.
-    pub(crate) fn enrich(&self, lenient: bool, to: impl Write + Send) -> Result<Summary> {
+    pub(crate) fn enrich(&self, lenient: bool, threads: usize, to: impl Write + Send) -> Result<Summary> {
         let added = self.added();
         let properties = Arc::new(self.properties(&added)?);
         let of_added = ArrowSchemaConverter::new().convert(&added)?;
@@ -88,13 +91,14 @@ impl<'t> Input<'t> {
         let alone = SerializedFileWriter::new(io::sink(), of_added.root_schema_ptr(), properties)?;
         let encoders = ArrowRowGroupWriterFactory::new(&alone, Arc::clone(&added));
         let mut summary = Summary::new(&self.keys);
-        for group in 0..self.metadata.num_row_groups() {
-            let mut new = encoders.create_column_writers(group)?;
-            self.look_up(group, lenient, &added, &mut new, &mut summary)?;
+        let groups = self.metadata.num_row_groups();
+        let look_up = |group| self.look_up(group, lenient, &added, &encoders);
+        in_order(groups, threads, look_up, |group, (new, counts)| {
+            interrupt::check()?;
+            summary.add(&counts);
             let mut group_writer = writer.next_row_group()?;
             self.copy(group, &mut group_writer).with_context(|| self.name.clone())?;
-            for encoder in new {
-                let mut chunk = encoder.close()?;
+            for mut chunk in new {
                 if !self.has_indexes(group) {
                     // Readers expect the indexes of all columns or of none.
                     chunk.close_mut().column_index = None;
@@ -103,7 +107,8 @@ impl<'t> Input<'t> {
                 chunk.append_to_row_group(&mut group_writer)?;
             }
             group_writer.close()?;
-        }
+            Ok(())
+        })?;
         writer.close()?;
         Ok(summary)
     }
@@ -146,34 +151,35 @@ impl<'t> Input<'t> {
             .build())
     }
 
-    /// Looks the rows of a row group up, and encodes their new columns.
+    /// Looks the rows of a row group up. Returns their new columns as they are encoded.
     fn look_up(
         &self,
         group: usize,
         lenient: bool,
         added: &Schema,
-        into: &mut [ArrowColumnWriter],
-        summary: &mut Summary,
-    ) -> Result<()> {
+        encoders: &ArrowRowGroupWriterFactory,
+    ) -> Result<(Vec<ArrowColumnChunk>, Counts)> {
         let descriptor = self.metadata.file_metadata().schema_descr();
         let wanted = ProjectionMask::columns(descriptor, self.keys.iter().map(|key| &*key.column.name));
         let damaged = || format!("{}: row group {}", self.name, group + 1);
         let batches =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.try_clone()?, self.arrow.clone())
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.arrow.clone())
                 .with_projection(wanted)
                 .with_row_groups(vec![group])
                 .with_batch_size(BATCH)
                 .build()
                 .with_context(damaged)?;
-        let mut rows = 0;
+        let (mut encoders, mut counts) =
+            (encoders.create_column_writers(group)?, Counts::new(self.keys.len()));
         for batch in batches {
+            interrupt::check()?;
             let batch = batch.with_context(damaged)?;
-            let mut new = into.iter_mut().zip(added.fields());
+            let mut new = encoders.iter_mut().zip(added.fields());
             let mut first: Option<(usize, &Key, ArrayRef)> = None;
             for (at, key) in self.keys.iter().enumerate() {
                 let column = key.column.of(&batch)?;
                 let answers = Answers::new(key, self.tables, &column)?;
-                if let Some(row) = summary.add(at, answers.states())
+                if let Some(row) = counts.add(at, answers.states())
                     && first.as_ref().is_none_or(|(before, ..)| row < *before)
                 {
                     first = Some((row, key, column));
@@ -186,21 +192,27 @@ impl<'t> Input<'t> {
                 }
             }
             if let Some((row, key, column)) = first.filter(|_| !lenient) {
-                let row_of_file = summary.rows + row as u64 + 1;
+                let row_of_file = self.rows_before(group)? + counts.rows + row as u64 + 1;
                 bail!(
                     "{}: row {row_of_file}: {} (--lenient passes such rows)",
                     self.name,
                     refused(key, &column, row)?
                 );
             }
-            summary.rows += batch.num_rows() as u64;
-            rows += batch.num_rows() as u64;
+            counts.rows += batch.num_rows() as u64;
         }
-        let right = self.metadata.row_group(group).num_rows();
+        let (rows, right) = (counts.rows, self.metadata.row_group(group).num_rows());
         if u64::try_from(right) != Ok(rows) {
             return Err(anyhow!("it has {rows} rows and says that it has {right}")).with_context(damaged);
         }
-        Ok(())
+        let new = encoders.into_iter().map(|encoder| Ok(encoder.close()?)).collect::<Result<_>>()?;
+        Ok((new, counts))
+    }
+
+    /// The rows of the row groups before one.
+    fn rows_before(&self, group: usize) -> Result<u64> {
+        let before = &self.metadata.row_groups()[..group];
+        Ok(u64::try_from(before.iter().map(RowGroupMetaData::num_rows).sum::<i64>())?)
     }
 
     /// Copies the columns of a row group as they are.

@@ -24,6 +24,16 @@ pub(crate) enum State {
     Matched,
     /// A value that is no key.
     Wrong,
+    /// A key of IPv4, which no table has.
+    OtherV4,
+    /// A key of IPv6, which no table has.
+    OtherV6,
+}
+
+impl State {
+    /// All states, each at its number.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Unset, Self::Key, Self::Matched, Self::Wrong, Self::OtherV4, Self::OtherV6];
 }
 
 /// The keys of a column.

@@ -4,7 +4,10 @@ mod answer;
 mod columns;
 mod enrich;
 mod file;
+mod in_order;
+mod interrupt;
 mod keys;
+mod shared_file;
 mod summary;
 mod table;
 
@@ -31,7 +34,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("wirespeed-parquet: {}", format!("{error:#}").replace('\n', " "));
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<interrupt::Interrupted>() { interrupt::STATUS } else { 2 })
         }
     }
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use arrow::array::{Array, ArrayRef, StringArray, StringBuilder, UInt32Array};
 use arrow::compute::take;
+use wirespeed::NameReader;
 use wirespeed::names::NameList;
-use wirespeed::{IpReader, NameReader};
-use wirespeed_records::{NamesOrList, TableError, TableFile, TableReading};
+use wirespeed_records::{AddressTable, NamesOrList, TableError, TableFile, TableReading};
 
 /// The keys of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct ReadTable {
 
 /// What looks up.
 pub(crate) enum Lookup {
-    Addresses(IpReader),
+    Addresses(AddressTable),
     Names(NameReader),
     Domains(NameList),
 }
@@ -37,8 +37,8 @@ impl ReadTable {
     /// Reads a table of addresses.
     pub(crate) fn addresses(file: TableFile, reading: TableReading) -> Result<Self> {
         Self::read(file, |file, add| {
-            let (reader, report) = file.read_addresses(reading, add)?;
-            Ok((Lookup::Addresses(reader), report))
+            let (table, report) = file.read_addresses(reading, add)?;
+            Ok((Lookup::Addresses(table), report))
         })
     }
 

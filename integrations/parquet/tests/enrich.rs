@@ -5,8 +5,9 @@
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int32Array, Int64Array,
@@ -309,6 +310,75 @@ fn all_that_was_there_stays_byte_for_byte() {
         let ran = folder.run("enrich out -o out --table other=routes --src peer.ip");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert_eq!(texts(&read(&folder.path("out")), "src_other"), texts(&out, "src_asn"));
+    }
+}
+
+#[test]
+fn threads_write_the_same_file() {
+    let folder = Folder::new();
+    write_with(&folder.path("in"), &flows(20_000), 700, WriterProperties::builder());
+    let mut files = Vec::new();
+    for threads in [1, 2, 5, 64] {
+        let ran = folder.run(&format!("enrich in -o out --table asn=routes --prefix --threads {threads}"));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let counts: Vec<_> =
+            ran.stderr.lines().filter(|line| line.contains("looked up")).map(str::to_owned).collect();
+        assert_eq!(counts.len(), 2, "{}", ran.stderr);
+        files.push((fs::read(folder.path("out")).unwrap(), counts));
+    }
+    assert_eq!(metadata(&folder.path("out")).num_row_groups(), 29);
+    assert!(files.iter().all(|file| *file == files[0]));
+    let ran = folder.run("enrich in -o out --table asn=routes --threads 0");
+    assert!(ran.code == 2 && ran.stderr.contains("invalid value '0' for '--threads <N>'"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_signal_leaves_what_was_there() {
+    let folder = Folder::new();
+    let rows =
+        (0..300_000).map(|row: u32| Some(Ipv4Addr::from_bits(row.wrapping_mul(2_654_435_761)).to_string()));
+    let src: ArrayRef = Arc::new(rows.collect::<StringArray>());
+    write(&folder.path("in"), vec![("src", src)]);
+    for signal in ["-INT", "-TERM"] {
+        fs::write(folder.path("out"), "what was there").unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_wirespeed-parquet"))
+            .current_dir(folder.0.path())
+            .args(["enrich", "in", "-o", "out", "--table", "asn=routes", "--prefix"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let part = folder.path(&format!("out.part-{}", child.id()));
+        let began = Instant::now();
+        while !part.exists() {
+            assert!(began.elapsed() < Duration::from_secs(60), "the work begins");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(130), "{stderr}");
+        assert!(stderr.ends_with("wirespeed-parquet: out: interrupted\n"), "{stderr}");
+        assert!(!part.exists());
+        assert_eq!(fs::read(folder.path("out")).unwrap(), b"what was there");
+    }
+}
+
+#[test]
+fn addresses_of_a_family_that_no_table_has() {
+    let folder = Folder::new();
+    fs::write(folder.path("four"), "10.0.0.0/8 1\n").unwrap();
+    fs::write(folder.path("six"), "2001:db8::/32 1\n").unwrap();
+    let rows = ["10.1.2.3", "192.0.2.1", "2001:db8::1", "fe80::1", "fe80::2", "::ffff:10.1.2.3", "-"];
+    let values: DictionaryArray<Int16Type> = rows.into_iter().chain(["fe80::1"]).map(Some).collect();
+    let src: ArrayRef = Arc::new(StringArray::from(rows.into_iter().chain(["fe80::1"]).collect::<Vec<_>>()));
+    write(&folder.path("in"), vec![("src", src), ("dst", Arc::new(values))]);
+    for (tables, says) in [
+        ("--table a=four", "3 looked up, 2 of them matched; 4 of IPv6, which no table has"),
+        ("--table a=six", "4 looked up, 1 of them matched; 3 of IPv4, which no table has"),
+        ("--table a=four --table b=six", "7 looked up, 3 of them matched"),
+    ] {
+        let ran = folder.run(&format!("enrich in -o out {tables}"));
+        assert!(ran.stderr.ends_with(&format!("\n  src: {says}\n  dst: {says}\n")), "{}", ran.stderr);
     }
 }
 

@@ -69,6 +69,11 @@ pub(crate) struct Coded {
 }
 
 impl Coded {
+    /// Texts by their codes from 1.
+    pub(crate) fn of(codes: Vec<u32>, texts: Vec<String>) -> Self {
+        Self { codes, texts }
+    }
+
     /// The labels of numbers. The labels were entered before the numbers were looked up.
     pub(crate) fn labels(numbers: Vec<u32>, known: &LabelsGuard<'_, String>) -> Result<Self, Failure> {
         let (mut codes, mut texts) = (HashMap::new(), Vec::new());

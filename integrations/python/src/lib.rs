@@ -11,9 +11,12 @@ mod failure;
 mod given;
 mod lookup;
 mod names;
+mod numbers;
 mod rules;
 mod table;
+mod text_column;
 mod texts;
+mod vrps;
 
 /// Lookup of IP addresses, names and packets, in batches.
 #[pyo3::pymodule]
@@ -26,6 +29,8 @@ mod _wirespeed {
     use super::rules::Classifier;
     #[pymodule_export]
     use super::table::Table;
+    #[pymodule_export]
+    use super::vrps::Vrps;
 
     #[pymodule_export]
     #[allow(non_upper_case_globals)] // as Python writes it

@@ -3,20 +3,19 @@
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use arrow_array::ArrayRef;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
 use wirespeed::names::NameBuilder;
 use wirespeed::names::read::{Former, NameFormat, ReadOptions, read_table};
 use wirespeed::prelude::*;
 
 use crate::answers::{self, Coded};
-use crate::arrow;
-use crate::column::{Column, Kind, Read, Wrong, each, no_keys, of_dictionary, of_texts};
+use crate::column::Wrong;
 use crate::failure::{Failure, detached, lock};
 use crate::given::{self, Origin, absolute};
 use crate::lookup::{BLOCK, Part, look_up, threads};
+use crate::text_column::{NAMES, TextColumn};
 use crate::texts::{Texts, Value, Values};
 
 /// Table of names, live. The longest prefix of components wins.
@@ -116,7 +115,7 @@ impl NameTable {
         errors: &str,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let py = names.py();
-        let (of_threads, names) = (self::threads(threads)?, Names::of(names)?);
+        let (of_threads, names) = (self::threads(threads)?, TextColumn::of(names, NAMES)?);
         let wrong = Wrong::of(errors)?;
         let numbers = detached(py, || {
             let columns = names.columns(wrong)?;
@@ -134,7 +133,7 @@ impl NameTable {
         errors: &str,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let py = names.py();
-        let (of_threads, names) = (self::threads(threads)?, Names::of(names)?);
+        let (of_threads, names) = (self::threads(threads)?, TextColumn::of(names, NAMES)?);
         let wrong = Wrong::of(errors)?;
         let coded = detached(py, || {
             let columns = names.columns(wrong)?;
@@ -394,78 +393,6 @@ impl NameTable {
             }
             Ok(())
         }
-    }
-}
-
-/// Names of a call.
-enum Names {
-    /// Chunks of one type.
-    Arrow(Vec<ArrayRef>),
-    Texts(Kind, Vec<Option<String>>),
-}
-
-impl Names {
-    fn of(object: &Bound<'_, PyAny>) -> Result<Self, Failure> {
-        if let Ok(text) = object.cast::<PyString>() {
-            return Ok(Self::Texts(Kind::One, vec![Some(text.to_str()?.to_owned())]));
-        }
-        if let Ok(list) = object.cast::<PyList>() {
-            return Ok(Self::Texts(Kind::List, texts(list.iter())?));
-        }
-        if let Ok(tuple) = object.cast::<PyTuple>() {
-            return Ok(Self::Texts(Kind::List, texts(tuple.iter())?));
-        }
-        match arrow::taken(object)? {
-            Some(chunks) => Ok(Self::Arrow(chunks)),
-            None => {
-                let found = object.get_type().name()?;
-                Err(Failure::Type(format!("no names in {found}: give a str, a list, or an array of Arrow")))
-            }
-        }
-    }
-
-    fn kind(&self) -> Kind {
-        match self {
-            Self::Arrow(_) => Kind::Arrow,
-            Self::Texts(kind, _) => *kind,
-        }
-    }
-
-    fn columns(&self, wrong: Wrong) -> Result<Vec<Box<dyn Column<String> + '_>>, Failure> {
-        match self {
-            Self::Arrow(chunks) => chunks.iter().map(|chunk| column(&**chunk, wrong)).collect(),
-            Self::Texts(_, texts) => Ok(vec![Box::new(Read(texts.clone()))]),
-        }
-    }
-}
-
-fn texts<'py>(objects: impl Iterator<Item = Bound<'py, PyAny>>) -> Result<Vec<Option<String>>, Failure> {
-    let text = |(at, object): (usize, Bound<'_, PyAny>)| match object.cast::<PyString>() {
-        Ok(text) => Ok(Some(text.to_str()?.to_owned())),
-        Err(_) if object.is_none() => Ok(None),
-        Err(_) => {
-            let found = object.get_type().name()?;
-            Err(Failure::Type(format!("a {found} is no name: give a str or None")).at(at))
-        }
-    };
-    objects.enumerate().map(text).collect()
-}
-
-fn column<'a>(
-    array: &'a dyn arrow_array::Array,
-    wrong: Wrong,
-) -> Result<Box<dyn Column<String> + 'a>, Failure> {
-    if let Some(texts) = of_texts(array, wrong, |text| Ok(text.to_owned())) {
-        return Ok(texts);
-    }
-    let of_values =
-        |values: &dyn arrow_array::Array| match of_texts(values, wrong, |text| Ok(text.to_owned())) {
-            Some(texts) => Ok(each(&*texts)),
-            None => Err(no_keys("names", values.data_type(), "names are text, or a dictionary of texts")),
-        };
-    match of_dictionary(array, wrong, of_values)? {
-        Some(column) => Ok(column),
-        None => Err(no_keys("names", array.data_type(), "names are text, or a dictionary of texts")),
     }
 }
 

@@ -110,3 +110,26 @@ def test_files_images_and_pickles(tmp_path: Path) -> None:
     classifier.remove(1)
     with pytest.raises(wirespeed.StateError, match="save it first"):
         pickle.dumps(classifier)
+
+
+def test_all_rules_are_replaced(tmp_path: Path) -> None:
+    saved, image, wrong = tmp_path / "rules.v4", tmp_path / "rules.img", tmp_path / "wrong"
+    saved.write_text("*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n-A INPUT -p tcp --dport 443 -j ACCEPT\nCOMMIT\n")
+    wrong.write_text("*filter\n:INPUT DROP [0:0]\n-A INPUT -m owner --uid-owner 7 -j ACCEPT\nCOMMIT\n")
+    classifier = Classifier.from_file(saved, assume=["in=eth0"])
+    classifier.save(image)
+    saved.write_text("*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp --dport 443 -j REJECT\nCOMMIT\n")
+    classifier.load(saved)
+    assert classifier.lookup_labels(SRC, DST, PROTO, SPORT, DPORT) == ["REJECT", "ACCEPT", "ACCEPT"]
+    with pytest.raises(wirespeed.StateError, match="save it first"):
+        pickle.dumps(classifier)
+    for path, says in [(wrong, "owner"), (tmp_path / "missing", "missing")]:
+        with pytest.raises(wirespeed.FileError, match=says):
+            classifier.load(path)
+    assert classifier.lookup_labels(SRC, DST, PROTO, SPORT, DPORT) == ["REJECT", "ACCEPT", "ACCEPT"]
+    classifier.load(image)
+    assert classifier.lookup_labels(SRC, DST, PROTO, SPORT, DPORT) == ["ACCEPT", "DROP", "DROP"]
+    with pytest.raises(wirespeed.StateError, match="no labels"):
+        Classifier(RULES).load(saved)
+    with pytest.raises(wirespeed.FileError):
+        Classifier(family=6).load(image)

@@ -242,7 +242,12 @@ fn wrong_command_lines() {
         ("--table a=v4 --chain x", "--chain is for --rules"),
         ("--rules a=fw --src src", "no column is known to hold destination addresses; name one with --dst"),
         ("--rules a=fw --src src --dst src_ip --proto a --chain x", "--chain does not apply"),
-        ("--rules a=flows --src src --dst src_ip --proto a", "rules of 5-tuples are needed"),
+        ("--rules a=flows --src src", "no field of a tuple (in_port)"),
+        ("--rules a=flows --src src --tuple openflow", "rules of 5-tuples are needed"),
+        ("--rules a=fw --src src --rule-table x", "--rule-table does not apply to rules in the format plain"),
+        ("--rules a=ufw --src src --flow-table 1 --lenient", "--flow-table does not apply"),
+        ("--table a=v4 --flow-table 1", "--flow-table is for --rules"),
+        ("--table a=ufw --src src", "rules are named with --rules NAME=FILE"),
         ("--rules a=ufw --src src", "state what they ask for, as by --assume ct=new"),
         ("--table a=v4", "more than one column could be meant: src, src_ip; name one with --src"),
         ("--table a=v4 --src b", "there is no column \"b\"; the columns are a, src, src_ip, src_x"),
@@ -329,6 +334,80 @@ fn rules_of_every_format_of_records() {
     let wrong = b"src,dst,proto,sport,dport\n10.0.0.1,10.0.0.2,tcp,1,http\n";
     let ran = folder.run_with("enrich --rules fw=fw --assume ct=new", wrong).status(2);
     assert!(ran.stderr.contains("line 2: dport \"http\" is no port"), "{ran:?}");
+}
+
+const NFT: &str = r#"{"nftables": [
+    {"table": {"family": "ip", "name": "a", "handle": 1}}, {"table": {"family": "ip", "name": "b", "handle": 2}},
+    {"chain": {"family": "ip", "table": "a", "name": "in", "type": "filter", "hook": "input", "prio": 0, "policy": "drop"}},
+    {"chain": {"family": "ip", "table": "b", "name": "in", "type": "filter", "hook": "input", "prio": 0, "policy": "accept"}},
+    {"rule": {"family": "ip", "table": "a", "chain": "in", "expr": [{"match": {"op": "==",
+        "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 443}}, {"accept": null}]}},
+    {"rule": {"family": "ip", "table": "b", "chain": "in", "expr": [{"match": {"op": "==",
+        "left": {"payload": {"protocol": "tcp", "field": "dport"}}, "right": 443}}, {"drop": null}]}}]}"#;
+
+#[test]
+fn rules_of_every_format() {
+    let folder = Folder::new();
+    folder.write("nft", NFT);
+    folder.write(
+        "flows",
+        "NXST_FLOW reply (xid=0x4):\n \
+         cookie=0x0, duration=3s, table=0, n_packets=0, priority=100,tcp,nw_dst=10.0.0.0/8,tp_dst=443 actions=output:2\n \
+         cookie=0x0, duration=3s, table=0, n_packets=0, priority=50,arp actions=NORMAL\n \
+         cookie=0x0, duration=3s, table=0, n_packets=0, priority=10,ip actions=drop\n \
+         cookie=0x0, duration=3s, table=1, n_packets=0, priority=10,udp actions=output:7\n",
+    );
+    folder.write("acl", "@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t443 : 443\t0x06/0xFF\n");
+    folder.write("fw", UFW.replace("*filter", "*raw"));
+    let records =
+        b"src,dst,proto,sport,dport\n10.0.0.1,10.0.0.2,tcp,4000,443\n10.0.0.1,10.0.0.2,udp,4000,443\n";
+    for (rules, right) in [
+        ("nft --rule-table a", ["accept,1", "drop,2"]),
+        ("nft --rule-table b", ["drop,1", "accept,2"]),
+        ("flows", ["output:2,1", "drop,2"]),
+        ("flows --tuple ipv4", ["output:2,1", "drop,2"]),
+        ("flows --flow-table 1", [",", "output:7,1"]),
+        ("acl", ["0,1", ","]),
+        ("fw --assume ct=new --rule-table raw", ["ACCEPT,1", "DROP,3"]),
+    ] {
+        let ran = folder.run_with(&format!("enrich --rules r={rules}"), records).ok();
+        let answers: Vec<_> =
+            ran.stdout.lines().skip(1).map(|line| line.splitn(6, ',').last().unwrap()).collect();
+        assert_eq!(answers, right.map(|answer| format!("{answer},")), "{rules}: {}", ran.stderr);
+    }
+    folder
+        .run_with("enrich --rules r=nft", records)
+        .refused(&["several chains could be meant: ip a in, ip b in"]);
+}
+
+#[test]
+fn addresses_of_a_family_that_no_table_has() {
+    let folder = Folder::new();
+    folder.write("fw", "proto=tcp action=1\n");
+    folder.write("fw6", "src=2001:db8::/32 action=1\n");
+    let records = b"src,dst,proto\n10.1.2.3,10.0.0.1,6\n192.0.2.1,10.0.0.1,17\n2001:db8::1,fe80::1,6\n\
+        fe80::1,fe80::1,17\nfe80::2,,6\n::ffff:10.1.2.3,10.0.0.1,6\n-,-,6\n";
+    for (family, table) in [("v4", "v4.img"), ("v6", "v6.img"), ("both", "both.img")] {
+        folder.run(&format!("build --fib {family} -o {table}")).ok();
+    }
+    for (tables, says) in [
+        ("--table a=v4", "src: 3 looked up, 2 of them matched; 3 of IPv6, which no table has\n"),
+        ("--table a=v6", "src: 3 looked up, 1 of them matched; 3 of IPv4, which no table has\n"),
+        ("--table a=v4.img", "src: 3 looked up, 2 of them matched; 3 of IPv6, which no table has\n"),
+        ("--table a=v6.img", "src: 3 looked up, 1 of them matched; 3 of IPv4, which no table has\n"),
+        ("--table a=both.img", "src: 6 looked up, 3 of them matched\n"),
+        ("--table a=v4 --table b=v6", "src: 6 looked up, 3 of them matched\n"),
+        ("--rules f=fw", "5-tuples: 3 looked up, 2 of them matched; 2 of IPv6, which no table has"),
+        ("--rules f=fw6", "5-tuples: 2 looked up, 1 of them matched; 3 of IPv4, which no table has"),
+        ("--rules f=fw --rules g=fw6", "5-tuples: 5 looked up, 3 of them matched"),
+    ] {
+        let ran = folder.run_with(&format!("enrich {tables} --block 90"), records).ok();
+        assert!(
+            format!("{}\n", ran.stderr.trim_end()).contains(&format!("\n  {says}")),
+            "{tables}: {}",
+            ran.stderr
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ._wirespeed import Array, Classifier, NameTable, Table, __version__
+from ._wirespeed import Array, Classifier, NameTable, Table, Vrps, __version__
 from .errors import DefectError, Error, FileError, InputError, LimitError, StateError
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "NameTable",
     "StateError",
     "Table",
+    "Vrps",
     "__version__",
 ]
 

@@ -1,6 +1,6 @@
 """Types of the compiled module. Addresses, names and numbers come as one object, a list, numpy or Arrow."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from os import PathLike
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Array", "Classifier", "NameTable", "Table", "__version__"]
+__all__ = ["Array", "Classifier", "NameTable", "Table", "Vrps", "__version__"]
 __version__: str
 
 class _ArrowArray(Protocol):
@@ -25,6 +25,10 @@ _Texts: TypeAlias = list[str] | list[str | None] | tuple[str | None, ...]
 _Integers: TypeAlias = list[int] | list[int | None] | tuple[int | None, ...]
 _Path: TypeAlias = str | PathLike[str]
 _Value: TypeAlias = int | str
+_Prefixes: TypeAlias = list[str] | list[str | None] | list[_Prefix | None] | tuple[_Prefix | None, ...]
+_Origin: TypeAlias = int | str
+_Origins: TypeAlias = Sequence[_Origin | None] | npt.NDArray[Any] | _Arrow
+_State: TypeAlias = Literal["valid", "invalid", "not-found"]
 _Errors: TypeAlias = Literal["raise", "null"]
 _Form: TypeAlias = Literal["names", "domains", "urls", "ndn"]
 _Default = TypeVar("_Default")
@@ -400,6 +404,7 @@ class Classifier:
     def insert(self, rule: str, label: str | None = None) -> int: ...
     def remove(self, number: int) -> bool: ...
     def apply(self, changes: Iterable[tuple[int | None, str | None]]) -> int: ...
+    def load(self, path: _Path) -> None: ...
     def save(self, path: _Path) -> None: ...
     @property
     def rules(self) -> dict[int, str]: ...
@@ -413,5 +418,27 @@ class Classifier:
     def engine(self) -> str: ...
     @property
     def memory_usage(self) -> int: ...
+    def __len__(self) -> int: ...
+    def __reduce__(self) -> tuple[Any, ...]: ...
+
+@final
+class Vrps:
+    """Validated payloads of the RPKI: which AS may announce which prefixes. They stay as they are.
+
+    Payloads are tuples of a prefix, the longest length that may be announced (None for that of the prefix), and an AS
+    number.
+    """
+
+    def __new__(cls, vrps: Iterable[tuple[_Prefix, int | None, int]] | None = None) -> Vrps: ...
+    @classmethod
+    def from_file(cls, path: _Path, *, lenient: bool = False) -> Vrps: ...
+    @overload
+    def rov(self, prefixes: _Prefix, origins: _Origin, *, errors: _Errors = "raise") -> _State | None: ...
+    @overload
+    def rov(self, prefixes: _Prefixes, origins: _Origins, *, errors: _Errors = "raise") -> list[_State | None]: ...
+    @overload
+    def rov(self, prefixes: _Arrow, origins: _Origins, *, errors: _Errors = "raise") -> Array: ...
+    @property
+    def skipped(self) -> dict[str, int]: ...
     def __len__(self) -> int: ...
     def __reduce__(self) -> tuple[Any, ...]: ...

@@ -39,7 +39,17 @@ pub(crate) struct RuleArguments {
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
 
-    /// Fields that the rules test: the 5-tuple of ipv4 or ipv6. By default recognised by content
+    /// Table to read from iptables-save (the default is filter) or from nft; ingress (the default) or egress
+    /// of security groups and network policies
+    #[arg(long, value_name = "NAME")]
+    rule_table: Option<String>,
+
+    /// Table to read from ovs-ofctl dump-flows (the default is 0)
+    #[arg(long, value_name = "N")]
+    flow_table: Option<u8>,
+
+    /// Fields that the rules test: the 5-tuple of ipv4 or ipv6. By default recognised by content; flows of
+    /// ovs-ofctl are read as rules of ipv4
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     tuple: Option<TupleName>,
 
@@ -54,6 +64,8 @@ impl RuleArguments {
         let given = [
             ("--assume", !self.assume.is_empty()),
             ("--chain", self.chain.is_some()),
+            ("--rule-table", self.rule_table.is_some()),
+            ("--flow-table", self.flow_table.is_some()),
             ("--tuple", self.tuple.is_some()),
             ("--ipset", self.ipset.is_some()),
         ];
@@ -67,8 +79,19 @@ impl RuleArguments {
 
     /// Reads rules or opens an image of them, and compiles the rules.
     pub(crate) fn open(&self, from: &OsStr, lenient: bool) -> Result<Box<dyn Judge>> {
-        let Self { assume, chain, tuple, ipset } = self.clone();
-        let read = ReadArguments::of_parts(assume, chain, tuple, ipset, lenient);
+        let Self { assume, chain, rule_table: table, flow_table, tuple, ipset } = self.clone();
+        let table_option = "rule-table";
+        let read = ReadArguments {
+            assume,
+            chain,
+            table,
+            table_option,
+            flow_table,
+            tuple,
+            ipset,
+            lenient,
+            format: None,
+        };
         if is_image(from) {
             read.refuse_beside("an image, which holds what was assumed")?;
             let path = Path::new(from);
@@ -81,6 +104,8 @@ impl RuleArguments {
         }
         let raw = read.open(from)?;
         match raw.tuple() {
+            // Records have no frames: a flow is read by the fields that they have.
+            TupleName::OpenFlow if self.tuple.is_none() => compiled::<Ipv4Tuple>(raw.load(&read)?),
             TupleName::Ipv4 => compiled::<Ipv4Tuple>(raw.load(&read)?),
             TupleName::Ipv6 => compiled::<Ipv6Tuple>(raw.load(&read)?),
             other => bail!("{}: {}", from.display(), not_of_flows(other)),
@@ -136,12 +161,17 @@ pub(crate) trait Judge: Send + Sync {
 
     /// The name of the action of each rule by its number, from 1. Empty for a number without a rule.
     fn actions(&self) -> Vec<String>;
+
+    /// Whether the rules are of IPv4, and of IPv6.
+    fn families(&self) -> [bool; 2];
 }
 
 /// A 5-tuple.
 trait FlowTuple: RuleTuple {
     /// The fields of the ports.
     const PORTS: [Field; 2];
+    /// Whether the addresses are of IPv4, and of IPv6.
+    const FAMILIES: [bool; 2];
 
     /// The tuple of a flow. `None` if the flow is of the other family of addresses.
     fn of(flow: &Flow) -> Option<Self>;
@@ -149,6 +179,7 @@ trait FlowTuple: RuleTuple {
 
 impl FlowTuple for Ipv4Tuple {
     const PORTS: [Field; 2] = [Self::SPORT, Self::DPORT];
+    const FAMILIES: [bool; 2] = [true, false];
 
     fn of(flow: &Flow) -> Option<Self> {
         let (IpAddr::V4(src), IpAddr::V4(dst)) = (flow.src, flow.dst) else { return None };
@@ -159,6 +190,7 @@ impl FlowTuple for Ipv4Tuple {
 
 impl FlowTuple for Ipv6Tuple {
     const PORTS: [Field; 2] = [Self::SPORT, Self::DPORT];
+    const FAMILIES: [bool; 2] = [false, true];
 
     fn of(flow: &Flow) -> Option<Self> {
         let (IpAddr::V6(src), IpAddr::V6(dst)) = (flow.src, flow.dst) else { return None };
@@ -297,6 +329,10 @@ impl<T: FlowTuple> Judge for Rules<T> {
     fn actions(&self) -> Vec<String> {
         let of = |number| self.rules.rule(number).map_or_else(String::new, |rule| self.actions.of(rule));
         (1..=self.rules.last_number()).map(of).collect()
+    }
+
+    fn families(&self) -> [bool; 2] {
+        T::FAMILIES
     }
 }
 

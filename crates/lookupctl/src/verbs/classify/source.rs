@@ -30,7 +30,7 @@ use crate::source::MemoryArgument;
 pub(super) struct ReadArguments {
     /// Format of the rules. By default recognised by content
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
-    format: Option<RuleFormat>,
+    pub(super) format: Option<RuleFormat>,
 
     /// Fields that the rules test: ipv4 and ipv6 are 5-tuples, openflow has 12 fields. By default recognised
     /// by content. A synthetic set has ipv4 by default, with --set classes openflow
@@ -41,18 +41,22 @@ pub(super) struct ReadArguments {
     /// connection) or in=eth0 (every packet comes in by that interface). It decides rules that test the fact.
     /// Repeat the option for several facts
     #[arg(long, value_name = "KEY=VALUE")]
-    assume: Vec<Assumption>,
+    pub(super) assume: Vec<Assumption>,
 
     /// Chain to read from iptables-save (the default is INPUT) or from nft (needed if several chains have a
     /// hook); security groups, by ids or names with commas between; or the network policy, by NAME or
     /// NAMESPACE/NAME
     #[arg(long, value_name = "NAME")]
-    chain: Option<String>,
+    pub(super) chain: Option<String>,
 
     /// Table to read from iptables-save (the default is filter) or from nft (needed if several tables have
     /// such a chain); ingress (the default) or egress of security groups and network policies
     #[arg(long, value_name = "NAME")]
-    table: Option<String>,
+    pub(super) table: Option<String>,
+
+    /// The name of the option for the table. A verb may have another --table.
+    #[arg(skip = "table")]
+    pub(super) table_option: &'static str,
 
     /// Sets that rules of iptables-save name, in the format of ipset save
     #[arg(long, value_name = "FILE")]
@@ -60,13 +64,13 @@ pub(super) struct ReadArguments {
 
     /// Table to read from ovs-ofctl dump-flows (the default is 0)
     #[arg(long, value_name = "N")]
-    flow_table: Option<u8>,
+    pub(super) flow_table: Option<u8>,
 
     /// Leave out rules that header fields can't decide, and wrong lines. By default a file with such rules or
     /// lines is refused. The output lists the rules that were left out, and marks each answer that they could
     /// change
     #[arg(long)]
-    lenient: bool,
+    pub(super) lenient: bool,
 }
 
 fn format_parser() -> impl TypedValueParser<Value = RuleFormat> {
@@ -115,23 +119,12 @@ impl ReadArguments {
         Ok(Raw { name, bytes, tuple })
     }
 
-    /// The options of a verb that has only these.
-    pub(super) fn of_parts(
-        assume: Vec<Assumption>,
-        chain: Option<String>,
-        tuple: Option<TupleName>,
-        ipset: Option<OsString>,
-        lenient: bool,
-    ) -> Self {
-        Self { format: None, tuple, assume, chain, table: None, ipset, flow_table: None, lenient }
-    }
-
     /// Refuses options for reading rules if an image or a generated set is used.
     pub(super) fn refuse_beside(&self, what: &str) -> Result<()> {
         let given = [
             ("assume", !self.assume.is_empty()),
             ("chain", self.chain.is_some()),
-            ("table", self.table.is_some()),
+            (self.table_option, self.table.is_some()),
             ("ipset", self.ipset.is_some()),
             ("flow-table", self.flow_table.is_some()),
         ];
@@ -146,7 +139,7 @@ impl ReadArguments {
         let has_chains = format.has_chains();
         let given = [
             ("chain", self.chain.is_some(), has_chains),
-            ("table", self.table.is_some(), has_chains),
+            (self.table_option, self.table.is_some(), has_chains),
             ("ipset", self.ipset.is_some(), format == RuleFormat::Iptables),
             ("flow-table", self.flow_table.is_some(), format == RuleFormat::Ovs),
         ];

@@ -36,8 +36,8 @@ impl Answers {
     pub(super) fn look_up(&mut self, keys: &Keys, lookup: &Lookup, prefix: bool) {
         let Self { indexes, matches, listed, judged, .. } = self;
         match (keys, lookup) {
-            (Keys::Addresses(addresses), Lookup::Addresses(reader)) => {
-                self.addresses(addresses, reader, prefix);
+            (Keys::Addresses(addresses), Lookup::Addresses(table)) => {
+                self.addresses(addresses, &table.reader, prefix);
             }
             (Keys::Names(names), Lookup::Names(reader)) => {
                 matches.resize(names.keys.len(), Match::NONE);

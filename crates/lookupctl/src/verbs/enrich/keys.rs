@@ -106,6 +106,20 @@ impl Keys {
     }
 }
 
+impl Keys {
+    /// The number of addresses or flows of IPv4, and of IPv6.
+    pub(super) fn by_family(&self) -> [u64; 2] {
+        let (all, v6) = match self {
+            Self::Addresses(Addresses { v4, v6, none, .. }) => (v4.len() - none.len(), v6.len()),
+            Self::Names(_) => (0, 0),
+            Self::Flows(flows) => {
+                (flows.keys.len(), flows.keys.iter().filter(|flow| flow.src.is_ipv6()).count())
+            }
+        };
+        [(all - v6) as u64, v6 as u64]
+    }
+}
+
 impl Addresses {
     fn parse(&mut self, column: usize, cells: Cells<'_>, wrong: &mut Vec<WrongCell>) -> usize {
         let Self { v4, v6, of_v6, none } = self;

@@ -70,9 +70,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME=FILE")]
     names: Vec<String>,
 
-    /// Rules and the name of their columns: iptables-save, nft -j list ruleset, ClassBench or any other
-    /// format that lookupctl classify reads, or an image. Looked up by the 5-tuple. May be given more than
-    /// once
+    /// Rules and the name of their columns: iptables-save, nft -j list ruleset, ovs-ofctl dump-flows,
+    /// ClassBench or any other format that lookupctl classify reads, or an image. Looked up by the 5-tuple.
+    /// May be given more than once
     #[arg(long, value_name = "NAME=FILE")]
     rules: Vec<String>,
 

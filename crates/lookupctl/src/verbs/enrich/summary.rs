@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use super::columns::Shared;
-use super::work::Done;
+use super::work::{Count, Done};
 use crate::number::{Grouped, counted_u64};
 
 /// Counts of all blocks so far.
@@ -12,7 +12,7 @@ pub(super) struct Summary {
     began: Instant,
     pub(super) lines: u64,
     pub(super) records: u64,
-    looked_up: Vec<[u64; 2]>,
+    counts: Vec<Count>,
     passed: Vec<(String, u64)>,
     /// The versions of each table that answered, each with the first record that it answered.
     versions: Vec<Vec<(u32, u64)>>,
@@ -24,7 +24,7 @@ impl Summary {
             began: Instant::now(),
             lines: 0,
             records: 0,
-            looked_up: Vec::new(),
+            counts: Vec::new(),
             passed: Vec::new(),
             versions: Vec::new(),
         }
@@ -42,10 +42,11 @@ impl Summary {
         }
         self.lines += done.lines;
         self.records += done.records;
-        self.looked_up.resize(self.looked_up.len().max(done.looked_up.len()), [0; 2]);
-        for (sum, [keys, matched]) in self.looked_up.iter_mut().zip(&done.looked_up) {
-            sum[0] += keys;
-            sum[1] += matched;
+        self.counts.resize(self.counts.len().max(done.counts.len()), Count::default());
+        for (sum, count) in self.counts.iter_mut().zip(&done.counts) {
+            sum.looked_up += count.looked_up;
+            sum.matched += count.matched;
+            sum.others.iter_mut().zip(count.others).for_each(|(sum, others)| *sum += others);
         }
         for (reason, count) in &done.passed {
             match self.passed.iter_mut().find(|(known, _)| known == reason) {
@@ -69,9 +70,13 @@ impl Summary {
         let mut told = self.rate();
         // Writing to a string does not fail.
         if let Some(shape) = shape.get() {
-            for (key, [keys, matched]) in shape.keys.iter().zip(&self.looked_up) {
-                let (keys, matched) = (Grouped(*keys), Grouped(*matched));
-                let _ = write!(told, "\n  {}: {keys} looked up, {matched} of them matched", key.shown());
+            for (key, Count { looked_up, matched, others }) in shape.keys.iter().zip(&self.counts) {
+                let (looked_up, matched) = (Grouped(*looked_up), Grouped(*matched));
+                let _ = write!(told, "\n  {}: {looked_up} looked up, {matched} of them matched", key.shown());
+                for (others, family) in others.iter().zip(["IPv4", "IPv6"]).filter(|(others, _)| **others > 0)
+                {
+                    let _ = write!(told, "; {} of {family}, which no table has", Grouped(*others));
+                }
             }
         }
         for (name, versions) in tables.iter().zip(&self.versions).filter(|(_, versions)| versions.len() > 1) {

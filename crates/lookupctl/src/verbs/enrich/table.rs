@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use wirespeed::names::NameList;
-use wirespeed::{IpReader, NameReader, Reloader};
-use wirespeed_records::{Layout, NamesOrList, TableFile, TableReading};
+use wirespeed::{NameReader, Reloader};
+use wirespeed_fib::read::ReadError;
+use wirespeed_records::{AddressTable, Layout, NamesOrList, TableError, TableFile, TableReading};
 
 use super::values::{Encoded, Values};
 use crate::busy::Busy;
@@ -55,7 +56,7 @@ pub(super) type Versions = Arc<Vec<Arc<Version>>>;
 
 /// What looks up.
 pub(super) enum Lookup {
-    Addresses(IpReader),
+    Addresses(AddressTable),
     Names(NameReader),
     Domains(NameList),
     Rules(Box<dyn Judge>),
@@ -69,6 +70,15 @@ impl Lookup {
             Self::Names(_) => (Kind::Names, false),
             Self::Domains(list) => (Kind::Domains, list.is_of_suffixes()),
             Self::Rules(_) => (Kind::Rules, false),
+        }
+    }
+
+    /// Whether it has addresses of IPv4, and of IPv6. Names are of no family.
+    pub(super) fn families(&self) -> [bool; 2] {
+        match self {
+            Self::Addresses(table) => table.families,
+            Self::Names(_) | Self::Domains(_) => [true; 2],
+            Self::Rules(rules) => rules.families(),
         }
     }
 }
@@ -93,8 +103,14 @@ impl Spec {
         let mut add = |text: &str| values.add(text, file);
         let (lookup, report) = match self.kind {
             Kind::Addresses => {
-                let (reader, report) = file.read_addresses(reading.tables, &mut add)?;
-                (Lookup::Addresses(reader), report)
+                let read = file.read_addresses(reading.tables, &mut add);
+                let (table, report) = read.map_err(|error| match error {
+                    TableError::Routes(error @ ReadError::UnknownFormat { .. }) => {
+                        anyhow!("{error}; rules are named with --rules NAME=FILE")
+                    }
+                    error => error.into(),
+                })?;
+                (Lookup::Addresses(table), report)
             }
             Kind::Names | Kind::Domains => match file.read_names(reading.tables, &mut add)? {
                 (NamesOrList::Names(names), report) => (Lookup::Names(names), report),

@@ -19,14 +19,24 @@ pub(super) struct Done {
     /// The lines of the block.
     pub(super) lines: u64,
     pub(super) records: u64,
-    /// The keys that were looked up, and those that matched in some table.
-    pub(super) looked_up: Vec<[u64; 2]>,
+    /// The counts of each key.
+    pub(super) counts: Vec<Count>,
     /// The wrong records that passed, by reason.
     pub(super) passed: Vec<(String, u64)>,
     /// The record that is refused: its line in the block from 0, and the reason.
     pub(super) fault: Option<(u64, String)>,
     /// The versions that answered.
     pub(super) versions: Option<Versions>,
+}
+
+/// The keys of a column.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Count {
+    pub(super) looked_up: u64,
+    /// Keys that some table has an answer for.
+    pub(super) matched: u64,
+    /// Keys of IPv4 and of IPv6 that no table has the family of. They are not among those looked up.
+    pub(super) others: [u64; 2],
 }
 
 /// The memory of a worker, which it uses for all its blocks.
@@ -85,7 +95,8 @@ impl Worker {
         }
         wrong.clear();
         for (keys, of) in keys.iter_mut().zip(&shape.keys) {
-            done.looked_up.push([keys.parse(of, cells, former, wrong) as u64, 0]);
+            let looked_up = keys.parse(of, cells, former, wrong) as u64;
+            done.counts.push(Count { looked_up, ..Count::default() });
         }
         // Of each record the first wrong cell in the order of keys.
         wrong.sort_by_key(|wrong| wrong.record);
@@ -125,15 +136,20 @@ impl Worker {
         answers.resize_with(keys.len() * versions.len(), Answers::default);
         for (key, (keys, answers)) in keys.iter().zip(answers.chunks_mut(versions.len().max(1))).enumerate() {
             let mut matched: Vec<&[NextHop]> = Vec::new();
+            let mut others = keys.by_family();
             for (table, (answers, version)) in answers.iter_mut().zip(&**versions).enumerate() {
                 let parts = || shape.added.iter().filter(|added| (added.key, added.table) == (key, table));
                 if parts().next().is_some() {
                     let prefix = parts().any(|added| added.part == Part::Prefix);
                     answers.look_up(keys, &version.lookup, prefix);
                     matched.push(&answers.indexes);
+                    let has = version.lookup.families();
+                    others.iter_mut().zip(has).filter(|(_, has)| *has).for_each(|(others, _)| *others = 0);
                 }
             }
-            done.looked_up[key][1] = count_matched(&matched);
+            let count = &mut done.counts[key];
+            count.looked_up -= others.iter().sum::<u64>();
+            (count.matched, count.others) = (count_matched(&matched), others);
         }
     }
 }

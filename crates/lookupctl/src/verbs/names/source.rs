@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::names::generate::{self, TableSpec};
-use wirespeed::names::lists::{Answers, Counts, Resolved, Scope};
+use wirespeed::names::lists::{Answers, Counts, Entries, Resolved, Scope};
 use wirespeed::names::read::lists::{
     DomainList, ListFormat, ListOptions, ListReport, TableOrList, TableOrListError, read_table_or_list,
 };
@@ -160,13 +160,22 @@ impl ReadArguments {
 
     /// Reads a table or a list, and prints its description and the lines that were passed over.
     pub(super) fn load_any(&self, from: &OsStr) -> Result<Loaded> {
-        let loaded = self.load_quietly(from)?;
+        self.load_any_with(from, |_| {})
+    }
+
+    /// Reads like [`load_any`](Self::load_any). `see` gets the entries of a list before they become a table.
+    pub(super) fn load_any_with(&self, from: &OsStr, see: impl FnOnce(&Entries)) -> Result<Loaded> {
+        let loaded = self.read_any(from, see)?;
         eprintln!("{loaded}");
         Ok(loaded)
     }
 
     /// Reads a table or a list.
     pub(super) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
+        self.read_any(from, |_| {})
+    }
+
+    fn read_any(&self, from: &OsStr, see: impl FnOnce(&Entries)) -> Result<Loaded> {
         let began = Instant::now();
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
@@ -180,7 +189,10 @@ impl ReadArguments {
             error => unless_image(from, error),
         })?;
         let loaded = match read {
-            TableOrList::List(read, report) => Loaded::of_list(read, report, began.elapsed().as_secs_f64()),
+            TableOrList::List(read, report) => {
+                see(&read.list);
+                Loaded::of_list(read, report, began.elapsed().as_secs_f64())
+            }
             TableOrList::Table(fib, report) => {
                 let report = Report::Table(report);
                 Loaded { fib, report, list: None, seconds: began.elapsed().as_secs_f64() }

@@ -68,7 +68,12 @@ fn each_list_answers_by_its_own_rules() {
         folder.run(&format!("names build --table {list} --engine acta -o {list}.img")).ok();
         let ran = folder.run(&format!("names lookup --image {list}.img {domains}")).status(status);
         assert_eq!(ran.stdout, right, "the image of {list}");
-        folder.run(&format!("names verify --table {list} --engine all")).ok();
+        let reports = folder.run(&format!("names verify --table {list} --engine all --json")).ok().json();
+        let entries = [("hosts", 4), ("adblock", 3), ("dnsmasq", 3), ("rpz", 3), ("psl", 6)];
+        let right = entries.iter().find(|(of, _)| *of == list).unwrap().1;
+        for report in reports {
+            assert_eq!((&report["mismatches"], &report["entries"]), (&0.into(), &right.into()), "{report}");
+        }
     }
 }
 

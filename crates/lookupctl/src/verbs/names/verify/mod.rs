@@ -1,5 +1,6 @@
 //! `names verify`: compares engines of names with an independent method.
 
+mod list;
 mod truth;
 
 use std::ffi::OsString;
@@ -7,16 +8,18 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use list::{Entries, ListTruth};
 use serde::Serialize;
 use truth::Truth;
+use wirespeed::Fleet;
 use wirespeed::names::read::NameFib;
-use wirespeed::names::{Match, NameBatch, Names};
+use wirespeed::names::{Match, NameBatch, NameRib, NameUpdate, Names};
 use wirespeed_namelookup::{NameDomain, NameModel};
 
 use super::engines::engines;
 use super::source::{BuildArguments, NOT_AGGREGATED, ReadArguments};
 use crate::Outcome;
-use crate::check::subject::{Asks, OfNames, Pass, Subject};
+use crate::check::subject::{Asks, OfNames, Subject};
 use crate::check::{self, CheckArguments, Job, copies, updated, verdict};
 use crate::stdin;
 
@@ -48,36 +51,59 @@ Examples:
 
 Each name is looked up alone, in a batch, and in a batch that gives the matched length; on a GPU in large and small batches, with the \
 length and without. The right answers come from the sorted names, without any lookup; with --aggregate the right results are those of \
-all names, and the right lengths are those of the names that are left. Of a list of domains the table is checked that engines compile: \
-its names, and the numbers of their answers.
+all names, and the right lengths are those of the names that are left. Of a list of domains the table that engines compile is checked, and the list's own answers: \
+the right one is the winner of all entries that cover a name, and of the Public Suffix List the suffix and the registrable domain by its rules.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the table is reported, and \
 not counted as wrong.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let fleet = options.check.fleet::<NameDomain>()?;
     stdin::at_most_one([("the table", Some(&*options.table)), ("the updates", options.check.updates())])?;
-    let loaded = options.read.load_any(&options.table)?;
-    let NameFib { names, mut labels } = match (&loaded.list, options.check.updates()) {
-        (Some(_), _) if options.build.aggregate => bail!(NOT_AGGREGATED),
-        (Some(_), Some(_)) => loaded.without_list("a list takes no updates")?,
-        _ => loaded.fib,
+    let is_aggregated = options.build.aggregate;
+    let mut entries = Entries::default();
+    let loaded = options.read.load_any_with(&options.table, |list| entries = Entries::new(list.iter()))?;
+    let Some(list) = loaded.list else {
+        let NameFib { names, mut labels } = loaded.fib;
+        let updates = match options.check.updates() {
+            Some(updates) => options.read.updates(updates, &mut labels)?,
+            None => Vec::new(),
+        };
+        let after = updated(&names, &updates, |names, update| {
+            names.apply(update);
+            Ok(())
+        })?;
+        let truths = (Truth::of(&names, is_aggregated), after.map(|after| Truth::of(&after, is_aggregated)));
+        return tell(options, fleet, names, labels.len(), &updates, truths);
     };
-    let updates = match options.check.updates() {
-        Some(updates) => options.read.updates(updates, &mut labels)?,
-        None => Vec::new(),
-    };
-    let after = updated(&names, &updates, |names, update| {
-        names.apply(update);
-        Ok(())
-    })?;
-    let job: Job<'_, NameDomain, Truth> = Job {
-        before: Truth::of(&names, options.build.aggregate),
-        after: after.map(|after| Truth::of(&after, options.build.aggregate)),
+    if options.check.updates().is_some() {
+        bail!("{}: a list takes no updates", loaded.report.parts().0);
+    }
+    if is_aggregated {
+        bail!(NOT_AGGREGATED);
+    }
+    let NameFib { names, labels } = loaded.fib;
+    let results = labels.len();
+    let truth = ListTruth::new(entries, Truth::of(&names, false), list.answers, labels);
+    tell(options, fleet, names, results, &[], (truth, None))
+}
+
+/// Checks the engines, and tells what each came to.
+fn tell<T: check::Truth<NameDomain>>(
+    options: &Options,
+    fleet: Option<Fleet>,
+    names: NameRib,
+    results: usize,
+    updates: &[NameUpdate],
+    (before, after): (T, Option<T>),
+) -> Result<Outcome> {
+    let job: Job<'_, NameDomain, T> = Job {
+        before,
+        after,
         model: NameModel::new(names, options.build.aggregate),
-        updates: &updates,
+        updates,
         wanted: (),
         threads: options.check.threads(),
-        build: options.build.options(copies(&updates), labels.len()),
+        build: options.build.options(copies(updates), results),
         fleet,
     };
     let engines = engines(options.check.engine, job.model.names())?;
@@ -149,13 +175,7 @@ impl check::Truth<NameDomain> for Truth {
         verdict: &mut Verdict,
     ) {
         let (batch, right) = self.part(part);
-        let names = batch.names();
-        found.resize(names.len(), Match::NONE);
-        verdict.checked += names.len() as u64;
-        for pass in table.passes::<OfNames>() {
-            table.look_up::<OfNames>(pass, names, found);
-            compare(verdict, pass, names, &right, found);
-        }
+        hold(table, batch.names(), &right, found, verdict, |wrong| wrong);
     }
 
     fn sample(&self) -> NameBatch {
@@ -167,18 +187,33 @@ impl check::Truth<NameDomain> for Truth {
     }
 }
 
-fn compare(verdict: &mut Verdict, pass: &Pass, names: Names<'_>, right: &[Match], found: &[Match]) {
-    let length = |of: &Match| (pass.asks != Asks::Results).then_some(of.length);
-    for ((name, right), found) in names.iter().zip(right).zip(found) {
-        if (right.result, length(right)) != (found.result, length(found)) {
-            verdict.wrong(|| Mismatch {
-                name: name.to_string(),
-                right: right.result,
-                found: found.result,
-                right_length: length(right),
-                found_length: length(found),
-                lookup: pass.name,
-            });
+/// Holds a table against the right matches of names, in each way of looking up. `of` makes a wrong answer of
+/// a mismatch.
+fn hold<M: Ord>(
+    table: &Subject<'_, NameDomain>,
+    names: Names<'_>,
+    right: &[Match],
+    found: &mut Vec<Match>,
+    verdict: &mut verdict::Verdict<M>,
+    of: impl Fn(Mismatch) -> M,
+) {
+    found.resize(names.len(), Match::NONE);
+    verdict.checked += names.len() as u64;
+    for pass in table.passes::<OfNames>() {
+        table.look_up::<OfNames>(pass, names, found);
+        let length = |of: &Match| (pass.asks != Asks::Results).then_some(of.length);
+        for ((name, right), found) in names.iter().zip(right).zip(&*found) {
+            if (right.result, length(right)) != (found.result, length(found)) {
+                let mismatch = || Mismatch {
+                    name: name.to_string(),
+                    right: right.result,
+                    found: found.result,
+                    right_length: length(right),
+                    found_length: length(found),
+                    lookup: pass.name,
+                };
+                verdict.wrong(|| of(mismatch()));
+            }
         }
     }
 }
@@ -186,10 +221,9 @@ fn compare(verdict: &mut Verdict, pass: &Pass, names: Names<'_>, right: &[Match]
 #[cfg(test)]
 mod tests {
     use anyhow::ensure;
-    use wirespeed::Fleet;
     use wirespeed::engine::EngineName;
     use wirespeed::names::generate::{TableSpec, table};
-    use wirespeed::names::{Name, NameBuf, NameRib, NameUpdate};
+    use wirespeed::names::{Name, NameBuf};
     use wirespeed_fib::Step;
     use wirespeed_namelookup::Lookup;
 

@@ -74,10 +74,10 @@ impl Truth {
         (names.iter().map(|name| &**name).collect(), right)
     }
 
-    /// Entries and names near them: with one more component, one more byte, one byte less, or another last
-    /// byte.
+    /// Entries and names near them: with one or two more components, one more byte, one byte less, or another
+    /// last byte.
     fn near(&self, entries: std::ops::Range<usize>) -> Vec<NameBuf> {
-        let mut names = Vec::with_capacity(6 * entries.len());
+        let mut names = Vec::with_capacity(7 * entries.len());
         for entry in entries {
             let name = self.entries.names().name(entry);
             let bytes = name.as_bytes();
@@ -85,9 +85,9 @@ impl Truth {
             names.extend(name.parent().map(ToOwned::to_owned));
             let shorter = &bytes[..bytes.len().saturating_sub(1)];
             let other = bytes.last().map_or(0, |last| last ^ 1);
-            let edits =
-                [&[bytes, b"/x"].concat(), &[bytes, b"x"].concat(), shorter, &[shorter, &[other]].concat()];
-            names.extend(edits.into_iter().filter_map(|edit| NameBuf::new(edit).ok()));
+            let longer = [&b"/x"[..], b"/x/x", b"x"].map(|more| [bytes, more].concat());
+            let edits = longer.into_iter().chain([shorter.to_owned(), [shorter, &[other]].concat()]);
+            names.extend(edits.filter_map(|edit| NameBuf::new(&edit).ok()));
         }
         names
     }
