@@ -19,8 +19,8 @@ use wirespeed::names::read::{Label, Labels};
 use wirespeed::names::{Match, Name, NameBatch, NameBuf};
 use wirespeed_namelookup::NameDomain;
 
+use super::mismatch::{Mismatch, Nothing, hold};
 use super::truth::Truth;
-use super::{Mismatch, Nothing, hold};
 use crate::check::subject::{OfNames, Subject};
 use crate::check::{self, verdict};
 

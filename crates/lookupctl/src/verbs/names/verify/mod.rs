@@ -1,25 +1,25 @@
 //! `names verify`: compares engines of names with an independent method.
 
 mod list;
+mod mismatch;
 mod truth;
 
 use std::ffi::OsString;
-use std::fmt;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use list::{Entries, ListTruth};
-use serde::Serialize;
+use mismatch::{Mismatch, Nothing, hold};
 use truth::Truth;
 use wirespeed::Fleet;
 use wirespeed::names::read::NameFib;
-use wirespeed::names::{Match, NameBatch, NameRib, NameUpdate, Names};
+use wirespeed::names::{Match, NameBatch, NameRib, NameUpdate};
 use wirespeed_namelookup::{NameDomain, NameModel};
 
 use super::engines::engines;
 use super::source::{BuildArguments, NOT_AGGREGATED, ReadArguments};
 use crate::Outcome;
-use crate::check::subject::{Asks, OfNames, Subject};
+use crate::check::subject::{OfNames, Subject};
 use crate::check::{self, CheckArguments, Job, copies, updated, verdict};
 use crate::stdin;
 
@@ -110,45 +110,8 @@ fn tell<T: check::Truth<NameDomain>>(
     job.tell(&engines, options.check.json)
 }
 
-/// A wrong answer.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Mismatch {
-    name: String,
-    right: u32,
-    found: u32,
-    /// Bytes that matched, if the lookup gives them.
-    right_length: Option<u32>,
-    found_length: Option<u32>,
-    /// The kind of lookup: in a batch, or single.
-    lookup: &'static str,
-}
-
-impl fmt::Display for Mismatch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, right, found, right_length, found_length, lookup } = self;
-        let bytes =
-            |length: &Option<u32>| length.map_or_else(String::new, |length| format!(" by {length} bytes"));
-        write!(
-            f,
-            "{name}: result {found}{}, right is {right}{} ({lookup})",
-            bytes(found_length),
-            bytes(right_length)
-        )
-    }
-}
-
 /// The result of a check.
 type Verdict = verdict::Verdict<Mismatch>;
-
-/// No further facts.
-#[derive(Debug, Serialize)]
-struct Nothing {}
-
-impl fmt::Display for Nothing {
-    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Ok(())
-    }
-}
 
 impl check::Truth<NameDomain> for Truth {
     type Lookups = OfNames;
@@ -187,43 +150,12 @@ impl check::Truth<NameDomain> for Truth {
     }
 }
 
-/// Holds a table against the right matches of names, in each way of looking up. `of` makes a wrong answer of
-/// a mismatch.
-fn hold<M: Ord>(
-    table: &Subject<'_, NameDomain>,
-    names: Names<'_>,
-    right: &[Match],
-    found: &mut Vec<Match>,
-    verdict: &mut verdict::Verdict<M>,
-    of: impl Fn(Mismatch) -> M,
-) {
-    found.resize(names.len(), Match::NONE);
-    verdict.checked += names.len() as u64;
-    for pass in table.passes::<OfNames>() {
-        table.look_up::<OfNames>(pass, names, found);
-        let length = |of: &Match| (pass.asks != Asks::Results).then_some(of.length);
-        for ((name, right), found) in names.iter().zip(right).zip(&*found) {
-            if (right.result, length(right)) != (found.result, length(found)) {
-                let mismatch = || Mismatch {
-                    name: name.to_string(),
-                    right: right.result,
-                    found: found.result,
-                    right_length: length(right),
-                    found_length: length(found),
-                    lookup: pass.name,
-                };
-                verdict.wrong(|| of(mismatch()));
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use anyhow::ensure;
     use wirespeed::engine::EngineName;
     use wirespeed::names::generate::{TableSpec, table};
-    use wirespeed::names::{Name, NameBuf};
+    use wirespeed::names::{Name, NameBuf, Names};
     use wirespeed_fib::Step;
     use wirespeed_namelookup::Lookup;
 
