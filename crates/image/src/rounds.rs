@@ -36,7 +36,7 @@ thread_local! {
 /// The divisor of the rounds that are asked for.
 fn asked() -> u32 {
     let asked = asked_by_environment();
-    if IS_BROKEN.get() && asked > 1 { BROKEN } else { asked }
+    if is_broken() && asked > 1 { BROKEN } else { asked }
 }
 
 fn asked_by_environment() -> u32 {
@@ -63,6 +63,11 @@ pub fn must_fail(expected: &str, test: impl FnOnce()) {
     let formatted = failure.downcast_ref::<String>().map(String::as_str);
     let message = formatted.or_else(|| failure.downcast_ref::<&str>().copied()).unwrap_or_default();
     assert!(message.contains(expected), "it fails with {message:?}, without {expected:?} in it");
+}
+
+/// Whether this thread is about to find what is wrong with a broken engine.
+pub fn is_broken() -> bool {
+    IS_BROKEN.get()
 }
 
 /// Whether no more than a plain run is asked for.

@@ -54,6 +54,17 @@ fn hostile_values<T: Tuple>() -> Vec<(&'static str, Vec<T>)> {
         words
     };
     vec![
+        (
+            "few bits set",
+            words(&mut |n| {
+                let mut words = vec![0; T::WORDS];
+                for k in 0..3 {
+                    let bit = (n >> (4 * k)) as usize * 7 % (T::WORDS * 32);
+                    words[bit / 32] |= 1 << (bit % 32);
+                }
+                words
+            }),
+        ),
         ("one word counts", words(&mut |n| with(&[(0, n)]))),
         ("one word counts in its high half", words(&mut |n| with(&[(1, n << 16)]))),
         ("multiples of a power of two", words(&mut |n| with(&[(0, n.rotate_left(19)), (1, n << 24)]))),
@@ -74,17 +85,6 @@ fn hostile_values<T: Tuple>() -> Vec<(&'static str, Vec<T>)> {
                 words
             })
         }),
-        (
-            "few bits set",
-            words(&mut |n| {
-                let mut words = vec![0; T::WORDS];
-                for k in 0..3 {
-                    let bit = (n >> (4 * k)) as usize * 7 % (T::WORDS * 32);
-                    words[bit / 32] |= 1 << (bit % 32);
-                }
-                words
-            }),
-        ),
     ]
 }
 

@@ -1,252 +1,78 @@
 //! Engines that are each wrong in one way, and the tests of the suite that see it: proof that each test can
 //! fail.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use wirespeed_classify::conformance::real::real_classbench;
 use wirespeed_classify::conformance::{
-    churn, hand_picked_sets, hostile_rules, images, large_sets, live_readers, memory_cap, random_sets,
-    random_updates,
+    OfRules, churn, hand_picked_sets, hostile_rules, images, large_sets, live_readers, memory_cap,
+    random_sets, random_updates,
 };
 use wirespeed_classify::linear::layout::{ENTRIES, LANES, NUMBERS, value_at};
 use wirespeed_classify::linear::{Linear, LinearTable};
 use wirespeed_classify::{
-    BuildError, BuildOptions, Changed, Engine, Ipv4Tuple, Lookup, Outgrown, RuleSet, Standing, Step, Tuple,
+    BuildError, BuildOptions, Changed, Engine, Ipv4Tuple, Lookup, Outgrown, RuleSet, Step, Tuple,
 };
-use wirespeed_image::{
-    Checked, Image, ImageError, Patch, PatchBuilder, PatchError, SectionId, Table, rounds,
-};
+use wirespeed_image::{Image, ImageError, Patch, PatchBuilder, PatchError, Table};
+use wirespeed_table::conformance::{self as suite, Fault, must_fail};
 
 type T = Ipv4Tuple;
 type Right = LinearTable<T>;
 type Built = Result<(Linear<T>, Right), BuildError>;
 
-/// What is wrong: each method stands for that of [`Linear`], and one of them is replaced.
-trait Fault: Send + Sync {
-    fn build(&self, rules: &RuleSet<T>, options: &BuildOptions) -> Built {
-        Linear::build(rules, options)
-    }
-    fn take(
-        &self,
-        engine: &mut Linear<T>,
-        table: &Right,
-        rules: &RuleSet<T>,
-        changed: &[Changed<T>],
-    ) -> Result<(), Outgrown> {
-        engine.take(table, rules, changed)
-    }
-    fn patch(
-        &self,
-        engine: &mut Linear<T>,
-        table: &Right,
-        rules: &RuleSet<T>,
-        changed: &[Changed<T>],
-    ) -> Result<Patch, Outgrown> {
-        engine.patch(table, rules, changed)
-    }
-    fn open(&self, image: Image) -> Result<Right, ImageError> {
-        Right::from_image(image)
-    }
-    fn check(&self, table: &Right, patch: &Patch) -> Result<(), PatchError> {
-        table.check(patch)
-    }
-    fn lookup(&self, table: &Right, tuple: &T) -> u32 {
-        table.lookup(tuple)
-    }
-    fn lookup_batch(&self, table: &Right, tuples: &[T], results: &mut [u32]) {
-        tuples.iter().zip(results).for_each(|(tuple, result)| *result = self.lookup(table, tuple));
-    }
-    fn par_lookup_batch(&self, table: &Right, tuples: &[T], results: &mut [u32]) {
-        self.lookup_batch(table, tuples, results);
-    }
-    fn explain(&self, table: &Right, tuple: &T) -> Vec<Step> {
-        let mut steps = table.explain(tuple);
-        steps.last_mut().unwrap().meaning = match self.lookup(table, tuple) {
-            0 => "no match".to_owned(),
-            found => format!("result {found}"),
-        };
-        steps
-    }
-}
-
-/// No fault.
-struct Flawless;
-
-impl Fault for Flawless {}
-
-thread_local! {
-    /// The fault of what this thread builds and opens. A type for each fault would have the whole suite
-    /// compiled for each.
-    static FAULT: Cell<&'static dyn Fault> = const { Cell::new(&Flawless) };
-}
-
-/// Runs a test of the suite with a fault that it has to find, and say so in these words.
-fn must_fail(expected: &str, fault: &'static dyn Fault, test: impl FnOnce()) {
-    FAULT.set(fault);
-    rounds::must_fail(expected, test);
-}
-
 /// An engine with a fault.
-struct Faulty(Linear<T>, &'static dyn Fault);
+type Faulty = suite::Faulty<T, OfRules, Linear<T>>;
 
-/// Its table.
-#[derive(Clone)]
-struct FaultyTable(Right, &'static dyn Fault);
-
-impl Engine<T> for Faulty {
-    const NAME: &'static str = "faulty";
-    const STANDING: Standing = Standing::Niche("tests");
-    type Table = FaultyTable;
-
-    fn build(rules: &RuleSet<T>, options: &BuildOptions) -> Result<(Self, Self::Table), BuildError> {
-        let (engine, table) = FAULT.get().build(rules, options)?;
-        Ok((Self(engine, FAULT.get()), FaultyTable(table, FAULT.get())))
-    }
-
-    fn take(
-        &mut self,
-        table: &Self::Table,
-        rules: &RuleSet<T>,
-        changed: &[Changed<T>],
-    ) -> Result<(), Outgrown> {
-        self.1.take(&mut self.0, &table.0, rules, changed)
-    }
-
-    fn patch(
-        &mut self,
-        table: &Self::Table,
-        rules: &RuleSet<T>,
-        changed: &[Changed<T>],
-    ) -> Result<Patch, Outgrown> {
-        self.1.patch(&mut self.0, &table.0, rules, changed)
-    }
-
-    fn memory_usage(&self) -> u64 {
-        self.0.memory_usage()
-    }
-}
-
-impl Table for FaultyTable {
-    const KIND: &'static str = Right::KIND;
-    const LAYOUT: u32 = Right::LAYOUT;
-
-    fn from_image(image: Image) -> Result<Self, ImageError> {
-        Ok(Self(FAULT.get().open(image)?, FAULT.get()))
-    }
-
-    fn image(&self) -> &Image {
-        self.0.image()
-    }
-
-    fn image_mut(&mut self, checked: Checked) -> &mut Image {
-        self.0.image_mut(checked)
-    }
-
-    fn admits(&self, section: SectionId, value: u64, results: u64) -> bool {
-        self.0.admits(section, value, results)
-    }
-
-    fn check(&self, patch: &Patch) -> Result<(), PatchError> {
-        self.1.check(&self.0, patch)
-    }
-}
-
-impl Lookup<T> for FaultyTable {
-    fn lookup(&self, tuple: &T) -> u32 {
-        self.1.lookup(&self.0, tuple)
-    }
-
-    fn lookup_batch(&self, tuples: &[T], results: &mut [u32]) {
-        self.1.lookup_batch(&self.0, tuples, results);
-    }
-
-    fn par_lookup_batch(&self, tuples: &[T], results: &mut [u32]) {
-        self.1.par_lookup_batch(&self.0, tuples, results);
-    }
-
-    fn explain(&self, tuple: &T) -> Vec<Step> {
-        self.1.explain(&self.0, tuple)
-    }
-}
-
-/// An entry as a faulty scan sees it.
-struct Lane {
-    value: T,
-    mask: T,
-    priority: u32,
-    number: u32,
-}
-
-/// The entries of a table, best first.
-fn lanes(table: &Right) -> impl Iterator<Item = Lane> {
+/// The lanes whose words, each of a tuple, a value and a mask, a faulty scan takes for a match, best first.
+fn lanes<'t>(
+    table: &'t Right,
+    tuple: &'t T,
+    is_match: impl Fn(usize, [u32; 3]) -> bool + 't,
+) -> impl Iterator<Item = usize> + 't {
     let image = table.image();
     let (entries, numbers) = (image.section::<u32>(ENTRIES), image.section::<u32>(NUMBERS));
-    let lane = move |at: usize| {
-        let words = |mask: usize| {
-            let at = |word| value_at(T::WORDS, at / LANES, word, at % LANES) + mask * LANES;
-            T::from_words(&(0..T::WORDS).map(|word| entries[at(word)]).collect::<Vec<_>>())
-        };
-        Lane { value: words(0), mask: words(1), priority: table.priorities()[at], number: numbers[at] }
+    let is_word = move |lane: usize, word| {
+        let at = value_at(T::WORDS, lane / LANES, word, lane % LANES);
+        is_match(word, [tuple.words()[word], entries[at], entries[at + LANES]])
     };
-    (0..table.groups() * LANES).filter(|&at| numbers[at] != 0).map(lane)
+    let is_taken = move |&lane: &usize| numbers[lane] != 0 && (0..T::WORDS).all(|word| is_word(lane, word));
+    (0..table.groups() * LANES).filter(is_taken)
 }
 
-/// The number of the first entry that a faulty scan takes for a match.
-fn first(table: &Right, matches: impl Fn(&Lane) -> bool) -> u32 {
-    lanes(table).find(|lane| matches(lane)).map_or(0, |lane| lane.number)
+/// The number of a lane, 0 for none.
+fn number(table: &Right, lane: Option<usize>) -> u32 {
+    lane.map_or(0, |lane| table.image().section::<u32>(NUMBERS)[lane])
 }
 
-/// The number of the entry that a faulty scan takes for the best of those that match.
-fn best<K: Ord>(table: &Right, tuple: &T, key: impl Fn(&Lane) -> K) -> u32 {
-    let matching = lanes(table).filter(|lane| tuple.matches(&lane.value, &lane.mask));
-    matching.max_by_key(key).map_or(0, |lane| lane.number)
+/// The lanes that match.
+fn matching<'t>(table: &'t Right, tuple: &'t T) -> impl Iterator<Item = usize> + 't {
+    lanes(table, tuple, |_, [word, value, mask]| word & mask == value)
 }
 
-/// A fault that replaces some methods, and a test module in which each of the named tests must fail
-/// of it.
-macro_rules! faults {
-    ($($(#[doc = $doc:literal])+ $name:ident: $($test:ident $(= $message:literal)?),+ => { $($method:item)* })+) => {
-        $(
-            $(#[doc = $doc])+
-            struct $name;
-            impl Fault for $name { $($method)* }
-        )+
-        /// Each fault is seen by each of the tests that are to see it.
-        mod each_fails {
-            $(
-                #[allow(non_snake_case)]
-                mod $name {
-                    $(
-                        #[test]
-                        fn $test() {
-                            let expected = concat!($($message)?);
-                            super::super::must_fail(expected, &super::super::$name, super::super::$test::<super::super::T, super::super::Faulty>);
-                        }
-                    )+
-                }
-            )+
-        }
-    };
+/// The number of the entry that a faulty scan takes for the best of those that match, by priority and number.
+fn best<K: Ord>(table: &Right, tuple: &T, key: impl Fn(u32, u32) -> K) -> u32 {
+    let key = |&lane: &usize| key(table.priorities()[lane], number(table, Some(lane)));
+    number(table, matching(table, tuple).max_by_key(key))
 }
 
-faults! {
+wirespeed_table::faults! {
+    Fault<T, OfRules, Linear<T>>, [T, Faulty];
     /// Picks the last of equals.
     LastOfEquals: hand_picked_sets, random_sets, random_updates, churn => {
         fn lookup(&self, table: &Right, tuple: &T) -> u32 {
-            best(table, tuple, |lane| (lane.priority, lane.number))
+            best(table, tuple, |priority, number| (priority, number))
         }
     }
     /// The lowest priority wins.
     LowestPriority: hand_picked_sets, random_sets, live_readers => {
         fn lookup(&self, table: &Right, tuple: &T) -> u32 {
-            best(table, tuple, |lane| (!lane.priority, !lane.number))
+            best(table, tuple, |priority, number| (!priority, !number))
         }
     }
     /// Priorities of 8 bits, as the paper has them.
     NarrowPriority: hand_picked_sets, random_sets => {
         fn lookup(&self, table: &Right, tuple: &T) -> u32 {
-            best(table, tuple, |lane| (lane.priority & 0xff, !lane.number))
+            best(table, tuple, |priority, number| (priority & 0xff, !number))
         }
     }
     /// Numbers of 24 bits, as the paper has them.
@@ -258,32 +84,36 @@ faults! {
     /// Doesn't look at the protocol.
     NoProtocol: hand_picked_sets, random_sets => {
         fn lookup(&self, table: &Right, tuple: &T) -> u32 {
-            first(table, |lane| tuple.with(&T::PROTO, 0).matches(&lane.value.with(&T::PROTO, 0), &lane.mask))
+            let seen = T::USED.with(&T::PROTO, 0);
+            let is_match = |at, [word, value, mask]: [u32; 3]| (word & mask ^ value) & seen.words()[at] == 0;
+            number(table, lanes(table, tuple, is_match).next())
         }
     }
     /// Takes each word of a mask for a prefix.
     NoHoles: hand_picked_sets, random_sets => {
         fn lookup(&self, table: &Right, tuple: &T) -> u32 {
-            let prefix = |word: &u32| if *word == 0 { 0 } else { u32::MAX << word.trailing_zeros() };
-            let filled = |mask: &T| T::from_words(&mask.words().iter().map(prefix).collect::<Vec<_>>());
-            first(table, |lane| tuple.matches(&lane.value, &filled(&lane.mask)))
+            let prefix = |mask: u32| if mask == 0 { 0 } else { u32::MAX << mask.trailing_zeros() };
+            number(table, lanes(table, tuple, |_, [word, value, mask]| word & prefix(mask) == value).next())
         }
     }
     /// Knows nothing of a rule that matches all.
     NoMatchAll: hand_picked_sets, live_readers => {
         fn lookup(&self, table: &Right, tuple: &T) -> u32 {
-            first(table, |lane| lane.mask.ones() > 0 && tuple.matches(&lane.value, &lane.mask))
+            let all: Vec<_> = lanes(table, tuple, |_, [_, _, mask]| mask == 0).collect();
+            number(table, matching(table, tuple).find(|lane| !all.contains(lane)))
         }
     }
     /// Holds 1,000 classes.
     FewClasses: hand_picked_sets = "1,024 classes" => {
-        fn lookup(&self, table: &Right, tuple: &T) -> u32 {
-            if table.image().entries() < 1_000 {
-                return table.lookup(tuple);
+        fn build(&self, rules: &RuleSet<T>, options: &BuildOptions) -> Built {
+            let (mut masks, mut few) = (BTreeSet::new(), RuleSet::new());
+            for (number, rule) in rules.sorted() {
+                let mask = *rule.base().mask();
+                if masks.contains(&mask) || masks.len() < 1_000 && masks.insert(mask) {
+                    few.insert_at(number.get(), rule.clone()).unwrap();
+                }
             }
-            let mut masks = BTreeSet::new();
-            let mut held = lanes(table).filter(|lane| masks.len() < 1_000 && masks.insert(lane.mask) || masks.contains(&lane.mask));
-            held.find(|lane| tuple.matches(&lane.value, &lane.mask)).map_or(0, |lane| lane.number)
+            Linear::build(&few, options)
         }
     }
     /// Holds 65,536 rules.
@@ -428,5 +258,5 @@ fn real_sets_see_the_last_of_equals() {
     if wirespeed_classify::conformance::real::folder().is_none() {
         return;
     }
-    must_fail("", &LastOfEquals, || real_classbench::<Faulty>(&["1k"]));
+    must_fail::<T, OfRules, Linear<T>>("", &LastOfEquals, || real_classbench::<Faulty>(&["1k"]));
 }

@@ -85,6 +85,8 @@ pub fn churn<E: Engine<NameDomain>>() {
     // Storage settles after all calls only, so fewer rounds leave calls out of the second round alone.
     let all = rounds::stride() * suite::table_step::<_, E>();
     let calls = [500 * u32::try_from(all).expect("small"), 500].map(affordable::<E>);
+    // What is wrong with a broken engine shows in few.
+    let calls = if rounds::is_broken() { [4; 2] } else { calls };
     let pool = tables::scattered_names(4_000);
     emptied::<E>(&pool);
     let mut rng = Rng::new(7);

@@ -7,7 +7,8 @@ mod aggregated;
 mod broken;
 mod sorted;
 
-wirespeed_namelookup::conformance!(sorted_names, crate::sorted::Sorted);
+// The engine is in the wrapper of broken ones, without a fault.
+wirespeed_namelookup::conformance!(sorted_names, crate::broken::Faulty);
 
 wirespeed_namelookup::conformance!(acta, wirespeed_namelookup::Acta);
 wirespeed_namelookup::conformance!(stt, wirespeed_namelookup::stt::Stt);

@@ -134,6 +134,11 @@ impl SortedTable {
         None
     }
 
+    /// The result of the entry of this name.
+    pub(crate) fn exact(&self, name: &Name) -> Option<u32> {
+        self.find(name).map(|at| self.0.section::<u32>(RESULTS)[at])
+    }
+
     /// The length of the longest entry: no prefix that is longer has to be searched for.
     fn longest(&self) -> usize {
         usize::try_from(self.0.section::<u64>(HEAD)[1]).unwrap()

@@ -1,8 +1,9 @@
-//! What the suites of addresses, names and rules share.
+//! What the suites of addresses, names and rules share: tests, and broken engines that each test must fail.
 
 mod answers;
 mod churn;
 mod failing;
+mod faulty;
 mod images;
 mod patched;
 mod readers;
@@ -13,6 +14,7 @@ mod tally;
 pub use answers::{check_answers, check_batch, check_on_all_cores};
 pub use churn::churn;
 pub use failing::{Failing, fail_at, with_failures};
+pub use faulty::{Fault, Faulty, FaultyTable, must_fail};
 pub use images::{images, memory_cap};
 pub use patched::Patched;
 pub use readers::beside_readers;

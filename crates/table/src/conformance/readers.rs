@@ -48,6 +48,10 @@ pub fn beside_readers<D: Domain, S: Suite<D>, E: Engine<D>>(
             let applied = live.apply(&updates).expect("the table takes the update");
             assert!(applied.changes >= least, "{} changes, and {least} at least are right", applied.changes);
             rebuilt += u64::from(applied.rebuilt);
+            if readers.iter().any(ScopedJoinHandle::is_finished) {
+                // It panicked, and no more is to be seen.
+                break;
+            }
             if round % 16 == 0 {
                 wait_for(&passes);
             }
@@ -66,7 +70,7 @@ pub fn beside_readers<D: Domain, S: Suite<D>, E: Engine<D>>(
 }
 
 /// Lets every reader have a pass, so that the writer isn't done before they begin; not for long, as one may
-/// have panicked.
+/// panic meanwhile.
 fn wait_for(passes: &[AtomicU64; 2]) {
     let before = passes.each_ref().map(|passes| passes.load(Ordering::Relaxed));
     let end = Instant::now() + Duration::from_millis(100);

@@ -29,6 +29,8 @@ pub trait Suite<D: Domain> {
     const SHORT: &'static [usize] = &[15, 33];
     /// How many keys of a table are looked up step by step.
     const EXPLAINED: usize = 200;
+    /// Words before a result in the last step of a lookup, and those for none.
+    const SAYS: (&str, &str) = ("result ", "no match");
 
     /// Keys of a batch.
     type Batch: Sync;
@@ -44,14 +46,22 @@ pub trait Suite<D: Domain> {
 
     /// Whether the last step of a lookup says that the result is this one.
     fn is_said(meaning: &str, right: D::Result) -> bool {
-        let says = match meaning.split_once("result ") {
+        let says = match meaning.split_once(Self::SAYS.0) {
             Some((_, result)) => {
                 result.split(|c: char| !c.is_ascii_digit()).next().and_then(|n| n.parse().ok())
             }
-            None if meaning.contains("no match") => Some(0),
+            None if meaning.contains(Self::SAYS.1) => Some(0),
             None => None,
         };
         says == Some(Self::number(right))
+    }
+
+    /// Says a result in as few words.
+    fn say(result: D::Result) -> String {
+        match Self::number(result) {
+            0 => Self::SAYS.1.to_owned(),
+            number => format!("{}{number}", Self::SAYS.0),
+        }
     }
 
     /// The result of what was found.
