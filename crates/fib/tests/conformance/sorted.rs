@@ -1,5 +1,5 @@
-//! [`Sorted`]: the simplest engine. The routes in order, and how far before each is the one that covers it; an
-//! update writes all of it anew.
+//! [`Sorted`]: the simplest engine. The routes in order, and how far before each is the one that covers it;
+//! an update writes all of it anew.
 //!
 //! ```text
 //! head       u64  number of routes
