@@ -336,7 +336,7 @@ fn threads_write_the_same_file() {
 fn a_signal_leaves_what_was_there() {
     let folder = Folder::new();
     let rows =
-        (0..300_000).map(|row: u32| Some(Ipv4Addr::from_bits(row.wrapping_mul(2_654_435_761)).to_string()));
+        (0..800_000).map(|row: u32| Some(Ipv4Addr::from_bits(row.wrapping_mul(2_654_435_761)).to_string()));
     let src: ArrayRef = Arc::new(rows.collect::<StringArray>());
     write(&folder.path("in"), vec![("src", src)]);
     for signal in ["-INT", "-TERM"] {
