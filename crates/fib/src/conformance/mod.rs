@@ -18,8 +18,8 @@ mod refusals;
 pub mod tables;
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
-use wirespeed_image::Table;
+use proptest::test_runner::{Config, RngSeed, TestRunner};
+use wirespeed_image::{Image, Table};
 use wirespeed_table::conformance as suite;
 
 pub use real::real_tables;
@@ -94,6 +94,13 @@ fn check_all<A: Address>(table: &dyn Lookup<A>, rib: &Rib<A>, also: &[A], what: 
     suite::check_on_all_cores::<A, OfRoutes>(table, &many, &right, what);
 }
 
+/// What must be true of a table's image beside its answers.
+fn check_counts<A: Address>(image: &Image, rib: &Rib<A>, what: &str) {
+    assert_eq!(image.entries(), rib.len() as u64, "{what}: entries");
+    let (most, stated) = (u64::from(rib.max_next_hop().0), image.results());
+    assert!(stated >= most, "{what}: next hops up to {most}, {stated} is stated");
+}
+
 fn build<A: Address, E: Engine<A>>(rib: &Rib<A>) -> (E, E::Table) {
     E::build(rib, &BuildOptions::default()).expect("a valid table is built")
 }
@@ -110,7 +117,7 @@ pub fn hand_picked_tables<A: Address, E: Engine<A>>() {
     for (name, rib) in tables::hand_picked::<A>().into_iter().step_by(suite::table_step::<_, E>()) {
         let (_, table) = build::<A, E>(&rib);
         check_all(&table, &rib, &[], name);
-        assert_eq!(table.image().entries(), rib.len() as u64, "{name}");
+        check_counts(table.image(), &rib, name);
         // Each table grows from nothing and shrinks to nothing, too.
         let updates: Vec<_> = rib
             .iter()
@@ -130,6 +137,7 @@ pub fn random_tables<A: Address, E: Engine<A>>() {
     run(affordable::<A, E>(64), &tables::random::<A>(0..300), |rib| {
         let (_, table) = build::<A, E>(&rib);
         check_all(&table, &rib, &[], "a random table");
+        check_counts(table.image(), &rib, "a random table");
     });
 }
 
@@ -152,7 +160,7 @@ fn history<A: Address, E: Engine<A>>(rib: Rib<A>, updates: &[Update<A>], step: u
         let changed = patched.apply(chunk, what).expect("a valid table is built");
         let addresses = boundaries(changed);
         check(&patched.table, &Expected::of(&patched.model), &addresses, what);
-        assert_eq!(patched.table.image().entries(), patched.model.len() as u64, "{what}");
+        check_counts(patched.table.image(), &patched.model, what);
     }
     patched.check_at_the_end(what);
 }
@@ -162,7 +170,7 @@ type Tally<A, E> = suite::Tally<A, OfRoutes, E>;
 
 /// What the shared tests have to know of routes.
 #[derive(Debug)]
-enum OfRoutes {}
+pub enum OfRoutes {}
 
 impl<A: Address> suite::Suite<A> for OfRoutes {
     const TABLES: &'static str = "tables";
@@ -171,6 +179,7 @@ impl<A: Address> suite::Suite<A> for OfRoutes {
     const WIDTHS_VARY: bool = true;
     const SHAPES_VARY: bool = true;
     const UNWRITTEN: NextHop = NextHop(u32::MAX);
+    const SAYS: (&str, &str) = ("next hop ", "no route");
 
     type Batch = Vec<A>;
 
@@ -184,10 +193,6 @@ impl<A: Address> suite::Suite<A> for OfRoutes {
 
     fn show(address: A) -> String {
         address.to_string()
-    }
-
-    fn is_said(meaning: &str, right: NextHop) -> bool {
-        meaning.contains(&format!("next hop {right}")) || (!right.is_some() && meaning.contains("no route"))
     }
 
     fn result(found: NextHop) -> NextHop {
@@ -340,12 +345,15 @@ fn withdrawals<A: Address>(rib: &Rib<A>) -> Vec<Update<A>> {
 
 /// Runs a test on so many values.
 pub fn run<S: Strategy>(cases: u32, strategy: &S, test: impl Fn(S::Value)) {
+    let usual = Config::default();
     // A failure is to be known soon rather than in its smallest form.
     let config = Config {
         cases,
         failure_persistence: None,
         max_shrink_iters: if rounds::is_long() { 60 } else { 6 },
-        ..Config::default()
+        // Whether a fault is seen is no matter of luck.
+        rng_seed: if rounds::is_broken() { RngSeed::Fixed(1) } else { usual.rng_seed },
+        ..usual
     };
     let done = TestRunner::new(config).run(strategy, |value| {
         test(value);

@@ -13,7 +13,7 @@ use wirespeed_image::{Image, ImageError, Patch, Table, rounds};
 use wirespeed_table::conformance::{self as suite, Failing, with_failures};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Lookup};
 
-use super::{Expected, affordable, build, tables, withdrawals};
+use super::{Expected, affordable, build, check_counts, tables, withdrawals};
 use crate::address::Address;
 use crate::domain::LiveTable;
 use crate::next_hop::NextHop;
@@ -123,7 +123,7 @@ fn check<A: Address>(
         assert_eq!(right.map_or(NextHop::NONE, |(_, next_hop)| next_hop), found);
         assert_eq!(rib.longest_match(address), right, "{what}: {address}");
     }
-    assert_eq!(image.entries(), model.len() as u64, "{what}: entries");
+    check_counts(image, model, what);
 }
 
 impl<A: Address, E: Engine<A>> suite::Watched<A> for Watched<A, E> {

@@ -85,8 +85,15 @@ fn prefix<A: Address>() -> impl Strategy<Value = Prefix<A>> {
 
 /// Next hops of few values, of one-byte, two-byte and wider indexes, and none.
 fn next_hop() -> impl Strategy<Value = NextHop> {
-    prop_oneof![40 => 1..6u32, 20 => 0..256u32, 1 => 250..300u32, 1 => 65_000..66_000u32, 1 => 1u32 << 24..(1 << 24) + 3]
-        .prop_map(NextHop)
+    prop_oneof![
+        40 => 1..6u32,
+        20 => 0..256u32,
+        1 => Just(0u32),
+        1 => 250..300u32,
+        1 => 65_000..66_000u32,
+        1 => 1u32 << 24..(1 << 24) + 3,
+    ]
+    .prop_map(NextHop)
 }
 
 /// Random tables.

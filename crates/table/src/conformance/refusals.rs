@@ -88,6 +88,7 @@ pub fn at_the_cap<D: Domain>(
 ) {
     let refused = growth.into_iter().enumerate().find_map(|(call, updates)| {
         let refused = table.call(&updates, &format!("call {call}")).is_err();
+        assert!(table.bytes() <= cap, "{} bytes, over the cap of {cap}", table.bytes());
         refused.then_some(updates)
     });
     let updates = refused.expect("not everything is held");
