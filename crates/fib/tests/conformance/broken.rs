@@ -6,13 +6,13 @@ use std::sync::Mutex;
 
 use wirespeed_fib::conformance::{
     OfRoutes, churn, hand_picked_tables, images, live_readers, memory_cap, random_tables, random_updates,
-    refusals, refusals_at_the_cap,
+    real_tables, refusals, refusals_at_the_cap,
 };
 use wirespeed_fib::{
     Address, BuildError, BuildOptions, Engine, Lookup, NextHop, Outgrown, Prefix, Rib, Step, V4, V6,
 };
-use wirespeed_image::{Image, ImageError, Patch, PatchBuilder, PatchError, Table};
-use wirespeed_table::conformance::{self as suite, Fault};
+use wirespeed_image::{Image, ImageError, Patch, PatchBuilder, PatchError, Table, real_data};
+use wirespeed_table::conformance::{self as suite, Fault, must_fail};
 
 use crate::sorted::{Sorted, SortedTable, unchecked};
 
@@ -409,6 +409,14 @@ thread_local! {
 
 /// A change of [`Half`], which every copy of the table sees.
 static SEEN: Mutex<Option<(Prefix<V4>, NextHop)>> = Mutex::new(None);
+
+/// A wrong answer in a real table is seen, too; without data there is none to be seen.
+#[test]
+fn real_tables_fail() {
+    if real_data("fib").is_some() {
+        must_fail::<V4, OfRoutes, Sorted>("right is", &NoLast, real_tables::<V4, Faulty<V4>>);
+    }
+}
 
 /// Faults of long addresses.
 mod of_v6 {

@@ -85,29 +85,44 @@ impl Sorted {
     }
 }
 
-/// All routes and the room after them, as writes.
+/// All routes and zeros in the room after them, as writes.
 fn all_of<A: Address>(rib: &Rib<A>, room: usize) -> Patch {
     let routes: Vec<_> = rib.iter().collect();
-    let mut back: Vec<usize> = Vec::new();
+    let back = back(&routes);
+    let value = |section, at: usize| match routes.get(at) {
+        None => 0,
+        Some((prefix, _)) if section == UPPER => halves(prefix.address()).0,
+        Some((prefix, _)) if section == LOWER => halves(prefix.address()).1,
+        Some((prefix, _)) if section == LENGTHS => prefix.len().into(),
+        Some(_) if section == BACK => back[at] as u64,
+        Some((_, next_hop)) => next_hop.0.into(),
+    };
     let mut patch = PatchBuilder::new();
     patch.set(HEAD, 0, routes.len() as u64);
-    for at in 0..room {
-        let (prefix, next_hop) = routes.get(at).copied().unwrap_or((Prefix::DEFAULT, NextHop::NONE));
-        // The route before covers this one, or one that covers that does, or none.
-        let mut cover = if at < routes.len() { at.checked_sub(1) } else { None };
-        while let Some(outer) = cover.filter(|&outer| !routes[outer].0.covers(prefix)) {
+    for section in [UPPER, LOWER, LENGTHS, BACK, NEXT_HOPS] {
+        (0..room).for_each(|at| patch.set(section, at as u64, value(section, at)));
+    }
+    patch.finish(Some((routes.len() as u64, rib.max_next_hop().0.into())))
+}
+
+/// How far before each route is the longest that covers it.
+fn back<A: Address>(routes: &[(Prefix<A>, NextHop)]) -> Vec<usize> {
+    let mut back: Vec<usize> = Vec::new();
+    for (at, (prefix, _)) in routes.iter().enumerate() {
+        // The route before does, or one that covers that one.
+        let mut cover = at.checked_sub(1);
+        while let Some(outer) = cover.filter(|&outer| !routes[outer].0.covers(*prefix)) {
             cover = (back[outer] > 0).then(|| outer - back[outer]);
         }
         back.push(cover.map_or(0, |outer| at - outer));
-        let index = at as u64;
-        let address = prefix.address().to_u128();
-        patch.set(UPPER, index, u64::try_from(address >> 64).unwrap());
-        patch.set(LOWER, index, u64::try_from(address & u128::from(u64::MAX)).unwrap());
-        patch.set(LENGTHS, index, prefix.len().into());
-        patch.set(BACK, index, back[at] as u64);
-        patch.set(NEXT_HOPS, index, next_hop.0.into());
     }
-    patch.finish(Some((routes.len() as u64, rib.max_next_hop().0.into())))
+    back
+}
+
+/// The upper and the lower half of an address.
+fn halves<A: Address>(address: A) -> (u64, u64) {
+    let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).unwrap();
+    (half(address.to_u128() >> 64), half(address.to_u128()))
 }
 
 /// A table of an image that nobody checked, for engines that are to be seen to be wrong.
@@ -116,23 +131,21 @@ pub(crate) fn unchecked<A>(image: Image) -> SortedTable<A> {
 }
 
 impl<A: Address> SortedTable<A> {
-    fn address(&self, at: usize) -> A {
-        let [upper, lower] = [UPPER, LOWER].map(|half| self.image.section::<u64>(half)[at]);
-        A::from_u128_low(u128::from(upper) << 64 | u128::from(lower))
-    }
-
     /// A route.
     pub(crate) fn route(&self, at: usize) -> (Prefix<A>, NextHop) {
-        let prefix = Prefix::around(self.address(at), self.image.section::<u8>(LENGTHS)[at]);
+        let [upper, lower] = [UPPER, LOWER].map(|half| self.image.section::<u64>(half)[at]);
+        let address = A::from_u128_low(u128::from(upper) << 64 | u128::from(lower));
+        let prefix = Prefix::around(address, self.image.section::<u8>(LENGTHS)[at]);
         (prefix, NextHop(self.image.section::<u32>(NEXT_HOPS)[at]))
     }
 
     /// The routes of an address, longest first.
     pub(crate) fn matching(&self, address: A) -> impl Iterator<Item = usize> + '_ {
-        let (mut low, mut high) = (0, usize::try_from(self.image.section::<u64>(HEAD)[0]).unwrap());
+        let [head, upper, lower] = [HEAD, UPPER, LOWER].map(|section| self.image.section::<u64>(section));
+        let (mut low, mut high, halves) = (0, usize::try_from(head[0]).unwrap(), halves(address));
         while low < high {
             let middle = usize::midpoint(low, high);
-            if self.address(middle) <= address { low = middle + 1 } else { high = middle }
+            if (upper[middle], lower[middle]) > halves { high = middle } else { low = middle + 1 }
         }
         let back = self.image.section::<u32>(BACK);
         let outer = |&at: &usize| (back[at] > 0).then(|| at - back[at] as usize);
