@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use wirespeed_classify::conformance::real::real_classbench;
 use wirespeed_classify::conformance::{
     OfRules, churn, hand_picked_sets, hostile_rules, images, large_sets, live_readers, memory_cap,
-    random_sets, random_updates,
+    random_sets, random_updates, refusals, refusals_at_the_cap,
 };
 use wirespeed_classify::linear::layout::{ENTRIES, LANES, NUMBERS, value_at};
 use wirespeed_classify::linear::{Linear, LinearTable};
@@ -166,7 +166,7 @@ wirespeed_table::faults! {
         }
     }
     /// Leaves rules in that were removed.
-    StaleRemoves: random_updates, hand_picked_sets, live_readers, churn => {
+    StaleRemoves: random_updates, hand_picked_sets, live_readers, churn, refusals => {
         fn take(&self, engine: &mut Linear<T>, table: &Right, rules: &RuleSet<T>, changed: &[Changed<T>]) -> Result<(), Outgrown> {
             let came: Vec<_> = changed.iter().filter(|c| rules.rule(c.number.get()).is_some()).cloned().collect();
             engine.take(table, rules, &came)
@@ -200,6 +200,12 @@ wirespeed_table::faults! {
             if rules.len() > 2_000 && rules.len().is_multiple_of(10) { Err(Outgrown("room")) } else { engine.take(table, rules, changed) }
         }
     }
+    /// Is outgrown by every change.
+    Grudging: refusals = "builds of each call" => {
+        fn take(&self, _: &mut Linear<T>, _: &Right, _: &RuleSet<T>, _: &[Changed<T>]) -> Result<(), Outgrown> {
+            Err(Outgrown("patience"))
+        }
+    }
     /// Keeps room for what was there once.
     Remembers: churn = "emptied, and of" => {
         fn build(&self, rules: &RuleSet<T>, options: &BuildOptions) -> Built {
@@ -210,7 +216,7 @@ wirespeed_table::faults! {
         }
     }
     /// Takes no notice of a cap.
-    NoCap: memory_cap => {
+    NoCap: memory_cap, refusals_at_the_cap = "over the cap" => {
         fn build(&self, rules: &RuleSet<T>, options: &BuildOptions) -> Built {
             Linear::build(rules, &BuildOptions { memory_cap: None, ..options.clone() })
         }

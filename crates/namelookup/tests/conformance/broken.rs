@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use wirespeed_image::{Image, ImageError, Patch, PatchBuilder, PatchError, Table};
 use wirespeed_namelookup::conformance::{
     OfNames, churn, hand_picked_tables, hostile_names, images, live_readers, memory_cap, random_tables,
-    random_updates, read_domains, real_names,
+    random_updates, read_domains, real_names, refusals, refusals_at_the_cap,
 };
 use wirespeed_namelookup::{
     BuildError, BuildOptions, Engine, Lookup, Match, Name, NameBuf, NameDomain, NameTable, Names, NodeId,
@@ -157,7 +157,7 @@ wirespeed_table::faults! {
         }
     }
     /// Leaves out of a patch what was removed.
-    StaleRemoves: random_updates, hand_picked_tables => {
+    StaleRemoves: random_updates, hand_picked_tables, refusals => {
         fn patch(&self, engine: &mut Sorted, table: &SortedTable, names: &NameTable, changed: &[NodeId]) -> Result<Patch, Outgrown> {
             let came = changed.iter().filter(|&&id| !names.node(id).is_gone()).count();
             if came == 0 { Ok(Patch::default()) } else { engine.patch(table, names, changed) }
@@ -175,6 +175,12 @@ wirespeed_table::faults! {
         }
         fn check(&self, _: &SortedTable, _: &Patch) -> Result<(), PatchError> {
             Ok(())
+        }
+    }
+    /// Is outgrown by every change.
+    Grudging: refusals = "builds of each call" => {
+        fn patch(&self, _: &mut Sorted, _: &SortedTable, _: &NameTable, _: &[NodeId]) -> Result<Patch, Outgrown> {
+            Err(Outgrown("patience"))
         }
     }
     /// Takes room for each insertion, and never gives it back.
@@ -230,7 +236,7 @@ wirespeed_table::faults! {
         }
     }
     /// Has no regard for the cap.
-    Uncapped: memory_cap => {
+    Uncapped: memory_cap, refusals_at_the_cap = "over the cap" => {
         fn build(&self, names: &NameTable, options: &BuildOptions) -> Built {
             Sorted::build(names, &BuildOptions { memory_cap: None, ..options.clone() })
         }
