@@ -239,8 +239,8 @@ pub fn memory_cap<D: Domain, S: Suite<D>, E: Engine<D>>() {
         return;
     }
     let tally = Tally::<D, S, E>::new("memory_cap");
-    // Each table is built four times.
-    let step = table_step::<D, E>() * rounds::stride();
+    // Each table is built four times. A broken engine may be wrong for one of them alone.
+    let step = table_step::<D, E>() * if rounds::is_broken() { 1 } else { rounds::stride() };
     for (what, source) in S::hand_picked().into_iter().step_by(step) {
         let Some((_, table)) = tally.build(&source, what) else { continue };
         let needed = table.image().bytes();
