@@ -68,8 +68,7 @@ impl Flat {
 
 impl Engine<NameDomain> for Sorted {
     const NAME: &'static str = "sorted";
-    // It gets the rounds of an engine that nobody is to pick.
-    const STANDING: Standing = Standing::Paper("tests");
+    const STANDING: Standing = Standing::Niche("tests");
     type Table = SortedTable;
 
     fn build(names: &NameTable, options: &BuildOptions) -> Result<(Self, SortedTable), BuildError> {
