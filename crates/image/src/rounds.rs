@@ -75,6 +75,11 @@ pub fn is_plain() -> bool {
     asked() == PLAIN
 }
 
+/// The step from one try to the next in a test that a plain run does one in `step` of: 1 in the other runs.
+pub fn plain_step(step: usize) -> usize {
+    if is_plain() { step } else { 1 }
+}
+
 /// Whether a test that takes long is left to CI in this run. The test then says so and ends.
 pub fn leaves_to_ci() -> bool {
     if is_plain() {

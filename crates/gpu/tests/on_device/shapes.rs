@@ -26,7 +26,7 @@ where
 
 fn given_strides<A: Address>(strides: &[u8]) {
     let options = BuildOptions { strides: Strides::Given(strides.to_vec()), ..BuildOptions::default() };
-    let step = if rounds::is_plain() { 8 } else { 1 };
+    let step = rounds::plain_step(8);
     for (name, rib) in tables::hand_picked::<A>().into_iter().step_by(step) {
         hold::<A, GamtT<A>>(&rib, &options, name);
         hold::<A, GamtS<A>>(&rib, &options, name);

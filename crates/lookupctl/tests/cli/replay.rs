@@ -219,7 +219,7 @@ fn both_families_are_replayed_in_one_run() {
         "--engine waldvogel",
         "--latency-bound 1s --threads 1 --batch 4",
     ];
-    for options in options.into_iter().step_by(if rounds::is_plain() { 3 } else { 1 }) {
+    for options in options.into_iter().step_by(rounds::plain_step(3)) {
         for table in ["--fib both", "--image both.img"] {
             if table.contains("image") && options.contains("engine") {
                 continue;

@@ -19,8 +19,8 @@ use crate::lookup::Lookup;
 use crate::options::BuildOptions;
 use crate::standing::Standing;
 
-/// What is wrong with an engine: each method stands for that of the right engine `E` or of its table, and one
-/// of them is replaced.
+/// A fault of an engine. Each method stands for the method of that name of the right engine `E` or of its
+/// table, and a fault replaces one or two of them.
 pub trait Fault<D: Domain, S: Suite<D> + 'static, E: Engine<D>>: Send + Sync + 'static {
     /// Stands for [`Engine::build`].
     fn build(&self, source: &D::Source, options: &BuildOptions) -> Result<(E, E::Table), BuildError> {

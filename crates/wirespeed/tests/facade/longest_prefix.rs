@@ -49,7 +49,7 @@ fn check<A: Addresses>(table: &Table<A>, rib: &Rib<A>, longest: u8) {
     let (keys, batches) = (addresses(rib), table.reader().batches());
     let right = right_answers(rib, &keys);
     let sizes = [(1, 0), (3, 1), (64, 0), (700, 300), (1000, 24), (3000, 0), (3000, 1001)];
-    for (size, room) in sizes.into_iter().step_by(if rounds::is_plain() { 3 } else { 1 }) {
+    for (size, room) in sizes.into_iter().step_by(rounds::plain_step(3)) {
         for (keys, right) in keys.chunks(size).zip(right.chunks(size)).take(10) {
             let mut batch = batches.batch(size + room).unwrap();
             fill(&mut batch, keys);
@@ -72,7 +72,7 @@ fn check<A: Addresses>(table: &Table<A>, rib: &Rib<A>, longest: u8) {
 #[test]
 fn of_all_lengths() {
     let Some((fleet, _)) = on_host(GpuOptions::default()) else { return };
-    let step = if rounds::is_plain() { 3 } else { 1 };
+    let step = rounds::plain_step(3);
     for longest in [48, 0, 1, 49, 47, 64, 65, 128].into_iter().step_by(step) {
         let rib = up_to::<V6>(longest, 3);
         check(&on_gpu(&rib, longest, &fleet), &rib, longest);
@@ -92,9 +92,7 @@ fn of_all_lengths() {
 fn updates_up_to_the_length() {
     let Some((fleet, _)) = on_host(GpuOptions::default()) else { return };
     let mut rng = Rng::new(1);
-    for (round, longest) in
-        [48, 32, 64, 56].into_iter().enumerate().step_by(if rounds::is_plain() { 2 } else { 1 })
-    {
+    for (round, longest) in [48, 32, 64, 56].into_iter().enumerate().step_by(rounds::plain_step(2)) {
         let mut rib = up_to::<V6>(longest.min(40), 10 + round as u64);
         let mut table = on_gpu(&rib, longest, &fleet);
         let (batches, keys) = (table.reader().batches(), addresses(&rib));
@@ -157,7 +155,7 @@ fn addresses_that_differ_behind_the_length() {
 /// The CPU reads keys where they lie, in batches that are under way and in batches that are being filled.
 #[test]
 fn a_lost_gpu_costs_no_answer() {
-    for longest in [48, 0, 64, 40, 128].into_iter().step_by(if rounds::is_plain() { 2 } else { 1 }) {
+    for longest in [48, 0, 64, 40, 128].into_iter().step_by(rounds::plain_step(2)) {
         let Some((fleet, switch)) = on_host(GpuOptions::default()) else { return };
         let rib = up_to::<V6>(longest, 23);
         let mut table = on_gpu(&rib, longest, &fleet);

@@ -39,7 +39,7 @@ where
 {
     // Programs, widths and grids change from batch to batch.
     let batches = 8usize.div_ceil(crate::device::stride()).max(3);
-    let step = if rounds::is_plain() { 4 } else { 1 };
+    let step = rounds::plain_step(4);
     for (what, rules) in hand_picked::<T>().into_iter().step_by(step) {
         let mut live = LiveRules::<T, Mirrored<E, OfRules>>::new(rules, options()).expect("it is built");
         let reader = live.reader();

@@ -51,8 +51,9 @@ Examples:
 
 Each name is looked up alone, in a batch, and in a batch that gives the matched length; on a GPU in large and small batches, with the \
 length and without. The right answers come from the sorted names, without any lookup; with --aggregate the right results are those of \
-all names, and the right lengths are those of the names that are left. Of a list of domains the table that engines compile is checked, and the list's own answers: \
-the right one is the winner of all entries that cover a name, and of the Public Suffix List the suffix and the registrable domain by its rules.
+all names, and the right lengths are those of the names that are left. For a list of domains, the table that engines compile is \
+checked, and so are the list's own answers: the entry that wins among all that cover a name is right. For the Public Suffix List, the suffix \
+and the registrable domain are checked by its rules.
 Exit status 1 says that an engine is wrong; the first wrong answers are shown. An engine that can't hold the table is reported, and \
 not counted as wrong.";
 
