@@ -1,11 +1,11 @@
 //! [`Actions`]: the actions of rules by their numbers, for readers of a live table.
 
-use wirespeed_image::Index;
 use wirespeed_image::live::Beside;
 use wirespeed_table::Companion;
 
+use crate::numbers::Numbers;
 use crate::rule::Rule;
-use crate::rules::{Changed, RuleSet, hash};
+use crate::rules::{Changed, RuleSet};
 use crate::tuple::Tuple;
 
 /// The action of each rule, by number. Readers of a live table see the actions of the table's state: the
@@ -26,8 +26,8 @@ use crate::tuple::Tuple;
 /// assert_eq!(reader.enter_state().beside.action(number), None);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Clone, Debug, Default)]
-pub struct Actions(Index);
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Actions(Numbers);
 
 /// Changes between a prefetch and its use.
 const AHEAD: usize = 32;
@@ -36,8 +36,7 @@ impl Actions {
     /// The action of a rule; `None` if no rule has the number.
     #[inline]
     pub fn action(&self, number: u32) -> Option<u32> {
-        // No two numbers have one hash.
-        self.0.find(hash(number), |_| true)
+        self.0.get(number)
     }
 
     /// The size in bytes.
@@ -46,24 +45,12 @@ impl Actions {
     }
 
     fn set(&mut self, number: u32, now: Option<u32>) {
-        let hash = hash(number);
-        match (self.0.look(hash, |_, _| true), now) {
-            (Ok((at, _)), Some(now)) => self.0.replace_at(at, now),
-            (Ok((at, _)), None) => self.0.remove_at(at),
-            (Err(at), Some(now)) => self.0.insert_at(at, hash, now),
-            (Err(_), None) => {}
-        }
+        match now {
+            Some(action) => self.0.set(number, action),
+            None => self.0.remove(number),
+        };
     }
 }
-
-impl PartialEq for Actions {
-    fn eq(&self, other: &Self) -> bool {
-        let has = |(hash, action)| other.0.find(hash, |found| found == action).is_some();
-        self.0.len() == other.0.len() && self.0.iter().all(has)
-    }
-}
-
-impl Eq for Actions {}
 
 /// A change of [`Actions`].
 #[derive(Debug)]
@@ -88,9 +75,9 @@ impl Beside for Actions {
         match change {
             ActionsChange::All(all) => self.clone_from(all),
             ActionsChange::Some(some) => {
-                some.iter().take(AHEAD).for_each(|&(number, _)| self.0.fetch(hash(number)));
+                some.iter().take(AHEAD).for_each(|&(number, _)| self.0.fetch(number));
                 for (at, &(number, action)) in some.iter().enumerate() {
-                    some.get(at + AHEAD).into_iter().for_each(|&(number, _)| self.0.fetch(hash(number)));
+                    some.get(at + AHEAD).into_iter().for_each(|&(number, _)| self.0.fetch(number));
                     self.set(number, action);
                 }
             }
@@ -102,10 +89,9 @@ impl<T: Tuple> Companion<T> for Actions {
     type Wanted = ();
 
     fn of(rules: &RuleSet<T>, (): ()) -> Self {
-        let mut all = Index::new();
-        all.reserve(rules.len());
-        rules.iter().for_each(|(number, rule)| all.insert(hash(number.get()), rule.action()));
-        Self(all)
+        let mut all = Self::default();
+        rules.iter().for_each(|(number, rule)| all.set(number.get(), Some(rule.action())));
+        all
     }
 
     fn changed(rules: &RuleSet<T>, (): (), changed: &[Changed<T>], change: &mut ActionsChange) {

@@ -86,6 +86,7 @@ pub mod generate;
 pub mod kernel;
 mod limits;
 pub mod linear;
+mod numbers;
 pub mod oracle;
 mod pattern;
 mod patterns;

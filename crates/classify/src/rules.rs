@@ -11,9 +11,10 @@
 use std::ops::Range;
 
 use rustc_hash::FxHashSet;
-use wirespeed_image::{HugeVec, Index, prefetch_all};
+use wirespeed_image::{HugeVec, prefetch_all};
 
 use crate::error::RuleError;
+use crate::numbers::{Numbers, pop};
 use crate::pattern::Pattern;
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
@@ -28,7 +29,7 @@ pub struct RuleSet<T> {
     /// The places without a rule.
     free: Vec<u32>,
     /// Places by number.
-    index: Index,
+    index: Numbers,
     /// The largest number ever given.
     last: u32,
     patterns: u64,
@@ -36,13 +37,13 @@ pub struct RuleSet<T> {
     changes: Option<Changes<T>>,
 }
 
-/// The place of a rule, in cache lines of its own: a rule of 5-tuples takes one line.
+/// The place of a rule. What says that it has one is the number: an `Option` of the rule would take 8 bytes
+/// more.
 #[derive(Clone, Debug)]
-#[repr(align(64))]
 struct Place<T> {
-    rule: Option<Rule<T>>,
-    /// The number of the rule, or of the last rule that was here.
-    number: RuleNumber,
+    /// A rule of nothing, without ranges, where there is none.
+    rule: Rule<T>,
+    number: Option<RuleNumber>,
 }
 
 /// An entry of an engine: a pattern, and the rank of its rule. Several entries may belong to one rule.
@@ -80,13 +81,39 @@ struct Changes<T> {
 /// Updates between a prefetch and its use.
 const AHEAD: usize = 32;
 
+impl<T: Tuple> Place<T> {
+    /// Without a rule.
+    fn free() -> Self {
+        Self { rule: Rule::new(Pattern::all(), 0, 0), number: None }
+    }
+
+    #[inline]
+    fn rule(&self) -> Option<&Rule<T>> {
+        self.number.is_some().then_some(&self.rule)
+    }
+
+    /// Puts a rule of a number here. Returns the rule that was here.
+    #[inline(always)]
+    fn put(&mut self, number: RuleNumber, rule: &Rule<T>) -> Option<Rule<T>> {
+        let before = std::mem::replace(&mut self.rule, rule.clone());
+        self.number.replace(number).map(|_| before)
+    }
+
+    /// Takes the rule.
+    #[inline(always)]
+    fn take(&mut self) -> Option<Rule<T>> {
+        let before = std::mem::replace(self, Self::free());
+        before.number.map(|_| before.rule)
+    }
+}
+
 impl<T: Tuple> RuleSet<T> {
     /// An empty set.
     pub fn new() -> Self {
         Self {
             places: HugeVec::new(),
             free: Vec::new(),
-            index: Index::new(),
+            index: Numbers::new(),
             last: 0,
             patterns: 0,
             heap: 0,
@@ -176,7 +203,7 @@ impl<T: Tuple> RuleSet<T> {
     /// Prefetches the index entry of the rule of a change.
     fn fetch_index(&self, update: &RuleUpdate<T>) {
         if let RuleUpdate::Set(number, _) | RuleUpdate::Remove(number) = update {
-            self.index.fetch(hash(*number));
+            self.index.fetch(*number);
         }
     }
 
@@ -216,9 +243,8 @@ impl<T: Tuple> RuleSet<T> {
 
     /// Puts a rule or none under a number. Returns whether the set is different.
     fn put(&mut self, number: RuleNumber, rule: Option<&Rule<T>>) -> bool {
-        let found = self.index.look(hash(number.get()), |_, _| true);
-        let there = found.map(|(_, place)| place as usize);
-        if there.ok().and_then(|place| self.at(place)) == rule {
+        let found = self.index.get(number.get());
+        if found.and_then(|place| self.at(place as usize)) == rule {
             return false;
         }
         if let Some(rule) = rule {
@@ -228,28 +254,26 @@ impl<T: Tuple> RuleSet<T> {
         }
         let (changes, counts) = (&mut self.changes, (&mut self.patterns, &mut self.heap));
         match (found, rule) {
-            (Ok((_, place)), Some(rule)) => {
-                let there = &mut self.places[place as usize];
-                Self::note(changes, number, place, there.rule.take(), counts);
-                there.rule = Some(rule.clone());
+            (Some(place), Some(rule)) => {
+                let before = self.places[place as usize].put(number, rule);
+                Self::note(changes, number, place, before, counts);
             }
-            (Ok((at, place)), None) => {
-                self.index.remove_at(at);
+            (Some(place), None) => {
+                self.index.remove(number.get());
                 self.free.push(place);
-                Self::note(changes, number, place, self.places[place as usize].rule.take(), counts);
+                Self::note(changes, number, place, self.places[place as usize].take(), counts);
             }
-            (Err(at), Some(rule)) => {
-                let place = self.free.pop().unwrap_or_else(|| {
+            (None, Some(rule)) => {
+                let place = pop(&mut self.free).unwrap_or_else(|| {
                     self.places.make_room(1);
-                    self.places.push(Place { rule: None, number });
+                    self.places.push(Place::free());
                     id_of(self.places.len() - 1)
                 });
-                self.index.insert_at(at, hash(number.get()), place);
-                let there = &mut self.places[place as usize];
-                (there.rule, there.number) = (Some(rule.clone()), number);
+                self.index.set(number.get(), place);
+                self.places[place as usize].put(number, rule);
                 Self::note(changes, number, place, None, counts);
             }
-            (Err(_), None) => {}
+            (None, None) => {}
         }
         true
     }
@@ -281,13 +305,12 @@ impl<T: Tuple> RuleSet<T> {
     /// The place of the rule of a number.
     #[inline]
     fn place(&self, number: u32) -> Option<usize> {
-        // No two numbers have one hash.
-        self.index.find(hash(number), |_| true).map(|id| id as usize)
+        self.index.get(number).map(|place| place as usize)
     }
 
     #[inline]
     fn at(&self, place: usize) -> Option<&Rule<T>> {
-        self.places[place].rule.as_ref()
+        self.places[place].rule()
     }
 
     /// The rule of a number.
@@ -300,7 +323,7 @@ impl<T: Tuple> RuleSet<T> {
     #[inline]
     pub fn now(&self, changed: &Changed<T>) -> Option<&Rule<T>> {
         match self.places.get(changed.place as usize) {
-            Some(Place { rule: Some(rule), number }) if *number == changed.number => Some(rule),
+            Some(Place { rule, number }) if *number == Some(changed.number) => Some(rule),
             _ => self.rule(changed.number.get()),
         }
     }
@@ -317,7 +340,7 @@ impl<T: Tuple> RuleSet<T> {
 
     /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
-        self.index.is_empty()
+        self.len() == 0
     }
 
     /// The number of entries: the patterns of all rules.
@@ -332,7 +355,7 @@ impl<T: Tuple> RuleSet<T> {
 
     /// The rules, in any order.
     pub fn iter(&self) -> impl Iterator<Item = (RuleNumber, &Rule<T>)> {
-        self.places.iter().filter_map(|place| Some((place.number, place.rule.as_ref()?)))
+        self.places.iter().filter_map(|place| Some((place.number?, &place.rule)))
     }
 
     /// The rules by number. O(n log n).
@@ -418,13 +441,6 @@ impl<T: Tuple> RuleSet<T> {
 fn checked(number: u32) -> Result<RuleNumber, RuleError> {
     let limit = RuleNumber::MOST;
     RuleNumber::new(number).ok_or(RuleError::Number { found: number, limit })
-}
-
-/// Another one for each number, and all ones for none that a rule can have: an odd factor, and 0 would be all
-/// ones.
-#[inline]
-pub(crate) const fn hash(number: u32) -> u32 {
-    !number.wrapping_mul(0x9e37_79b1)
 }
 
 fn id_of(place: usize) -> u32 {

@@ -28,7 +28,7 @@ pub struct Quilt<T: Tuple> {
 const NAME: &str = "quilt";
 
 /// The head room of a table that grows, in hundredths.
-const GROWN: u32 = 6;
+const GROWN: u32 = 3;
 
 /// Cells that any table may have more before its layers are chosen anew.
 const FEW: usize = 64;

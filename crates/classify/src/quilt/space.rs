@@ -1,6 +1,8 @@
 //! [`Space`]: pieces of an array, of powers of two elements each at multiples of its size, split and merged
 //! as they are needed.
 
+use crate::numbers::pop;
+
 /// Which pieces are free.
 #[derive(Clone, Debug)]
 pub(super) struct Space {
@@ -62,7 +64,7 @@ impl Space {
     /// Splits the smallest free piece that is large enough.
     fn split(&mut self, order: usize) -> Option<u32> {
         let from = (order..=MOST_ORDER).find(|&from| !self.free[from].is_empty())?;
-        let at = self.free[from].pop()?;
+        let at = pop(&mut self.free[from])?;
         (order..from).for_each(|half| self.free[half].push(at + (1 << half)));
         Some(at)
     }
