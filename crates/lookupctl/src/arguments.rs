@@ -56,5 +56,5 @@ special-purpose prefixes of IANA.
 Plain text may also write 10.0.0.0/8 as 10.0.0.0/255.0.0.0 or 10.0.0.0 255.0.0.0. If no line has a next hop, each prefix has the next \
 hop member.
 Results go to stdout (--json: one object a line), everything else to stderr.
-Exit status: 0 for success; 1 for a mismatch, or an address without a match; 2 for a wrong command line or bad input; 130 for \
-a replay that Ctrl-C ended.";
+Exit status: 0 for success; 1 for a mismatch, or an address without a match; 2 for a wrong command line or bad input; 130 or 143 for \
+a run that Ctrl-C or SIGTERM ended.";

@@ -57,7 +57,7 @@ pub(crate) enum Outcome {
     Done,
     /// An engine is wrong, or an address matches nothing.
     Differs,
-    /// Ctrl-C ended the verb early. The results so far are printed.
+    /// A signal ended the verb early. The results so far are printed.
     Interrupted,
 }
 
@@ -81,11 +81,11 @@ pub fn main() -> ExitCode {
     match verbs::run(arguments) {
         Ok(Outcome::Done) => ExitCode::SUCCESS,
         Ok(Outcome::Differs) => ExitCode::from(1),
-        Ok(Outcome::Interrupted) => ExitCode::from(interrupt::STATUS),
+        Ok(Outcome::Interrupted) => ExitCode::from(interrupt::status()),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("lookupctl: {}", one_line(&error));
-            ExitCode::from(if error.is::<interrupt::Interrupted>() { interrupt::STATUS } else { 2 })
+            ExitCode::from(if error.is::<interrupt::Interrupted>() { interrupt::status() } else { 2 })
         }
     }
 }

@@ -548,29 +548,32 @@ fn a_live_pipe_and_a_table_that_changes() {
 }
 
 #[test]
-fn ctrl_c_ends_after_whole_records() {
-    let folder = Folder::new();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
-        .args(["enrich", "--table", "a=v4", "-o", "out"])
-        .current_dir(folder.path("."))
-        .stdin(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"src\n10.1.2.3\n10.1.").unwrap();
-    let part = folder.path(&format!("out.part-{}", child.id()));
-    let right = "src,src_a\n10.1.2.3,core-7\n";
-    let began = Instant::now();
-    while std::fs::read_to_string(&part).ok().as_deref() != Some(right) {
-        assert!(began.elapsed() < Duration::from_secs(60), "the records leave");
-        std::thread::sleep(Duration::from_millis(20));
+fn signals_end_it_after_whole_records() {
+    for (signal, status) in [("-INT", 130), ("-TERM", 143)] {
+        let folder = Folder::new();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+            .args(["enrich", "--table", "a=v4", "-o", "out"])
+            .current_dir(folder.path("."))
+            .stdin(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"src\n10.1.2.3\n10.1.").unwrap();
+        let part = folder.path(&format!("out.part-{}", child.id()));
+        let right = "src,src_a\n10.1.2.3,core-7\n";
+        let began = Instant::now();
+        while std::fs::read_to_string(&part).ok().as_deref() != Some(right) {
+            assert!(began.elapsed() < Duration::from_secs(60), "the records leave");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        assert_eq!(std::fs::read_to_string(folder.path("out")).unwrap(), right);
+        assert!(!part.exists());
+        drop(stdin);
     }
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130), "{output:?}");
-    assert_eq!(std::fs::read_to_string(folder.path("out")).unwrap(), right);
-    drop(stdin);
 }
 
 #[test]

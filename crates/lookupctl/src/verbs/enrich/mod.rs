@@ -177,7 +177,8 @@ with empty columns if only such a cell is wrong, otherwise unchanged. A record o
 A list of names without results has the value member, and so have routes without next hops.
 When a table's file is replaced it is read again beside the running work. If it can't be read, the old table stays, with a message. The summary \
 at the end says which version answered which records.
-Records leave as soon as they are complete, also on a pipe that stays open. Ctrl-C ends the work after whole records.";
+Records leave as soon as they are complete, also on a pipe that stays open. Ctrl-C or SIGTERM ends the work \
+after whole records, with exit status 130 or 143.";
 
 fn format_parser() -> impl TypedValueParser<Value = Format> {
     PossibleValuesParser::new(Format::ALL.map(Format::name)).try_map(|name| name.parse::<Format>())
@@ -236,13 +237,13 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         shape,
     };
     let splitter = Splitter::new(options.format, plan).lenient(options.lenient);
-    let measuring = interrupt::Measuring::begin();
+    let running = interrupt::Running::begin();
     let mut summary = None;
     Common::write_quietly(options.output.as_deref(), |to| {
         summary = Some(pipeline.run(input, splitter, followed, versions, to)?);
         Ok(())
     })?;
-    drop(measuring);
+    drop(running);
     if let Some(summary) = summary {
         eprintln!("{}", summary.told(&pipeline.shape, &names));
     }

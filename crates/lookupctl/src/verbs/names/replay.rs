@@ -89,7 +89,7 @@ The checksum is the sum of the results of one pass over the trace after the last
 and number of threads, and with --aggregate.
 matched counts, among the lookups done, those of names that a prefix matches in that pass.
 Updates are lines such as 'A /com/parc 192.0.2.1' and 'W /com/parc'.
-Ctrl-C ends the replay: what was measured until then is told, and the exit status is 130. A second one ends it without a word.";
+Ctrl-C or SIGTERM ends the replay: what was measured until then is told, and the exit status is 130 or 143. A second one ends it without a word.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;

@@ -96,7 +96,7 @@ Updates are read from plain text, bgpdump -m and MRT; those of one peer are take
 A table of both families is asked for both: all keys of a trace from a file, in its mixture, or made keys of each family in proportion to \
 its prefixes. A trace of one family, or --family, takes that family alone. Addresses of a trace that are of the other family than the table \
 are passed over and counted. Packed addresses (.bin) name no family: a table of both needs --family for them.
-Ctrl-C ends the replay: what was measured until then is told, and the exit status is 130. A second one ends it without a word.";
+Ctrl-C or SIGTERM ends the replay: what was measured until then is told, and the exit status is 130 or 143. A second one ends it without a word.";
 
 impl Options {
     /// The table that was asked for, or a synthetic one.

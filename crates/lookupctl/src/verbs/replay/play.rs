@@ -24,7 +24,7 @@ use super::feed::{Live, Pace};
 use super::options::Options;
 use super::place::{Ask, GpuState, InFibs, InTable, Place};
 use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
-use crate::interrupt::{Measuring, is_interrupted};
+use crate::interrupt::{Running, is_interrupted};
 use crate::number::{Bytes, counted, share};
 use crate::several;
 
@@ -137,7 +137,7 @@ pub(in crate::verbs) fn play(
     place: &dyn Place,
     feeder: Option<Feeder<'_>>,
 ) -> Result<Report> {
-    let measuring = Measuring::begin();
+    let running = Running::begin();
     let plans = options.plans(place.len(), place.gpu().is_some());
     let (plan, before, driven, latency_bound) = match options.latency_bound {
         None => {
@@ -155,7 +155,7 @@ pub(in crate::verbs) fn play(
         }
     };
     let pass = plan.pass(place);
-    drop(measuring);
+    drop(running);
     let (lookups, matched) = plan.totals(&driven, &pass);
     let updates = driven.fed.map_or_else(UpdatesReport::default, |fed| UpdatesReport {
         applied: fed.applied,

@@ -25,7 +25,7 @@ use super::tables::{AccessList, NameTables, own_mac};
 use super::tunnels::Gpus;
 use super::{fleet, tunnels};
 use crate::followed::State;
-use crate::interrupt::{Measuring, is_interrupted};
+use crate::interrupt::{Running, is_interrupted};
 
 /// Bytes between buffers: a chunk of AF_XDP.
 const STRIDE: u32 = 2048;
@@ -252,7 +252,7 @@ fn drive<A: App, S: FnMut() -> Result<()> + Send>(
     tell_busy_polling(options, taken);
     let Beside { mut step, states } = beside;
     let (stop, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
-    let measuring = Measuring::begin();
+    let running = Running::begin();
     let start = Instant::now();
     let mut progress = Progress::new(options)?;
     let failed = Mutex::new(None);
@@ -286,7 +286,7 @@ fn drive<A: App, S: FnMut() -> Result<()> + Send>(
         is_done.store(true, Ordering::Relaxed);
         report
     })?;
-    drop(measuring);
+    drop(running);
     if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error).context("routes or interfaces can't be followed any more; forwarding ended");
     }

@@ -24,7 +24,7 @@ use wirespeed_router::{App, Error, Report, Worker, run as run_workers};
 
 use crate::Outcome;
 use crate::followed::State;
-use crate::interrupt::{Measuring, is_interrupted};
+use crate::interrupt::{Running, is_interrupted};
 use crate::output::Output;
 
 use options::AppName;
@@ -107,7 +107,7 @@ fn drive<A: App>(
     app: impl Fn(usize) -> A + Sync,
 ) -> Result<(Report, f64)> {
     let stop = AtomicBool::new(false);
-    let measuring = Measuring::begin();
+    let running = Running::begin();
     let pins = Pins::of(options, options.threads())?;
     let make = |at: usize| -> Result<Worker<A>, Error> {
         pins.pin(at)?;
@@ -136,7 +136,7 @@ fn drive<A: App>(
         is_done.store(true, Ordering::Relaxed);
         report
     })?;
-    drop(measuring);
+    drop(running);
     let seconds = wiring.started().unwrap_or(begin).elapsed().as_secs_f64();
     Ok((report, seconds))
 }

@@ -248,7 +248,7 @@ next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 The switch's port 1 is the first interface, or the source, whose sinks are ports 2, 3 and so on. Without --flows it waits for a controller before a capture is read.
 Frames that are made come round again, so no more are made than there are buffers.
 At the end each frame that came in is out, dropped for a reason, with the operating system or controllers, or still queued.
-Ctrl-C ends the run: what was done until then is told, and the exit status is 130.";
+Ctrl-C or SIGTERM ends the run: what was done until then is told, and the exit status is 130 or 143.";
 
 /// Frames of a chunk if a GPU looks up everything.
 const LARGE: usize = 1 << 14;
