@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("wirespeed-parquet: {}", format!("{error:#}").replace('\n', " "));
-            ExitCode::from(if error.is::<interrupt::Interrupted>() { interrupt::STATUS } else { 2 })
+            ExitCode::from(if error.is::<interrupt::Interrupted>() { interrupt::status() } else { 2 })
         }
     }
 }

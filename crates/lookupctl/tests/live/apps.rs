@@ -12,9 +12,7 @@ use wirespeed_router::Memory;
 use wirespeed_router::io::{Interface, PacketOptions, PacketPort, Port};
 
 use crate::traffic::{Sender, transfer};
-use crate::world::World;
-
-const DRIVERS: [&str; 2] = ["--driver xdp", "--driver packet"];
+use crate::world::{DRIVERS, World, drivers};
 
 /// Two hosts of one subnet, behind two interfaces of `r`.
 fn one_subnet() -> Option<World> {
@@ -70,7 +68,7 @@ fn packets_of_flows(world: &World) -> Vec<(u16, u64)> {
 
 #[test]
 fn hosts_talk_through_a_switch_as_its_flows_say() {
-    for driver in DRIVERS {
+    for driver in drivers() {
         let Some(world) = one_subnet() else { return };
         // It belongs to the switch whose frames they are, so nobody has this address.
         world.ip("r", "addr add 10.0.5.9/24 dev ra");
@@ -106,7 +104,7 @@ fn hosts_talk_through_a_switch_as_its_flows_say() {
 
 #[test]
 fn the_host_of_a_switch_talks_by_its_port_local() {
-    for driver in DRIVERS {
+    for driver in drivers() {
         let Some(world) = one_subnet() else { return };
         let folder = tempfile::tempdir().unwrap();
         let flows = folder.path().join("flows");
@@ -213,7 +211,7 @@ fn interest(to: [u8; 6], components: &[&str]) -> Vec<u8> {
 
 #[test]
 fn data_goes_back_to_who_asked_for_it() {
-    for driver in DRIVERS {
+    for driver in drivers() {
         let Some(world) = World::new(&["a", "b"]) else { return };
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("names");
@@ -299,7 +297,7 @@ fn mac(world: &World, side: &str, interface: &str) -> [u8; 6] {
 
 #[test]
 fn interests_go_by_their_names_and_the_rest_is_the_kernels() {
-    for driver in DRIVERS {
+    for driver in drivers() {
         let Some(world) = World::new(&["a", "b", "c"]) else { return };
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("names");

@@ -7,14 +7,11 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::traffic::{Sender, Sink, transfer};
-use crate::world::World;
-
-/// The ways in which frames are taken.
-const DRIVERS: [&str; 2] = ["--driver xdp", "--driver packet"];
+use crate::world::{World, drivers};
 
 #[test]
 fn hosts_talk_in_both_families_and_metrics_agree_with_the_report() {
-    for driver in DRIVERS {
+    for driver in drivers() {
         let Some(world) = World::new(&["a", "b"]) else { return };
         let options = format!("{driver} --busy-poll --cores {}", allowed_core());
         let Some(router) = world.router(&options) else { return };
@@ -97,7 +94,7 @@ fn allowed_core() -> String {
 
 #[test]
 fn a_changed_route_is_followed_at_once_and_never_left_again() {
-    for driver in DRIVERS {
+    for driver in drivers() {
         let Some(world) = World::new(&["a", "b", "c"]) else { return };
         for side in ["b", "c"] {
             world.ip(side, "addr add 10.9.0.1/32 dev lo");
@@ -131,7 +128,7 @@ fn a_changed_route_is_followed_at_once_and_never_left_again() {
 
 #[test]
 fn a_neighbour_that_moved_is_found_again() {
-    for (driver, to) in DRIVERS.into_iter().zip(["10.0.2.2", "fd02::2"]) {
+    for (driver, to) in drivers().zip(["10.0.2.2", "fd02::2"]) {
         let Some(world) = World::new(&["a", "b"]) else { return };
         let Some(router) = world.router(driver) else { return };
         let sink = Sink::start(&world, "b", to);
@@ -153,7 +150,7 @@ fn a_neighbour_that_moved_is_found_again() {
 
 #[test]
 fn interfaces_go_down_and_up_and_change_their_addresses() {
-    for driver in DRIVERS {
+    for driver in drivers() {
         let Some(world) = World::new(&["a", "b"]) else { return };
         let Some(router) = world.router(driver) else { return };
         let sink = Sink::start(&world, "b", "10.0.2.2");

@@ -12,8 +12,17 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use wirespeed_image::rounds;
 use wirespeed_netns::{Link, Namespaces};
 use wirespeed_router::io::{Interface, Offload};
+
+/// The ways in which frames are taken.
+pub(crate) const DRIVERS: [&str; 2] = ["--driver xdp", "--driver packet"];
+
+/// All ways, or the first of them in a plain run.
+pub(crate) fn drivers() -> impl Iterator<Item = &'static str> {
+    DRIVERS.into_iter().step_by(rounds::plain_step(2))
+}
 
 /// A router `r` and hosts, each in a namespace that is its letter. Host `a` is at 10.0.1.2 and fd01::2, `b`
 /// at 10.0.2.2 and fd02::2, and so on; `ra` and `rb` are the router's interfaces, `ha` and `hb` theirs. The

@@ -79,7 +79,7 @@ fn history<E: Engine<NameDomain>>(
 /// the first round took in storage serves the second. A live table that is emptied is that of no names to the
 /// last byte.
 pub fn churn<E: Engine<NameDomain>>() {
-    if E::STANDING.is_paper() && rounds::leaves_to_ci() {
+    if !E::STANDING.is_recommended() && rounds::leaves_to_ci() {
         return;
     }
     // Storage settles after all calls only, so fewer rounds leave calls out of the second round alone.

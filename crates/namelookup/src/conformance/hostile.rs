@@ -20,7 +20,7 @@ use crate::update::NameUpdate;
 
 /// Tables of hostile names, built and patched together, then hostile queries.
 pub fn hostile_names<E: Engine<NameDomain>>() {
-    if E::STANDING.is_paper() && rounds::leaves_to_ci() {
+    if !E::STANDING.is_recommended() && rounds::leaves_to_ci() {
         return;
     }
     let tally = Tally::<E>::new("hostile_names");

@@ -72,7 +72,7 @@ fn check<A: Addresses>(table: &Table<A>, rib: &Rib<A>, longest: u8) {
 #[test]
 fn of_all_lengths() {
     let Some((fleet, _)) = on_host(GpuOptions::default()) else { return };
-    let step = rounds::plain_step(3);
+    let step = rounds::plain_step(4);
     for longest in [48, 0, 1, 49, 47, 64, 65, 128].into_iter().step_by(step) {
         let rib = up_to::<V6>(longest, 3);
         check(&on_gpu(&rib, longest, &fleet), &rib, longest);
@@ -92,7 +92,7 @@ fn of_all_lengths() {
 fn updates_up_to_the_length() {
     let Some((fleet, _)) = on_host(GpuOptions::default()) else { return };
     let mut rng = Rng::new(1);
-    for (round, longest) in [48, 32, 64, 56].into_iter().enumerate().step_by(rounds::plain_step(2)) {
+    for (round, longest) in [48, 32, 64, 56].into_iter().enumerate().step_by(rounds::plain_step(4)) {
         let mut rib = up_to::<V6>(longest.min(40), 10 + round as u64);
         let mut table = on_gpu(&rib, longest, &fleet);
         let (batches, keys) = (table.reader().batches(), addresses(&rib));
