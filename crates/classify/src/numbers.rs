@@ -24,9 +24,9 @@ pub(crate) struct Numbers {
 
 #[derive(Clone, Debug)]
 enum Form {
-    /// By number.
+    /// An element for each number.
     Array { values: HugeVec<u32>, ones: FxHashSet<u32> },
-    /// By hash.
+    /// An index of hashes.
     Hashed(Index),
 }
 
@@ -212,8 +212,8 @@ const fn hash(number: u32) -> u32 {
 
 /// The number of a hash.
 const fn number_of(hash: u32) -> u32 {
-    /// By Newton's method: an odd number is its own inverse in its lowest three bits, and each step doubles
-    /// the bits that are right.
+    /// Newton's method finds it: an odd number is its own inverse in its lowest three bits, and each step
+    /// doubles the bits that are right.
     const INVERSE: u32 = {
         let (mut inverse, mut step) = (FACTOR, 0);
         while step < 4 {

@@ -82,7 +82,7 @@ struct Changes<T> {
 const AHEAD: usize = 32;
 
 impl<T: Tuple> Place<T> {
-    /// Without a rule.
+    /// A place that has no rule.
     fn free() -> Self {
         Self { rule: Rule::new(Pattern::all(), 0, 0), number: None }
     }

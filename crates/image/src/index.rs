@@ -4,12 +4,13 @@
 //! slots  u64 × any number, at most three quarters taken, or less     hash 32 | id 32; all ones: free
 //! ```
 //!
-//! Open addressing, starting at the slot that is as far from the first as the hash is from 0. A removal moves
-//! later slots up, so that no markers stay behind. Stored hashes spare most comparisons of the objects
+//! Open addressing, starting at the slot that is as far along as the hash is among all hashes. A removal
+//! moves later slots up, so that no markers stay behind. Stored hashes spare most comparisons of the objects
 //! themselves, and all of them when the index grows. It grows by a quarter: slots are in the order of their
-//! hashes, so that all are moved in one pass from front to back. A slot's position depends on the hash alone, so slots of many lookups can be prefetched
-//! together. `hashbrown`'s table does neither: with it 0.7 M names a second were removed from a live table of
-//! 3.6 M (and rebuilding the index took 30 % of filling it), with this index 1.0 to 1.3 M.
+//! hashes, so that all are moved in one pass from front to back. A slot's position depends on the hash alone,
+//! so slots of many lookups can be prefetched together. `hashbrown`'s table does neither: with it 0.7 M names
+//! a second were removed from a live table of 3.6 M (and rebuilding the index took 30 % of filling it), with
+//! this index 1.0 to 1.3 M.
 
 use std::ops::ControlFlow;
 

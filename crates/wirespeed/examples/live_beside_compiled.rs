@@ -2,9 +2,10 @@
 //!
 //! `cargo run --release -p wirespeed --example live_beside_compiled -- [--names] FILE…`
 //!
-//! Files are of routes, and after `--names` of names. Keys are two million distinct addresses, random ones and
-//! ones drawn by prefix; or two million names, each of the table with another component behind it. Batches of
-//! 1,024 on one core, M lookups/s, the median and the best of 15 interleaved rounds. Both answers are the same.
+//! Files are of routes, and after `--names` of names. Keys are two million distinct addresses, random ones
+//! and ones drawn by prefix; or two million names, each of the table with another component behind it.
+//! Batches of 1,024 on one core, M lookups/s, the median and the best of 15 interleaved rounds. Both answers
+//! are the same.
 
 use std::hint::black_box;
 use std::time::Instant;
