@@ -1,6 +1,6 @@
 """What longest-prefix match costs in SQL over flows in Parquet, beside a scan alone and beside other engines.
 
-    python bench.py ROUTES.txt.zst [--rows 10000000] [--rounds 5] [--threads 1 2] [--flows EXAMPLE] [--folder /tmp]
+    python bench.py ROUTES.txt.zst [--rows 10000000] [--rounds 5] [--threads 1 2] [--flows EXAMPLE] [--ballista PROGRAM] [--folder /tmp]
 
 ROUTES is a table of lines "prefix label", packed with zstd. The program draws flows whose destinations are hosts of its
 prefixes, few prefixes having most flows (Zipf's law), and writes them as Parquet. Engines take turns, in another order each round: each scans the
@@ -10,12 +10,15 @@ ranges, which shares no code with Wirespeed. A wrong answer ends the run.
 
 DataFusion calls Wirespeed's wheel as a function of the user; --flows names the example `flows` of
 wirespeed-datafusion (cargo build --release -p wirespeed-datafusion --example flows), which runs on the same file.
+--ballista names the program wirespeed-ballista: two clusters on this machine, one with an executor of one core and one
+with two of them, take turns. A query without lookups that only computes tells what the second core gives.
 Engines that are not installed are left out, and named. maxminddb is no rival here: it reads MaxMind DB files alone, and
 the table is none. Times are CPU time of the process, all threads together, and
 wall time.
 """
 
 import argparse
+import contextlib
 import ipaddress
 import os
 import random
@@ -24,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
@@ -122,8 +125,8 @@ def mapped(addresses: Any) -> pa.Array:
     return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(addresses), [None, pa.py_buffer(octets)])
 
 
-def write(path: Path, rows: int, routes: Routes) -> tuple[Answer, Any]:
-    """Write flows. Returns the oracle's answer, and the first destinations."""
+def write(path: Path, rows: int, routes: Routes) -> tuple[Answer, Any, int]:
+    """Write flows. Returns the oracle's answer, the first destinations, and the number of decimal digits of all destinations."""
     source = np.random.default_rng(SEED)
     order = source.permutation(len(routes.number))
     share = np.cumsum(1 / np.arange(1, len(order) + 1))
@@ -133,7 +136,8 @@ def write(path: Path, rows: int, routes: Routes) -> tuple[Answer, Any]:
         at = order[np.searchsorted(share, source.random(count))]
         return (routes.first[at] + (source.random(count) * 2.0 ** (32 - routes.len[at])).astype(np.int64)).astype(np.uint32)
 
-    counted, indexes, octets, firsts = 0, 0, 0, []
+    counted, indexes, octets, digits, firsts = 0, 0, 0, 0, []
+    tens = 10 ** np.arange(1, 10)
     with pq.ParquetWriter(path, SCHEMA) as writer:
         for begin in range(0, rows, BLOCK):
             count = min(BLOCK, rows - begin)
@@ -162,8 +166,9 @@ def write(path: Path, rows: int, routes: Routes) -> tuple[Answer, Any]:
             counted += int(np.count_nonzero(found))
             indexes += int(found.sum())
             octets += int(size.sum())
+            digits += count + int(np.searchsorted(tens, dst, side="right").sum())
             firsts.append(dst[: max(0, FEW - begin)])
-    return (counted, indexes, octets), np.concatenate(firsts)
+    return (counted, indexes, octets), np.concatenate(firsts), digits
 
 
 Run = Callable[[], Answer | None]
@@ -224,6 +229,12 @@ def of_chdb(path: Path, routes: Routes, threads: int, folder: Path) -> dict[str,
     }
 
 
+def counted(key: str, and_all: str = "") -> str:
+    """A query. A scan alone has the aggregates of the query with lookups, over the column itself."""
+    of_flows = f"SELECT *, {key} AS number FROM flows"
+    return f"SELECT count(number), sum(CAST(number AS BIGINT UNSIGNED)), sum(bytes){and_all} FROM ({of_flows})"
+
+
 def of_datafusion(path: Path, routes: Routes, threads: int) -> dict[str, Run]:
     datafusion = optional("datafusion")
     if not datafusion:
@@ -240,11 +251,6 @@ def of_datafusion(path: Path, routes: Routes, threads: int) -> dict[str, Run]:
     def run(sql: str) -> list[Any]:
         batches = context.sql(sql).collect()
         return [column[0].as_py() for column in batches[0].columns]
-
-    # A scan alone has the aggregates of the query with lookups, over the column itself.
-    def counted(key: str, and_all: str = "") -> str:
-        of_flows = f"SELECT *, {key} AS number FROM flows"
-        return f"SELECT count(number), sum(CAST(number AS BIGINT UNSIGNED)), sum(bytes){and_all} FROM ({of_flows})"
 
     rest = ", max(time), max(src), max(sport), max(dport), max(proto), max(flags), max(input), max(packets)"
     return {
@@ -312,14 +318,84 @@ def answer(row: Any) -> Answer:
     return counted, indexes, octets
 
 
-def by_example(example: Path, path: Path, routes: Path, threads: int, rounds: int, expected: Answer) -> None:
+def by_example(example: Path, path: Path, routes: Path, threads: int, rounds: int, expected: Answer) -> dict[str, float]:
     """The example of wirespeed-datafusion on the same file. It prints a line a query, with the answer."""
+    seconds = {}
     command = [str(example), str(path), str(routes), str(threads), str(rounds)]
     for line in subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines():
         name, rows, wall, cpu, *found = line.split("\t")
         if found:
             assert answer(found) == expected, f"{name}: {found}, and the oracle says {expected}"
-        report(f"wirespeed-datafusion, {name}", int(rows), [float(wall)], [float(cpu)])
+        name = f"wirespeed-datafusion, {name}"
+        seconds[name] = report(name, int(rows), [float(wall)], [float(cpu)])
+    return seconds
+
+
+@contextlib.contextmanager
+def cluster(program: Path, executors: int, log: Any) -> Iterator[tuple[str, list[int]]]:
+    """A scheduler and executors of one core each on 127.0.0.1. Gives the scheduler's address and the executors' process ids."""
+    with contextlib.ExitStack() as processes:
+
+        def start(*arguments: str, stdout: Any) -> Any:
+            process = subprocess.Popen([program, *arguments, "--bind", "127.0.0.1:0"], stdout=stdout, stderr=log, text=True)
+            processes.enter_context(process)
+            processes.callback(process.terminate)
+            return process
+
+        scheduler = start("scheduler", stdout=subprocess.PIPE)
+        address = scheduler.stdout.readline().strip().removeprefix("scheduler: ready on ")
+        options = ["executor", "--scheduler", address, "--vcores", "1"]
+        started = [start(*options, stdout=log).pid for _ in range(executors)]
+        # Executors register.
+        time.sleep(3)
+        yield address, started
+
+
+def cpu_of(processes: list[int]) -> float:
+    """The CPU time of other processes, in seconds."""
+    fields = [Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in processes]
+    return sum(int(of[11]) + int(of[12]) for of in fields) / os.sysconf("SC_CLK_TCK")
+
+
+def on_clusters(program: Path, path: Path, text: Path, rows: int, rounds: int, expected: Answer, digits: int) -> None:
+    """One executor and two. Times are those of the client's process, its start and end included."""
+    tables = path.parent / "tables"
+    subprocess.run([program, "publish", text, "--to", tables, "--name", "t"], check=True, stdout=subprocess.DEVNULL)
+    # The scheduler knows the number of rows without reading them.
+    queries: dict[str, tuple[str, list[int] | None]] = {
+        "count(*), no rows read": ("SELECT count(*) FROM flows", [rows]),
+        "scan of dst, bytes": (counted("dst"), None),
+        "lpm(dst)": (counted("lpm(dst)"), list(expected)),
+        "digits of dst, no lookups": ("SELECT sum(length(CAST(dst AS VARCHAR))) FROM flows", [digits]),
+    }
+    times: dict[tuple[str, int], list[tuple[float, float]]] = {(name, count): [] for name in queries for count in (1, 2)}
+    with (
+        open(path.parent / "clusters.log", "w") as log,
+        cluster(program, 1, log) as one,
+        cluster(program, 2, log) as two,
+    ):
+        # In the round before the first, executors open the table.
+        for at in range(rounds + 1):
+            for name, (sql, wanted) in queries.items():
+                for address, executors in (one, two) if at % 2 else (two, one):
+                    options = ["--scheduler", address, "--table", f"t={tables}/t@latest", "--parquet", f"flows={path}"]
+                    wall, cpu = time.perf_counter(), cpu_of(executors)
+                    command = [program, "sql", *options, "--format", "csv", "-c", sql]
+                    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+                    wall, cpu = time.perf_counter() - wall, cpu_of(executors) - cpu
+                    found = [int(value) for value in printed.splitlines()[1].split(",")]
+                    assert wanted is None or found == wanted, f"{name}: {found}, and the oracle says {wanted}"
+                    if at:
+                        times[name, len(executors)].append((wall, cpu))
+    for name in queries:
+        walls, cpus = ([[run[of] for run in times[name, count]] for count in (1, 2)] for of in (0, 1))
+        wall, cpu = ([statistics.median(of) for of in both] for both in (walls, cpus))
+        spread = ", ".join(f"{min(of):.2f} to {max(of):.2f}" for of in walls)
+        print(
+            f"  {name:28} one executor {wall[0]:7.2f} s, two {wall[1]:7.2f} s ({spread}): {wall[0] / wall[1]:.2f} x; "
+            f"CPU of executors {cpu[0]:.2f} s, {cpu[1]:.2f} s",
+            flush=True,
+        )
 
 
 def report(name: str, rows: int, wall: list[float], cpu: list[float]) -> float:
@@ -355,15 +431,18 @@ def ratios(seconds: dict[str, float]) -> None:
         "DataFusion, lpm(dst) by the wheel": "DataFusion, scan of dst, bytes",
         "DataFusion, lpm(dst16) by the wheel": "DataFusion, scan of dst16, bytes",
         "DataFusion, ten columns and lpm(dst) by the wheel": "DataFusion, scan of ten columns",
+        "wirespeed-datafusion, lpm(dst)": "wirespeed-datafusion, scan of dst, bytes",
+        "wirespeed-datafusion, lpm(dst16)": "wirespeed-datafusion, scan of dst16, bytes",
+        "wirespeed-datafusion, ten columns and lpm(dst)": "wirespeed-datafusion, scan of ten columns",
     }
     for name, scan in ours.items():
         if name in seconds:
             added = seconds[name] - seconds[scan]
             print(f"  {name}: {added * 1e9:+.1f} ns a flow, {added / seconds[scan] * 100:+.0f} % of its scan")
-    if query := seconds.get("DataFusion, lpm(dst) by the wheel"):
+    for query in ("DataFusion, lpm(dst) by the wheel", "wirespeed-datafusion, lpm(dst)"):
         for name, rival in seconds.items():
-            if name not in ours and "scan" not in name:
-                print(f"  {name}: {rival / query:.1f} times the CPU time of lpm(dst) by the wheel")
+            if query in seconds and name not in ours and "scan" not in name:
+                print(f"  {name}: {rival / seconds[query]:.1f} times the CPU time of {query}")
 
 
 def main() -> None:
@@ -373,6 +452,8 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--flows", type=Path, help="the example flows of wirespeed-datafusion, in the release profile")
+    parser.add_argument("--ballista", type=Path, help="the program wirespeed-ballista, in the release profile")
+    parser.add_argument("--leave-out", nargs="+", default=[], help="leave out queries whose names have one of these words")
     parser.add_argument("--folder", type=Path, help="where files are made; they are deleted in the end")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as folder_name:
@@ -382,7 +463,7 @@ def main() -> None:
             text.write_bytes(source.read())
         routes = Routes(text)
         path = folder / "flows.parquet"
-        expected, dst = write(path, options.rows, routes)
+        expected, dst, digits = write(path, options.rows, routes)
         few = pq.ParquetFile(path).iter_batches(min(FEW, options.rows), columns=["dst", "bytes"])
         flows = pa.Table.from_batches([next(few)])
         found = routes.lookup(dst)
@@ -407,10 +488,14 @@ def main() -> None:
                 some |= of_python(dst, octets, routes, folder)
             for name, run in some.items():
                 runs[name] = (len(dst), run, expected_few)
+            runs = {name: run for name, run in runs.items() if not any(word in name for word in options.leave_out)}
             seconds = turns(runs, options.rounds)
-            ratios(seconds)
             if options.flows:
-                by_example(options.flows, path, text, threads, options.rounds, expected)
+                seconds |= by_example(options.flows, path, text, threads, options.rounds, expected)
+            ratios(seconds)
+        if options.ballista:
+            print("clusters, wall time")
+            on_clusters(options.ballista, path, text, options.rows, options.rounds, expected, digits)
 
 
 if __name__ == "__main__":
