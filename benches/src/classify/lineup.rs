@@ -57,7 +57,7 @@ mod tests {
     use crate::table::{Mode, lane};
 
     fn set() -> (Set, Trace) {
-        let set = data::made("ipc1_1k", 300).unwrap();
+        let set = data::made("ipc1_1k", 1_000).unwrap();
         let trace = Trace::new("in-order", 0, set.trace.clone(), set.right.clone());
         (set, trace)
     }

@@ -81,6 +81,7 @@ pub mod conformance;
 mod domain;
 mod error;
 mod expand;
+mod free;
 #[cfg(feature = "synth")]
 pub mod generate;
 pub mod kernel;

@@ -1,10 +1,11 @@
 //! [`Numbers`]: what rules have, by their numbers.
 //!
 //! ```text
-//! by number    u32 a number, up to the largest one; all ones: nothing, or the number is in a set of those
-//!              that have this              where a third of all numbers are taken
-//! by hash      Index                       elsewhere
+//! array    u32 a number, up to the largest one      where at least a third of all numbers have a value
+//! index    values by the hash of the number         elsewhere
 //! ```
+//!
+//! An element of all ones says nothing: a set beside the array has the numbers whose value this is.
 //!
 //! Most sets give numbers one after the other, and an array of these takes a third of what an index takes. It
 //! becomes an index where numbers lie too far apart, and an array again where half of all are taken. Between
@@ -30,7 +31,7 @@ enum Form {
     Hashed(Index),
 }
 
-/// Nothing, or a value that is the same.
+/// The element of a number without a value, and of one whose value is the same.
 const ONES: u32 = u32::MAX;
 /// Numbers for each one that has a value, at most, in an array.
 const MOST_NUMBERS: u64 = 3;
@@ -38,11 +39,6 @@ const MOST_NUMBERS: u64 = 3;
 const FEW: u64 = 64;
 
 impl Numbers {
-    /// None has a value.
-    pub(crate) fn new() -> Self {
-        Self { form: Form::array(0), len: 0, last: 0 }
-    }
-
     /// How many have a value.
     pub(crate) const fn len(&self) -> usize {
         self.len
@@ -177,7 +173,7 @@ impl Form {
 
 impl Default for Numbers {
     fn default() -> Self {
-        Self::new()
+        Self { form: Form::array(0), len: 0, last: 0 }
     }
 }
 
@@ -190,18 +186,6 @@ impl PartialEq for Numbers {
 impl Eq for Numbers {}
 
 /// Odd, so that there is another hash for each number.
-/// Takes the last one of a list of what is free. A list that is nearly empty gives its memory back: it may
-/// have been as long as the set.
-#[inline]
-pub(crate) fn pop(free: &mut Vec<u32>) -> Option<u32> {
-    const LEAST: usize = 64;
-    let last = free.pop();
-    if free.capacity() > LEAST && free.len() < free.capacity() / 8 {
-        free.shrink_to((2 * free.len()).max(LEAST));
-    }
-    last
-}
-
 const FACTOR: u32 = 0x9e37_79b1;
 
 /// All ones for 0 alone, which no rule has: an index takes any value beside other hashes.
@@ -240,7 +224,7 @@ mod tests {
             steps in proptest::collection::vec((1..400u32, 0..8u32, 0..4u32), 0..600),
             apart in prop_oneof![Just(1u32), Just(2), Just(3), Just(1 << 20)],
         ) {
-            let (mut numbers, mut map) = (Numbers::new(), BTreeMap::new());
+            let (mut numbers, mut map) = (Numbers::default(), BTreeMap::new());
             for (at, (number, kind, what)) in (0..).zip(steps) {
                 // One in eight far from the others.
                 let number = if kind == 0 { number << 20 | 1 } else { number * apart };
@@ -258,7 +242,7 @@ mod tests {
                 prop_assert_eq!(numbers.get(number), map.get(&number).copied(), "{}", number);
             }
             prop_assert_eq!(&numbers.iter().collect::<BTreeMap<_, _>>(), &map);
-            let mut other = Numbers::new();
+            let mut other = Numbers::default();
             for (&number, &value) in map.iter().rev() {
                 other.set(number, value);
             }
@@ -270,13 +254,13 @@ mod tests {
 
     #[test]
     fn they_take_what_the_numbers_need() {
-        let mut numbers = Numbers::new();
+        let mut numbers = Numbers::default();
         let is_array = |numbers: &Numbers| matches!(numbers.form, Form::Array { .. });
         (1..1000).for_each(|number| assert_eq!(numbers.set(number, number), None));
         assert!(is_array(&numbers) && numbers.memory_usage() < 5000);
         numbers.set(1 << 30, 1000);
         assert!(!is_array(&numbers) && numbers.memory_usage() < 16_000);
-        let mut numbers = Numbers::new();
+        let mut numbers = Numbers::default();
         (1..1000).for_each(|number| assert_eq!(numbers.set(number * 10, number), None));
         assert!(!is_array(&numbers));
         // Later numbers fill the set until half of all are taken.

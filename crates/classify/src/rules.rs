@@ -14,7 +14,8 @@ use rustc_hash::FxHashSet;
 use wirespeed_image::{HugeVec, prefetch_all};
 
 use crate::error::RuleError;
-use crate::numbers::{Numbers, pop};
+use crate::free::pop;
+use crate::numbers::Numbers;
 use crate::pattern::Pattern;
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
@@ -113,7 +114,7 @@ impl<T: Tuple> RuleSet<T> {
         Self {
             places: HugeVec::new(),
             free: Vec::new(),
-            index: Numbers::new(),
+            index: Numbers::default(),
             last: 0,
             patterns: 0,
             heap: 0,

@@ -262,8 +262,12 @@ mod tests {
     proptest! {
         /// Takes few homes, so that runs are long and go round the end.
         #[test]
-        fn it_is_a_map(steps in proptest::collection::vec((0..40u32, any::<bool>()), 0..300)) {
-            let mut index = Index::new();
+        fn it_is_a_map(
+            steps in proptest::collection::vec((0..40u32, any::<bool>()), 0..300),
+            (is_sparse, room) in (any::<bool>(), 0..30usize),
+        ) {
+            let mut index = if is_sparse { Index::sparse() } else { Index::new() };
+            index.reserve(room);
             let mut map = BTreeMap::new();
             let hash = |id: u32| u32::MAX - (id / 2 % 5) * 7;
             for (id, comes) in steps {

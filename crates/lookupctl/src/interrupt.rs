@@ -10,41 +10,48 @@ use std::sync::{Arc, OnceLock};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// The signal that came, or 0.
-static SIGNAL: OnceLock<Arc<AtomicUsize>> = OnceLock::new();
-/// Whether a signal ends the process at once.
-static ENDS: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+/// What the handlers of signals set. Made when the first run begins.
+static SIGNALS: OnceLock<Signals> = OnceLock::new();
+
+#[derive(Default)]
+struct Signals {
+    /// The signal that came, or 0.
+    came: Arc<AtomicUsize>,
+    /// Whether a signal ends the process at once.
+    ends: Arc<AtomicBool>,
+}
+
+impl Signals {
+    /// Says what a signal does, in this order.
+    fn handle(&self, signal: i32) -> std::io::Result<()> {
+        flag::register_conditional_shutdown(signal, status_of(signal), Arc::clone(&self.ends))?;
+        flag::register_usize(signal, Arc::clone(&self.came), usize::try_from(signal).unwrap_or_default())?;
+        flag::register(signal, Arc::clone(&self.ends))?;
+        Ok(())
+    }
+}
 
 /// A run that a signal ends early. It lasts until this is dropped.
-pub(crate) struct Running(());
+pub(crate) struct Running(&'static Signals);
 
 impl Running {
     /// Makes signals end the run from now on.
     pub(crate) fn begin() -> Self {
-        let ends = ENDS.get_or_init(Arc::default);
-        SIGNAL.get_or_init(|| {
-            let signal = Arc::default();
+        let signals = SIGNALS.get_or_init(|| {
+            let signals = Signals::default();
             // Without a handler a signal ends the process, as before.
-            let _ = [SIGINT, SIGTERM].iter().try_for_each(|&number| await_signal(number, &signal, ends));
-            signal
+            let _ = [SIGINT, SIGTERM].into_iter().try_for_each(|signal| signals.handle(signal));
+            signals
         });
-        ends.store(signal() != 0, Ordering::SeqCst);
-        Self(())
+        signals.ends.store(is_interrupted(), Ordering::SeqCst);
+        Self(signals)
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        ENDS.get_or_init(Arc::default).store(true, Ordering::SeqCst);
+        self.0.ends.store(true, Ordering::SeqCst);
     }
-}
-
-/// Says what a signal does, in this order.
-fn await_signal(number: i32, signal: &Arc<AtomicUsize>, ends: &Arc<AtomicBool>) -> std::io::Result<()> {
-    flag::register_conditional_shutdown(number, status_of(number), Arc::clone(ends))?;
-    flag::register_usize(number, Arc::clone(signal), usize::try_from(number).unwrap_or_default())?;
-    flag::register(number, Arc::clone(ends))?;
-    Ok(())
 }
 
 /// 128 and the signal's number, as in shells.
@@ -77,5 +84,5 @@ pub(crate) fn status() -> u8 {
 
 #[inline]
 fn signal() -> usize {
-    SIGNAL.get().map_or(0, |signal| signal.load(Ordering::Relaxed))
+    SIGNALS.get().map_or(0, |signals| signals.came.load(Ordering::Relaxed))
 }

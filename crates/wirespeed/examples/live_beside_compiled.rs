@@ -1,11 +1,11 @@
 //! What it costs that a table takes updates: lookups in a live table beside lookups in a compiled one.
 //!
-//! `cargo run --release -p wirespeed --example live_beside_compiled -- [--names] FILE…`
+//! `cargo run --release -p wirespeed --example live_beside_compiled -- [FILE OF ROUTES]… [--names FILE…]`
 //!
-//! Files are of routes, and after `--names` of names. Keys are two million distinct addresses, random ones
-//! and ones drawn by prefix; or two million names, each of the table with another component behind it.
-//! Batches of 1,024 on one core, M lookups/s, the median and the best of 15 interleaved rounds. Both answers
-//! are the same.
+//! Without a file it takes full synthetic tables of both families. Keys are two million distinct addresses,
+//! random ones and ones drawn by prefix; or two million names, each of the table with another component
+//! behind it. Batches of 1,024 on one core, M lookups/s, the median and the best of 15 interleaved rounds.
+//! Both answers are the same.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -13,12 +13,13 @@ use std::time::Instant;
 use wirespeed::engine::{Addresses, Served};
 use wirespeed::fib::BuildOptions;
 use wirespeed::fib::read::{ReadOptions, Source, read_fib};
+use wirespeed::fib::synth::rng::Rng;
+use wirespeed::fib::synth::{self, TableSpec};
 use wirespeed::fib::trace::{TraceKind, keys};
 use wirespeed::names::NameDomain;
 use wirespeed::names::read::{ReadOptions as NameOptions, read_table};
 use wirespeed::prelude::*;
-use wirespeed::{Rib, Table};
-use wirespeed_rng::Rng;
+use wirespeed::{Family, Fib, Rib, Table};
 
 const KEYS: usize = 2_000_000;
 const BATCH: usize = 1024;
@@ -29,22 +30,29 @@ type Error = Box<dyn std::error::Error>;
 fn main() -> Result<(), Error> {
     println!("| table | traffic | engine | live | compiled | share |");
     println!("|---|---|---|---|---|---|");
-    let mut are_names = false;
-    for argument in std::env::args().skip(1) {
-        if argument == "--names" {
+    let (mut files, mut are_names) = (std::env::args().skip(1).peekable(), false);
+    if files.peek().is_none() {
+        let fib = synth::fib(Some(&TableSpec::full(Family::V4)), Some(&TableSpec::full(Family::V6)))?;
+        return both("synthetic", fib);
+    }
+    for file in files {
+        if file == "--names" {
             are_names = true;
         } else if are_names {
-            names(&argument)?;
+            names(&file)?;
         } else {
-            let (fib, _) = read_fib(&Source::Path((&argument).into()), &ReadOptions::default())?;
-            routes(&argument, fib.v4)?;
-            routes(&argument, fib.v6)?;
+            both(&file, read_fib(&Source::Path((&file).into()), &ReadOptions::default())?.0)?;
         }
     }
     Ok(())
 }
 
-fn routes<A: Addresses>(file: &str, rib: Rib<A>) -> Result<(), Error> {
+fn both(name: &str, fib: Fib) -> Result<(), Error> {
+    routes(&format!("{name}, IPv4"), fib.v4)?;
+    routes(&format!("{name}, IPv6"), fib.v6)
+}
+
+fn routes<A: Addresses>(name: &str, rib: Rib<A>) -> Result<(), Error> {
     if rib.is_empty() {
         return Ok(());
     }
@@ -61,7 +69,7 @@ fn routes<A: Addresses>(file: &str, rib: Rib<A>) -> Result<(), Error> {
             |found| batches(found, &|keys, found| reader.lookup_batch(keys, found)),
             |found| batches(found, &|keys, found| compiled.lookup_batch(keys, A::results(found))),
         );
-        println!("| {file} | {traffic} | {} | {share} |", live.engine());
+        println!("| {name} | {traffic} | {} | {share} |", live.engine());
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use wirespeed_image::{At, Index};
 
 use super::cell::Cell;
 use super::layout::{blocks, words};
+use crate::free::pop;
 use crate::rank::Rank;
 use crate::seeded::{Pairs, Seeded};
 use crate::tuple::Tuple;
@@ -174,7 +175,7 @@ impl<T: Tuple> Known<T> {
             return self.shared[entry.place()].insert(rank);
         }
         let shared = Shared { cell: *cell, layer: entry.id, next: rank, others: BTreeSet::new() };
-        let place = match self.free.pop() {
+        let place = match pop(&mut self.free) {
             Some(place) => {
                 self.shared[place as usize] = shared;
                 place

@@ -1,7 +1,7 @@
 //! [`Space`]: pieces of an array, of powers of two elements each at multiples of its size, split and merged
 //! as they are needed.
 
-use crate::numbers::pop;
+use crate::free::pop;
 
 /// Which pieces are free.
 #[derive(Clone, Debug)]

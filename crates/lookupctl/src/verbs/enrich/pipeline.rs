@@ -227,7 +227,7 @@ impl Cutter<'_> {
     {
         let (mut ends, mut failed) = (false, None);
         while !ends && !self.is_over.load(Ordering::Acquire) {
-            // After Ctrl-C the records that are complete leave, and no more is read.
+            // After a signal the records that are complete leave, and no more is read.
             let stops = interrupt::is_interrupted();
             if !stops {
                 match chunks.recv_timeout(IDLE) {

@@ -199,7 +199,7 @@ impl Search<'_> {
         let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
         rates.take_while(|&rate| rate > least).flat_map(|rate| [rate; 2]).find_map(|rate| {
             let trial = self.trial(plan, rate, time);
-            // What was measured until Ctrl-C is told as it is.
+            // What was measured until a signal is told as it is.
             (is_interrupted() || self.is_within(&trial)).then_some((rate, trial.driven))
         })
     }
@@ -321,7 +321,7 @@ impl Paced {
     }
 }
 
-/// An error if Ctrl-C came before a rate was found.
+/// An error if a signal came before a rate was found.
 fn unless_interrupted() -> Result<()> {
     if is_interrupted() {
         return Err(Interrupted("a rate was found that holds the bound").into());

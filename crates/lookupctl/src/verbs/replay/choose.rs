@@ -55,7 +55,7 @@ fn explain(how: &str, rates: &[(Plan, f64)]) {
     }
 }
 
-/// The plans with their rates, the best first. Each is tried so many times, in turns. Ends early at Ctrl-C.
+/// The plans with their rates, the best first. Each is tried so many times, in turns. Ends early at a signal.
 fn rates(plans: &[Plan], place: &dyn Place, time: Duration, turns: usize) -> Result<Vec<(Plan, f64)>> {
     let mut done = vec![(0, 0.0); plans.len()];
     for at in (0..turns).flat_map(|_| 0..plans.len()) {

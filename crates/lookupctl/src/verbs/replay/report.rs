@@ -60,7 +60,7 @@ pub(in crate::verbs) struct Report {
     /// The families of a trace of both.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(in crate::verbs) families: Vec<FamilyReport>,
-    /// Whether Ctrl-C ended it before its time.
+    /// Whether a signal ended it before its time.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(in crate::verbs) interrupted: bool,
     #[serde(rename = "matched_length", skip_serializing_if = "Option::is_none")]

@@ -81,7 +81,7 @@ impl HostPorts {
     }
 }
 
-/// Forwards until Ctrl-C, or until the time is up. Returns the states of the sources of routes, too.
+/// Forwards until a signal, or until the time is up. Returns the states of the sources of routes, too.
 pub(super) fn run(options: &Options) -> Result<Done> {
     let interfaces: Vec<Interface> =
         options.interfaces.iter().map(|name| Interface::open(name)).collect::<Result<_, _>>()?;
@@ -240,7 +240,7 @@ fn refresh(interfaces: &mut [Interface]) {
     }
 }
 
-/// Runs the workers until Ctrl-C, or until the time is up.
+/// Runs the workers until a signal, or until the time is up.
 fn drive<A: App, S: FnMut() -> Result<()> + Send>(
     options: &Options,
     taken: &[Taken],

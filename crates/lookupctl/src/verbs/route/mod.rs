@@ -100,7 +100,7 @@ fn tell(options: &Options, (report, seconds): &(Report, f64), sources: &[State])
     Ok(if is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
 }
 
-/// Runs the workers until the time is up, the source ends, or Ctrl-C comes.
+/// Runs the workers until the time is up, the source ends, or a signal comes.
 fn drive<A: App>(
     options: &Options,
     wiring: &Wiring,

@@ -155,7 +155,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = parse_metrics)]
     pub(super) metrics: Option<SocketAddr>,
 
-    /// How long frames are made, 3 by default, or forwarded between interfaces, until Ctrl-C by default
+    /// How long frames are made, 3 by default, or forwarded between interfaces, until Ctrl-C or SIGTERM by
+    /// default
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     seconds: Option<Duration>,
 
