@@ -105,7 +105,7 @@ impl Image {
         self.header.entries
     }
 
-    /// The largest result that a lookup can return.
+    /// Upper bound of what a lookup can return. It does not fall with updates.
     pub fn results(&self) -> u64 {
         self.header.results
     }

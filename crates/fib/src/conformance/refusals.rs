@@ -123,7 +123,7 @@ fn check<A: Address>(
         assert_eq!(right.map_or(NextHop::NONE, |(_, next_hop)| next_hop), found);
         assert_eq!(rib.longest_match(address), right, "{what}: {address}");
     }
-    check_counts(image, model, what);
+    check_counts(image, model, &expected, what);
 }
 
 impl<A: Address, E: Engine<A>> suite::Watched<A> for Watched<A, E> {

@@ -34,6 +34,11 @@ pub fn hand_picked<A: Address>() -> Vec<(&'static str, Rib<A>)> {
     let neighbours: Vec<_> = (0..=255).map(|o| at(&[10, 1, o, 128], 25)).collect();
     // A hole in a covering route, and a route again in the hole.
     let hole = [(at(&[10], 8), 1), (at(&[10, 1], 16), 0), (at(&[10, 1, 2], 24), 2)];
+    // A wide next hop that no lookup finds, and so many routes after it that updates come to it in one call with
+    // those that hide it.
+    let hidden = [(at(&[10], 8), 300), (at(&[10], 9), 1), (at(&[10, 128], 9), 2)]
+        .into_iter()
+        .chain((20..28).zip(3..).map(|(o, n)| (at(&[o], 8), n)));
     // Covering routes that come after what they cover, and equal next hops inside each other.
     let same: Rib<A> = chain(pattern(0xa5)).map(|p| (p, NextHop(7))).collect();
     let wide = |first: u32, count: u32| -> Rib<A> {
@@ -61,6 +66,7 @@ pub fn hand_picked<A: Address>() -> Vec<(&'static str, Rib<A>)> {
         ("around each level", number(around_levels)),
         ("256 chunks side by side", number(neighbours)),
         ("a hole", hole.into_iter().map(|(p, n)| (p, NextHop(n))).collect()),
+        ("a route that two longer ones hide", hidden.map(|(p, n)| (p, NextHop(n))).collect()),
         ("one next hop at every length", same),
         ("next hops up to 255", wide(1, 255)),
         ("next hops up to 256", wide(1, 256)),
