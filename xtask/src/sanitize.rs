@@ -90,18 +90,24 @@ const STEPS: &[Step] = &[
 ];
 
 /// The models: tests that are there with `cfg(loom)` only.
-const MODELS: &[Step] = &[Step {
-    name: "models of lock-free code",
-    targets: "--locked --manifest-path crates/wirespeed/models/Cargo.toml --lib",
-    tests: "models::",
-}];
+const MODELS: &[Step] = &[
+    Step { name: "models of two copies", targets: "--locked -p wirespeed-image --lib", tests: "models::" },
+    Step {
+        name: "models of lock-free code",
+        targets: "--locked --manifest-path crates/wirespeed/models/Cargo.toml --lib",
+        tests: "models::",
+    },
+];
 
 /// Miri takes a thousand times as long as the processor, so it gets the short tests of unsafe code.
-const INTERPRETED: &[Step] = &[Step {
-    name: "values of labels",
-    targets: "--locked --manifest-path crates/wirespeed/models/Cargo.toml --lib",
-    tests: "labels::slots",
-}];
+const INTERPRETED: &[Step] = &[
+    Step { name: "two copies", targets: "--locked -p wirespeed-image --lib", tests: "left_right::" },
+    Step {
+        name: "values of labels",
+        targets: "--locked --manifest-path crates/wirespeed/models/Cargo.toml --lib",
+        tests: "labels::slots",
+    },
+];
 
 impl Sanitizer {
     const fn steps(self) -> &'static [Step] {

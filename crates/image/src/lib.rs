@@ -13,9 +13,9 @@
 //! [`live`] keeps two copies of a table, so that readers never wait while patches are applied. With
 //! [`device`] an engine says which kernels look up on a GPU, with which arguments.
 //!
-//! `unsafe` is used in five places: [`Image::map`], whose caller promises that nobody writes to the mapped
+//! `unsafe` is used in six places: [`Image::map`], whose caller promises that nobody writes to the mapped
 //! file; the pointer to an image's bytes, which saves lookups the indirection through the map; the sections
-//! that two live copies share; the advice about pages of [`HugeVec`]; and [`prefetch`].
+//! that two live copies share; the two copies themselves, which [`left_right`] keeps; the advice about pages of [`HugeVec`]; and [`prefetch`].
 
 // Users print what they get, and keep it in types of their own that derive `Debug`.
 #![warn(missing_debug_implementations)]
@@ -29,6 +29,7 @@ mod front;
 mod huge;
 mod image;
 mod index;
+pub mod left_right;
 pub mod live;
 mod patch;
 mod pool;

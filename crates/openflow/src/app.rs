@@ -11,9 +11,9 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use left_right::ReadHandle;
 use wirespeed::{Batches, Submitted};
 use wirespeed_classify::OpenFlowTuple;
+use wirespeed_image::left_right::Entrance;
 use wirespeed_router::{App, Chunk, Frame, Memory, PortId, Reason, Verdict};
 
 use crate::error::Error;
@@ -38,7 +38,7 @@ const AT_ONCE: usize = 1024;
 pub struct OpenFlow {
     switch: Switch,
     worker: usize,
-    reader: ReadHandle<State>,
+    entrance: Entrance<State>,
     learned: Learned,
     /// The batches of the classifier that was seen last.
     batches: Option<(Arc<Front>, Batches<OpenFlowTuple>)>,
@@ -109,7 +109,7 @@ impl OpenFlow {
     fn new(switch: Switch, worker: usize) -> Self {
         Self {
             worker,
-            reader: switch.0.readers.handle(),
+            entrance: switch.0.entrances.entrance(),
             learned: Learned::default(),
             batches: None,
             spare: Vec::new(),
@@ -255,11 +255,11 @@ impl App for OpenFlow {
             return pending;
         }
         chunk.frames().iter().for_each(|frame| memory.prefetch(frame));
-        if let Some(state) = self.reader.enter()
-            && !state.is_standalone
-        {
+        let state = self.entrance.enter();
+        if !state.is_standalone {
             pending.front.clone_from(&state.front);
         }
+        drop(state);
         if pending.front.is_some() && chunk.len() > AT_ONCE {
             let port = Self::number(&self.switch.0, chunk);
             let tuples = chunk.frames().iter().map(|frame| tuple(&Short::read(memory.bytes(frame), port)));
@@ -278,9 +278,9 @@ impl App for OpenFlow {
             self.spare.push(pending);
             return;
         }
-        let Self { switch, worker, reader, learned, scratch, counters, .. } = self;
+        let Self { switch, worker, entrance, learned, scratch, counters, .. } = self;
         let shared = &*switch.0;
-        let Some(state) = reader.enter() else { return };
+        let state = entrance.enter();
         let (in_port, worker, now) = (Self::number(shared, chunk), *worker, shared.nanoseconds());
         let bytes: u64 = chunk.frames().iter().map(|frame| frame.len() as u64).sum();
         let port = chunk.port().index();

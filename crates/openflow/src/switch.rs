@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use left_right::ReadHandleFactory;
 use wirespeed::Device;
+use wirespeed_image::left_right::{Copies, Entrances};
 use wirespeed_router::{Mac, Reason};
 
 use crate::error::Error;
@@ -113,7 +113,7 @@ pub(crate) struct Shared {
     pub(crate) options: SwitchOptions,
     control: Mutex<Control>,
     pub(crate) tallies: Tallies,
-    pub(crate) readers: ReadHandleFactory<State>,
+    pub(crate) entrances: Entrances<State>,
     start: Instant,
     /// The number of workers that have their application.
     pub(crate) taken: AtomicUsize,
@@ -147,16 +147,15 @@ impl Switch {
         let places = options.workers + 1;
         let mut state = State::new(options.numbering());
         state.is_standalone = options.fail == Fail::Standalone;
-        let (mut write, reader) = left_right::new_from_empty(state.clone());
-        write.publish();
+        let copies = Copies::new([state.clone(), state.clone()]);
         let limits =
             Limits { flows: options.most_flows, groups: options.most_groups, meters: options.most_meters };
         let (packet_ins, waiting) = sync_channel(WAITING);
         let (injected, injections) = sync_channel(WAITING);
         Ok(Self(Arc::new(Shared {
-            control: Mutex::new(Control::new(write, state, places, limits)),
+            entrances: copies.entrances(),
+            control: Mutex::new(Control::new(copies, state, places, limits)),
             tallies: Tallies::new(options.numbering().count(), places),
-            readers: reader.factory(),
             start: Instant::now(),
             taken: AtomicUsize::new(0),
             packet_ins,

@@ -389,7 +389,7 @@ impl<T: Tuple> Built<T> {
 }
 
 /// Memory is kept for changes of one in so many groups.
-const KEPT: usize = 8;
+const KEPT: usize = 64;
 
 /// Whether a table has a cell in a lane, if that is of the same form.
 #[inline]

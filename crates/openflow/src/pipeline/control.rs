@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use left_right::WriteHandle;
+use wirespeed_image::left_right::Copies;
 
 use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
@@ -55,7 +55,12 @@ pub(crate) enum Event {
 /// The side of a switch that changes it.
 pub(crate) struct Control {
     pub(crate) model: State,
-    write: WriteHandle<State, Change>,
+    /// What workers read.
+    copies: Copies<State>,
+    /// Changes that neither copy has seen.
+    log: Vec<Change>,
+    /// Changes that the current copy has seen and the other has not.
+    published: Vec<Change>,
     workers: usize,
     /// The counters of flows.
     counts: Arc<Pool>,
@@ -64,7 +69,6 @@ pub(crate) struct Control {
     timers: Timers,
     gone: Vec<(Arc<Flow>, Went)>,
     events: Vec<Event>,
-    is_changed: bool,
     /// Counts changes of flows that a classifier may hold.
     epoch: u64,
     /// The last of them, and whether a classifier was tried since.
@@ -78,15 +82,12 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(
-        write: WriteHandle<State, Change>,
-        model: State,
-        workers: usize,
-        limits: Limits,
-    ) -> Self {
+    pub(crate) fn new(copies: Copies<State>, model: State, workers: usize, limits: Limits) -> Self {
         Self {
             model,
-            write,
+            copies,
+            log: Vec::new(),
+            published: Vec::new(),
             workers,
             counts: Arc::new(Pool::new(workers)),
             limits,
@@ -94,7 +95,6 @@ impl Control {
             timers: Timers::default(),
             gone: Vec::new(),
             events: Vec::new(),
-            is_changed: false,
             epoch: 0,
             changed_at: 0,
             is_front_due: false,
@@ -110,18 +110,26 @@ impl Control {
 
     fn change(&mut self, change: Change) {
         self.model.apply(&change);
-        self.write.append(change);
-        self.is_changed = true;
+        self.log.push(change);
+    }
+
+    /// Waits for the workers in the copy that has not seen the last changes, makes all changes in it, and lets
+    /// workers read it.
+    fn turn(&mut self) {
+        let Self { copies, log, published, .. } = self;
+        copies.change(|state| published.iter().chain(&*log).for_each(|change| state.apply(change)));
+        std::mem::swap(published, log);
+        log.clear();
     }
 
     /// Lets workers see all changes. Returns what controllers are to be told, with counters that are final.
     pub(crate) fn publish(&mut self) -> Vec<Event> {
-        if std::mem::take(&mut self.is_changed) {
-            self.write.publish();
+        if !self.log.is_empty() {
+            self.turn();
         }
         if !self.gone.is_empty() {
             // Waits for the workers that still read the state before.
-            self.write.publish();
+            self.turn();
             let gone = std::mem::take(&mut self.gone);
             self.events.extend(gone.into_iter().map(|(flow, went)| Event::FlowRemoved(flow, went)));
         }
@@ -143,7 +151,7 @@ impl Control {
                 self.remove(known, went, now);
             }
         }
-        self.write.publish();
+        self.turn();
     }
 
     /// The flows for a classifier, if one is due, and the number that tells whether they changed meanwhile.

@@ -1,11 +1,10 @@
 //! [`State`]: all that workers read, in two copies that change in turns.
 //!
-//! `left_right` keeps the copies: workers read one while changes go into the other, so neither waits for the
-//! other. A chunk of packets is handled within one entry, so all of it sees one state.
+//! Workers read one copy while changes go into the other ([`Copies`](wirespeed_image::left_right::Copies)), so
+//! neither waits for the other. A chunk of packets is handled within one entry, so all of it sees one state.
 
 use std::sync::Arc;
 
-use left_right::Absorb;
 use rustc_hash::FxHashMap;
 
 use super::flow::Flow;
@@ -158,15 +157,5 @@ impl State {
         // A bucket that watches nothing is live, except where liveness decides.
         let watches_nothing = bucket.watch_port == port::ANY && bucket.watch_group == group::ANY;
         by_port || by_group() || watches_nothing && group.kind != GroupKind::FastFailover
-    }
-}
-
-impl Absorb<Change> for State {
-    fn absorb_first(&mut self, change: &mut Change, _: &Self) {
-        self.apply(change);
-    }
-
-    fn sync_with(&mut self, first: &Self) {
-        self.clone_from(first);
     }
 }
