@@ -2,8 +2,8 @@
 //!
 //! The left-right scheme: Ramalhete and Correia, "Left-Right: a concurrency control technique with wait-free
 //! population oblivious reads", 2015. Each reader counts its visits where only it writes, as in the crate
-//! `left-right`. Entering costs one locked instruction here, and leaving none. In that crate they cost two and
-//! a fence, which is more than a single lookup takes.
+//! `left-right`. Entering costs one locked instruction here, and leaving none. In that crate they cost two
+//! and a fence, which is more than a single lookup takes.
 //!
 //! The order that this stands on: a reader first says that it is inside and then asks which copy to read. The
 //! writer first says which copy to read and then asks who is inside. All four steps are sequentially
@@ -44,8 +44,9 @@ struct Shared<T> {
     entrances: Mutex<Vec<Arc<Visits>>>,
 }
 
-// SAFETY: of the copies, readers have shared references, and the writer has the only reference to the one that
-// no reader is in (see `Copies::change`). A value is made by one thread, and changed and dropped by others.
+// SAFETY: of the copies, readers have shared references, and the writer has the only reference to the one
+// that no reader is in (see `Copies::change`). A value is made by one thread, and changed and dropped by
+// others.
 #[expect(unsafe_code)]
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
@@ -56,8 +57,8 @@ impl<T> Shared<T> {
     }
 }
 
-/// The times that a reader entered and left, in one number: odd while it is inside. In cache lines of its own,
-/// as its thread writes it all the time.
+/// The times that a reader entered and left, in one number: odd while it is inside. In cache lines of its
+/// own, as its thread writes it all the time.
 #[repr(align(128))]
 struct Visits(AtomicUsize);
 
@@ -117,9 +118,9 @@ impl<T> Copies<T> {
         self.wait();
         let next = 1 - self.shared.current.load(Ordering::Relaxed);
         // SAFETY: no reader is in this copy. All that entered before it ceased to be current are gone, as
-        // `inside` has every one of them. All that entered since are in the other one: whoever says that it is
-        // inside after the writer asked for its visits finds the other one current. There is one writer, and
-        // it is borrowed.
+        // `inside` has every one of them. All that entered since are in the other one: whoever says that it
+        // is inside after the writer asked for its visits finds the other one current. There is one writer,
+        // and it is borrowed.
         change(unsafe { &mut *self.shared.copies[next].get() });
         self.shared.current.store(next, Ordering::SeqCst);
         in_one_order();

@@ -15,7 +15,8 @@
 //!
 //! `unsafe` is used in six places: [`Image::map`], whose caller promises that nobody writes to the mapped
 //! file; the pointer to an image's bytes, which saves lookups the indirection through the map; the sections
-//! that two live copies share; the two copies themselves, which [`left_right`] keeps; the advice about pages of [`HugeVec`]; and [`prefetch`].
+//! that two live copies share; the two copies themselves, which [`left_right`] keeps; the advice about pages
+//! of [`HugeVec`]; and [`prefetch`].
 
 // Users print what they get, and keep it in types of their own that derive `Debug`.
 #![warn(missing_debug_implementations)]

@@ -2,11 +2,11 @@
 //!
 //! There are two copies. Readers look up in one copy. The writer patches the other copy, and then makes
 //! readers enter that copy. Before the next change it waits until no reader is in the first copy, and brings
-//! that copy up to date. This is the left-right scheme (`left_right.rs`). Entering costs one locked instruction
-//! on memory that only its thread writes, and never waits for the writer. A reader sees one state while it
-//! holds its guard. The writer waits for guards, so hold a guard for a batch only. While a guard is held one more
-//! change can be made; the next change waits for the guard. A thread that holds a guard and makes both
-//! changes waits for itself for ever. A call that changes nothing, or fails, does not wait.
+//! that copy up to date. This is the left-right scheme (`left_right.rs`). Entering costs one locked
+//! instruction on memory that only its thread writes, and never waits for the writer. A reader sees one state
+//! while it holds its guard. The writer waits for guards, so hold a guard for a batch only. While a guard is
+//! held one more change can be made; the next change waits for the guard. A thread that holds a guard and
+//! makes both changes waits for itself for ever. A call that changes nothing, or fails, does not wait.
 //!
 //! Some data is not part of the table, but readers need it in the same state, such as the names of results.
 //! Such data lies [beside](Beside) each copy and changes with it.
@@ -143,7 +143,8 @@ pub struct Reader<T: Table, B: Beside = ()>(Arc<Shared<T, B>>);
 
 /// What all clones of a reader share.
 struct Shared<T: Table, B: Beside> {
-    /// A thread's own entrance, made when the thread first enters. A thread that ends leaves it to a later one.
+    /// A thread's own entrance, made when the thread first enters. A thread that ends leaves it to a later
+    /// one.
     each: ThreadLocal<Entrance<State<T, B>>>,
     entrances: Entrances<State<T, B>>,
 }

@@ -10,7 +10,7 @@ use super::full::Full;
 use super::layout::{
     B_AFTER, BLOCK, CELLS, GROUPS, LANES, MOST_GROUPS, RANKS, Slot, blocks, cell_at, group_len, words,
 };
-use super::pending::Pending;
+use super::pending::{Pending, release};
 use super::space::{Space, with_room};
 use crate::rank::Rank;
 use crate::tuple::Tuple;
@@ -326,10 +326,8 @@ impl<T: Tuple> Buckets<T> {
         self.pending.sort();
         self.put_cells(patch);
         self.put_ranks(patch, base);
-        let kept = base.ranks.len() / LANES / KEPT;
-        self.pending.clear(kept);
-        self.cells.clear();
-        self.cells.shrink_to(kept);
+        self.pending.clear();
+        release(&mut self.cells);
     }
 
     fn put_cells(&self, patch: &mut PatchBuilder) {
@@ -387,9 +385,6 @@ impl<T: Tuple> Built<T> {
         self.ranks.resize(groups as usize, [0; LANES]);
     }
 }
-
-/// Memory is kept for changes of one in so many groups.
-const KEPT: usize = 64;
 
 /// Whether a table has a cell in a lane, if that is of the same form.
 #[inline]

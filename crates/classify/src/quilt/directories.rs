@@ -136,13 +136,10 @@ impl Directories {
             }
         }
         drop(ahead);
-        self.pending.clear(base.slots.len() / KEPT);
+        self.pending.clear();
     }
 
     pub(super) fn memory_usage(&self) -> u64 {
         (self.slots().len() * 8) as u64 + self.space.memory_usage() + self.pending.memory_usage()
     }
 }
-
-/// Memory is kept for changes of one line in so many slots.
-const KEPT: usize = 64;

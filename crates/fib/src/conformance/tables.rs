@@ -34,8 +34,8 @@ pub fn hand_picked<A: Address>() -> Vec<(&'static str, Rib<A>)> {
     let neighbours: Vec<_> = (0..=255).map(|o| at(&[10, 1, o, 128], 25)).collect();
     // A hole in a covering route, and a route again in the hole.
     let hole = [(at(&[10], 8), 1), (at(&[10, 1], 16), 0), (at(&[10, 1, 2], 24), 2)];
-    // A wide next hop that no lookup finds, and so many routes after it that updates come to it in one call with
-    // those that hide it.
+    // A wide next hop that no lookup finds, and so many routes after it that updates come to it in one call
+    // with those that hide it.
     let hidden = [(at(&[10], 8), 300), (at(&[10], 9), 1), (at(&[10, 128], 9), 2)]
         .into_iter()
         .chain((20..28).zip(3..).map(|(o, n)| (at(&[o], 8), n)));

@@ -113,8 +113,8 @@ impl Control {
         self.log.push(change);
     }
 
-    /// Waits for the workers in the copy that has not seen the last changes, makes all changes in it, and lets
-    /// workers read it.
+    /// Waits for the workers in the copy that has not seen the last changes, makes all changes in it, and
+    /// lets workers read it.
     fn turn(&mut self) {
         let Self { copies, log, published, .. } = self;
         copies.change(|state| published.iter().chain(&*log).for_each(|change| state.apply(change)));

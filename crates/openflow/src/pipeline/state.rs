@@ -1,7 +1,8 @@
 //! [`State`]: all that workers read, in two copies that change in turns.
 //!
-//! Workers read one copy while changes go into the other ([`Copies`](wirespeed_image::left_right::Copies)), so
-//! neither waits for the other. A chunk of packets is handled within one entry, so all of it sees one state.
+//! Workers read one copy while changes go into the other ([`Copies`](wirespeed_image::left_right::Copies)),
+//! so neither waits for the other. A chunk of packets is handled within one entry, so all of it sees one
+//! state.
 
 use std::sync::Arc;
 
