@@ -11,8 +11,8 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::fmt::{self, Debug};
-use std::marker::PhantomData;
 use std::ops::Deref;
+use std::ptr::NonNull;
 
 use sync::{Arc, AtomicUsize, Mutex, MutexGuard, Ordering, SPINS, yield_now};
 
@@ -196,12 +196,13 @@ impl<T> Entrance<T> {
             self.visits.begin();
         }
         self.held.set(held + 1);
-        let stay = Stay { visits: &self.visits, held: &self.held, _of_one_thread: PhantomData };
+        let stay = Stay { visits: &self.visits, held: &self.held };
         let current = self.shared.current.load(Ordering::SeqCst);
         // SAFETY: the writer changes no copy that can have been current since this reader is inside, until it
         // has left. With a guard held already, that is the copy of that guard or the one made current after
         // it, and the writer can't come to the next change.
-        Guard { value: unsafe { &*self.shared.copies[current & 1].get() }, _stay: stay }
+        let value = unsafe { &*self.shared.copies[current & 1].get() };
+        Guard { value: NonNull::from(value), _stay: stay }
     }
 }
 
@@ -219,7 +220,9 @@ impl<T> Drop for Entrance<T> {
 
 /// A copy, until the guard is dropped.
 pub struct Guard<'a, T: ?Sized> {
-    value: &'a T,
+    /// No reference: one that a function is given holds until the function returns, and the writer may change
+    /// the copy as soon as the function has dropped the guard.
+    value: NonNull<T>,
     _stay: Stay<'a>,
 }
 
@@ -227,7 +230,7 @@ impl<'a, T: ?Sized> Guard<'a, T> {
     /// Borrows the copy in another form.
     #[inline]
     pub fn map<U: ?Sized>(guard: Self, view: impl for<'t> FnOnce(&'t T) -> &'t U) -> Guard<'a, U> {
-        Guard { value: view(guard.value), _stay: guard._stay }
+        Guard { value: NonNull::from(view(&guard)), _stay: guard._stay }
     }
 }
 
@@ -235,14 +238,16 @@ impl<T: ?Sized> Deref for Guard<'_, T> {
     type Target = T;
 
     #[inline]
+    #[expect(unsafe_code)]
     fn deref(&self) -> &T {
-        self.value
+        // SAFETY: the copy does not change before the guard is dropped, and the entrance keeps it alive.
+        unsafe { self.value.as_ref() }
     }
 }
 
 impl<T: ?Sized + Debug> Debug for Guard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
+        (**self).fmt(f)
     }
 }
 
@@ -250,7 +255,6 @@ impl<T: ?Sized + Debug> Debug for Guard<'_, T> {
 struct Stay<'a> {
     visits: &'a Visits,
     held: &'a Cell<usize>,
-    _of_one_thread: PhantomData<*const ()>,
 }
 
 impl Drop for Stay<'_> {
