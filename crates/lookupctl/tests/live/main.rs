@@ -8,6 +8,7 @@
 
 mod apps;
 mod changes;
+mod peer;
 mod soak;
 mod traffic;
 mod world;

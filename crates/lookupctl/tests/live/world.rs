@@ -51,7 +51,12 @@ impl World {
 
     /// Namespaces without anything in them. `None`, and says so, where they can't be made.
     pub(crate) fn bare(sides: &[&str]) -> Option<Self> {
-        Some(Self { all: Namespaces::or_skip(sides, &[])?, hosts: &[] })
+        Self::bare_with(sides, &[])
+    }
+
+    /// Namespaces for programs. `None`, and says so, also where a program is not installed.
+    pub(crate) fn bare_with(sides: &[&str], programs: &[&str]) -> Option<Self> {
+        Some(Self { all: Namespaces::or_skip(sides, programs)?, hosts: &[] })
     }
 
     /// Switches off what an interface of a host leaves to hardware. Segments larger than the link takes fit
