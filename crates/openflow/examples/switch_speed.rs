@@ -2,8 +2,12 @@
 //! wildcards; and changes of flows a second from a controller over loopback, while the worker forwards.
 //!
 //! ```text
-//! cargo run --release -p wirespeed-openflow --example switch_speed [FLOWS] [SECONDS]
+//! cargo run --release -p wirespeed-openflow --example switch_speed [FLOWS] [SECONDS] [OTHER]
 //! ```
+//!
+//! OTHER is the address of another switch that waits for controllers, such as Open vSwitch after
+//! `ovs-vsctl set-controller br0 ptcp:6654`. It gets the same changes, before and after ours, and forwards
+//! nothing.
 //!
 //! A ring of one frame a flow goes round: port 1 gives frames, and port 2 takes them back. Each frame has to
 //! go out of port 2, and the flows' counters have to be as many as the frames: that is checked after each
@@ -11,7 +15,7 @@
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -190,6 +194,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let flows: u32 = arguments.next().map_or(1 << 20, |text| text.parse().expect("a number of flows"));
     let seconds: f64 = arguments.next().map_or(5.0, |text| text.parse().expect("a number of seconds"));
+    let other: Option<SocketAddr> =
+        arguments.next().map(|text| text.parse().expect("the address and port of a switch"));
     let options = SwitchOptions { workers: 8, ..SwitchOptions::with_ports(["in", "out"]) };
     let switch = Switch::new(options).expect("two ports");
     let begin = Instant::now();
@@ -233,6 +239,13 @@ fn main() {
     let channel = Channel::open(&switch, &[Target::Listen("127.0.0.1:0".to_owned())]).expect("a free port");
     let address = channel.listening()[0];
     let more = 500_000_u32;
+    let other = |which: &str| {
+        if let Some(address) = other {
+            let rate = f64::from(more) / controller(address, flows, more);
+            println!("{rate:.0} flow-mods a second by the other switch, {which} time");
+        }
+    };
+    other("the first");
     let rate = Mutex::new(0.0);
     let (stats, took, _) = forward(&switch, &exact_frames, seconds, || {
         let took = controller(address, flows, more);
@@ -244,10 +257,11 @@ fn main() {
         stats.frames_out as f64 / took / 1e6
     );
     assert_eq!(switch.flows(), (flows + WILDCARDS + more) as usize);
+    other("the second");
 }
 
 /// Adds flows over TCP, and returns the seconds until the barrier was answered.
-fn controller(address: std::net::SocketAddr, first: u32, count: u32) -> f64 {
+fn controller(address: SocketAddr, first: u32, count: u32) -> f64 {
     let mut bytes = vec![4, 0, 0, 8, 0, 0, 0, 1];
     for number in first..first + count {
         bytes.extend(exact(number).to_message(number));
@@ -263,5 +277,11 @@ fn controller(address: std::net::SocketAddr, first: u32, count: u32) -> f64 {
         assert!(count > 0, "the switch ended the connection");
         answer.extend(&part[..count]);
     }
-    begin.elapsed().as_secs_f64()
+    let took = begin.elapsed().as_secs_f64();
+    let mut messages = &answer[..];
+    while let [_, kind, high, low, ..] = *messages {
+        assert_ne!(kind, 1, "the switch refused a change");
+        messages = &messages[usize::from(u16::from_be_bytes([high, low])).max(8)..];
+    }
+    took
 }
