@@ -110,9 +110,10 @@ impl<T> Copies<T> {
     }
 
     /// Waits until no reader is in the copy that was current before, changes that copy, and makes it current.
-    /// What the last change did to the other copy is for the caller to do first.
+    /// That copy lacks the change before: `change` makes it first.
     ///
-    /// A panic of `change` leaves the current copy current.
+    /// A thread that holds a guard of that copy waits for itself for ever. A panic of `change` leaves the
+    /// other copy current.
     #[expect(unsafe_code)]
     pub fn change(&mut self, change: impl FnOnce(&mut T)) {
         self.wait();

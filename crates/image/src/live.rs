@@ -258,6 +258,7 @@ impl<T: Table, B: Beside> Writer<T, B> {
     }
 
     fn change(&mut self, what: What<T>, beside: B::Change) {
+        // Neither is left half done by a panic: a change is checked before it is made.
         let (before, mut change) = (self.last.take(), Change { what, beside });
         self.copies.change(|state| {
             if let Some(before) = before {
