@@ -124,3 +124,18 @@ pub use update::RuleUpdate;
 pub use wirespeed_table::{
     Applied, BuildError, BuildOptions, Companion, Engine, Load, Lookup, Outgrown, Standing, Step,
 };
+
+wirespeed_table::whole! {
+    Ipv4Tuple, linear::Linear<Ipv4Tuple>;
+    Ipv4Tuple, tuple_search::TupleSearch<Ipv4Tuple>;
+    Ipv4Tuple, bloom::BloomSearch<Ipv4Tuple>;
+    Ipv4Tuple, quilt::Quilt<Ipv4Tuple>;
+    Ipv6Tuple, linear::Linear<Ipv6Tuple>;
+    Ipv6Tuple, tuple_search::TupleSearch<Ipv6Tuple>;
+    Ipv6Tuple, bloom::BloomSearch<Ipv6Tuple>;
+    Ipv6Tuple, quilt::Quilt<Ipv6Tuple>;
+    OpenFlowTuple, linear::Linear<OpenFlowTuple>;
+    OpenFlowTuple, tuple_search::TupleSearch<OpenFlowTuple>;
+    OpenFlowTuple, bloom::BloomSearch<OpenFlowTuple>;
+    OpenFlowTuple, quilt::Quilt<OpenFlowTuple>;
+}

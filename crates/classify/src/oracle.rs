@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use wirespeed_table::sort_by_number;
+
 use crate::rank::Rank;
 use crate::rule::Rule;
 use crate::rules::RuleSet;
@@ -81,8 +83,8 @@ impl<T: Tuple> Expected<T> {
             .into_iter()
             .map(|(mask, values)| (mask, values.values().copied().max().unwrap_or(Rank::NONE), values))
             .collect();
-        classes.sort_by_key(|class| std::cmp::Reverse(class.1));
-        scanned.sort_by_key(|&(rank, _)| std::cmp::Reverse(rank));
+        sort_by_number(&mut classes, |class| !class.1.bits());
+        sort_by_number(&mut scanned, |(rank, _)| !rank.bits());
         let scanned = scanned.into_iter().map(|(rank, rule)| (rank, rule.clone())).collect();
         Self { classes, scanned }
     }

@@ -13,6 +13,8 @@
 //! where prefixes make dozens. With two ranges of ports the same rule is three regions and tens of thousands
 //! of patterns.
 
+use wirespeed_table::sort_by_number;
+
 use crate::expand::FieldRange;
 use crate::pattern::Pattern;
 use crate::rule::Rule;
@@ -39,7 +41,7 @@ impl<T: Tuple> Region<T> {
         let mut regions = vec![Self { mask: *base.mask(), least: *base.value(), span: T::default() }];
         // Of fields that share 16 bits the one above goes first.
         let mut ranges: Vec<&FieldRange> = rule.ranges().iter().collect();
-        ranges.sort_by_key(|range| range.field().offset);
+        sort_by_number(&mut ranges, |range| range.field().offset.into());
         for (at, range) in ranges.iter().enumerate() {
             let later = &ranges[at + 1..];
             regions = regions.iter().flat_map(|region| region.narrowed(range, later)).collect();

@@ -12,6 +12,7 @@ use std::ops::Range;
 
 use rustc_hash::FxHashSet;
 use wirespeed_image::{HugeVec, prefetch_all};
+use wirespeed_table::sort_by_number;
 
 use crate::error::RuleError;
 use crate::free::pop;
@@ -362,14 +363,14 @@ impl<T: Tuple> RuleSet<T> {
     /// The rules by number. O(n log n).
     pub fn sorted(&self) -> Vec<(RuleNumber, &Rule<T>)> {
         let mut rules: Vec<_> = self.iter().collect();
-        rules.sort_unstable_by_key(|&(number, _)| number);
+        sort_by_number(&mut rules, |(number, _)| number.get().into());
         rules
     }
 
     /// The rules that match a tuple, best first. O(rules).
     pub fn matching(&self, tuple: &T) -> Vec<(RuleNumber, &Rule<T>)> {
         let mut rules: Vec<_> = self.iter().filter(|(_, rule)| rule.matches(tuple)).collect();
-        rules.sort_unstable_by_key(|&(number, rule)| std::cmp::Reverse(Rank::new(rule.priority(), number)));
+        sort_by_number(&mut rules, |&(number, rule)| !Rank::new(rule.priority(), number).bits());
         rules
     }
 
@@ -383,7 +384,7 @@ impl<T: Tuple> RuleSet<T> {
     pub fn ranked(&self) -> Vec<Entry<T>> {
         let mut rules: Vec<_> =
             self.iter().map(|(number, rule)| (Rank::new(rule.priority(), number), number, rule)).collect();
-        rules.sort_unstable_by_key(|&(rank, ..)| std::cmp::Reverse(rank));
+        sort_by_number(&mut rules, |(rank, ..)| !rank.bits());
         rules.into_iter().flat_map(|(_, number, rule)| Entry::of(number, rule)).collect()
     }
 

@@ -13,6 +13,8 @@
 
 use std::io::{self, Write};
 
+use wirespeed_table::sort_by_number;
+
 use crate::rank::RuleNumber;
 use crate::rule::Rule;
 use crate::rules::RuleSet;
@@ -56,7 +58,7 @@ pub fn write_rules<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<
 /// under a mask that is not a prefix.
 pub fn write_classbench<T: Tuple>(rules: &RuleSet<T>, out: &mut dyn Write) -> Result<(), WriteError> {
     let mut ranked = rules.sorted();
-    ranked.sort_by_key(|(_, rule)| std::cmp::Reverse(rule.priority()));
+    sort_by_number(&mut ranked, |(_, rule)| (!rule.priority()).into());
     for (number, rule) in ranked {
         writeln!(out, "@{}", filter(number, rule)?.join("\t"))?;
     }

@@ -40,3 +40,7 @@ mod update;
 
 pub use build::Dir24;
 pub use layout::Dir24Table;
+
+wirespeed_fib::whole! {
+    wirespeed_fib::V4, Dir24;
+}

@@ -58,5 +58,5 @@ pub use wirespeed_table::on_all_cores;
 pub use wirespeed_table::vector;
 pub use wirespeed_table::{
     Applied, BuildError, BuildOptions, ByEntries, Engine, Lookup, Outgrown, Standing, Step, Strides,
-    VectorLevel,
+    VectorLevel, whole,
 };

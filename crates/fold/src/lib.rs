@@ -69,3 +69,9 @@ pub mod v6;
 pub use hot::{FoldHot, FoldHotTable};
 pub use v4::{FoldTableV4, FoldV4};
 pub use v6::{FoldTableV6, FoldV6};
+
+wirespeed_fib::whole! {
+    wirespeed_fib::V4, FoldV4;
+    wirespeed_fib::V4, FoldHot;
+    wirespeed_fib::V6, FoldV6;
+}

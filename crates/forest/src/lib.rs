@@ -41,3 +41,10 @@ mod update;
 pub use build::{Forest, ForestOf};
 pub use fibs::{Change, FibId, FibKeys, Fibs, FibsError, FibsUpdate, InFibs, LiveFibs};
 pub use layout::ForestTable;
+
+wirespeed_fib::whole! {
+    wirespeed_fib::V4, ForestOf<wirespeed_fib::V4>;
+    wirespeed_fib::V6, ForestOf<wirespeed_fib::V6>;
+    InFibs<wirespeed_fib::V4>, Forest;
+    InFibs<wirespeed_fib::V6>, Forest;
+}

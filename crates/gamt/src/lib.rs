@@ -72,3 +72,10 @@ mod update;
 pub use build::{GamtS, GamtT};
 pub use layout::{GamtTable, InTrie, Placement, Separate};
 pub use trie::LevelUsage;
+
+wirespeed_fib::whole! {
+    wirespeed_fib::V4, GamtT<wirespeed_fib::V4>;
+    wirespeed_fib::V6, GamtT<wirespeed_fib::V6>;
+    wirespeed_fib::V4, GamtS<wirespeed_fib::V4>;
+    wirespeed_fib::V6, GamtS<wirespeed_fib::V6>;
+}

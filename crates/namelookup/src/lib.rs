@@ -52,3 +52,13 @@ pub use update::NameUpdate;
 pub use wirespeed_table::{
     Applied, BuildError, BuildOptions, Engine, Load, Lookup, Outgrown, Standing, Step,
 };
+
+wirespeed_table::whole! {
+    NameDomain, Acta;
+    NameDomain, stt::Stt;
+    NameDomain, ata::Ata<1>;
+    NameDomain, ata::Ata<2>;
+    NameDomain, ata::Ata<3>;
+    NameDomain, mata::Mata;
+    NameDomain, mata::MataNw;
+}

@@ -31,3 +31,7 @@ mod update;
 
 pub use build::Rank;
 pub use layout::RankTable;
+
+wirespeed_fib::whole! {
+    wirespeed_fib::V4, Rank;
+}

@@ -46,3 +46,12 @@ pub mod sail_m;
 pub use sail_b::{EveryLength, EverySixth, Levels, SailB, SailBTable, SailU, SailUTable, Split, SplitTable};
 pub use sail_l::{SailL, SailLTable};
 pub use sail_m::{FibId, Fibs, FibsError, LiveFibs, SailM, SailMTable};
+
+wirespeed_fib::whole! {
+    wirespeed_fib::V4, SailB;
+    wirespeed_fib::V4, SailU;
+    wirespeed_fib::V4, SailL;
+    wirespeed_fib::V6, SailL;
+    wirespeed_fib::V4, SailM;
+    wirespeed_fib::V6, SailM;
+}

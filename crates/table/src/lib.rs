@@ -25,8 +25,10 @@ mod error;
 mod live;
 mod lookup;
 mod options;
+mod order;
 mod standing;
 pub mod vector;
+mod whole;
 
 pub use domain::{Domain, Keys, Model, Undone};
 pub use engine::Engine;
@@ -36,7 +38,10 @@ pub use live::{Companion, Live};
 pub use lookup::on_all_cores;
 pub use lookup::{Load, Lookup};
 pub use options::{BuildOptions, ByEntries, Strides};
+pub use order::sort_by_number;
 pub use standing::Standing;
 pub use vector::VectorLevel;
+#[doc(hidden)]
+pub use whole::{Whole, use_all};
 pub use wirespeed_image::live::Applied;
 pub use wirespeed_image::{Outgrown, Step};

@@ -158,12 +158,24 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     where
         D::Update: 'u,
     {
-        let updates: Vec<_> = updates.into_iter().collect();
-        self.model.check(&updates)?;
+        let mut is_agreed = Some(is_agreed);
+        let mut is_agreed = || is_agreed.take().is_some_and(|is_agreed| is_agreed());
+        self.change(&updates.into_iter().collect::<Vec<_>>(), wanted, &mut is_agreed)
+    }
+
+    /// Applies updates for [`apply_wanting`](Self::apply_wanting). It is compiled once for all kinds of
+    /// iterators, and calls `is_agreed` once at most.
+    fn change(
+        &mut self,
+        updates: &[&D::Update],
+        wanted: Option<B::Wanted>,
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, D::Error> {
+        self.model.check(updates)?;
         let (mut changes, mut beside) = (0, B::Change::default());
         for from in (0..updates.len()).step_by(D::TOGETHER) {
             let to = updates.len().min(from.saturating_add(D::TOGETHER));
-            changes += self.model.apply(&updates, from..to);
+            changes += self.model.apply(updates, from..to);
             self.take(&mut beside);
         }
         let applied = match self.next() {

@@ -84,3 +84,8 @@ mod value;
 
 pub use build::Waldvogel;
 pub use layout::WaldvogelTable;
+
+wirespeed_fib::whole! {
+    wirespeed_fib::V4, Waldvogel<wirespeed_fib::V4>;
+    wirespeed_fib::V6, Waldvogel<wirespeed_fib::V6>;
+}

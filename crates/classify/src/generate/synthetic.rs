@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use wirespeed_rng::Rng;
+use wirespeed_table::sort_by_number;
 
 use super::{filled, random};
 use crate::pattern::Pattern;
@@ -101,7 +102,7 @@ impl<T: Tuple> Synthetic<T> {
         let mut bundles = Vec::new();
         while !left.is_empty() {
             // The fullest first, so that whole bundles can be made for long.
-            left.sort_by_key(|(rules, _)| std::cmp::Reverse(*rules));
+            sort_by_number(&mut left, |(rules, _)| !(*rules as u64));
             let value: T = random(&mut rng);
             let bundle = matching.min(left.len());
             let mut all = T::default();

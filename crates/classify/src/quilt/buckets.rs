@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use wirespeed_image::{HugeVec, PatchBuilder, prefetch};
+use wirespeed_table::sort_by_number;
 
 use super::base::Base;
 use super::cell::{Cell, Form};
@@ -275,7 +276,7 @@ impl<T: Tuple> Buckets<T> {
     /// between them.
     pub(super) fn pack(&mut self, slots: &mut [&mut u64]) {
         let Some(before) = self.built.take() else { return };
-        slots.sort_by_key(|slot| std::cmp::Reverse(order_of(Slot(**slot).groups())));
+        sort_by_number(slots, |slot| !(order_of(Slot(**slot).groups()) as u64));
         let mut space = Space::new(self.limit);
         let mut built = Built { cells: HugeVec::new(), ranks: HugeVec::new() };
         for element in slots {

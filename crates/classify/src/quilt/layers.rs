@@ -2,6 +2,7 @@
 //! in.
 
 use wirespeed_image::{At, Index, PatchBuilder};
+use wirespeed_table::sort_by_number;
 
 use super::cell::Form;
 use super::dirty::Dirty;
@@ -213,7 +214,7 @@ impl<T: Tuple> Layers<T> {
         let is_fit = |layer: &Layer<T>| layer.form == form && layer.mask.and(fixed) == layer.mask;
         let mut layers: Vec<u32> =
             self.in_order().filter(|(_, layer)| is_fit(layer)).map(|(id, _)| id).collect();
-        layers.sort_by_key(|&id| std::cmp::Reverse(self.layer(id).mask.ones()));
+        sort_by_number(&mut layers, |&id| (!self.layer(id).mask.ones()).into());
         let fits = u32::try_from(self.lists.len()).expect("as many as masks of rules");
         self.lists.push(List { fixed: *fixed, form, layers });
         self.fits.insert_at(at, hash, fits);

@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use wirespeed_image::{Image, ImageError, Index, PatchBuilder};
+use wirespeed_table::sort_by_number;
 
 use super::cell::Cell;
 use super::dirty::Dirty;
@@ -167,7 +168,7 @@ impl<T: Tuple> Scan<T> {
     /// Puts the best cells first. Before there is an image.
     pub(super) fn sort(&mut self) {
         let mut all: Vec<_> = self.all.drain(..).filter(|scanned| scanned.rank != Rank::NONE).collect();
-        all.sort_by_key(|scanned| Reverse(scanned.rank));
+        sort_by_number(&mut all, |scanned| !scanned.rank.bits());
         *self = Self { limit: self.limit, ..Self::new() };
         for Scanned { cell, hash, rank } in all {
             self.insert(hash, &cell, rank).expect("as many as before");

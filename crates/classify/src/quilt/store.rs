@@ -9,6 +9,7 @@
 //! the parts hold what the update at hand changes: it reads the rest from the table before it ([`Base`]).
 
 use wirespeed_image::{At, PatchBuilder};
+use wirespeed_table::sort_by_number;
 
 use super::base::Base;
 use super::buckets::{Buckets, MOST_CELLS, has_more};
@@ -140,7 +141,7 @@ impl<T: Tuple> Store<T> {
         }
         // Those that fit few layers first.
         let mut order: Vec<_> = cells.iter().map(|(cell, rank)| (cell.fixed().ones(), cell, rank)).collect();
-        order.sort_by_key(|&(ones, ..)| ones);
+        sort_by_number(&mut order, |&(ones, ..)| ones.into());
         order.into_iter().try_for_each(|(_, cell, &rank)| {
             let hash = self.known.hash(cell);
             self.insert(&Step::of(*cell, hash, rank), rank, base)

@@ -10,6 +10,8 @@
 
 use std::fmt::Write as _;
 
+use wirespeed_table::sort_by_number;
+
 use super::assume::Assumption;
 use super::report::LeftOut;
 use crate::rank::{Rank, RuleNumber};
@@ -195,7 +197,7 @@ impl<T: Tuple> Doubts<T> {
     }
 
     fn sort_widened(&mut self) {
-        self.widened.sort_by_key(|one| std::cmp::Reverse(one.rank()));
+        sort_by_number(&mut self.widened, |one| !one.rank().bits());
     }
 
     /// Replaces the actions of the rules.

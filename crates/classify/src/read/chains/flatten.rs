@@ -16,6 +16,8 @@ mod emit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wirespeed_table::sort_by_number;
+
 use super::fact::Truth;
 use super::program::{Go, Program};
 use super::region::{Region, TooMany};
@@ -72,7 +74,7 @@ pub(in crate::read) fn flatten<T: Tuple>(
     let known: BTreeSet<u64> = report.left_out.iter().map(|one| one.line).collect();
     let more = left_out.into_iter().filter(|(line, _)| !known.contains(line));
     report.left_out.extend(more.map(|(_, one)| one));
-    report.left_out.sort_by_key(|one| one.line);
+    sort_by_number(&mut report.left_out, |one| one.line);
     report.assumed.clone_from(&assumed);
     file.doubts.assumed = assumed;
     Ok(())

@@ -16,6 +16,8 @@
 
 use std::collections::BTreeMap;
 
+use wirespeed_table::sort_by_number;
+
 use super::{add, next};
 use crate::pattern::Pattern;
 use crate::read::RuleFile;
@@ -149,11 +151,11 @@ impl<T: Tuple> Conjunctions<T> {
             return Err(format!("a conj_id without a conjunction ({id})"));
         }
         let mut conjunctions: Vec<_> = self.all.iter().collect();
-        conjunctions.sort_by_key(|(_, conjunction)| std::cmp::Reverse(conjunction.priority));
+        sort_by_number(&mut conjunctions, |(_, conjunction)| (!conjunction.priority).into());
         for (at, (id, conjunction)) in conjunctions.iter().enumerate() {
             let mut answers: Vec<_> =
                 self.answers.iter().filter(|(of, _)| of == *id).map(|(_, flow)| flow).collect();
-            answers.sort_by_key(|flow| std::cmp::Reverse(flow.priority));
+            sort_by_number(&mut answers, |flow| (!flow.priority).into());
             if answers.iter().any(|flow| flow.priority < conjunction.priority) {
                 return Err("a conj_id of a lower priority than its conjunction".to_owned());
             }
