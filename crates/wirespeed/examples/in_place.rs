@@ -18,7 +18,7 @@ use wirespeed::prelude::*;
 use wirespeed::{Family, Numbers, Reader, Rib, Table};
 
 /// Batch sizes to measure.
-const SIZES: [u32; 4] = [1 << 14, 1 << 16, 1 << 17, 1 << 18];
+const SIZES: [u32; 4] = [1 << 14, 1 << 16, 1 << 18, 1 << 20];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);

@@ -96,7 +96,7 @@ impl Default for GpuOptions {
             slots: vec![
                 SlotSize { slots: 32, keys: 1 << 16 },
                 SlotSize { slots: 32, keys: 1 << 18 },
-                SlotSize { slots: 4, keys: 1 << 20 },
+                SlotSize { slots: 10, keys: 1 << 20 },
             ],
             key_bytes: 16,
             result_bytes: 4,
