@@ -1,4 +1,4 @@
-//! [`whole!`](crate::whole): engines that are compiled where they are written.
+//! [`whole!`](crate::whole!): engines that are compiled where they are written.
 
 use wirespeed_image::{Image, Table};
 
@@ -26,12 +26,11 @@ macro_rules! whole {
 
 /// The type of [`use_all`].
 #[doc(hidden)]
-pub type Whole<D, E> = fn(
-    <D as Domain>::Model,
-    Image,
-    &[<D as Domain>::Update],
-    &[<D as Domain>::Change],
-) -> Option<(Live<D, E>, Box<dyn Lookup<D>>)>;
+pub type Whole<D, E> =
+    fn(<D as Domain>::Model, Image, &[<D as Domain>::Update], &[<D as Domain>::Change]) -> Option<Used<D, E>>;
+
+/// What [`use_all`] makes.
+type Used<D, E> = (Live<D, E>, Box<dyn Lookup<D>>);
 
 /// Uses all of an engine and its live table, to have it compiled. Nobody calls it.
 #[doc(hidden)]
@@ -40,7 +39,7 @@ pub fn use_all<D: Domain, E: Engine<D>>(
     image: Image,
     updates: &[D::Update],
     changed: &[D::Change],
-) -> Option<(Live<D, E>, Box<dyn Lookup<D>>)> {
+) -> Option<Used<D, E>> {
     let options = BuildOptions::default();
     let (mut engine, mut table) = E::build(model.source(), &options).ok()?;
     engine.take(&table, model.source(), changed).ok()?;
