@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Without a file, or with `-`, the table is a synthetic one of full size. A thread has 4 batches under way
-//! at once, or N. Rows of the device `Stated` are of a GPU and a table that states its longest prefix
-//! (`Builder::longest_prefix`).
+//! at once, or N; what the GPU has no slot for is looked up by the CPU, and the share tells. Rows of the
+//! device `Stated` are of a GPU and a table that states its longest prefix (`Builder::longest_prefix`).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
