@@ -1,6 +1,7 @@
 //! [`sort_by_number`]: one compiled sort for all types.
 
-/// Sorts by a number; items with equal numbers keep their order. O(n log n).
+/// Sorts by a number; items with equal numbers keep their order. By `!number` the largest comes first. O(n
+/// log n).
 ///
 /// A slice's own sorts are compiled anew for each type and each closure, and take the compiler more time than
 /// most of what calls them. This one sorts numbers, and then moves each item once.

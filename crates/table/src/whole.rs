@@ -11,8 +11,8 @@ use crate::options::BuildOptions;
 /// Compiles engines in the crate of this line: `whole! { V4, MyEngine; V6, MyEngine; }`.
 ///
 /// Engines are generic, so each program that uses one has its code made anew. With little optimisation, as in
-/// the profile of tests, the compiler takes code that a crate beneath has already. Otherwise the line does
-/// nothing.
+/// the profile of tests, the compiler takes code that a crate beneath has already. Without debug assertions,
+/// as in release builds, the line does nothing, nor in a crate's own unit tests.
 #[macro_export]
 macro_rules! whole {
     ($($domain:ty, $engine:ty;)+) => {
