@@ -2,7 +2,7 @@
 //! written in plain, reads back equal.
 
 mod feeds;
-#[path = "../../crates/classify/tests/hostile/mod.rs"]
+#[path = "../../crates/classify/tests/readers/hostile/mod.rs"]
 mod hostile;
 mod lists;
 pub mod openflow;

@@ -112,7 +112,13 @@ fn odd_strides<A: Address>() -> Vec<Strides> {
     let levels = (few..=many).step_by(4).zip([32, 64, 128].into_iter().cycle());
     let levels = levels.map(|(levels, transaction)| Strides::Levels { levels, transaction });
     let most = Strides::Levels { levels: many, transaction: 32 };
-    [given(&vec![1; bits]), Strides::Given(of_seven), most].into_iter().chain(levels).collect()
+    // Of IPv6 one level lies across the first two words, one across the second and the third.
+    let across = match bits {
+        32 => vec![7, 12, 1, 3, 9],
+        _ => [vec![13, 18, 5, 11, 15, 7], vec![3; 19], vec![2]].concat(),
+    };
+    let given = [vec![1; bits], of_seven, across].map(Strides::Given);
+    given.into_iter().chain([most]).chain(levels).collect()
 }
 
 fn tables_of_any_strides<A: Address, E: Gamt<A>>() {

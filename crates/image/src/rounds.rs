@@ -138,8 +138,8 @@ pub fn cases(all: u32) -> u32 {
 /// there for a paper and on slow devices; a plain run takes one in some, and fewer still for those engines.
 pub fn table_step(is_paper: bool) -> usize {
     match (is_plain(), is_paper) {
-        (true, true) => 24,
-        (true, false) => 6,
+        (true, true) => 36,
+        (true, false) => 9,
         (false, true) => stride().min(4),
         (false, false) => (ONE_IN.load(Ordering::Relaxed) as usize).min(3),
     }

@@ -10,6 +10,8 @@
 //! in another, 254 · 222 portable with that instruction and 171 · 152 without. The keys are fetched ahead;
 //! there it made no difference beyond the noise.
 
+#[cfg(target_arch = "x86_64")]
+use wirespeed_fib::VectorLevel;
 use wirespeed_fib::{NextHop, V4};
 use wirespeed_image::{Element, Image};
 
@@ -24,10 +26,7 @@ pub(crate) fn batch<I: Element, W: Element>(
     next_hops: &mut [NextHop],
 ) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if is_x86_feature_detected!("avx512f")
-        && is_x86_feature_detected!("avx512vpopcntdq")
-        && is_x86_feature_detected!("popcnt")
-    {
+    if VectorLevel::Avx512.is_here() && is_x86_feature_detected!("avx512vpopcntdq") {
         let whole = addresses.len() - addresses.len() % avx512::LANES;
         #[allow(unsafe_code)]
         // SAFETY: the features were just detected; lookups take the image of a RankTable with its own types.

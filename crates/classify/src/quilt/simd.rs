@@ -11,6 +11,8 @@
 //!                                           16 cells at once, their ranks ──►  the tuples' best ranks
 //! ```
 
+use wirespeed_table::VectorLevel;
+
 use super::layout::View;
 use crate::tuple::Tuple;
 
@@ -18,14 +20,12 @@ use crate::tuple::Tuple;
 #[inline]
 #[allow(unsafe_code)]
 pub(super) fn batch<T: Tuple>(view: View<'_>, tuples: &[T], results: &mut [u32]) -> bool {
-    let can = is_x86_feature_detected!("avx512f")
+    let can = VectorLevel::Avx512.is_here()
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512dq")
         && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("popcnt");
+        && is_x86_feature_detected!("bmi2");
     if can {
         // SAFETY: the CPU has the features.
         unsafe { avx512::batch(view, tuples, results) };

@@ -54,8 +54,6 @@ mod ovs;
 mod plain;
 mod report;
 mod services;
-#[cfg(test)]
-mod tests;
 mod trace;
 mod uncertain;
 mod updates;
@@ -222,3 +220,21 @@ fn read<T: Tuple>(
     reading.report.entries = file.rules.entries_len();
     Ok((file, reading.report))
 }
+
+/// Compiles the readers of each tuple here, once for all test programs, as
+/// [`whole!`](wirespeed_table::whole!) does with engines.
+#[cfg(all(debug_assertions, not(test)))]
+const _: () = {
+    use crate::tuple::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+    use crate::update::RuleUpdate;
+
+    type Reader<T> = fn(&Source, &ReadOptions) -> Result<(T, RuleReport), ReadError>;
+    type Readers<T> = (Reader<RuleFile<T>>, Reader<Vec<T>>, Reader<Vec<RuleUpdate<T>>>);
+
+    #[used]
+    static IPV4: Readers<Ipv4Tuple> = (read_rules, read_trace, read_updates);
+    #[used]
+    static IPV6: Readers<Ipv6Tuple> = (read_rules, read_trace, read_updates);
+    #[used]
+    static OPENFLOW: Readers<OpenFlowTuple> = (read_rules, read_trace, read_updates);
+};

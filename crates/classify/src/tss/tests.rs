@@ -1,19 +1,14 @@
-//! What the suite does not see: that all ways of looking up agree, and how filters and bounds do.
+//! What the suite does not see: how filters and bounds do.
 
 use wirespeed_image::{PatchBuilder, Table};
 use wirespeed_rng::Rng;
-use wirespeed_table::VectorLevel;
 
 use super::hash::SUBTABLES;
 use super::layout::{SLOTS, value_elements};
-use super::lookup::{Portable, batch};
-use super::simd::run_with;
-use super::{Form, Tss, TssTable};
-use crate::bloom::{BloomForm, BloomSearch, BloomSearchTable};
+use super::{Tss, TssTable};
+use crate::bloom::{BloomSearch, BloomSearchTable};
 use crate::tuple_search::TupleForm;
-use crate::{
-    BuildOptions, Engine, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple, Pattern, Rule, RuleSet, Tuple,
-};
+use crate::{BuildOptions, Engine, Ipv4Tuple, Lookup, OpenFlowTuple, Pattern, Rule, RuleSet, Tuple};
 
 fn random<T: Tuple>(rng: &mut Rng) -> T {
     let words: Vec<u32> = (0..T::WORDS).map(|_| u32::try_from(rng.bits() >> 32).expect("32 bits")).collect();
@@ -35,36 +30,6 @@ fn some<T: Tuple>(rng: &mut Rng, rules: usize, classes: usize) -> (RuleSet<T>, V
 
 fn options() -> BuildOptions {
     BuildOptions { seed: Some(5), ..BuildOptions::default() }
-}
-
-fn ways_agree<T: Tuple, F: Form>() {
-    let mut rng = Rng::new(1);
-    for (rules, classes) in [(1, 1), (40, 3), (900, 30), (3_000, 200)] {
-        let (set, tuples) = some::<T>(&mut rng, rules, classes);
-        let (_, table) = Tss::<T, F>::build(&set, &options()).expect("a table");
-        let mut right = vec![0; tuples.len()];
-        batch::<T, F>(Portable, &table.view(), &tuples, &mut right);
-        assert!(right.iter().filter(|&&number| number != 0).count() >= rules);
-        for level in VectorLevel::ALL {
-            let mut found = vec![u32::MAX; tuples.len()];
-            match run_with::<T, F>(level, &table.view(), &tuples, &mut found) {
-                true => assert_eq!(found, right, "{level:?}"),
-                false => eprintln!("skipped: {level:?}, which this CPU has not"),
-            }
-        }
-        let alone: Vec<_> = tuples.iter().map(|tuple| table.lookup(tuple)).collect();
-        assert_eq!(alone, right);
-    }
-}
-
-#[test]
-fn all_ways_agree() {
-    ways_agree::<Ipv4Tuple, TupleForm>();
-    ways_agree::<Ipv4Tuple, BloomForm>();
-    ways_agree::<Ipv6Tuple, TupleForm>();
-    ways_agree::<Ipv6Tuple, BloomForm>();
-    ways_agree::<OpenFlowTuple, TupleForm>();
-    ways_agree::<OpenFlowTuple, BloomForm>();
 }
 
 /// How many of so many tuples get past the filters of the classes, none of which they match.

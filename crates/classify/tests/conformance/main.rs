@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
 
 mod broken;
+mod quilt;
 mod wide;
 
 use wirespeed_classify::bloom::BloomSearch;

@@ -10,6 +10,7 @@ use wirespeed_fib::conformance::{
 };
 use wirespeed_fib::{
     Address, BuildError, BuildOptions, Engine, Lookup, NextHop, Outgrown, Prefix, Rib, Step, V4, V6,
+    VectorLevel,
 };
 use wirespeed_image::{Image, ImageError, Patch, PatchBuilder, PatchError, Table, real_data};
 use wirespeed_table::conformance::{self as suite, Fault, must_fail};
@@ -142,6 +143,15 @@ wirespeed_table::faults! {
         fn lookup_batch(&self, table: &Right, addresses: &[V4], next_hops: &mut [NextHop]) {
             table.lookup_batch(addresses, next_hops);
             next_hops.rotate_left(usize::from(next_hops.len() > 1));
+        }
+    }
+    /// Goes wrong on CPUs without vectors only.
+    WithoutVectors: hand_picked_tables, random_tables, images => {
+        fn lookup_batch(&self, table: &Right, addresses: &[V4], next_hops: &mut [NextHop]) {
+            table.lookup_batch(addresses, next_hops);
+            if VectorLevel::best() == VectorLevel::Portable && next_hops.len() > 1 {
+                next_hops.rotate_left(1);
+            }
         }
     }
     /// Goes wrong in batches past 1,000 addresses only.

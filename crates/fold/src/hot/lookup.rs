@@ -26,16 +26,3 @@ impl Lookup<V4> for FoldHotTable {
         with_widths!(self, At16, explain(self.image(), self.base(), address))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::FoldHot;
-    use super::*;
-
-    #[test]
-    fn every_way_finds_the_same() {
-        crate::v4::lookup::tests::every_way::<FoldHot>(|table, level, keys, found| {
-            with_widths!(table, At16, batch(level, table.image(), table.base(), keys, found));
-        });
-    }
-}

@@ -138,7 +138,8 @@ mod tests {
     fn every_hot_block_agrees_with_its_chunk() {
         let told = Cell::new(0);
         let strategy = (tables::random::<V4>(0..200), tables::random_updates::<V4>(0..200));
-        let config = Config { cases: 100, failure_persistence: None, ..Config::default() };
+        let cases = wirespeed_image::rounds::cases(100);
+        let config = Config { cases, failure_persistence: None, ..Config::default() };
         let done = TestRunner::new(config).run(&strategy, |(mut rib, updates)| {
             let build = |rib: &Rib<V4>| FoldHot::build(rib, &BuildOptions::default()).unwrap();
             let (mut engine, mut table) = build(&rib);
@@ -157,6 +158,6 @@ mod tests {
             Ok(())
         });
         done.unwrap();
-        assert!(told.get() > 10_000, "blocks that tell of elements were met: {}", told.get());
+        assert!(told.get() > 100 * cases as usize, "blocks that tell of elements were met: {}", told.get());
     }
 }

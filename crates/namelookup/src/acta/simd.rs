@@ -4,6 +4,9 @@
 //! once, and a payload is moved to the front of its vector by one permutation: nothing past the bucket's line
 //! is touched.
 
+#[cfg(target_arch = "x86_64")]
+use wirespeed_table::VectorLevel;
+
 use super::layout::View;
 use super::lookup::{Answer, Portable, ring};
 use crate::names::Names;
@@ -11,14 +14,12 @@ use crate::names::Names;
 /// Whether this CPU has what [`batch`] wants for vectors.
 #[cfg(target_arch = "x86_64")]
 fn is_here() -> bool {
-    is_x86_feature_detected!("avx512f")
+    VectorLevel::Avx512.is_here()
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vl")
         && is_x86_feature_detected!("avx512vbmi")
-        && is_x86_feature_detected!("bmi1")
         && is_x86_feature_detected!("bmi2")
         && is_x86_feature_detected!("lzcnt")
-        && is_x86_feature_detected!("popcnt")
 }
 
 /// Looks up a batch the fastest way that this CPU has.

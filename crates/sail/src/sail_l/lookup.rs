@@ -261,34 +261,3 @@ fn explain<A: Address, W: Element>(image: &Image, address: A) -> Vec<Step> {
     steps.push(step(section, index, value, result(value)));
     steps
 }
-
-#[cfg(test)]
-mod tests {
-    use wirespeed_fib::conformance::{Expected, scattered, tables};
-    use wirespeed_fib::{BuildOptions, Engine, V4, oracle};
-
-    use super::super::SailL;
-    use super::*;
-
-    /// The suite sees only the vector level that the CPU at hand prefers.
-    #[test]
-    fn every_way_finds_the_same() {
-        for (name, rib) in tables::hand_picked::<V4>() {
-            let (_, table) = SailL::build(&rib, &BuildOptions::default()).expect("a valid table is built");
-            let expected = Expected::of(&rib);
-            let mut keys = oracle::boundaries(rib.iter().map(|(prefix, _)| prefix));
-            keys.extend(scattered::<V4>(1_000));
-            for level in VectorLevel::ALL.into_iter().filter(|level| level.is_here()) {
-                let mut found = vec![NextHop(u32::MAX); keys.len()];
-                match table.entry_width() {
-                    1 => batch::<V4, u8>(&table, level, &keys, &mut found),
-                    2 => batch::<V4, u16>(&table, level, &keys, &mut found),
-                    _ => batch::<V4, u32>(&table, level, &keys, &mut found),
-                }
-                for (&key, &found) in keys.iter().zip(&found) {
-                    assert_eq!(found, expected.lookup(key), "{name}: {key} by {level:?}");
-                }
-            }
-        }
-    }
-}

@@ -1,5 +1,5 @@
-//! A table's answers, held against the right ones: in batches of all sizes, on all cores, singly and step by
-//! step.
+//! A table's answers, held against the right ones: in batches of all sizes, with all vectors of the CPU and
+//! without them, on all cores, singly and step by step.
 //!
 //! Nothing here is generic over the engine, so it is compiled once for each domain.
 
@@ -8,9 +8,10 @@ use std::ops::Range;
 use super::suite::Suite;
 use crate::domain::{Domain, Keys};
 use crate::lookup::Lookup;
+use crate::vector::VectorLevel;
 
-/// Holds a table against the right answer of each key: in one batch, in batches too short for whatever an
-/// engine does at a time, singly, and explained.
+/// Holds a table against the right answer of each key: in one batch with each vector level, in batches too
+/// short for whatever an engine does at a time, singly, and explained.
 pub fn check_answers<D: Domain, S: Suite<D>>(
     table: &dyn Lookup<D>,
     keys: D::Keys<'_>,
@@ -21,6 +22,10 @@ pub fn check_answers<D: Domain, S: Suite<D>>(
     let parts =
         |size: usize| (0..keys.len()).step_by(size.max(1)).map(move |from| from..keys.len().min(from + size));
     check(0..keys.len());
+    for level in VectorLevel::ALL.into_iter().filter(|&level| level != VectorLevel::best()) {
+        let what = format!("{what}, with {level:?} the fastest level");
+        level.as_fastest(|| check_batch::<D, S>(table, keys, right, &what));
+    }
     for &size in S::SHORT {
         parts(size).for_each(check);
     }

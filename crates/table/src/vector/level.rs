@@ -32,6 +32,10 @@ impl VectorLevel {
     /// Whether this CPU has the level.
     #[inline]
     pub fn is_here(self) -> bool {
+        #[cfg(feature = "conformance")]
+        if !self.is_allowed() {
+            return false;
+        }
         match self {
             #[cfg(target_arch = "x86_64")]
             Self::Avx512 => is_x86_feature_detected!("avx512f") && has_bits(),
@@ -60,6 +64,39 @@ impl VectorLevel {
         }
         let _ = code;
         None
+    }
+}
+
+/// Levels that a thread does without, so that tests reach the code for CPUs that lack them.
+#[cfg(feature = "conformance")]
+mod allowed {
+    use std::cell::Cell;
+
+    use super::VectorLevel;
+
+    thread_local! {
+        static FASTEST: Cell<VectorLevel> = const { Cell::new(VectorLevel::Avx512) };
+    }
+
+    /// Sets back the level that was the fastest before, also after a panic.
+    struct Before(VectorLevel);
+
+    impl Drop for Before {
+        fn drop(&mut self) {
+            FASTEST.set(self.0);
+        }
+    }
+
+    impl VectorLevel {
+        /// Runs code on this thread as on a CPU that has no faster level than this one.
+        pub fn as_fastest<R>(self, code: impl FnOnce() -> R) -> R {
+            let _before = Before(FASTEST.replace(self));
+            code()
+        }
+
+        pub(super) fn is_allowed(self) -> bool {
+            self as u8 >= FASTEST.get() as u8
+        }
     }
 }
 

@@ -12,8 +12,6 @@
 
 pub(super) mod network_policy;
 pub(super) mod security_groups;
-#[cfg(test)]
-mod tests;
 
 use std::net::IpAddr;
 

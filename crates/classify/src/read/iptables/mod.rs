@@ -373,6 +373,3 @@ fn are_counters(word: &str) -> bool {
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     inside.and_then(|inside| inside.split_once(':')).is_some_and(|(a, b)| is_number(a) && is_number(b))
 }
-
-#[cfg(test)]
-mod tests;

@@ -20,8 +20,6 @@ mod matches;
 mod names;
 mod rule;
 mod sets;
-#[cfg(test)]
-mod tests;
 
 use serde_json::Value;
 use wirespeed_input::Input;

@@ -25,8 +25,6 @@
 mod asks;
 mod conjunction;
 mod flow;
-#[cfg(test)]
-mod tests;
 mod vlan;
 mod words;
 

@@ -1,10 +1,10 @@
 //! Hostile files at random, each held against what it means. `WIRESPEED_HOSTILE_FILES` is how many.
 
-mod hostile;
-
 use std::time::{Duration, Instant};
 
 use wirespeed_rng::Rng;
+
+use crate::hostile;
 
 #[test]
 fn no_unknown_word_is_passed_over() {

@@ -128,7 +128,7 @@ impl Case {
     /// The rules that firewalld made, with the chain of what comes in where the packets are forwarded, and a
     /// network's interface as that of its zone.
     fn of_firewalld() -> Self {
-        let text = include_str!("data/firewalld.nft.json")
+        let text = include_str!("../data/firewalld.nft.json")
             .replace("\"hook\": \"forward\"", "\"hook\": \"other\"")
             .replace("\"hook\": \"input\"", "\"hook\": \"forward\"")
             .replace("\"hook\": \"other\"", "\"hook\": \"input\"")

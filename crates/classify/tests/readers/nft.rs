@@ -1,9 +1,13 @@
 use std::io::Write as _;
 
-use crate::oracle::{Oracle, Right};
-use crate::read::list::LONGEST_ELEMENT;
-use crate::read::{Assumptions, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport, read_rules_from};
-use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+use wirespeed_classify::oracle::{Oracle, Right};
+use wirespeed_classify::read::{
+    Assumptions, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport, read_rules_from,
+};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+
+/// The most bytes of an element.
+const LONGEST_ELEMENT: usize = 16 << 20;
 
 /// A rule set of elements.
 fn list(elements: &[String]) -> String {
@@ -421,7 +425,7 @@ fn elements_are_bounded_and_read_as_they_come() {
 /// Each rule that nft 1.0.6 listed, of every kind of statement, alone in its chain.
 #[test]
 fn each_statement_of_nft_is_read() {
-    let text = include_str!("../../../tests/data/statements.nft.json");
+    let text = include_str!("../data/statements.nft.json");
     let all: serde_json::Value = serde_json::from_str(text).expect("JSON");
     let all = all["nftables"].as_array().expect("a list");
     let is_of_base = |element: &&serde_json::Value| element["rule"]["chain"] == "in";

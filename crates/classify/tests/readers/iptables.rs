@@ -1,8 +1,8 @@
 //! Files by hand.
 
-use super::super::*;
-use crate::oracle::{Oracle, Right};
-use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+use wirespeed_classify::oracle::{Oracle, Right};
+use wirespeed_classify::read::{Assumptions, ReadError, ReadOptions, RuleFile, RuleReport, read_rules_from};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
 
 fn assuming(all: &[&str]) -> ReadOptions {
     let all = all.iter().map(|one| one.parse().expect("an assumption"));

@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::*;
-use crate::oracle::{Oracle, Right};
-use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, VLAN_NONE, write};
+use wirespeed_classify::oracle::{Oracle, Right};
+use wirespeed_classify::read::*;
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Rule, RuleNumber, Tuple, VLAN_NONE, write};
 
 fn read_text<T: Tuple>(text: &str) -> Result<(RuleFile<T>, RuleReport), ReadError> {
     read_rules_from(text.as_bytes(), "text", &ReadOptions::default())
@@ -12,7 +12,7 @@ fn read_text<T: Tuple>(text: &str) -> Result<(RuleFile<T>, RuleReport), ReadErro
 
 /// The rules in words with what their actions are called.
 fn words<T: Tuple>(file: &RuleFile<T>) -> Vec<String> {
-    let word = |(number, rule): (crate::RuleNumber, &Rule<T>)| {
+    let word = |(number, rule): (RuleNumber, &Rule<T>)| {
         let text = rule.to_string();
         let (rest, _) = text.rsplit_once("action=").expect("all rules have one");
         format!("{rest}{}", file.action(number.get()).unwrap_or_default())

@@ -1,6 +1,8 @@
-use crate::oracle::{Oracle, Right};
-use crate::read::{Assumptions, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport, read_rules_from};
-use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+use wirespeed_classify::oracle::{Oracle, Right};
+use wirespeed_classify::read::{
+    Assumptions, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport, read_rules_from,
+};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
 
 fn read<T: Tuple>(text: &str, options: &ReadOptions) -> Result<(RuleFile<T>, RuleReport), ReadError> {
     // The format is recognised.

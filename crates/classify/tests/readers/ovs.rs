@@ -1,10 +1,13 @@
-use crate::oracle::{Oracle, Right};
-use crate::read::uncertain::Effect;
-use crate::read::{ReadError, ReadOptions, RuleFile, RuleReport, read_rules_from};
-use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+use wirespeed_classify::oracle::{Oracle, Right};
+
+use wirespeed_classify::read::{
+    Assumption, Assumptions, Effect, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport, Uncertain,
+    read_rules_from,
+};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Rule, RuleNumber, Tuple};
 
 fn read<T: Tuple>(text: &str, options: &ReadOptions) -> Result<(RuleFile<T>, RuleReport), ReadError> {
-    let options = ReadOptions { format: Some(crate::read::RuleFormat::Ovs), ..options.clone() };
+    let options = ReadOptions { format: Some(RuleFormat::Ovs), ..options.clone() };
     read_rules_from(text.as_bytes(), "flows", &options)
 }
 
@@ -14,7 +17,7 @@ fn flows<T: Tuple>(text: &str) -> (RuleFile<T>, RuleReport) {
 
 /// The rules in words with what their actions are called.
 fn words<T: Tuple>(file: &RuleFile<T>) -> Vec<String> {
-    let word = |(number, rule): (crate::RuleNumber, &crate::Rule<T>)| {
+    let word = |(number, rule): (RuleNumber, &Rule<T>)| {
         let text = rule.to_string();
         let (rest, _) = text.rsplit_once(" action=").expect("all rules have one");
         format!("{rest} {}", file.action(number.get()).unwrap_or_default())
@@ -24,7 +27,7 @@ fn words<T: Tuple>(file: &RuleFile<T>) -> Vec<String> {
 
 /// The uncertain rules in words.
 fn doubts<T: Tuple>(file: &RuleFile<T>) -> Vec<String> {
-    let word = |one: &crate::read::Uncertain<T>| {
+    let word = |one: &Uncertain<T>| {
         let text = one.rule.to_string();
         let (rest, _) = text.rsplit_once(" action=").expect("all rules have one");
         let action = one.action().and_then(|action| file.actions.get(usize::try_from(action).ok()?));
@@ -264,7 +267,7 @@ const STATEFUL: &str = "cookie=0x0, table=0, priority=9,ct_state=+est+trk,tcp ac
 fn assumptions_decide_flows() {
     let under = |assume: &str| {
         let assume = assume.split_whitespace().map(|one| one.parse().expect("an assumption"));
-        let assume = crate::read::Assumptions::new(assume).expect("assumptions");
+        let assume = Assumptions::new(assume).expect("assumptions");
         let options = ReadOptions { assume, ..ReadOptions::default() };
         read::<Ipv4Tuple>(STATEFUL, &options).expect("flows")
     };
@@ -288,7 +291,7 @@ fn assumptions_decide_flows() {
         let (file, report) = under(assume);
         assert_eq!(words(&file), wanted, "{assume}");
         assert!(file.doubts.is_empty() && report.left_out.is_empty(), "{assume}: {report}");
-        let assumed = |all: &[crate::read::Assumption]| {
+        let assumed = |all: &[Assumption]| {
             let mut all: Vec<_> = all.iter().map(ToString::to_string).collect();
             all.sort();
             all.join(" ")
@@ -308,7 +311,7 @@ fn assumptions_decide_flows() {
     );
     // Neither flow is of such tuples, whatever is assumed.
     let options = ReadOptions {
-        assume: crate::read::Assumptions::new(["ct=new".parse().expect("one")]).expect("one"),
+        assume: Assumptions::new(["ct=new".parse().expect("one")]).expect("one"),
         ..ReadOptions::default()
     };
     let (file, report) =
@@ -323,7 +326,7 @@ fn assumptions_decide_flows_of_conjunctions() {
         priority=9,conj_id=7,ip actions=output:5\n\
         priority=1 actions=NORMAL\n";
     let under = |assume: &str| {
-        let assume = crate::read::Assumptions::new([assume.parse().expect("one")]).expect("one");
+        let assume = Assumptions::new([assume.parse().expect("one")]).expect("one");
         read::<Ipv4Tuple>(text, &ReadOptions { assume, ..ReadOptions::default() }).expect("flows")
     };
     let (file, report) = under("ct=established");
