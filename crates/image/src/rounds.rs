@@ -23,7 +23,7 @@ const BROKEN: u32 = 8;
 const PLAIN: u32 = 64;
 
 /// The divisor of the cases of a property test in a plain run.
-const CASES: u32 = 16;
+const CASES: u32 = 32;
 
 /// A further divisor of the rounds, for slow devices.
 static ONE_IN: AtomicU32 = AtomicU32::new(1);

@@ -117,6 +117,9 @@ fn a_table_goes_from_ordinary_rules_to_wide_ones() {
 fn readers_of_wide_rules_see_whole_states() {
     let rules = wide::wide::<Ipv4Tuple>(63);
     live_readers_of::<Ipv4Tuple, Quilt<_>>(&rules);
+    if rounds::leaves_to_ci() {
+        return;
+    }
     let mixed: RuleSet<OpenFlowTuple> = wide::beside_holes(30)
         .sorted()
         .into_iter()
