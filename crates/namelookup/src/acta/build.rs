@@ -97,6 +97,13 @@ impl Engine<NameDomain> for Acta {
 }
 
 impl Acta {
+    /// How many entries wait for a place, and room for how many there is, for tests.
+    #[cfg(feature = "conformance")]
+    #[doc(hidden)]
+    pub fn waiting(&self) -> (usize, usize) {
+        (self.form.waiting.len(), self.form.waiting.capacity())
+    }
+
     fn table(&mut self, names: &NameTable, options: &BuildOptions) -> Result<ActaTable, BuildError> {
         let long = self.form.long.words().len();
         // New names may be longer than the present ones.

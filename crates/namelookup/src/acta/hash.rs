@@ -29,7 +29,7 @@ pub struct Seeds(pub [u64; 2]);
 
 impl Seeds {
     /// The seeds of the attempt of this number to place all.
-    pub(super) fn of(seed: u64, attempt: u64) -> Self {
+    pub fn of(seed: u64, attempt: u64) -> Self {
         let first = seed.wrapping_add(attempt.wrapping_mul(K2));
         Self([first, first.wrapping_add(K)].map(mix))
     }

@@ -82,8 +82,6 @@ mod place;
 mod room;
 mod simd;
 mod states;
-#[cfg(test)]
-mod tests;
 mod update;
 
 pub use build::Acta;

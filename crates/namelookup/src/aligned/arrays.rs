@@ -151,7 +151,7 @@ impl Arrays {
     }
 
     /// Whether each state's count is that of its ring, and each of its slots is of its class.
-    #[cfg(test)]
+    #[cfg(feature = "conformance")]
     pub(super) fn know_sizes(&self) -> bool {
         (0..self.owners.len()).all(|place| {
             let count = self.owners[place].count as usize;

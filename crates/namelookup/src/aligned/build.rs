@@ -68,6 +68,13 @@ impl<F: Form> Engine<NameDomain> for Aligned<F> {
 }
 
 impl<F: Form> Aligned<F> {
+    /// Whether each slot says how large the state is that has it, for tests.
+    #[cfg(feature = "conformance")]
+    #[doc(hidden)]
+    pub fn knows_sizes(&self) -> bool {
+        self.arrays.know_sizes()
+    }
+
     fn of_machine(
         mut fsm: Fsm,
         names: &NameTable,

@@ -228,31 +228,3 @@ fn affordable<E: Engine<NameDomain>>(rounds: u32) -> u32 {
     let (_, table) = E::build(&NameTable::new(), &options()).expect("an empty table is built");
     suite::affordable::<_, E>(rounds, table.image().bytes())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::oracle::Oracle;
-
-    /// The fast right answers are those of the simple oracle, on every table that the suite is run on.
-    #[test]
-    fn expected_is_the_oracle() {
-        let agree = |names: &NameTable, what: &str| {
-            let (expected, oracle) = (Expected::of_table(names), names.iter().collect::<Oracle>());
-            let entries: Vec<_> = names.iter().map(|(name, _)| name).collect();
-            let mut batch = probes::around(entries.iter().step_by(1 + entries.len() / 300));
-            probes::scattered(&entries, 300).names().iter().for_each(|name| probes::add(&mut batch, name));
-            let mut found = 0;
-            for name in batch.names().iter().filter(|name| name.components().count() < 1_000) {
-                let right = oracle.lookup(name);
-                assert_eq!(expected.right(name), right, "{what}: {name}");
-                found += usize::from(right.is_some());
-            }
-            assert!(found > 0 || names.is_empty(), "{what}: nothing was found");
-        };
-        for (what, names) in tables::hand_picked() {
-            agree(&names, what);
-        }
-        run(64, &tables::random(0..200), |names| agree(&names, "a random table"));
-    }
-}

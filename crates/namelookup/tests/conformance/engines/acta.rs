@@ -1,18 +1,16 @@
+//! [`Acta`]: components of the lengths that its layout treats differently, patches of single words, and names
+//! that were chosen to collide.
+
 use proptest::prelude::*;
 use wirespeed_image::{Image, PatchBuilder, Table};
-use wirespeed_table::{BuildOptions, Engine, Lookup};
-
-use super::hash::Seeds;
-use super::layout::{BUCKETS, HEAD, LONG, WIDTH_AT};
-use super::lookup::{Portable, ring};
-use super::{Acta, ActaTable};
-use crate::domain::LiveNames;
-use crate::found::Match;
-use crate::generate::{self, Churn, ChurnSpec, TableSpec};
-use crate::name::NameBuf;
-use crate::names::NameBatch;
-use crate::oracle::Oracle;
-use crate::{NameTable, NameUpdate};
+use wirespeed_namelookup::acta::hash::Seeds;
+use wirespeed_namelookup::acta::layout::{BUCKETS, HEAD, LONG, WIDTH_AT};
+use wirespeed_namelookup::generate::{self, Churn, ChurnSpec, TableSpec};
+use wirespeed_namelookup::oracle::Oracle;
+use wirespeed_namelookup::{
+    Acta, ActaTable, BuildOptions, Engine, LiveNames, Lookup, Match, NameBatch, NameBuf, NameTable,
+    NameUpdate,
+};
 
 fn options(seed: u64) -> BuildOptions {
     BuildOptions { seed: Some(seed), ..BuildOptions::default() }
@@ -39,7 +37,7 @@ fn check(table: &ActaTable, oracle: &Oracle, names: &[NameBuf]) {
     assert_eq!(matches, right);
     assert!(results.iter().zip(&right).all(|(result, right)| *result == right.result));
     matches.fill(Match { result: 9, length: 9 });
-    ring(Portable, table.view(), batch.names(), &mut matches);
+    table.match_portably(batch.names(), &mut matches);
     assert_eq!(matches, right, "without vectors");
     for (name, right) in names.iter().zip(right) {
         assert_eq!(table.lookup(name), right);
@@ -141,7 +139,7 @@ proptest! {
             let mut matches = vec![Match::NONE; all.len()];
             let mut plainly = matches.clone();
             table.match_batch(batch.names(), &mut matches);
-            ring(Portable, table.view(), batch.names(), &mut plainly);
+            table.match_portably(batch.names(), &mut plainly);
             prop_assert_eq!(&plainly, &matches);
             for (name, found) in all.iter().zip(matches) {
                 prop_assert_eq!(table.lookup(name), found);
@@ -247,8 +245,9 @@ fn others_move_for_names_that_come() {
         let patch = engine.update(&table, &names, &changed).expect("from 76 to 83 in a hundred full");
         names.forget_gone(changed);
         table.apply(&patch).unwrap();
-        waited = waited.max(engine.form.waiting.capacity());
-        assert!(engine.form.waiting.is_empty());
+        let (now, most) = engine.waiting();
+        waited = waited.max(most);
+        assert_eq!(now, 0);
     }
     assert!(waited > 100, "{waited}");
     let all: NameBatch = updates.iter().map(NameUpdate::name).collect();

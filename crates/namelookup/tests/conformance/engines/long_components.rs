@@ -1,7 +1,5 @@
 //! Components that are longer than 16 bits count: every engine is right about them.
 
-#![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
-
 use wirespeed_namelookup::{
     Acta, BuildOptions, Engine, LiveNames, Lookup, Match, NameBatch, NameBuf, NameDomain, NameTable,
     NameUpdate,
