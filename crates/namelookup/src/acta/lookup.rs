@@ -72,15 +72,6 @@ impl Lookup<NameDomain> for ActaTable {
     }
 }
 
-#[cfg(feature = "conformance")]
-impl ActaTable {
-    /// Looks a batch up without vectors on every CPU, for tests.
-    #[doc(hidden)]
-    pub fn match_portably(&self, names: Names<'_>, matches: &mut [Match]) {
-        ring(Portable, self.view(), names, matches);
-    }
-}
-
 /// What a batch writes for a name.
 pub(super) trait Answer: Copy + Send {
     fn answer(result: u32, length: u32) -> Self;

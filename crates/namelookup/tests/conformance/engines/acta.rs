@@ -11,6 +11,7 @@ use wirespeed_namelookup::{
     Acta, ActaTable, BuildOptions, Engine, LiveNames, Lookup, Match, NameBatch, NameBuf, NameTable,
     NameUpdate,
 };
+use wirespeed_table::VectorLevel;
 
 fn options(seed: u64) -> BuildOptions {
     BuildOptions { seed: Some(seed), ..BuildOptions::default() }
@@ -37,7 +38,7 @@ fn check(table: &ActaTable, oracle: &Oracle, names: &[NameBuf]) {
     assert_eq!(matches, right);
     assert!(results.iter().zip(&right).all(|(result, right)| *result == right.result));
     matches.fill(Match { result: 9, length: 9 });
-    table.match_portably(batch.names(), &mut matches);
+    VectorLevel::Portable.as_fastest(|| table.match_batch(batch.names(), &mut matches));
     assert_eq!(matches, right, "without vectors");
     for (name, right) in names.iter().zip(right) {
         assert_eq!(table.lookup(name), right);
@@ -139,7 +140,7 @@ proptest! {
             let mut matches = vec![Match::NONE; all.len()];
             let mut plainly = matches.clone();
             table.match_batch(batch.names(), &mut matches);
-            table.match_portably(batch.names(), &mut plainly);
+            VectorLevel::Portable.as_fastest(|| table.match_batch(batch.names(), &mut plainly));
             prop_assert_eq!(&plainly, &matches);
             for (name, found) in all.iter().zip(matches) {
                 prop_assert_eq!(table.lookup(name), found);
