@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn probes_are_in_order() {
         let probes = probes(["10.0.0.0/8", "0.0.0.0/0"].map(|p| p.parse::<Prefix<V4>>().unwrap()));
-        assert!(probes.is_sorted_by(|a, b| a < b) && probes.len() > 99_000);
+        assert!(probes.is_sorted_by(|a, b| a < b) && probes.len() > LEAST_RANDOM * 99 / 100);
         for near in ["9.255.255.255", "10.0.0.0", "10.255.255.255", "11.0.0.0"] {
             assert!(probes.binary_search(&near.parse().unwrap()).is_ok());
         }
