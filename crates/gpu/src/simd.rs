@@ -10,10 +10,10 @@
 #![allow(unsafe_code)]
 
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{first_6, first_8, first_24_bits, widen_1, widen_2};
+pub(crate) use x86::{first_6, first_8, first_24_bits, stream, widen_1, widen_2};
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) use portable::{first_6, first_8, first_24_bits, widen_1, widen_2};
+pub(crate) use portable::{first_6, first_8, first_24_bits, stream, widen_1, widen_2};
 
 /// The fewest bytes that are written past the caches: half of the second-level cache of servers.
 const STREAMED: usize = 1 << 20;
@@ -21,11 +21,11 @@ const STREAMED: usize = 1 << 20;
 #[cfg(target_arch = "x86_64")]
 mod x86 {
     use std::arch::x86_64::{
-        __m128i, __m256i, __m512i, _mm_loadu_si128, _mm_sfence, _mm256_loadu_si256, _mm512_castsi128_si512,
-        _mm512_castsi256_si512, _mm512_cvtepi32_epi8, _mm512_cvtepi32_epi16, _mm512_cvtepu8_epi32,
-        _mm512_cvtepu16_epi32, _mm512_inserti32x4, _mm512_inserti64x4, _mm512_loadu_si512,
-        _mm512_permutex2var_epi32, _mm512_permutex2var_epi64, _mm512_setr_epi32, _mm512_setr_epi64,
-        _mm512_srli_epi32, _mm512_storeu_si512, _mm512_stream_si512,
+        __m128i, __m256i, __m512i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
+        _mm512_castsi128_si512, _mm512_castsi256_si512, _mm512_cvtepi32_epi8, _mm512_cvtepi32_epi16,
+        _mm512_cvtepu8_epi32, _mm512_cvtepu16_epi32, _mm512_inserti32x4, _mm512_inserti64x4,
+        _mm512_loadu_si512, _mm512_permutex2var_epi32, _mm512_permutex2var_epi64, _mm512_setr_epi32,
+        _mm512_setr_epi64, _mm512_srli_epi32, _mm512_storeu_si512, _mm512_stream_si512,
     };
 
     use super::STREAMED;
@@ -34,7 +34,12 @@ mod x86 {
     const LINE: usize = 64;
 
     /// The first 16 bits and the next 8 bits of numbers of 32 bits, each as a plane.
-    pub(crate) fn first_24_bits(from: &[u32], first: &mut [u8], second: &mut [u8]) -> usize {
+    pub(crate) fn first_24_bits(
+        from: &[u32],
+        first: &mut [u8],
+        second: &mut [u8],
+        is_streamed: bool,
+    ) -> usize {
         let (keys, _) = from.as_chunks::<64>();
         let (first, _) = first.as_chunks_mut::<128>();
         let (second, _) = second.as_chunks_mut::<64>();
@@ -42,7 +47,7 @@ mod x86 {
         if !is_here() {
             return 0;
         }
-        let is_streamed = streams(first) && is_aligned(second);
+        let is_streamed = streams(first, is_streamed) && is_aligned(second);
         // SAFETY: the CPU has AVX-512F.
         unsafe {
             match is_streamed {
@@ -75,7 +80,7 @@ mod x86 {
     }
 
     /// The first 32 bits and the next 16 bits of numbers of 128 bits, each as a plane.
-    pub(crate) fn first_6(from: &[u128], first: &mut [u8], second: &mut [u8]) -> usize {
+    pub(crate) fn first_6(from: &[u128], first: &mut [u8], second: &mut [u8], is_streamed: bool) -> usize {
         let (keys, _) = from.as_chunks::<32>();
         let (first, _) = first.as_chunks_mut::<128>();
         let (second, _) = second.as_chunks_mut::<64>();
@@ -83,7 +88,7 @@ mod x86 {
         if !is_here() {
             return 0;
         }
-        let is_streamed = streams(first) && is_aligned(second);
+        let is_streamed = streams(first, is_streamed) && is_aligned(second);
         // SAFETY: the CPU has AVX-512F.
         unsafe {
             match is_streamed {
@@ -113,7 +118,7 @@ mod x86 {
     }
 
     /// The first 64 bits of numbers of 128 bits.
-    pub(crate) fn first_8(from: &[u128], to: &mut [u8]) -> usize {
+    pub(crate) fn first_8(from: &[u128], to: &mut [u8], is_streamed: bool) -> usize {
         let (keys, _) = from.as_chunks::<8>();
         let (to, _) = to.as_chunks_mut::<LINE>();
         let rounds = keys.len().min(to.len());
@@ -122,7 +127,7 @@ mod x86 {
         }
         // SAFETY: the CPU has AVX-512F.
         unsafe {
-            match streams(to) {
+            match streams(to, is_streamed) {
                 true => first_8_in::<true>(keys, to),
                 false => first_8_in::<false>(keys, to),
             }
@@ -136,6 +141,26 @@ mod x86 {
             store::<STREAM>(upper_64_bits(keys), to);
         }
         fence::<STREAM>();
+    }
+
+    /// Bytes, past the caches. None unless the place of the first one starts a line.
+    pub(crate) fn stream(from: &[u8], to: &mut [u8]) -> usize {
+        if !is_aligned(to) {
+            return 0;
+        }
+        let (from, _) = from.as_chunks::<16>();
+        let (to, _) = to.as_chunks_mut::<16>();
+        let whole = from.len().min(to.len()) / 4 * 4;
+        for (from, to) in from[..whole].iter().zip(&mut to[..whole]) {
+            // SAFETY: 16 bytes are read, unaligned, and written, aligned, as the first place is; every x86-64
+            // CPU has the instructions.
+            unsafe {
+                let bytes = _mm_loadu_si128(from.as_ptr().cast::<__m128i>());
+                _mm_stream_si128(to.as_mut_ptr().cast::<__m128i>(), bytes);
+            }
+        }
+        fence::<true>();
+        16 * whole
     }
 
     /// Bytes as numbers of 32 bits.
@@ -176,7 +201,7 @@ mod x86 {
         if !is_here() {
             return 0;
         }
-        let is_streamed = streams(to);
+        let is_streamed = streams(to, false);
         widen(from, to, is_streamed);
         rounds * 16
     }
@@ -205,9 +230,10 @@ mod x86 {
         is_x86_feature_detected!("avx512f")
     }
 
-    /// Whether memory is to be written past the caches, and can be.
-    fn streams<T>(to: &[T]) -> bool {
-        size_of_val(to) >= STREAMED && is_aligned(to)
+    /// Whether memory is to be written past the caches, as the caller says or because it is large, and can
+    /// be.
+    fn streams<T>(to: &[T], is_asked: bool) -> bool {
+        (is_asked || size_of_val(to) >= STREAMED) && is_aligned(to)
     }
 
     fn is_aligned<T>(to: &[T]) -> bool {
@@ -248,7 +274,6 @@ mod x86 {
     }
 
     /// Makes streamed bytes visible before everything that follows, such as the command that sends them.
-    #[target_feature(enable = "avx512f")]
     fn fence<const STREAM: bool>() {
         if STREAM {
             #[allow(unused_unsafe)] // safe from Rust 1.91 on
@@ -262,15 +287,19 @@ mod x86 {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod portable {
-    pub(crate) fn first_24_bits(_: &[u32], _: &mut [u8], _: &mut [u8]) -> usize {
+    pub(crate) fn first_24_bits(_: &[u32], _: &mut [u8], _: &mut [u8], _: bool) -> usize {
         0
     }
 
-    pub(crate) fn first_6(_: &[u128], _: &mut [u8], _: &mut [u8]) -> usize {
+    pub(crate) fn first_6(_: &[u128], _: &mut [u8], _: &mut [u8], _: bool) -> usize {
         0
     }
 
-    pub(crate) fn first_8(_: &[u128], _: &mut [u8]) -> usize {
+    pub(crate) fn first_8(_: &[u128], _: &mut [u8], _: bool) -> usize {
+        0
+    }
+
+    pub(crate) fn stream(_: &[u8], _: &mut [u8]) -> usize {
         0
     }
 

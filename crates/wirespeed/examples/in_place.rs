@@ -18,7 +18,7 @@ use wirespeed::prelude::*;
 use wirespeed::{Family, Numbers, Reader, Rib, Table};
 
 /// Batch sizes to measure.
-const SIZES: [u32; 4] = [1 << 14, 1 << 16, 1 << 18, 1 << 20];
+const SIZES: [u32; 5] = [1 << 14, 1 << 16, 1 << 17, 1 << 18, 1 << 20];
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None => (synth::table(&TableSpec::full(Family::V4))?, synth::table(&TableSpec::full(Family::V6))?),
     };
-    println!("family device keys threads batch Gkeys/s/thread Gkeys/s share-of-GPU");
+    println!("family device keys threads batch Gkeys/s/thread Gkeys/s share-of-GPU p99-us");
     measure::<V4>(v4, run)?;
     measure::<V6>(v6, run)
 }
@@ -71,13 +71,13 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, run: Run) -> Result<(), Box<dyn st
         for (threads, keys) in threads.flat_map(|threads| [(threads, Keys::Made), (threads, Keys::Copied)]) {
             for size in SIZES {
                 let before = table.lookups();
-                let rate = rate(&reader, threads, (keys, size), run);
+                let (rate, p99) = rate(&reader, threads, (keys, size), run);
                 let share = before.zip(table.lookups()).map_or(0.0, |(before, after)| {
                     let (cpu, gpu) = (after.cpu - before.cpu, after.gpu - before.gpu);
                     gpu as f64 / (cpu + gpu).max(1) as f64
                 });
                 println!(
-                    "{} {on:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2}",
+                    "{} {on:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2} {p99:.0}",
                     A::FAMILY,
                     rate / f64::from(threads)
                 );
@@ -108,27 +108,40 @@ enum Keys {
 /// Keys of the block.
 const BLOCK: u32 = 1024;
 
-/// Billions of keys a second that all threads together look up.
-fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: u32, batch: (Keys, u32), run: Run) -> f64 {
+/// Billions of keys a second that all threads together look up, and the microseconds from the submission of a
+/// batch to its results that one in a hundred batches takes longer than.
+fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: u32, batch: (Keys, u32), run: Run) -> (f64, f64) {
     let began = Instant::now();
-    let keys: u64 = std::thread::scope(|scope| {
+    let fed: Vec<Fed> = std::thread::scope(|scope| {
         let workers: Vec<_> =
             (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, batch, run))).collect();
-        workers.into_iter().map(|worker| worker.join().expect("a worker does not panic").0).sum()
+        workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect()
     });
-    keys as f64 / began.elapsed().as_secs_f64() / 1e9
+    let keys: u64 = fed.iter().map(|fed| fed.keys).sum();
+    let rate = keys as f64 / began.elapsed().as_secs_f64() / 1e9;
+    let mut took: Vec<Duration> = fed.into_iter().flat_map(|fed| fed.took).collect();
+    took.sort_unstable();
+    let p99 = took.get(took.len() * 99 / 100).map_or(0.0, |took| took.as_secs_f64() * 1e6);
+    (rate, p99)
 }
 
-/// Makes keys and sums their results until the time is over. Returns the number of keys and the sum.
+/// What a thread did.
+struct Fed {
+    keys: u64,
+    /// The time of each batch from its submission to its results.
+    took: Vec<Duration>,
+}
+
+/// Makes keys and sums their results until the time is over.
 fn feed<A: Addresses + Cheap>(
     reader: &Reader<A>,
     thread: u32,
     (from, size): (Keys, u32),
     Run { time, at_once }: Run,
-) -> (u64, u64) {
+) -> Fed {
     let block: Vec<A> = (0..BLOCK).map(|n| A::cheap(n.wrapping_mul(0x9e37_79b1))).collect();
     let batches = reader.batches().at_once(at_once);
-    let (mut under_way, mut keys, mut sum) = (VecDeque::new(), 0, 0);
+    let (mut under_way, mut keys, mut sum, mut took) = (VecDeque::new(), 0, 0, Vec::new());
     let (end, mut next) = (Instant::now() + time, thread << 24);
     while Instant::now() < end {
         while let Some(mut batch) = batches.batch(size as usize) {
@@ -139,10 +152,11 @@ fn feed<A: Addresses + Cheap>(
                 Keys::Copied => while batch.extend_from(&block) == block.len() {},
             }
             next = next.wrapping_add(size);
-            under_way.push_back(batch.submit());
+            under_way.push_back((Instant::now(), batch.submit()));
         }
-        let Some(oldest) = under_way.pop_front() else { break };
+        let Some((submitted, oldest)) = under_way.pop_front() else { break };
         let answers = oldest.wait();
+        took.push(submitted.elapsed());
         keys += answers.len() as u64;
         sum += match answers.numbers() {
             // Sums of a few narrow numbers are narrow: vectors hold more of them.
@@ -156,7 +170,8 @@ fn feed<A: Addresses + Cheap>(
             Numbers::U32(numbers) => numbers.iter().map(|&number| u64::from(number)).sum::<u64>(),
         };
     }
-    (keys, std::hint::black_box(sum))
+    std::hint::black_box(sum);
+    Fed { keys, took }
 }
 
 /// A key that takes an instruction or two to make, from all over the space.

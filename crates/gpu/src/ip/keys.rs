@@ -54,30 +54,41 @@ pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, to: &mut [u8]) -> Optio
     let form = Form::keys(kind.count(), addresses.len())?;
     let (first, second) = Planes::of(kind.count()).widths();
     let (head, tail) = to.get_mut(..form.bytes())?.split_at_mut(form.second().unwrap_or(form.bytes()));
-    write(addresses, kind, &mut head[..first * addresses.len()], &mut tail[..second * addresses.len()]);
+    let count = addresses.len();
+    write(addresses, kind, (&mut head[..first * count], &mut tail[..second * count]), false);
     Some(form)
 }
 
-/// Writes addresses as keys of a kind, a part of each to each plane.
-pub(super) fn write<A: Address>(addresses: &[A], kind: KeyBytes, first: &mut [u8], second: &mut [u8]) {
+/// Writes addresses as keys of a kind, a part of each to each plane, past the caches if it is said so or if
+/// there are many.
+pub(super) fn write<A: Address>(
+    addresses: &[A],
+    kind: KeyBytes,
+    (first, second): (&mut [u8], &mut [u8]),
+    is_streamed: bool,
+) {
     match kind.count() {
         3 => {
-            let done = simd::first_24_bits(cast_slice(addresses), first, second);
+            let done = simd::first_24_bits(cast_slice(addresses), first, second, is_streamed);
             let rest = &addresses[done..];
             fill(&mut first[2 * done..], rest, |address| address.first_16().to_le_bytes());
             fill(&mut second[done..], rest, |address| [address.octet(2)]);
         }
         6 => {
-            let done = simd::first_6(cast_slice(addresses), first, second);
+            let done = simd::first_6(cast_slice(addresses), first, second, is_streamed);
             let rest = &addresses[done..];
             fill(&mut first[4 * done..], rest, |address| first_48(address).0.to_le_bytes());
             fill(&mut second[2 * done..], rest, |address| first_48(address).1.to_le_bytes());
         }
         8 => {
-            let done = simd::first_8(cast_slice(addresses), first);
+            let done = simd::first_8(cast_slice(addresses), first, is_streamed);
             fill(&mut first[8 * done..], &addresses[done..], |address| first_64(address).to_le_bytes());
         }
-        _ => first.copy_from_slice(cast_slice(addresses)),
+        _ => {
+            let from: &[u8] = cast_slice(addresses);
+            let done = if is_streamed { simd::stream(from, first) } else { 0 };
+            first[done..].copy_from_slice(&from[done..]);
+        }
     }
 }
 
@@ -168,6 +179,38 @@ mod tests {
                 KeyBytes::kinds(Family::V4).iter().for_each(|&kind| check(&v4[start..start + len], kind));
                 KeyBytes::kinds(Family::V6).iter().for_each(|&kind| check(&v6[start..start + len], kind));
             }
+        }
+    }
+
+    fn check_streamed<A: Address>(addresses: &[A], kind: KeyBytes) {
+        let (width, rest) = Planes::of(kind.count()).widths();
+        let count = addresses.len();
+        // One plane that starts a line, and one that does not.
+        for beside in [0, 16] {
+            let memory = || vec![[0xeeu8; 64]; (width * count + beside) / 64 + 2];
+            let written = |is_streamed| {
+                let (mut first, mut second) = (memory(), memory());
+                let planes = [(&mut first, width), (&mut second, rest)].map(|(memory, width)| {
+                    let bytes = memory.as_flattened_mut();
+                    let line = bytes.as_ptr().align_offset(64);
+                    &mut bytes[line % 64 + beside..][..width * count]
+                });
+                let [first, second] = planes;
+                write(addresses, kind, (&mut *first, &mut *second), is_streamed);
+                (first.to_vec(), second.to_vec())
+            };
+            assert_eq!(written(true), written(false), "{count} as {kind:?}, {beside} bytes beside a line");
+        }
+    }
+
+    #[test]
+    fn streamed_keys_are_as_others() {
+        let v6: Vec<V6> =
+            (1..600).map(|n: u128| V6(n.wrapping_mul(0x9e37_79b9_7f4a_7c15 << 64 | 77))).collect();
+        let v4: Vec<V4> = (1..600u32).map(|n| V4(n.wrapping_mul(0x9e37_79b9))).collect();
+        for len in [0, 1, 15, 16, 17, 31, 64, 65, 128, 599] {
+            KeyBytes::kinds(Family::V4).iter().for_each(|&kind| check_streamed(&v4[..len], kind));
+            KeyBytes::kinds(Family::V6).iter().for_each(|&kind| check_streamed(&v6[..len], kind));
         }
     }
 

@@ -56,6 +56,11 @@ impl Batch {
         self.lent.slot().capacity
     }
 
+    /// The number of threads that took the device's last batches when this one was taken.
+    pub fn feeders(&self) -> usize {
+        self.lent.slot().feeders
+    }
+
     /// Whether the batch belongs to the device of a table.
     pub fn is_beside(&self, table: &TableHandle) -> bool {
         table.is_of(&self.lent.core)

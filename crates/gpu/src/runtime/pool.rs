@@ -1,5 +1,6 @@
 //! [`Pool`]: the free slots. Taking a slot waits if none is free: this is the back pressure.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,14 @@ struct Inner {
     free: Vec<Vec<Box<Slot>>>,
     waiting: usize,
     closed: Option<GpuError>,
+    takers: Takers,
+}
+
+/// The threads that took the last slots.
+#[derive(Default)]
+struct Takers {
+    last: [u64; Self::KEPT],
+    next: usize,
 }
 
 impl Pool {
@@ -99,6 +108,49 @@ impl Inner {
         if let Some(why) = &self.closed {
             return Err(why.clone());
         }
-        Ok(self.free[first..].iter_mut().find_map(Vec::pop))
+        let Some(mut slot) = self.free[first..].iter_mut().find_map(Vec::pop) else { return Ok(None) };
+        slot.feeders = self.takers.count_with(this_thread());
+        Ok(Some(slot))
+    }
+}
+
+impl Takers {
+    /// As many slots as eight threads take by turns, or fewer threads more often.
+    const KEPT: usize = 16;
+
+    /// Notes a thread, and counts the threads among the last ones.
+    fn count_with(&mut self, thread: u64) -> usize {
+        self.last[self.next] = thread;
+        self.next = (self.next + 1) % Self::KEPT;
+        let taken = self.last.iter().enumerate().filter(|&(_, &thread)| thread != 0);
+        taken.filter(|&(at, thread)| !self.last[..at].contains(thread)).count()
+    }
+}
+
+/// The number of this thread, from 1. No other thread has the number.
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static THIS: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    THIS.with(|&this| this)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn takers_are_counted_once() {
+        let mut takers = Takers::default();
+        assert_eq!([7, 7, 9, 7, 5].map(|thread| takers.count_with(thread)), [1, 1, 2, 2, 3]);
+        let counts: Vec<_> = (0..Takers::KEPT).map(|_| takers.count_with(8)).collect();
+        assert_eq!((counts[0], counts[Takers::KEPT - 1]), (4, 1), "the others took none of late");
+    }
+
+    #[test]
+    fn threads_have_numbers_of_their_own() {
+        let other = std::thread::spawn(this_thread).join().expect("a number");
+        assert!(other != this_thread() && this_thread() == this_thread());
     }
 }

@@ -15,6 +15,8 @@ use crate::error::GpuError;
 pub(super) struct Slot {
     /// The index of its size in the pool.
     pub(super) size: usize,
+    /// The threads that took slots of late when this one was taken.
+    pub(super) feeders: usize,
     /// The number of keys of the widest kind that it holds.
     pub(super) capacity: usize,
     pub(super) stream: Stream,

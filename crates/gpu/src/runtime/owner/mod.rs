@@ -473,6 +473,7 @@ impl Owner {
         let pinned_results = self.pin(Flag::room_after(results))?;
         Ok(Slot {
             size,
+            feeders: 0,
             capacity,
             stream: self.driver.stream()?,
             done: self.driver.event(false)?,
