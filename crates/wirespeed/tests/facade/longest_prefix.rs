@@ -90,6 +90,9 @@ fn of_all_lengths() {
 /// Random tables and updates of them, beside batches that are filled and sent before.
 #[test]
 fn updates_up_to_the_length() {
+    if rounds::leaves_to_ci() {
+        return;
+    }
     let Some((fleet, _)) = on_host(GpuOptions::default()) else { return };
     let mut rng = Rng::new(1);
     for (round, longest) in [48, 32, 64, 56].into_iter().enumerate().step_by(rounds::plain_step(4)) {

@@ -19,6 +19,7 @@ use wirespeed::{DeviceTable, Error, Fleet, Prefix, Reader, Rib, Table};
 
 use crate::common::{addresses, answers, host_driver, rib, start};
 use crate::{classify, names};
+use wirespeed_image::rounds;
 
 /// Bytes of each part of keys, and of results.
 const PART: usize = 1 << 18;
@@ -236,6 +237,9 @@ fn addresses_v4_are_right_in_all_widths_through_updates() {
 
 #[test]
 fn addresses_v6_are_right_in_all_widths_through_updates() {
+    if rounds::leaves_to_ci() {
+        return;
+    }
     follows_updates::<V6>(48);
     follows_updates::<V6>(64);
 }

@@ -45,6 +45,9 @@ fn every_engine<A: Native>() {
 
 #[test]
 fn every_engine_takes_other_routes_v4() {
+    if rounds::leaves_to_ci() {
+        return;
+    }
     every_engine::<V4>();
 }
 
