@@ -103,6 +103,40 @@ fn on_a_gpu() {
     on::<V6>(&fleet, "IPv6");
 }
 
+/// From four threads on, slices of addresses are written past the caches.
+#[test]
+fn many_threads_feed_a_gpu() {
+    let Some((fleet, _)) = host() else { return };
+    fn feed<A: Addresses>(fleet: &Fleet, what: &str) {
+        let rib: Rib<A> = rib::<A>(7).iter().filter(|(prefix, _)| prefix.len() <= 48).collect();
+        let builder = Table::builder().rib(rib.clone()).device(Device::Gpu).fleet(fleet.clone());
+        let table = builder.longest_prefix(A::BITS.min(48)).build().unwrap();
+        let (reader, keys) = (table.reader(), addresses(&rib));
+        std::thread::scope(|scope| {
+            for thread in 0..6usize {
+                let (reader, keys, rib) = (&reader, &keys, &rib);
+                scope.spawn(move || {
+                    let batches = reader.batches();
+                    for (turn, part) in keys.chunks(1_000).skip(thread).take(8).enumerate() {
+                        let mut batch = batches.batch(part.len()).expect("none is out");
+                        // Blocks of whole lines, and blocks that end within one.
+                        let block = [32, 64, 50][turn % 3];
+                        part.chunks(block)
+                            .for_each(|block| assert_eq!(batch.extend_from(block), block.len()));
+                        assert_eq!(batch.keys().len(), part.len());
+                        let answers = batch.submit().wait();
+                        assert!(answers.is_from_gpu(), "{what}");
+                        let right: Vec<_> = part.iter().map(|&key| right(rib, key)).collect();
+                        check_answers(&answers, &right, what);
+                    }
+                });
+            }
+        });
+    }
+    feed::<V4>(&fleet, "IPv4");
+    feed::<V6>(&fleet, "IPv6");
+}
+
 #[test]
 fn a_batch_is_full_and_memory_is_bounded() {
     let reader = Table::builder().rib(rib::<V4>(3)).build().unwrap().reader();
