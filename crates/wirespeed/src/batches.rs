@@ -260,7 +260,8 @@ impl<D: Served> Batch<D> {
     }
 
     /// Adds the first keys of a slice or of [`Names`](crate::names::Names), as many as there is room for, and
-    /// returns how many.
+    /// returns how many. The fastest way for keys that lie in memory already, above all where several threads
+    /// feed a GPU.
     pub fn extend_from(&mut self, keys: D::Keys<'_>) -> usize {
         self.start();
         let room = self.room();

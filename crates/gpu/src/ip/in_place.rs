@@ -16,8 +16,8 @@ use crate::runtime::{Done, FleetBatch, Form, Planes};
 /// The fewest threads that feed a device at once from which on addresses of slices are written past the
 /// caches.
 ///
-/// A device reads lines that a core has changed slowly, out of that core's cache, and all the more slowly the
-/// more cores there are. A thread alone writes to its cache twice as fast as past it.
+/// A device is slow to read lines that a core's cache holds changed, and slower the more cores there are. But
+/// a thread alone writes to its cache twice as fast as past it.
 const STREAMING: usize = 4;
 
 /// Batches of so many bytes of keys are not streamed, nor are larger ones: when a device reads them, the

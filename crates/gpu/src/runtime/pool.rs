@@ -115,7 +115,7 @@ impl Inner {
 }
 
 impl Takers {
-    /// As many slots as eight threads take by turns, or fewer threads more often.
+    /// The number of takers that are kept: eight threads that take two slots each are all among them.
     const KEPT: usize = 16;
 
     /// Notes a thread, and counts the threads among the last ones.
