@@ -103,7 +103,7 @@ fn on_a_gpu() {
     on::<V6>(&fleet, "IPv6");
 }
 
-/// From four threads on, slices of addresses are written past the caches.
+/// Slices of addresses are written past the caches if four threads or more feed a GPU.
 #[test]
 fn many_threads_feed_a_gpu() {
     let Some((fleet, _)) = host() else { return };
