@@ -138,7 +138,7 @@ mod tests {
     fn every_hot_block_agrees_with_its_chunk() {
         let told = Cell::new(0);
         let strategy = (tables::random::<V4>(0..200), tables::random_updates::<V4>(0..200));
-        let cases = if rounds::is_plain() { 50 } else { 100 };
+        let (cases, least) = if rounds::is_plain() { (50, 100) } else { (100, 10_000) };
         let config = Config { cases, failure_persistence: None, ..Config::default() };
         let done = TestRunner::new(config).run(&strategy, |(mut rib, updates)| {
             let build = |rib: &Rib<V4>| FoldHot::build(rib, &BuildOptions::default()).unwrap();
@@ -158,6 +158,6 @@ mod tests {
             Ok(())
         });
         done.unwrap();
-        assert!(told.get() > 2 * cases as usize, "blocks that tell of elements were met: {}", told.get());
+        assert!(told.get() > least, "blocks that tell of elements were met: {}", told.get());
     }
 }
