@@ -45,17 +45,20 @@ struct Key4 {
 };
 
 // An IPv4 key of 3 bytes, for tables with no prefix longer than 24 bits: the first two as a number in the first plane, the
-// third in the second.
+// third in the second. Groups of eight are loaded at once where their results are stored at once, too (`finish_groups`).
+template <class Result>
 struct Key3 {
     typedef u32 Address;
-    static constexpr int GROUP = 8;
+    static constexpr int GROUP = sizeof(Result) > 2 ? 4 : 8;
+    // The groups that have the keys of so many groups of four.
+    static WS_FN constexpr int groups_of(int fours) { return (4 * fours + GROUP - 1) / GROUP; }
     struct Packed {
-        Vector<u16, 8> high;
-        Vector<u8, 8> low;
+        Vector<u16, GROUP> high;
+        Vector<u8, GROUP> low;
     };
     static WS_FN Packed fetch(const Batch& batch, u64 group) {
-        return Packed{stream<u16, 8>(static_cast<const u16*>(batch.keys) + group * GROUP),
-                      stream<u8, 8>(static_cast<const u8*>(batch.low) + group * GROUP)};
+        return Packed{stream<u16, GROUP>(static_cast<const u16*>(batch.keys) + group * GROUP),
+                      stream<u8, GROUP>(static_cast<const u8*>(batch.low) + group * GROUP)};
     }
     static WS_FN void unpack(const Packed& v, Address* to) {
         WS_UNROLL
@@ -138,26 +141,18 @@ template <class Key, class Result, int COUNT, class Table>
 WS_FN void finish_groups(const Block& block, const Batch& batch, u64 first, u32 apart, const Table& table,
                          const typename Key::Address* keys) {
     constexpr int G = Key::GROUP;
+    // With two stores for a group, each store of a warp would leave gaps. Over the bus, partly written lines are slow: 2 G results
+    // a second of 4 bytes on an H200, where whole lines go at 10 G.
+    static_assert(G * sizeof(Result) <= 16, "one store for a group");
     u32 found[COUNT * G];
     table.template find<COUNT * G>(block, keys, found);
     WS_UNROLL
     for (int i = 0; i < COUNT; i++) {
         auto* to = static_cast<Result*>(batch.results) + (first + u64(i) * apart) * G;
-        if constexpr (G * sizeof(Result) <= 16) {
-            Vector<Result, G> v;
-            WS_UNROLL
-            for (int j = 0; j < G; j++) v.at[j] = Result(found[i * G + j]);
-            store(to, v);
-        } else {
-            constexpr int H = 16 / sizeof(Result);
-            WS_UNROLL
-            for (int part = 0; part < G / H; part++) {
-                Vector<Result, H> v;
-                WS_UNROLL
-                for (int j = 0; j < H; j++) v.at[j] = Result(found[i * G + part * H + j]);
-                store(to + part * H, v);
-            }
-        }
+        Vector<Result, G> v;
+        WS_UNROLL
+        for (int j = 0; j < G; j++) v.at[j] = Result(found[i * G + j]);
+        store(to, v);
     }
 }
 
@@ -251,11 +246,11 @@ struct InMemory {
 // The last argument: groups of four keys under way in a thread.
 #define WS_LOOKUPS_V4(name, Table, Result, groups)                                                                     \
     WS_LOOKUP(name, Table, Key4, 4, Result, groups)                                                                    \
-    WS_LOOKUP(name, Table, Key3, 3, Result, ((groups) + 1) / 2)
+    WS_LOOKUP(name, Table, Key3<Result>, 3, Result, Key3<Result>::groups_of(groups))
 // The same with the next keys ahead.
 #define WS_LOOKUPS_V4_AHEAD(name, Table, Result, groups)                                                               \
     WS_LOOKUP_BY(name, Table, Key4, 4, Result, groups, true)                                                           \
-    WS_LOOKUP_BY(name, Table, Key3, 3, Result, ((groups) + 1) / 2, true)
+    WS_LOOKUP_BY(name, Table, Key3<Result>, 3, Result, Key3<Result>::groups_of(groups), true)
 // The last argument: keys under way in a thread.
 #define WS_LOOKUPS_V6(name, Table, Result, keys)                                                                       \
     WS_LOOKUP(name, Table, Key16, 16, Result, keys)                                                                    \

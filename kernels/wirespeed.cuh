@@ -121,13 +121,20 @@ WS_FN uint2 stream8(const void* at) {
     asm("ld.global.nc.L1::no_allocate.v2.u32 {%0,%1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(at));
     return v;
 }
+WS_FN u32 stream4(const void* at) {
+    u32 v;
+    asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(v) : "l"(at));
+    return v;
+}
 
 template <class T, int N>
 WS_FN Vector<T, N> stream(const T* at) {
     Vector<T, N> v;
-    static_assert(sizeof(v) == 8 || sizeof(v) == 16, "a load of 8 or 16 bytes");
+    static_assert(sizeof(v) == 4 || sizeof(v) == 8 || sizeof(v) == 16, "one load");
     if constexpr (sizeof(v) == 16) {
         *reinterpret_cast<uint4*>(&v) = stream16(at);
+    } else if constexpr (sizeof(v) == 4) {
+        *reinterpret_cast<u32*>(&v) = stream4(at);
     } else {
         *reinterpret_cast<uint2*>(&v) = stream8(at);
     }
