@@ -12,7 +12,8 @@ use super::gpu::Gpu;
 use super::options::Way;
 use super::table::TableHandle;
 
-/// The measured sizes: 2^8, 2^10, … 2^22 keys, as far as slots hold them.
+/// The measured sizes: 2^8, 2^10, … 2^22 keys, as far as slots hold them, and the largest power of two that
+/// they hold.
 const SIZES: [u32; 8] = [8, 10, 12, 14, 16, 18, 20, 22];
 /// The most batches under way while a rate is measured.
 const STREAMED: usize = 16;
@@ -30,7 +31,7 @@ const LONE: usize = 15;
 pub struct Calibration {
     /// The device.
     pub device: String,
-    /// Bytes of the measured keys. For other keys [`best`](Self::best) chooses by the bytes of a batch.
+    /// Bytes of the measured keys. For other keys the transfer is chosen by the bytes of a batch.
     pub key_bytes: usize,
     /// The measurements of each transfer and size that there was time for.
     pub measured: Vec<Measured>,
@@ -50,33 +51,9 @@ pub struct Measured {
 }
 
 impl Calibration {
-    /// The best transfer for a batch with keys of `bytes` bytes in all: the fastest for a single batch, or
-    /// the highest rate if others are under way.
-    pub fn best(&self, bytes: usize, is_busy: bool) -> Way {
-        let log = |count: usize| count.max(1).ilog2();
-        let wanted = log(bytes / self.key_bytes.max(1));
-        let off = |measured: &Measured| log(measured.count).abs_diff(wanted);
-        let worth = |way| if way == Way::Mapped { 1.0 } else { COPIES_WORTH };
-        let cost = |of: &Measured| if is_busy { -of.rate / worth(of.way) } else { of.lone_us };
-        self.measured
-            .iter()
-            .min_by(|a, b| off(a).cmp(&off(b)).then(cost(a).total_cmp(&cost(b))))
-            .map_or(Way::Copies, |measured| measured.way)
-    }
-
     /// The best of all transfers by batch size.
     pub fn curve(&self) -> Curve {
-        let mut points: Vec<Point> = Vec::new();
-        for &Measured { count, lone_us, rate, .. } in &self.measured {
-            match points.iter_mut().find(|point| point.count == count) {
-                None => points.push(Point { count, lone_us, rate }),
-                Some(point) => {
-                    (point.lone_us, point.rate) = (point.lone_us.min(lone_us), point.rate.max(rate));
-                }
-            }
-        }
-        points.sort_unstable_by_key(|point| point.count);
-        Curve { points }
+        Curve::of(self.measured.iter())
     }
 
     fn cell(&self, way: Way, count: usize) -> Option<&Measured> {
@@ -100,6 +77,20 @@ struct Point {
 }
 
 impl Curve {
+    fn of<'m>(measured: impl Iterator<Item = &'m Measured>) -> Self {
+        let mut points: Vec<Point> = Vec::new();
+        for &Measured { count, lone_us, rate, .. } in measured {
+            match points.iter_mut().find(|point| point.count == count) {
+                None => points.push(Point { count, lone_us, rate }),
+                Some(point) => {
+                    (point.lone_us, point.rate) = (point.lone_us.min(lone_us), point.rate.max(rate));
+                }
+            }
+        }
+        points.sort_unstable_by_key(|point| point.count);
+        Self { points }
+    }
+
     /// The expected time of a batch of `keys` keys: the time of a single batch, and of the keys under way
     /// before it. Those are taken to be in batches of the same size: a device does small batches at a lower
     /// rate.
@@ -135,6 +126,37 @@ impl Curve {
             (None, Some(first)) => first,
             (None, None) => none,
         }
+    }
+}
+
+/// The curve of each transfer, from which the best one for a batch is chosen.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Choice {
+    key_bytes: usize,
+    curves: [Curve; Way::ALL.len()],
+}
+
+impl Choice {
+    pub(super) fn of(calibration: &Calibration) -> Self {
+        let curve = |way| Curve::of(calibration.measured.iter().filter(|measured| measured.way == way));
+        Self { key_bytes: calibration.key_bytes, curves: Way::ALL.map(curve) }
+    }
+
+    /// The best transfer for a batch with keys of `bytes` bytes in all: the fastest for a single batch, or
+    /// the highest rate if others are under way.
+    pub(super) fn best(&self, bytes: usize, is_busy: bool) -> Way {
+        let keys = bytes / self.key_bytes.max(1);
+        let worth = |way| if way == Way::Mapped { 1.0 } else { COPIES_WORTH };
+        let cost = |way: Way, curve: &Curve| {
+            let Point { lone_us, rate, .. } = curve.at(keys);
+            if is_busy { -rate / worth(way) } else { lone_us }
+        };
+        Way::ALL
+            .into_iter()
+            .zip(&self.curves)
+            .map(|(way, curve)| (way, cost(way, curve)))
+            .min_by(|(_, a), (_, b)| a.total_cmp(b))
+            .map_or(Way::Copies, |(way, _)| way)
     }
 }
 
@@ -186,11 +208,9 @@ pub(super) fn run(
 ) -> Result<Calibration> {
     let most = gpu.largest_batch();
     let mut bench = Bench { table, batches: Vec::new() };
-    let cells: Vec<(u32, Way)> = SIZES
-        .iter()
-        .filter(|&&size| most >> size != 0)
-        .flat_map(|&size| Way::ALL.map(|way| (size, way)))
-        .collect();
+    let largest = most.checked_ilog2();
+    let sizes = SIZES.into_iter().filter(|&size| Some(size) < largest).chain(largest);
+    let cells: Vec<(u32, Way)> = sizes.flat_map(|size| Way::ALL.map(|way| (size, way))).collect();
     let until = Instant::now() + budget;
     let device = gpu.properties().name.clone();
     let mut calibration = Calibration { device, key_bytes: 0, measured: Vec::new() };
@@ -309,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_best_is_that_of_the_nearest_size_by_what_counts() {
+    fn the_best_is_that_of_the_size_by_what_counts() {
         let cell = |way, count, lone_us, rate| Measured { way, count, lone_us, rate };
         let calibration = Calibration {
             device: "a GPU".into(),
@@ -322,12 +342,32 @@ mod tests {
                 cell(Way::Mapped, 1 << 20, 140.0, 8e9),
             ],
         };
-        assert_eq!(calibration.best(4 * 300, false), Way::Mapped);
-        assert_eq!(calibration.best(4 * 300, true), Way::Graphs);
-        assert_eq!(calibration.best(4 << 20, false), Way::Mapped);
-        assert_eq!(calibration.best(4 << 22, true), Way::Copies);
-        assert_eq!(Calibration::default().best(0, true), Way::Copies);
+        let choice = Choice::of(&calibration);
+        assert_eq!(choice.best(4 * 300, false), Way::Mapped);
+        assert_eq!(choice.best(4 * 300, true), Way::Graphs);
+        assert_eq!(choice.best(4 << 20, false), Way::Mapped);
+        assert_eq!(choice.best(4 << 22, true), Way::Copies);
+        assert_eq!(Choice::default().best(0, true), Way::Copies);
         assert!(calibration.to_string().contains("140.0"));
+    }
+
+    /// Rates as an H200 had them, with a kernel whose writes were slow over the bus.
+    #[test]
+    fn between_sizes_each_transfer_counts_by_its_own_rates() {
+        let cell = |way, count, rate| Measured { way, count, lone_us: 1.0, rate };
+        let calibration = Calibration {
+            device: "a GPU".into(),
+            key_bytes: 3,
+            measured: vec![
+                cell(Way::Copies, 1 << 16, 4.3e9),
+                cell(Way::Mapped, 1 << 16, 7.4e9),
+                cell(Way::Copies, 1 << 18, 10.9e9),
+                cell(Way::Mapped, 1 << 18, 2.3e9),
+            ],
+        };
+        let choice = Choice::of(&calibration);
+        assert_eq!(choice.best(3 * 70_000, true), Way::Mapped);
+        assert_eq!(choice.best(3 << 17, true), Way::Copies);
     }
 
     #[test]

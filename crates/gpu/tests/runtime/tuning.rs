@@ -12,8 +12,9 @@ fn calibration_and_tuning_measure_and_are_used() {
     let table = gpu.upload(&image(|i| i), two_programs).unwrap();
     assert!(gpu.calibration().is_none());
     let calibration = gpu.calibrate(&table, 4).unwrap();
-    // 256 keys alone fit the slots; each way was measured, unless the time was up.
-    assert!(!calibration.measured.is_empty() && calibration.measured.iter().all(|cell| cell.count == 256));
+    // 256 keys fit the slots, and 512 are the most that do. Each way was measured, unless the time was up.
+    let measured = calibration.measured.iter().map(|cell| cell.count);
+    assert!(measured.clone().next() == Some(256) && measured.clone().all(|count| matches!(count, 256 | 512)));
     assert!(calibration.measured.iter().all(|cell| cell.rate > 0.0 && cell.lone_us > 0.0));
     assert_eq!(gpu.calibration().as_ref(), Some(&calibration));
     let tuning = gpu.tune(&table, 4).unwrap();

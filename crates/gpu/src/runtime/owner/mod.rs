@@ -29,7 +29,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use rustc_hash::FxHashMap;
 
 use super::Result;
-use super::calibrate::Calibration;
+use super::calibrate::Choice;
 use super::command::{Answer, Command, Staging};
 use super::flag::Flag;
 use super::gpu::Shared;
@@ -74,7 +74,7 @@ pub(super) struct Owner {
     staging: Option<Sender<Staging>>,
     patcher: Patcher,
     tuner: Tuner,
-    calibration: Option<Calibration>,
+    choice: Option<Choice>,
 }
 
 /// Work under way, with all memory that the device uses for it.
@@ -150,7 +150,7 @@ impl Owner {
             staging: Some(staging),
             patcher,
             tuner,
-            calibration: None,
+            choice: None,
         };
         owner.make_slots()?;
         for _ in 0..STAGINGS {
@@ -248,7 +248,7 @@ impl Owner {
                 self.tuner.learn(tuned);
                 self.tables.values_mut().for_each(TableState::forget_launches);
             }
-            Command::Calibrated(calibration) => self.calibration = Some(*calibration),
+            Command::Calibrated(calibration) => self.choice = Some(Choice::of(&calibration)),
         }
     }
 

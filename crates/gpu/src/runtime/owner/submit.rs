@@ -152,8 +152,8 @@ impl Owner {
                 // One more batch is under way beside this one: then the time for all counts, not the time for
                 // this one.
                 let is_busy = self.flights.iter().any(|flight| matches!(flight.cargo, Cargo::Batch(_)));
-                match &self.calibration {
-                    Some(calibration) => calibration.best(request.form.bytes(), is_busy),
+                match &self.choice {
+                    Some(choice) => choice.best(request.form.bytes(), is_busy),
                     None if request.form.count() <= 1 << 18 => Way::Mapped,
                     None => Way::Copies,
                 }
