@@ -9,7 +9,7 @@ use wirespeed_table::Domain;
 
 use crate::copies::Copies;
 use crate::error::GpuError;
-use crate::runtime::{Done, Fleet, Form};
+use crate::runtime::{Batch, Done, Fleet, Form};
 
 /// A table on GPUs, for keys of a domain. Clones share the table.
 pub trait RemoteTable: Clone + Send + Sync + 'static {
@@ -70,8 +70,8 @@ pub type ResultOf<T> = <<T as RemoteTable>::Domain as Domain>::Result;
 
 /// A table on GPUs with results of a type.
 pub trait Answers<R>: RemoteTable {
-    /// Writes keys to the start of a slot's memory. `None` if they don't fit.
-    fn pack(&self, keys: KeysOf<'_, Self>, to: &mut [u8]) -> Option<Form>;
+    /// Writes keys to the start of a batch. `None` if they don't fit.
+    fn pack(&self, keys: KeysOf<'_, Self>, to: &mut Batch) -> Option<Form>;
 
     /// Checks a batch that has come back. [`GpuError::NarrowKeys`] and [`GpuError::NarrowResults`] say that
     /// its keys must be packed and sent once more.

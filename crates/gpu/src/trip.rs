@@ -31,7 +31,7 @@ fn send_in<R, T: Answers<R>>(
 ) -> Result<Ticket, GpuError> {
     let batch = slot.batch();
     let too_many = GpuError::TooManyKeys { asked: keys.len(), most: batch.capacity() };
-    let form = table.pack(keys, batch.keys_mut()).ok_or(too_many)?;
+    let form = table.pack(keys, batch).ok_or(too_many)?;
     Ok(slot.submit_form(table.copies().table(), form))
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn valid<R, T: Answers<R>>(
         let mut batch = done.into_batch()?;
         let replica = table.copies().table().beside(&batch).ok_or(GpuError::OtherDevice)?;
         let too_many = GpuError::TooManyKeys { asked: keys.len(), most: batch.capacity() };
-        let form = table.pack(keys, batch.keys_mut()).ok_or(too_many)?;
+        let form = table.pack(keys, &mut batch).ok_or(too_many)?;
         done = batch.submit_form(replica, form).wait();
     }
 }

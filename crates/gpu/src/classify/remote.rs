@@ -134,8 +134,8 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 }
 
 impl<T: Tuple> Answers<u32> for Remote<T> {
-    fn pack(&self, tuples: &[T], to: &mut [u8]) -> Option<Form> {
-        pack(tuples, result_bytes(self.inner.largest.load(Ordering::Acquire)), to)
+    fn pack(&self, tuples: &[T], to: &mut Batch) -> Option<Form> {
+        pack(tuples, result_bytes(self.inner.largest.load(Ordering::Acquire)), to.keys_mut())
     }
 
     fn check(&self, done: &Done) -> Result<(), GpuError> {

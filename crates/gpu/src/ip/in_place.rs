@@ -13,17 +13,6 @@ use wirespeed_fib::Address;
 use super::keys::{KeyBytes, expand, first_48, first_64, write};
 use crate::runtime::{Done, FleetBatch, Form, Planes};
 
-/// The fewest threads that feed a device at once from which on addresses of slices are written past the
-/// caches.
-///
-/// A device is slow to read lines that a core's cache holds changed, and slower the more cores there are. But
-/// a thread alone writes to its cache twice as fast as past it.
-const STREAMING: usize = 4;
-
-/// Batches of so many bytes of keys are not streamed, nor are larger ones: when a device reads them, the
-/// caches have let go of the first keys.
-const MOST_STREAMED: usize = 2 << 20;
-
 /// Addresses in a slot, as keys of a kind. They lie nowhere else, and are read there, too.
 ///
 /// Keys of 6 and 8 bytes hold the first bits of an address. The other bits are not kept: they are read as 0.
@@ -59,7 +48,6 @@ impl<A: Address> InPlace<A> {
     /// Takes a slot for at most `keys` addresses, as keys of a kind. Returns the slot if it holds fewer, and
     /// for a kind that addresses of the family are not written as: another family's, and 3 bytes.
     pub fn new(mut slot: FleetBatch, kind: KeyBytes, keys: usize) -> Result<Self, FleetBatch> {
-        let feeders = slot.batch().feeders();
         let bytes = slot.batch().keys_mut();
         let is_aligned = bytes.as_ptr().cast::<A>().is_aligned();
         let form = Form::keys(kind.count(), keys).filter(|form| form.bytes() <= bytes.len());
@@ -69,7 +57,7 @@ impl<A: Address> InPlace<A> {
         let first = NonNull::from(bytes).cast::<u8>();
         // SAFETY: the second plane lies within the form's bytes, and so within the slot.
         let second = unsafe { first.add(form.second().unwrap_or(0)) };
-        let is_streamed = feeders >= STREAMING && form.bytes() < MOST_STREAMED;
+        let is_streamed = slot.batch().is_streamed(form.bytes());
         Ok(Self {
             slot,
             kind,

@@ -51,11 +51,21 @@ impl KeyBytes {
 
 /// Writes addresses as keys of a kind to the start of `to`, in [`Planes`]. `None` if they don't fit.
 pub fn pack<A: Address>(addresses: &[A], kind: KeyBytes, to: &mut [u8]) -> Option<Form> {
+    pack_to(addresses, kind, to, false)
+}
+
+/// Writes addresses like [`pack`], past the caches if it is said so or if there are many.
+pub(super) fn pack_to<A: Address>(
+    addresses: &[A],
+    kind: KeyBytes,
+    to: &mut [u8],
+    is_streamed: bool,
+) -> Option<Form> {
     let form = Form::keys(kind.count(), addresses.len())?;
     let (first, second) = Planes::of(kind.count()).widths();
     let (head, tail) = to.get_mut(..form.bytes())?.split_at_mut(form.second().unwrap_or(form.bytes()));
     let count = addresses.len();
-    write(addresses, kind, (&mut head[..first * count], &mut tail[..second * count]), false);
+    write(addresses, kind, (&mut head[..first * count], &mut tail[..second * count]), is_streamed);
     Some(form)
 }
 

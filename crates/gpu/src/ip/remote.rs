@@ -19,12 +19,12 @@ use bytemuck::cast_slice_mut;
 use wirespeed_fib::{Address, Family, NextHop};
 use wirespeed_image::device::OnDevice;
 
-use super::keys::{KeyBytes, pack};
+use super::keys::{KeyBytes, pack_to};
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
 use crate::remote::{Answers, RemoteTable};
-use crate::runtime::{Fleet, Form};
+use crate::runtime::{Batch, Fleet, Form};
 use crate::trip::look_up;
 
 /// A table on GPUs. Clones are the same table.
@@ -128,8 +128,10 @@ impl<A: Address> RemoteTable for Remote<A> {
 }
 
 impl<A: Address> Answers<NextHop> for Remote<A> {
-    fn pack(&self, addresses: &[A], to: &mut [u8]) -> Option<Form> {
-        pack(addresses, self.key_bytes(), to)
+    fn pack(&self, addresses: &[A], to: &mut Batch) -> Option<Form> {
+        let kind = self.key_bytes();
+        let is_streamed = to.is_streamed(kind.count() * addresses.len());
+        pack_to(addresses, kind, to.keys_mut(), is_streamed)
     }
 
     fn unpack(results: &[u8], bytes: usize, to: &mut [NextHop]) {

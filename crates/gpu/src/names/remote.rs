@@ -84,8 +84,8 @@ impl RemoteTable for Remote {
 }
 
 impl Answers<u32> for Remote {
-    fn pack(&self, names: Names<'_>, to: &mut [u8]) -> Option<Form> {
-        pack(names, Wanted::Results, to)
+    fn pack(&self, names: Names<'_>, to: &mut Batch) -> Option<Form> {
+        pack(names, Wanted::Results, to.keys_mut())
     }
 
     fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) {
@@ -94,8 +94,8 @@ impl Answers<u32> for Remote {
 }
 
 impl Answers<Match> for Remote {
-    fn pack(&self, names: Names<'_>, to: &mut [u8]) -> Option<Form> {
-        pack(names, Wanted::Matches, to)
+    fn pack(&self, names: Names<'_>, to: &mut Batch) -> Option<Form> {
+        pack(names, Wanted::Matches, to.keys_mut())
     }
 
     fn unpack(results: &[u8], _: usize, to: &mut [Match]) {
