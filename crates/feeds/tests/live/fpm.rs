@@ -10,9 +10,13 @@ use crate::follower::Follower;
 use crate::senders::netlink::{NEW, Route, frame};
 
 fn listen() -> Follower {
+    listen_with(Duration::from_millis(300))
+}
+
+fn listen_with(quiet: Duration) -> Follower {
     let mut options = fpm::Options::default();
     options.address.set_port(0);
-    options.quiet = Duration::from_millis(300);
+    options.quiet = quiet;
     Follower::new(fpm::listen(options).unwrap())
 }
 
@@ -99,12 +103,13 @@ fn a_flood_loses_nothing_while_the_consumer_sleeps() {
 
 #[test]
 fn somebody_who_only_connects_costs_no_route() {
-    let mut follower = listen();
+    let quiet = Duration::from_millis(100);
+    let mut follower = listen_with(quiet);
     let mut sender = connect(&follower);
     sender.write_all(&routes(0..100, "192.0.2.1")).unwrap();
     follower.until("Synced", |follower| follower.seen.contains(&Change::Synced));
     let _silent = connect(&follower);
     // Longer than an empty table is doubted.
-    follower.settle(Duration::from_millis(300 * 14));
+    follower.settle(quiet * 14);
     assert_eq!(follower.model.routes.len(), 100);
 }

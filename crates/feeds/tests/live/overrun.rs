@@ -11,6 +11,9 @@ use crate::namespace::Namespace;
 
 #[test]
 fn an_overrun_is_repaired() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     let Some(namespace) = Namespace::new() else { return };
     namespace.add_link();
     let mut options = namespace.options();

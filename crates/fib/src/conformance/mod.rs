@@ -118,7 +118,7 @@ fn affordable<A: Address, E: Engine<A>>(rounds: u32) -> u32 {
 
 /// The tables of [`tables::hand_picked`].
 pub fn hand_picked_tables<A: Address, E: Engine<A>>() {
-    let states = affordable::<A, E>(1_500) as usize;
+    let states = affordable::<A, E>(if rounds::is_plain() { 500 } else { 1_500 }) as usize;
     for (name, rib) in tables::hand_picked::<A>().into_iter().step_by(suite::table_step::<_, E>()) {
         let (_, table) = build::<A, E>(&rib);
         check_all(&table, &rib, &[], name);

@@ -32,6 +32,9 @@ fn hosts_talk_in_both_families_and_metrics_agree_with_the_report() {
 
 #[test]
 fn a_neighbour_that_an_administrator_set_stays() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     let Some(world) = World::new(&["a", "b"]) else { return };
     let mac = world.mac("b", "hb").unwrap();
     world.ip("r", &format!("neigh replace 10.0.2.2 lladdr {mac} dev rb nud permanent"));
@@ -150,6 +153,9 @@ fn a_neighbour_that_moved_is_found_again() {
 
 #[test]
 fn interfaces_go_down_and_up_and_change_their_addresses() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
     for driver in drivers() {
         let Some(world) = World::new(&["a", "b"]) else { return };
         let Some(router) = world.router(driver) else { return };
