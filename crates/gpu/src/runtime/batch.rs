@@ -63,12 +63,23 @@ impl Batch {
         self.lent.slot().capacity
     }
 
-    /// Whether so many bytes of keys that lie in a slice are written past the caches.
+    /// Whether so many bytes of keys that are copied from slices are written past the caches.
     ///
     /// A device is slow to read lines that a core's cache holds changed, and slower the more cores there are.
     /// But a thread alone writes to its cache twice as fast as past it.
     pub fn is_streamed(&self, bytes: usize) -> bool {
         self.lent.slot().feeders >= STREAMING && bytes < MOST_STREAMED
+    }
+
+    /// Whether `count` keys of `key_bytes` bytes that are packed from a slice are written past the caches: if
+    /// many threads feed the device, and a thread's keys under way fit a core's cache with these.
+    ///
+    /// With more keys under way the cache has let go of them when the device reads them. Then 15 threads with
+    /// 4 batches of 256 K each sent 16.5 G keys a second to their caches, and 13.8 past them (IPv4, H100).
+    pub fn is_packed_past_caches(&self, key_bytes: usize, count: usize) -> bool {
+        let under_way = usize::try_from(self.lent.core.shared.load.now()).unwrap_or(usize::MAX);
+        let of_thread = under_way / self.lent.slot().feeders.max(1);
+        self.is_streamed(key_bytes.saturating_mul(of_thread.saturating_add(count)))
     }
 
     /// Whether the batch belongs to the device of a table.
