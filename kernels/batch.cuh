@@ -4,7 +4,7 @@
 // that looks up N keys at once (`find`), each step for all of them before the next, so that N reads are
 // under way in each thread.
 //
-//     group   of Key::GROUP keys: 16 bytes of the widest plane, one load
+//     group   of Key::GROUP keys: at most 16 bytes of a plane or of results, one load for each plane and one store
 //     thread  UNDER_WAY groups, a block's width apart, so that loads and stores of a warp are of consecutive bytes
 //
 // Keys are in one plane or two (`Key`), results in one. Where an array doesn't start on 16 bytes, as in the middle of
