@@ -130,7 +130,7 @@ impl<A: Address> RemoteTable for Remote<A> {
 impl<A: Address> Answers<NextHop> for Remote<A> {
     fn pack(&self, addresses: &[A], to: &mut Batch) -> Option<Form> {
         let kind = self.key_bytes();
-        let is_streamed = to.is_packed_past_caches(kind.count(), addresses.len());
+        let is_streamed = to.is_streamed_when_packed(kind.count(), addresses.len());
         pack_to(addresses, kind, to.keys_mut(), is_streamed)
     }
 

@@ -76,7 +76,7 @@ impl Batch {
     ///
     /// With more keys under way the cache has let go of them when the device reads them. Then 15 threads with
     /// 4 batches of 256 K each sent 16.5 G keys a second to their caches, and 13.8 past them (IPv4, H100).
-    pub fn is_packed_past_caches(&self, key_bytes: usize, count: usize) -> bool {
+    pub fn is_streamed_when_packed(&self, key_bytes: usize, count: usize) -> bool {
         let under_way = usize::try_from(self.lent.core.shared.load.now()).unwrap_or(usize::MAX);
         let of_thread = under_way / self.lent.slot().feeders.max(1);
         self.is_streamed(key_bytes.saturating_mul(of_thread.saturating_add(count)))

@@ -109,7 +109,7 @@ fn keys_of_many_threads_pass_by_the_caches_while_few_are_under_way() {
     let (gpu, control) = start(21);
     let take = |_| std::thread::scope(|scope| scope.spawn(|| gpu.batch(1000).unwrap()).join().unwrap());
     let batches: Vec<_> = (0..4).map(take).collect();
-    let of_4_bytes = |count| batches.iter().map(move |batch| batch.is_packed_past_caches(4, count));
+    let of_4_bytes = |count| batches.iter().map(move |batch| batch.is_streamed_when_packed(4, count));
     // The fourth batch is the first that four threads have taken batches for.
     assert_eq!(of_4_bytes(1000).collect::<Vec<_>>(), [false, false, false, true]);
     assert!(of_4_bytes(1 << 19).all(|is_past| !is_past), "2 MB of keys");

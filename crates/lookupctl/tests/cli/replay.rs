@@ -341,8 +341,8 @@ fn an_interrupt_ends_it_with_what_was_measured() {
         if (!updates.is_empty() || verb.contains("names")) && rounds::is_plain() {
             continue;
         }
-        let is_plain = verb.ends_with("--count 1000") && updates.is_empty();
-        let formats = if is_plain && !rounds::is_plain() || rounds::is_long() {
+        let is_bare = verb.ends_with("--count 1000") && updates.is_empty();
+        let formats = if is_bare && !rounds::is_plain() || rounds::is_long() {
             &["--json", ""][..]
         } else {
             &["--json"]

@@ -16,10 +16,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use wirespeed_image::rounds;
 use wirespeed_netns::Link;
 
 use crate::world::{DRIVERS, World};
-use wirespeed_image::rounds;
 
 /// Ports in the other kernel: bytes and datagrams come back from there, and the kernel's counters are told.
 const TCP: u16 = 7001;

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wirespeed::engine::EngineName;
 use wirespeed::fib::synth::{self, UpdateSpec};
 use wirespeed::{Address, Labels, NextHop, Prefix, Rib, Table, Update, V4, V6};
+use wirespeed_image::rounds;
 
 use crate::common::{self, Native, check, rib};
-use wirespeed_image::rounds;
 
 #[test]
 fn every_engine_is_right_before_and_after_updates_v4() {

@@ -16,10 +16,10 @@ use wirespeed::on_device::{
 };
 use wirespeed::prelude::*;
 use wirespeed::{DeviceTable, Error, Fleet, Prefix, Reader, Rib, Table};
+use wirespeed_image::rounds;
 
 use crate::common::{addresses, answers, host_driver, rib, start};
 use crate::{classify, names};
-use wirespeed_image::rounds;
 
 /// Bytes of each part of keys, and of results.
 const PART: usize = 1 << 18;
