@@ -94,6 +94,7 @@ fn several_fibs_stay_on_the_cpu() {
     let folder = Folder::new();
     let both = "replay --fib v4 --fib v4 --keys 1k --seconds 0.02 --json";
     folder.run(&format!("{both} --device gpu")).refused(&["several FIBs", "CPU"]);
+    folder.run(&format!("{both} --in-flight 2")).refused(&["--in-flight", "several FIBs"]);
     folder.run("lookup --fib v4 --fib v4 --device gpu 192.0.2.1").refused(&["--device gpu", "one FIB"]);
     assert_eq!(folder.run(both).ok().json()[0]["device"], "cpu");
 }
@@ -225,6 +226,8 @@ fn bad_values_are_refused() {
         "--latency-bound 61s",
         "--latency-bound NaNs",
         "--in-flight 0",
+        "--in-flight 2 --device cpu",
+        "--transfer mapped --device cpu",
         "--device tpu",
     ] {
         folder.run(&format!("replay --fib v4 {wrong}")).status(2);

@@ -30,7 +30,7 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", requires = "updates", value_parser = parse_rate)]
     rate: Option<Pace>,
 
-    /// Where lookups run. The default is auto, in silence where there is no GPU
+    /// Where lookups run. The default is auto, in silence where there is no GPU and no option is for one
     #[arg(long)]
     device: Option<Device>,
 
@@ -107,12 +107,22 @@ impl DriveArguments {
         if self.latency_bound.is_some() && self.updates.is_some() && self.rate.is_none() {
             bail!("--latency-bound with --updates needs their --rate: they go in all through the search");
         }
+        if let (Some(option), Device::Cpu) = (self.gpu_option(), self.device()) {
+            bail!("{option} is for a GPU: it means nothing with --device cpu");
+        }
         Ok(())
     }
 
-    /// Where lookups run.
+    /// Where lookups run. Who says how a GPU is to be used learns that there is none.
     pub(in crate::verbs) fn device(&self) -> Device {
-        self.device.unwrap_or(Device::IfAny)
+        let usual = if self.gpu_option().is_some() { Device::Auto } else { Device::IfAny };
+        self.device.unwrap_or(usual)
+    }
+
+    /// An option that only a GPU heeds.
+    pub(in crate::verbs) fn gpu_option(&self) -> Option<&'static str> {
+        let transfer = self.transfer.map(|_| "--transfer");
+        transfer.or(self.in_flight.map(|_| "--in-flight"))
     }
 
     /// The file of updates that is asked for.
@@ -299,6 +309,18 @@ mod tests {
         let drive = Alone::parse_from([&["replay"], options].concat()).drive;
         let plans = drive.plans(1 << 22, has_gpu);
         plans.iter().map(|plan| (plan.only, plan.batch, plan.threads, plan.in_flight)).collect()
+    }
+
+    #[test]
+    fn options_of_a_gpu_are_refused_without_one_and_not_passed_over() {
+        let drive = |options: &[&str]| Alone::parse_from([&["replay"], options].concat()).drive;
+        for option in [["--transfer", "mapped"], ["--in-flight", "2"]] {
+            assert_eq!(drive(&option).device(), Device::Auto, "which says where there is none");
+            let refused = drive(&[&option[..], &["--device", "cpu"]].concat()).check().unwrap_err();
+            assert!(refused.to_string().starts_with(option[0]), "{refused}");
+            drive(&[&option[..], &["--device", "gpu"]].concat()).check().unwrap();
+        }
+        assert_eq!(drive(&[]).device(), Device::IfAny);
     }
 
     #[test]

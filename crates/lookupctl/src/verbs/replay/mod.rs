@@ -43,8 +43,15 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let tables = options.fib.iter().map(|fib| ("the table", Some(&**fib)));
     let beside = [("the trace", options.trace.file()), ("the updates", options.drive.updates_file())];
     stdin::at_most_one(tables.chain(beside))?;
-    if options.fib.len() > 1 && options.drive.device() == Device::Gpu {
-        bail!("--device gpu: several FIBs are looked up on the CPU only; --device cpu or auto does it there");
+    if options.fib.len() > 1 {
+        if options.drive.device() == Device::Gpu {
+            bail!(
+                "--device gpu: several FIBs are looked up on the CPU only; --device cpu or auto does it there"
+            );
+        }
+        if let Some(option) = options.drive.gpu_option() {
+            bail!("{option} is for a GPU: several FIBs are looked up on the CPU only");
+        }
     }
     options.drive.check()?;
     let has_gpu = options.fib.len() < 2 && options.drive.device().has_gpu()?;
