@@ -1,4 +1,4 @@
-// A batch on the device: keys in, results out, in order. Shared by all lookups, whatever their keys.
+// Batches on the device: keys in, results out, in order. Shared by all lookups, whatever their keys.
 //
 // A kernel is made of three parts that know nothing of each other: how keys lie (`Key`), how wide a result is, and a table
 // that looks up N keys at once (`find`), each step for all of them before the next, so that N reads are
@@ -20,12 +20,19 @@ struct Batch {
     const void* low;
     void* results;
     u64 count;
-    // Where a grid of one block puts `mark` when it has read all its keys and the table, and its results can be seen; null where
-    // nobody looks. A grid of several blocks leaves it alone.
+    // A word for each block of the row, where it puts `mark` when it has read all its keys and the table, and its results can be
+    // seen; null where nobody looks.
     u32* done;
     u32 mark;
     // Bytes of a result. Most kernels have it in their table's type, or in the table itself.
     u32 result_bytes;
+};
+
+// The batches of a launch: each row of blocks looks up one.
+struct Batches {
+    static constexpr int MOST = 8;
+    Batch of[MOST];
+    WS_FN const Batch& of_row(const Block& block) const { return of[block.row()]; }
 };
 
 // An IPv4 key of 4 bytes: the address as a number.
@@ -187,17 +194,18 @@ WS_FN u64 look_up_ahead(const Block& block, const Batch& batch, u64 first, u64 g
     return first;
 }
 
-// Says that the batch is done, sooner than an event does: that comes only after the grid's end, a flush of all that it wrote and a
-// write of its own, 1 to 2 microseconds, a tenth of what a lone small batch takes. Several blocks would have to count each other.
+// Says that the block is done with the batch. All blocks of a row have said so sooner than an event comes: that comes only after the
+// grid's end, a flush of all that it wrote and a write of its own, 1 to 2 microseconds, a tenth of what a lone small batch takes.
+// And a batch need not wait for others of the launch.
 WS_FN void announce_end(const Block& block, const Batch& batch) {
-    if (batch.done == nullptr || block.count() != 1) return;
+    if (batch.done == nullptr) return;
     block.barrier();
     block.each([&](u32 thread) {
-        if (thread == 0) announce(batch.done, batch.mark);
+        if (thread == 0) announce(batch.done + block.index(), batch.mark);
     });
 }
 
-// A whole batch by a whole grid. With AHEAD a thread loads its next keys ahead of the lookups of the present ones.
+// A whole batch by a whole row of blocks. With AHEAD a thread loads its next keys ahead of the lookups of the present ones.
 template <class Key, class Result, int UNDER_WAY, bool AHEAD = false, class Table>
 WS_FN void look_up(const Block& block, const Batch& batch, const Table& table) {
     constexpr int G = Key::GROUP;
@@ -239,8 +247,8 @@ struct InMemory {
 //     find<N>(block, keys, found)      looks up N keys
 // and results are as wide as the widest it can find.
 #define WS_LOOKUP_BY(name, Table, Key, key, Result, ...)                                                               \
-    WS_KERNEL(name##_k##key, 1024, Batch, batch, Table, table) {                                                       \
-        look_up<Key, Result, __VA_ARGS__>(block, batch, table);                                                        \
+    WS_KERNEL_HELD(name##_k##key, 1024, 1, Batches, batches, Table, table) {                                           \
+        look_up<Key, Result, __VA_ARGS__>(block, batches.of_row(block), table);                                        \
     }
 #define WS_LOOKUP(name, Table, Key, key, Result, under_way) WS_LOOKUP_BY(name, Table, Key, key, Result, under_way)
 // The last argument: groups of four keys under way in a thread.

@@ -96,7 +96,11 @@ struct Gamt : InMemory {
             } else if (level.width == 4) {
                 open = gamt_level<u32, N>(level, open, keys, found);
             } else {
-                open = gamt_level<u64, N>(level, open, keys, found);
+                // Of wide keys half at a time: units as wide as these, which few tables have, would take all registers.
+                constexpr int HALF = sizeof(Address) > 4 ? N / 2 : 0;
+                u32 upper = gamt_level<u64, N - HALF>(level, open >> HALF, keys + HALF, found + HALF) << HALF;
+                if constexpr (HALF > 0) upper |= gamt_level<u64, HALF>(level, open, keys, found);
+                open = upper;
             }
         }
         if (next_hops != nullptr) {

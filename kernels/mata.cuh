@@ -148,5 +148,9 @@ WS_FN void look_up_rows(const Block& block, const Batch& batch, const Table& tab
 
 // The entry points for rows, as WS_NAMES has those for names as they are.
 #define WS_NAME_ROWS(name, Table)                                                                                      \
-    WS_KERNEL(name##_rows, 1024, Batch, batch, Table, table) { look_up_rows<false>(block, batch, table); }             \
-    WS_KERNEL(name##_rows_matches, 1024, Batch, batch, Table, table) { look_up_rows<true>(block, batch, table); }
+    WS_KERNEL(name##_rows, 1024, Batches, batches, Table, table) {                                                     \
+        look_up_rows<false>(block, batches.of_row(block), table);                                                      \
+    }                                                                                                                  \
+    WS_KERNEL(name##_rows_matches, 1024, Batches, batches, Table, table) {                                             \
+        look_up_rows<true>(block, batches.of_row(block), table);                                                       \
+    }

@@ -116,7 +116,7 @@ WS_FN void give(const Batch& batch, u64 name, Found found, u32 result_bytes) {
     }
 }
 
-// A whole batch by a whole grid.
+// A whole batch by a whole row of blocks.
 template <class Names, bool MATCHES, class Table>
 WS_FN void look_up_names(const Block& block, const Batch& batch, const Table& table) {
     u64 tile = block.threads();
@@ -154,11 +154,11 @@ WS_FN void look_up_names(const Block& block, const Batch& batch, const Table& ta
 //
 // The numbers are of threads that a block may have, and of blocks that are to be held at once.
 #define WS_NAMES_IN(name, Table, threads, blocks, form, Names)                                                         \
-    WS_KERNEL_HELD(name##_##form, threads, blocks, Batch, batch, Table, table) {                                       \
-        look_up_names<Names, false>(block, batch, table);                                                              \
+    WS_KERNEL_HELD(name##_##form, threads, blocks, Batches, batches, Table, table) {                                   \
+        look_up_names<Names, false>(block, batches.of_row(block), table);                                              \
     }                                                                                                                  \
-    WS_KERNEL_HELD(name##_##form##_matches, threads, blocks, Batch, batch, Table, table) {                             \
-        look_up_names<Names, true>(block, batch, table);                                                               \
+    WS_KERNEL_HELD(name##_##form##_matches, threads, blocks, Batches, batches, Table, table) {                         \
+        look_up_names<Names, true>(block, batches.of_row(block), table);                                               \
     }
 #define WS_NAMES(name, Table, threads, blocks)                                                                         \
     WS_NAMES_IN(name, Table, threads, blocks, packed, PackedNames)                                                     \

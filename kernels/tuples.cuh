@@ -87,9 +87,10 @@ WS_FN u64 low_product(u64 one, u64 other) {
 }
 
 // The entry points of a table of rules, one for each kind of tuple: NAME_t4, NAME_t10, NAME_t9. A table is a plain struct with
-//     look_up<Tuple>(block, batch)    a whole batch by a whole grid
+//     look_up<Tuple>(block, batch)    a whole batch by a whole row of blocks
 #define WS_TUPLES_OF(name, Table, Tuple, words, threads, blocks)                                                       \
-    WS_KERNEL_HELD(name##_t##words, threads, blocks, Batch, batch, Table, table) {                                     \
+    WS_KERNEL_HELD(name##_t##words, threads, blocks, Batches, batches, Table, table) {                                 \
+        const Batch& batch = batches.of_row(block);                                                                    \
         table.template look_up<Tuple>(block, batch);                                                                   \
         announce_end(block, batch);                                                                                    \
     }

@@ -41,10 +41,11 @@ struct alignas(sizeof(T) * N) Vector {
 
 #if WS_GPU
 
-// A block of threads.
+// A block of threads: its index in its row, the number of blocks of a row, the row's number, the number of threads of a block.
 struct Block {
     WS_FN u32 index() const { return blockIdx.x; }
     WS_FN u32 count() const { return gridDim.x; }
+    WS_FN u32 row() const { return blockIdx.y; }
     WS_FN u32 threads() const { return blockDim.x; }
     template <class F>
     WS_FN void each(F part) const {
@@ -141,10 +142,21 @@ WS_FN Vector<T, N> stream(const T* at) {
     return v;
 }
 
-// What is written once: results.
+// What is written once: results. One store, said as such: the compiler may make several of a plain assignment.
 template <class T, int N>
 WS_FN void store(T* at, const Vector<T, N>& v) {
-    *reinterpret_cast<Vector<T, N>*>(at) = v;
+    if constexpr (sizeof(v) == 16) {
+        auto words = *reinterpret_cast<const uint4*>(&v);
+        asm volatile("st.global.v4.u32 [%0], {%1,%2,%3,%4};" ::"l"(at), "r"(words.x), "r"(words.y), "r"(words.z), "r"(words.w)
+                     : "memory");
+    } else if constexpr (sizeof(v) == 8) {
+        auto words = *reinterpret_cast<const uint2*>(&v);
+        asm volatile("st.global.v2.u32 [%0], {%1,%2};" ::"l"(at), "r"(words.x), "r"(words.y) : "memory");
+    } else if constexpr (sizeof(v) == 4) {
+        *reinterpret_cast<u32*>(at) = *reinterpret_cast<const u32*>(&v);
+    } else {
+        *reinterpret_cast<Vector<T, N>*>(at) = v;
+    }
 }
 
 // Writes a mark for whoever polls `at`, in this memory or the host's, and sees with it all that the block's threads had written
@@ -157,10 +169,11 @@ WS_FN void announce(u32* at, u32 mark) {
 #else
 
 struct Block {
-    u32 index_, count_, threads_;
+    u32 index_, count_, row_, threads_;
     u8* shared_;
     u32 index() const { return index_; }
     u32 count() const { return count_; }
+    u32 row() const { return row_; }
     u32 threads() const { return threads_; }
     template <class F>
     void each(F part) const {

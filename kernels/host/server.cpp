@@ -8,7 +8,7 @@
 //     R address bytes       → …                    reads
 //     C to from bytes                              copies
 //     M length path bytes   → address              maps a file that the other end has mapped too
-//     L length name blocks threads shared a … b …  runs a kernel; the arguments with their lengths before them
+//     L length name blocks rows threads shared a … b …  runs a kernel; the arguments with their lengths before them
 //     N length name         → most threads, bytes of a, bytes of b; all zero where there is no such kernel
 //     K                     → length, then lines `module name value` of all constants
 //
@@ -80,11 +80,11 @@ static void launch() {
     auto name = text();
     auto found = host::kernels().find(name);
     if (found == host::kernels().end()) fail(("no kernel " + name).c_str());
-    u32 blocks = u32(number()), threads = u32(number());
+    u32 blocks = u32(number()), rows = u32(number()), threads = u32(number());
     std::vector<u64> shared((number() + 7) / 8 + 2);
     std::string a = text(), b = text();
     const auto& known = found->second;
-    if (threads == 0 || threads > known.most_threads || blocks == 0) fail((name + ": blocks and threads").c_str());
+    if (threads == 0 || threads > known.most_threads || blocks == 0 || rows == 0) fail((name + ": blocks and threads").c_str());
     if (a.size() != known.a || b.size() != known.b) fail((name + ": arguments of other sizes").c_str());
     // Aligned as the device has it.
     std::vector<u64> a_words((a.size() + 7) / 8), b_words((b.size() + 7) / 8);
@@ -92,10 +92,12 @@ static void launch() {
     memcpy(b_words.data(), b.data(), b.size());
     const void* arguments[2] = {a_words.data(), b_words.data()};
     auto* start = reinterpret_cast<u8*>((reinterpret_cast<u64>(shared.data()) + 15) & ~u64(15));
-    for (u32 block = 0; block < blocks; block++) {
-        // What one block left there another may not find.
-        memset(shared.data(), 0xa5, shared.size() * 8);
-        known.entry(Block{block, blocks, threads, start}, arguments);
+    for (u32 row = 0; row < rows; row++) {
+        for (u32 block = 0; block < blocks; block++) {
+            // What one block left there another may not find.
+            memset(shared.data(), 0xa5, shared.size() * 8);
+            known.entry(Block{block, blocks, row, threads, start}, arguments);
+        }
     }
 }
 

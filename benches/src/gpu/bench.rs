@@ -6,6 +6,7 @@ use anyhow::Result;
 use bytemuck::bytes_of;
 use rayon::prelude::*;
 use wirespeed_fib::{Address, NextHop};
+use wirespeed_gpu::driver::batches::{Batches, KernelBatch};
 use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Properties, Shape, Stream};
 use wirespeed_gpu::ip::{KeyBytes, pack};
 use wirespeed_gpu::runtime::Planes;
@@ -128,7 +129,7 @@ impl Bench {
 
     /// Looks up all keys once.
     pub fn launch(&mut self, program: &Program, keys: &Keys, shape: Shape) -> Result<()> {
-        let batch = batch(keys.blocks[0], keys.blocks[1], keys.blocks[2], keys.count);
+        let batch = one_batch(keys.blocks[0], keys.blocks[1], keys.blocks[2], keys.count, 0);
         let arguments = [bytes_of(&batch), &program.table[..]];
         // SAFETY: keys, results and the table stay until they are given back, which waits for the stream.
         Ok(unsafe { self.driver.launch(self.stream, &program.kernel(keys.bytes), shape, arguments) }?)
@@ -196,9 +197,9 @@ impl Bench {
             keys.host.copy_from_nonoverlapping(planes[0].as_ptr(), planes[0].len());
             keys.host.add(low).copy_from_nonoverlapping(planes[1].as_ptr(), planes[1].len());
         }
-        let batch = batch(keys.device, keys.device.plus(low as u64), results.device, addresses.len());
+        let batch = one_batch(keys.device, keys.device.plus(low as u64), results.device, addresses.len(), 0);
         let kernel = program.kernel(key_bytes);
-        let shape = Shape { blocks: 1, threads, shared: program.shared };
+        let shape = Shape::row(1, threads, program.shared);
         let mut times = Vec::new();
         for _ in 0..rounds {
             let began = Instant::now();
@@ -228,7 +229,7 @@ impl Bench {
             let fit = self.driver.blocks_per_multiprocessor(&kernel, threads, program.shared)?;
             for each in [fit, fit / 2] {
                 if each > 0 {
-                    shapes.push(Shape { blocks: each * multiprocessors, threads, shared: program.shared });
+                    shapes.push(Shape::row(each * multiprocessors, threads, program.shared));
                 }
             }
         }
@@ -236,9 +237,18 @@ impl Bench {
     }
 }
 
-/// `Batch` of `kernels/batch.cuh`, without a word to announce its end in.
-pub(super) fn batch(keys: DevicePtr, low: DevicePtr, results: DevicePtr, count: usize) -> [u64; 6] {
-    [keys.0, low.0, results.0, count as u64, 0, 0]
+/// One batch, without a word to announce its end in. Bytes of a result are for kernels whose table does not
+/// say it.
+pub(super) fn one_batch(
+    keys: DevicePtr,
+    low: DevicePtr,
+    results: DevicePtr,
+    count: usize,
+    result_bytes: usize,
+) -> Batches {
+    let (count, done, mark) = (count as u64, DevicePtr(0), 0);
+    let result_bytes = u32::try_from(result_bytes).expect("few bytes a result");
+    Batches::of(&[KernelBatch { keys, low, results, count, done, mark, result_bytes }])
 }
 
 /// A result of 1, 2 or 4 bytes.

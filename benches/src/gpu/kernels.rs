@@ -25,7 +25,7 @@ pub struct Rate {
 impl Rate {
     /// The fastest launch and its rate.
     pub fn best(&self) -> (Shape, f64) {
-        let none = (Shape { blocks: 0, threads: 0, shared: 0 }, 0.0);
+        let none = (Shape::row(0, 0, 0), 0.0);
         self.shapes.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or(none)
     }
 }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use bytemuck::bytes_of;
+use wirespeed_gpu::driver::batches::Batches;
 use wirespeed_gpu::driver::{DevicePtr, Shape};
 use wirespeed_gpu::names::{
     Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, row_bytes_of, unpack,
@@ -13,7 +14,7 @@ use wirespeed_image::device::{OnDevice, Program};
 use wirespeed_namelookup::Names;
 
 use super::Device;
-use super::bench::{Bench, Uploaded, batch};
+use super::bench::{Bench, Uploaded, one_batch};
 use super::trip::{Filled, Trip, checked};
 use crate::report::median;
 
@@ -56,9 +57,10 @@ impl Layout {
     }
 }
 
-/// The argument of a kernel that looks up names which lie there.
-pub(crate) fn batch_of(names: DevicePtr, form: Form, results: DevicePtr) -> [u64; 6] {
-    batch(names, names.plus(form.second().unwrap_or(0) as u64), results, form.count())
+/// The argument of a kernel that looks up what lies there in this form.
+pub(crate) fn batch_of(names: DevicePtr, form: Form, results: DevicePtr) -> Batches {
+    let second = names.plus(form.second().unwrap_or(0) as u64);
+    one_batch(names, second, results, form.count(), form.result_bytes().unwrap_or(0))
 }
 
 /// Names on the device and room for their results.

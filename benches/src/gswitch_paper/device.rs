@@ -81,7 +81,7 @@ impl Rig {
             for threads in THREADS {
                 let fit = bench.driver.blocks_per_multiprocessor(&kernel, threads, program.shared)?;
                 if fit >= blocks {
-                    shapes.push(Shape { blocks: blocks * multiprocessors, threads, shared: program.shared });
+                    shapes.push(Shape::row(blocks * multiprocessors, threads, program.shared));
                 }
             }
             Ok(shapes)

@@ -129,7 +129,7 @@ fn sweep(bench: &mut Bench, on: On<'_>, method: &Method<'_>) -> Result<Vec<Point
         for (blocks, threads) in
             BLOCKS.into_iter().flat_map(|blocks| THREADS.map(|threads| (blocks, threads)))
         {
-            let shape = Shape { blocks, threads, shared: program.shared };
+            let shape = Shape::row(blocks, threads, program.shared);
             if slow.contains(&shape) || !method.fits(bench, program, threads)? {
                 continue;
             }
@@ -165,7 +165,7 @@ pub fn whole_batches(bench: &mut Bench, on: On<'_>) -> Result<Sheet> {
             let (program, ..) = method.best(bench, names, &on.trace.expected)?;
             let pipeline = Pipeline::new(bench, method.layout, names, 1)?;
             for blocks in (3..=11).map(|exponent| 1 << exponent) {
-                let shape = Shape { blocks, threads: 128, shared: program.shared };
+                let shape = Shape::row(blocks, 128, program.shared);
                 let timing = pipeline.run(bench, Some((program, shape)), on.seconds)?;
                 let cells = [
                     (bytes >> 20).to_string(),

@@ -19,7 +19,7 @@ pub fn run(driver: &mut dyn Driver) -> Result<(), GpuError> {
     let blocks = driver.alloc(&[8, 16])?;
     let write = [blocks[0].0, VALUE];
     let (no_words, mut found) = ([0u64; 3], [0u8; 8]);
-    let shape = Shape { blocks: 1, threads: 32, shared: 0 };
+    let shape = Shape::row(1, 32, 0);
     // SAFETY: what is copied lives on this stack until the stream is waited for, the device's blocks until
     // they are given back, and the arguments are those of the kernel: one write of eight bytes.
     unsafe {

@@ -270,7 +270,8 @@ impl HostDriver {
             Work::Within { to, from, bytes } => self.request(b'C', &[to.0, from.0, *bytes as u64], &[]),
             Work::Launch { kernel, shape, arguments: [a, b] } => {
                 let name = (kernel.name.len() as u64).to_le_bytes();
-                let numbers = [shape.blocks, shape.threads, shape.shared].map(|n| u64::from(n).to_le_bytes());
+                let numbers = [shape.blocks, shape.rows, shape.threads, shape.shared]
+                    .map(|n| u64::from(n).to_le_bytes());
                 let (a_len, b_len) = ((a.len() as u64).to_le_bytes(), (b.len() as u64).to_le_bytes());
                 let parts = [&name[..], kernel.name.as_bytes(), numbers.as_flattened(), &a_len, a, &b_len, b];
                 self.request_parts(b'L', &[], &parts)
@@ -371,6 +372,7 @@ impl Driver for HostDriver {
     ) -> Result<()> {
         let most = self.known(kernel)?;
         if shape.blocks == 0
+            || shape.rows == 0
             || shape.threads == 0
             || shape.threads > most
             || shape.shared > self.properties.shared_per_block

@@ -326,12 +326,9 @@ impl Launches {
         let is_wide = |threads: &u32| all / threads >= 2 * multiprocessors;
         let threads = BLOCKS.into_iter().find(is_wide).unwrap_or(BLOCKS[1]);
         let (table, each) = SHARED;
-        let cipher = Shape {
-            blocks: all.div_ceil(threads).min(multiprocessors * (THREADS / threads)),
-            threads,
-            shared: table + each * threads,
-        };
-        let hmac = Shape { blocks: frames.div_ceil(HMAC_THREADS), threads: HMAC_THREADS, shared: 0 };
+        let blocks = all.div_ceil(threads).min(multiprocessors * (THREADS / threads));
+        let cipher = Shape::row(blocks, threads, table + each * threads);
+        let hmac = Shape::row(frames.div_ceil(HMAC_THREADS), HMAC_THREADS, 0);
         let kernels = match transform {
             Transform::Seal => [Some(("esp_seal", cipher)), slot.has_hmac.then_some(("esp_sha1_seal", hmac))],
             Transform::Open => [slot.has_hmac.then_some(("esp_sha1_open", hmac)), Some(("esp_open", cipher))],

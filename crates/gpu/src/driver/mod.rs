@@ -8,6 +8,7 @@
 //! Work goes to streams. Each stream does its work in order. [`Driver::record`] and [`Driver::wait`] order
 //! the work of different streams.
 
+pub mod batches;
 mod cuda;
 pub mod writers;
 
@@ -52,12 +53,21 @@ unsafe impl Sync for Pinned {}
 /// The number of threads of a launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shape {
-    /// The number of blocks.
+    /// The number of blocks of a row.
     pub blocks: u32,
+    /// The number of rows of blocks. A lookup has a row for each of its batches, other kernels have one.
+    pub rows: u32,
     /// The number of threads of a block.
     pub threads: u32,
     /// Bytes of shared memory of a block.
     pub shared: u32,
+}
+
+impl Shape {
+    /// One row of blocks.
+    pub const fn row(blocks: u32, threads: u32, shared: u32) -> Self {
+        Self { blocks, rows: 1, threads, shared }
+    }
 }
 
 /// The properties of a device.

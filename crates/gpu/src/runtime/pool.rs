@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::slot::Slot;
+use super::slot::{Slot, Slots};
 use super::{Result, locked};
 use crate::error::GpuError;
 
@@ -18,8 +18,7 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct Inner {
     /// Free slots by size. The last returned slot is taken first, because its memory is in the caches.
-    #[allow(clippy::vec_box)] // slots move between threads as one pointer
-    free: Vec<Vec<Box<Slot>>>,
+    free: Vec<Slots>,
     waiting: usize,
     closed: Option<GpuError>,
     takers: Takers,
@@ -84,8 +83,7 @@ impl Pool {
     }
 
     /// Takes all free slots.
-    #[allow(clippy::vec_box)]
-    pub(super) fn drain(&self) -> Vec<Box<Slot>> {
+    pub(super) fn drain(&self) -> Slots {
         locked(&self.inner).free.iter_mut().flat_map(std::mem::take).collect()
     }
 

@@ -1,4 +1,4 @@
-//! [`Slot`]: the resources of one batch: a stream, events, pinned memory and device memory.
+//! [`Slot`]: the resources of one batch: a stream, an event, pinned memory and device memory.
 
 use std::sync::Arc;
 
@@ -20,9 +20,7 @@ pub(super) struct Slot {
     /// The number of keys of the widest kind that it holds.
     pub(super) capacity: usize,
     pub(super) stream: Stream,
-    /// The end of all of the batch's work.
-    pub(super) done: Event,
-    /// The end of its kernel. Results may still be under way.
+    /// The end of its kernel, if its results are copied afterwards.
     pub(super) looked_up: Event,
     pub(super) keys: Pinned,
     pub(super) results: Pinned,
@@ -38,6 +36,10 @@ pub(super) struct Slot {
     /// The last patch that the stream was made to wait for. Only the owner uses it.
     pub(super) waited_for: u64,
 }
+
+/// Slots, each of which moves between threads as one pointer.
+#[allow(clippy::vec_box)]
+pub(super) type Slots = Vec<Box<Slot>>;
 
 /// A submitter's request.
 #[derive(Clone, Copy, Debug)]

@@ -1,14 +1,12 @@
 //! Engines of addresses whose tables answer from the device: each kernel with keys of each width.
 
-use bytemuck::bytes_of;
 use wirespeed_fib::{
     Address, BuildError, BuildOptions, Engine, Family, Lookup, NextHop, Outgrown, Prefix, Rib, Standing, Step,
 };
-use wirespeed_gpu::driver::Shape;
 use wirespeed_image::Patch;
 use wirespeed_image::device::{OnDevice, Program};
 
-use super::device::{Device, batch};
+use super::device::{Asked, Device};
 use super::mirror::{Mirrored, MirroredTable, is_short};
 
 impl<A: Address, E: Engine<A>> Engine<A> for Mirrored<E>
@@ -120,42 +118,21 @@ impl Device {
     ) {
         // From the start of the buffers, or from a place where nothing is aligned to more than a key.
         let skip = if turn.is_multiple_of(7) { 1 } else { 0 };
-        let results = next_hops.len() * program.result_bytes;
-        let lead = [widths[0] * skip, widths[1] * skip, program.result_bytes * skip];
-        let sizes = [keys.len() + lead[0], low.len() + lead[1], results + lead[2]];
-        let blocks = self.take(&sizes);
-        let at = [0, 1, 2].map(|part| blocks[part].plus(lead[part] as u64));
-        self.write(at[0], keys);
-        self.write(at[1], low);
-        let shapes = [(1, 32), (3, 64), (2, 96), (1, 1024)];
-        let (grid, threads) = shapes[turn % shapes.len()];
-        let shape = Shape { blocks: grid, threads, shared: program.shared };
-        // Now and then it has to say that it is done.
-        let flag = if turn.is_multiple_of(5) { self.take(&[size_of::<u32>()]) } else { Vec::new() };
-        let mark = 0x600d_0000 | turn as u64 & 0xffff;
-        let done = flag.first().map_or(0, |done| done.0);
-        let batch = batch(at, next_hops.len(), done, mark);
-        self.launch(&program.kernel(key_bytes), shape, [bytes_of(&batch), &program.table]);
-        if let &[done] = &flag[..] {
-            let mut said = [0; size_of::<u32>()];
-            self.read(done, &mut said);
-            let is_said = u64::from(u32::from_le_bytes(said)) == mark;
-            assert_eq!(
-                is_said,
-                grid == 1,
-                "{}: of {grid} blocks one alone says that it is done",
-                program.stem
-            );
-            self.give_back(&flag);
-        }
-        let mut found = vec![0; results];
-        self.read(at[2], &mut found);
+        let asked = Asked {
+            program,
+            kernel: program.kernel(key_bytes),
+            parts: [keys, low],
+            count: next_hops.len(),
+            result_bytes: program.result_bytes,
+            lead: [widths[0] * skip, widths[1] * skip, program.result_bytes * skip],
+            threads: 1024,
+        };
+        let found = self.look_up_batch(&asked, turn);
         for (next_hop, found) in next_hops.iter_mut().zip(found.chunks(program.result_bytes)) {
             let mut wide = [0; 4];
             wide[..found.len()].copy_from_slice(found);
             *next_hop = NextHop(u32::from_le_bytes(wide));
         }
-        self.give_back(&blocks);
     }
 }
 

@@ -1,16 +1,20 @@
-//! What a lookup of one block says of its end, in memory that the CPU polls: its results are there with it.
+//! What the blocks of a lookup say of their ends, in memory that the CPU polls: its results are there with
+//! the last one.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use bytemuck::{bytes_of, cast_slice};
-use wirespeed_gpu::driver::{Kernel, Pinned, Shape};
+use wirespeed_gpu::driver::batches::{Batches, KernelBatch};
+use wirespeed_gpu::driver::{DevicePtr, Kernel, Pinned, Shape};
 
 use crate::device::{device, lock};
 
 const LEN: u32 = 1 << 16;
 const KEYS: usize = 1000;
 const ROUNDS: u32 = 300;
+/// The most blocks of a round.
+const BLOCKS: u32 = 16;
 
 fn key(round: u32, at: u32) -> u32 {
     (at ^ round << 16).wrapping_mul(0x9e37_79b1).rotate_left(16)
@@ -36,15 +40,24 @@ fn results_are_there_with_the_mark() {
         // SAFETY: there is room for so many; the device reads keys no more, as it has said.
         let to = unsafe { std::slice::from_raw_parts_mut(keys.host.cast::<u32>(), count) };
         to.iter_mut().zip(of_round.clone()).for_each(|(to, key)| *to = key);
-        let batch = [keys.device.0, 0, results.device.0, count as u64, flag.device.0, u64::from(round)];
-        let shape = Shape { blocks: 1, threads: [32, 256, 1024][round as usize % 3], shared: 0 };
+        let batch = Batches::of(&[KernelBatch {
+            keys: keys.device,
+            low: DevicePtr(0),
+            results: results.device,
+            count: count as u64,
+            done: flag.device,
+            mark: round,
+            result_bytes: 0,
+        }]);
+        let blocks = 1 + round % BLOCKS;
+        let shape = Shape::row(blocks, [32, 256, 1024][round as usize % 3], 0);
         let arguments = [bytes_of(&batch), bytes_of(&argument)];
         // SAFETY: all of it lives until the stream is waited for below.
         unsafe { device.driver.launch(stream, &kernel, shape, arguments) }.expect("it is launched");
         // An event is what sends it on its way; nobody asks for that one.
         let event = device.driver.event(false).expect("there are events");
         device.driver.record(event, stream).expect("it is recorded");
-        wait_for(&flag, round);
+        (0..blocks).for_each(|block| wait_for(&flag, block, round));
         // SAFETY: the device has said that they are there, and writes there no more before the next launch.
         let found = unsafe { std::slice::from_raw_parts(results.host.cast::<u32>(), count) };
         assert!(found.iter().copied().eq(of_round.map(|key| !(key & (LEN - 1)))), "round {round}");
@@ -58,11 +71,12 @@ fn results_are_there_with_the_mark() {
 }
 
 #[allow(unsafe_code)] // a word that the device writes
-fn wait_for(flag: &Pinned, mark: u32) {
-    // SAFETY: pinned memory starts at a page and holds a word; only the device writes it.
-    let word = unsafe { AtomicU32::from_ptr(flag.host.cast()) };
+fn wait_for(flag: &Pinned, block: u32, mark: u32) {
+    assert!(4 * (block as usize + 1) <= flag.len);
+    // SAFETY: pinned memory starts at a page and holds the word (just checked); only the device writes it.
+    let word = unsafe { AtomicU32::from_ptr(flag.host.cast::<u32>().add(block as usize)) };
     let patience = Instant::now() + Duration::from_secs(20);
     while word.load(Ordering::Acquire) != mark {
-        assert!(Instant::now() < patience, "mark {mark} never comes");
+        assert!(Instant::now() < patience, "mark {mark} of block {block} never comes");
     }
 }

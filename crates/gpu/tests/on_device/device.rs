@@ -5,7 +5,8 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bytemuck::bytes_of;
+use bytemuck::{bytes_of, cast_slice_mut};
+use wirespeed_gpu::driver::batches::{self, Batches, KernelBatch};
 use wirespeed_gpu::driver::{DevicePtr, Driver, Kernel, Shape, Stream, writers};
 use wirespeed_image::device::{OnDevice, Program, Sections};
 use wirespeed_image::{Image, Patch, SectionId};
@@ -160,7 +161,7 @@ impl Device {
         let bytes: &[u8] = bytemuck::cast_slice(&flat);
         let block = self.take(&[bytes.len()]);
         self.write(block[0], bytes);
-        let shape = Shape { blocks: 2, threads: 64, shared: 0 };
+        let shape = Shape::row(2, 64, 0);
         self.launch(
             &writers::patch(),
             shape,
@@ -202,8 +203,74 @@ impl Device {
     }
 }
 
-/// `Batch` of `kernels/batch.cuh`: keys, their second part and results, each of so many keys; where to say
-/// that it is done, and how.
-pub(crate) fn batch(at: [DevicePtr; 3], count: usize, done: u64, mark: u64) -> [u64; 6] {
-    [at[0].0, at[1].0, at[2].0, count as u64, done, mark]
+/// A batch to be looked up.
+pub(crate) struct Asked<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) kernel: Kernel,
+    /// The keys and their second part.
+    pub(crate) parts: [&'a [u8]; 2],
+    pub(crate) count: usize,
+    /// Bytes of a result.
+    pub(crate) result_bytes: usize,
+    /// How many bytes after the starts of their memory keys, second part and results are.
+    pub(crate) lead: [usize; 3],
+    /// The most threads of a block.
+    pub(crate) threads: u32,
+}
+
+impl Device {
+    /// Looks up a batch; the bytes of its results. Blocks, threads and rows change from turn to turn; each
+    /// row looks up all of it, and has results of its own.
+    pub(crate) fn look_up_batch(&mut self, asked: &Asked<'_>, turn: usize) -> Vec<u8> {
+        let &Asked { program, ref kernel, parts, count, result_bytes, lead, threads } = asked;
+        let shapes = [(1, 32), (3, 64), (2, 96), (1, threads)];
+        let (blocks, threads) = shapes[turn % shapes.len()];
+        let rows = [1, 3, 1, 1, 1, batches::MOST][turn % 6];
+        let mut shape = Shape::row(blocks, threads, program.shared);
+        shape.rows = u32::try_from(rows).expect("few rows");
+        // Each part on its own, so that a sanitizer sees both ends.
+        let results = lead[2] + count * result_bytes;
+        let words = rows * blocks as usize;
+        let mut sizes = vec![lead[0] + parts[0].len(), lead[1] + parts[1].len(), words * size_of::<u32>()];
+        sizes.resize(sizes.len() + rows, results);
+        let taken = self.take(&sizes);
+        let [first, second] = [0, 1].map(|part| taken[part].plus(lead[part] as u64));
+        self.write(first, parts[0]);
+        self.write(second, parts[1]);
+        self.write(taken[2], &vec![0; words * size_of::<u32>()]);
+        // Now and then each block of each row has to say that it is done.
+        let is_asked = turn.is_multiple_of(5);
+        let mark = |row: usize| 0x600d_0000 | u32::try_from(turn << 4 & 0xfff0 | row).expect("a word");
+        let batches: Vec<_> = (0..rows)
+            .map(|row| KernelBatch {
+                keys: first,
+                low: second,
+                results: taken[3 + row].plus(lead[2] as u64),
+                count: count as u64,
+                done: if is_asked { taken[2].plus(row as u64 * u64::from(blocks) * 4) } else { DevicePtr(0) },
+                mark: mark(row),
+                result_bytes: u32::try_from(result_bytes).expect("few bytes"),
+            })
+            .collect();
+        if count > 0 {
+            self.launch(kernel, shape, [bytes_of(&Batches::of(&batches)), &program.table]);
+            let mut said = vec![0; words];
+            self.read(taken[2], cast_slice_mut(&mut said));
+            let says = |word: usize| if is_asked { mark(word / blocks as usize) } else { 0 };
+            assert!(
+                said.into_iter().eq((0..words).map(says)),
+                "{}: {blocks} blocks, {rows} rows",
+                kernel.name
+            );
+        }
+        let mut of_rows = batches.iter().map(|batch| {
+            let mut found = vec![0; count * result_bytes];
+            self.read(batch.results, &mut found);
+            found
+        });
+        let found = of_rows.next().expect("a row");
+        assert!(of_rows.all(|other| other == found), "{}: {rows} rows differ", kernel.name);
+        self.give_back(&taken);
+        found
+    }
 }

@@ -11,6 +11,7 @@ mod ends;
 mod fake;
 mod faults;
 mod fleet;
+mod joined;
 mod memory;
 mod states;
 mod tuning;

@@ -257,7 +257,7 @@ impl Driver for Cuda {
             sys::cuLaunchKernel(
                 function,
                 shape.blocks,
-                1,
+                shape.rows,
                 1,
                 shape.threads,
                 1,

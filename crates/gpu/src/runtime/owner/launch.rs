@@ -4,9 +4,9 @@
 //! Without a sweep a launch has as many blocks as the device holds at once, or fewer if there is not enough
 //! work: 256 threads a block, 1,024 if each block stages a part of the table. The sweep tries these and other
 //! numbers for each kernel and class of sizes, and takes the launch with the lowest cost ([`cost`]): one for
-//! a batch among others, and one for a launch that has the device for itself. A mapped batch of few keys
-//! always gets one block, because one block can say that it is done (`flag`), which the sweep does not
-//! measure.
+//! a batch among others, and one for a launch that has the device for itself. A mapped batch of
+//! fixed-size keys gets few and large blocks, because each says that it is done (`flag`) with a word over the
+//! bus. The sweep does not measure that.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,8 +14,9 @@ use std::time::{Duration, Instant};
 use bytemuck::bytes_of;
 use rustc_hash::FxHashMap;
 
-use super::submit::KernelBatch;
+use super::submit::kernel_batch;
 use super::{Cargo, Owner, timed_out};
+use crate::driver::batches::{Batches, KernelBatch};
 use crate::driver::{Driver, Event, Kernel, Shape};
 use crate::error::GpuError;
 use crate::runtime::Result;
@@ -32,6 +33,8 @@ const THREADS: [u32; 4] = [1024, 512, 256, 128];
 const KEYS: [usize; 4] = [1, 4, 8, 16];
 /// The largest mapped batch for one block.
 const FEW: u64 = 1024;
+/// Keys for each thread of a mapped batch at least: with more threads an H200 is not faster over the bus.
+const MAPPED_KEYS: u64 = 16;
 /// Keys for each thread, if nothing was measured.
 const USUAL_KEYS: usize = 4;
 /// The most time of a sweep.
@@ -48,6 +51,8 @@ pub(super) struct Launch {
     pub(super) argument: Vec<u8>,
     pub(super) result_bytes: usize,
     shape: Shape,
+    /// The most threads of a block, for keys of so many bytes each.
+    widest: Option<u32>,
 }
 
 impl Launch {
@@ -58,10 +63,16 @@ impl Launch {
     }
 
     /// The shape for keys and results in pinned memory: one block if each thread then gets at most a few
-    /// keys, because one block can say that it is done.
+    /// keys, and no more blocks than it takes for a few keys more.
     pub(super) fn mapped_shape_for(&self, count: u64) -> Shape {
-        let is_small = count <= FEW.min(u64::from(self.shape.threads) * USUAL_KEYS as u64);
-        Shape { blocks: if is_small { 1 } else { self.shape_for(count).blocks }, ..self.shape }
+        let usual = self.shape_for(count);
+        if count <= FEW.min(u64::from(usual.threads) * USUAL_KEYS as u64) {
+            return Shape { blocks: 1, ..usual };
+        }
+        let Some(threads) = self.widest else { return usual };
+        let all = (u64::from(usual.blocks) * u64::from(usual.threads)).min(count.div_ceil(MAPPED_KEYS));
+        let blocks = u32::try_from(all.div_ceil(u64::from(threads))).unwrap_or(u32::MAX);
+        Shape { blocks: blocks.max(1), threads, ..usual }
     }
 }
 
@@ -170,7 +181,7 @@ impl Owner {
             let Some(Measured { ns, blocks, threads, held }) = best else { continue };
             let cost = cost(ns, blocks, held, company);
             if least.as_ref().is_none_or(|&(least, ..)| cost < least) {
-                least = Some((cost, program, Shape { blocks, threads, shared: program.shared }));
+                least = Some((cost, program, Shape::row(blocks, threads, program.shared)));
             }
         }
         let (program, shape) = match least {
@@ -181,13 +192,17 @@ impl Owner {
                 (&programs[at], self.usual_shape(&programs[at], kind, count)?)
             }
         };
-        Ok(Launch {
-            id: self.shared.next_id(),
-            kernel: program.kernel(kind),
-            argument: program.table.clone(),
-            result_bytes: program.result_bytes,
-            shape,
-        })
+        let kernel = program.kernel(kind);
+        let mut widest = None;
+        if matches!(kind, Kind::Bytes(_)) {
+            for threads in THREADS {
+                if widest.is_none() && self.held(&kernel, threads, program.shared)? > 0 {
+                    widest = Some(threads);
+                }
+            }
+        }
+        let (argument, result_bytes) = (program.table.clone(), program.result_bytes);
+        Ok(Launch { id: self.shared.next_id(), kernel, argument, result_bytes, shape, widest })
     }
 
     fn usual_shape(&mut self, program: &Program, kind: Kind, count: usize) -> Result<Shape> {
@@ -197,7 +212,7 @@ impl Owner {
             let held = self.held(&kernel, threads, program.shared)?;
             if held > 0 {
                 let blocks = enough(count, threads, USUAL_KEYS).min(held);
-                return Ok(Shape { blocks, threads, shared: program.shared });
+                return Ok(Shape::row(blocks, threads, program.shared));
             }
         }
         let (needs, there) = (program.shared, self.shared.properties.shared_per_block);
@@ -259,7 +274,7 @@ impl Owner {
     fn sweep(&mut self, slot: &Slot, program: &Program, form: Form, until: Instant) -> Result<Vec<Tuned>> {
         let (count, class) = (form.count(), form.count().ilog2());
         let kernel = program.kernel(form.kind());
-        let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
+        let batch = kernel_batch(slot.device_keys, form, slot.device_results, program.result_bytes);
         let mut best: [(f64, Option<Tuned>); 2] = [(f64::INFINITY, None), (f64::INFINITY, None)];
         let companies = [Company::Batches, Company::Nothing];
         for threads in THREADS {
@@ -268,7 +283,7 @@ impl Owner {
                 if best[0].1.is_some() && Instant::now() >= until {
                     return Ok(best.into_iter().filter_map(|(_, best)| best).collect());
                 }
-                let shape = Shape { blocks, threads, shared: program.shared };
+                let shape = Shape::row(blocks, threads, program.shared);
                 // A launch that takes longer than both of these costs more than the best ones.
                 let to_beat = [0, 1].map(|at| best[at].0 / cost(1.0, blocks, held, companies[at]));
                 let trial = Trial { slot, program, kernel: &kernel, shape, batch: &batch };
@@ -308,9 +323,10 @@ impl Owner {
     /// Nanoseconds of one of `times` launches.
     fn launched(&mut self, trial: &Trial<'_>, times: u16) -> Result<f64> {
         let Trial { slot, program, kernel, shape, batch } = *trial;
+        let batches = Batches::of(&[*batch]);
         self.driver.record(self.tuner.begin, slot.stream)?;
         for _ in 0..times {
-            let arguments = [bytes_of(batch), &program.table[..]];
+            let arguments = [bytes_of(&batches), &program.table[..]];
             #[allow(unsafe_code)] // a launch
             // SAFETY: keys and results are the slot's and long enough for as many keys as it holds; the table
             // stays, as its handle asked for this and no command comes between.
@@ -318,7 +334,6 @@ impl Owner {
                 self.driver.launch(slot.stream, kernel, shape, arguments)?;
             }
         }
-        self.driver.record(self.tuner.end, slot.stream)?;
         self.wait_for(slot)?;
         let ms = self.driver.elapsed_ms(self.tuner.begin, self.tuner.end)?;
         Ok(f64::from(ms) * 1e6 / f64::from(times))
@@ -326,9 +341,9 @@ impl Owner {
 
     /// Waits for all work of a slot's stream.
     fn wait_for(&mut self, slot: &Slot) -> Result<()> {
-        self.driver.record(slot.done, slot.stream)?;
+        self.driver.record(self.tuner.end, slot.stream)?;
         let began = Instant::now();
-        while !self.driver.is_done(slot.done)? {
+        while !self.driver.is_done(self.tuner.end)? {
             if began.elapsed() > self.shared.options.timeout {
                 return Err(timed_out(self.shared.options.timeout));
             }
@@ -400,20 +415,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_mapped_keys_get_one_block() {
-        let launch = |blocks, threads| Launch {
+    fn mapped_keys_get_few_blocks() {
+        let launch = |blocks, threads, widest| Launch {
             id: 1,
             kernel: Kernel { module: "m", name: "k".into() },
             argument: Vec::new(),
             result_bytes: 1,
-            shape: Shape { blocks, threads, shared: 0 },
+            shape: Shape::row(blocks, threads, 0),
+            widest,
         };
-        let blocks = |of: &Launch, count| [of.mapped_shape_for(count).blocks, of.shape_for(count).blocks];
-        let tuned = launch(2, 128);
-        assert_eq!([1, 256, 512, 513].map(|count| blocks(&tuned, count)), [[1, 1], [1, 2], [1, 2], [2, 2]]);
-        assert_eq!([1024, 1025].map(|count| blocks(&launch(9, 512), count)), [[1, 2], [3, 3]]);
-        assert_eq!(blocks(&launch(100, 1024), 1 << 20), [100, 100]);
-        assert_eq!(blocks(&launch(1, 128), 1 << 20), [1, 1]);
+        let shapes = |of: &Launch, count| {
+            [of.mapped_shape_for(count), of.shape_for(count)].map(|shape| (shape.blocks, shape.threads))
+        };
+        let names = launch(2, 128, None);
+        let few = [1, 256, 512, 513].map(|count| shapes(&names, count)[0]);
+        assert_eq!(few, [(1, 128), (1, 128), (1, 128), (2, 128)]);
+        assert_eq!([1, 256, 513].map(|count| shapes(&names, count)[1].0), [1, 2, 2]);
+        assert_eq!([1024, 1025].map(|count| shapes(&launch(9, 512, None), count)[0].0), [1, 3]);
+        // As many threads in large blocks, with 16 keys each at least.
+        let keys = launch(64, 128, Some(1024));
+        let shapes = [100, 4096, 16_384, 16_385, 65_536, 1 << 20].map(|count| shapes(&keys, count)[0]);
+        assert_eq!(shapes, [(1, 128), (1, 1024), (1, 1024), (2, 1024), (4, 1024), (8, 1024)]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! ```text
 //! mod      the loop: takes commands, asks events whether they have come, hands out what is done; failure and the end
 //! submit   a batch onto its stream, by one of three ways
+//! joined   batches that are launched together
 //! graphs   the work of a batch recorded
 //! patch    patches between batches
 //! tables   copies of tables: uploads, changing over, giving back
@@ -16,6 +17,7 @@
 //! checks.
 
 mod graphs;
+mod joined;
 mod launch;
 mod patch;
 mod submit;
@@ -36,11 +38,12 @@ use super::gpu::Shared;
 use super::memory::Purpose;
 use super::options::SlotSize;
 use super::reply::Reply;
-use super::slot::{Outcome, Request, Slot};
+use super::slot::{Outcome, Request, Slot, Slots};
 use crate::driver::{Driver, Event, Pinned, Stream};
 use crate::error::GpuError;
 
 pub(super) use graphs::Graphs;
+use joined::Joined;
 use launch::Tuner;
 use patch::Patcher;
 use tables::{CopyState, TableState};
@@ -59,6 +62,8 @@ pub(super) struct Owner {
     driver: Box<dyn Driver>,
     commands: Receiver<Command>,
     shared: Arc<Shared>,
+    /// Batches that will be launched together, before the device is checked again.
+    joined: Option<Joined>,
     flights: Vec<Flight>,
     /// The flight that was last checked beside the oldest.
     cursor: usize,
@@ -92,7 +97,9 @@ struct Flight {
 }
 
 enum Cargo {
-    Batch(Box<Slot>),
+    /// The batches of a launch, and its stream. Those that have said that they are done are not here any
+    /// more.
+    Batches(Stream, Slots),
     Piece(Staging),
     /// A patch: its number among all patches, and the stage that it uses, if any.
     Patch(u64, Option<usize>),
@@ -105,18 +112,15 @@ enum Cargo {
 }
 
 impl Flight {
-    /// The flag that may say that it is done, before its event does.
-    fn flag(&self) -> Option<&Flag> {
-        match &self.cargo {
-            Cargo::Batch(slot) if slot.flag.is_awaited() => Some(&slot.flag),
-            _ => None,
-        }
+    /// Whether all that is left of it may say that it is done, before its event does.
+    fn has_flags(&self) -> bool {
+        matches!(&self.cargo, Cargo::Batches(_, slots) if slots.iter().all(|slot| slot.flag.is_awaited()))
     }
 
     /// Whether to check its event this time. Nobody waits for a lookup in a caller's stream here, and checks
     /// of it would hold up the next command.
     fn is_to_be_asked(&mut self, spin: Duration) -> bool {
-        if self.flag().is_none() && !matches!(self.cargo, Cargo::Foreign) {
+        if !self.has_flags() && !matches!(self.cargo, Cargo::Foreign) {
             return true;
         }
         self.looks += 1;
@@ -140,6 +144,7 @@ impl Owner {
             driver,
             commands,
             shared,
+            joined: None,
             flights: Vec::new(),
             cursor: 0,
             progress: Instant::now(),
@@ -181,12 +186,14 @@ impl Owner {
                         busy = Instant::now();
                     }
                     Err(TryRecvError::Empty) => {
+                        self.launch_joined();
                         self.flush_all();
                         break;
                     }
                     Err(TryRecvError::Disconnected) => return,
                 }
             }
+            self.launch_joined();
             if self.poll() {
                 busy = Instant::now();
             } else if busy.elapsed() < spin {
@@ -213,6 +220,9 @@ impl Owner {
     }
 
     fn obey(&mut self, command: Command) {
+        if !matches!(command, Command::Submit(_)) {
+            self.launch_joined();
+        }
         match command {
             Command::Submit(slot) => self.submit(slot),
             Command::Alloc(sizes, answer) => {
@@ -252,9 +262,17 @@ impl Owner {
         }
     }
 
-    /// Checks the oldest flights while they are done, and ends them; then one of the others.
+    /// Hands out what says that it is done. Then checks the oldest flights while they are done, and ends
+    /// them, and one of the others.
     fn poll(&mut self) -> bool {
         let mut has_ended = false;
+        let mut at = 0;
+        while at < self.flights.len() {
+            let before = self.flights.len();
+            has_ended |= self.hand_out_announced(at);
+            // A flight that ends leaves its place to the next one.
+            at += usize::from(self.flights.len() >= before);
+        }
         for _ in 0..BURST {
             if self.flights.is_empty() || !self.check(0) {
                 break;
@@ -272,11 +290,6 @@ impl Owner {
     fn check(&mut self, at: usize) -> bool {
         let spin = self.shared.options.spin;
         let flight = &mut self.flights[at];
-        if flight.flag().is_some_and(Flag::has_come) {
-            self.announced(at);
-            self.land(at);
-            return true;
-        }
         if !flight.is_to_be_asked(spin) {
             return false;
         }
@@ -305,7 +318,10 @@ impl Owner {
         let flight = self.flights.remove(at);
         self.progress = Instant::now();
         match flight.cargo {
-            Cargo::Batch(slot) => self.hand_out(slot),
+            Cargo::Batches(_, slots) => {
+                self.events.push(flight.event);
+                slots.into_iter().for_each(|slot| self.hand_out(slot));
+            }
             Cargo::Piece(staging) => self.leave(staging),
             Cargo::Patch(place, stage) => self.patcher.landed(place, stage, flight.event, &mut self.events),
             Cargo::Fence(answer) => {
@@ -317,6 +333,29 @@ impl Owner {
         if flight.copy.is_some() {
             self.free_doomed();
         }
+    }
+
+    /// Hands out the batches of a flight that have said that they are done. The flight ends with the last
+    /// one.
+    fn hand_out_announced(&mut self, at: usize) -> bool {
+        let Cargo::Batches(_, slots) = &mut self.flights[at].cargo else { return false };
+        let mut done = Vec::new();
+        match slots.iter_mut().map(|slot| usize::from(slot.flag.has_come())).sum::<usize>() {
+            0 => return false,
+            come if come == slots.len() => {}
+            _ => {
+                let (come, left) = std::mem::take(slots).into_iter().partition(|slot| slot.flag.is_come());
+                (done, *slots) = (come, left);
+            }
+        }
+        self.announced(at);
+        if done.is_empty() {
+            self.land(at);
+        } else {
+            self.progress = Instant::now();
+            done.into_iter().for_each(|slot| self.hand_out(slot));
+        }
+        true
     }
 
     /// Gives a slot to the thread that waits for it.
@@ -391,12 +430,11 @@ impl Owner {
         let why = if why.is_fatal() { why.clone() } else { GpuError::Lost(why.to_string()) };
         self.shared.lose(why.clone());
         self.staging = None;
+        let joined = self.joined.take().map_or_else(Vec::new, |joined| joined.slots);
+        self.hand_out_failed(joined, &why);
         for flight in std::mem::take(&mut self.flights) {
             match flight.cargo {
-                Cargo::Batch(mut slot) => {
-                    slot.outcome = Outcome::failed(why.clone());
-                    self.hand_out(slot);
-                }
+                Cargo::Batches(_, slots) => self.hand_out_failed(slots, &why),
                 Cargo::Fence(answer) => drop(answer.send(Err(why.clone()))),
                 // The driver frees memory that the device may still use.
                 Cargo::Piece(_) | Cargo::Patch(..) | Cargo::End | Cargo::Foreign => {}
@@ -404,9 +442,17 @@ impl Owner {
         }
     }
 
+    fn hand_out_failed(&self, slots: Slots, why: &GpuError) {
+        for mut slot in slots {
+            slot.outcome = Outcome::failed(why.clone());
+            self.hand_out(slot);
+        }
+    }
+
     /// Waits for the device, and frees everything, when no handle is left.
     fn shut_down(mut self) {
         let began = Instant::now();
+        self.launch_joined();
         // This is done at once, because announced batches may have ends to wait for.
         self.copies.values_mut().for_each(CopyState::doom);
         self.free_doomed();
@@ -476,7 +522,6 @@ impl Owner {
             feeders: 0,
             capacity,
             stream: self.driver.stream()?,
-            done: self.driver.event(false)?,
             looked_up: self.driver.event(false)?,
             keys: self.pin(keys)?,
             flag: Flag::after(results, &pinned_results),

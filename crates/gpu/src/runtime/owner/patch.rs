@@ -172,7 +172,7 @@ impl Owner {
             }
             let arguments = KernelWrites { writes, count: count as u64 };
             let widths = KernelWidths { of: [0, 1, 2].map(|width| piece[width].len() as u64) };
-            let shape = Shape { blocks: self.blocks_for(count), threads: THREADS, shared: 0 };
+            let shape = Shape::row(self.blocks_for(count), THREADS, 0);
             // SAFETY: these are the kernel's two structs. The stage holds so many writes and is left alone
             // until its event has come. Every address is of an element of the table (`Writes::of`), whose
             // copy stays with the flight; and of this copy, as a table's places and its copy change together,
@@ -192,7 +192,7 @@ impl Owner {
         for reader in self.readers(copy) {
             self.driver.wait(stream, reader)?;
         }
-        let shape = Shape { blocks: 1, threads: 32, shared: 0 };
+        let shape = Shape::row(1, 32, 0);
         for (bytes, write) in writes.iter() {
             // SAFETY: as in `send_patch`.
             unsafe { self.driver.launch(stream, &kernel, shape, [bytes_of(&write), bytes_of(&bytes)]) }?;
@@ -214,7 +214,7 @@ impl Owner {
 
     /// The events at which reading of a copy ends, of all work under way.
     fn readers(&self, copy: u64) -> Vec<Event> {
-        let reads = |cargo: &Cargo| matches!(cargo, Cargo::Batch(_) | Cargo::Foreign);
+        let reads = |cargo: &Cargo| matches!(cargo, Cargo::Batches(..) | Cargo::Foreign);
         let flights = self.flights.iter().filter(|flight| flight.copy == Some(copy) && reads(&flight.cargo));
         flights.map(|flight| flight.read).collect()
     }

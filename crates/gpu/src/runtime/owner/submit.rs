@@ -2,68 +2,49 @@
 //!
 //! ```text
 //! Copies   keys in ─► (patch) ─► kernel ─► [looked up] ─► results out ─► [done]
-//! Mapped              (patch) ─► kernel ─► [done]               a kernel of one block says itself that it is done (`flag`)
+//! Mapped              (patch) ─► kernel ─► [done]      with others (`joined`); blocks say that they are done (`flag`)
 //! Graphs              (patch) ─► keys in, kernel, results out as one ─► [done]
 //! ```
 //!
 //! `(patch)` waits for the table's last patch, if it is still under way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use bytemuck::{Pod, Zeroable, bytes_of};
+use bytemuck::bytes_of;
 
 use super::graphs::{Plan, Recorded};
 use super::launch::Launch;
-use super::{Cargo, Owner};
-use crate::driver::{DevicePtr, Shape, Stream};
+use super::{Cargo, Flight, Owner};
+use crate::driver::batches::{Batches, KernelBatch};
+use crate::driver::{DevicePtr, Event, Shape, Stream};
 use crate::error::GpuError;
 use crate::runtime::Result;
 use crate::runtime::command::OnDevice;
 use crate::runtime::form::Form;
 use crate::runtime::on_device::{DeviceKeys, Enqueued};
 use crate::runtime::options::{Transfer, Way};
-use crate::runtime::slot::{Outcome, Request, Slot};
+use crate::runtime::slot::{Outcome, Request, Slot, Slots};
 use crate::runtime::tune::Company;
 use wirespeed_image::device::Kind;
 
-/// `Batch` of `kernels/batch.cuh`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct KernelBatch {
+/// A batch in this form, without a word to say in that it is done. A table's results have `result_bytes`
+/// bytes if the form does not state it.
+pub(super) fn kernel_batch(
     keys: DevicePtr,
-    low: DevicePtr,
+    form: Form,
     results: DevicePtr,
-    count: u64,
-    /// The address at which a grid of one block writes the mark when it is done. Null for none.
-    done: DevicePtr,
-    mark: u32,
-    /// 0 until the launch if the batch does not state it.
-    result_bytes: u32,
-}
-
-impl KernelBatch {
-    pub(super) fn new(keys: DevicePtr, form: Form, results: DevicePtr) -> Self {
-        let low = form.second().map_or(DevicePtr(0), |second| keys.plus(second as u64));
-        Self::of(keys, low, results, form.count(), form.result_bytes())
-    }
-
-    fn of(
-        keys: DevicePtr,
-        low: DevicePtr,
-        results: DevicePtr,
-        count: usize,
-        result_bytes: Option<usize>,
-    ) -> Self {
-        let result_bytes = result_bytes.map_or(0, few);
-        Self { keys, low, results, count: count as u64, done: DevicePtr(0), mark: 0, result_bytes }
-    }
-
-    /// Sets the width of the table's results if the batch states none.
-    fn or_results_of(mut self, bytes: usize) -> Self {
-        if self.result_bytes == 0 {
-            self.result_bytes = few(bytes);
-        }
-        self
+    result_bytes: usize,
+) -> KernelBatch {
+    let low = form.second().map_or(DevicePtr(0), |second| keys.plus(second as u64));
+    KernelBatch {
+        keys,
+        low,
+        results,
+        count: form.count() as u64,
+        done: DevicePtr(0),
+        mark: 0,
+        result_bytes: few(form.result_bytes().unwrap_or(result_bytes)),
     }
 }
 
@@ -72,34 +53,62 @@ fn few(bytes: usize) -> u32 {
     u32::try_from(bytes).unwrap_or(0)
 }
 
+/// What a batch needs to be sent.
+pub(super) struct Ready {
+    pub(super) table: u64,
+    /// The copy of the table.
+    pub(super) copy: u64,
+    pub(super) launch: Arc<Launch>,
+    has_patches: bool,
+    way: Way,
+}
+
 #[allow(unsafe_code)] // copies and launches
 impl Owner {
     pub(super) fn submit(&mut self, mut slot: Box<Slot>) {
-        // A panic must not lose the slot, because a thread waits for it.
-        let sent = catch_unwind(AssertUnwindSafe(|| self.alive().and_then(|()| self.enqueue(&mut slot))))
-            .unwrap_or_else(|_| Err(GpuError::Lost("its owner thread panicked".into())));
-        let error = match sent {
-            Ok((copy, reads_on)) => {
-                let read = if reads_on { slot.looked_up } else { slot.done };
-                return self.take_off(slot.done, read, Some(copy), Cargo::Batch(slot));
+        let ready = self.caught(|owner| owner.ready(&mut slot));
+        match ready {
+            Ok(ready) if ready.way == Way::Mapped => self.join(slot, ready),
+            Ok(ready) => {
+                self.launch_joined();
+                let sent = self.caught(|owner| owner.enqueue(&mut slot, &ready));
+                self.sent(sent, ready.copy, slot.stream, vec![slot]);
             }
-            Err(error) => error,
-        };
-        // Work that was sent before the error may still be under way, and use the slot.
+            Err(error) => self.refuse(&error, slot.stream, vec![slot]),
+        }
+    }
+
+    /// Does a part of a submission, unless the device is lost. A panic must not lose the slots, because
+    /// threads wait for them.
+    pub(super) fn caught<T>(&mut self, part: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        self.alive()?;
+        catch_unwind(AssertUnwindSafe(|| part(self)))
+            .unwrap_or_else(|_| Err(GpuError::Lost("its owner thread panicked".into())))
+    }
+
+    /// Takes off with batches that were sent to a stream, or refuses them. The events are the end of all
+    /// work, and the end of the reading of the table.
+    pub(super) fn sent(&mut self, sent: Result<[Event; 2]>, copy: u64, stream: Stream, slots: Slots) {
+        match sent {
+            Ok([event, read]) => self.take_off(event, read, Some(copy), Cargo::Batches(stream, slots)),
+            Err(error) => self.refuse(&error, stream, slots),
+        }
+    }
+
+    fn refuse(&mut self, error: &GpuError, stream: Stream, slots: Slots) {
+        // Work that was sent before the error may still be under way, and use the slots.
         if !error.is_fatal()
-            && let Err(worse) = self.driver.synchronize(slot.stream)
+            && let Err(worse) = self.driver.synchronize(stream)
         {
             self.fail(&worse);
         }
         // This is first, so that a thread that learns of a loss finds no part that looks usable.
-        self.note(&error);
-        slot.outcome = Outcome::failed(error);
-        self.hand_out(slot);
+        self.note(error);
+        self.hand_out_failed(slots, error);
     }
 
-    /// Submits a batch to its stream. Returns the copy of the table that it reads, and whether `looked_up`
-    /// tells when it has.
-    fn enqueue(&mut self, slot: &mut Slot) -> Result<(u64, bool)> {
+    /// Checks a batch, and chooses what it is sent with.
+    fn ready(&mut self, slot: &mut Slot) -> Result<Ready> {
         let Request { table, form, .. } = slot.request;
         self.check_keys(table, form.kind())?;
         self.flush(table)?;
@@ -109,33 +118,25 @@ impl Owner {
         slot.flag.lower();
         let result_bytes = form.result_bytes().unwrap_or(launch.result_bytes);
         slot.outcome = Outcome { error: None, result_bytes, version: state.version };
-        let reads_on = match self.way(&slot.request) {
-            Way::Mapped => {
-                self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
-                let mut batch = KernelBatch::new(slot.keys.device, form, slot.results.device);
-                let shape = launch.mapped_shape_for(batch.count);
-                if shape.blocks == 1 {
-                    (batch.done, batch.mark) = slot.flag.next();
-                }
-                // SAFETY: keys and results are pinned, long enough (`request` saw to that), and stay with the
-                // flight, untouched until the kernel has no more use for them (`flag`), and at their place
-                // until it has ended; so does the table.
-                unsafe { self.start(slot.stream, &launch, shape, &batch) }?;
-                false
-            }
-            Way::Copies => {
-                // SAFETY: as in `copies`.
-                unsafe { self.copies(slot, form, &launch, Some(table), has_patches) }?;
-                has_patches
-            }
-            Way::Graphs => {
-                self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
-                self.replayed(slot, &launch)?;
-                false
-            }
-        };
-        self.driver.record(slot.done, slot.stream)?;
-        Ok((copy, reads_on))
+        Ok(Ready { table, copy, launch, has_patches, way: self.way(&slot.request) })
+    }
+
+    /// Submits a batch to its stream, by copies or a graph. Returns the end of all work, and the end of the
+    /// reading of the table.
+    fn enqueue(&mut self, slot: &mut Slot, ready: &Ready) -> Result<[Event; 2]> {
+        let &Ready { table, ref launch, has_patches, .. } = ready;
+        let notes = ready.way == Way::Copies && has_patches;
+        if ready.way == Way::Graphs {
+            self.after_patch(table, slot.stream, Some(&mut slot.waited_for))?;
+            self.replayed(slot, launch)?;
+        } else {
+            let form = slot.request.form;
+            // SAFETY: the slot is with the flight until its work is done; so is the table.
+            unsafe { self.copies(slot, form, launch, Some(table), notes) }?;
+        }
+        let event = self.spare_event()?;
+        self.driver.record(event, slot.stream)?;
+        Ok([event, if notes { slot.looked_up } else { event }])
     }
 
     /// Refuses keys that were packed before the table began to depend on more of their bits.
@@ -151,7 +152,8 @@ impl Owner {
             (None, Transfer::Auto) => {
                 // One more batch is under way beside this one: then the time for all counts, not the time for
                 // this one.
-                let is_busy = self.flights.iter().any(|flight| matches!(flight.cargo, Cargo::Batch(_)));
+                let is_batch = |flight: &Flight| matches!(flight.cargo, Cargo::Batches(..));
+                let is_busy = self.joined.is_some() || self.flights.iter().any(is_batch);
                 match &self.choice {
                     Some(choice) => choice.best(request.form.bytes(), is_busy),
                     None if request.form.count() <= 1 << 18 => Way::Mapped,
@@ -181,10 +183,10 @@ impl Owner {
         if let Some(table) = waits_for {
             self.after_patch(table, stream, Some(&mut slot.waited_for))?;
         }
-        let batch = KernelBatch::new(slot.device_keys, form, slot.device_results);
+        let batch = kernel_batch(slot.device_keys, form, slot.device_results, launch.result_bytes);
         // SAFETY: the caller promises that all stay; the keys are there as the copy comes before in the same
         // stream.
-        unsafe { self.start(stream, launch, launch.shape_for(batch.count), &batch) }?;
+        unsafe { self.start(stream, launch, launch.shape_for(batch.count), &[batch]) }?;
         if notes {
             self.driver.record(slot.looked_up, stream)?;
         }
@@ -219,6 +221,8 @@ impl Owner {
         unsafe { self.driver.replay(graph, slot.stream) }
     }
 
+    /// Launches a lookup of batches, each in a row of blocks of this shape.
+    ///
     /// # Safety
     /// As [`Driver::launch`](crate::driver::Driver::launch): keys, results and the table stay until the
     /// stream has done this.
@@ -227,10 +231,11 @@ impl Owner {
         stream: Stream,
         launch: &Launch,
         shape: Shape,
-        batch: &KernelBatch,
+        batches: &[KernelBatch],
     ) -> Result<()> {
-        let batch = batch.or_results_of(launch.result_bytes);
-        let arguments = [bytes_of(&batch), &launch.argument[..]];
+        let shape = Shape { rows: u32::try_from(batches.len()).unwrap_or(u32::MAX), ..shape };
+        let batches = Batches::of(batches);
+        let arguments = [bytes_of(&batches), &launch.argument[..]];
         // SAFETY: the kernel is one of a program that says that it takes this table; batches are what every
         // such kernel takes.
         unsafe { self.driver.launch(stream, &launch.kernel, shape, arguments) }
@@ -252,11 +257,18 @@ impl Owner {
         self.flush(table)?;
         let launch = self.launch_for(table, kind, count, Company::Nothing)?;
         self.after_patch(table, stream, None)?;
-        let second = second.unwrap_or(DevicePtr(0));
-        let batch = KernelBatch::of(first, second, results.at, count, Some(result_bytes));
+        let batch = KernelBatch {
+            keys: first,
+            low: second.unwrap_or(DevicePtr(0)),
+            results: results.at,
+            count: count as u64,
+            done: DevicePtr(0),
+            mark: 0,
+            result_bytes: few(result_bytes),
+        };
         // SAFETY: the caller of `Gpu::lookup_on` promises it for keys and results, whose memory is long
         // enough; the table stays with the flight.
-        unsafe { self.start(stream, &launch, launch.shape_for(batch.count), &batch) }?;
+        unsafe { self.start(stream, &launch, launch.shape_for(batch.count), &[batch]) }?;
         let event = self.spare_event()?;
         self.driver.record(event, stream)?;
         self.take_off(event, event, Some(copy), Cargo::Foreign);

@@ -116,15 +116,16 @@ impl Owner {
         }
     }
 
-    /// Notes that a flight ends by its flag: its grid may end later.
+    /// Notes that a batch of a flight ends by its flag: its grid may end later.
     pub(super) fn announced(&mut self, at: usize) {
-        let Some(Flight { copy: Some(copy), cargo: Cargo::Batch(slot), .. }) = self.flights.get(at) else {
+        let Some(Flight { copy: Some(copy), cargo: Cargo::Batches(stream, _), .. }) = self.flights.get(at)
+        else {
             return;
         };
         if let Some(copy) = self.copies.get_mut(copy)
-            && !copy.ending.contains(&slot.stream)
+            && !copy.ending.contains(stream)
         {
-            copy.ending.push(slot.stream);
+            copy.ending.push(*stream);
         }
     }
 

@@ -1,16 +1,14 @@
 //! Engines of rules whose tables answer from the device.
 
-use bytemuck::bytes_of;
 use wirespeed_classify::{
     BuildError, BuildOptions, Changed, Engine, Load, Lookup, Outgrown, RuleSet, Standing, Step, Tuple,
 };
 use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, has_too_large, pack};
-use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::numbers::unpack;
 use wirespeed_image::Patch;
 use wirespeed_image::device::{OnDevice, Program};
 
-use crate::device::{Device, batch};
+use crate::device::{Asked, Device};
 use crate::mirror::{Mirrored, MirroredTable};
 
 /// Marks an engine of rules.
@@ -113,22 +111,15 @@ impl Device {
         let mut bytes = vec![0xee; bytes_of_tuples::<T>(tuples.len())];
         let form = pack(tuples, result_bytes, &mut bytes).expect("there is room");
         let second = form.second().expect("tuples have two parts");
-        let results = form.count() * result_bytes;
-        // Each part on its own, so that a sanitizer sees both ends.
-        let blocks = self.take(&[second, form.bytes() - second, results]);
-        self.write(blocks[0], &bytes[..second]);
-        self.write(blocks[1], &bytes[second..]);
-        self.write(blocks[2], &vec![0x5a; results]);
-        let shapes = [(1, 32), (3, 64), (2, 96), (1, 512)];
-        let (grid, threads) = shapes[turn % shapes.len()];
-        let shape = Shape { blocks: grid, threads, shared: program.shared };
-        let batch = batch([blocks[0], blocks[1], blocks[2]], form.count(), 0, (result_bytes as u64) << 32);
-        if form.count() > 0 {
-            self.launch(&program.kernel(form.kind()), shape, [bytes_of(&batch), &program.table]);
-        }
-        let mut found = vec![0; results];
-        self.read(blocks[2], &mut found);
-        self.give_back(&blocks);
-        found
+        let asked = Asked {
+            program,
+            kernel: program.kernel(form.kind()),
+            parts: [&bytes[..second], &bytes[second..form.bytes()]],
+            count: form.count(),
+            result_bytes,
+            lead: [0; 3],
+            threads: 512,
+        };
+        self.look_up_batch(&asked, turn)
     }
 }

@@ -1,7 +1,5 @@
 //! Engines of names whose tables answer from the device.
 
-use bytemuck::bytes_of;
-use wirespeed_gpu::driver::Shape;
 use wirespeed_gpu::names::{
     Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, row_bytes_of, unpack, unpack_matches,
 };
@@ -13,7 +11,7 @@ use wirespeed_namelookup::{
     Outgrown, Standing, Step,
 };
 
-use crate::device::Device;
+use crate::device::{Asked, Device};
 use crate::mirror::{Mirrored, MirroredTable};
 
 /// Marks an engine of names.
@@ -134,23 +132,16 @@ impl Device {
     /// Looks up names as they lie in their form; the bytes of the results.
     fn look_up_names(&mut self, program: &Program, bytes: &[u8], form: Form, turn: usize) -> Vec<u8> {
         let second = form.second().expect("names have two parts");
-        let results = form.count() * form.result_bytes().unwrap_or(program.result_bytes);
-        // Each part on its own, so that a sanitizer sees both ends.
-        let sizes = [second, form.bytes() - second, results];
-        let blocks = self.take(&sizes);
-        self.write(blocks[0], &bytes[..second]);
-        self.write(blocks[1], &bytes[second..form.bytes()]);
-        let shapes = [(1, 32), (3, 64), (2, 96), (1, 512)];
-        let (grid, threads) = shapes[turn % shapes.len()];
-        let shape = Shape { blocks: grid, threads, shared: program.shared };
-        let batch = crate::device::batch([blocks[0], blocks[1], blocks[2]], form.count(), 0, 0);
-        if form.count() > 0 {
-            self.launch(&program.kernel(form.kind()), shape, [bytes_of(&batch), &program.table]);
-        }
-        let mut found = vec![0; results];
-        self.read(blocks[2], &mut found);
-        self.give_back(&blocks);
-        found
+        let asked = Asked {
+            program,
+            kernel: program.kernel(form.kind()),
+            parts: [&bytes[..second], &bytes[second..form.bytes()]],
+            count: form.count(),
+            result_bytes: form.result_bytes().unwrap_or(program.result_bytes),
+            lead: [0; 3],
+            threads: 512,
+        };
+        self.look_up_batch(&asked, turn)
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Control {
     pub(crate) panics: AtomicBool,
     /// A launch waits while a test holds it.
     pub(crate) gate: Mutex<()>,
+    /// Whether a launch is at the gate.
+    pub(super) is_at_gate: AtomicBool,
     pub(crate) launches: Mutex<HashMap<String, u64>>,
     pub(crate) replays: AtomicU64,
     /// What was left in device memory that nobody gave back.
@@ -41,6 +43,7 @@ impl Control {
             holds_ends: AtomicBool::new(false),
             panics: AtomicBool::new(false),
             gate: Mutex::default(),
+            is_at_gate: AtomicBool::new(false),
             launches: Mutex::default(),
             replays: AtomicU64::new(0),
             left: Mutex::default(),
@@ -71,6 +74,17 @@ impl Control {
 
     pub(crate) fn launched(&self, kernel: &str) -> u64 {
         self.launches.lock().unwrap().get(kernel).copied().unwrap_or(0)
+    }
+
+    /// Holds a launch that `first` leads to, and meanwhile does what else there is to do.
+    pub(crate) fn while_launching<R>(&self, first: impl FnOnce(), meanwhile: impl FnOnce() -> R) -> R {
+        let _gate = self.gate.lock().unwrap();
+        self.is_at_gate.store(false, Ordering::SeqCst);
+        first();
+        while !self.is_at_gate.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        meanwhile()
     }
 
     pub(super) fn note(&self, what: impl Into<String>) {

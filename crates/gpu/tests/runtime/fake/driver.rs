@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 use wirespeed_gpu::GpuError;
+use wirespeed_gpu::driver::batches::KernelBatch;
 use wirespeed_gpu::driver::{DevicePtr, Driver, Event, Graph, Kernel, Pinned, Properties, Shape, Stream};
 
-use super::work::{KERNELS, Op, Place};
+use super::work::{KERNELS, Op, Place, Row, is_patch};
 use super::{Fake, Result};
 
 impl Driver for Fake {
@@ -123,6 +124,7 @@ impl Driver for Fake {
         if self.control.panics.swap(false, Ordering::SeqCst) {
             panic!("as the test wants it");
         }
+        self.control.is_at_gate.store(true, Ordering::SeqCst);
         drop(self.control.gate.lock().unwrap());
         if self.launches == self.control.refuse_launch.load(Ordering::SeqCst) {
             return Err(GpuError::Call { call: "launch", why: "as the test wants it".into() });
@@ -130,18 +132,27 @@ impl Driver for Fake {
         if !KERNELS.contains(&kernel.name.as_str()) {
             return Err(GpuError::NoKernel(kernel.name.clone()));
         }
-        if shape.blocks == 0 || !(1..=1024).contains(&shape.threads) || shape.shared > 100 << 10 {
+        let [first, second] = arguments;
+        // Of the batches of a lookup each is a row's, which sees no other.
+        let each = if is_patch(&kernel.name) { first.len() } else { size_of::<KernelBatch>() };
+        let parts: Vec<_> = first.chunks_exact(each).take(shape.rows as usize).collect();
+        if shape.blocks == 0
+            || shape.rows == 0
+            || parts.len() != shape.rows as usize
+            || !(1..=1024).contains(&shape.threads)
+            || shape.shared > 100 << 10
+        {
             self.control.note(format!("{shape:?}"));
         }
         *self.control.launches.lock().unwrap().entry(kernel.name.clone()).or_default() += 1;
-        let op = Op::Launch {
+        let row = |part: &&[u8]| Row {
             kernel: kernel.name.clone(),
             blocks: shape.blocks,
-            arguments: arguments.map(<[u8]>::to_vec),
+            arguments: [part.to_vec(), second.to_vec()],
             done: 0,
-            is_announced: false,
+            announced: 0,
         };
-        self.give(stream, op);
+        self.give(stream, Op::Launch(parts.iter().map(row).collect()));
         Ok(())
     }
 

@@ -84,9 +84,9 @@ impl Fake {
         for op in self.streams.values().flatten() {
             let used = match op {
                 Op::Copy { to, from, .. } => uses(to) || uses(from),
-                Op::Launch { arguments, .. } => arguments
+                Op::Launch(rows) => rows
                     .iter()
-                    .flat_map(|bytes| bytes.chunks_exact(8))
+                    .flat_map(|row| row.arguments.iter().flat_map(|bytes| bytes.chunks_exact(8)))
                     .any(|bytes| device.contains(&u64::from_le_bytes(bytes.try_into().unwrap()))),
                 Op::Record(..) | Op::Wait(..) => false,
             };

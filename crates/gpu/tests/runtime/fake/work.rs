@@ -27,16 +27,27 @@ pub(super) enum Op {
         bytes: usize,
         done: usize,
     },
-    Launch {
-        kernel: String,
-        blocks: u32,
-        arguments: [Vec<u8>; 2],
-        done: u64,
-        /// Whether it has said so.
-        is_announced: bool,
-    },
+    /// The rows of a launch that have not ended.
+    Launch(Vec<Row>),
     Record(Event, u64),
     Wait(Event, u64),
+}
+
+#[derive(Clone)]
+pub(super) struct Row {
+    pub(super) kernel: String,
+    pub(super) blocks: u32,
+    /// Its batch, or what else the kernel takes, and the table.
+    pub(super) arguments: [Vec<u8>; 2],
+    pub(super) done: u64,
+    /// The number of blocks that have said so.
+    pub(super) announced: u32,
+}
+
+impl Row {
+    fn is_announced(&self) -> bool {
+        self.announced == self.blocks
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -63,13 +74,13 @@ impl Fake {
         if self.control.hangs.load(Ordering::SeqCst) {
             return;
         }
+        let holds_ends = self.control.holds_ends.load(Ordering::SeqCst);
         for _ in 0..1 + self.below(6) {
             let ready = |ops: &VecDeque<Op>| match ops.front() {
                 Some(Op::Wait(event, count)) => self.events[event].1 >= *count,
-                Some(Op::Record(..) | Op::Launch { is_announced: true, .. }) => {
-                    !self.control.holds_ends.load(Ordering::SeqCst)
-                }
-                Some(_) => true,
+                Some(Op::Record(..)) => !holds_ends,
+                Some(Op::Launch(rows)) => !holds_ends || rows.iter().any(|row| !row.is_announced()),
+                Some(Op::Copy { .. }) => true,
                 None => false,
             };
             let mut streams: Vec<Stream> =
@@ -104,44 +115,59 @@ impl Fake {
                 *done += part;
                 *done == *bytes
             }
-            Op::Launch { kernel, blocks, arguments, done, is_announced } => {
-                let (kernel, arguments) = (kernel.clone(), arguments.clone());
-                let count =
-                    word(&arguments[0], if kernel == "patch" || kernel == "patch_one" { 1 } else { 3 });
-                if kernel == "patch_one" {
-                    self.store(word(&arguments[0], 0), word(&arguments[0], 1), word(&arguments[1], 0));
-                    return true;
+            Op::Launch(rows) => {
+                let holds_ends = self.control.holds_ends.load(Ordering::SeqCst);
+                let can_go = |row: &Row| !(holds_ends && row.is_announced());
+                let able: Vec<usize> = (0..rows.len()).filter(|&at| can_go(&rows[at])).collect();
+                if able.is_empty() {
+                    return false;
                 }
-                let part = (count - *done).min(count / 3 + 1);
-                for i in *done..*done + part {
-                    if kernel == "patch" {
-                        self.patch(&arguments, i);
-                    } else {
-                        self.gather(&kernel, &arguments, i);
-                    }
+                let at = able[self.below(able.len())];
+                if self.step_row(&mut rows[at]) {
+                    rows.remove(at);
                 }
-                *done += part;
-                if *done < count || kernel == "patch" {
-                    return *done == count;
-                }
-                // Whatever comes next may come at once or later.
-                if part == 0 && self.below(2) == 0 {
-                    if *is_announced || self.control.is_silent.load(Ordering::SeqCst) {
-                        return true;
-                    }
-                    *is_announced = true;
-                    self.announce(*blocks, &arguments[0]);
-                }
-                false
+                rows.is_empty()
             }
         }
     }
 
-    /// Does what `announce_end` of `kernels/batch.cuh` does.
-    fn announce(&mut self, blocks: u32, batch: &[u8]) {
+    /// Does a part of a row's work; whether it has ended.
+    fn step_row(&mut self, row: &mut Row) -> bool {
+        let Row { kernel, blocks, arguments, done, announced } = row;
+        let is_lookup = !is_patch(kernel);
+        let count = word(&arguments[0], if is_lookup { 3 } else { 1 });
+        if kernel == "patch_one" {
+            self.store(word(&arguments[0], 0), word(&arguments[0], 1), word(&arguments[1], 0));
+            return true;
+        }
+        let part = (count - *done).min(count / 3 + 1);
+        for i in *done..*done + part {
+            if is_lookup {
+                self.gather(kernel, arguments, i);
+            } else {
+                self.patch(arguments, i);
+            }
+        }
+        *done += part;
+        if *done < count || !is_lookup {
+            return *done == count;
+        }
+        // Whatever comes next may come at once or later.
+        if part == 0 && self.below(2) == 0 {
+            if announced == blocks || self.control.is_silent.load(Ordering::SeqCst) {
+                return true;
+            }
+            self.announce(*announced, &arguments[0]);
+            *announced += 1;
+        }
+        false
+    }
+
+    /// Does what `announce_end` of `kernels/batch.cuh` does in a block.
+    fn announce(&mut self, block: u32, batch: &[u8]) {
         let (done, mark) = (word(batch, 4), word(batch, 5));
-        if done != 0 && blocks == 1 {
-            self.store(done, mark, 4);
+        if done != 0 {
+            self.store(done + 4 * u64::from(block), mark, 4);
         }
     }
 
@@ -164,6 +190,11 @@ impl Fake {
         let value = self.load(word(table, 0) + (key & word(table, 1)) * width, width);
         self.store(word(batch, 2) + i * width, value, width);
     }
+}
+
+/// Whether a kernel writes to a table, and doesn't look up.
+pub(super) fn is_patch(kernel: &str) -> bool {
+    kernel.starts_with("patch")
 }
 
 fn word(bytes: &[u8], at: usize) -> u64 {
