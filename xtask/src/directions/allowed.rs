@@ -96,6 +96,7 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
             "crates/gpu/src/runtime/calibrate.rs",
             "crates/gpu/src/runtime/command.rs",
             "crates/gpu/src/runtime/gpu.rs",
+            "crates/gpu/src/runtime/owner/joined.rs",
             "crates/gpu/src/runtime/owner/launch.rs",
             "crates/gpu/src/runtime/owner/mod.rs",
             "crates/gpu/src/runtime/owner/patch.rs",
