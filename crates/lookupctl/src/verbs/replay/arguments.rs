@@ -153,7 +153,7 @@ impl DriveArguments {
         let mut plans = Vec::new();
         if device != Device::Gpu {
             let sizes = match is_bound {
-                true => self.sizes(&bound::SIZES[..bound::ON_CPU], len),
+                true => self.sizes(&bound::ON_CPU, len),
                 false => vec![self.batch.unwrap_or(ON_CPU)],
             };
             let counts = if is_bound { self.thread_counts(false) } else { vec![self.threads(false)] };
@@ -166,8 +166,7 @@ impl DriveArguments {
             }));
         }
         if device != Device::Cpu {
-            let sizes =
-                self.sizes(if is_bound { &bound::SIZES[bound::ON_GPU..] } else { &choose::SIZES }, len);
+            let sizes = self.sizes(if is_bound { &bound::ON_GPU[..] } else { &choose::SIZES }, len);
             let counts = if is_bound { self.thread_counts(true) } else { vec![self.threads(true)] };
             let modes = if device == Device::Gpu { &[Some(On::Gpu)][..] } else { &[Some(On::Gpu), None] };
             for only in modes {

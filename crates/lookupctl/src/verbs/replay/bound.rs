@@ -9,7 +9,8 @@
 //!
 //! for each plan (devices, size of batch, number of threads):
 //!                          what comes through without a bound ─► halve the gap between what holds and what does not
-//! the best plans again:    for longer, lowered a little until the bound holds ─► the best of them
+//! the best plans again:    for longer, lowered a little until the bound holds, then raised a little while it does
+//!                          ─► the best of them
 //! that:                    held for --seconds; lowered a little and held again where the bound breaks, then
 //!                          much, so that there is an end. The next best plan, too, where that was lowered
 //! ```
@@ -36,13 +37,10 @@ use super::place::{Lane, Place};
 use super::plan::Plan;
 use crate::interrupt::{Interrupted, is_interrupted};
 
-/// Sizes of batches to try.
-pub(in crate::verbs) const SIZES: [usize; 8] =
-    [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20];
-/// The first sizes, which are tried on the CPU.
-pub(super) const ON_CPU: usize = 6;
-/// The sizes from this one on are tried on a GPU.
-pub(super) const ON_GPU: usize = 2;
+/// Sizes of batches to try on the CPU.
+pub(super) const ON_CPU: [usize; 6] = [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14, 1 << 16];
+/// Sizes of batches to try on a GPU.
+pub(super) const ON_GPU: [usize; 7] = [1 << 10, 1 << 12, 1 << 14, 1 << 15, 1 << 16, 1 << 18, 1 << 20];
 /// Batches of a thread under way on a GPU.
 pub(super) const IN_FLIGHT: usize = 4;
 /// The search takes no new plans after this time.
@@ -53,6 +51,8 @@ const HALVINGS: usize = 6;
 const LOWER: f64 = 0.95;
 /// How often a rate is lowered: to about half.
 const LOWERINGS: usize = 14;
+/// How often a rate that is kept is raised by that factor: by half.
+const RAISINGS: usize = 8;
 /// The factor by which a rate is lowered when half of it is not kept either.
 const MUCH_LOWER: f64 = 0.6;
 /// How often it is lowered by that factor: to about a thousandth.
@@ -128,12 +128,14 @@ impl Search<'_> {
             eprintln!("{}: {:.1} M lookups/s within {:?}", plan, rate / 1e6, self.bound);
             found.push((plan, rate));
         }
-        // Each rate that was found is over those before it.
+        // Each rate that was found is over those before it. Short trials are often too strict, so a plan may
+        // keep more than it seemed to, and beat one that seemed better.
         let mut held: Vec<(Plan, f64)> = Vec::new();
         for (plan, rate) in found.iter().rev().take(FINALISTS) {
             let least = held.first().map_or(0.0, |(_, rate)| *rate);
-            if let Some((rate, _)) = self.lowered(*plan, *rate, least, self.look()) {
-                held.insert(0, (*plan, rate));
+            let first = rate.max(least * WORTH);
+            if let Some((rate, _)) = self.lowered(*plan, first, least, self.look()) {
+                held.insert(0, (*plan, self.raised(*plan, rate)));
             }
         }
         unless_interrupted()?;
@@ -202,6 +204,12 @@ impl Search<'_> {
             // What was measured until a signal is told as it is.
             (is_interrupted() || self.is_within(&trial)).then_some((rate, trial.driven))
         })
+    }
+
+    /// Raises a rate that is kept, as long as it is kept for a while.
+    fn raised(&self, plan: Plan, held: f64) -> f64 {
+        let is_held = |rate: f64| (0..2).any(|_| self.is_within(&self.trial(plan, rate, self.look())));
+        raise(held, |rate| !is_interrupted() && is_held(rate))
     }
 
     /// The time of a trial during the search.
@@ -321,6 +329,12 @@ impl Paced {
     }
 }
 
+/// The highest of some rates above one that is kept, up to the first that is not.
+fn raise(held: f64, is_held: impl Fn(f64) -> bool) -> f64 {
+    let rates = std::iter::successors(Some(held / LOWER), |rate| Some(rate / LOWER)).take(RAISINGS);
+    rates.take_while(|&rate| is_held(rate)).last().unwrap_or(held)
+}
+
 /// An error if a signal came before a rate was found.
 fn unless_interrupted() -> Result<()> {
     if is_interrupted() {
@@ -334,4 +348,18 @@ fn unless_interrupted() -> Result<()> {
 fn rate(plan: &Plan, driven: &Driven) -> f64 {
     let keys = plan.lookups(&driven.batches);
     if driven.seconds > 0.0 { keys as f64 / driven.seconds } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_raised_until_it_is_not_kept() {
+        assert_eq!(raise(100.0, |rate| rate < 105.0), 100.0);
+        let raised = raise(100.0, |rate| rate <= 131.0);
+        assert!((131.0 * LOWER..=131.0).contains(&raised), "{raised}");
+        // There is an end where any rate is kept.
+        assert!((150.0..151.0).contains(&raise(100.0, |_| true)));
+    }
 }
