@@ -196,8 +196,9 @@ impl Owner {
         let mut widest = None;
         if matches!(kind, Kind::Bytes(_)) {
             for threads in THREADS {
-                if widest.is_none() && self.held(&kernel, threads, program.shared)? > 0 {
+                if self.held(&kernel, threads, program.shared)? > 0 {
                     widest = Some(threads);
+                    break;
                 }
             }
         }
