@@ -76,7 +76,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "chunks that live copies share",
-        targets: "-p wirespeed-forest --test fibs",
+        targets: "-p wirespeed-forest --test conformance",
         tests: "chunks_are_not_written readers_see_whole_calls",
     },
     Step { name: "labels that end", targets: "-p wirespeed --lib --test facade", tests: "labels::" },

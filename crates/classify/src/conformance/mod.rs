@@ -1,4 +1,4 @@
-//! The suite that every engine of rules passes. An engine joins it in a line of its `tests/conformance.rs`,
+//! The suite that every engine of rules passes. An engine joins it in a line of its `tests/conformance`,
 //! for each tuple:
 //!
 //! ```text

@@ -1,4 +1,4 @@
-//! The suite that every engine of names passes. An engine joins it in a line of its `tests/conformance.rs`:
+//! The suite that every engine of names passes. An engine joins it in a line of its `tests/conformance`:
 //!
 //! ```text
 //! wirespeed_namelookup::conformance!(acta, wirespeed_namelookup::Acta);

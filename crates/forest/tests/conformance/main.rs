@@ -1,5 +1,7 @@
 //! A forest of one table against the suite that every IP engine passes, and forests of other strides.
 
+mod fibs;
+
 use wirespeed_fib::conformance::{Expected, check, scattered, tables};
 use wirespeed_fib::{Address, BuildOptions, Engine, Rib, Strides, V4, V6, oracle};
 use wirespeed_forest::ForestOf;

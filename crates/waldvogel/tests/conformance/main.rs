@@ -1,5 +1,7 @@
 //! Binary search on lengths against the suite that every IP engine passes.
 
+mod updates;
+
 wirespeed_fib::conformance!(
     waldvogel_v4,
     wirespeed_fib::V4,
