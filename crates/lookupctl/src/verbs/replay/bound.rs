@@ -17,7 +17,8 @@
 //!
 //! A rate that is kept for a moment often isn't for long: p99 is made of rare events. So there is a second
 //! round. Without it the size that was luckiest in short trials won (1 ms on one core: 407 M lookups/s were
-//! kept where short trials said 673 M).
+//! kept where short trials said 673 M). And what disturbs the machine for a moment breaks a rate that is kept
+//! else, so plans that come near the best one in short trials are in that round, too.
 //!
 //! More threads than a GPU needs to be busy may take turns with the one that drives it: 16 of them on 16
 //! cores kept 0.2 G lookups/s within a bound, on a GPU that made 16.6 without a bound. So with a GPU, and
@@ -57,10 +58,18 @@ const RAISINGS: usize = 8;
 const MUCH_LOWER: f64 = 0.6;
 /// How often it is lowered by that factor: to about a thousandth.
 const MUCH_LOWERINGS: usize = 12;
+/// How often a rate is tried for a moment before it is taken for one that is not kept.
+const TRIES: usize = 3;
+/// How often a rate is tried for the whole time.
+const LONG_TRIES: usize = 2;
 /// The best plans, which are tried for longer.
-const FINALISTS: usize = 3;
-/// A plan is tried further only if it beats the best one so far by this factor.
+const FINALISTS: usize = 4;
+/// A plan is tried further only if it keeps this part of what the best one so far kept.
+const NEAR: f64 = 0.85;
+/// A plan is the best one if it beats the best one so far by this factor.
 const WORTH: f64 = 1.02;
+/// The gap between a rate that is kept and one that is not is narrow enough at this factor.
+const NARROW: f64 = 1.03;
 /// Time from making threads to the first batch that is due.
 const LEAD: Duration = Duration::from_millis(2);
 /// A thread with more time than this before its next batch sleeps, and wakes up this long before it.
@@ -118,28 +127,31 @@ impl Search<'_> {
         self.trial(plans[0], f64::INFINITY, self.glimpse());
         let began = Instant::now();
         let mut found: Vec<(Plan, f64)> = Vec::new();
+        let mut most = 0.0;
         for &plan in plans {
             unless_interrupted()?;
             if !found.is_empty() && began.elapsed() > SEARCH {
                 break;
             }
-            let least = found.last().map_or(0.0, |(_, rate)| rate * WORTH);
-            let Some(rate) = self.of_plan(plan, least) else { continue };
-            eprintln!("{}: {:.1} M lookups/s within {:?}", plan, rate / 1e6, self.bound);
+            let Some(rate) = self.of_plan(plan, most * NEAR) else { continue };
+            if rate > most {
+                most = rate;
+                eprintln!("{}: {:.1} M lookups/s within {:?}", plan, rate / 1e6, self.bound);
+            }
             found.push((plan, rate));
         }
-        // Each rate that was found is over those before it. Short trials are often too strict, so a plan may
-        // keep more than it seemed to, and beat one that seemed better.
+        found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+        // Short trials are often too strict, so a plan may keep more than it seemed to, and beat one that
+        // seemed better.
         let mut held: Vec<(Plan, f64)> = Vec::new();
-        for (plan, rate) in found.iter().rev().take(FINALISTS) {
+        for (plan, rate) in found.iter().take(FINALISTS) {
             let least = held.first().map_or(0.0, |(_, rate)| *rate);
             let first = rate.max(least * WORTH);
-            if let Some((rate, _)) = self.lowered(*plan, first, least, self.look()) {
+            if let Some((rate, _)) = self.lowered(*plan, first, least, (self.look(), TRIES)) {
                 held.insert(0, (*plan, self.raised(*plan, rate)));
             }
         }
         unless_interrupted()?;
-        found.reverse();
         // What was kept for longer comes first.
         found.retain(|(plan, _)| held.iter().all(|(other, _)| other != plan));
         held.append(&mut found);
@@ -151,11 +163,14 @@ impl Search<'_> {
         let through = self.trial(plan, f64::INFINITY, self.glimpse());
         let (mut low, mut high) = (least, rate(&plan, &through.driven));
         // What disturbs a short trial may be gone in the next.
-        let is_held = |rate: f64| (0..2).any(|_| self.is_within(&self.trial(plan, rate, self.glimpse())));
+        let is_held = |rate: f64| (0..TRIES).any(|_| self.is_within(&self.trial(plan, rate, self.glimpse())));
         if high <= low || low > 0.0 && !is_held(low) {
             return None;
         }
         for _ in 0..HALVINGS {
+            if high < low * NARROW {
+                break;
+            }
             let middle = f64::midpoint(low, high);
             if is_held(middle) { low = middle } else { high = middle }
         }
@@ -167,7 +182,8 @@ impl Search<'_> {
         let mut best: Option<(Held, Driven)> = None;
         for &(plan, found) in found.iter().take(FINALISTS) {
             let least = best.as_ref().map_or(0.0, |(held, _)| held.rate);
-            let Some((rate, driven)) = self.lowered(plan, found, least, self.time) else { continue };
+            let whole = (self.time, LONG_TRIES);
+            let Some((rate, driven)) = self.lowered(plan, found, least, whole) else { continue };
             best = Some((Held { plan, rate, is_held: true }, driven));
             // A plan that had to be lowered further leaves room for the next.
             if rate >= found * LOWER || is_interrupted() {
@@ -195,11 +211,18 @@ impl Search<'_> {
         }
     }
 
-    /// Lowers a rate until it is kept for some time. Each is tried twice, because what disturbs one trial may
-    /// be gone in the next. `None` if it is not over `least` by then.
-    fn lowered(&self, plan: Plan, found: f64, least: f64, time: Duration) -> Option<(f64, Driven)> {
+    /// Lowers a rate until it is kept for some time. Each is tried so often, because what disturbs one trial
+    /// may be gone in the next. `None` if it is not over `least` by then.
+    fn lowered(
+        &self,
+        plan: Plan,
+        found: f64,
+        least: f64,
+        (time, tries): (Duration, usize),
+    ) -> Option<(f64, Driven)> {
         let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
-        rates.take_while(|&rate| rate > least).flat_map(|rate| [rate; 2]).find_map(|rate| {
+        let rates = rates.take_while(|&rate| rate > least);
+        rates.flat_map(|rate| std::iter::repeat_n(rate, tries)).find_map(|rate| {
             let trial = self.trial(plan, rate, time);
             // What was measured until a signal is told as it is.
             (is_interrupted() || self.is_within(&trial)).then_some((rate, trial.driven))
@@ -208,7 +231,7 @@ impl Search<'_> {
 
     /// Raises a rate that is kept, as long as it is kept for a while.
     fn raised(&self, plan: Plan, held: f64) -> f64 {
-        let is_held = |rate: f64| (0..2).any(|_| self.is_within(&self.trial(plan, rate, self.look())));
+        let is_held = |rate: f64| (0..TRIES).any(|_| self.is_within(&self.trial(plan, rate, self.look())));
         raise(held, |rate| !is_interrupted() && is_held(rate))
     }
 
