@@ -66,7 +66,7 @@ const LONG_TRIES: usize = 2;
 const FINALISTS: usize = 4;
 /// A plan is tried further only if it keeps this part of what the best one so far kept.
 const NEAR: f64 = 0.85;
-/// A plan is the best one if it beats the best one so far by this factor.
+/// A plan takes the lead among those that are tried for longer if it beats the best one by this factor.
 const WORTH: f64 = 1.02;
 /// The gap between a rate that is kept and one that is not is narrow enough at this factor.
 const NARROW: f64 = 1.03;
