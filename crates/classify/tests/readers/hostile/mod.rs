@@ -326,6 +326,10 @@ fn plain(choose: Choices<'_>, rule: &Meaning, priority: usize) -> String {
 fn garble(choose: Choices<'_>, text: String) {
     let mut bytes = text.into_bytes();
     for _ in 0..1 + choose(4) {
+        if bytes.is_empty() {
+            // All of them were taken out.
+            break;
+        }
         let at = choose(bytes.len());
         match choose(4) {
             0 => bytes[at] = b" \n\"!-=/,:{}[]@0x\0\xff"[choose(18)],
