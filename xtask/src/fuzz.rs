@@ -53,7 +53,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// that is run is the one that was built.
 fn fuzz(options: &Options, arguments: &[&str]) -> Command {
     let mut command = step::rustup(&options.toolchain, "cargo");
-    // A nightly compiler warns of names that will be others: those that the oldest one we support has.
+    // A nightly compiler deprecates names whose successors the oldest supported compiler does not have.
     command.arg("fuzz").args(arguments).env("RUSTFLAGS", "-D warnings -A deprecated");
     command
 }

@@ -162,8 +162,7 @@ impl Search<'_> {
     fn of_plan(&self, plan: Plan, least: f64) -> Option<f64> {
         let through = self.trial(plan, f64::INFINITY, self.glimpse());
         let (mut low, mut high) = (least, rate(&plan, &through.driven));
-        // What disturbs a short trial may be gone in the next.
-        let is_held = |rate: f64| (0..TRIES).any(|_| self.is_within(&self.trial(plan, rate, self.glimpse())));
+        let is_held = |rate: f64| self.is_kept(plan, rate, self.glimpse());
         if high <= low || low > 0.0 && !is_held(low) {
             return None;
         }
@@ -211,8 +210,8 @@ impl Search<'_> {
         }
     }
 
-    /// Lowers a rate until it is kept for some time. Each is tried so often, because what disturbs one trial
-    /// may be gone in the next. `None` if it is not over `least` by then.
+    /// Lowers a rate until it is kept for `time`. Each is tried `tries` times, because what disturbs one
+    /// trial may be gone in the next. `None` if it is not over `least` by then.
     fn lowered(
         &self,
         plan: Plan,
@@ -231,8 +230,12 @@ impl Search<'_> {
 
     /// Raises a rate that is kept, as long as it is kept for a while.
     fn raised(&self, plan: Plan, held: f64) -> f64 {
-        let is_held = |rate: f64| (0..TRIES).any(|_| self.is_within(&self.trial(plan, rate, self.look())));
-        raise(held, |rate| !is_interrupted() && is_held(rate))
+        raise(held, |rate| !is_interrupted() && self.is_kept(plan, rate, self.look()))
+    }
+
+    /// Whether a rate is kept in one of a few trials: what disturbs one may be gone in the next.
+    fn is_kept(&self, plan: Plan, rate: f64, time: Duration) -> bool {
+        (0..TRIES).any(|_| self.is_within(&self.trial(plan, rate, time)))
     }
 
     /// The time of a trial during the search.
