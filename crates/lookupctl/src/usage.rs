@@ -1,7 +1,12 @@
 //! The message for a wrong command line, in one line: the error, the possible values, and a hint to the help.
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Command, Error};
+
+/// The options by which verbs take tables.
+const TABLES: [&str; 3] = ["fib", "table", "rules"];
+/// The names of tables that verbs take without an option.
+const ALONE: [&str; 4] = ["FIB", "TABLE", "RULES", "ROUTES"];
 
 /// The message for a wrong command line. `None` if the error is help that was asked for, or help in place of
 /// a missing verb.
@@ -12,7 +17,16 @@ pub(crate) fn line(error: &Error, command: &Command, words: &[String]) -> Option
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => None,
         _ => {
             let said = joined(&error.render().to_string());
-            Some(format!("{said}; try '{} --help'", verb(command, words)))
+            let (verb, path) = verb(command, words);
+            let said = match table_hint(error, verb) {
+                // In the place of clap's tips, which know the word as a value or as another option.
+                Some(hint) => {
+                    let found = said.split_inclusive("' found").next().unwrap_or(&said);
+                    format!("{found}; {}", joined(&hint))
+                }
+                None => said,
+            };
+            Some(format!("{said}; try '{path} --help'"))
         }
     }
 }
@@ -39,15 +53,42 @@ fn joined(said: &str) -> String {
     line
 }
 
-/// The verb that the words name, as far as they are valid.
-fn verb(command: &Command, words: &[String]) -> String {
+/// How a verb takes a table, for who gave it in another verb's way.
+fn table_hint(error: &Error, verb: &Command) -> Option<String> {
+    let (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+    else {
+        return None;
+    };
+    // OpenFlow's tables have numbers.
+    let files = verb.get_arguments().filter(|argument| {
+        argument.get_value_names().and_then(|names| names.first()).is_some_and(|name| *name == "FILE")
+    });
+    let option = files.filter_map(|argument| argument.get_long()).find(|long| TABLES.contains(long));
+    let is_option = word.strip_prefix("--").is_some_and(|name| TABLES.contains(&name));
+    match (option, is_option) {
+        (Some(option), true) => Some(format!("a table is given as --{option} FILE")),
+        (Some(option), false) if !word.starts_with('-') => {
+            Some(format!("a table is given as --{option} {word}"))
+        }
+        (None, true) => {
+            let names = verb.get_positionals().filter_map(|argument| argument.get_value_names()?.first());
+            let name = names.into_iter().find(|name| ALONE.iter().any(|known| name.starts_with(known)))?;
+            Some(format!("{name} is given without an option"))
+        }
+        _ => None,
+    }
+}
+
+/// The verb that the words name, as far as they are valid, and its path.
+fn verb<'c>(command: &'c Command, words: &[String]) -> (&'c Command, String) {
     let (mut at, mut path) = (command, command.get_name().to_owned());
     for word in words {
         let Some(next) = at.find_subcommand(word) else { break };
         path = format!("{path} {}", next.get_name());
         at = next;
     }
-    path
+    (at, path)
 }
 
 #[cfg(test)]
@@ -104,6 +145,37 @@ mod tests {
         }
         for words in ["--help", "--version", "names", "classify lookup --help"] {
             assert_eq!(said(words), None, "{words}");
+        }
+    }
+
+    #[test]
+    fn who_gives_a_table_in_another_verbs_way_is_told_this_ones() {
+        for (words, hint) in [
+            ("build a.csv", "a table is given as --fib a.csv"),
+            ("replay a.csv", "a table is given as --fib a.csv"),
+            ("replay --table a.csv", "a table is given as --fib FILE"),
+            ("names verify a.txt", "a table is given as --table a.txt"),
+            ("classify build a.txt", "a table is given as --rules a.txt"),
+            ("info --fib a.csv", "FIB is given without an option"),
+            ("names info --table a", "TABLE is given without an option"),
+            ("classify info --rules a", "RULES|IMG is given without an option"),
+            ("rov --vrps a --fib b", "ROUTES is given without an option"),
+        ] {
+            let line = said(words).expect(words);
+            let (found, help) =
+                line.split_once("; ").and_then(|(_, rest)| rest.split_once("; ")).expect(&line);
+            assert_eq!(found, hint, "{line}");
+            assert!(help.starts_with("try 'lookupctl "), "{line}");
+        }
+        assert_eq!(
+            said("build a\nb").as_deref(),
+            Some(
+                "unexpected argument 'a b' found; a table is given as --fib a b; try 'lookupctl build --help'"
+            )
+        );
+        for words in ["info --x a", "completions --fib", "completions bash zsh"] {
+            let line = said(words).expect(words);
+            assert!(!line.contains("is given"), "{line}");
         }
     }
 
