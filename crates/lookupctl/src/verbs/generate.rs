@@ -271,6 +271,12 @@ impl Common {
             write(&mut file)?;
             Ok(file.flush()?)
         });
-        replaced.with_context(|| path.display().to_string())
+        // What it reads, `write` names itself.
+        let is_of_file = |error: &anyhow::Error| error.chain().len() == 1 && error.is::<std::io::Error>();
+        replaced.map_err(
+            |error| {
+                if is_of_file(&error) { error.context(path.display().to_string()) } else { error }
+            },
+        )
     }
 }

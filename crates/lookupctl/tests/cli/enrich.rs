@@ -199,6 +199,13 @@ fn wrong_records() {
     refused("{\"src\":\"\"}\n[1]\n", "{\"src\":\"\",\"src_a\":null}\n", "line 2: no JSON object");
     let (none, taken) = ("{\"src\":\"\",\"src_a\":null}\n", "{\"src\":\"\"}\n{\"src_a\":1}\n");
     refused(taken, none, "line 2: there is a member \"src_a\" already");
+    // A file stays as it was, and what is wrong is not in it.
+    folder.write("out", "before");
+    let ran = folder.run_with("enrich --table a=both -o out", csv.as_bytes()).status(2);
+    assert!(ran.stderr.contains("lookupctl: standard input: line 3: "), "{ran:?}");
+    assert_eq!(std::fs::read_to_string(folder.path("out")).unwrap(), "before");
+    let ran = folder.run_with("enrich --table a=both -o none/out", head.as_bytes()).status(2);
+    assert!(ran.stderr.contains("lookupctl: none/out: "), "{ran:?}");
     let long = format!("src,n\n1.1.1.1,\"{}", "x".repeat(3 << 20));
     let ran = folder.run_with("enrich --table a=both --lenient", long.as_bytes()).status(2);
     assert_eq!(ran.stdout, "src,n,src_a\n");
