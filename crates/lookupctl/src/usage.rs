@@ -60,7 +60,7 @@ fn table_hint(error: &Error, verb: &Command) -> Option<String> {
     else {
         return None;
     };
-    // OpenFlow's tables have numbers.
+    // With some verbs --table is the number or the name of a table in a file.
     let files = verb.get_arguments().filter(|argument| {
         argument.get_value_names().and_then(|names| names.first()).is_some_and(|name| *name == "FILE")
     });
@@ -72,8 +72,8 @@ fn table_hint(error: &Error, verb: &Command) -> Option<String> {
             Some(format!("a table is given as --{option} {word}"))
         }
         (None, true) => {
-            let names = verb.get_positionals().filter_map(|argument| argument.get_value_names()?.first());
-            let name = names.into_iter().find(|name| ALONE.iter().any(|known| name.starts_with(known)))?;
+            let mut names = verb.get_positionals().filter_map(|argument| argument.get_value_names()?.first());
+            let name = names.find(|name| ALONE.iter().any(|known| name.starts_with(known)))?;
             Some(format!("{name} is given without an option"))
         }
         _ => None,

@@ -271,12 +271,9 @@ impl Common {
             write(&mut file)?;
             Ok(file.flush()?)
         });
-        // What it reads, `write` names itself.
-        let is_of_file = |error: &anyhow::Error| error.chain().len() == 1 && error.is::<std::io::Error>();
-        replaced.map_err(
-            |error| {
-                if is_of_file(&error) { error.context(path.display().to_string()) } else { error }
-            },
-        )
+        let Err(error) = replaced else { return Ok(()) };
+        // An error of what `write` reads says where it is.
+        let is_of_file = error.chain().len() == 1 && error.is::<std::io::Error>();
+        Err(if is_of_file { error.context(path.display().to_string()) } else { error })
     }
 }
