@@ -3,7 +3,11 @@
 //! A cell is quoted if its first byte is a quote; a quote elsewhere is text. The cutter and the scanner go
 //! through the same [`State`]s, so they agree on every input.
 
+use std::ops::ControlFlow;
+
 use memchr::{memchr, memrchr};
+
+use crate::marks::{Quotes, WINDOW, each_windows};
 
 /// The position within a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -57,11 +61,10 @@ impl Cutter {
         }
         match self.quoted_by {
             Some(separator) if self.state == State::Closing || memchr(b'"', fresh).is_some() => {
-                for (at, &byte) in (self.searched..).zip(fresh) {
-                    self.state = self.state.after(byte, separator);
-                    if byte == b'\n' && self.state == State::Start {
-                        self.boundary = at + 1;
-                    }
+                let (state, end) = ends(fresh, self.state, separator);
+                self.state = state;
+                if let Some(end) = end {
+                    self.boundary = self.searched + end;
                 }
             }
             Some(_) if self.state == State::Quoted => {}
@@ -86,6 +89,33 @@ impl Cutter {
             self.state = State::Start;
         }
     }
+}
+
+/// The state after bytes, and the end of their last whole record, if there is one.
+fn ends(bytes: &[u8], state: State, separator: u8) -> (State, Option<usize>) {
+    let (mut quotes, mut end) = (Quotes::new(state), None);
+    let is_regular = each_windows(bytes, separator, |marks, at, len| {
+        if quotes.leave_out(marks, len).is_none() {
+            return ControlFlow::Break(());
+        }
+        let last = marks.iter().enumerate().rev().find_map(|(number, marks)| {
+            let last = marks.lines.checked_ilog2()?;
+            Some(number * WINDOW + last as usize)
+        });
+        end = last.map(|last| at + last + 1).or(end);
+        ControlFlow::Continue(())
+    });
+    if is_regular.is_continue() {
+        return (quotes.state(), end);
+    }
+    let (mut state, mut end) = (state, None);
+    for (at, &byte) in bytes.iter().enumerate() {
+        state = state.after(byte, separator);
+        if byte == b'\n' && state == State::Start {
+            end = Some(at + 1);
+        }
+    }
+    (state, end)
 }
 
 /// The end of the first record. `None` if the bytes end before it.

@@ -1,8 +1,11 @@
 //! Records with cells between separators.
 
-use memchr::{memchr, memchr2_iter};
+use std::ops::{ControlFlow, Range};
+
+use memchr::memchr;
 
 use crate::cut::State;
+use crate::marks::{Ends, Marks, Quotes, each_windows};
 use crate::records::{Cell, Content, Flaw, Record, Records};
 
 /// The form of such records.
@@ -18,60 +21,105 @@ pub(crate) struct Delimited {
 }
 
 impl Delimited {
-    /// Scans a block of whole records.
-    pub(crate) fn scan(&self, block: &[u8], records: &mut Records) {
-        if self.quotes && memchr(b'"', block).is_some() {
-            self.scan_quoted(block, records);
-        } else {
-            self.scan_bare(block, records);
-        }
+    /// Scans whole records of about so many bytes.
+    pub(crate) fn scan(&self, block: &[u8], bytes: usize, records: &mut Records) {
+        let has_quotes = self.scan_marks(block, bytes, records).unwrap_or_else(|| {
+            records.begin(self.order.len());
+            self.scan_states(block, bytes, records);
+            true
+        });
+        records.count_lines(block, !has_quotes);
     }
 
-    fn scan_bare(&self, block: &[u8], records: &mut Records) {
-        let (mut start, mut from, mut column, mut next) = (0, 0, 0, 0);
-        records.open();
-        let ends = memchr2_iter(self.separator, b'\n', block);
-        let last = (!block.is_empty() && !block.ends_with(b"\n")).then_some(block.len());
-        for at in ends.chain(last) {
-            let is_end = block.get(at) != Some(&self.separator);
-            let has_return = is_end && at < block.len() && at > from && block[at - 1] == b'\r';
-            let to = at - usize::from(has_return);
-            while let Some(&(_, wanted)) = self.order.get(next).filter(|&&(place, _)| place == column) {
-                records.last()[wanted] = Cell { start: from, len: to - from, is_decoded: false };
-                next += 1;
+    /// Scans by the marks of bytes. Returns whether there are quotes. `None` if one stands where [`State`]
+    /// has to tell what it is, or if the block is too large.
+    fn scan_marks(&self, block: &[u8], bytes: usize, records: &mut Records) -> Option<bool> {
+        let end = u32::try_from(block.len()).ok()?;
+        let (mut ends, mut quotes, mut start) = (Ends::default(), Quotes::new(State::Start), 0);
+        let scanned = each_windows(block, self.separator, |marks, at, len| {
+            if self.quotes && quotes.leave_out(marks, len).is_none() {
+                return ControlFlow::Break(None);
             }
-            column += 1;
-            from = at + 1;
-            if is_end {
-                let end = from.min(block.len());
-                let content = self.content(column, to == start, None);
-                records.close(Record { start, insert: to, end, content });
-                (start, column, next) = (end, 0, 0);
-                if end < block.len() {
-                    records.open();
+            #[allow(clippy::cast_possible_truncation)] // less than the end
+            ends.push(at as u32, marks);
+            start = self.close(block, start, &mut ends, quotes, records);
+            let is_enough = start > 0 && (bytes..block.len()).contains(&(at + len));
+            if is_enough { ControlFlow::Break(Some(quotes.has_any())) } else { ControlFlow::Continue(()) }
+        });
+        if let ControlFlow::Break(ended) = scanned {
+            return ended;
+        }
+        if quotes.is_open() {
+            return None;
+        }
+        if !block.is_empty() && !block.ends_with(b"\n") {
+            ends.push(end, &[Marks { ends: 1, lines: 1, ..Marks::default() }]);
+            self.close(block, start, &mut ends, quotes, records);
+        }
+        Some(quotes.has_any())
+    }
+
+    /// Makes records of the ends that were found, the first of which starts at a place. `quotes` is what
+    /// there were so far. Returns the start of the next record.
+    fn close(
+        &self,
+        block: &[u8],
+        mut start: usize,
+        found: &mut Ends,
+        quotes: Quotes,
+        records: &mut Records,
+    ) -> usize {
+        let Records { records, cells, decoded, wanted, .. } = records;
+        let mut open = cells.len();
+        cells.resize(open + found.lines() * *wanted, Cell::default());
+        for ends in found.records() {
+            let end_of = |column: usize| ends[column] as usize;
+            let start_of = |column: usize| if column == 0 { start } else { end_of(column - 1) + 1 };
+            let at = end_of(ends.len() - 1);
+            let is_line = at < block.len();
+            let has_return = is_line && at > start_of(ends.len() - 1) && block[at - 1] == b'\r';
+            let (insert, end) = (at - usize::from(has_return), at + usize::from(is_line));
+            let content = self.content(ends.len(), insert == start, None);
+            if matches!(content, Content::Whole { .. }) {
+                let cells = &mut cells[open..][..*wanted];
+                for &(column, wanted) in &self.order {
+                    let (from, to) = (start_of(column), end_of(column).min(insert));
+                    cells[wanted] = if quotes.has_any() && block[from..to].first() == Some(&b'"') {
+                        let inner = from + 1..to - 1;
+                        let doubled = quotes.has_doubled() && memchr(b'"', &block[inner.clone()]).is_some();
+                        Cell::within_quotes(block, inner, doubled, decoded)
+                    } else {
+                        Cell { start: from, len: to - from, is_decoded: false }
+                    };
                 }
             }
+            records.push(Record { start, insert, end, content });
+            start = end;
+            open += *wanted;
         }
-        if block.is_empty() {
-            records.cells.clear();
-        }
+        found.forget();
+        start
     }
 
-    fn scan_quoted(&self, block: &[u8], records: &mut Records) {
+    /// Scans byte by byte, whatever quotes are.
+    fn scan_states(&self, block: &[u8], bytes: usize, records: &mut Records) {
         let mut at = 0;
-        while at < block.len() {
+        while at < block.len().min(bytes) {
             let start = at;
             records.open();
             let (mut column, mut next, mut flaw) = (0, 0, None);
             // Each turn is a cell.
             let (insert, end) = loop {
                 let from = at;
-                let is_quoted = block.get(at) == Some(&b'"');
+                let is_quoted = self.quotes && block.get(at) == Some(&b'"');
                 let (mut state, mut closed, mut doubled) = (State::Start, None, false);
                 let end = loop {
                     let Some(&byte) = block.get(at) else { break None };
                     let before = state;
-                    state = state.after(byte, self.separator);
+                    state = match byte {
+                        b'"' if !self.quotes => State::Bare,
+                        _ => state.after(byte, self.separator),
+                    };
                     match (before, state) {
                         (State::Quoted, State::Closing) => closed = Some(at),
                         (State::Closing, State::Quoted) => doubled = true,
@@ -94,13 +142,7 @@ impl Delimited {
                     }
                 };
                 while let Some(&(_, wanted)) = self.order.get(next).filter(|&&(place, _)| place == column) {
-                    let cell = if doubled {
-                        let start = records.decoded.len();
-                        undouble(&block[inner.clone()], &mut records.decoded);
-                        Cell { start, len: records.decoded.len() - start, is_decoded: true }
-                    } else {
-                        Cell { start: inner.start, len: inner.len(), is_decoded: false }
-                    };
+                    let cell = Cell::within_quotes(block, inner.clone(), doubled, &mut records.decoded);
                     records.last()[wanted] = cell;
                     next += 1;
                 }
@@ -128,6 +170,18 @@ impl Delimited {
     }
 }
 
+impl Cell {
+    /// The cell of the bytes within quotes. `doubled` says that there are quotes among them.
+    fn within_quotes(block: &[u8], inner: Range<usize>, doubled: bool, decoded: &mut Vec<u8>) -> Self {
+        if !doubled {
+            return Self { start: inner.start, len: inner.len(), is_decoded: false };
+        }
+        let start = decoded.len();
+        undouble(&block[inner], decoded);
+        Self { start, len: decoded.len() - start, is_decoded: true }
+    }
+}
+
 /// Writes the inside of a quoted cell with single quotes.
 fn undouble(inner: &[u8], into: &mut Vec<u8>) {
     let mut rest = inner;
@@ -136,4 +190,90 @@ fn undouble(inner: &[u8], into: &mut Vec<u8>) {
         rest = &rest[(at + 2).min(rest.len())..];
     }
     into.extend_from_slice(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Records as they are compared: the flaws, and the cells.
+    fn told(records: &Records, block: &[u8]) -> Vec<(Record, Vec<Vec<u8>>)> {
+        let cells = |at| (0..records.wanted).map(|wanted| records.cell(block, at, wanted).to_vec()).collect();
+        records.records().iter().enumerate().map(|(at, &record)| (record, cells(at))).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The marks of bytes give the records that states give, in a block and in parts of it.
+        #[test]
+        fn records_by_marks_and_by_states(
+            cells in prop::collection::vec(
+                prop_oneof![
+                    6 => "[a-z\\.]{0,12}",
+                    3 => "\"([a,\n]|\"\"){0,20}\"",
+                    1 => "[a\",\r]{0,4}",
+                ],
+                0..200,
+            ),
+            ends in prop::collection::vec(prop::sample::select(&[",", ",", ",", "\n", "\r\n"]), 200),
+            quotes: bool,
+            part in 1usize..2000,
+        ) {
+            let text: String = cells.iter().zip(&ends).flat_map(|(cell, end)| [cell, *end]).collect();
+            for text in [&*text, text.trim_end_matches(['\n', '\r'])] {
+                let block = text.as_bytes();
+                let form = Delimited { separator: b',', quotes, columns: 3, order: vec![(0, 1), (2, 0), (2, 2)] };
+                let all = |scan: &mut dyn FnMut(&mut Records)| {
+                    let mut records = Records::default();
+                    records.begin(form.order.len());
+                    scan(&mut records);
+                    records
+                };
+                let right = all(&mut |records| {
+                    form.scan_states(block, block.len(), records);
+                    records.count_lines(block, false);
+                });
+                let scanned = all(&mut |records| form.scan(block, block.len(), records));
+                prop_assert_eq!(told(&scanned, block), told(&right, block));
+                prop_assert_eq!(scanned.lines(), right.lines());
+                prop_assert_eq!(scanned.end(), block.len());
+                let (mut at, mut parts, mut lines) = (0, Vec::new(), 0);
+                while at < block.len() {
+                    let rest = &block[at..];
+                    let records = all(&mut |records| form.scan(rest, part, records));
+                    parts.extend(told(&records, rest).into_iter().map(|(mut record, cells)| {
+                        record.start += at;
+                        record.insert += at;
+                        record.end += at;
+                        (record, cells)
+                    }));
+                    prop_assert!(records.end() >= part.min(rest.len()));
+                    at += records.end();
+                    lines += records.lines();
+                }
+                prop_assert_eq!(parts, told(&right, block));
+                prop_assert_eq!(lines, right.lines());
+            }
+        }
+    }
+
+    #[test]
+    fn marks_are_enough_for_usual_quotes() {
+        let form = Delimited { separator: b',', quotes: true, columns: 2, order: vec![(1, 0)] };
+        let by_marks = |text: &str| {
+            let mut records = Records::default();
+            records.begin(1);
+            form.scan_marks(text.as_bytes(), text.len(), &mut records)
+        };
+        for text in ["\"a,b\",\"c \"\"d\"\"\"\r\n\"\",\"\n\"\n", "\"\"\"\",x", "\"a\",\"b\""] {
+            assert_eq!(by_marks(text), Some(true), "{text}");
+        }
+        assert_eq!(by_marks("a,b\n"), Some(false));
+        for text in ["5\" disk,x\n", "\"a\"b,x\n", "\"a,x\n", "x,\"a\"\r", "x,\"a\"\rb\n"] {
+            assert_eq!(by_marks(text), None, "{text}");
+        }
+    }
 }

@@ -28,7 +28,9 @@ impl Members {
     pub(crate) const MOST: usize = 64;
 
     /// Scans a block of whole lines.
-    pub(crate) fn scan(&self, block: &[u8], records: &mut Records) {
+    pub(crate) fn scan(&self, block: &[u8], bytes: usize, records: &mut Records) {
+        let last = bytes.min(block.len()).saturating_sub(1);
+        let block = &block[..memchr(b'\n', &block[last..]).map_or(block.len(), |at| last + at + 1)];
         // Once for all lines, or for each if there is a wrong one.
         let is_text = std::str::from_utf8(block).is_ok();
         let mut scanner = Scanner {
@@ -62,6 +64,7 @@ impl Members {
             records.close(Record { start, insert, end, content });
             start = end;
         }
+        records.count_lines(block, true);
     }
 }
 
@@ -464,7 +467,7 @@ mod tests {
         let members = Members { wanted: own(wanted), numbers, added: own(&["src_asn"]) };
         let mut records = Records::default();
         records.begin(wanted.len());
-        members.scan(line, &mut records);
+        members.scan(line, line.len(), &mut records);
         let content = records.records()[0].content;
         (records, content)
     }

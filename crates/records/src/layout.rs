@@ -40,16 +40,25 @@ impl Layout {
     /// Scans a block of whole records. Takes time linear in its length, and no memory for each record once
     /// `records` has grown.
     pub fn scan(&self, block: &[u8], records: &mut Records) {
+        self.scan_part(block, block.len(), records);
+    }
+
+    /// Scans whole records from the start of a block, until there are so many bytes of them or no more.
+    /// Returns the end of the last one: what follows is a block, too. Parts that fit the nearest caches are
+    /// scanned and worked on faster than all at once.
+    pub fn scan_part(&self, block: &[u8], bytes: usize, records: &mut Records) -> usize {
+        let bytes = bytes.max(1);
         match &self.form {
             Form::Delimited(form) => {
                 records.begin(form.order.len());
-                form.scan(block, records);
+                form.scan(block, bytes, records);
             }
             Form::Json(members) => {
                 records.begin(members.wanted.len());
-                members.scan(block, records);
+                members.scan(block, bytes, records);
             }
         }
+        records.end()
     }
 
     /// The bytes before the value of a new column: a separator, or the name of a member. `is_first` says that

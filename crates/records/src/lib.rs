@@ -22,6 +22,7 @@ mod encode;
 mod format;
 mod json;
 mod layout;
+mod marks;
 mod records;
 mod splitter;
 #[cfg(feature = "tables")]

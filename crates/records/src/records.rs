@@ -11,6 +11,8 @@ pub struct Records {
     /// Cells whose bytes are not those of the block.
     pub(crate) decoded: Vec<u8>,
     pub(crate) wanted: usize,
+    /// The number of ends of lines.
+    pub(crate) lines: u64,
 }
 
 /// One record: a range of a block.
@@ -114,6 +116,12 @@ impl Records {
         &self.records
     }
 
+    /// The number of ends of lines that the records have. A record with quotes may have several.
+    #[must_use]
+    pub const fn lines(&self) -> u64 {
+        self.lines
+    }
+
     /// A wanted cell of a record, without quotes and escapes. Empty if the record has none.
     ///
     /// `block` is the block that was scanned. Panics if there is no such record or column.
@@ -148,6 +156,22 @@ impl Records {
         self.cells.clear();
         self.decoded.clear();
         self.wanted = wanted;
+    }
+
+    /// The end of the last record.
+    pub(crate) fn end(&self) -> usize {
+        self.records.last().map_or(0, |record| record.end)
+    }
+
+    /// Notes the number of ends of lines. `is_each` says that there is a line for each record.
+    pub(crate) fn count_lines(&mut self, block: &[u8], is_each: bool) {
+        let block = &block[..self.end()];
+        self.lines = if is_each {
+            let is_cut = !block.is_empty() && !block.ends_with(b"\n");
+            self.records.len() as u64 - u64::from(is_cut)
+        } else {
+            memchr::memchr_iter(b'\n', block).count() as u64
+        };
     }
 
     /// Starts a record: its cells are empty.

@@ -4,11 +4,15 @@
 //! comes next overwrites those that are too many: no copy depends on a length. The pieces of some records are
 //! fetched together, so that these accesses don't wait for each other.
 
+use std::ops::Range;
+
 /// The bytes of a piece, and its length at the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece([u8; SLOT]);
 
 const SLOT: usize = 16;
+/// The most bytes of a part that is copied with what follows it. Most records are shorter.
+const SHORT: usize = 128;
 /// The length of a piece that is too long for a slot. It starts with its place among the long ones.
 const LONG: u8 = u8::MAX;
 /// The length of a piece that is not there.
@@ -90,6 +94,21 @@ impl Output {
         self.len += bytes.len();
     }
 
+    /// Writes a part of bytes. A short one is copied with what follows it, like a piece.
+    #[inline]
+    pub(super) fn part(&mut self, bytes: &[u8], part: Range<usize>) {
+        let len = part.len();
+        let from = bytes.get(part.start..).and_then(<[u8]>::first_chunk::<SHORT>);
+        let room = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut::<SHORT>);
+        match (from, room) {
+            (Some(from), Some(room)) if len <= SHORT => {
+                *room = *from;
+                self.len += len;
+            }
+            _ => self.push(&bytes[part]),
+        }
+    }
+
     /// Writes a piece. Returns whether it is there.
     #[inline]
     pub(super) fn piece(&mut self, piece: &Piece, of: &Pieces) -> bool {
@@ -126,6 +145,23 @@ impl From<Vec<u8>> for Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_every_length_one_after_another() {
+        let bytes: Vec<u8> = (0..=255).cycle().step_by(7).take(4 * SHORT).collect();
+        let (mut output, mut right) = (Output::default(), Vec::new());
+        for _ in 0..2 {
+            output.clear();
+            right.clear();
+            for len in 0..2 * SHORT {
+                for start in [0, len, bytes.len() - len] {
+                    output.part(&bytes, start..start + len);
+                    right.extend_from_slice(&bytes[start..start + len]);
+                }
+            }
+            assert!(output.bytes() == right);
+        }
+    }
 
     #[test]
     fn pieces_of_every_length_one_after_another() {

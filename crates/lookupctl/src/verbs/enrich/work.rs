@@ -11,6 +11,10 @@ use super::pieces::Output;
 use super::table::Versions;
 use super::write::{Answered, Texts};
 
+/// The bytes of a block that are worked on at a time, so that all that is known of them is in the nearest
+/// caches.
+const PART: usize = 32 << 10;
+
 /// What a worker made of a block.
 #[derive(Default)]
 pub(super) struct Done {
@@ -72,21 +76,29 @@ impl Worker {
         layout: &Layout,
         shape: &Shape,
         versions: Versions,
-        bytes: Output,
+        mut bytes: Output,
     ) -> Done {
-        let mut done = Done { bytes, lines: lines(&block.bytes), ..Done::default() };
-        layout.scan(&block.bytes, &mut self.records);
-        let len = self.parse(&block.bytes, shape, &mut done);
-        self.look_up(shape, &versions, &mut done);
-        let Self { records, keys, answers, texts, .. } = self;
-        let block = &*block.bytes;
-        let answered = Answered { block, records, layout, shape, versions: &versions, keys, answers };
-        answered.write(len, texts, &mut done.bytes);
+        bytes.clear();
+        let counts = vec![Count::default(); shape.keys.len()];
+        let mut done = Done { bytes, counts, ..Done::default() };
+        let mut rest = &*block.bytes;
+        while !rest.is_empty() && done.fault.is_none() {
+            let (part, after) = rest.split_at(layout.scan_part(rest, PART, &mut self.records));
+            let len = self.parse(part, shape, &mut done);
+            self.look_up(shape, &versions, &mut done);
+            let Self { records, keys, answers, texts, .. } = self;
+            let answered =
+                Answered { block: part, records, layout, shape, versions: &versions, keys, answers };
+            answered.write(len, texts, &mut done.bytes);
+            done.lines += records.lines();
+            rest = after;
+        }
         done.versions = Some(versions);
         done
     }
 
-    /// Takes the keys out of the cells. Returns the number of records up to the one that is refused.
+    /// Takes the keys out of the cells of a part. Returns the number of records up to the one that is
+    /// refused.
     fn parse(&mut self, block: &[u8], shape: &Shape, done: &mut Done) -> usize {
         let Self { records, keys, former, wrong, .. } = self;
         let cells = Cells { block, records };
@@ -94,9 +106,8 @@ impl Worker {
             keys.extend(shape.keys.iter().map(|key| Keys::new(key.kind)));
         }
         wrong.clear();
-        for (keys, of) in keys.iter_mut().zip(&shape.keys) {
-            let looked_up = keys.parse(of, cells, former, wrong) as u64;
-            done.counts.push(Count { looked_up, ..Count::default() });
+        for ((keys, of), count) in keys.iter_mut().zip(&shape.keys).zip(&mut done.counts) {
+            count.looked_up += keys.parse(of, cells, former, wrong) as u64;
         }
         // Of each record the first wrong cell in the order of keys.
         wrong.sort_by_key(|wrong| wrong.record);
@@ -115,7 +126,7 @@ impl Worker {
                 },
             };
             if !self.lenient {
-                let line = lines(&block[..record.start]);
+                let line = done.lines + lines(&block[..record.start]);
                 done.fault = Some((line, wrong.told(shape, |column| cells.cell(at, column))));
                 done.records -= 1;
                 // The records that follow are not written.
@@ -149,7 +160,8 @@ impl Worker {
             }
             let count = &mut done.counts[key];
             count.looked_up -= others.iter().sum::<u64>();
-            (count.matched, count.others) = (count_matched(&matched), others);
+            count.matched += count_matched(&matched);
+            count.others.iter_mut().zip(others).for_each(|(all, others)| *all += others);
         }
     }
 }

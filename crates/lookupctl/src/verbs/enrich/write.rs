@@ -13,7 +13,7 @@ use super::values::Encoded;
 /// The number of records whose values are fetched together.
 const TOGETHER: usize = 64;
 
-/// A block with all answers for its records.
+/// Part of a block with all answers for its records.
 #[derive(Clone, Copy)]
 pub(super) struct Answered<'a> {
     pub(super) block: &'a [u8],
@@ -54,7 +54,6 @@ impl<'a> Answered<'a> {
         let columns: Vec<_> = self.columns(&leads).collect();
         // The values of some records, those of a record together. None is there for other parts of answers.
         let mut values = vec![Piece::ABSENT; TOGETHER * columns.len()];
-        out.clear();
         out.grow(block.len() + len * columns.len() * 12);
         let (mut copied, mut first) = (0, 0);
         for records in records.chunks(TOGETHER) {
@@ -64,7 +63,7 @@ impl<'a> Answered<'a> {
             }
             for (at, record) in records.iter().enumerate() {
                 let Content::Whole { is_bare } = record.content else { continue };
-                out.push(&block[copied..record.insert]);
+                out.part(block, copied..record.insert);
                 copied = record.insert;
                 let values = &values[at * columns.len()..][..columns.len()];
                 for (place, (column, value)) in columns.iter().zip(values).enumerate() {
