@@ -9,6 +9,7 @@ use std::ops::Range;
 use memchr::memchr;
 
 use crate::records::{Cell, Content, Flaw, Record, Records};
+use crate::word::{each, equal, less};
 
 /// The deepest nesting that is read.
 const DEEPEST: usize = 128;
@@ -89,6 +90,34 @@ pub(crate) fn names(line: &[u8]) -> Result<Vec<String>, Flaw> {
     Ok(scanner.names.unwrap_or_default().1)
 }
 
+/// The number of bytes before the first one that does not stand for itself in a string.
+fn plain(bytes: &[u8]) -> usize {
+    first(
+        bytes,
+        |word| less(word, b' ') | equal(word, b'"') | equal(word, b'\\'),
+        |byte| byte < b' ' || byte == b'"' || byte == b'\\',
+    )
+}
+
+/// The number of digits at the start.
+fn digits(bytes: &[u8]) -> usize {
+    first(bytes, |word| less(word ^ each(b'0'), 10) ^ each(0x80), |byte| !byte.is_ascii_digit())
+}
+
+/// The number of bytes before the first one of a kind. `of_word` flags these among eight bytes.
+#[inline]
+fn first(bytes: &[u8], of_word: impl Fn(u64) -> u64, is_one: impl Fn(u8) -> bool) -> usize {
+    let (words, rest) = bytes.as_chunks();
+    for (number, word) in words.iter().enumerate() {
+        let found = of_word(u64::from_le_bytes(*word));
+        if found != 0 {
+            return 8 * number + found.trailing_zeros() as usize / 8;
+        }
+    }
+    let before = bytes.len() - rest.len();
+    before + rest.iter().position(|&byte| is_one(byte)).unwrap_or(rest.len())
+}
+
 struct Scanner<'l> {
     line: &'l [u8],
     /// The place of the line in its block.
@@ -123,7 +152,10 @@ impl Scanner<'_> {
             Self::ALL_BITS => u64::MAX,
             some => (1 << some) - 1,
         };
-        self.matched.fill(0);
+        // Filling nothing is slow where a store that is masked out lies in no page.
+        if !self.matched.is_empty() {
+            self.matched.fill(0);
+        }
         let place = self.object(all, 1, records)?;
         self.end()?;
         Ok(place)
@@ -230,6 +262,10 @@ impl Scanner<'_> {
         let (mut hits, mut inside) = (0u64, 0u64);
         for wanted in bits(within) {
             let rest = &self.members.wanted[wanted].as_bytes()[self.matched[wanted]..];
+            // Most names differ in their first byte.
+            if !name.is_empty() && rest.first() != name.first() {
+                continue;
+            }
             match rest.strip_prefix(name) {
                 Some([]) => hits |= 1 << wanted,
                 Some([b'.', ..]) => inside |= 1 << wanted,
@@ -329,9 +365,7 @@ impl Scanner<'_> {
         self.at += 1;
         let (start, mut is_escaped) = (self.at, false);
         loop {
-            let rest = &self.line[self.at..];
-            let plain = rest.iter().position(|&byte| byte < b' ' || byte == b'"' || byte == b'\\');
-            self.at += plain.unwrap_or(rest.len());
+            self.at += plain(&self.line[self.at..]);
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
@@ -386,7 +420,7 @@ impl Scanner<'_> {
     }
 
     fn digits(&mut self) -> usize {
-        let digits = self.line[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let digits = digits(&self.line[self.at..]);
         self.at += digits;
         digits
     }
@@ -497,6 +531,21 @@ mod tests {
         assert_eq!(scanned_with(line, &wanted, 0b100).1, Content::Flawed(Flaw::NotText(1)));
         assert_eq!(scanned_with(line, &["port", "port"], 0b01).1, Content::Flawed(Flaw::NotText(1)));
         assert_eq!(scanned_with(br#"{"port":[443]}"#, &["port"], 1).1, Content::Flawed(Flaw::NotText(0)));
+    }
+
+    #[test]
+    fn the_first_byte_of_a_kind_at_every_place() {
+        for byte in 0..=255u8 {
+            for len in 0..20 {
+                for at in 0..len {
+                    let mut bytes = vec![b'5'; len];
+                    bytes[at] = byte;
+                    let is_plain = byte >= b' ' && !matches!(byte, b'"' | b'\\');
+                    assert_eq!(plain(&bytes), if is_plain { len } else { at });
+                    assert_eq!(digits(&bytes), if byte.is_ascii_digit() { len } else { at });
+                }
+            }
+        }
     }
 
     #[test]

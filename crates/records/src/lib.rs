@@ -28,6 +28,7 @@ mod splitter;
 #[cfg(feature = "tables")]
 mod tables;
 mod usual;
+mod word;
 
 pub use cell::{host, is_unset};
 pub use dotted::{address, dotted};

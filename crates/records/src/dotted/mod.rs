@@ -16,6 +16,7 @@ mod sse;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::records::Records;
+use crate::word::each;
 
 impl Records {
     /// Parses the cells of a wanted column as IPv4 addresses in host order: [`dotted`]. Adds a number for
@@ -107,11 +108,6 @@ pub fn dotted(text: &[u8]) -> Option<u32> {
     #[allow(clippy::cast_possible_truncation)] // octets
     let address = (of_a << 24 | of_a >> 16 | (of_b & 0xff) << 8 | of_b >> 32) as u32;
     (wrong == 0).then_some(address)
-}
-
-/// A word whose bytes are all this one.
-const fn each(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; 8])
 }
 
 /// Two lanes.

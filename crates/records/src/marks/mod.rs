@@ -22,6 +22,7 @@ pub(crate) use ends::Ends;
 use std::ops::ControlFlow;
 
 use crate::cut::State;
+use crate::word::equal;
 
 /// The bytes of [`Marks`].
 pub(crate) const WINDOW: usize = 64;
@@ -99,7 +100,8 @@ fn of_window(window: &[u8; WINDOW], separator: u8) -> Marks {
     let mut marks = Marks::NONE;
     for (at, word) in window.as_chunks().0.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        let bits = |byte: u8| equal(word, byte) << (8 * at);
+        // Each flag goes to the highest byte.
+        let bits = |byte: u8| (equal(word, byte) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (8 * at);
         let lines = bits(b'\n');
         marks.lines |= lines;
         marks.ends |= lines | bits(separator);
@@ -107,16 +109,6 @@ fn of_window(window: &[u8; WINDOW], separator: u8) -> Marks {
         marks.returns |= bits(b'\r');
     }
     marks
-}
-
-/// Eight bits: which bytes of a word are equal to a byte.
-const fn equal(word: u64, byte: u8) -> u64 {
-    const LOW: u64 = u64::from_ne_bytes([0x7f; 8]);
-    let differs = word ^ u64::from_ne_bytes([byte; 8]);
-    // The highest bit of each byte that is 0.
-    let flags = !(((differs & LOW) + LOW) | differs | LOW);
-    // Each flag goes to the highest byte.
-    (flags >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56
 }
 
 const fn low_bits(len: usize) -> u64 {

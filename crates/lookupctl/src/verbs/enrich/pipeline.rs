@@ -1,7 +1,8 @@
-//! The threads: one reads, one cuts, all cores work, one writes in order, one follows the files of tables.
+//! The threads: one reads, all cores work, one writes in order, one follows the files of tables.
 //!
-//! Queues are bounded, so memory is that of a few blocks for each worker, whatever the input. Each block
-//! comes with a channel of one answer; the writer gets these channels in the order of blocks.
+//! A worker cuts the next block itself, one at a time, so the block's bytes are near the core that works on
+//! them. With each block comes a channel of one answer; the writer gets these channels in the order of
+//! blocks. Queues are bounded, so memory is that of a few blocks for each worker, whatever the input.
 
 use std::io::{self, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,24 +79,34 @@ impl Pipeline {
     where
         P: FnMut(Format, &[String]) -> Result<Plan, String> + Send,
     {
-        let queued = 2 * self.threads + 2;
-        let (to_workers, jobs) = sync_channel::<Job>(queued);
-        let (to_writer, slots) = sync_channel::<Slot>(queued);
-        let (jobs, now) = (Mutex::new(jobs), Now::new(versions));
+        let (to_writer, slots) = sync_channel::<Slot>(2 * self.threads + 2);
+        let now = Now::new(versions);
         let ended = Ended(Arc::default());
         let spares = Arc::<Spares>::default();
         let chunks = self.read(input, Arc::clone(&spares));
         follow(followed, now.clone(), Arc::clone(&ended.0));
+        let cutter = Cutter {
+            splitter,
+            chunks,
+            to_writer,
+            now,
+            is_over: Arc::clone(&ended.0),
+            block: self.block,
+            spares: &spares,
+            may_cut: false,
+            end: None,
+        };
+        let cutter = Arc::new(Mutex::new(cutter));
         std::thread::scope(|scope| {
             for _ in 0..self.threads {
-                scope.spawn(|| self.work(&jobs, &spares));
+                let cutter = Arc::clone(&cutter);
+                scope.spawn(|| self.work(cutter, &spares));
             }
-            let is_over = Arc::clone(&ended.0);
-            let cutter = Cutter { to_workers, to_writer, now, is_over, block: self.block, spares: &spares };
-            scope.spawn(move || cutter.run(splitter, &chunks));
-            // The cutter may wait for input: it has to see the end.
+            // The writer's channel ends with the last worker.
+            drop(cutter);
+            // A worker may wait for input: it has to see the end.
             let _ended = ended;
-            // When this fails, `slots` is dropped with it, and the other threads end.
+            // When this fails, `slots` is dropped with it, and the workers end.
             self.write(slots, &spares, to)
         })
     }
@@ -127,11 +138,14 @@ impl Pipeline {
         chunks
     }
 
-    fn work(&self, jobs: &Mutex<Receiver<Job>>, spares: &Spares) {
+    fn work<P>(&self, cutter: Arc<Mutex<Cutter<'_, P>>>, spares: &Spares)
+    where
+        P: FnMut(Format, &[String]) -> Result<Plan, String>,
+    {
         let mut worker = Worker::new(self.lenient);
         loop {
-            let job = jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
-            let Ok(Job { block, versions, done }) = job else { break };
+            let job = cutter.lock().unwrap_or_else(PoisonError::into_inner).next();
+            let Some(Job { block, versions, done }) = job else { break };
             let (Some(layout), Some(shape)) = (&block.layout, self.shape.get()) else { continue };
             let made = worker.run(&block, layout, shape, versions, spares.made.take().unwrap_or_default());
             spares.blocks.give_back(block.bytes);
@@ -210,74 +224,85 @@ impl Drop for Ended {
     }
 }
 
-/// The thread that cuts.
-struct Cutter<'s> {
-    to_workers: SyncSender<Job>,
+/// The end of the input.
+enum End {
+    /// The last record may lack its own end.
+    Whole,
+    /// A signal: no more is read, and only whole records leave.
+    Signal,
+    /// The input failed after whole records.
+    Failed(Error),
+}
+
+/// The input as blocks, for the worker that has the lock.
+struct Cutter<'s, P> {
+    splitter: Splitter<P>,
+    chunks: Receiver<io::Result<Chunk>>,
     to_writer: SyncSender<Slot>,
     now: Now,
     is_over: Arc<AtomicBool>,
     block: usize,
     spares: &'s Spares,
+    /// Whether there may be a block in what was read: enough was, or no more came for a while.
+    may_cut: bool,
+    end: Option<End>,
 }
 
-impl Cutter<'_> {
-    fn run<P>(&self, mut splitter: Splitter<P>, chunks: &Receiver<io::Result<Chunk>>)
-    where
-        P: FnMut(Format, &[String]) -> Result<Plan, String>,
-    {
-        let (mut ends, mut failed) = (false, None);
-        while !ends && !self.is_over.load(Ordering::Acquire) {
-            // After a signal the records that are complete leave, and no more is read.
-            let stops = interrupt::is_interrupted();
-            if !stops {
-                match chunks.recv_timeout(IDLE) {
-                    Ok(Ok(Chunk { bytes, len })) => {
-                        splitter.push(&bytes[..len]);
-                        self.spares.read.give_back(bytes);
-                        if splitter.waiting() < self.block {
-                            continue;
-                        }
+impl<P> Cutter<'_, P>
+where
+    P: FnMut(Format, &[String]) -> Result<Plan, String>,
+{
+    /// The next block of records. `None` after the last one, and when the run is over.
+    fn next(&mut self) -> Option<Job> {
+        while !self.is_over.load(Ordering::Acquire) {
+            if !self.may_cut {
+                self.read()?;
+                continue;
+            }
+            if let Some(bytes) = self.spares.blocks.take() {
+                self.splitter.give_back(bytes);
+            }
+            match self.splitter.next(matches!(self.end, Some(End::Whole))) {
+                Ok(None) => self.may_cut = false,
+                Ok(Some(block)) => {
+                    let (done, slot) = sync_channel(1);
+                    self.to_writer.send(Ok(slot)).ok()?;
+                    if block.layout.is_some() {
+                        return Some(Job { block, versions: self.now.versions(), done });
                     }
-                    Ok(Err(error)) => failed = Some(error),
-                    Err(RecvTimeoutError::Timeout) => {}
-                    Err(RecvTimeoutError::Disconnected) => ends = true,
+                    // What is no record passes as it is.
+                    let lines = memchr::memchr_iter(b'\n', &block.bytes).count() as u64;
+                    let _ = done.send(Done { bytes: block.bytes.into(), lines, ..Done::default() });
                 }
-            }
-            loop {
-                if let Some(bytes) = self.spares.blocks.take() {
-                    splitter.give_back(bytes);
-                }
-                let sent = match splitter.next(ends) {
-                    Ok(None) => break,
-                    Ok(Some(block)) => self.send(block),
-                    Err(error) => {
-                        let _ = self.to_writer.send(Err(error));
-                        return;
-                    }
-                };
-                if sent.is_none() {
-                    return;
-                }
-            }
-            if stops {
-                return;
-            }
-            if let Some(error) = failed {
-                let _ = self.to_writer.send(Err(Error::Read(error.to_string())));
-                return;
+                Err(error) => (self.end, self.may_cut) = (Some(End::Failed(error)), false),
             }
         }
+        None
     }
 
-    /// Sends a block to a worker, or what is no record to the writer. `None` if nobody takes it any more.
-    fn send(&self, block: Block) -> Option<()> {
-        let (done, slot) = sync_channel(1);
-        self.to_writer.send(Ok(slot)).ok()?;
-        if block.layout.is_some() {
-            let versions = self.now.versions();
-            return self.to_workers.send(Job { block, versions, done }).ok();
+    /// Reads more of the input. `None` if it has ended, or nobody takes its blocks.
+    fn read(&mut self) -> Option<()> {
+        if let Some(end) = &mut self.end {
+            if let End::Failed(error) = std::mem::replace(end, End::Signal) {
+                let _ = self.to_writer.send(Err(error));
+            }
+            return None;
         }
-        let lines = memchr::memchr_iter(b'\n', &block.bytes).count() as u64;
-        done.send(Done { bytes: block.bytes.into(), lines, ..Done::default() }).ok()
+        self.may_cut = true;
+        if interrupt::is_interrupted() {
+            self.end = Some(End::Signal);
+            return Some(());
+        }
+        match self.chunks.recv_timeout(IDLE) {
+            Ok(Ok(Chunk { bytes, len })) => {
+                self.splitter.push(&bytes[..len]);
+                self.spares.read.give_back(bytes);
+                self.may_cut = self.splitter.waiting() >= self.block;
+            }
+            Ok(Err(error)) => self.end = Some(End::Failed(Error::Read(error.to_string()))),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.end = Some(End::Whole),
+        }
+        Some(())
     }
 }
