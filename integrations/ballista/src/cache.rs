@@ -14,7 +14,8 @@ use tokio::runtime::Runtime;
 use wirespeed_datafusion::{Opener, Table};
 
 use crate::error::Error;
-use crate::place::{ContentHash, Place, Stores};
+use crate::place::{ContentHash, Place};
+use crate::stores::Stores;
 
 /// The published images that a process has open: each once, whichever path or session names it.
 ///

@@ -15,7 +15,8 @@ use wirespeed_datafusion::{Files, Opener, Table, Tables, WirespeedOptions, regis
 use crate::cache::ImageCache;
 use crate::cluster::{Elsewhere, session_config};
 use crate::error::Error;
-use crate::place::{Place, Stores};
+use crate::place::Place;
+use crate::stores::Stores;
 
 const TABLES: &str = "wirespeed.tables";
 

@@ -21,7 +21,7 @@ use wirespeed_datafusion::{Opener, Table, Tables, WirespeedOptions, functions, r
 
 use crate::cache::ImageCache;
 use crate::error::Error;
-use crate::place::Stores;
+use crate::stores::Stores;
 
 /// A session's configuration with all extensions: an option without its extension is dropped silently.
 pub(crate) fn session_config() -> SessionConfig {

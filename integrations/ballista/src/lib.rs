@@ -6,10 +6,12 @@ mod cluster;
 mod error;
 mod place;
 mod publish;
+mod stores;
 
 pub use cache::ImageCache;
 pub use client::Client;
 pub use cluster::{executor_config, run_executor, run_scheduler, scheduler_config};
 pub use error::Error;
-pub use place::{ContentHash, Place, Stores};
+pub use place::{ContentHash, Place};
 pub use publish::publish;
+pub use stores::Stores;

@@ -196,7 +196,7 @@ async fn run(command: Command) -> Result<(), Error> {
 }
 
 async fn scheduler(arguments: Scheduler) -> Result<(), Error> {
-    let mut config = scheduler_config(&Stores::default());
+    let mut config = scheduler_config(&Stores::from_env());
     config.executor_timeout_seconds = arguments.executor_timeout;
     config.no_executors_grace_period_seconds = arguments.executor_timeout;
     config.expire_dead_executor_interval_seconds = (arguments.executor_timeout / 4).clamp(1, 15);
@@ -209,7 +209,7 @@ async fn scheduler(arguments: Scheduler) -> Result<(), Error> {
 }
 
 async fn executor(arguments: Executor) -> Result<(), Error> {
-    let stores = Stores::default();
+    let stores = Stores::from_env();
     let cache = ImageCache::new(stores.clone(), arguments.tables_cache);
     let failed = |path: PathBuf| move |source| Error::Io { path, source };
     let mut temporary = None;
@@ -239,7 +239,7 @@ async fn sql(arguments: Sql) -> Result<(), Error> {
         (None, None) => return Err(Error::Argument("give --command or --file".to_owned())),
     };
     let statements: Vec<Statement> = Client::statements(&text)?;
-    let stores = Stores::default();
+    let stores = Stores::from_env();
     let client = match arguments.engine.scheduler {
         Some((host, port)) => Client::remote(&format!("{host}:{port}"), stores).await?,
         None => Client::local(stores)?,
@@ -300,7 +300,7 @@ async fn print(result: DataFrame, format: Format, out: &mut impl Write) -> Resul
 }
 
 async fn published(arguments: Publish) -> Result<(), Error> {
-    let places = publish(&arguments.files, &arguments.to, &arguments.name, &Stores::default()).await?;
+    let places = publish(&arguments.files, &arguments.to, &arguments.name, &Stores::from_env()).await?;
     for place in places {
         println!("{place}");
     }

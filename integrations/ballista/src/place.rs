@@ -4,13 +4,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use datafusion::execution::object_store::{DefaultObjectStoreRegistry, ObjectStoreRegistry};
 use object_store::path::Path as ObjectPath;
 use object_store::{ObjectStore, ObjectStoreExt};
 use sha2::{Digest, Sha256};
 use url::Url;
 
 use crate::error::Error;
+use crate::stores::Stores;
 
 /// The SHA-256 of a file, as `sha256sum` prints it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,33 +53,6 @@ impl fmt::Display for ContentHash {
 impl fmt::Debug for ContentHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-/// The object stores that a process reads: DataFusion's registry of them.
-///
-/// Files of this machine (`file://`) are there from the start. Register others, for example those of
-/// `object_store`'s feature `aws`, in each process: client, scheduler and executors.
-#[derive(Clone, Debug)]
-pub struct Stores(Arc<dyn ObjectStoreRegistry>);
-
-impl Stores {
-    /// Takes a registry.
-    #[must_use]
-    pub fn new(registry: Arc<dyn ObjectStoreRegistry>) -> Self {
-        Self(registry)
-    }
-
-    /// The registry.
-    #[must_use]
-    pub fn registry(&self) -> &Arc<dyn ObjectStoreRegistry> {
-        &self.0
-    }
-}
-
-impl Default for Stores {
-    fn default() -> Self {
-        Self::new(Arc::new(DefaultObjectStoreRegistry::new()))
     }
 }
 
@@ -154,7 +127,8 @@ impl Place {
 
     /// The store where the place is, and the path in it.
     pub(crate) fn in_store(&self, stores: &Stores) -> Result<(Arc<dyn ObjectStore>, ObjectPath), Error> {
-        let store = stores.0.get_store(&self.url).map_err(|error| self.failed(error.strip_backtrace()))?;
+        let store =
+            stores.registry().get_store(&self.url).map_err(|error| self.failed(error.strip_backtrace()))?;
         let path = ObjectPath::from_url_path(self.url.path()).map_err(|error| self.failed(error))?;
         Ok((store, path))
     }

@@ -8,7 +8,8 @@ use wirespeed::prelude::{IpTable, Labels};
 use wirespeed_datafusion::Table;
 
 use crate::error::Error;
-use crate::place::{ContentHash, Place, Stores, is_plain};
+use crate::place::{ContentHash, Place, is_plain};
+use crate::stores::Stores;
 
 /// Publishes a table: writes its files under names of their content to a directory or an object store, then
 /// makes `<name>@latest` mean these files, in one step. Queries that run keep the files they have.

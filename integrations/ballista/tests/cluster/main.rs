@@ -5,6 +5,7 @@
 mod data;
 mod process;
 mod readme;
+mod s3;
 
 use std::path::Path;
 use std::process::Command;

@@ -72,6 +72,16 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     pub(crate) fn start(executors: usize, timeout: u64) -> Self {
+        Self::start_with(executors, timeout, &[])
+    }
+
+    /// Starts one whose processes have an environment, for tables that are not files.
+    pub(crate) fn start_with(executors: usize, timeout: u64, environment: &[(&str, String)]) -> Self {
+        let program = |subcommand| {
+            let mut command = program(subcommand);
+            command.envs(environment.iter().cloned());
+            command
+        };
         let dir = tempfile::tempdir().unwrap();
         let mut scheduler = program("scheduler");
         scheduler.args(["--bind", "127.0.0.1:0", "--executor-timeout", &timeout.to_string()]);
@@ -92,8 +102,8 @@ impl Cluster {
                 "1",
             ]);
             executor.arg("--work-dir").arg(&work_dir);
-            // One opens tables where they are.
-            if n > 0 {
+            // One opens tables where they are, if they are files.
+            if n > 0 || !environment.is_empty() {
                 executor.arg("--tables-cache").arg(dir.path().join(format!("tables{n}")));
             }
             Executor { process: Running::new(executor), work_dir }
