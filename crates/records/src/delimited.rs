@@ -4,9 +4,9 @@ use std::ops::{ControlFlow, Range};
 
 use memchr::memchr;
 
-use crate::cut::State;
 use crate::marks::{Ends, Marks, Quotes, each_windows};
 use crate::records::{Cell, Content, Flaw, Record, Records};
+use crate::state::State;
 
 /// The form of such records.
 #[derive(Clone, Debug)]

@@ -1,10 +1,10 @@
 //! [`Layout`]: where the wanted columns of records are, and how new ones are added.
 
-use crate::cut::State;
 use crate::delimited::Delimited;
 use crate::encode::Encoder;
 use crate::json::Members;
 use crate::records::Records;
+use crate::state::State;
 
 /// The columns that are wanted of records, and those that are added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

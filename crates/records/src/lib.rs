@@ -25,6 +25,7 @@ mod layout;
 mod marks;
 mod records;
 mod splitter;
+mod state;
 #[cfg(feature = "tables")]
 mod tables;
 mod usual;

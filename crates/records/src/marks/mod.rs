@@ -21,7 +21,7 @@ pub(crate) use ends::Ends;
 
 use std::ops::ControlFlow;
 
-use crate::cut::State;
+use crate::state::State;
 use crate::word::equal;
 
 /// The bytes of [`Marks`].
