@@ -71,7 +71,7 @@ impl Delimited {
     ) -> usize {
         let Records { records, cells, decoded, wanted, .. } = records;
         let mut open = cells.len();
-        cells.resize(open + found.lines() * *wanted, Cell::default());
+        cells.resize(open + found.records().len() * *wanted, Cell::default());
         for ends in found.records() {
             let end_of = |column: usize| ends[column] as usize;
             let start_of = |column: usize| if column == 0 { start } else { end_of(column - 1) + 1 };
@@ -84,13 +84,11 @@ impl Delimited {
                 let cells = &mut cells[open..][..*wanted];
                 for &(column, wanted) in &self.order {
                     let (from, to) = (start_of(column), end_of(column).min(insert));
-                    cells[wanted] = if quotes.has_any() && block[from..to].first() == Some(&b'"') {
-                        let inner = from + 1..to - 1;
-                        let doubled = quotes.has_doubled() && memchr(b'"', &block[inner.clone()]).is_some();
-                        Cell::within_quotes(block, inner, doubled, decoded)
-                    } else {
-                        Cell { start: from, len: to - from, is_decoded: false }
-                    };
+                    let is_quoted = quotes.has_any() && block[from..to].first() == Some(&b'"');
+                    let inner = if is_quoted { from + 1..to - 1 } else { from..to };
+                    let doubled =
+                        is_quoted && quotes.has_doubled() && memchr(b'"', &block[inner.clone()]).is_some();
+                    cells[wanted] = Cell::of(block, inner, doubled, decoded);
                 }
             }
             records.push(Record { start, insert, end, content });
@@ -142,7 +140,7 @@ impl Delimited {
                     }
                 };
                 while let Some(&(_, wanted)) = self.order.get(next).filter(|&&(place, _)| place == column) {
-                    let cell = Cell::within_quotes(block, inner.clone(), doubled, &mut records.decoded);
+                    let cell = Cell::of(block, inner.clone(), doubled, &mut records.decoded);
                     records.last()[wanted] = cell;
                     next += 1;
                 }
@@ -171,8 +169,9 @@ impl Delimited {
 }
 
 impl Cell {
-    /// The cell of the bytes within quotes. `doubled` says that there are quotes among them.
-    fn within_quotes(block: &[u8], inner: Range<usize>, doubled: bool, decoded: &mut Vec<u8>) -> Self {
+    /// The cell of these bytes. `doubled` says that quotes among them are written as two.
+    #[inline]
+    fn of(block: &[u8], inner: Range<usize>, doubled: bool, decoded: &mut Vec<u8>) -> Self {
         if !doubled {
             return Self { start: inner.start, len: inner.len(), is_decoded: false };
         }

@@ -28,7 +28,7 @@ impl Members {
     /// The most wanted members: one bit each.
     pub(crate) const MOST: usize = 64;
 
-    /// Scans a block of whole lines.
+    /// Scans whole lines of about so many bytes.
     pub(crate) fn scan(&self, block: &[u8], bytes: usize, records: &mut Records) {
         let last = bytes.min(block.len()).saturating_sub(1);
         let block = &block[..memchr(b'\n', &block[last..]).map_or(block.len(), |at| last + at + 1)];
@@ -92,30 +92,30 @@ pub(crate) fn names(line: &[u8]) -> Result<Vec<String>, Flaw> {
 
 /// The number of bytes before the first one that does not stand for itself in a string.
 fn plain(bytes: &[u8]) -> usize {
-    first(
-        bytes,
-        |word| less(word, b' ') | equal(word, b'"') | equal(word, b'\\'),
-        |byte| byte < b' ' || byte == b'"' || byte == b'\\',
-    )
+    before(bytes, |word| less(word, b' ') | equal(word, b'"') | equal(word, b'\\'))
 }
 
 /// The number of digits at the start.
 fn digits(bytes: &[u8]) -> usize {
-    first(bytes, |word| less(word ^ each(b'0'), 10) ^ each(0x80), |byte| !byte.is_ascii_digit())
+    before(bytes, |word| less(word ^ each(b'0'), 10) ^ each(0x80))
 }
 
-/// The number of bytes before the first one of a kind. `of_word` flags these among eight bytes.
+/// The number of bytes before the first one of a kind, to which quotes belong. `flags` has these among eight
+/// bytes.
 #[inline]
-fn first(bytes: &[u8], of_word: impl Fn(u64) -> u64, is_one: impl Fn(u8) -> bool) -> usize {
+fn before(bytes: &[u8], flags: impl Fn(u64) -> u64) -> usize {
+    let first = |word: [u8; 8]| flags(u64::from_le_bytes(word)).trailing_zeros() as usize / 8;
     let (words, rest) = bytes.as_chunks();
     for (number, word) in words.iter().enumerate() {
-        let found = of_word(u64::from_le_bytes(*word));
-        if found != 0 {
-            return 8 * number + found.trailing_zeros() as usize / 8;
+        let at = first(*word);
+        if at < 8 {
+            return 8 * number + at;
         }
     }
-    let before = bytes.len() - rest.len();
-    before + rest.iter().position(|&byte| is_one(byte)).unwrap_or(rest.len())
+    // A quote follows the last bytes.
+    let mut last = [b'"'; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    8 * words.len() + first(last).min(rest.len())
 }
 
 struct Scanner<'l> {
@@ -152,7 +152,7 @@ impl Scanner<'_> {
             Self::ALL_BITS => u64::MAX,
             some => (1 << some) - 1,
         };
-        // Filling nothing is slow where a store that is masked out lies in no page.
+        // Filling an empty list stores nothing at an address of no page, which some CPUs do slowly.
         if !self.matched.is_empty() {
             self.matched.fill(0);
         }

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
     _mm512_storeu_si512,
 };
 
-use super::{BYTES, Ends, Marks, WINDOW};
+use super::{Ends, Marks, WINDOW};
 
 /// Adds the ends of windows, for which there is room. Returns whether the CPU can.
 pub(super) fn push(ends: &mut Ends, at: u32, windows: &[Marks]) -> bool {
@@ -53,7 +53,7 @@ fn with_avx512(ends: &mut Ends, mut at: u32, windows: &[Marks]) {
             write(fourth, from, _mm512_extracti32x4_epi32::<3>(found));
         }
         ends.len += count as usize;
-        at = at.wrapping_add(BYTES);
+        at = at.wrapping_add(u64::BITS);
     }
 }
 

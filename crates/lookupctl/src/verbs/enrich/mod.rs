@@ -2,7 +2,7 @@
 //! their flows.
 //!
 //! ```text
-//! input ─► cutter: blocks of whole records ─► workers: cells, lookups in batches, bytes ─► writer, in order
+//! input ─► workers, each: the next block of whole records, cells, lookups in batches, bytes ─► writer, in order
 //!             ▲ tables, as they are now
 //! files of tables, looked at each second ─► read beside the running work
 //! ```
