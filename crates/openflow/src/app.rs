@@ -5,7 +5,7 @@
 //! post_shade   one entry into the state: the match fields of each frame, as far as the first table needs
 //!              them; a probe of each class that is not in the classifier, for all frames together, and the
 //!              classifier's answers for frames that it may have a better flow for; frames whose flow outputs
-//!              to a port or drops are decided at once, the others go through the interpreter one by one
+//!              them as they are or drops are decided at once, the others are interpreted one by one
 //! ```
 
 use std::sync::Arc;
@@ -14,19 +14,18 @@ use std::sync::atomic::Ordering;
 use wirespeed::{Batches, Submitted};
 use wirespeed_classify::OpenFlowTuple;
 use wirespeed_image::left_right::Entrance;
-use wirespeed_router::{App, Chunk, Frame, Memory, PortId, Reason, Verdict};
+use wirespeed_router::{App, Chunk, Memory, PortId, Reason, Verdict};
 
 use crate::error::Error;
 use crate::inject::PREFIX;
+use crate::interpret::{Counters, Interpreter};
 use crate::pipeline::class::Probe;
 use crate::pipeline::edit::Packet;
-use crate::pipeline::flow::Flow;
 use crate::pipeline::front::{Front, tuple};
 use crate::pipeline::hit::Hit;
 use crate::pipeline::hot::Quick;
 use crate::pipeline::learn::Learned;
 use crate::pipeline::row::{Row, Short};
-use crate::pipeline::run::{Fate, PacketIn, Run, Sink};
 use crate::pipeline::state::{PortState, State};
 use crate::switch::{Shared, Switch};
 use crate::wire::Key;
@@ -54,20 +53,7 @@ struct Scratch {
     whole: Vec<Key>,
     probes: Vec<Probe>,
     numbers: Vec<u32>,
-}
-
-/// Numbers of frames by their fate.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counters {
-    no_flow: u64,
-    dropped_by_flow: u64,
-    metered: u64,
-    spent: u64,
-    packet_ins: u64,
-    lost_packet_ins: u64,
-    copies: u64,
-    lost_copies: u64,
-    classified: u64,
+    packet: Packet,
 }
 
 /// A chunk under way.
@@ -134,7 +120,7 @@ impl OpenFlow {
         for at in 0..chunk.len() {
             let Some(&port) = memory.first::<4>(&chunk.frames()[at]) else { continue };
             chunk.frame_mut(at).strip_front(PREFIX);
-            let port = port_of(shared, u32::from_be_bytes(port));
+            let port = shared.port_of(u32::from_be_bytes(port));
             let verdict = port.map_or(Verdict::Drop(Reason::NoPort), Verdict::Out);
             chunk.decide(at, verdict);
         }
@@ -153,12 +139,6 @@ impl OpenFlow {
             pending.submitted = Some(batch.submit());
         }
     }
-}
-
-/// The router's port of a number in OpenFlow.
-fn port_of(shared: &Shared, number: u32) -> Option<PortId> {
-    // A port that is there has fewer than 16 bits.
-    shared.options.numbering().place(number).and_then(|at| u16::try_from(at).ok()).map(PortId)
 }
 
 /// The lookups of a chunk in the first table.
@@ -243,6 +223,15 @@ fn quick_verdict(state: &State, in_port: u32, to: u32) -> Verdict {
     }
 }
 
+/// The fate of a frame whose flow sends it back as it is.
+#[inline]
+fn back_verdict(state: &State, in_port: u32, port: PortId) -> Verdict {
+    match state.port(in_port) {
+        Some(port_state) if port_state.forwards() => Verdict::Out(port),
+        _ => Verdict::Drop(Reason::NoPort),
+    }
+}
+
 impl App for OpenFlow {
     type Pending = Pending;
 
@@ -293,8 +282,8 @@ impl App for OpenFlow {
         }
         shared.tallies.received[port].add(worker, frames, bytes);
         let mut found: Vec<Option<Hit<'_>>> = vec![None; chunk.len()];
+        let Scratch { short, whole, probes, numbers, packet } = scratch;
         if !state.is_standalone {
-            let Scratch { short, whole, probes, numbers } = scratch;
             let pending = &mut pending;
             let mut search =
                 Search { state: &state, worker, in_port, chunk, memory, pending, probes, numbers };
@@ -306,43 +295,58 @@ impl App for OpenFlow {
             shared.tallies.looked_up[0].add(worker, frames, bytes);
         }
         let (mut matched, mut matched_bytes) = (0, 0);
-        let mut sent = Sent { port: 0, packets: 0, bytes: 0 };
+        let mut sent = Sent::default();
         let millis = now / 1_000_000;
         // Most frames of a chunk go to the port of the frame before them.
         let mut last = (0, Verdict::Drop(Reason::NoPort));
+        let back = back_verdict(&state, in_port, chunk.port());
+        let mut by = Interpreter {
+            state: &state,
+            shared,
+            worker,
+            now,
+            in_port,
+            learned,
+            counters,
+            packet,
+            chunk,
+            memory,
+        };
         for (at, &hit) in found.iter().enumerate() {
             let Some(hit) = hit else {
                 if state.is_standalone {
-                    interpret(&state, shared, worker, now, learned, counters, chunk, memory, at, None);
+                    by.frame(at, None);
                 } else {
-                    counters.no_flow += 1;
-                    chunk.decide(at, Verdict::Drop(Reason::NoRoute));
+                    by.counters.no_flow += 1;
+                    by.chunk.decide(at, Verdict::Drop(Reason::NoRoute));
                 }
                 continue;
             };
-            let len = chunk.frames()[at].len() as u64;
+            let len = by.chunk.frames()[at].len() as u64;
             matched += 1;
             matched_bytes += len;
-            match hit.hot.quick() {
+            let verdict = match hit.hot.quick() {
                 Quick::No => {
-                    interpret(&state, shared, worker, now, learned, counters, chunk, memory, at, hit.flow());
+                    by.frame(at, hit.flow());
+                    continue;
                 }
                 Quick::Output(to) => {
-                    hit.count(worker, len, millis);
                     if to != last.0 {
                         last = (to, quick_verdict(&state, in_port, to));
                     }
-                    if matches!(last.1, Verdict::Out(_)) {
-                        sent.add(shared, worker, to, len);
-                    }
-                    chunk.decide(at, last.1);
+                    last.1
                 }
+                Quick::Back => back,
                 Quick::Drop => {
-                    hit.count(worker, len, millis);
-                    counters.dropped_by_flow += 1;
-                    chunk.decide(at, Verdict::Drop(Reason::Denied));
+                    by.counters.dropped_by_flow += 1;
+                    Verdict::Drop(Reason::Denied)
                 }
+            };
+            hit.count(worker, len, millis);
+            if let Verdict::Out(port) = verdict {
+                sent.add(shared, worker, port, len);
             }
+            by.chunk.decide(at, verdict);
         }
         sent.flush(shared, worker);
         shared.tallies.matched[0].add(worker, matched, matched_bytes);
@@ -370,15 +374,16 @@ impl App for OpenFlow {
 }
 
 /// Frames in a row that go out of one port, counted together.
+#[derive(Default)]
 struct Sent {
-    port: u32,
+    port: PortId,
     packets: u64,
     bytes: u64,
 }
 
 impl Sent {
     #[inline]
-    fn add(&mut self, shared: &Shared, worker: usize, port: u32, bytes: u64) {
+    fn add(&mut self, shared: &Shared, worker: usize, port: PortId, bytes: u64) {
         if self.port != port {
             self.flush(shared, worker);
             self.port = port;
@@ -389,119 +394,8 @@ impl Sent {
 
     fn flush(&mut self, shared: &Shared, worker: usize) {
         if self.packets > 0 {
-            shared.tallies.sent[self.port as usize - 1].add(worker, self.packets, self.bytes);
+            shared.tallies.sent[self.port.index()].add(worker, self.packets, self.bytes);
         }
         (self.packets, self.bytes) = (0, 0);
-    }
-}
-
-/// Takes a frame through the interpreter, and decides about it.
-#[allow(clippy::too_many_arguments)] // parts of the application and of the router, each borrowed apart
-fn interpret(
-    state: &State,
-    shared: &Shared,
-    worker: usize,
-    now: u64,
-    learned: &mut Learned,
-    counters: &mut Counters,
-    chunk: &mut Chunk,
-    memory: &mut Memory,
-    at: usize,
-    flow: Option<&Arc<Flow>>,
-) {
-    let in_port = OpenFlow::number(shared, chunk);
-    let mut packet = Packet::new(memory.bytes(&chunk.frames()[at]).to_vec(), in_port);
-    let mut sink =
-        ChunkSink { shared, learned, counters, chunk, memory, first: None, is_told: false, unsent: None };
-    let mut run = Run { state, tallies: &shared.tallies, worker, now, sink: &mut sink };
-    let fate = match flow {
-        Some(flow) => run.tables(&mut packet, Some(flow)),
-        None => {
-            run.normal(&mut packet);
-            Fate::Done
-        }
-    };
-    let ChunkSink { first, is_told, unsent, .. } = sink;
-    let verdict = match (first, fate) {
-        (Some((port, mut frame)), _) => {
-            // The first copy is the frame from now on, and the buffer of the frame is free.
-            std::mem::swap(chunk.frame_mut(at), &mut frame);
-            memory.give(frame);
-            Verdict::Out(port)
-        }
-        (None, Fate::Metered) => {
-            counters.metered += 1;
-            Verdict::Drop(Reason::Application)
-        }
-        // Controllers have it.
-        (None, _) if is_told => Verdict::Controller,
-        (None, Fate::Spent) => {
-            counters.spent += 1;
-            Verdict::Drop(Reason::Expired)
-        }
-        (None, Fate::NoFlow) => {
-            counters.no_flow += 1;
-            Verdict::Drop(Reason::NoRoute)
-        }
-        (None, Fate::Done) => match unsent {
-            Some(reason) => Verdict::Drop(reason),
-            None => {
-                counters.dropped_by_flow += 1;
-                Verdict::Drop(Reason::Denied)
-            }
-        },
-    };
-    chunk.decide(at, verdict);
-}
-
-/// Where packets of a chunk go to.
-struct ChunkSink<'c> {
-    shared: &'c Shared,
-    learned: &'c mut Learned,
-    counters: &'c mut Counters,
-    chunk: &'c mut Chunk,
-    memory: &'c mut Memory,
-    /// The first copy: it takes the place of the frame.
-    first: Option<(PortId, Frame)>,
-    is_told: bool,
-    /// Why an output was none, if there was one.
-    unsent: Option<Reason>,
-}
-
-impl Sink for ChunkSink<'_> {
-    fn output(&mut self, port: u32, bytes: &[u8]) {
-        let Some(frame) = self.memory.copy_of(bytes) else {
-            self.counters.lost_copies += 1;
-            return;
-        };
-        let port = port_of(self.shared, port).unwrap_or(PortId(u16::MAX));
-        if self.first.is_none() {
-            self.first = Some((port, frame));
-        } else {
-            self.counters.copies += 1;
-            self.chunk.send(port, frame);
-        }
-    }
-
-    fn unsent(&mut self, reason: Reason) {
-        self.unsent.get_or_insert(reason);
-    }
-
-    fn packet_in(&mut self, packet: PacketIn) {
-        match self.shared.packet_ins.try_send(packet) {
-            Ok(()) => {
-                self.is_told = true;
-                self.counters.packet_ins += 1;
-            }
-            Err(_) => {
-                self.unsent.get_or_insert(Reason::QueueFull);
-                self.counters.lost_packet_ins += 1;
-                self.shared.lost.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-
-    fn learned(&mut self) -> &mut Learned {
-        self.learned
     }
 }

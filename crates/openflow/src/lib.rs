@@ -48,6 +48,7 @@ mod channel;
 mod error;
 pub mod flows;
 mod inject;
+mod interpret;
 mod pipeline;
 mod switch;
 pub mod wire;

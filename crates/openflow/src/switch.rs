@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use wirespeed::Device;
 use wirespeed_image::left_right::{Copies, Entrances};
-use wirespeed_router::{Mac, Reason};
+use wirespeed_router::{Mac, PortId, Reason};
 
 use crate::error::Error;
 use crate::inject::{Injected, Injector};
@@ -247,6 +247,12 @@ impl Switch {
 impl Shared {
     pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The router's port of a number in OpenFlow.
+    pub(crate) fn port_of(&self, number: u32) -> Option<PortId> {
+        // A port that is there has fewer than 16 bits.
+        self.options.numbering().place(number).and_then(|at| u16::try_from(at).ok()).map(PortId)
     }
 
     /// The time since the start, in nanoseconds.

@@ -214,6 +214,19 @@ impl Memory {
         Some(frame)
     }
 
+    /// Writes other bytes into the buffer of a frame, from its first byte on. Returns `false`, and does
+    /// nothing, if the buffer ends before they do.
+    pub fn rewrite(&mut self, frame: &mut Frame, bytes: &[u8]) -> bool {
+        let room = self.stride - u32::from(frame.start);
+        let Some(len) = u16::try_from(bytes.len()).ok().filter(|&len| u32::from(len) <= room) else {
+            return false;
+        };
+        frame.len = len;
+        self.bytes_mut(frame).copy_from_slice(bytes);
+        self.marks[frame.buffer as usize] = Mark::default();
+        true
+    }
+
     /// Takes the buffer of a frame back.
     pub fn give(&mut self, frame: Frame) {
         self.free.push(Frame { buffer: frame.buffer, start: HEAD_ROOM, len: 0 });
@@ -296,5 +309,34 @@ impl Memory {
         let start = u32::try_from(offset % stride).ok()?;
         start.checked_add(len).filter(|&end| end <= self.stride)?;
         Some(Frame { buffer, start: u16::try_from(start).ok()?, len: u16::try_from(len).ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_takes_other_bytes_as_far_as_its_buffer_goes() {
+        let mut memory = Memory::with_stride(2, u32::from(HEAD_ROOM) + 100).unwrap();
+        let mut frame = memory.copy_of(&[1; 60]).unwrap();
+        memory.mark(&frame).rounds = 9;
+        for bytes in [vec![2; 100], vec![3; 20], vec![]] {
+            assert!(memory.rewrite(&mut frame, &bytes));
+            assert_eq!(memory.mark(&frame).rounds, 0);
+            assert_eq!(memory.bytes(&frame), bytes);
+        }
+        assert!(memory.rewrite(&mut frame, &[4; 60]));
+        for bytes in [101, 1 << 16] {
+            assert!(!memory.rewrite(&mut frame, &vec![5; bytes]));
+            assert_eq!(memory.bytes(&frame), [4; 60]);
+        }
+        // A header more begins before the head room ends.
+        assert!(frame.grow_front(14) && memory.rewrite(&mut frame, &[6; 114]));
+        assert_eq!((memory.bytes(&frame), frame.head_room()), (&[6; 114][..], usize::from(HEAD_ROOM) - 14));
+        frame.strip_front(114);
+        assert!(!memory.rewrite(&mut frame, &[7]) && memory.rewrite(&mut frame, &[]));
+        memory.give(frame);
+        assert_eq!(memory.free(), 2);
     }
 }

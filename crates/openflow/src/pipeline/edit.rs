@@ -6,14 +6,23 @@
 
 use wirespeed_router::checksum::changed;
 
-use super::parse::{ICMP, ICMPV6, Ip, Layout, SCTP, TCP, UDP, be16, be32, be48, parse};
-use crate::wire::{Field, Key};
+use super::parse::{ICMP, ICMPV6, Ip, Layout, SCTP, TCP, UDP, be16, be32, be48, came_in, parse_to};
+use crate::wire::{Field, Key, WORDS};
+
+/// The fields that are no part of a frame.
+const OUTSIDE: Key = {
+    Key([0; WORDS])
+        .with(Field::InPort, Field::InPort.all())
+        .with(Field::InPhyPort, Field::InPhyPort.all())
+        .with(Field::Metadata, Field::Metadata.all())
+        .with(Field::TunnelId, Field::TunnelId.all())
+};
 
 /// A packet on its way through the tables.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Packet {
     pub(crate) bytes: Vec<u8>,
-    /// Its fields, which are right unless `is_stale`.
+    /// Its fields. Those of the frame are right unless `is_stale`: most packets leave without a look at them.
     pub(crate) key: Key,
     layout: Layout,
     is_stale: bool,
@@ -25,19 +34,23 @@ pub(crate) struct Spent;
 
 impl Packet {
     pub(crate) fn new(bytes: Vec<u8>, in_port: u32) -> Self {
-        let (key, layout) = parse(&bytes, in_port);
-        Self { bytes, key, layout, is_stale: false }
+        Self { bytes, key: came_in(in_port), layout: Layout::default(), is_stale: true }
     }
 
-    /// Reads the fields again if headers were changed. What is no part of the frame stays.
+    /// Begins again with the bytes of another packet.
+    pub(crate) fn begin(&mut self, bytes: &[u8], in_port: u32) {
+        self.bytes.clear();
+        self.bytes.extend_from_slice(bytes);
+        self.key = came_in(in_port);
+        self.is_stale = true;
+    }
+
+    /// Reads the fields and the layout of the frame, if they are not those of its bytes.
+    #[inline]
     pub(crate) fn refresh(&mut self) {
         if self.is_stale {
-            let (key, layout) = parse(&self.bytes, 0);
-            let old = std::mem::replace(&mut self.key, key);
-            for field in [Field::InPort, Field::InPhyPort, Field::Metadata, Field::TunnelId] {
-                self.key.set(field, old.of(field));
-            }
-            self.layout = layout;
+            self.key = self.key.and(&OUTSIDE);
+            self.layout = parse_to(&self.bytes, &mut self.key);
             self.is_stale = false;
         }
     }
@@ -129,11 +142,13 @@ impl Packet {
         }
     }
 
+    /// Sets a time to live, which is no field. The fields are those of the bytes before and after.
     fn set_hops(&mut self, at: usize, ipv4: Option<usize>, hops: u8) {
         match ipv4 {
             Some(base) => self.replace(base, at, &[hops], &[Some(base + 10)]),
             None => self.bytes[at] = hops,
         }
+        self.is_stale = false;
     }
 
     pub(crate) fn set_nw_ttl(&mut self, hops: u8) {
@@ -205,12 +220,15 @@ impl Packet {
 
     /// Sets a field.
     pub(crate) fn set_field(&mut self, field: Field, value: u128) {
-        self.refresh();
         let bytes = value.to_be_bytes();
         let last = |count: usize| &bytes[16 - count..];
+        // Where these lie needs no layout.
         match field {
-            Field::EthDst if self.bytes.len() >= 12 => self.put(0, last(6)),
-            Field::EthSrc if self.bytes.len() >= 12 => self.put(6, last(6)),
+            Field::EthDst if self.bytes.len() >= 12 => return self.put(0, last(6)),
+            Field::EthSrc if self.bytes.len() >= 12 => return self.put(6, last(6)),
+            _ => self.refresh(),
+        }
+        match field {
             Field::EthType if self.layout.payload > 0 => self.put(self.layout.ether_at, last(2)),
             Field::VlanVid | Field::VlanPcp if self.layout.tags > 0 => {
                 let tag = be16(&self.bytes, 14).unwrap_or(0);
@@ -236,8 +254,27 @@ impl Packet {
             _ => {
                 if let Some(ip) = self.layout.ip {
                     self.set_ip(ip, field, value);
+                    self.note(ip, field, value);
                 }
             }
+        }
+    }
+
+    /// Notes the number of a field that was set where no other field depends on it, so that the frame need
+    /// not be read again.
+    fn note(&mut self, ip: Ip, field: Field, value: u128) {
+        let is_whole = |at: usize| self.bytes.len() >= at + 4;
+        let is_alone = match field {
+            Field::Ipv4Src | Field::Ipv4Dst | Field::Ipv6Src | Field::Ipv6Dst => true,
+            Field::TcpSrc | Field::TcpDst | Field::UdpSrc | Field::UdpDst => {
+                ip.transport.is_some_and(is_whole)
+            }
+            _ => false,
+        };
+        // It is stale only if the packet has the field.
+        if is_alone && self.is_stale {
+            self.key.set(field, value);
+            self.is_stale = false;
         }
     }
 
@@ -414,6 +451,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use wirespeed_rng::Rng;
     use wirespeed_router::Mac;
     use wirespeed_router::checksum::checksum;
     use wirespeed_router::frames::Datagram;
@@ -449,6 +487,56 @@ mod tests {
                 assert_eq!(checksum(&packet.bytes[14..34]), 0);
             }
         }
+    }
+
+    /// Fields after changes that read the frame again, and after those that only note what they set.
+    #[test]
+    fn fields_are_those_of_the_bytes_after_each_change() {
+        let mut rng = Rng::new(11);
+        let mut noted = 0;
+        for round in 0..4000 {
+            let addresses = if round % 2 == 0 { ["10.0.0.1", "10.0.0.2"] } else { ["::1", "::2"] };
+            let mut frame = Datagram {
+                to: Mac([2; 6]),
+                from: Mac([4; 6]),
+                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
+                ports: (1000, 2000),
+                hops: 64,
+                bytes: 80,
+            }
+            .to_bytes();
+            // Another protocol, a tag, a later fragment, or a frame that is cut off.
+            frame[if round % 2 == 0 { 23 } else { 20 }] = [TCP, UDP, SCTP, ICMP, ICMPV6][rng.index(5)];
+            if rng.chance(0.2) {
+                frame.splice(12..12, [0x81, 0, 0x20, 7]);
+            }
+            if rng.chance(0.1) {
+                frame[20] |= 0x3f;
+            }
+            if rng.chance(0.3) {
+                frame.truncate(rng.index(80));
+            }
+            let mut packet = Packet::new(frame, 9);
+            for _ in 0..6 {
+                match rng.below(8) {
+                    0 => packet.set_nw_ttl(7),
+                    1 => drop(packet.dec_nw_ttl()),
+                    2 => packet.push_vlan(0x8100),
+                    3 => packet.push_mpls(0x8847),
+                    _ => {
+                        let field = Field::ALL[rng.index(Field::ALL.len())];
+                        packet.set_field(field, rng.bits128());
+                    }
+                }
+                noted += usize::from(!packet.is_stale);
+                let mut known = packet.clone();
+                known.refresh();
+                let mut key = packet.key.and(&OUTSIDE);
+                let layout = parse_to(&packet.bytes, &mut key);
+                assert_eq!((known.key, known.layout), (key, layout), "{:x?}", packet.bytes);
+            }
+        }
+        assert!((1000..23_000).contains(&noted), "{noted} of 24,000");
     }
 
     #[test]

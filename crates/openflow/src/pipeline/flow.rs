@@ -186,6 +186,7 @@ fn quick(instructions: &Instructions) -> Quick {
     };
     let output = |action: &Action| match *action {
         Action::Output { port, .. } if port <= port::MAX => Quick::Output(port),
+        Action::Output { port: port::IN_PORT, .. } => Quick::Back,
         _ => Quick::No,
     };
     match (&apply[..], &write[..]) {

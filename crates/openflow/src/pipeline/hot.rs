@@ -10,6 +10,8 @@ pub(crate) enum Quick {
     Drop,
     /// The packet goes out of a port as it is.
     Output(u32),
+    /// The packet goes back out of the port that it came in on.
+    Back,
     /// The instructions have to be executed.
     No,
 }
@@ -29,10 +31,12 @@ pub(crate) struct Hot {
 impl Hot {
     const DROP: u32 = u32::MAX;
     const NO: u32 = u32::MAX - 1;
+    const BACK: u32 = u32::MAX - 2;
 
     pub(crate) fn new(counts: Cell, quick: Quick, priority: u16, is_timed: bool) -> Self {
         let way = match quick {
             Quick::Drop => Self::DROP,
+            Quick::Back => Self::BACK,
             Quick::Output(to) if to <= port::MAX => to,
             Quick::Output(_) | Quick::No => Self::NO,
         };
@@ -49,6 +53,7 @@ impl Hot {
         match self.way {
             Self::DROP => Quick::Drop,
             Self::NO => Quick::No,
+            Self::BACK => Quick::Back,
             to => Quick::Output(to),
         }
     }

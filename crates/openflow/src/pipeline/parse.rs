@@ -82,12 +82,26 @@ pub(crate) fn be48(bytes: &[u8], at: usize) -> Option<u64> {
 /// The fields of a frame that came in on a port, and its layout. Fields that are no part of the frame are 0.
 #[inline]
 pub(crate) fn parse(frame: &[u8], in_port: u32) -> (Key, Layout) {
+    let mut key = came_in(in_port);
+    let layout = parse_to(frame, &mut key);
+    (key, layout)
+}
+
+/// The fields of a packet that came in on a port before its frame is read.
+#[inline]
+pub(crate) fn came_in(in_port: u32) -> Key {
     let mut key = Key::default();
     key.0[0] = u64::from(in_port) << 32;
     key.0[7] = u64::from(in_port) << 32;
+    key
+}
+
+/// Adds the fields of a frame to a key that has none of them, and returns its layout.
+#[inline]
+pub(crate) fn parse_to(frame: &[u8], key: &mut Key) -> Layout {
     let mut layout = Layout::default();
-    let _ = link(frame, &mut key, &mut layout);
-    (key, layout)
+    let _ = link(frame, key, &mut layout);
+    layout
 }
 
 #[inline]

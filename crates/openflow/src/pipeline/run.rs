@@ -118,13 +118,13 @@ impl<S: Sink> Run<'_, S> {
         let mut known = known;
         loop {
             let table = usize::from(place.table);
-            packet.refresh();
             let bytes = packet.bytes.len() as u64;
             let flow = match known.take() {
                 // Whoever knows it has counted the lookup.
                 Some(flow) => flow,
                 None => {
                     self.tallies.looked_up[table].add(self.worker, 1, bytes);
+                    packet.refresh();
                     let hit = state.tables[table].lookup(&packet.key);
                     let Some(flow) = hit.and_then(|hit| hit.flow()) else { return Fate::NoFlow };
                     self.tallies.matched[table].add(self.worker, 1, bytes);
@@ -232,7 +232,9 @@ impl<S: Sink> Run<'_, S> {
         let in_port = self.in_port(packet);
         match to {
             port::IN_PORT => {
-                self.send(packet, in_port);
+                if !self.send(packet, in_port) {
+                    self.sink.unsent(Reason::NoPort);
+                }
             }
             port::ALL | port::FLOOD => self.flood(packet, in_port),
             port::CONTROLLER => {

@@ -165,6 +165,39 @@ fn each_frame_that_stays_has_its_own_count() {
     assert_eq!((stats.to_kernel, sent.len()), (0, 8));
 }
 
+/// Frames that go back as they are, and by the interpreter.
+#[test]
+fn a_port_that_forwards_nothing_sends_nothing_back() {
+    use wirespeed_openflow::wire::{Action, Field, Instructions, Match};
+    use wirespeed_router::Reason;
+    const IN_PORT: u32 = 0xffff_fff8;
+    let switch = Switch::new(SwitchOptions::with_ports(["a", "b"])).unwrap();
+    let back = Action::Output { port: IN_PORT, max_len: 0 };
+    for (number, apply) in [(1, vec![back]), (2, vec![Action::SetField(Field::EthSrc, 7), back])] {
+        let instructions = Instructions { apply, has_apply: true, ..Instructions::default() };
+        let matched = Match::all().with(Field::EthDst, number);
+        switch.flow_mod(&FlowMod::add(0, 1, matched, instructions)).unwrap();
+    }
+    let frame = |port: u32, number: u8| {
+        let mut frame = vec![0; 60];
+        frame[5] = number;
+        (port, frame)
+    };
+    let frames = [(1, 1), (1, 1), (1, 2), (2, 1), (2, 2), (2, 2)].map(|(port, number)| frame(port, number));
+    // OFPT_PORT_MOD: port 1, its address, OFPPC_NO_FWD.
+    let mut session = Session::new(&switch);
+    session.receive(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
+    let mut message = vec![4, 16, 0, 40, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 0, 2, 0, 0, 1, 0, 1, 0, 0];
+    message.extend([0, 0, 0, 1 << 5].repeat(2));
+    message.extend([0; 8]);
+    session.receive(&message).unwrap();
+    let (stats, sent, _) = list::run(&switch, switch.app().unwrap(), 2, &frames, 4);
+    assert!(stats.is_whole(), "{stats:?}");
+    assert_eq!((stats.dropped.of(Reason::NoPort), stats.dropped.all()), (3, 3));
+    let sources: Vec<_> = sent.iter().map(|(port, frame)| (*port, frame[5], frame[11])).collect();
+    assert_eq!(sources, [(2, 1, 0), (2, 2, 7), (2, 2, 7)]);
+}
+
 /// Adds, changes and removes flows at random, and compares after each step.
 #[test]
 fn changes_of_flows_are_seen() {
