@@ -11,6 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use wirespeed::gpu::dispatch::Place;
 use wirespeed::{Batches, Submitted};
 use wirespeed_classify::OpenFlowTuple;
 use wirespeed_image::left_right::Entrance;
@@ -355,6 +356,17 @@ impl App for OpenFlow {
         pending.submitted = None;
         pending.front = None;
         self.spare.push(pending);
+    }
+
+    fn suited_to_gpu(&self) -> Option<usize> {
+        let state = self.entrance.enter();
+        let suited = state.front.as_ref()?.reader().batches().suited()?;
+        (suited.place == Place::Gpu).then_some(suited.keys)
+    }
+
+    fn least_for_gpu(&self) -> usize {
+        // A lookup among many wildcards takes the CPU longer than one of an address.
+        2 * AT_ONCE
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

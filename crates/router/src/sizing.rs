@@ -37,6 +37,8 @@ enum State {
 #[derive(Debug)]
 pub(crate) struct Sizing {
     small: usize,
+    /// What was asked for, for a GPU.
+    suited: Option<usize>,
     /// What a GPU needs, as far as the deadline allows.
     large: Option<usize>,
     most: usize,
@@ -47,8 +49,20 @@ pub(crate) struct Sizing {
 impl Sizing {
     /// Chunks of `small` frames, or of `large` ones if there is a GPU.
     pub(crate) fn new(small: usize, large: Option<usize>) -> Self {
+        let suited = large;
         let large = large.map(|large| large.max(small));
-        Self { small, large, most: large.unwrap_or(small), state: State::Calm, is_large: false }
+        Self { small, suited, large, most: large.unwrap_or(small), state: State::Calm, is_large: false }
+    }
+
+    /// Chunks for a GPU have `large` frames from now on; without it there are none.
+    pub(crate) fn suit(&mut self, large: Option<usize>) {
+        if large.is_none() {
+            (self.state, self.is_large) = (State::Calm, false);
+        }
+        // A size that the deadline has made smaller stays until a GPU suits another one.
+        if self.suited != large {
+            *self = Self { state: self.state, is_large: self.is_large, ..Self::new(self.small, large) };
+        }
     }
 
     /// The number of frames of the next chunk.
@@ -155,6 +169,26 @@ mod tests {
         let mut alone = Sizing::new(256, None);
         (0..1000).for_each(|n| alone.done(now + Duration::from_millis(n), n, true));
         assert_eq!(alone.frames(), 256);
+    }
+
+    #[test]
+    fn a_gpu_may_come_and_go() {
+        let mut sizing = Sizing::new(256, None);
+        let start = Instant::now();
+        for n in 0..100 {
+            sizing.suit(Some(16_384 + usize::from(n % 2 == 1)));
+            let frames = n * if sizing.is_large() { 300 } else { 100 };
+            sizing.done(start + Duration::from_millis(n), frames, true);
+        }
+        assert!(sizing.is_large() && sizing.frames() == 16_385, "another size does not begin anew");
+        let deadline = Duration::from_micros(200);
+        sizing.took(deadline * 2, deadline);
+        sizing.suit(Some(16_385));
+        assert_eq!(sizing.frames(), 8192);
+        sizing.suit(None);
+        assert!(!sizing.is_large() && sizing.frames() == 256);
+        sizing.suit(Some(8192));
+        assert!(!sizing.is_large());
     }
 
     #[test]

@@ -112,12 +112,6 @@ pub trait DropSink: Send {
 impl<A: App> Worker<A> {
     /// A worker with an application and ports. The ports' frames are of this memory.
     pub fn new(app: A, memory: Memory, ports: Vec<Box<dyn Port>>, settings: Settings) -> Self {
-        // Chunks under way, and those that are filled, have to leave buffers to receive in.
-        let most = memory.buffers() as usize / (2 * (UNDER_WAY + ports.len().max(1)));
-        let least = app.least_for_gpu();
-        let suited = || app.suited_to_gpu().map(|suited| suited.min(most)).filter(|&suited| suited >= least);
-        let large = settings.gpu_chunk.or_else(suited).map(|large| large.min(most));
-        let large = large.filter(|&large| large > settings.chunk);
         let queue = |port| Queue {
             port,
             open: Chunk::new(settings.chunk),
@@ -129,8 +123,8 @@ impl<A: App> Worker<A> {
         for (at, queue) in (0..).zip(&mut queues) {
             queue.open.begin(PortId(at));
         }
-        Self {
-            sizing: Sizing::new(settings.chunk, large),
+        let mut worker = Self {
+            sizing: Sizing::new(settings.chunk, None),
             tracer: Tracer::new(settings.trace),
             app,
             memory,
@@ -141,7 +135,20 @@ impl<A: App> Worker<A> {
             spare: Vec::new(),
             stats: Stats::default(),
             drops: None,
-        }
+        };
+        worker.sizing.suit(worker.large());
+        worker
+    }
+
+    /// The frames of a chunk for a GPU, if one is of use now.
+    fn large(&self) -> Option<usize> {
+        // Chunks under way, and those that are filled, have to leave buffers to receive in.
+        let most = self.memory.buffers() as usize / (2 * (UNDER_WAY + self.queues.len().max(1)));
+        let least = self.app.least_for_gpu();
+        let suited =
+            || self.app.suited_to_gpu().map(|suited| suited.min(most)).filter(|&suited| suited >= least);
+        let large = self.settings.gpu_chunk.or_else(suited).map(|large| large.min(most));
+        large.filter(|&large| large > self.settings.chunk)
     }
 
     /// Gives frames for the operating system to `kernel`. Without one they are counted only.
@@ -185,6 +192,8 @@ impl<A: App> Worker<A> {
                 told = now;
                 debug_assert!(self.audit().is_ok(), "{:?}", self.audit());
                 self.publish(published);
+                // An application's table may come to a GPU, or to another size, at any time.
+                self.sizing.suit(self.large());
             }
         }
         self.drain()?;
