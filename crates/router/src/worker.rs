@@ -303,7 +303,7 @@ impl<A: App> Worker<A> {
         if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {
             self.stats.took(took, frames);
             if self.sizing.is_large() {
-                self.sizing.took(took, self.settings.deadline);
+                self.sizing.took(took, self.settings.deadline, frames, now);
             }
         }
         let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);
