@@ -21,7 +21,7 @@ const FIELDS: [Field; 5] = [
     Field::new("proto", 96, 8, Kind::Protocol).or_called("nw_proto"),
 ];
 
-words!(Ipv4Tuple, 4, 13, "ipv4", FIELDS);
+words!(Ipv4Tuple, 4, 13, "ipv4", FIELDS, [0; 4]);
 
 impl Ipv4Tuple {
     /// The source address.

@@ -21,7 +21,7 @@ const FIELDS: [Field; 5] = [
     Field::new("proto", 288, 8, Kind::Protocol).or_called("nw_proto"),
 ];
 
-words!(Ipv6Tuple, 10, 37, "ipv6", FIELDS);
+words!(Ipv6Tuple, 10, 37, "ipv6", FIELDS, [0; 10]);
 
 impl Ipv6Tuple {
     /// The source address.

@@ -79,6 +79,8 @@ pub trait Tuple:
     const FIELDS: &'static [Field];
     /// All bits that belong to a field. The other bits are zero in every tuple and every mask.
     const USED: Self;
+    /// What fields are in text that does not give them: 0, but for the VLAN of a frame without a tag.
+    const PLAIN: Self;
 
     /// The words.
     fn words(&self) -> &[u32];
@@ -187,13 +189,14 @@ const fn low_bits(width: u16) -> u32 {
 
 /// What all tuples have in common beside their fields: a row of words, and what follows from it.
 macro_rules! words {
-    ($tuple:ident, $words:literal, $packed:literal, $name:literal, $fields:ident) => {
+    ($tuple:ident, $words:literal, $packed:literal, $name:literal, $fields:ident, $plain:expr) => {
         impl Tuple for $tuple {
             const NAME: &'static str = $name;
             const WORDS: usize = $words;
             const PACKED: usize = $packed;
             const FIELDS: &'static [Field] = &$fields;
             const USED: Self = Self($crate::tuple::field::used(&$fields));
+            const PLAIN: Self = Self($plain);
 
             #[inline]
             fn words(&self) -> &[u32] {

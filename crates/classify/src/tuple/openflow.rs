@@ -35,7 +35,7 @@ const FIELDS: [Field; 12] = [
     Field::new("tp_dst", 272, 16, Kind::Number).or_called("dport"),
 ];
 
-words!(OpenFlowTuple, 9, 36, "openflow", FIELDS);
+words!(OpenFlowTuple, 9, 36, "openflow", FIELDS, [0, 0, 0, VLAN_NONE as u32, 0, 0, 0, 0, 0]);
 
 impl OpenFlowTuple {
     /// The port that the frame came in on.

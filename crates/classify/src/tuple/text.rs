@@ -50,9 +50,10 @@ pub(super) fn write<T: Tuple>(tuple: &T, f: &mut fmt::Formatter<'_>) -> fmt::Res
     Ok(())
 }
 
-/// Reads fields in any order. Fields that are not given are zero. A protocol may stand alone: `tcp`.
+/// Reads fields in any order. Fields that are not given are those of [`Tuple::PLAIN`]. A protocol may stand
+/// alone: `tcp`.
 pub(super) fn parse<T: Tuple>(text: &str) -> Result<T, TupleError> {
-    let mut tuple = T::default();
+    let mut tuple = T::PLAIN;
     let mut given = T::default();
     for word in text.split([' ', '\t', ',']).filter(|word| !word.is_empty()) {
         let (field, value) = match word.split_once('=') {
@@ -81,7 +82,17 @@ pub(crate) fn no_field<T: Tuple>(name: &str) -> TupleError {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Ipv4Tuple;
+    use super::super::{Ipv4Tuple, OpenFlowTuple, Tuple, VLAN_NONE};
+
+    #[test]
+    fn a_frame_has_no_tag_unless_it_is_said() {
+        let vlan = |text: &str| {
+            let tuple: OpenFlowTuple = text.parse().expect("a tuple");
+            tuple.field(&OpenFlowTuple::DL_VLAN)
+        };
+        assert_eq!(vlan("in_port=1 dl_type=0x0800"), VLAN_NONE.into());
+        assert_eq!(["dl_vlan=0", "dl_vlan=7 tcp"].map(vlan), [0, 7]);
+    }
 
     #[test]
     fn tuples_in_words() {

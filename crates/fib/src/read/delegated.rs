@@ -23,10 +23,9 @@ use super::error::{End, Fault, Place, ReadError, SkipReason};
 use super::fields::Labels;
 use super::report::Ledger;
 use super::starts::REGISTRIES;
-use super::table::{AnyPrefix, Table};
+use super::table::Table;
 use super::text::{each_line, utf8};
 use crate::address::V4;
-use crate::range::prefixes_of_range;
 
 const FIELDS: [&str; 5] = ["registry", "country", "date", "status", "opaque_id"];
 /// Types of records, in the order of the counts.
@@ -35,8 +34,8 @@ const STATES: [&str; 5] = ["allocated", "assigned", "available", "reserved", "ia
 /// The columns of a record without an opaque id, and with one and what the common file of all registries
 /// adds.
 const COLUMNS: std::ops::RangeInclusive<usize> = 7..=9;
-/// The extension in the common file of all registries.
-const EXTENSION: &str = "e-stats";
+/// The extensions in the common file of all registries, and in that of IANA.
+const EXTENSIONS: [&str; 2] = ["e-stats", "iana"];
 
 pub(super) fn read(
     input: &mut Input<'_>,
@@ -132,7 +131,7 @@ fn route(
     }
     let kind = type_of(columns[2])?;
     counts.found[kind] += 1;
-    if columns.len() > *COLUMNS.end() || columns.get(8).is_some_and(|more| *more != EXTENSION) {
+    if columns.len() > *COLUMNS.end() || columns.get(8).is_some_and(|more| !EXTENSIONS.contains(more)) {
         return Err(SkipReason::TooManyColumns.into());
     }
     let (registry, country, date, status) = (columns[0], columns[1], columns[5], columns[6]);
@@ -153,9 +152,7 @@ fn route(
             let last =
                 count.checked_sub(1).and_then(|more| first.0.checked_add(more)).ok_or(SkipReason::Range)?;
             let next_hop = labels.hop(&values, table)?;
-            for prefix in prefixes_of_range(first, V4(last)) {
-                table.insert(AnyPrefix::V4(prefix), next_hop, ledger);
-            }
+            table.insert_range(first, V4(last), next_hop, ledger);
         }
         "ipv6" => {
             if !start.contains(':') {

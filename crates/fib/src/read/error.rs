@@ -100,6 +100,9 @@ pub enum SkipReason {
     /// A next hop in a list of prefixes whose first line has none.
     #[error("a next hop, but the lines before have none")]
     NextHopUnexpected,
+    /// An object of JSON with a key twice.
+    #[error("a key twice in an object")]
+    KeyTwice,
     /// A mask whose ones are not all at the start.
     #[error("not a netmask: its ones must come first (write a prefix as address/length or address/netmask)")]
     Mask,

@@ -50,7 +50,13 @@ struct Draft {
     device: Option<String>,
     /// Whether the words belong to a member of a group.
     in_group: bool,
+    /// Whether the kernel does not use the member because its device is down, and whether there was one.
+    is_dead: bool,
+    has_dead: bool,
 }
+
+/// The words of a route that end those of an encapsulation, which come before them and have names of theirs.
+const BEHIND_ENCAP: [&str; 8] = ["via", "dev", "nexthop", "nhid", "proto", "scope", "metric", "table"];
 
 fn start(line: &str, ledger: &mut Ledger) -> Result<Draft, Fault> {
     let mut draft = Draft::default();
@@ -86,6 +92,7 @@ fn go_on(open: &mut Option<Open>, line: &[u8]) -> Result<(), Fault> {
 fn close(open: Option<Open>, routes: &mut KernelTable<'_>, ledger: &mut Ledger) -> Result<(), End> {
     let Some(Open::Route(mut draft, place)) = open else { return Ok(()) };
     let put = draft.end_member().and_then(|()| match draft.route.members.is_empty() {
+        true if draft.has_dead => Err(SkipReason::NotInstalled.into()),
         true => Err(SkipReason::NextHopMissing.into()),
         false => routes.put(&draft.route, ledger),
     });
@@ -94,7 +101,12 @@ fn close(open: Option<Open>, routes: &mut KernelTable<'_>, ledger: &mut Ledger) 
 
 impl Draft {
     fn take<'w>(&mut self, mut words: impl Iterator<Item = &'w str>) -> Result<(), Fault> {
+        let mut in_encap = false;
         while let Some(word) = words.next() {
+            in_encap &= !BEHIND_ENCAP.contains(&word);
+            if in_encap {
+                continue;
+            }
             let mut value = || words.next().ok_or(SkipReason::TooFewColumns);
             match word {
                 "via" => {
@@ -117,6 +129,8 @@ impl Draft {
                 }
                 "table" if !is_usual_table(value()?) => return Err(SkipReason::OtherTable.into()),
                 "tos" | "dsfield" | "from" => return Err(SkipReason::OtherTable.into()),
+                "encap" => in_encap = true,
+                "dead" => (self.is_dead, self.has_dead) = (true, true),
                 // Only IPv6 routes have a preference.
                 "pref" => self.route.family = self.route.family.or(Some(Family::V6)),
                 _ => {}
@@ -127,7 +141,9 @@ impl Draft {
 
     /// The words of one next hop are complete.
     fn end_member(&mut self) -> Result<(), Fault> {
+        let is_dead = std::mem::take(&mut self.is_dead);
         match member(self.gateway.take().as_deref(), self.device.take().as_deref()) {
+            Some(_) if is_dead => {}
             Some(member) => self.route.members.push(member),
             None if self.in_group => return Err(SkipReason::NextHopMissing.into()),
             None => {}
@@ -174,6 +190,32 @@ local 10.0.0.5 dev eth0 table local proto kernel scope host src 10.0.0.5
 ";
         assert_eq!(text_of(&fib), expected);
         assert_eq!((report.repeated, report.skipped_for(SkipReason::OtherTable)), (1, 2));
+    }
+
+    #[test]
+    fn tunnels_and_dead_routes() {
+        let text = "\
+default via 192.0.2.1 dev d0
+10.1.0.0/16 via 198.51.100.2 dev v0 dead linkdown
+10.3.0.0/16  encap ip id 5 src 192.0.2.2 dst 203.0.113.9 ttl 0 tos 0 via 192.0.3.1 dev d1
+10.4.0.0/16  encap mpls  100/200 via 192.0.3.2 dev d1 linkdown
+10.5.0.0/16 proto bird
+\tnexthop via 192.0.2.1 dev v0 weight 1 dead linkdown
+\tnexthop  encap ip id 7 src 0.0.0.0 dst 203.0.113.8 ttl 0 tos 0 via 192.0.2.2 dev d1 weight 1
+10.6.0.0/16
+\tnexthop via 192.0.2.1 dev v0 weight 1 dead linkdown
+10.7.0.0/16 tos 0x10 via 192.0.2.1 dev d0
+";
+        let (fib, report) = strict(Format::IpRoute, text);
+        let expected = "\
+0.0.0.0/0 192.0.2.1
+10.3.0.0/16 192.0.3.1
+10.4.0.0/16 192.0.3.2
+10.5.0.0/16 192.0.2.2
+";
+        assert_eq!(text_of(&fib), expected);
+        let skipped = [SkipReason::NotInstalled, SkipReason::OtherTable].map(|why| report.skipped_for(why));
+        assert_eq!(skipped, [2, 1]);
     }
 
     #[test]

@@ -30,7 +30,9 @@ pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table
 
 fn route(value: &Value, ledger: &mut Ledger) -> Result<KernelRoute, Fault> {
     let dst = text(value, "dst")?.ok_or(SkipReason::Shape)?;
-    if value.get("tos").is_some() || value.get("from").is_some() {
+    // An encapsulation has a type of service of its own, in the same object.
+    let has_tos = value.get("tos").is_some() && value.get("encap").is_none();
+    if has_tos || value.get("from").is_some() {
         return Err(SkipReason::OtherTable.into());
     }
     if text(value, "table")?.is_some_and(|table| !is_usual_table(table)) {
@@ -45,8 +47,11 @@ fn route(value: &Value, ledger: &mut Ledger) -> Result<KernelRoute, Fault> {
         Some(kind) if TYPES.contains(&kind) => route.members.push(kind.to_owned()),
         Some("unicast") | None => {
             let group = array(value, "nexthops")?.unwrap_or(std::slice::from_ref(value));
-            for next_hop in group {
+            for next_hop in group.iter().filter(|next_hop| !is_dead(next_hop)) {
                 add_member(&mut route, next_hop)?;
+            }
+            if route.members.is_empty() && group.iter().any(is_dead) {
+                return Err(SkipReason::NotInstalled.into());
             }
         }
         Some(_) => return Err(SkipReason::Shape.into()),
@@ -58,6 +63,14 @@ fn route(value: &Value, ledger: &mut Ledger) -> Result<KernelRoute, Fault> {
         return Err(SkipReason::NextHopMissing.into());
     }
     Ok(route)
+}
+
+/// Whether the kernel does not use a next hop, because its device is down.
+fn is_dead(next_hop: &Value) -> bool {
+    next_hop
+        .get("flags")
+        .and_then(Value::as_array)
+        .is_some_and(|flags| flags.iter().any(|flag| flag == "dead"))
 }
 
 fn add_member(route: &mut KernelRoute, value: &Value) -> Result<(), Fault> {
@@ -111,6 +124,21 @@ mod tests {
     }
 
     #[test]
+    fn tunnels_and_dead_routes() {
+        // iproute2 before 6.7 writes the tunnel into the route's object, with a second `dst` and a `tos`.
+        let text = r#"[{"dst":"10.3.0.0/16","encap":"ip","id":5,"src":"192.0.2.2","dst":"203.0.113.9","ttl":0,"tos":0,
+  "gateway":"192.0.3.1","dev":"d1","flags":[]},
+{"dst":"10.1.0.0/16","gateway":"198.51.100.2","dev":"v0","flags":["dead","linkdown"]},
+{"dst":"10.5.0.0/16","nexthops":[{"gateway":"192.0.2.1","dev":"v0","weight":1,"flags":["dead","linkdown"]},
+  {"gateway":"192.0.2.2","dev":"d1","weight":1,"flags":[]}]},
+{"dst":"10.6.0.0/16","nexthops":[{"gateway":"192.0.2.1","dev":"v0","weight":1,"flags":["dead"]}]}]
+"#;
+        let (fib, report) = strict(Format::IpRouteJson, text);
+        assert_eq!(text_of(&fib), "10.3.0.0/16 192.0.3.1\n10.5.0.0/16 192.0.2.2\n");
+        assert_eq!(report.skipped_for(SkipReason::NotInstalled), 2);
+    }
+
+    #[test]
     fn bad_entries_are_named_and_can_be_passed_over() {
         for (entry, reason) in [
             (r#"{"dst":"10.0.0.1/8","dev":"eth0"}"#, SkipReason::Prefix(PrefixError::HostBits)),
@@ -124,6 +152,8 @@ mod tests {
             (r#"{"dst":"10.0.0.0/8","dev":""}"#, SkipReason::NextHopMissing),
             (r#"{"dst":"10.0.0.0/8","gateway":"x"}"#, SkipReason::NextHop),
             (r#"{"dst":"10.0.0.0/8","dev":"a","metric":-1}"#, SkipReason::Number),
+            (r#"{"dst":"10.0.0.0/8","dev":"a","dst":"11.0.0.0/8"}"#, SkipReason::KeyTwice),
+            (r#"{"dst":"10.0.0.0/8","nexthops":[{"dev":"a","dev":"b"}]}"#, SkipReason::KeyTwice),
         ] {
             let text = format!(
                 "[{{\"dst\":\"1.0.0.0/8\",\"dev\":\"a\"}},\n{entry},\n{{\"dst\":\"2.0.0.0/8\",\"dev\":\"a\"}}]"

@@ -26,6 +26,7 @@ pub(super) struct Entry<'e> {
     pub(super) group: Option<&'e str>,
     /// The entry's own key. `None` in an array.
     pub(super) key: Option<&'e str>,
+    /// Of equal keys of an object it has the first.
     pub(super) value: &'e Value,
     /// Where it ends.
     pub(super) place: Place,
@@ -159,14 +160,20 @@ impl<F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Entries<'_, F> {
         &mut self,
         group: Option<&str>,
         key: Option<&str>,
-        value: &Value,
+        Parsed { value, has_twice }: &Parsed,
     ) -> Result<(), E> {
         self.at.entry_bytes.set(0);
         self.ledger.report.records += 1;
         let place = Place::Entry(self.at.lines.get() + 1, self.ledger.report.records);
         let entry = Entry { group, key, value, place };
         let what = entry.key.map_or_else(|| entry.value.to_string(), ToOwned::to_owned);
-        if let Err(fault) = (self.take)(entry, self.ledger)
+        // Some versions of iproute2 write a route's tunnel behind the route's own keys, with equal ones.
+        let is_told_twice = *has_twice && value.get("encap").is_none();
+        let taken = match is_told_twice {
+            true => Err(SkipReason::KeyTwice.into()),
+            false => (self.take)(entry, self.ledger),
+        };
+        if let Err(fault) = taken
             && let Err(end) = self.ledger.fault(fault, place, what)
         {
             self.end = Some(end);
@@ -224,7 +231,7 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> DeserializeSeed
 }
 
 impl<F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Group<'_, '_, F> {
-    fn whole<E: serde::de::Error>(self, value: Result<Value, E>) -> Result<(), E> {
+    fn whole<E: serde::de::Error>(self, value: Result<Parsed, E>) -> Result<(), E> {
         self.entries.entry(None, Some(self.name), &value?)
     }
 }
@@ -238,14 +245,14 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
 
     fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<(), A::Error> {
         if matches!(self.entries.groups, Groups::Arrays) {
-            return self.whole(Value::deserialize(MapAccessDeserializer::new(object)));
+            return self.whole(Parsed::deserialize(MapAccessDeserializer::new(object)));
         }
         let place = self.entries.at.place();
         let start = Entry { group: Some(self.name), key: None, value: &Value::Null, place };
         if (self.entries.take)(start, self.entries.ledger).is_err() {
             return Err(serde::de::Error::custom("no group of entries"));
         }
-        while let Some((key, value)) = object.next_entry::<String, Value>()? {
+        while let Some((key, value)) = object.next_entry::<String, Parsed>()? {
             self.entries.entry(Some(self.name), Some(&key), &value)?;
         }
         Ok(())
@@ -258,31 +265,118 @@ impl<'de, F: FnMut(Entry<'_>, &mut Ledger) -> Result<(), Fault>> Visitor<'de> fo
             }
             return Ok(());
         }
-        self.whole(Value::deserialize(SeqAccessDeserializer::new(array)))
+        self.whole(Parsed::deserialize(SeqAccessDeserializer::new(array)))
     }
 
     fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        self.whole(Ok(Value::Null))
+        self.whole(Ok(Parsed::default()))
     }
 
     fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<(), E> {
-        self.whole(Ok(value.into()))
+        self.whole(Ok(Value::from(value).into()))
     }
 
     fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<(), E> {
-        self.whole(Ok(value.into()))
+        self.whole(Ok(Value::from(value).into()))
     }
 
     fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<(), E> {
-        self.whole(Ok(value.into()))
+        self.whole(Ok(Value::from(value).into()))
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<(), E> {
-        self.whole(Ok(value.into()))
+        self.whole(Ok(Value::from(value).into()))
     }
 
     fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<(), E> {
-        self.whole(Ok(value.into()))
+        self.whole(Ok(Value::from(value).into()))
+    }
+}
+
+/// A value, in which equal keys of an object are noted: the first of them holds.
+#[derive(Debug, Default)]
+struct Parsed {
+    value: Value,
+    has_twice: bool,
+}
+
+impl From<Value> for Parsed {
+    fn from(value: Value) -> Self {
+        Self { value, has_twice: false }
+    }
+}
+
+impl<'de> Deserialize<'de> for Parsed {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        let mut has_twice = false;
+        let value = Building { has_twice: &mut has_twice }.deserialize(value)?;
+        Ok(Self { value, has_twice })
+    }
+}
+
+/// Builds a value.
+struct Building<'b> {
+    has_twice: &'b mut bool,
+}
+
+impl<'de> DeserializeSeed<'de> for Building<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Value, D::Error> {
+        value.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Building<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value of JSON")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Value, A::Error> {
+        let mut members = serde_json::Map::new();
+        while let Some(key) = object.next_key::<String>()? {
+            let value = object.next_value_seed(Building { has_twice: &mut *self.has_twice })?;
+            if members.contains_key(&key) {
+                *self.has_twice = true;
+            } else {
+                members.insert(key, value);
+            }
+        }
+        Ok(Value::Object(members))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<Value, A::Error> {
+        let mut elements = Vec::new();
+        while let Some(value) = array.next_element_seed(Building { has_twice: &mut *self.has_twice })? {
+            elements.push(value);
+        }
+        Ok(Value::Array(elements))
+    }
+
+    fn visit_unit<E: serde::de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: serde::de::Error>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
+    }
+
+    fn visit_str<E: serde::de::Error>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
     }
 }
 

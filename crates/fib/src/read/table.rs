@@ -4,17 +4,44 @@ use std::fmt;
 #[cfg(feature = "mrt")]
 use std::net::IpAddr;
 
-#[cfg(feature = "mrt")]
 use rustc_hash::FxHashMap;
 
 use super::error::{Fault, SkipReason};
 use super::report::Ledger;
 use super::text;
-use crate::address::{Family, V4, V6};
+use crate::address::{Address, Family, V4, V6};
 use crate::fib::{AnyUpdate, Fib};
 use crate::next_hop::{NextHop, NextHops};
 use crate::prefix::Prefix;
+use crate::range::prefixes_of_range;
 use crate::update::Update;
+
+/// Addresses whose ranges are read.
+pub(super) trait Ranged: Address {
+    /// The addresses less one from the first to the last.
+    fn span(first: Self, last: Self) -> u128;
+    fn any(prefix: Prefix<Self>) -> AnyPrefix;
+}
+
+impl Ranged for V4 {
+    fn span(first: Self, last: Self) -> u128 {
+        (last.0 - first.0).into()
+    }
+
+    fn any(prefix: Prefix<Self>) -> AnyPrefix {
+        AnyPrefix::V4(prefix)
+    }
+}
+
+impl Ranged for V6 {
+    fn span(first: Self, last: Self) -> u128 {
+        last.0 - first.0
+    }
+
+    fn any(prefix: Prefix<Self>) -> AnyPrefix {
+        AnyPrefix::V6(prefix)
+    }
+}
 
 /// A prefix of either family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +134,8 @@ pub(super) struct Table {
     /// Whether routes get their origin as next hop.
     pub(super) origins: bool,
     finder: HopFinder,
+    /// The addresses less one of the range that a prefix is a part of, where that is not the prefix alone.
+    parts: FxHashMap<AnyPrefix, u128>,
 }
 
 impl Table {
@@ -124,6 +153,35 @@ impl Table {
         };
         ledger.report.routes += 1;
         ledger.report.repeated += u64::from(before.is_some());
+    }
+
+    /// Inserts the prefixes of a range, but where a smaller range has the same prefix. Of equal ones the later
+    /// stays.
+    pub(super) fn insert_range<A: Ranged>(
+        &mut self,
+        first: A,
+        last: A,
+        next_hop: NextHop,
+        ledger: &mut Ledger,
+    ) {
+        let own = A::span(first, last);
+        for prefix in prefixes_of_range(first, last) {
+            let alone = A::span(prefix.address(), prefix.last());
+            let prefix = A::any(prefix);
+            let is_smaller_there =
+                self.has(prefix) && self.parts.get(&prefix).map_or(alone, |&span| span) < own;
+            if is_smaller_there {
+                ledger.report.routes += 1;
+                ledger.report.repeated += 1;
+                continue;
+            }
+            self.insert(prefix, next_hop, ledger);
+            if alone < own {
+                self.parts.insert(prefix, own);
+            } else if !self.parts.is_empty() {
+                self.parts.remove(&prefix);
+            }
+        }
     }
 
     /// Whether the prefix has a route.

@@ -14,7 +14,7 @@ use crate::names::NameBatch;
 ///
 /// let urls = "parc.com/a/b?c\nhttp://www.parc.com\n";
 /// let (paths, _) = read_paths_from(urls.as_bytes(), "urls", &ReadOptions::default())?;
-/// assert_eq!(paths.names().name(0).to_string(), "/a/b?c");
+/// assert_eq!(paths.names().name(0).to_string(), "/=a/b?c");
 /// assert_eq!(Paths::from(paths).to_string(), "1 paths");
 /// assert_eq!(Paths::made().to_string(), "made paths");
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -24,14 +24,17 @@ pub enum NameFormat {
     /// are IP addresses. `*.example.com` and `.example.com` are the prefix `/com/example`, which also matches
     /// the domain itself. `*` and `.` are the root. A `*` elsewhere is an error.
     Domains,
-    /// `http://www.example.com/a/b` or `www.example.com/a/b`, which become `/com/example/www/a/b`.
+    /// `http://www.example.com/a/b` or `www.example.com/a/b`, which become `/com/example/www/=a/b`.
     ///
-    /// The host has the form of [`Domains`](Self::Domains), or is an IPv4 address or a bracketed IPv6
-    /// address, which become one component. User, password and fragment are dropped. The port of the scheme
-    /// (without a scheme: 80 and 443) is dropped. Any other port becomes a component after the host,
-    /// `/com/example/:8080/a`, so that the host is a prefix of all its ports. Percent-encoding is kept. A
-    /// query stays in the last component, with its slashes changed to `%2F`; after a slash it is a component
-    /// of its own. A slash at the end is ignored. Slashes in a row are an error.
+    /// The host has the form of [`Domains`](Self::Domains), or is an IPv4 address or a bracketed IPv6 address
+    /// in the form of RFC 5952, which become one component. The first segment of the path has `=` before it:
+    /// `example.com/www` is not `www.example.com`. User, password and fragment are dropped; a user without a
+    /// scheme is an error, as an e-mail address is no URL. The port of the scheme (without a scheme: 80 and
+    /// 443) is dropped. Any other port becomes a component after the host, `/com/example/:8080/=a`, so that
+    /// the host is a prefix of all its ports. Segments of one or two dots are taken out as by RFC 3986
+    /// (section 5.2.4). Other percent-encoding is kept. A query stays in the last component, with its slashes
+    /// changed to `%2F`; after a slash it is a component of its own. A slash at the end is ignored. Slashes
+    /// in a row and backslashes are errors.
     Urls,
     /// `ndn:/com/parc/54=%03` or `/com/parc/54=%03`: an NDN URI, which is converted to canonical form; see
     /// [`tlv`](crate::tlv).
@@ -58,7 +61,7 @@ impl NameFormat {
     /// use wirespeed_namelookup::read::NameFormat;
     ///
     /// let text = b"http://me@WWW.parc.com:80/a%20b/c?d=e/f#g";
-    /// assert_eq!(NameFormat::Urls.parse(text)?.to_string(), "/com/parc/www/a%20b/c?d=e%2Ff");
+    /// assert_eq!(NameFormat::Urls.parse(text)?.to_string(), "/com/parc/www/=a%20b/c?d=e%2Ff");
     /// assert_eq!(NameFormat::Domains.parse(b"*.parc.com")?.to_string(), "/com/parc");
     /// # Ok::<(), wirespeed_namelookup::read::NameReason>(())
     /// ```

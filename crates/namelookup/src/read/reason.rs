@@ -62,6 +62,12 @@ pub enum NameReason {
     /// A path with two slashes in a row.
     #[error("slashes in a row")]
     RepeatedSlash,
+    /// A backslash in a URL.
+    #[error("a backslash, which no URL has")]
+    Backslash,
+    /// A user before the host, without a scheme: an e-mail address, or a URL of another kind.
+    #[error("a user without a scheme such as https://: an e-mail address is no URL")]
+    User,
     /// A port that is not valid.
     #[error("not a port")]
     Port,

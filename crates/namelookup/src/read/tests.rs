@@ -35,7 +35,7 @@ fn each_form_is_recognised_and_read() {
         (
             "parc.com a\nhttps://www.parc.com:443/x/y/ b # c\nparc.com/x?q=/1 a\n",
             NameFormat::Urls,
-            "/com/parc a\n/com/parc/www/x/y b\n/com/parc/x?q=%2F1 a\n",
+            "/com/parc a\n/com/parc/=x?q=%2F1 a\n/com/parc/www/=x/y b\n",
         ),
         ("ndn:/a%2fb/v=3 x\nndn:/%41/8=b x\n", NameFormat::Ndn, "/A/b x\n/a%2Fb/54=%03 x\n"),
     ] {
@@ -47,24 +47,37 @@ fn each_form_is_recognised_and_read() {
 #[test]
 fn hosts_ports_and_paths_of_urls() {
     for (url, name) in [
-        ("http://www.example.com/a/b", "/com/example/www/a/b"),
+        ("http://www.example.com/a/b", "/com/example/www/=a/b"),
         ("www.example.com", "/com/example/www"),
-        ("//example.com/a", "/com/example/a"),
-        ("HTTP://me:you@Example.COM:80/A/", "/com/example/A"),
-        ("http://example.com:443/a", "/com/example/:443/a"),
-        ("example.com:443/a", "/com/example/a"),
+        ("//example.com/a", "/com/example/=a"),
+        ("HTTP://me:you@Example.COM:80/A/", "/com/example/=A"),
+        ("http://example.com:443/a", "/com/example/:443/=a"),
+        ("example.com:443/a", "/com/example/=a"),
         ("example.com:", "/com/example"),
         ("example.com:08080", "/com/example/:8080"),
         ("https://*.example.com:8443", "/com/example/:8443"),
-        ("http://[2001:DB8::1]:81/x", "/[2001:db8::1]/:81/x"),
-        ("http://192.0.2.1/x", "/192.0.2.1/x"),
-        ("http://192.0.2.256/x", "/256/2/0/192/x"),
-        ("example.com/a?b=//c#d/e", "/com/example/a?b=%2F%2Fc"),
-        ("example.com/a/?b", "/com/example/a/?b"),
+        ("http://[2001:DB8:0::1]:81/x", "/[2001:db8::1]/:81/=x"),
+        ("http://[FE80::0:1%25Eth0]/", "/[fe80::1%25eth0]"),
+        ("[::ffff:192.0.2.1]", "/[::ffff:192.0.2.1]"),
+        ("http://192.0.2.1/x", "/192.0.2.1/=x"),
+        ("http://192.0.2.256/x", "/256/2/0/192/=x"),
+        ("example.com/a?b=//c#d/e", "/com/example/=a?b=%2F%2Fc"),
+        ("example.com/a/?b", "/com/example/=a/?b"),
         ("example.com?b", "/com/example/?b"),
         ("example.com#b", "/com/example"),
-        ("example.com/a%20b%2fc", "/com/example/a%20b%2fc"),
-        ("example.com/user@host:1", "/com/example/user@host:1"),
+        ("example.com/a%20b%2fc", "/com/example/=a%20b%2fc"),
+        ("example.com/user@host:1", "/com/example/=user@host:1"),
+        ("example.com/=a", "/com/example/==a"),
+        ("http://*/a/b", "/=a/b"),
+        ("example.com/a/./b/../c", "/com/example/=a/c"),
+        ("example.com/a/%2E%2e/.%2e/b", "/com/example/=b"),
+        ("example.com/../..", "/com/example"),
+        ("example.com/a/..?b", "/com/example?b"),
+        ("example.com/.../..a", "/com/example/=.../..a"),
+        ("me:you@example.com/a", "a user without a scheme such as https://: an e-mail address is no URL"),
+        ("mailto:me@example.com", "a user without a scheme such as https://: an e-mail address is no URL"),
+        ("//me@example.com/@", "/com/example/=@"),
+        ("http://a.example\\@example.com/", "a backslash, which no URL has"),
         ("example.com/http://a", "slashes in a row"),
         ("example.com//", "slashes in a row"),
         ("example..com/a", "a label is empty"),
@@ -78,7 +91,7 @@ fn hosts_ports_and_paths_of_urls() {
         ("http://[::1/", "not an IPv6 address in brackets"),
         ("http://[192.0.2.1]/", "not an IPv6 address in brackets"),
         ("http://a|b.com/", "a character that no domain has"),
-        ("http://www.BÜCHER.example/ü", "/example/xn--bcher-kva/www/ü"),
+        ("http://www.BÜCHER.example/ü", "/example/xn--bcher-kva/www/=ü"),
     ] {
         let found = NameFormat::Urls.parse(url.as_bytes());
         let found = found.map_or_else(|reason| reason.to_string(), |name| name.to_string());
@@ -271,7 +284,7 @@ fn updates_in_every_form() {
     for (text, expected) in [
         ("A /a x\n1.5 W /a\n# note\n2 A / y # why\n", "A /a x\n1.5 W /a\n2 A / y\n"),
         ("W www.parc.com\n", "W /com/parc/www\n"),
-        ("7 A parc.com/x y\n", "7 A /com/parc/x y\n"),
+        ("7 A parc.com/x y\n", "7 A /com/parc/=x y\n"),
     ] {
         let mut labels = Labels::new();
         let mut updates = Vec::new();

@@ -1,5 +1,7 @@
 //! URLs as names: `scheme://user@host:port/path?query#fragment`. Only the host is required.
 
+use std::net::Ipv6Addr;
+
 use super::foreign::{foreign, is_address};
 use super::form::host;
 use super::reason::NameReason;
@@ -7,7 +9,14 @@ use crate::name::SLASH;
 
 /// Appends the components of a URL; see [`NameFormat::Urls`](super::NameFormat::Urls).
 pub(super) fn append(url: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    if url.contains(&b'\\') {
+        // Browsers take it for a slash, others for a part of the user.
+        return Err(NameReason::Backslash);
+    }
     let (scheme, authority, rest) = split(url);
+    if scheme.is_none() && !url.starts_with(b"//") && authority.contains(&b'@') {
+        return Err(NameReason::User);
+    }
     authority_of(scheme, authority, name)?;
     append_rest(rest, name)
 }
@@ -27,11 +36,8 @@ fn split(url: &[u8]) -> (Option<&[u8]>, &[u8], &[u8]) {
 fn append_rest(rest: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     let rest = &rest[..find(rest, |b| b == b'#')];
     let (path, query) = rest.split_at(find(rest, |b| b == b'?'));
-    if path.windows(2).any(|pair| pair == b"//") {
-        return Err(NameReason::RepeatedSlash);
-    }
     let whole = path.strip_suffix(b"/");
-    name.extend_from_slice(whole.unwrap_or(path));
+    append_path_segments(whole.unwrap_or(path), name)?;
     if query.is_empty() {
         return Ok(());
     }
@@ -45,6 +51,40 @@ fn append_rest(rest: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
         }
     }
     Ok(())
+}
+
+/// Appends the segments of a path that is empty or begins with a slash. The first has a sign before it, so
+/// that it is no label of the host.
+fn append_path_segments(path: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
+    let begin = name.len();
+    for segment in path.split(|&b| b == SLASH).skip(1) {
+        match segment {
+            [] => return Err(NameReason::RepeatedSlash),
+            _ if is_dots(segment, 1) => {}
+            _ if is_dots(segment, 2) => {
+                let parent = name[begin..].iter().rposition(|&b| b == SLASH);
+                name.truncate(begin + parent.unwrap_or(0));
+            }
+            _ => {
+                let sign: &[u8] = if name.len() == begin { b"/=" } else { b"/" };
+                name.extend_from_slice(sign);
+                name.extend_from_slice(segment);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a segment is so many dots (RFC 3986, section 5.2.4), which may be percent-encoded.
+fn is_dots(segment: &[u8], dots: usize) -> bool {
+    let (mut rest, mut found) = (segment, 0);
+    while let Some(next) = match rest {
+        [b'.', next @ ..] | [b'%', b'2', b'e' | b'E', next @ ..] => Some(next),
+        _ => None,
+    } {
+        (rest, found) = (next, found + 1);
+    }
+    rest.is_empty() && found == dots
 }
 
 /// The scheme, if there is one, and the text after it and its slashes.
@@ -75,7 +115,7 @@ fn authority_of(scheme: Option<&[u8]>, authority: &[u8], name: &mut Vec<u8>) -> 
             return Err(foreign(authority).filter(|_| is_heading).unwrap_or(NameReason::Ipv6));
         }
         name.push(SLASH);
-        name.extend(host_text.iter().map(u8::to_ascii_lowercase));
+        append_ipv6(host_text, name);
     } else {
         host(host_text, name)?;
     }
@@ -96,6 +136,17 @@ fn authority_of(scheme: Option<&[u8]>, authority: &[u8], name: &mut Vec<u8>) -> 
 fn is_ipv6(host: &[u8]) -> bool {
     let inner = host.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]")).unwrap_or_default();
     inner.contains(&b':') && is_address(inner)
+}
+
+/// Appends a bracketed IPv6 address in its usual form (RFC 5952): each address has one name.
+fn append_ipv6(host: &[u8], name: &mut Vec<u8>) {
+    let text = String::from_utf8_lossy(host).to_ascii_lowercase();
+    let inner = text.trim_matches(['[', ']']);
+    let (address, zone) = inner.split_at(inner.find('%').unwrap_or(inner.len()));
+    match address.parse::<Ipv6Addr>() {
+        Ok(address) => name.extend_from_slice(format!("[{address}{zone}]").as_bytes()),
+        Err(_) => name.extend_from_slice(text.as_bytes()),
+    }
 }
 
 /// Reads at most five digits as a number of 16 bits.

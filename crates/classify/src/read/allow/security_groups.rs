@@ -125,7 +125,15 @@ fn choose<'g>(groups: &'g [Group], wanted: Option<&str>) -> Result<Vec<&'g Group
             _ => Err(format!("several security groups are called {wanted}: {}", there())),
         }
     };
-    wanted.split(',').map(one).collect()
+    let mut chosen: Vec<&Group> = Vec::new();
+    for wanted in wanted.split(',') {
+        let group = one(wanted)?;
+        if chosen.iter().any(|other| std::ptr::eq(*other, group)) {
+            return Err(format!("the security group {wanted} is chosen twice"));
+        }
+        chosen.push(group);
+    }
+    Ok(chosen)
 }
 
 /// Reads a permission.

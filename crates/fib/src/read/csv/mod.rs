@@ -6,10 +6,11 @@
 //! ```
 //!
 //! The prefix is one column, a range of two (as the fewest prefixes, see
-//! [`prefixes_of_range`]), or an address and a length or netmask. A range may also
+//! [`prefixes_of_range`](crate::range::prefixes_of_range)), or an address and a length or netmask. A range may also
 //! stand in one cell: `1.0.0.0-1.0.0.255`. The value is one column or several (`asn=13335,country=AU`), see
 //! `label.rs`; without value columns each prefix has the next hop [`MEMBER`]. Where ranges overlap, the
-//! longest prefix counts, so a range inside another hides its part of it; of equal prefixes the last counts.
+//! longest prefix counts, so a range inside another hides its part of it; of equal prefixes that of the
+//! smaller range counts, or the last.
 //! A record whose values are all empty is refused: left out, it would leave its addresses to a wider prefix.
 
 pub(in crate::read) mod cells;
@@ -33,7 +34,6 @@ use super::table::{AnyPrefix, Table};
 use super::text::mask_len;
 use crate::address::{V4, V6};
 use crate::prefix::PrefixError;
-use crate::range::prefixes_of_range;
 
 impl From<BadQuotes> for SkipReason {
     fn from(BadQuotes: BadQuotes) -> Self {
@@ -93,16 +93,8 @@ fn route(
     let next_hop = table.hop(text.as_bytes())?;
     match destination {
         Destination::Prefix(prefix) => table.insert(prefix, next_hop, ledger),
-        Destination::V4(first, last) => {
-            for prefix in prefixes_of_range(first, last) {
-                table.insert(AnyPrefix::V4(prefix), next_hop, ledger);
-            }
-        }
-        Destination::V6(first, last) => {
-            for prefix in prefixes_of_range(first, last) {
-                table.insert(AnyPrefix::V6(prefix), next_hop, ledger);
-            }
-        }
+        Destination::V4(first, last) => table.insert_range(first, last, next_hop, ledger),
+        Destination::V6(first, last) => table.insert_range(first, last, next_hop, ledger),
     }
     Ok(())
 }
