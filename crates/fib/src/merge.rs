@@ -48,7 +48,7 @@ use crate::address::{Address, V4, V6};
 use crate::fib::Fib;
 use crate::next_hop::{NextHop, TooManyNextHops};
 use crate::prefix::{HostBits, Prefix};
-use crate::read::{label_fields, label_text, label_value};
+use crate::read::{NO_VALUE, label_fields, label_text, label_value};
 use crate::rib::Rib;
 
 /// The value of a field that tells whether a prefix is in a list.
@@ -175,7 +175,10 @@ impl Merge {
 
     /// Adds a table whose texts are values of one field.
     pub fn add_values(&mut self, fib: &Fib, name: &str) -> Result<(), MergeError> {
-        self.add_texts(fib, &mut |text| Some(vec![(name.to_owned(), label_value(text)?)]))
+        self.add_texts(fib, &mut |text| match text {
+            NO_VALUE => Some(Vec::new()),
+            text => Some(vec![(name.to_owned(), label_value(text)?)]),
+        })
     }
 
     /// Adds a table of texts of either kind: fields if all texts are, otherwise values of one field.

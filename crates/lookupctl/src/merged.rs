@@ -39,6 +39,11 @@ impl MergeSource {
         Ok(Self { name: name.to_owned(), columns, file: file.into() })
     }
 
+    /// The file.
+    pub(crate) fn file(&self) -> &OsString {
+        &self.file
+    }
+
     /// Reads the source, and adds it after those before.
     fn add(&self, read: &ReadArguments, merge: &mut Merge) -> Result<ReadReport> {
         let shown = Path::new(&self.file).display();

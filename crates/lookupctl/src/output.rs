@@ -1,9 +1,11 @@
 //! Output on stdout, and the progress bar on stderr.
 
+use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -41,6 +43,21 @@ impl Write for Output {
     fn flush(&mut self) -> std::io::Result<()> {
         self.0.flush()
     }
+}
+
+/// Refuses an output file that is one of the files that are read: it would take their place.
+pub(crate) fn is_no_input<'a>(
+    output: Option<&Path>,
+    inputs: impl IntoIterator<Item = &'a OsString>,
+) -> Result<()> {
+    // A file that is not there yet is no input.
+    let Some((shown, output)) = output.and_then(|path| Some((path, path.canonicalize().ok()?))) else {
+        return Ok(());
+    };
+    if inputs.into_iter().any(|input| Path::new(input).canonicalize().is_ok_and(|input| input == output)) {
+        bail!("{}: the output is the input, which would be lost", shown.display());
+    }
+    Ok(())
 }
 
 /// A bar on stderr that counts up to `total`. Hidden if stderr is not a terminal.

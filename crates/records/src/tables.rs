@@ -9,7 +9,7 @@ use std::path::Path;
 
 use wirespeed::engine::Addresses;
 use wirespeed::fib::Family;
-use wirespeed::fib::read::{Columns, ReadError, ReadOptions, Source, read_fib};
+use wirespeed::fib::read::{Columns, NO_VALUE, ReadError, ReadOptions, Source, read_fib};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
 use wirespeed::names::NameList;
@@ -248,6 +248,8 @@ impl TableFile {
     pub fn each_field(&self, text: &str, mut give: impl FnMut(&str)) {
         match &*self.fields {
             [] => give(text),
+            // A record of CSV that is empty.
+            [_] if text == NO_VALUE => give(""),
             [_] => give(&unescaped(text)),
             // The reader's text of several: asn=13335,country=US.
             fields => fields.iter().for_each(|field| {
@@ -309,6 +311,7 @@ mod tests {
         assert_eq!(of("a=1,b=2", &[]), ["a=1,b=2"]);
         assert_eq!(of("United%20States%", &["country"]), ["United States%"]);
         assert_eq!(of("%C3%A9 %zz", &["x"]), ["%C3%A9 %zz"]);
+        assert_eq!((of("-", &["x"]), of("-", &["x", "y"])), (vec![String::new()], vec![String::new(); 2]));
         assert_eq!(
             of("asn=1,org%20name=A%2C%20B%3D\u{e9}", &["Org name", "x", "asn"]),
             ["A, B=\u{e9}", "", "1"]

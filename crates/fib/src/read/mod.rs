@@ -112,6 +112,9 @@ const LOOK_AHEAD: usize = 64 << 10;
 /// The next hop of all prefixes in a list without next hops. Its index is 1.
 pub const MEMBER: &str = "member";
 
+/// The next hop of a record of CSV whose values are all empty. Such a record hides those of wider prefixes.
+pub const NO_VALUE: &str = "-";
+
 /// Options for reading.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {

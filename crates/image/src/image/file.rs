@@ -29,8 +29,12 @@ impl Image {
         to.write_all(&bytes[size_of::<Header>()..])
     }
 
-    /// Whether a file starts like an image file. Fails if it can't be read.
+    /// Whether a file starts like an image file. Fails if it can't be read. A pipe is none, and is not read:
+    /// whoever reads it then gets all its bytes.
     pub fn is_at(path: &Path) -> io::Result<bool> {
+        if !path.metadata()?.is_file() {
+            return Ok(false);
+        }
         let mut start = Vec::new();
         File::open(path)?.take(MAGIC.len() as u64).read_to_end(&mut start)?;
         Ok(Self::is_start(&start))

@@ -18,6 +18,7 @@ use crate::family::{self, number_of};
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::merged::{self, MergeSource};
 use crate::number::counted;
+use crate::output::is_no_input;
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::tables;
 
@@ -64,6 +65,8 @@ An image holds the compiled table of each family that has prefixes, or of --fami
 of its next hops: lookup and replay need nothing else. For a table of both families build reports two tables in one file.";
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let inputs = options.fib.iter().chain(options.merge.iter().map(MergeSource::file));
+    is_no_input(Some(&options.image.output), inputs)?;
     let fib = match &options.fib {
         Some(fib) => options.read.load(fib)?,
         None => merged::load(&options.read, &options.merge)?,

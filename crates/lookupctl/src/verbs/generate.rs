@@ -17,7 +17,7 @@ use crate::Outcome;
 use crate::busy::Busy;
 use crate::family;
 use crate::number::{parse_count, parse_positive};
-use crate::output::Output;
+use crate::output::{Output, is_no_input};
 use crate::source::{FamilyArgument, ReadArguments, format_parser};
 use crate::trace;
 
@@ -162,6 +162,7 @@ impl FibOptions {
 
 impl TraceOptions {
     fn run(&self) -> Result<()> {
+        self.common.over_no_input(&self.table.fib)?;
         let (fib, family) = self.table.load(self.common.seed)?;
         match family {
             Family::V4 => self.write::<V4>(&fib),
@@ -185,6 +186,7 @@ impl TraceOptions {
 
 impl UpdatesOptions {
     fn run(&self) -> Result<()> {
+        self.common.over_no_input(&self.table.fib)?;
         let (fib, family) = self.table.load(self.common.seed)?;
         match family {
             Family::V4 => self.write::<V4>(&fib),
@@ -240,6 +242,11 @@ impl Common {
     /// The seed.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
+    }
+
+    /// Refuses an output that is the input.
+    pub(crate) fn over_no_input(&self, input: &Option<OsString>) -> Result<()> {
+        is_no_input(self.output.as_deref(), input)
     }
 
     /// Writes to the output.

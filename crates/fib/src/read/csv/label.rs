@@ -8,6 +8,8 @@
 //! Bytes that the text can't hold are written as `%` and two hex digits: blanks, control characters, `#`, and
 //! a `%` before two hex digits; among several values `,` and `=`, too. So the text tells the cells.
 
+use crate::read::NO_VALUE;
+
 /// Writes the cells of these columns into `into`, whose old content goes. Leaves it empty if every cell is.
 ///
 /// `is_one` says that one column makes the text, whose name is then left out.
@@ -33,6 +35,9 @@ pub(in crate::read) fn write<'c>(
 
 /// The names and values of a text of several columns. `None` if it is none as [`write`] makes it.
 pub(in crate::read) fn fields(text: &str) -> Option<Vec<(String, String)>> {
+    if text == NO_VALUE {
+        return Some(Vec::new());
+    }
     let pair = |part: &str| {
         let (name, value) =
             part.split_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty())?;

@@ -11,7 +11,8 @@
 //! `label.rs`; without value columns each prefix has the next hop [`MEMBER`]. Where ranges overlap, the
 //! longest prefix counts, so a range inside another hides its part of it; of equal prefixes that of the
 //! smaller range counts, or the last.
-//! A record whose values are all empty is refused: left out, it would leave its addresses to a wider prefix.
+//! A record whose values are all empty has the next hop [`NO_VALUE`]: left out, it would leave its addresses to
+//! a wider prefix.
 
 pub(in crate::read) mod cells;
 mod columns;
@@ -27,11 +28,11 @@ use self::cells::{BadQuotes, Cells};
 pub use self::columns::{Columns, PrefixColumns};
 use self::header::{Header, Key};
 use self::record::each_record;
-use super::MEMBER;
 use super::error::{End, Fault, ReadError, SkipReason};
 use super::report::Ledger;
 use super::table::{AnyPrefix, Table};
 use super::text::mask_len;
+use super::{MEMBER, NO_VALUE};
 use crate::address::{V4, V6};
 use crate::prefix::PrefixError;
 
@@ -89,6 +90,9 @@ fn route(
     } else {
         let is_one = header.values.len() == 1;
         label::write(text, is_one, header.values.iter().map(|&at| (&*header.names[at], &*cells[at])));
+        if text.is_empty() {
+            text.push_str(NO_VALUE);
+        }
     }
     let next_hop = table.hop(text.as_bytes())?;
     match destination {
@@ -239,13 +243,34 @@ network,autonomous_system_number,autonomous_system_organization
     }
 
     #[test]
+    fn a_record_without_values_hides_wider_prefixes() {
+        let text = "network,asn,org\n10.0.0.0/8,64500,Big\n10.1.0.0/16,64501,\n10.2.0.0/16,,\n";
+        let of = |names: &[&str]| of_columns(text, values(names)).unwrap();
+        assert_eq!(of(&["org"]), "10.0.0.0/8 Big\n10.1.0.0/16 -\n10.2.0.0/16 -\n");
+        assert_eq!(of(&[]), "10.0.0.0/8 asn=64500,org=Big\n10.1.0.0/16 asn=64501\n10.2.0.0/16 -\n");
+        assert_eq!(crate::read::label_fields("-"), Some(Vec::new()));
+    }
+
+    #[test]
+    fn overlapping_ranges_in_any_order() {
+        let (inner, outer) = ("10.0.0.64,10.0.0.191,inner\n", "10.0.0.0,10.0.0.250,outer\n");
+        for records in [[inner, outer], [outer, inner]] {
+            let (fib, report) = strict(Format::Csv, &format!("start,end,v\n{}", records.concat()));
+            // Both have 10.0.0.128/26 as a part.
+            let expected =
+                "10.0.0.0/25 outer\n10.0.0.64/26 inner\n10.0.0.128/26 inner\n10.0.0.192/27 outer\n";
+            assert!(text_of(&fib).starts_with(expected), "{}", text_of(&fib));
+            assert_eq!(report.repeated, 1);
+        }
+    }
+
+    #[test]
     fn bad_records_are_named_and_can_be_left_out() {
         for (line, reason) in [
             ("10.0.0.1,10.0.0.0,a", SkipReason::Range),
             ("10.0.0.1,::1,a", SkipReason::Range),
             ("10.0.0.1,10.0.0.2", SkipReason::TooFewColumns),
             ("10.0.0.1,10.0.0.2,a,b", SkipReason::TooManyColumns),
-            ("10.0.0.1,10.0.0.2,", SkipReason::NextHopMissing),
             ("x,10.0.0.2,a", SkipReason::Prefix(PrefixError::Address)),
             ("10.0.0.1,,a", SkipReason::Prefix(PrefixError::Address)),
             ("10.0.0.1,10.0.0.2,a\"b\"", SkipReason::Quotes),

@@ -17,6 +17,7 @@ use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::counted;
+use crate::output::is_no_input;
 use crate::tables;
 
 /// Compiles a set of rules to an image file. lookup and replay open it with --image, without compiling
@@ -52,6 +53,7 @@ An image holds the compiled set, its rules, the names of their actions, the assu
 need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
+    is_no_input(Some(&options.image.output), [&options.rules])?;
     let raw = options.read.open(&options.rules)?;
     visit(raw.tuple(), Job { options, raw })?;
     Ok(Outcome::Done)

@@ -117,10 +117,12 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     match &options.what {
         What::Rules(options) => visit(options.made.tuple(options.tuple), options),
         What::Trace(options) => {
+            options.common.over_no_input(&options.rules.rules)?;
             let origin = options.rules.open(&options.read)?;
             visit(origin.tuple(), Of(options, origin))
         }
         What::Updates(options) => {
+            options.common.over_no_input(&options.rules.rules)?;
             let origin = options.rules.open(&options.read)?;
             visit(origin.tuple(), Of(options, origin))
         }

@@ -253,6 +253,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 /// Whether a file is one of Parquet.
 fn is_parquet(source: &Source) -> bool {
     let Source::Path(path) = source else { return false };
+    // A pipe gives its bytes once.
+    if !path.metadata().is_ok_and(|file| file.is_file()) {
+        return false;
+    }
     let mut start = [0; 4];
     std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"PAR1"
 }

@@ -46,7 +46,7 @@ pub(crate) struct Options {
     within: u16,
 
     /// Compiled table (see build), instead of --fib. In an image of VRFs, --vrf is the number of a VRF
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "strides"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides"])]
     image: Option<PathBuf>,
 
     #[command(flatten)]
@@ -104,6 +104,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     if vrfs.is_none() {
         options.read.check(&loaded.iter().map(|loaded| &loaded.report).collect::<Vec<_>>(), None)?;
     }
+    let left_out = loaded.iter().map(|loaded| loaded.report.faults()).sum();
     let fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
     let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
     let compile = Compile { engine: options.lookup.engine, build: options.table.build_options(1), fleet };
@@ -111,7 +112,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         Some(path) => Tables::of_vrf(path, options.read.vrf(), compile)?,
         None => Tables::new(routes, images?.unwrap_or_default(), compile)?,
     };
-    let mut session = Session { tables, all: options.all, printer: options.lookup.printer() };
+    let mut session = Session { tables, all: options.all, left_out, printer: options.lookup.printer() };
     if from_stdin {
         let lenient = options.read.is_lenient();
         lines::each_good(&mut session, LONGEST, lenient, Session::answer_line, |session| {
@@ -134,6 +135,15 @@ struct Line {
     all: Option<Vec<Covering>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<StepLine>>,
+    /// Lines that lenient reading left out of the table: any of them could have changed the answer.
+    #[serde(skip_serializing_if = "is_none_left_out")]
+    left_out: u64,
+}
+
+/// Whether a table is whole, so that answers say nothing of it.
+#[allow(clippy::trivially_copy_pass_by_ref)] // as serde wants it
+pub(in crate::verbs) const fn is_none_left_out(left_out: &u64) -> bool {
+    *left_out == 0
 }
 
 /// A prefix that contains an address.
@@ -156,6 +166,8 @@ struct Session<'a> {
     tables: Tables<'a>,
     /// Whether every prefix that contains an address is told.
     all: bool,
+    /// Lines that were left out of the tables.
+    left_out: u64,
     printer: Printer,
 }
 
@@ -189,7 +201,14 @@ impl Session<'_> {
         }
         if self.printer.json {
             let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
-            self.printer.output.json(&Line { address, prefix, next_hop, all, steps })?;
+            self.printer.output.json(&Line {
+                address,
+                prefix,
+                next_hop,
+                all,
+                steps,
+                left_out: self.left_out,
+            })?;
         } else {
             self.print(address, prefix.as_deref(), next_hop.as_deref())?;
             for Covering { prefix, next_hop } in all.unwrap_or_default() {

@@ -15,6 +15,7 @@ use crate::Outcome;
 use crate::busy::Busy;
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::{Grouped, counted};
+use crate::output::is_no_input;
 use crate::tables;
 
 /// Compiles a table of names to an image file. lookup and replay open it with --image, without compiling
@@ -52,6 +53,7 @@ An image holds the compiled table, the texts of its results, and all its names, 
 need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
+    is_no_input(Some(&options.image.output), [&options.table])?;
     let Loaded { fib, list, .. } = options.read.load_any(&options.table)?;
     if list.is_some() && options.build.aggregate {
         bail!(NOT_AGGREGATED);

@@ -13,6 +13,7 @@ use super::trace::MadeArguments;
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::number::{parse_count, parse_positive};
+use crate::output::is_no_input;
 use crate::stdin;
 use crate::verbs::generate::Common;
 
@@ -112,6 +113,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 
 impl NamesOptions {
     fn run(&self) -> Result<()> {
+        self.common.over_no_input(&self.table)?;
         let mut fib = match &self.table {
             Some(table) => self.read.load(table)?,
             None => NameFib::default(),
@@ -130,6 +132,7 @@ impl TraceOptions {
             ("the table", self.table.table.as_deref()),
             ("the paths", Some(self.made.paths())),
         ])?;
+        is_no_input(self.output.as_deref(), &self.table.table)?;
         let fib = self.table.load(&self.read, self.made.seed)?;
         let busy = Busy::with("making a trace");
         let trace = self.made.made(self.load, &fib.names, self.count, &self.read)?;
@@ -140,6 +143,7 @@ impl TraceOptions {
 
 impl UpdatesOptions {
     fn run(&self) -> Result<()> {
+        self.common.over_no_input(&self.table.table)?;
         let fib = self.table.load(&self.read, self.common.seed())?;
         let results = u32::try_from(fib.labels.len()).unwrap_or(u32::MAX).max(1);
         #[allow(clippy::cast_precision_loss)] // a rate

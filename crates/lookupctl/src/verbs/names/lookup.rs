@@ -24,7 +24,7 @@ use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, ReadArguments, forma
 use crate::Outcome;
 use crate::lines::{self, BadLine};
 use crate::tables;
-use crate::verbs::lookup::{LookupArguments, Printer, StepLine, print_steps};
+use crate::verbs::lookup::{LookupArguments, Printer, StepLine, is_none_left_out, print_steps};
 
 /// Looks up names: shows the longest matching prefix of each, and its result
 #[derive(Debug, Args)]
@@ -87,6 +87,8 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     }
     let fleet = options.lookup.fleet(&NameDomain::gpu_options())?;
     let loaded = options.table.as_ref().map(|table| options.read.load_any(table)).transpose()?;
+    let (left_out, is_ndn) =
+        loaded.as_ref().map_or((0, false), |loaded| (loaded.left_out(), loaded.is_ndn()));
     let list;
     let (table, rib, labels) = match (options.image, loaded) {
         (Some(path), loaded) => {
@@ -133,6 +135,8 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
         labels,
         list,
         form: options.form,
+        is_ndn,
+        left_out,
         printer: options.lookup.printer(),
     };
     if from_stdin {
@@ -190,6 +194,9 @@ struct Line<'a> {
     result: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<StepLine>>,
+    /// Lines that lenient reading left out of the table: any of them could have changed the answer.
+    #[serde(skip_serializing_if = "is_none_left_out")]
+    left_out: u64,
 }
 
 /// One line of JSON for a name in a list.
@@ -202,6 +209,8 @@ struct ListLine<'a> {
     answer: &'a OfList,
     #[serde(skip_serializing_if = "Option::is_none")]
     steps: Option<Vec<StepLine>>,
+    #[serde(skip_serializing_if = "is_none_left_out")]
+    left_out: u64,
 }
 
 /// The answer of a list for a name.
@@ -266,6 +275,10 @@ struct Session {
     /// What the results of a list's table stand for.
     list: Option<Answers>,
     form: Option<NameFormat>,
+    /// Whether the table's names are NDN URIs.
+    is_ndn: bool,
+    /// Lines that were left out of the table.
+    left_out: u64,
     printer: Printer,
 }
 
@@ -314,7 +327,14 @@ impl Session {
             let asked = (*word != name).then_some(&*word);
             let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
             let prefix = prefix.map(ToString::to_string);
-            self.printer.output.json(&Line { asked, name, prefix, result: result.as_deref(), steps })?;
+            self.printer.output.json(&Line {
+                asked,
+                name,
+                prefix,
+                result: result.as_deref(),
+                steps,
+                left_out: self.left_out,
+            })?;
         } else {
             self.print(&word, prefix, result.as_deref(), steps.as_deref())?;
         }
@@ -339,7 +359,13 @@ impl Session {
             let name = name.to_string();
             let asked = (word != name).then_some(word);
             let steps = steps.map(|steps| steps.into_iter().map(StepLine::from).collect());
-            return self.printer.output.json(&ListLine { asked, name, answer: found, steps });
+            return self.printer.output.json(&ListLine {
+                asked,
+                name,
+                answer: found,
+                steps,
+                left_out: self.left_out,
+            });
         }
         self.printer.output.line(format_args!("{word}  {found}"))?;
         print_steps(&mut self.printer.output, &steps.unwrap_or_default())
@@ -356,7 +382,12 @@ impl Session {
                 None => {}
             }
         }
-        let form = self.form.or_else(|| NameFormat::recognise([word]));
+        // A table of NDN names is asked for NDN names.
+        let found = || match NameFormat::recognise([word]) {
+            Some(NameFormat::Names) if self.is_ndn => Some(NameFormat::Ndn),
+            found => found,
+        };
+        let form = self.form.or_else(found);
         let form = form.ok_or_else(|| anyhow!("not a name, a domain or a URL: {}", shown()))?;
         if self.list.is_some() && form == NameFormat::Urls {
             bail!("a list is asked for domains, not for URLs: {}", shown());

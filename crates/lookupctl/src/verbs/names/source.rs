@@ -245,6 +245,21 @@ impl ReadArguments {
     }
 }
 
+impl Loaded {
+    /// Lines that lenient reading left out.
+    pub(super) fn left_out(&self) -> u64 {
+        match &self.report {
+            Report::Table(report) => report.faults(),
+            Report::List(report) => report.faults(),
+        }
+    }
+
+    /// Whether the names are NDN URIs.
+    pub(super) fn is_ndn(&self) -> bool {
+        matches!(&self.report, Report::Table(report) if report.format == NameFormat::Ndn)
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -104,5 +104,11 @@ fn rule(line: &[u8]) -> Result<Found<'_>, NameReason> {
 /// The only word of a line, which may have a comment after it.
 fn only_word(line: &[u8]) -> Result<&[u8], NameReason> {
     let (word, rest) = split_word(line);
-    if column(rest).0.is_empty() { Ok(word) } else { Err(NameReason::TooManyColumns) }
+    if !column(rest).0.is_empty() {
+        return Err(NameReason::TooManyColumns);
+    }
+    // What is no host is a pattern, which is searched for anywhere in an address.
+    let is_at_an_end = |b: Option<&u8>| matches!(b, Some(b'-' | b'_' | b'.'));
+    let is_pattern = is_at_an_end(word.first()) || is_at_an_end(word.last()) || !word.contains(&b'.');
+    if is_pattern { Err(NameReason::Unanchored) } else { Ok(word) }
 }
