@@ -7,6 +7,8 @@ use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+#[cfg(feature = "mrt")]
+use rustc_hash::FxHashMap;
 use wirespeed_input::Input;
 
 use super::error::{End, Fault, SkipReason};
@@ -32,7 +34,42 @@ pub(super) struct Updates<'a> {
     next_hops: &'a mut NextHops,
     finder: HopFinder,
     book: &'a mut PeerBook,
+    #[cfg(feature = "mrt")]
+    pub(super) paths: Paths,
     give: &'a mut dyn FnMut(TimedUpdate) -> ControlFlow<()>,
+}
+
+/// The paths of prefixes whose peers announce several (RFC 7911): the first that stands is the route.
+#[cfg(feature = "mrt")]
+#[derive(Default)]
+pub(super) struct Paths(FxHashMap<(Peer, AnyPrefix), Vec<(u32, NextHop)>>);
+
+/// The address and AS of a peer.
+#[cfg(feature = "mrt")]
+type Peer = (IpAddr, u32);
+
+#[cfg(feature = "mrt")]
+impl Paths {
+    /// Notes a path. Returns the next hop of the prefix.
+    pub(super) fn announced(&mut self, peer: Peer, prefix: AnyPrefix, id: u32, next_hop: NextHop) -> NextHop {
+        let paths = self.0.entry((peer, prefix)).or_default();
+        match paths.iter_mut().find(|(known, _)| *known == id) {
+            Some((_, known)) => *known = next_hop,
+            None => paths.push((id, next_hop)),
+        }
+        paths[0].1
+    }
+
+    /// Forgets a path. Returns the next hop of the prefix if another path stands.
+    pub(super) fn withdrawn(&mut self, peer: Peer, prefix: AnyPrefix, id: u32) -> Option<NextHop> {
+        let paths = self.0.get_mut(&(peer, prefix))?;
+        paths.retain(|(known, _)| *known != id);
+        let left = paths.first().map(|&(_, next_hop)| next_hop);
+        if left.is_none() {
+            self.0.remove(&(peer, prefix));
+        }
+        left
+    }
 }
 
 impl<'a> Updates<'a> {
@@ -41,7 +78,14 @@ impl<'a> Updates<'a> {
         book: &'a mut PeerBook,
         give: &'a mut dyn FnMut(TimedUpdate) -> ControlFlow<()>,
     ) -> Self {
-        Self { next_hops, finder: HopFinder::default(), book, give }
+        Self {
+            next_hops,
+            finder: HopFinder::default(),
+            book,
+            #[cfg(feature = "mrt")]
+            paths: Paths::default(),
+            give,
+        }
     }
 
     /// Whether an update of this peer is taken.

@@ -118,19 +118,26 @@ impl Changes<'_, '_> {
     }
 
     fn withdraw(&mut self, list: &[u8], family: Family) -> Result<(), Fault> {
-        for prefix in prefixes(list, family, self.add_path)? {
+        for (prefix, id) in prefixes(list, family, self.add_path)? {
             if self.is_wanted(prefix)? {
-                self.updates.withdraw(Some(self.time), prefix, self.ledger)?;
+                let left = id.and_then(|id| self.updates.paths.withdrawn(self.peer, prefix, id));
+                match left {
+                    Some(_) => self.updates.announce(Some(self.time), prefix, left, self.ledger)?,
+                    None => self.updates.withdraw(Some(self.time), prefix, self.ledger)?,
+                }
             }
         }
         Ok(())
     }
 
     fn announce(&mut self, list: &[u8], family: Family, next_hop: Option<IpAddr>) -> Result<(), Fault> {
-        for prefix in prefixes(list, family, self.add_path)? {
+        for (prefix, id) in prefixes(list, family, self.add_path)? {
             let next_hop = next_hop.ok_or(SkipReason::NextHopMissing)?;
             if self.is_wanted(prefix)? {
-                let next_hop = self.updates.hop_address(next_hop)?;
+                let mut next_hop = self.updates.hop_address(next_hop)?;
+                if let Some(id) = id {
+                    next_hop = self.updates.paths.announced(self.peer, prefix, id, next_hop);
+                }
                 self.updates.announce(Some(self.time), prefix, Some(next_hop), self.ledger)?;
             }
         }
@@ -147,15 +154,18 @@ impl Changes<'_, '_> {
     }
 }
 
+/// A prefix, and the id of its path where the list has ids.
+type Path = (AnyPrefix, Option<u32>);
+
 /// The prefixes of a list.
 ///
 /// Collectors have written lists with path ids (RFC 7911) in records whose subtype does not say so. If a list
 /// is not valid without ids, or has several default routes, which no peer sends, it is read with ids if that
 /// is valid.
-fn prefixes(list: &[u8], family: Family, add_path: bool) -> Result<Vec<AnyPrefix>, SkipReason> {
+fn prefixes(list: &[u8], family: Family, add_path: bool) -> Result<Vec<Path>, SkipReason> {
     let plain = prefixes_as(list, family, add_path);
-    let is_plausible = |prefixes: &Vec<AnyPrefix>| {
-        prefixes.iter().filter(|&&prefix| prefix == AnyPrefix::default_of(family)).count() < 2
+    let is_plausible = |prefixes: &Vec<Path>| {
+        prefixes.iter().filter(|&&(prefix, _)| prefix == AnyPrefix::default_of(family)).count() < 2
     };
     match plain {
         Ok(prefixes) if add_path || is_plausible(&prefixes) => Ok(prefixes),
@@ -164,14 +174,12 @@ fn prefixes(list: &[u8], family: Family, add_path: bool) -> Result<Vec<AnyPrefix
     }
 }
 
-fn prefixes_as(list: &[u8], family: Family, with_ids: bool) -> Result<Vec<AnyPrefix>, SkipReason> {
+fn prefixes_as(list: &[u8], family: Family, with_ids: bool) -> Result<Vec<Path>, SkipReason> {
     let mut list = Octets(list);
     let mut prefixes = Vec::new();
     while !list.is_empty() {
-        if with_ids {
-            let _path_id = list.u32()?;
-        }
-        prefixes.push(list.prefix(family)?);
+        let id = if with_ids { Some(list.u32()?) } else { None };
+        prefixes.push((list.prefix(family)?, id));
     }
     Ok(prefixes)
 }
@@ -182,7 +190,7 @@ mod tests {
 
     fn text(list: &[u8], add_path: bool) -> Result<String, SkipReason> {
         let prefixes = prefixes(list, Family::V4, add_path)?;
-        Ok(prefixes.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
+        Ok(prefixes.iter().map(|(prefix, _)| prefix.to_string()).collect::<Vec<_>>().join(" "))
     }
 
     #[test]
@@ -193,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn path_ids_are_passed_over_said_or_not() {
+    fn path_ids_are_found_said_or_not() {
         let list = [0, 0, 0, 1, 24, 10, 1, 2, 0, 0, 0, 2, 8, 10];
         assert_eq!(text(&list, true).unwrap(), "10.1.2.0/24 10.0.0.0/8");
         assert_eq!(text(&list, false).unwrap(), "10.1.2.0/24 10.0.0.0/8");

@@ -274,6 +274,27 @@ fn reads_updates_of_both_families() {
 }
 
 #[test]
+fn a_prefix_stands_while_one_of_its_paths_does() {
+    let path = |id: u8| [0, 0, 0, id, 8, 10];
+    let bytes = [
+        message(&[], &via(7), &path(1)),
+        message(&[], &via(8), &path(2)),
+        message(&path(3), &[], &[]),
+        message(&path(1), &[], &[]),
+        message(&[], &via(9), &path(2)),
+        message(&path(2), &[], &[]),
+        message(&path(2), &[], &[]),
+    ]
+    .concat();
+    let (updates, _) = updates_of(&bytes, &ReadOptions::default()).unwrap();
+    let expected = ["A 7", "A 7", "A 7", "A 8", "A 9", "W", "W"].map(|line| match line.split_once(' ') {
+        Some((_, last)) => format!("7.00025 A 10.0.0.0/8 192.0.2.{last}\n"),
+        None => "7.00025 W 10.0.0.0/8\n".to_owned(),
+    });
+    assert_eq!(updates, expected.concat());
+}
+
+#[test]
 fn malformed_updates_are_refused() {
     for (bytes, reason) in [
         (message(&[], &via(1)[..7], &[8, 10]), SkipReason::NextHopMissing),

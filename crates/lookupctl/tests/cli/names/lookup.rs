@@ -28,7 +28,7 @@ fn names_in_every_form() {
         ran.json(),
         [
             json!({"name": "/com/parc/www", "asked": "www.PARC.com", "prefix": "/com/parc/www", "result": "core-3"}),
-            json!({"name": "/com/parc/www/a", "asked": "http://www.parc.com/a", "prefix": "/com/parc/www", "result": "core-3"}),
+            json!({"name": "/com/parc/www/=a", "asked": "http://www.parc.com/a", "prefix": "/com/parc/www", "result": "core-3"}),
             json!({"name": "/com/parc/54=%03", "asked": "ndn:/com/parc/54=%03", "prefix": "/com/parc", "result": "core-2"}),
         ]
     );
