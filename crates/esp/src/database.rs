@@ -367,13 +367,14 @@ impl State {
     }
 
     /// Decides about a packet that came in, by the number of its policy (0 for none) and the association
-    /// that it came through.
+    /// that it came through. A packet of a tunnel that no policy is for is discarded (RFC 4301, section 5.2,
+    /// step 4): the other end of the tunnel may not send from any address.
     #[inline]
     #[must_use]
     pub fn inbound(&self, policy: u32, through: Option<&Sa>) -> Inbound {
         let action = match self.policies.get(&policy) {
             Some(known) => known.policy.action,
-            None if policy == 0 && !self.discards_in => Action::Pass,
+            None if policy == 0 && !self.discards_in && through.is_none() => Action::Pass,
             None => Action::Discard,
         };
         match (action, through) {

@@ -83,11 +83,13 @@ impl Lines {
     }
 }
 
-/// A word to be told. What may be a key, at a wrong place, is left out.
+/// Digits in a row that may be a part of a key: a SPI has fewer, or is told as a value of its own.
+const OF_KEY: usize = 8;
+
+/// A word to be told. What may be a key or a part of one, at a wrong place, is left out.
 fn harmless(word: String) -> String {
-    let is_digits = |word: &str| word.len() >= 16 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let may_be_key =
-        word.split(' ').any(|word| is_digits(word.trim_start_matches("0x").trim_start_matches("0X")));
+    let mut runs = word.split(|letter: char| !letter.is_ascii_hexdigit());
+    let may_be_key = runs.any(|run| run.len() >= OF_KEY);
     if may_be_key { "digits, perhaps of a key".to_owned() } else { word }
 }
 

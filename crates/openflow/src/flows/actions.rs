@@ -83,6 +83,10 @@ fn action(name: &str, argument: &str, by: &mut Match) -> Result<Action, String> 
     let output = |port| Action::Output { port, max_len: WHOLE };
     let set = |name: &str, text: &str, by: &Match| {
         let field = field(name, by)?;
+        if field == Field::VlanVid && by.mask.and(&by.value).of(field) & 0x1000 == 0 {
+            // The switch would send a frame without a tag as it is.
+            return Err(format!("{name} of frames that may have no tag: match one, or push_vlan before it"));
+        }
         Ok::<_, String>(Action::SetField(field, value(name, field, text)?))
     };
     let lower = name.to_ascii_lowercase();

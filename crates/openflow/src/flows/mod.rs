@@ -118,6 +118,16 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_is_set_where_there_is_one() {
+        for line in
+            ["dl_vlan=4 actions=mod_vlan_vid:5,2", "ip actions=push_vlan:0x8100,set_field:4101->vlan_vid,2"]
+        {
+            let set = Action::SetField(Field::VlanVid, 0x1005);
+            assert!(read(line).unwrap()[0].1.instructions.apply.contains(&set), "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_no_flow_of_this_version_is_refused() {
         for line in [
             "reg0=1 actions=drop",
@@ -127,6 +137,8 @@ mod tests {
             "tcp",
             "priority=70000 actions=drop",
             "actions=output:2,output",
+            "ip actions=mod_vlan_vid:5,output:2",
+            "ip,dl_vlan=0xffff actions=set_field:4101->vlan_vid,output:2",
         ] {
             assert!(matches!(read(line), Err(Error::Flow { line: 1, .. })), "{line}");
         }

@@ -108,3 +108,29 @@ fn no_more_errors_are_sent_than_allowed() {
     let errors = sent[0].lock().unwrap().len();
     assert!((10..20).contains(&errors), "{errors}");
 }
+
+/// A wrong option, from what is no host or in a frame for many: nobody is told (RFC 1812, 4.3.2.7).
+#[test]
+fn wrong_options_are_told_to_hosts_alone() {
+    // Record route, whose pointer points before its first place.
+    let with_option = |from: [u8; 4]| {
+        let mut frame = frames::udp(addresses("192.0.2.7", "10.9.9.9"), 9, 20);
+        frame.splice(34..34, [7, 7, 2, 0, 0, 0, 0, 0]);
+        frame[14] = 0x47;
+        let length = u16::try_from(frame.len() - 14).unwrap();
+        frame[16..18].copy_from_slice(&length.to_be_bytes());
+        frame[26..30].copy_from_slice(&from);
+        frame[24..26].fill(0);
+        let sum = wirespeed_router::checksum::checksum(&frame[14..42]);
+        frame[24..26].copy_from_slice(&sum.to_be_bytes());
+        frame
+    };
+    assert_eq!(answer(&with_option([192, 0, 2, 7])).len(), 1);
+    for from in [[0; 4], [255; 4], [224, 0, 0, 5], [127, 0, 0, 1], [240, 0, 0, 1]] {
+        assert!(answer(&with_option(from)).is_empty(), "{from:?}");
+    }
+    for mut frame in [with_option([192, 0, 2, 7]), frames::udp(addresses("192.0.2.7", "77.0.0.1"), 1, 20)] {
+        frame[0] |= 1;
+        assert!(answer(&frame).is_empty());
+    }
+}

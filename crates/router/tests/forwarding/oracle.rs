@@ -105,6 +105,10 @@ impl Oracle {
             let is_group = to.is_multicast() || to.octets()[0] >= 240;
             return if is_group { Fate::Kernel } else { Fate::Drop(Reason::Martian) };
         }
+        if link[0] & 1 == 1 {
+            // To many at once, on the link.
+            return Fate::Kernel;
+        }
         let hop = match self.route(to.into()) {
             Some(Route::Via(hop)) => *hop,
             Some(Route::Group(group)) => {
@@ -194,6 +198,10 @@ impl Oracle {
         }
         if is_nobody(from) || is_nobody(to) || from.is_unicast_link_local() {
             return Fate::Drop(Reason::Martian);
+        }
+        if link[0] & 1 == 1 {
+            // To many at once, on the link.
+            return Fate::Kernel;
         }
         let hop = match self.route(to.into()) {
             Some(Route::Via(hop)) => *hop,

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -366,6 +366,7 @@ impl Options {
             return self.check_live();
         }
         self.check_app()?;
+        self.check_files()?;
         match &self.r#in {
             From::File(_) if self.threads.is_some_and(|threads| threads > 1) => {
                 bail!("--threads is for frames that are made: a capture keeps its order with one worker")
@@ -422,7 +423,43 @@ impl Options {
     }
 
     /// Refuses options that do not go together with interfaces.
+    /// Refuses a file that is read and written, or written twice: frames would be lost.
+    fn check_files(&self) -> Result<()> {
+        let mut seen: Vec<PathBuf> = Vec::new();
+        let read = match &self.r#in {
+            From::File(file) => Some(Path::new(file)),
+            From::Made(_) => None,
+        };
+        let written = self.out.iter().filter(|out| *out != "sink").map(Path::new);
+        for file in read.into_iter().chain(written).chain(self.drops.as_deref()) {
+            // Pipes and devices take what they get.
+            if file == Path::new("-") || file.metadata().is_ok_and(|file| !file.is_file()) {
+                continue;
+            }
+            // A file that is not there yet is known by its folder.
+            let folder =
+                file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let whole = file.canonicalize().or_else(|_| {
+                folder.canonicalize().map(|folder| folder.join(file.file_name().unwrap_or_default()))
+            });
+            let Ok(whole) = whole else { continue };
+            if seen.contains(&whole) {
+                bail!(
+                    "{}: given twice among --in, --out and --drops, and frames would be lost",
+                    file.display()
+                );
+            }
+            seen.push(whole);
+        }
+        Ok(())
+    }
+
     fn check_live(&self) -> Result<()> {
+        for (at, name) in self.interfaces.iter().enumerate() {
+            if self.interfaces[..at].contains(name) {
+                bail!("the interface {name} is given twice");
+            }
+        }
         self.check_app()?;
         let has_source = self.feed.is_some() || self.kernel_table != MAIN;
         if has_source && matches!(self.app, AppName::Names | AppName::Openflow) {

@@ -36,13 +36,14 @@ const PROTOCOL_ICMP: u8 = 1;
 const PROTOCOL_ICMPV6: u8 = 58;
 
 /// Whether a packet may be answered with an error (RFC 1812, 4.3.2.7): no error of ICMP, no fragment other
-/// than the first, and no packet to a group. Callers have checked that the source is no group.
+/// than the first, no packet to a group, and none from what is no host.
 pub(in crate::apps) fn may_answer_v4(packet: &[u8]) -> bool {
     let bytes = v4::header_length(packet);
     let is_error = packet[9] == PROTOCOL_ICMP
         && !packet.get(bytes).is_some_and(|kind| matches!(kind, 0 | 8 | 9 | 10 | 13..=18));
-    let (_, to) = ipv4_addresses(packet);
-    !(is_error || v4::is_later_fragment(packet) || to.is_multicast() || to.is_broadcast())
+    let (from, to) = ipv4_addresses(packet);
+    let is_to_group = to.is_multicast() || to.is_broadcast();
+    v4::is_unicast(from.to_bits()) && !(is_error || v4::is_later_fragment(packet) || is_to_group)
 }
 
 /// Whether a packet may be answered with an error (RFC 4443, 2.4 e).

@@ -198,10 +198,14 @@ impl<'t> Ip<'t> {
             Ok(found) => found,
             Err(reason) => return chunk.decide(at, Verdict::Drop(reason)),
         };
+        // A packet for one host in a frame for many goes no further, and nobody is told (RFC 1812, 5.3.4).
+        let is_to_group = bytes[0] & 1 == 1;
         // Frames of a chunk are fewer than 2^32, and headers of a frame shorter than 2^16.
         let place = At { frame: narrow::u32(at), packet: narrow::u16(packet) };
         match kind {
             TYPE_IPV4 => match v4::check(&bytes[packet..]) {
+                v4::Checked::LookUp(_) if is_to_group => chunk.decide(at, Verdict::Kernel),
+                v4::Checked::BadOption(_) if is_to_group => chunk.decide(at, Verdict::Drop(Reason::Options)),
                 v4::Checked::LookUp(key) => match show(at, Packet::V4(&bytes[packet..])) {
                     Some(verdict) => chunk.decide(at, verdict),
                     None => {
@@ -216,6 +220,8 @@ impl<'t> Ip<'t> {
                 }
             },
             TYPE_IPV6 => match v6::check(&bytes[packet..]) {
+                v6::Checked::LookUp(_) if is_to_group => chunk.decide(at, Verdict::Kernel),
+                v6::Checked::BeyondScope if is_to_group => chunk.decide(at, Verdict::Drop(Reason::Martian)),
                 v6::Checked::LookUp(key) => match show(at, Packet::V6(&bytes[packet..])) {
                     Some(verdict) => chunk.decide(at, verdict),
                     None => {

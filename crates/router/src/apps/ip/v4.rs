@@ -25,7 +25,7 @@ const OFFSET: u16 = 0x1fff;
 /// Whether an address can be the source of a forwarded packet, or its destination where it is no group: not
 /// 0.0.0.0/8, 127.0.0.0/8, a group, or one that is reserved (RFC 1812, 5.3.7).
 #[inline]
-const fn is_unicast(address: u32) -> bool {
+pub(super) const fn is_unicast(address: u32) -> bool {
     let first = address >> 24;
     (first.wrapping_sub(1) < 223) & (first != 127)
 }
@@ -43,7 +43,7 @@ pub(super) const PLAIN: usize = ETHERNET + IPV4;
 #[inline]
 pub(super) fn check_plain(bytes: &[u8; PLAIN], frame: usize) -> Option<V4> {
     let header = bytes.last_chunk::<IPV4>()?;
-    let is_plain = bytes[12..15] == [0x08, 0x00, 0x45];
+    let is_plain = (bytes[12..15] == [0x08, 0x00, 0x45]) & (bytes[0] & 1 == 0);
     let has_length = (IPV4..=frame - ETHERNET).contains(&usize::from(be16(header, 2)));
     let (source, destination) = (address(header, 12), address(header, 16));
     // Without branches between them: they nearly always hold together.
