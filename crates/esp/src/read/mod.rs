@@ -83,7 +83,7 @@ impl Lines {
     }
 }
 
-/// Digits in a row that may be a part of a key: a SPI has fewer, or is told as a value of its own.
+/// Digits in a row that may be a part of a key. A SPI of as many is not told, either.
 const OF_KEY: usize = 8;
 
 /// A word to be told. What may be a key or a part of one, at a wrong place, is left out.
@@ -105,5 +105,26 @@ fn read_line(line: &str) -> Result<Vec<Change>, Skipping> {
         Some("state") => association::read(&mut words),
         Some("policy") => policy::read(&mut words),
         Some(other) => Err((Skip::Word, other.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn no_part_of_a_key_is_told() {
+        let key = "00112233445566778899aabbccddeeff01020304";
+        for word in [
+            format!("aead=0x{key}"),
+            format!("aead:'rfc4106(gcm(aes))',0x{key},128"),
+            "aead 44556677".to_owned(),
+            format!("enc cbc(aes) 0X{key}"),
+        ] {
+            assert_eq!(harmless(word), "digits, perhaps of a key");
+        }
+        for word in ["hmac(sha256)", "reqid 1234567x", "2001:db8::1"] {
+            assert_eq!(harmless(word.to_owned()), word);
+        }
     }
 }

@@ -99,6 +99,11 @@ fn packets_that_come_in_are_checked() {
     assert_eq!(state.inbound(number, state.sa(dst, 0x100)), Inbound::Accept);
     assert_eq!(state.inbound(number, state.sa(dst, 0x200)), Inbound::Discard);
     assert_eq!(state.inbound(0, None), Inbound::Accept);
+    assert_eq!(
+        state.inbound(0, state.sa(dst, 0x100)),
+        Inbound::Discard,
+        "what a tunnel brings needs a policy"
+    );
     apply(&mut database, "policy setdefault in block").unwrap();
     assert_eq!(reader.state().inbound(0, None), Inbound::Discard);
 }

@@ -299,6 +299,11 @@ fn take_all(
     interfaces: impl Iterator<Item = (Interface, LocalAddresses)>,
     takes: &Takes,
 ) -> Result<Vec<Taken>> {
+    if matches!(takes, Takes::Transit(_)) {
+        eprintln!(
+            "what is forwarded here, the kernel's firewall (nftables, iptables), NAT and rp_filter don't see: filter it with --app acl"
+        );
+    }
     interfaces.map(|(interface, local)| take(options, interface, local, takes.clone())).collect()
 }
 
@@ -336,8 +341,16 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses, takes: T
         Some(reason) => eprintln!("{name}: AF_PACKET, because AF_XDP can't be used: {reason}"),
         None => eprintln!("{name}: AF_PACKET"),
     }
+    if interface.offload(Offload::GenericReceive) == Some(true) {
+        eprintln!(
+            "{name}: generic receive offload is on, and joined segments are refused, which makes TCP very slow: ethtool -K {name} gro off"
+        );
+    }
     let by = match takes {
-        Takes::Transit(_) => By::Packet { _off: Some(ForwardingOff::at(&interface)?), _withheld: None },
+        Takes::Transit(_) => {
+            eprintln!("{name}: the kernel forwards neither its IPv4 nor any IPv6 of this host meanwhile");
+            By::Packet { _off: Some(ForwardingOff::at(&interface)?), _withheld: None }
+        }
         _ => {
             let withheld = Withheld::at(&interface, &local, takes.clone())?;
             By::Packet { _off: None, _withheld: Some(withheld) }

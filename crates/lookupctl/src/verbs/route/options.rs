@@ -234,6 +234,8 @@ Examples:
 
 Between interfaces transit is forwarded here; packets for the host itself, ARP, multicast and everything else stay the kernel's, and \
 so do packets whose next hop it has not resolved yet. With AF_XDP the kernel forwards again as soon as this program ends, however it ends. \
+With AF_PACKET the kernel's own forwarding is off meanwhile, IPv4's at these interfaces and IPv6's of the whole host, and kill -9 leaves it off. \
+The kernel's firewall, NAT, rp_filter and ip_forward say nothing about what is forwarded here: --app acl filters it. \
 An interface that belongs to a VRF forwards by the VRF's table alone, the others by the tables local and main (--kernel-table). They are followed \
 live, and so are interfaces that join a VRF. Rules of policy routing are not followed: with others than the usual ones nothing starts, and \
 a warning names one that comes later.
