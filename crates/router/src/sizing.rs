@@ -13,8 +13,8 @@
 //!                                         └─────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The deadline comes before the rate. A large chunk that is late is followed by smaller ones. Where more than
-//! one frame of a thousand is late all the same, chunks are small for some time, each time for longer.
+//! The deadline comes before the rate. A large chunk that is late is followed by smaller ones. Where more
+//! than one frame of a thousand is late all the same, chunks are small for some time, each time for longer.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ const TRIAL: Duration = Duration::from_millis(20);
 const KEPT: Duration = Duration::from_secs(1);
 /// The other size has to forward this much more, as a share, before it is taken.
 const MARGIN: f64 = 1.05;
-/// Of so many frames of large chunks one may be late: the deadline holds at p99.9.
+/// One frame of so many in large chunks may be late: the deadline holds at p99.9.
 const OF_ONE_LATE: u64 = 1000;
 /// Late chunks up to which nothing is said about the share: a size has to be found first.
 const FEW_LATE: u32 = 4;
@@ -188,8 +188,8 @@ impl Sizing {
         };
     }
 
-    /// A large chunk of `frames` frames took `took` where `deadline` is allowed, at `now`: large chunks become
-    /// smaller, slowly larger again, or none for a while.
+    /// A large chunk of `frames` frames took `took` where `deadline` is allowed, at `now`: large chunks
+    /// become smaller, slowly larger again, or none for a while.
     pub(crate) fn took(&mut self, took: Duration, deadline: Duration, frames: usize, now: Instant) {
         let Some(large) = &mut self.large else { return };
         let is_late = took > deadline;

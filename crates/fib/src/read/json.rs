@@ -26,7 +26,7 @@ pub(super) struct Entry<'e> {
     pub(super) group: Option<&'e str>,
     /// The entry's own key. `None` in an array.
     pub(super) key: Option<&'e str>,
-    /// Of equal keys of an object it has the first.
+    /// The first of equal keys of an object.
     pub(super) value: &'e Value,
     /// Where it ends.
     pub(super) place: Place,

@@ -155,8 +155,8 @@ impl Table {
         ledger.report.repeated += u64::from(before.is_some());
     }
 
-    /// Inserts the prefixes of a range, but where a smaller range has the same prefix. Of equal ones the later
-    /// stays.
+    /// Inserts the prefixes of a range, but where a smaller range has the same prefix. Of equal ones the
+    /// later stays.
     pub(super) fn insert_range<A: Ranged>(
         &mut self,
         first: A,

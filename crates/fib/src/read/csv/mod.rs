@@ -6,13 +6,12 @@
 //! ```
 //!
 //! The prefix is one column, a range of two (as the fewest prefixes, see
-//! [`prefixes_of_range`](crate::range::prefixes_of_range)), or an address and a length or netmask. A range may also
-//! stand in one cell: `1.0.0.0-1.0.0.255`. The value is one column or several (`asn=13335,country=AU`), see
-//! `label.rs`; without value columns each prefix has the next hop [`MEMBER`]. Where ranges overlap, the
-//! longest prefix counts, so a range inside another hides its part of it; of equal prefixes that of the
-//! smaller range counts, or the last.
-//! A record whose values are all empty has the next hop [`NO_VALUE`]: left out, it would leave its addresses to
-//! a wider prefix.
+//! [`prefixes_of_range`](crate::range::prefixes_of_range)), or an address and a length or netmask. A range
+//! may also stand in one cell: `1.0.0.0-1.0.0.255`. The value is one column or several
+//! (`asn=13335,country=AU`), see `label.rs`; without value columns each prefix has the next hop [`MEMBER`].
+//! Where ranges overlap, the longest prefix counts, so a range inside another hides its part of it; of equal
+//! prefixes that of the smaller range counts, or the last. A record whose values are all empty has the next
+//! hop [`NO_VALUE`]: left out, it would leave its addresses to a wider prefix.
 
 pub(in crate::read) mod cells;
 mod columns;
