@@ -24,14 +24,13 @@ const TRIAL: Duration = Duration::from_millis(20);
 const KEPT: Duration = Duration::from_secs(1);
 /// The other size has to forward this much more, as a share, before it is taken.
 const MARGIN: f64 = 1.05;
-/// One frame of so many in large chunks may be late: the deadline holds at p99.9.
+/// One frame of so many may be late: the deadline holds at p99.9.
 const OF_ONE_LATE: u64 = 1000;
-/// Late chunks up to which nothing is said about the share: a size has to be found first.
-const FEW_LATE: u32 = 4;
-/// How long chunks stay small after too many large ones were late, the first time and at most. Twice as long
-/// each time.
-const BARRED: Duration = Duration::from_secs(4);
-const BARRED_AT_MOST: Duration = Duration::from_secs(64);
+/// Late frames beyond that share before chunks stay small: a size has to be found first, and where a worker
+/// has to wait, all its chunks under way are late at once.
+const MORE_LATE: u64 = 20_000;
+/// Frames that the share is told of, at most. Then both numbers are halved: what was long ago counts less.
+const REMEMBERED: u64 = 100_000_000;
 
 /// What a worker is doing about the size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -55,51 +54,36 @@ pub(crate) struct Sizing {
     most: usize,
     state: State,
     is_large: bool,
-    lateness: Lateness,
+    /// Frames that were late. `None` where the size is the user's choice.
+    lateness: Option<Lateness>,
 }
 
-/// Large chunks and the deadline.
+/// Frames that were late, among all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Lateness {
-    /// Frames of large chunks since these were last taken up, and those of them that were late.
-    frames: u64,
+    /// The number of frames so far when it began to count.
+    begin: u64,
     late: u64,
-    /// The number of late chunks.
-    chunks: u32,
-    /// Until when chunks stay small, and for how long the last time.
-    until: Option<Instant>,
-    time: Duration,
+    /// Whether chunks stay small until the share of late frames is as it should be.
+    is_barred: bool,
 }
 
 impl Lateness {
-    /// Whether chunks have to be small at `now`.
-    fn is_barred(&self, now: Instant) -> bool {
-        self.until.is_some_and(|until| now < until)
-    }
-
-    /// Begins to count anew. Large chunks that held the deadline for a while make up for earlier ones.
-    fn begin(&mut self, held: bool) {
-        (self.frames, self.late, self.chunks) = (0, 0, 0);
-        if held {
-            self.time = Duration::ZERO;
+    /// Notes the number of frames so far.
+    fn saw(&mut self, frames: u64) {
+        let count = frames - self.begin;
+        if count > REMEMBERED {
+            (self.begin, self.late) = (frames - count / 2, self.late / 2);
         }
+        // Half the share, so that what comes next stays within it.
+        self.is_barred &= 2 * self.late * OF_ONE_LATE > count;
     }
 
-    /// Counts a large chunk. Returns whether too many frames were late by now.
-    fn count(&mut self, frames: usize, is_late: bool) -> bool {
-        self.frames += frames as u64;
-        if is_late {
-            self.late += frames as u64;
-            self.chunks += 1;
-        }
-        is_late && self.chunks > FEW_LATE && self.late * OF_ONE_LATE > self.frames
-    }
-
-    /// Keeps chunks small from `now` on.
-    fn bar(&mut self, now: Instant) {
-        self.time = (self.time * 2).clamp(BARRED, BARRED_AT_MOST);
-        self.until = Some(now + self.time);
-        self.begin(false);
+    /// Counts frames that were late, after `frames` in all. Returns whether chunks have to be small now.
+    fn count(&mut self, late: usize, frames: u64) -> bool {
+        self.late += late as u64;
+        self.is_barred |= self.late.saturating_sub(MORE_LATE) * OF_ONE_LATE > frames - self.begin;
+        self.is_barred
     }
 }
 
@@ -115,8 +99,13 @@ impl Sizing {
             most: large.unwrap_or(small),
             state: State::Calm,
             is_large: false,
-            lateness: Lateness::default(),
+            lateness: Some(Lateness::default()),
         }
+    }
+
+    /// Takes the size of large chunks for the user's choice: they are taken also where many are late.
+    pub(crate) fn always(self) -> Self {
+        Self { lateness: None, ..self }
     }
 
     /// Chunks for a GPU have `large` frames from now on; without it there are none.
@@ -147,16 +136,16 @@ impl Sizing {
     /// A chunk was done at `now`, after `frames` frames in all. `is_behind` says that it was full, so that
     /// more frames wait: without that a trial says nothing, and ends.
     pub(crate) fn done(&mut self, now: Instant, frames: u64, is_behind: bool) {
+        if let Some(lateness) = &mut self.lateness {
+            lateness.saw(frames);
+        }
         if self.large.is_none() {
             return;
         }
         self.state = match self.state {
             State::Calm | State::Trial { .. } if !is_behind => State::Calm,
-            State::Calm if self.lateness.is_barred(now) => State::Calm,
-            State::Calm => {
-                self.lateness.begin(false);
-                State::Trial { is_large: false, before: None, since: None }
-            }
+            State::Calm if self.lateness.is_some_and(|lateness| lateness.is_barred) => State::Calm,
+            State::Calm => State::Trial { is_large: false, before: None, since: None },
             // The first chunk of a trial is still of the size before it.
             State::Trial { is_large, before, since: None } => {
                 State::Trial { is_large, before, since: Some((now, frames)) }
@@ -177,7 +166,6 @@ impl Sizing {
                 }
             }
             State::Kept { is_large, since } if now.saturating_duration_since(since) >= KEPT => {
-                self.lateness.begin(is_large);
                 State::Trial { is_large, before: None, since: Some((now, frames)) }
             }
             kept @ State::Kept { .. } => kept,
@@ -188,19 +176,17 @@ impl Sizing {
         };
     }
 
-    /// A large chunk of `frames` frames took `took` where `deadline` is allowed, at `now`: large chunks
-    /// become smaller, slowly larger again, or none for a while.
-    pub(crate) fn took(&mut self, took: Duration, deadline: Duration, frames: usize, now: Instant) {
+    /// A large chunk of `len` frames took `took` where `deadline` is allowed, after `frames` frames in all:
+    /// large chunks become smaller, slowly larger again, or none for a while.
+    pub(crate) fn took(&mut self, took: Duration, deadline: Duration, len: usize, frames: u64) {
         let Some(large) = &mut self.large else { return };
-        let is_late = took > deadline;
-        if is_late {
+        if took > deadline {
             *large = (*large / 2).max(self.small);
+            if self.lateness.as_mut().is_some_and(|lateness| lateness.count(len, frames)) {
+                (self.state, self.is_large) = (State::Calm, false);
+            }
         } else if took < deadline / 2 {
             *large = (*large + *large / 64 + 1).min(self.most);
-        }
-        if self.lateness.count(frames, is_late) {
-            self.lateness.bar(now);
-            (self.state, self.is_large) = (State::Calm, false);
         }
     }
 }
@@ -258,7 +244,7 @@ mod tests {
         }
         assert!(sizing.is_large() && sizing.frames() == 16_385, "another size does not begin anew");
         let deadline = Duration::from_micros(200);
-        sizing.took(deadline * 2, deadline, 16_385, start);
+        sizing.took(deadline * 2, deadline, 16_385, 1_000_000);
         sizing.suit(Some(16_385));
         assert_eq!(sizing.frames(), 8192);
         sizing.suit(None);
@@ -269,44 +255,48 @@ mod tests {
 
     #[test]
     fn a_deadline_makes_large_chunks_smaller() {
-        let (mut sizing, now) = (Sizing::new(256, Some(16_384)), Instant::now());
+        let mut sizing = Sizing::new(256, Some(16_384));
         sizing.is_large = true;
         let deadline = Duration::from_micros(200);
-        sizing.took(deadline * 2, deadline, 16_384, now);
+        sizing.took(deadline * 2, deadline, 16_384, 16_384);
         assert_eq!(sizing.frames(), 8192);
-        sizing.took(deadline / 3, deadline, 8192, now);
+        sizing.took(deadline / 3, deadline, 8192, 24_576);
         assert!((8193..9000).contains(&sizing.frames()));
-        (0..200).for_each(|_| sizing.took(deadline / 3, deadline, 8192, now));
+        (0..200).for_each(|_| sizing.took(deadline / 3, deadline, 8192, 1_000_000));
         assert_eq!(sizing.frames(), 16_384);
     }
 
-    /// Large chunks forward three times as much, and of `each` of them one is late.
-    fn share_late(each: u64) -> f64 {
-        let mut sizing = Sizing::new(256, Some(4096));
+    /// Large chunks forward three times as much, and of `each` of them one is late. Returns the shares of
+    /// late frames, and of frames in large chunks.
+    fn shares(mut sizing: Sizing, each: u64) -> (f64, f64) {
         let (start, deadline) = (Instant::now(), Duration::from_micros(500));
-        let (mut now, mut frames, mut late, mut larges) = (start, 0, 0, 0);
-        while now < start + Duration::from_secs(30) {
-            let (is_large, some) = (sizing.is_large(), sizing.frames());
-            now += Duration::from_secs_f64(some as f64 / if is_large { 30e6 } else { 10e6 });
-            frames += some as u64;
+        let (mut now, mut frames, mut late, mut large, mut chunks) = (start, 0, 0, 0, 0);
+        while now < start + Duration::from_secs(60) {
+            let (is_large, len) = (sizing.is_large(), sizing.frames());
+            now += Duration::from_secs_f64(len as f64 / if is_large { 30e6 } else { 10e6 });
+            frames += len as u64;
             if is_large {
-                larges += 1;
-                let is_late = larges % each == 0;
-                late += if is_late { some as u64 } else { 0 };
-                let took = if is_late { deadline * 2 } else { deadline / 3 };
-                sizing.took(took, deadline, some, now);
+                (large, chunks) = (large + len, chunks + 1);
+                let is_late = chunks % each == 0;
+                late += if is_late { len } else { 0 };
+                sizing.took(if is_late { deadline * 2 } else { deadline / 3 }, deadline, len, frames);
             }
             sizing.done(now, frames, true);
         }
-        late as f64 / frames as f64
+        (late as f64 / frames as f64, large as f64 / frames as f64)
     }
 
     #[test]
     fn the_deadline_holds_for_all_but_one_frame_of_a_thousand() {
-        // All of them are late, and one of 20.
-        assert!(share_late(1) < 0.001 && share_late(1) > 0.0);
-        assert!(share_late(20) < 0.001 && share_late(20) > 0.0);
-        // One of 5,000 is no reason to go back to small ones.
-        assert!((0.0001..0.0003).contains(&share_late(5000)), "{}", share_late(5000));
+        let new = || Sizing::new(256, Some(4096));
+        for each in [1, 20] {
+            let (late, large) = shares(new(), each);
+            assert!((0.0001..0.0011).contains(&late) && large < 0.05, "{late} of {large}");
+        }
+        // One of 2,000 is no reason to go back to small ones.
+        let (late, large) = shares(new(), 2000);
+        assert!((0.0003..0.0006).contains(&late) && large > 0.9, "{late} of {large}");
+        // The user's choice holds.
+        assert!(shares(new().always(), 20).1 > 0.9);
     }
 }

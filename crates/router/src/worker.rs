@@ -124,7 +124,10 @@ impl<A: App> Worker<A> {
             queue.open.begin(PortId(at));
         }
         let mut worker = Self {
-            sizing: Sizing::new(settings.chunk, None),
+            sizing: match settings.gpu_chunk {
+                Some(_) => Sizing::new(settings.chunk, None).always(),
+                None => Sizing::new(settings.chunk, None),
+            },
             tracer: Tracer::new(settings.trace),
             app,
             memory,
@@ -303,7 +306,7 @@ impl<A: App> Worker<A> {
         if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {
             self.stats.took(took, frames);
             if self.sizing.is_large() {
-                self.sizing.took(took, self.settings.deadline, frames, now);
+                self.sizing.took(took, self.settings.deadline, frames, self.stats.frames_in);
             }
         }
         let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);
