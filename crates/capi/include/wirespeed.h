@@ -103,7 +103,7 @@ typedef struct ws_rule_reader ws_rule_reader;
 
 /**
  * Set of rules, live: it changes while its readers look up. The matching rule of the highest priority wins,
- * among equals the one that was there first.
+ * among equals the one with the lower number.
  */
 typedef struct ws_rules ws_rules;
 

@@ -18,7 +18,7 @@ use crate::labels::{Text, Texts, check_no_numbers, text_of};
 use crate::options::{Options, is_image, ws_options};
 
 /// Set of rules, live: it changes while its readers look up. The matching rule of the highest priority wins,
-/// among equals the one that was there first.
+/// among equals the one with the lower number.
 pub struct ws_rules(Mutex<State>);
 
 struct State {

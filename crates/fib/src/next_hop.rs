@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 pub struct NextHop(pub u32);
 
 impl NextHop {
-    /// No route. A route with this next hop makes a hole in the prefix that covers it.
+    /// No route. Tables refuse a route with it.
     pub const NONE: Self = Self(0);
 
     /// Whether there is a next hop.

@@ -188,6 +188,12 @@ impl ReadArguments {
 
     /// Refuses `--peer` and `--vrf` if no input names peers or VRFs.
     pub(crate) fn check(&self, tables: &[&ReadReport], updates: Option<&ReadReport>) -> Result<()> {
+        if tables.is_empty() && updates.is_none() {
+            let given = [("format", self.format.is_some()), ("mask-host-bits", self.mask_host_bits)];
+            if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
+                bail!("--{option} is for a table that is read, and none is");
+            }
+        }
         let names_peers = |report: &&ReadReport| report.format.names_peers();
         let peers_of = |mut reports: std::slice::Iter<'_, &ReadReport>| reports.any(names_peers);
         match self.peer {

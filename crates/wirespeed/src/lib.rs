@@ -223,7 +223,7 @@
 //! Features only add. Code that works in one build works the same in every build with more features, and
 //! `auto` picks the same engine in all builds. A build without a feature refuses its files, engines and
 //! devices with an error that names the feature. Without features there are IPv4 and IPv6 tables on the CPU,
-//! live and as images: 29 packages, no C compiler, no CUDA.
+//! live and as images: 27 packages, no C compiler, no CUDA.
 //!
 //! ```toml
 //! [dependencies]

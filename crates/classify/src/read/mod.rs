@@ -213,6 +213,9 @@ fn read<T: Tuple>(
             allow::network_policy::read(&mut input, &mut reading, &mut file, options)?;
         }
     }
+    if matches!(format, RuleFormat::Plain | RuleFormat::ClassBench) && reading.report.records == 0 {
+        return Err(ReadError::Nothing { name: reading.report.name });
+    }
     if format == RuleFormat::Plain {
         file.doubt_all(&reading.report.left_out);
     }

@@ -148,6 +148,12 @@ pub enum ReadError {
         /// The largest number allowed.
         limit: u64,
     },
+    /// A file without a rule: it is being written, or another one is meant.
+    #[error("no rules in {name}")]
+    Nothing {
+        /// The file.
+        name: String,
+    },
     /// A file whose format is not known.
     #[error("{name}: not recognised as rules: {start:?}")]
     UnknownFormat {

@@ -144,3 +144,15 @@ proptest! {
         let _ = read_trace_from::<Ipv6Tuple>(text.as_bytes(), "any", &options);
     }
 }
+
+/// A file that is written anew is empty for a moment: it must not take the place of a list of what is denied.
+#[test]
+fn a_file_without_a_rule_is_refused() {
+    for text in ["", "\n\n", "# nothing yet\n"] {
+        for lenient in [false, true] {
+            let options = ReadOptions { lenient, ..ReadOptions::default() };
+            let error = read_rules_from::<Ipv4Tuple>(text.as_bytes(), "fw.rules", &options).unwrap_err();
+            assert_eq!(error.to_string(), "no rules in fw.rules", "{text:?}");
+        }
+    }
+}

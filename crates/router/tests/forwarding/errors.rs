@@ -100,6 +100,18 @@ fn what_must_not_be_answered_is_not() {
     assert!(answer(&fragment).is_empty());
 }
 
+/// RFC 4443, section 2.4 (e), does not except them; RFC 1812, section 4.3.2.7, does for IPv4.
+#[test]
+fn later_fragments_of_ipv6_are_answered() {
+    for protocol in [17, 58] {
+        let mut fragment = frames::udp(addresses("2001:db8::7", "2001:db8:1::1"), 1, 20);
+        fragment.splice(54..54, [protocol, 0, 0, 8, 0, 0, 0, 1]);
+        fragment[14 + 6] = 44;
+        fragment[14 + 5] += 8;
+        assert_eq!(answer(&fragment).len(), 1, "{protocol}");
+    }
+}
+
 #[test]
 fn no_more_errors_are_sent_than_allowed() {
     let frame = frames::udp(addresses("192.0.2.7", "77.0.0.1"), 9, 20);

@@ -8,8 +8,8 @@
 //!
 //! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields
 //! of [`OpenFlowTuple`]. A [`Rule`] tests them by masks and ranges, and has a priority and an action. A
-//! lookup finds the best rule that matches: the highest priority, and among equals the rule that was there
-//! first. The result is the rule's number, from 1, and its action in the same state of the rules. The action
+//! lookup finds the best rule that matches: the highest priority, and among equals the lowest number. The
+//! result is the rule's number, from 1, and its action in the same state of the rules. The action
 //! is an index, [`NextHop`](crate::NextHop), as with addresses; [`Labels`](crate::Labels) map it to a value.
 //!
 //! # An access list in a proxy

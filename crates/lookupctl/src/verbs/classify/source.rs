@@ -122,6 +122,7 @@ impl ReadArguments {
     /// Refuses options for reading rules if an image or a generated set is used.
     pub(super) fn refuse_beside(&self, what: &str) -> Result<()> {
         let given = [
+            ("format", self.format.is_some()),
             ("assume", !self.assume.is_empty()),
             ("chain", self.chain.is_some()),
             (self.table_option, self.table.is_some()),

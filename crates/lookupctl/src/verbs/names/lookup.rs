@@ -76,7 +76,8 @@ With --json an answer is {\"name\",\"prefix\",\"result\"}, prefix and result nul
 Every answer of the engine is checked against the table, if it is known. The prefix in the output is the longest of the table, also for an \
 aggregated table, too.
 Domains can be in any script, in queries and in tables: www.münchen.de and www.xn--mnchen-3ya.de are one name (UTS 46), and so are \
-upper and lower case. An entry *.example.com, or .example.com, matches example.com itself and all names beneath it.
+upper and lower case. The path of a URL follows its host, with = before its first segment: example.com/ads is /com/example/=ads. \
+An entry *.example.com, or .example.com, matches example.com itself and all names beneath it.
 The first line of standard input that is not a name ends the lookups. With --lenient such lines are reported by number, passed over and counted.
 Exit status 1 says that a name matches nothing or an exception, or that an answer is wrong; 2 says that a line was not a name, even if other lines were answered.";
 
@@ -84,6 +85,9 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.names.is_empty();
     if from_stdin && options.table.as_ref().is_some_and(|table| table == "-") {
         bail!("the table and the names can't both come from standard input");
+    }
+    if options.table.is_none() {
+        options.read.refuse_without_table()?;
     }
     let fleet = options.lookup.fleet(&NameDomain::gpu_options())?;
     let loaded = options.table.as_ref().map(|table| options.read.load_any(table)).transpose()?;

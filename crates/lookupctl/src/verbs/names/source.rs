@@ -133,6 +133,15 @@ impl Loaded {
 }
 
 impl ReadArguments {
+    /// Refuses options for a table where none is read.
+    pub(super) fn refuse_without_table(&self) -> Result<()> {
+        let given = [("format", self.format.is_some()), ("icann", self.icann)];
+        match given.iter().find(|(_, is_given)| *is_given) {
+            Some((option, _)) => bail!("--{option} is for a table that is read, and none is"),
+            None => Ok(()),
+        }
+    }
+
     /// Whether wrong lines are passed over.
     pub(super) fn is_lenient(&self) -> bool {
         self.lenient

@@ -253,6 +253,9 @@ Frames that are made come round again, so no more are made than there are buffer
 At the end each frame that came in is out, dropped for a reason, with the operating system or controllers, or still queued.
 Ctrl-C or SIGTERM ends the run: what was done until then is told, and the exit status is 130 or 143.";
 
+/// The least MTU of IPv4.
+const LEAST_MTU: u16 = 68;
+
 /// Frames of a chunk if a GPU looks up everything.
 const LARGE: usize = 1 << 14;
 
@@ -360,6 +363,12 @@ impl Options {
     pub(super) fn check(&self) -> Result<()> {
         if self.buffers > 1 << 24 {
             bail!("--buffers {} is too many: at most {} fit the numbers of buffers", self.buffers, 1 << 24)
+        }
+        if self.mtu < LEAST_MTU {
+            bail!("--mtu {} is too small: each link takes {LEAST_MTU} bytes of IPv4 (RFC 791)", self.mtu)
+        }
+        if self.own.is_multicast() || self.own.is_broadcast() || self.own6.is_multicast() {
+            bail!("--own and --own6 are the addresses of a host: errors come from them")
         }
         if self.out.len() > 1000 {
             bail!("--out is given {} times, and the most is 1000", self.out.len())

@@ -49,12 +49,14 @@ pub(in crate::apps) fn may_answer_v4(packet: &[u8]) -> bool {
 /// Whether a packet may be answered with an error (RFC 4443, 2.4 e).
 pub(in crate::apps) fn may_answer_v6(packet: &[u8], fault: Fault) -> bool {
     let Some(payload) = ipv6_payload(packet) else { return false };
+    // A later fragment has no header of ICMP, and may be answered.
     let is_error = payload.protocol == PROTOCOL_ICMPV6
+        && !payload.is_later_fragment
         && !packet.get(payload.at).is_some_and(|&kind| kind >= 128 && kind != 137);
     let (from, to) = ipv6_addresses(packet);
     // A group may be told of a packet that is too big: its sender has to find the size.
     let is_to_group = to.is_multicast() && !matches!(fault, Fault::TooBig(_));
-    !(is_error || payload.is_later_fragment || is_to_group || from.is_unspecified() || from.is_multicast())
+    !(is_error || is_to_group || from.is_unspecified() || from.is_multicast())
 }
 
 /// Makes the packet that tells the sender of `packet`, from the router's own address.
