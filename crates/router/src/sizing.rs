@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The deadline comes before the rate. A large chunk that is late is followed by smaller ones. Where more
-//! than one frame of a thousand is late all the same, chunks are small for some time, each time for longer.
+//! than one frame of a thousand is late all the same, chunks stay small until few enough are.
 
 use std::time::{Duration, Instant};
 

@@ -41,7 +41,9 @@ fn append_rest(rest: &[u8], name: &mut Vec<u8>) -> Result<(), NameReason> {
     if query.is_empty() {
         return Ok(());
     }
-    if whole.is_some() || path.is_empty() {
+    // Dots at the end leave a slash there.
+    let last = path.rsplit(|&b| b == SLASH).next().unwrap_or_default();
+    if last.is_empty() || is_dots(last, 1) || is_dots(last, 2) {
         name.push(SLASH);
     }
     for &b in query {

@@ -10,13 +10,11 @@ use super::parse::{ICMP, ICMPV6, Ip, Layout, SCTP, TCP, UDP, be16, be32, be48, c
 use crate::wire::{Field, Key, WORDS};
 
 /// The fields that are no part of a frame.
-const OUTSIDE: Key = {
-    Key([0; WORDS])
-        .with(Field::InPort, Field::InPort.all())
-        .with(Field::InPhyPort, Field::InPhyPort.all())
-        .with(Field::Metadata, Field::Metadata.all())
-        .with(Field::TunnelId, Field::TunnelId.all())
-};
+const OUTSIDE: Key = Key([0; WORDS])
+    .with(Field::InPort, Field::InPort.all())
+    .with(Field::InPhyPort, Field::InPhyPort.all())
+    .with(Field::Metadata, Field::Metadata.all())
+    .with(Field::TunnelId, Field::TunnelId.all());
 
 /// A packet on its way through the tables.
 #[derive(Clone, Debug, Default)]
