@@ -125,7 +125,8 @@ mod tests {
 
     #[test]
     fn tunnels_and_dead_routes() {
-        // Some versions of iproute2 write the tunnel into the route's object, with a second `dst` and a `tos`.
+        // Some versions of iproute2 write the tunnel into the route's object, with a second `dst` and a
+        // `tos`.
         let text = r#"[{"dst":"10.3.0.0/16","encap":"ip","id":5,"src":"192.0.2.2","dst":"203.0.113.9","ttl":0,"tos":0,
   "gateway":"192.0.3.1","dev":"d1","flags":[]},
 {"dst":"10.1.0.0/16","gateway":"198.51.100.2","dev":"v0","flags":["dead","linkdown"]},
