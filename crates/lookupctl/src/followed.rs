@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::Result;
 use serde::Serialize;
 use wirespeed_feeds::{Feed, Status, bmp, fpm, kernel};
+use wirespeed_router::metrics::SourceState;
 
 use crate::number::{Grouped, counted_u64};
 
@@ -120,6 +121,24 @@ impl State {
             overruns,
             skipped: skipped.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect(),
         }
+    }
+}
+
+impl State {
+    /// The state as metrics tell it.
+    pub(crate) fn of_metrics(&self) -> SourceState {
+        let mut state = SourceState::default();
+        state.source.clone_from(&self.source);
+        state.is_synced = self.synced;
+        state.stale = self.stale_s.map(Duration::from_secs_f64);
+        state.prefixes = self.prefixes;
+        state.changes = self.changes;
+        state.resyncs = self.resyncs;
+        state.connections = self.connections;
+        state.violations = self.violations;
+        state.overruns = self.overruns;
+        state.skipped = self.skipped.values().sum();
+        state
     }
 }
 

@@ -69,6 +69,7 @@ mod stats;
 mod tables;
 mod tracer;
 mod used;
+mod why;
 mod worker;
 
 pub use app::{App, Packet};
@@ -85,5 +86,6 @@ pub use router::run;
 pub use stats::{ChunkSizes, Stats};
 pub use tables::{PortTable, PortTables};
 pub use used::{Taken, Used};
+pub use why::{Why, Whys};
 pub use wirespeed_checksum as checksum;
 pub use worker::{CHUNK, DropSink, Kernel, Published, Settings, Worker};

@@ -170,6 +170,10 @@ impl Drops {
         Reason::ALL.iter().map(|&reason| (reason, self.of(reason))).filter(|&(_, count)| count > 0)
     }
 
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at].saturating_sub(before.0[at])))
+    }
+
     /// Adds the numbers of another worker.
     pub fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(sum, more)| *sum += more);

@@ -18,6 +18,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::Why;
+
 /// How long each size is tried.
 const TRIAL: Duration = Duration::from_millis(20);
 /// How long the faster size is kept before both are tried again. Trials of the slower take 2 % of the time.
@@ -128,6 +130,21 @@ impl Sizing {
         }
     }
 
+    /// The reason for the size of chunks now.
+    pub(crate) fn why(&self) -> Why {
+        match self.state {
+            _ if self.large.is_none() => Why::NoGpu,
+            State::Calm if self.is_barred() => Why::Deadline,
+            State::Calm => Why::LowLoad,
+            State::Trial { .. } => Why::Trial,
+            State::Kept { .. } => Why::Faster,
+        }
+    }
+
+    fn is_barred(&self) -> bool {
+        self.lateness.is_some_and(|lateness| lateness.is_barred)
+    }
+
     /// Whether chunks are of the size for a GPU.
     pub(crate) const fn is_large(&self) -> bool {
         self.is_large
@@ -144,7 +161,7 @@ impl Sizing {
         }
         self.state = match self.state {
             State::Calm | State::Trial { .. } if !is_behind => State::Calm,
-            State::Calm if self.lateness.is_some_and(|lateness| lateness.is_barred) => State::Calm,
+            State::Calm if self.is_barred() => State::Calm,
             State::Calm => State::Trial { is_large: false, before: None, since: None },
             // The first chunk of a trial is still of the size before it.
             State::Trial { is_large, before, since: None } => {
@@ -220,6 +237,25 @@ mod tests {
         assert!(run(30e6, 10e6, 4) < 0.05);
         // The margin: sizes that are alike stay as they are.
         assert!(run(30e6, 31e6, 4) < 0.05);
+    }
+
+    #[test]
+    fn the_reason_for_a_size_is_told() {
+        let start = Instant::now();
+        assert_eq!(Sizing::new(256, None).why(), Why::NoGpu);
+        let mut sizing = Sizing::new(256, Some(16_384));
+        assert_eq!(sizing.why(), Why::LowLoad);
+        let mut seen = std::collections::BTreeSet::new();
+        for n in 1..200 {
+            sizing.done(start + Duration::from_millis(n), n * 1000, true);
+            seen.insert(sizing.why());
+        }
+        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [Why::Trial, Why::Faster]);
+        // Most frames are late.
+        sizing.took(Duration::from_millis(9), Duration::from_millis(1), 100_000, 200_000);
+        assert_eq!(sizing.why(), Why::Deadline);
+        sizing.suit(None);
+        assert_eq!(sizing.why(), Why::NoGpu);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use crate::Drops;
+use crate::{Drops, Why, Whys};
 
 /// Numbers of chunks by size: powers of two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +27,13 @@ impl ChunkSizes {
     fn add(&mut self, other: &Self) {
         self.chunks.iter_mut().zip(&other.chunks).for_each(|(sum, more)| *sum += more);
         self.frames += other.frames;
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        Self {
+            chunks: std::array::from_fn(|at| self.chunks[at].saturating_sub(before.chunks[at])),
+            frames: self.frames.saturating_sub(before.frames),
+        }
     }
 
     /// The largest number of frames that a step holds, with the number of chunks of this step.
@@ -72,6 +79,8 @@ pub struct Stats {
     pub chunks_cpu: u64,
     /// Chunks whose keys a GPU looked up.
     pub chunks_gpu: u64,
+    /// All chunks, by the reason for their size.
+    pub whys: Whys,
     /// Sizes of the chunks of the CPU, in frames.
     pub sizes_cpu: ChunkSizes,
     /// Sizes of the chunks of a GPU, in frames.
@@ -98,6 +107,7 @@ impl Default for Stats {
             made_lost: 0,
             chunks_cpu: 0,
             chunks_gpu: 0,
+            whys: Whys::default(),
             sizes_cpu: ChunkSizes::default(),
             sizes_gpu: ChunkSizes::default(),
             latency,
@@ -117,7 +127,8 @@ impl Stats {
     }
 
     /// Counts a chunk of so many frames.
-    pub(crate) fn chunk(&mut self, is_by_gpu: bool, frames: usize) {
+    pub(crate) fn chunk(&mut self, is_by_gpu: bool, frames: usize, why: Why) {
+        self.whys.count(why);
         let (chunks, sizes) = if is_by_gpu {
             (&mut self.chunks_gpu, &mut self.sizes_gpu)
         } else {
@@ -168,6 +179,34 @@ impl Stats {
         self.frames_in == self.frames_out + self.dropped.all() + kept
     }
 
+    /// The work since an earlier time, whose statistics these are: all counts and latencies of the time
+    /// between. What is queued is queued now.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut latency = self.latency.clone();
+        let left = latency.subtract(&before.latency);
+        debug_assert!(left.is_ok(), "counts only grow, and both have the same bounds");
+        let less = u64::saturating_sub;
+        Self {
+            frames_in: less(self.frames_in, before.frames_in),
+            bytes_in: less(self.bytes_in, before.bytes_in),
+            frames_out: less(self.frames_out, before.frames_out),
+            bytes_out: less(self.bytes_out, before.bytes_out),
+            dropped: self.dropped.since(&before.dropped),
+            to_kernel: less(self.to_kernel, before.to_kernel),
+            to_controller: less(self.to_controller, before.to_controller),
+            queued: self.queued,
+            made: less(self.made, before.made),
+            made_lost: less(self.made_lost, before.made_lost),
+            chunks_cpu: less(self.chunks_cpu, before.chunks_cpu),
+            chunks_gpu: less(self.chunks_gpu, before.chunks_gpu),
+            whys: self.whys.since(&before.whys),
+            sizes_cpu: self.sizes_cpu.since(&before.sizes_cpu),
+            sizes_gpu: self.sizes_gpu.since(&before.sizes_gpu),
+            latency,
+        }
+    }
+
     /// Adds what another worker did.
     pub fn add(&mut self, other: &Self) {
         self.frames_in += other.frames_in;
@@ -182,9 +221,46 @@ impl Stats {
         self.made_lost += other.made_lost;
         self.chunks_cpu += other.chunks_cpu;
         self.chunks_gpu += other.chunks_gpu;
+        self.whys.add(&other.whys);
         self.sizes_cpu.add(&other.sizes_cpu);
         self.sizes_gpu.add(&other.sizes_gpu);
         let sum = self.latency.add(&other.latency);
         debug_assert!(sum.is_ok(), "both have the same bounds");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reason;
+
+    /// Statistics of a worker that did this much.
+    fn worked(chunks: u64, time: u64) -> Stats {
+        let mut stats = Stats::default();
+        for _ in 0..chunks {
+            stats.frames_in += 10;
+            stats.frames_out += 9;
+            stats.dropped.count(Reason::Expired);
+            stats.took(Duration::from_micros(time), 10);
+            stats.chunk(false, 10, Why::LowLoad);
+        }
+        stats
+    }
+
+    #[test]
+    fn the_difference_of_two_times_is_what_was_done_between() {
+        let before = worked(3, 100);
+        let mut now = before.clone();
+        now.add(&worked(2, 900));
+        now.chunk(true, 4096, Why::Trial);
+        let between = now.since(&before);
+        assert_eq!((between.frames_in, between.frames_out, between.dropped.all()), (20, 18, 2));
+        assert!(between.is_whole());
+        assert_eq!((between.chunks_cpu, between.chunks_gpu), (2, 1));
+        assert_eq!(between.whys.iter().collect::<Vec<_>>(), [(Why::LowLoad, 2), (Why::Trial, 1)]);
+        assert_eq!((between.sizes_cpu.frames(), between.sizes_gpu.frames()), (20, 4096));
+        // The earlier latencies are in it no more.
+        assert!(between.latency(0.01) > Duration::from_micros(800), "{:?}", between.latency(0.01));
+        assert_eq!(now.since(&now).latencies().0, 0);
     }
 }

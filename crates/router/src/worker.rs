@@ -96,6 +96,8 @@ pub struct Worker<A: App> {
     kernel: Option<Box<dyn Kernel>>,
     settings: Settings,
     sizing: Sizing,
+    /// Whether all ports let their frames wait, so that none has to be dropped for a full port.
+    loses_nothing: bool,
     under_way: VecDeque<(Chunk, A::Pending)>,
     spare: Vec<Chunk>,
     stats: Stats,
@@ -129,6 +131,7 @@ impl<A: App> Worker<A> {
                 None => Sizing::new(settings.chunk, None),
             },
             tracer: Tracer::new(settings.trace),
+            loses_nothing: queues.iter().all(|queue| queue.port.can_wait()),
             app,
             memory,
             queues,
@@ -221,6 +224,9 @@ impl<A: App> Worker<A> {
 
     /// Receives frames of a port, and starts its chunk if that is complete.
     fn receive(&mut self, at: usize) -> Result<bool, Error> {
+        if self.queues[at].port.can_wait() && self.is_any_full() {
+            return Ok(false);
+        }
         let Queue { port, open, has_more, .. } = &mut self.queues[at];
         let before = open.len();
         // A burst at a time: a chunk for a GPU is filled by many, and other ports have their turn.
@@ -238,6 +244,11 @@ impl<A: App> Worker<A> {
             self.start(at)?;
         }
         Ok(received > 0)
+    }
+
+    /// Whether so many frames wait for a port that the next chunk may not find a place.
+    fn is_any_full(&self) -> bool {
+        self.queues.iter().any(|queue| queue.forwarded.len() >= QUEUE / 2)
     }
 
     /// Starts the chunk of a port: the application reads it, and its keys are looked up.
@@ -272,7 +283,7 @@ impl<A: App> Worker<A> {
     /// Ends a chunk: the application decides, and the frames go where it says.
     fn end(&mut self, mut chunk: Chunk, pending: A::Pending) -> Result<(), Error> {
         self.app.post_shade(&mut chunk, &mut self.memory, pending);
-        self.stats.chunk(chunk.is_by_gpu(), chunk.len());
+        self.stats.chunk(chunk.is_by_gpu(), chunk.len(), self.sizing.why());
         self.tracer.decided(&chunk, &self.memory, |port| {
             self.queues.get(port.index()).map_or("no port", |queue| queue.port.name())
         });
@@ -360,7 +371,9 @@ impl<A: App> Worker<A> {
             let sent_made = if forwarded.is_empty() { port.send(&mut self.memory, made)? } else { 0 };
             self.stats.made += sent_made as u64;
             is_busy |= sent + sent_made > 0;
-            let (late, late_made) = (forwarded.len().min(QUEUE), made.len().min(QUEUE));
+            // What can't be taken twice is lost beyond a bound; what can wait was not received.
+            let most = if self.loses_nothing { usize::MAX } else { QUEUE };
+            let (late, late_made) = (forwarded.len().min(most), made.len().min(QUEUE));
             let late: Vec<Frame> = forwarded.drain(late..).collect();
             for frame in made.drain(late_made..) {
                 self.stats.made_lost += 1;

@@ -14,7 +14,7 @@ use wirespeed_router::apps::Ip;
 use wirespeed_router::apps::ip::Owns;
 use wirespeed_router::io::Port;
 use wirespeed_router::io::memory::{Limits, MemoryPort};
-use wirespeed_router::metrics::Metrics;
+use wirespeed_router::metrics::{Metrics, SourceState};
 use wirespeed_router::{Hop, Mac, Memory, PortId, Reason, Report, Route, Settings, Worker, run};
 
 /// The answer of the server to some bytes.
@@ -90,11 +90,11 @@ fn forward(frames: u64, metrics: &Metrics, mut during: impl FnMut()) -> Report {
         Ok(Worker::new(Ip::new(&reader, &routes, &own), memory, ports, Settings::default()))
     };
     let report = run(2, &AtomicBool::new(false), make, |report| {
-        metrics.publish(report);
+        metrics.publish(report, Vec::new());
         during();
     })
     .unwrap();
-    metrics.publish(&report);
+    metrics.publish(&report, Vec::new());
     report
 }
 
@@ -125,6 +125,9 @@ fn a_scraper_sees_what_the_report_says() {
     is("wirespeed_chunk_frames_count{device=\"cpu\"}", report.stats.chunks_cpu);
     is("wirespeed_chunk_frames_sum{device=\"cpu\"}", 200_000);
     is("wirespeed_chunk_frames_count{device=\"gpu\"}", 0);
+    is("wirespeed_chunks_chosen_total{why=\"no_gpu\"}", report.stats.chunks_cpu);
+    is("wirespeed_chunks_chosen_total{why=\"faster\"}", 0);
+    assert!(!page.keys().any(|name| name.starts_with("wirespeed_source")), "no routes are followed");
     is("wirespeed_latency_seconds_count", 200_000);
     for (name, count) in &report.counters {
         is(&format!("wirespeed_application_total{{counter=\"{name}\"}}"), *count);
@@ -200,4 +203,22 @@ fn an_address_that_is_taken_is_an_error() {
     let address = metrics.address();
     drop(metrics);
     assert!(TcpStream::connect(address).is_err(), "it has ended");
+}
+
+#[test]
+fn a_scraper_sees_how_sources_of_routes_are() {
+    let metrics = Metrics::serve("127.0.0.1:0".parse().unwrap()).unwrap();
+    let mut kernel = SourceState::default();
+    kernel.source = "kernel".to_owned();
+    (kernel.is_synced, kernel.prefixes, kernel.overruns) = (true, 7, 2);
+    let mut fpm = SourceState::default();
+    fpm.source = "fpm:127.0.0.1:2620".to_owned();
+    (fpm.stale, fpm.violations, fpm.skipped) = (Some(Duration::from_millis(1500)), 3, 4);
+    metrics.publish(&Report::default(), vec![kernel, fpm]);
+    let page = scrape(metrics.address());
+    let of = |name: &str, source: &str| page[&format!("wirespeed_source_{name}{{source=\"{source}\"}}")];
+    let kernel = ["routes", "synced", "stale_seconds", "overruns_total"].map(|name| of(name, "kernel"));
+    assert_eq!(kernel, [7.0, 1.0, 0.0, 2.0]);
+    let names = ["routes", "synced", "stale_seconds", "violations_total", "skipped_total"];
+    assert_eq!(names.map(|name| of(name, "fpm:127.0.0.1:2620")), [0.0, 0.0, 1.5, 3.0, 4.0]);
 }

@@ -10,5 +10,6 @@ mod apps;
 mod changes;
 mod peer;
 mod soak;
+mod traced;
 mod traffic;
 mod world;

@@ -198,6 +198,19 @@ impl Router {
         line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
 
+    /// The effective capabilities of its threads, as bits.
+    pub(crate) fn rights(&self) -> Vec<u64> {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let of = |status: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix("CapEff:")).unwrap();
+            u64::from_str_radix(line.trim(), 16).unwrap()
+        };
+        threads
+            .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("status")).ok())
+            .map(|status| of(&status))
+            .collect()
+    }
+
     /// Ends it as Ctrl-C does: its report, whose sums were checked.
     pub(crate) fn stop(mut self) -> Value {
         let pid = self.child.id().to_string();

@@ -160,6 +160,10 @@ impl Port for CapturePort {
         self.source.is_none() && self.waiting.is_none()
     }
 
+    fn can_wait(&self) -> bool {
+        true
+    }
+
     fn damage(&self) -> Option<&str> {
         self.damage.as_deref()
     }

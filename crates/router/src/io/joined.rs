@@ -59,6 +59,10 @@ impl Port for Joined {
         self.queues.iter().all(|queue| queue.is_at_end())
     }
 
+    fn can_wait(&self) -> bool {
+        self.queues.iter().all(|queue| queue.can_wait())
+    }
+
     fn descriptors(&self, descriptors: &mut Vec<RawFd>) -> bool {
         self.queues.iter().all(|queue| queue.descriptors(descriptors))
     }

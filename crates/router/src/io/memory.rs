@@ -220,6 +220,11 @@ impl Port for MemoryPort {
         self.ring().left == 0
     }
 
+    fn can_wait(&self) -> bool {
+        // The sender of a given rate goes on.
+        self.ring().load.is_none()
+    }
+
     fn counts(&self) -> PortCounts {
         self.counts
     }

@@ -32,6 +32,8 @@ mod netlink;
 #[cfg(target_os = "linux")]
 mod packet;
 #[cfg(target_os = "linux")]
+mod privileges;
+#[cfg(target_os = "linux")]
 mod sys;
 pub mod traffic;
 #[cfg(target_os = "linux")]
@@ -55,6 +57,8 @@ pub use interface::{Interface, Offload, Unusable};
 pub use local::LocalAddresses;
 #[cfg(target_os = "linux")]
 pub use packet::{PacketOptions, PacketPort, Promiscuous};
+#[cfg(target_os = "linux")]
+pub use privileges::give_up_privileges;
 #[cfg(target_os = "linux")]
 pub use transit::{Tags, Takes, Transit};
 #[cfg(target_os = "linux")]
@@ -103,6 +107,13 @@ pub trait Port: Send {
 
     /// Whether no frame will come any more: the end of a file.
     fn is_at_end(&self) -> bool {
+        false
+    }
+
+    /// Whether frames that are not received yet stay where they are, as those of a file do, or there are none.
+    /// Such a port waits while another one is full. Where all ports of a worker can wait, no frame is dropped
+    /// for a full port. A device's ring would overrun, and hold up frames to ports that are not full.
+    fn can_wait(&self) -> bool {
         false
     }
 

@@ -13,9 +13,43 @@ mod text;
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use crate::{Error, Report};
 use serve::Server;
+
+/// The state of a source of routes that is followed, such as the kernel or a daemon of BGP.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct SourceState {
+    /// Its name, such as `kernel` or `fpm:127.0.0.1:2620`.
+    pub source: String,
+    /// Whether its first state was whole.
+    pub is_synced: bool,
+    /// The time since it was lost; `None` while it is there.
+    pub stale: Option<Duration>,
+    /// The routes that it has now.
+    pub prefixes: u64,
+    /// Changes that it told.
+    pub changes: u64,
+    /// The times that its state was compared with the source again.
+    pub resyncs: u64,
+    /// Connections that were made.
+    pub connections: u64,
+    /// Connections that were dropped for a violation of their protocol.
+    pub violations: u64,
+    /// The times that the kernel's buffer overran.
+    pub overruns: u64,
+    /// Messages that were skipped.
+    pub skipped: u64,
+}
+
+/// What is told to a scraper.
+#[derive(Clone, Debug, Default)]
+struct Told {
+    report: Report,
+    sources: Vec<SourceState>,
+}
 
 /// The counters of a router, served for Prometheus until this is dropped.
 ///
@@ -25,7 +59,7 @@ use serve::Server;
 ///
 /// let metrics = Metrics::serve("127.0.0.1:9464".parse()?)?;
 /// println!("http://{}/metrics", metrics.address());
-/// metrics.publish(&Report::default());
+/// metrics.publish(&Report::default(), Vec::new());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -34,22 +68,22 @@ use serve::Server;
 /// an address that others reach lets them read.
 #[derive(Debug)]
 pub struct Metrics {
-    report: Arc<Mutex<Report>>,
+    told: Arc<Mutex<Told>>,
     server: Server,
 }
 
 impl Metrics {
     /// Listens at an address: port 0 takes a free one.
     pub fn serve(address: SocketAddr) -> Result<Self, Error> {
-        let report = Arc::new(Mutex::new(Report::default()));
-        let shared = Arc::clone(&report);
+        let told: Arc<Mutex<Told>> = Arc::default();
+        let shared = Arc::clone(&told);
         let answer = move || {
-            let report = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            text::of(&report)
+            let told = shared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            text::of(told)
         };
         let server = Server::start(address, answer)
             .map_err(|cause| Error::port("metrics", format!("{address} can't be listened at"), cause))?;
-        Ok(Self { report, server })
+        Ok(Self { told, server })
     }
 
     /// The address that it listens at.
@@ -58,8 +92,9 @@ impl Metrics {
         self.server.address()
     }
 
-    /// Answers with this report from now on.
-    pub fn publish(&self, report: &Report) {
-        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone_from(report);
+    /// Answers with this report, and these states of the sources of routes, from now on.
+    pub fn publish(&self, report: &Report, sources: Vec<SourceState>) {
+        let told = Told { report: report.clone(), sources };
+        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = told;
     }
 }

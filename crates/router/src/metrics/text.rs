@@ -10,8 +10,9 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
+use super::{SourceState, Told};
 use crate::io::PortCounts;
-use crate::{ChunkSizes, Reason, Report, Stats};
+use crate::{ChunkSizes, Reason, Report, Stats, Why};
 
 /// Bounds of latencies, in nanoseconds: 1, 2 and 5 of each power of ten from a microsecond to a second.
 const LATENCIES: [u64; 19] = [
@@ -36,10 +37,10 @@ const LATENCIES: [u64; 19] = [
     1_000_000_000,
 ];
 
-/// The text of a report.
-pub(super) fn of(report: &Report) -> Result<String, fmt::Error> {
+/// The text of a report, and of the states of sources.
+pub(super) fn of(told: Told) -> Result<String, fmt::Error> {
     let mut registry = Registry::with_prefix("wirespeed");
-    registry.register_collector(Box::new(Scrape(report.clone())));
+    registry.register_collector(Box::new(Scrape(told)));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
@@ -47,11 +48,11 @@ pub(super) fn of(report: &Report) -> Result<String, fmt::Error> {
 
 /// A report, for one answer.
 #[derive(Debug)]
-struct Scrape(Report);
+struct Scrape(Told);
 
 impl Collector for Scrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let Report { stats, counters, ports, .. } = &self.0;
+        let Told { report: Report { stats, counters, ports, .. }, sources } = &self.0;
         totals(&mut encoder, stats)?;
         let dropped = Reason::ALL.iter().map(|&reason| (reason.name(), stats.dropped.of(reason)));
         let help = "Received frames that were dropped, by reason";
@@ -71,9 +72,51 @@ impl Collector for Scrape {
         }
         let counters = counters.iter().copied();
         family(&mut encoder, "application", "Counters of the application", "counter", counters)?;
+        let whys = Why::ALL.iter().map(|&why| (why.name(), stats.whys.of(why)));
+        let help = "Chunks, by the reason for their size and so for their device";
+        family(&mut encoder, "chunks_chosen", help, "why", whys)?;
         sizes(&mut encoder, stats)?;
-        latencies(&mut encoder, stats)
+        latencies(&mut encoder, stats)?;
+        of_sources(&mut encoder, sources)
     }
+}
+
+/// The states of the sources of routes. Without one there are no such metrics.
+fn of_sources(encoder: &mut DescriptorEncoder<'_>, sources: &[SourceState]) -> fmt::Result {
+    if sources.is_empty() {
+        return Ok(());
+    }
+    type Count = fn(&SourceState) -> u64;
+    let counters: [(&str, &str, Count); 6] = [
+        ("source_changes", "Changes of routes that a source told", |of| of.changes),
+        ("source_resyncs", "Times that a state was compared with its source again", |of| of.resyncs),
+        ("source_connections", "Connections of a source", |of| of.connections),
+        ("source_violations", "Connections that were dropped for a violation of their protocol", |of| {
+            of.violations
+        }),
+        ("source_overruns", "Times that the kernel's buffer overran", |of| of.overruns),
+        ("source_skipped", "Messages of a source that were skipped", |of| of.skipped),
+    ];
+    for (name, help, count) in counters {
+        family(encoder, name, help, "source", sources.iter().map(|of| (of.source.as_str(), count(of))))?;
+    }
+    type Value = fn(&SourceState) -> f64;
+    let gauges: [(&str, &str, Value); 3] = [
+        ("source_routes", "Routes of a source", |of| of.prefixes as f64),
+        ("source_synced", "Whether the first state of a source was whole: 1 or 0", |of| {
+            f64::from(of.is_synced)
+        }),
+        ("source_stale_seconds", "Time since a source was lost; 0 while it is there", |of| {
+            of.stale.unwrap_or_default().as_secs_f64()
+        }),
+    ];
+    for (name, help, value) in gauges {
+        let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        for of in sources {
+            ConstGauge::new(value(of)).encode(family.encode_family(&[("source", of.source.as_str())])?)?;
+        }
+    }
+    Ok(())
 }
 
 /// Counts of all frames.

@@ -3,8 +3,9 @@
 
 use std::net::IpAddr;
 
-use wirespeed_router::{App, Chunk, Memory, Reason, Settings, Verdict};
+use wirespeed_router::{App, Chunk, Memory, PortId, Reason, Settings, Verdict};
 
+use crate::list::Way;
 use crate::{frames, list};
 
 struct Reflector {
@@ -57,4 +58,39 @@ fn a_users_application_runs() {
     assert_eq!((stats.dropped.of(Reason::Application), stats.dropped.of(Reason::Cut)), (1, 1));
     let back = sent[0].lock().unwrap()[0].clone();
     assert_eq!((&back[..6], &back[6..12], &back[12..]), (&frame[6..12], &frame[..6], &frame[12..]));
+}
+
+/// Sends each frame out of port 1.
+struct Through;
+
+impl App for Through {
+    type Pending = ();
+
+    fn pre_shade(&mut self, _: &mut Chunk, _: &mut Memory) {}
+
+    fn post_shade(&mut self, chunk: &mut Chunk, _: &mut Memory, (): ()) {
+        (0..chunk.len()).for_each(|at| chunk.decide(at, Verdict::Out(PortId(1))));
+    }
+}
+
+#[test]
+fn frames_that_can_wait_are_not_lost_for_a_slow_port() {
+    let frame = frames::udp((IpAddr::from([192, 0, 2, 1]), IpAddr::from([192, 0, 2, 2])), 9, 30);
+    let frames: Vec<Vec<u8>> =
+        (0..20_000_u32).map(|number| frame.iter().copied().chain(number.to_be_bytes()).collect()).collect();
+    for chunk in [64, 2000] {
+        let run = |can_wait| {
+            let memory = Memory::new(1 << 15).unwrap();
+            let settings = Settings { chunk, ..Settings::default() };
+            list::run_in(memory, Through, &frames, (2, Way { takes: 16, can_wait }), settings)
+        };
+        let (stats, sent) = run(true);
+        assert!(stats.is_whole() && stats.dropped.all() == 0, "{stats:?}");
+        assert_eq!(*sent[1].lock().unwrap(), frames, "all of them, in order");
+        // A device's frames are lost in its ring or here.
+        let (stats, sent) = run(false);
+        assert!(stats.is_whole() && stats.dropped.of(Reason::QueueFull) > 0, "{stats:?}");
+        assert_eq!(stats.dropped.all() + stats.frames_out, 20_000);
+        assert_eq!(sent[1].lock().unwrap().len() as u64, stats.frames_out);
+    }
 }

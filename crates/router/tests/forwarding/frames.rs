@@ -69,6 +69,17 @@ fn destination_v6(rng: &mut Rng) -> Ipv6Addr {
     Ipv6Addr::new(first, second, third, fourth, 0, 0, 0, below(rng, 8) as u16)
 }
 
+/// An IPv4 frame with the bit that forbids fragments.
+pub(crate) fn unfragmented(frame: &[u8]) -> Vec<u8> {
+    let (mut header, rest) = Ipv4Header::from_slice(&frame[14..]).unwrap();
+    header.dont_fragment = true;
+    header.header_checksum = header.calc_header_checksum();
+    let mut with = frame[..14].to_vec();
+    header.write(&mut with).unwrap();
+    with.extend_from_slice(rest);
+    with
+}
+
 /// A UDP datagram in a frame, with this time to live and payload.
 pub(crate) fn udp(addresses: (IpAddr, IpAddr), hops: u8, payload: usize) -> Vec<u8> {
     let link = PacketBuilder::ethernet2(FROM, TO);

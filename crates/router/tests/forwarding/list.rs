@@ -14,7 +14,21 @@ struct ListPort {
     name: String,
     frames: VecDeque<Vec<u8>>,
     sent: Sent,
+    way: Way,
     counts: PortCounts,
+}
+
+/// The way of a port with frames.
+#[derive(Clone, Copy)]
+pub(crate) struct Way {
+    /// Frames that it takes at once.
+    pub(crate) takes: usize,
+    /// Whether frames that are not received yet wait.
+    pub(crate) can_wait: bool,
+}
+
+impl Way {
+    pub(crate) const ALL: Self = Self { takes: usize::MAX, can_wait: false };
 }
 
 impl Port for ListPort {
@@ -37,8 +51,8 @@ impl Port for ListPort {
     }
 
     fn send(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>) -> Result<usize, Error> {
-        let sent = frames.len();
-        for frame in frames.drain(..) {
+        let sent = frames.len().min(self.way.takes);
+        for frame in frames.drain(..sent) {
             self.sent.lock().unwrap().push(memory.bytes(&frame).to_vec());
             memory.give(frame);
         }
@@ -56,6 +70,10 @@ impl Port for ListPort {
         self.frames.is_empty()
     }
 
+    fn can_wait(&self) -> bool {
+        self.way.can_wait
+    }
+
     fn counts(&self) -> PortCounts {
         self.counts
     }
@@ -63,13 +81,24 @@ impl Port for ListPort {
 
 /// Runs frames, which come in at port 0, through an application.
 pub(crate) fn run<A: App>(app: A, frames: &[Vec<u8>], ports: u16, settings: Settings) -> (Stats, Vec<Sent>) {
-    let memory = Memory::new(2048).unwrap();
+    run_in(Memory::new(2048).unwrap(), app, frames, (ports, Way::ALL), settings)
+}
+
+/// Runs frames in buffers of this memory, through ports that go this way.
+pub(crate) fn run_in<A: App>(
+    memory: Memory,
+    app: A,
+    frames: &[Vec<u8>],
+    (ports, way): (u16, Way),
+    settings: Settings,
+) -> (Stats, Vec<Sent>) {
     let sent: Vec<Sent> = (0..ports).map(|_| Arc::default()).collect();
     let port = |(at, sent): (usize, &Sent)| {
         Box::new(ListPort {
             name: format!("port{at}"),
             frames: if at == 0 { frames.iter().cloned().collect() } else { VecDeque::new() },
             sent: Arc::clone(sent),
+            way,
             counts: PortCounts::default(),
         }) as Box<dyn Port>
     };

@@ -17,15 +17,15 @@ use proptest::prelude::*;
 use wirespeed::{IpTable, Labels};
 use wirespeed_router::apps::Ip;
 use wirespeed_router::apps::ip::{Own, Owns};
-use wirespeed_router::{Group, Hop, Mac, PortId, Reason, Route, Settings, Stats};
+use wirespeed_router::{Group, Hop, Mac, Memory, PortId, Reason, Route, Settings, Stats};
 
 use frames::Kind;
-use list::Sent;
+use list::{Sent, Way};
 use oracle::{Fate, Oracle};
 
 /// The ports of the router under test: frames come in at the first.
-const PORTS: u16 = 4;
-const MTU: [u16; PORTS as usize] = [1500, 1500, 1280, 600];
+const PORTS: u16 = 5;
+const MTU: [u16; PORTS as usize] = [1500, 1500, 1280, 600, 9000];
 
 pub(crate) fn port_mac(port: u16) -> Mac {
     Mac([2, 0, 0, 0, 0, port as u8])
@@ -48,6 +48,7 @@ pub(crate) fn routes() -> Vec<(IpNet, Route)> {
         of("10.3.0.0/16", Route::Prohibited),
         of("10.4.0.0/16", Route::Kernel),
         of("10.5.0.0/16", Route::Group(group.clone())),
+        of("10.6.0.0/16", Route::Via(hop(4, 4))),
         of("192.0.2.0/24", Route::Via(hop(0, 9))),
         of("2001:db8::/32", Route::Via(hop(0, 10))),
         of("2001:db8:1::/48", Route::Via(hop(1, 11))),
@@ -57,12 +58,18 @@ pub(crate) fn routes() -> Vec<(IpNet, Route)> {
         of("2001:db8:3::/48", Route::Prohibited),
         of("2001:db8:4::/48", Route::Kernel),
         of("2001:db8:5::/48", Route::Group(group)),
+        of("2001:db8:6::/48", Route::Via(hop(4, 14))),
         of("fd00::/8", Route::Via(hop(3, 13))),
     ]
 }
 
 /// Runs frames through the router, in chunks of this size. Returns what it did, and what each port sent.
 pub(crate) fn forward(frames: &[Vec<u8>], chunk: usize, errors: u32) -> (Stats, Vec<Sent>) {
+    forward_in(Memory::new(2048).unwrap(), frames, chunk, errors)
+}
+
+/// Runs frames in buffers of this memory through the router.
+fn forward_in(memory: Memory, frames: &[Vec<u8>], chunk: usize, errors: u32) -> (Stats, Vec<Sent>) {
     let labels = Labels::new();
     let table = IpTable::builder().labelled_routes(&labels, routes()).build().unwrap();
     let own: Vec<Own> = (0..PORTS)
@@ -74,13 +81,19 @@ pub(crate) fn forward(frames: &[Vec<u8>], chunk: usize, errors: u32) -> (Stats, 
         .collect();
     let own = Owns::new(own);
     let app = Ip::new(&table.reader(), &labels, &own).errors_per_second(errors);
-    list::run(app, frames, PORTS, Settings { chunk, ..Settings::default() })
+    let settings = Settings { chunk, ..Settings::default() };
+    list::run_in(memory, app, frames, (PORTS, Way::ALL), settings)
 }
 
 /// Compares what the router did with what the oracle says, in order.
 pub(crate) fn check(frames: &[Vec<u8>], chunk: usize) {
+    check_in(Memory::new(2048).unwrap(), frames, chunk);
+}
+
+/// Compares what the router did with frames in buffers of this memory.
+fn check_in(memory: Memory, frames: &[Vec<u8>], chunk: usize) {
     let oracle = Oracle::new(routes(), MTU.to_vec());
-    let (stats, sent) = forward(frames, chunk, 0);
+    let (stats, sent) = forward_in(memory, frames, chunk, 0);
     let mut expected: Vec<Vec<Vec<u8>>> = vec![Vec::new(); usize::from(PORTS)];
     let mut drops = std::collections::BTreeMap::<Reason, u64>::new();
     let mut to_kernel = 0;
@@ -118,6 +131,35 @@ fn each_kind_of_frame_goes_where_the_oracle_says() {
         let frames: Vec<Vec<u8>> = (0..500).map(|_| frames::random(&mut rng)).collect();
         check(&frames, [1, 7, 64, 256, 600][round % 5]);
     }
+}
+
+#[test]
+fn jumbo_frames_are_forwarded_cut_up_or_refused() {
+    let v4 = |to: [u8; 4]| (IpAddr::from([192, 0, 2, 1]), IpAddr::from(to));
+    let v6 = |to: &str| ("2001:db8::1".parse().unwrap(), to.parse().unwrap());
+    let ways = [
+        v4([10, 6, 0, 1]),
+        v4([10, 0, 0, 1]),
+        v4([10, 1, 0, 1]),
+        v4([10, 1, 2, 9]),
+        v6("2001:db8:6::1"),
+        v6("2001:db8:1::1"),
+        v6("fd00::1"),
+    ];
+    // Around the largest packet of each link, and as large as a buffer allows.
+    let sizes = [1400, 1452, 1472, 1473, 2000, 4096, 8952, 8972, 8973, 9100, 15_000];
+    let mut frames: Vec<Vec<u8>> =
+        sizes.iter().flat_map(|&size| ways.iter().map(move |&way| frames::udp(way, 9, size))).collect();
+    let whole = frames.clone();
+    for frame in whole.iter().filter(|frame| frame[12..14] == [0x08, 0x00]) {
+        frames.push(frames::unfragmented(frame));
+    }
+    for chunk in [1, 64] {
+        check_in(Memory::with_stride(2048, 16_384).unwrap(), &frames, chunk);
+    }
+    // Buffers of the usual size hold none of them: they are cut at their ends, and say so.
+    let cut: Vec<Vec<u8>> = frames.iter().map(|frame| frame[..frame.len().min(1600)].to_vec()).collect();
+    check(&cut, 64);
 }
 
 #[test]

@@ -8,10 +8,11 @@ use anyhow::{Context, Result, bail};
 use wirespeed::Fleet;
 use wirespeed_openflow::PortInfo;
 use wirespeed_router::apps::{Esp, Ip};
+use wirespeed_router::io::capture::{CaptureWriter, DropCapture};
 use wirespeed_router::io::{
     Attach, BusyPoll, ForwardingOff, HostLink, HostPort, Interface, Joined, LocalAddresses, Offload,
     PacketOptions, PacketPort, Port, Program, Promiscuous, Tags, Takes, Tun, Tuns, Umem, Withheld,
-    XdpOptions,
+    XdpOptions, give_up_privileges,
 };
 use wirespeed_router::{App, Error, Mac, Memory, PortId, PortTables, Report, Worker, run as run_workers};
 
@@ -56,9 +57,11 @@ enum By {
 }
 
 /// Work beside the workers: a step that is done again and again, and the states of the sources of routes.
-struct Beside<S> {
+struct Beside<'d, S> {
     step: S,
     states: Arc<States>,
+    /// Where copies of dropped frames go.
+    drops: Option<&'d CaptureWriter>,
 }
 
 /// A run: what was done, in how many seconds, and the states of the sources of routes.
@@ -88,16 +91,30 @@ pub(super) fn run(options: &Options) -> Result<Done> {
     if let Some(other) = interfaces.iter().find(|interface| !interface.is_ethernet) {
         bail!("{}: no Ethernet interface, and frames of other links can't be forwarded", other.name);
     }
+    let drops = options.drops.as_deref().map(CaptureWriter::create).transpose()?;
     let fleet = fleet(options)?;
-    match options.app {
-        AppName::Names => names(options, fleet, interfaces),
-        AppName::Openflow => switch(options, interfaces),
-        AppName::Ip | AppName::Acl | AppName::Esp => routed(options, fleet.as_ref(), interfaces),
-    }
+    // Starting a driver for the first time may need any right, and so may new files. All threads that come
+    // after this have the same few.
+    options.device().has_gpu()?;
+    give_up_privileges(true).context("privileges can't be given up")?;
+    let done = match options.app {
+        AppName::Names => names(options, drops.as_ref(), fleet, interfaces),
+        AppName::Openflow => switch(options, drops.as_ref(), interfaces),
+        AppName::Ip | AppName::Acl | AppName::Esp => {
+            routed(options, drops.as_ref(), fleet.as_ref(), interfaces)
+        }
+    }?;
+    drops.iter().try_for_each(CaptureWriter::finish)?;
+    Ok(done)
 }
 
 /// Forwards by routes of IP.
-fn routed(options: &Options, fleet: Option<&Fleet>, interfaces: Vec<Interface>) -> Result<Done> {
+fn routed(
+    options: &Options,
+    drops: Option<&CaptureWriter>,
+    fleet: Option<&Fleet>,
+    interfaces: Vec<Interface>,
+) -> Result<Done> {
     let list = AccessList::load(options, fleet)?;
     let tunnels = (options.app == AppName::Esp).then(|| tunnels::load(options)).transpose()?;
     let takes = match &tunnels {
@@ -129,14 +146,16 @@ fn routed(options: &Options, fleet: Option<&Fleet>, interfaces: Vec<Interface>) 
                     },
                 )
             };
-            let done = forward(options, &taken, sources, (&tables, &host), gateway)?;
+            let done = forward(options, &taken, (sources, drops), (&tables, &host), gateway)?;
             tunnels::tell(tunnels);
             Ok(done)
         }
         None if options.app == AppName::Acl => {
-            forward(options, &taken, sources, (&tables, &host), |_| list.before(ip(), options.otherwise))
+            forward(options, &taken, (sources, drops), (&tables, &host), |_| {
+                list.before(ip(), options.otherwise)
+            })
         }
-        None => forward(options, &taken, sources, (&tables, &host), |_| ip()),
+        None => forward(options, &taken, (sources, drops), (&tables, &host), |_| ip()),
     }
 }
 
@@ -144,12 +163,12 @@ fn routed(options: &Options, fleet: Option<&Fleet>, interfaces: Vec<Interface>) 
 fn forward<A: App>(
     options: &Options,
     taken: &[Taken],
-    mut sources: Sources,
+    (mut sources, drops): (Sources, Option<&CaptureWriter>),
     (tables, host): (&Arc<PortTables>, &HostPorts),
     app: impl Fn(usize) -> A + Sync,
 ) -> Result<Done> {
     let wants = sources.control.wants();
-    let beside = Beside { states: sources.states(), step: move || Ok(sources.follow()?) };
+    let beside = Beside { states: sources.states(), step: move || Ok(sources.follow()?), drops };
     drive(options, taken, beside, |at, memory, mut ports| {
         ports.extend(host.take());
         let worker = Worker::new(app(at), memory, ports, options.settings());
@@ -158,7 +177,12 @@ fn forward<A: App>(
 }
 
 /// Forwards NDN Interests by their names.
-fn names(options: &Options, fleet: Option<Fleet>, mut interfaces: Vec<Interface>) -> Result<Done> {
+fn names(
+    options: &Options,
+    drops: Option<&CaptureWriter>,
+    fleet: Option<Fleet>,
+    mut interfaces: Vec<Interface>,
+) -> Result<Done> {
     let mut faces = None;
     let macs: Vec<Mac> = interfaces.iter().map(|interface| Mac(interface.mac)).collect();
     let names = NameTables::load(options, fleet, macs.into_iter(), |texts| {
@@ -183,14 +207,14 @@ fn names(options: &Options, fleet: Option<Fleet>, mut interfaces: Vec<Interface>
         }
         Ok(())
     };
-    drive(options, &taken, Beside { step, states: Arc::default() }, |_, memory, ports| {
+    drive(options, &taken, Beside { step, states: Arc::default(), drops }, |_, memory, ports| {
         let worker = Worker::new(names.forwarder(), memory, ports, options.settings());
         Ok(worker.kernel(Box::new(Tun::open("wirespeed%d")?)))
     })
 }
 
 /// Forwards as a switch, whose ports are the interfaces.
-fn switch(options: &Options, mut interfaces: Vec<Interface>) -> Result<Done> {
+fn switch(options: &Options, drops: Option<&CaptureWriter>, mut interfaces: Vec<Interface>) -> Result<Done> {
     let port = |interface: &Interface| PortInfo {
         name: interface.name.clone(),
         mac: Mac(interface.mac),
@@ -220,7 +244,7 @@ fn switch(options: &Options, mut interfaces: Vec<Interface>) -> Result<Done> {
         }
         Ok(())
     };
-    drive(options, &taken, Beside { step, states: Arc::default() }, |_, memory, mut ports| {
+    drive(options, &taken, Beside { step, states: Arc::default(), drops }, |_, memory, mut ports| {
         ports.extend(host.take());
         // Frames that controllers send come in at a port behind all others, of one worker.
         if let Some(injector) = switch.injector() {
@@ -244,13 +268,15 @@ fn refresh(interfaces: &mut [Interface]) {
 fn drive<A: App, S: FnMut() -> Result<()> + Send>(
     options: &Options,
     taken: &[Taken],
-    beside: Beside<S>,
+    beside: Beside<'_, S>,
     worker: impl Fn(usize, Memory, Vec<Box<dyn Port>>) -> Result<Worker<A>, Error> + Sync,
 ) -> Result<Done> {
     let workers = workers(options, taken)?;
     let pins = Pins::of(options, workers)?;
+    // The tables are read; the keys of tunnels may be read again.
+    give_up_privileges(options.app == AppName::Esp).context("privileges can't be given up")?;
     tell_busy_polling(options, taken);
-    let Beside { mut step, states } = beside;
+    let Beside { mut step, states, drops } = beside;
     let (stop, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
     let running = Running::begin();
     let start = Instant::now();
@@ -275,10 +301,14 @@ fn drive<A: App, S: FnMut() -> Result<()> + Send>(
         let make = |at: usize| -> Result<Worker<A>, Error> {
             pins.pin(at)?;
             let (memory, ports) = open(options, taken, at, workers)?;
-            worker(at, memory, ports)
+            let worker = worker(at, memory, ports)?;
+            Ok(match drops {
+                Some(writer) => worker.drops(Box::new(DropCapture::new(writer))),
+                None => worker,
+            })
         };
         let tell = |report: &Report| {
-            if progress.tell(report) && !options.json {
+            if progress.tell(report, &states.now()) && !options.json {
                 states.tell();
             }
         };

@@ -132,7 +132,7 @@ fn drive<A: App>(
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        let report = run_workers(options.threads(), &stop, make, |report| _ = progress.tell(report));
+        let report = run_workers(options.threads(), &stop, make, |report| _ = progress.tell(report, &[]));
         is_done.store(true, Ordering::Relaxed);
         report
     })?;

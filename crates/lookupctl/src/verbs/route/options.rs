@@ -28,7 +28,7 @@ use crate::verbs::replay::{parse_seconds, parse_time};
 pub(crate) struct Options {
     /// Linux interfaces to forward between: by the kernel's own routes and neighbours, by names, or as the
     /// ports 1, 2 and so on of a switch. Without any, frames come from --in and go to --out
-    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count", "drops"])]
+    #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count"])]
     pub(super) interfaces: Vec<String>,
 
     /// The way that frames of interfaces are taken
@@ -236,6 +236,7 @@ Between interfaces transit is forwarded here; packets for the host itself, ARP, 
 so do packets whose next hop it has not resolved yet. With AF_XDP the kernel forwards again as soon as this program ends, however it ends. \
 With AF_PACKET the kernel's own forwarding is off meanwhile, IPv4's at these interfaces and IPv6's of the whole host, and kill -9 leaves it off. \
 The kernel's firewall, NAT, rp_filter and ip_forward say nothing about what is forwarded here: --app acl filters it. \
+With --drops a flood that is dropped fills the disk. Of the rights of root those stay that interfaces need. \
 An interface that belongs to a VRF forwards by the VRF's table alone, the others by the tables local and main (--kernel-table). They are followed \
 live, and so are interfaces that join a VRF. Rules of policy routing are not followed: with others than the usual ones nothing starts, and \
 a warning names one that comes later.
@@ -250,6 +251,8 @@ Each next hop of a table in a file is a neighbour behind one of the sinks: its l
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 The switch's port 1 is the first interface, or the source, whose sinks are ports 2, 3 and so on. Without --flows it waits for a controller before a capture is read.
 Frames that are made come round again, so no more are made than there are buffers.
+Each second, and at the end with --json too, the reports say how many chunks the CPU and a GPU got, and why: no_gpu, low_load (ports ran dry), \
+trial (both are tried), faster (the one that forwarded more), deadline (a GPU was late too often).
 At the end each frame that came in is out, dropped for a reason, with the operating system or controllers, or still queued.
 Ctrl-C or SIGTERM ends the run: what was done until then is told, and the exit status is 130 or 143.";
 

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde::Serialize;
 use wirespeed_router::io::PortCounts;
 use wirespeed_router::metrics::Metrics;
-use wirespeed_router::{Report, Stats};
+use wirespeed_router::{Report, Stats, Why};
 
 use super::options::Options;
 use crate::followed::State;
@@ -33,6 +33,8 @@ struct Object<'r> {
     gbps: f64,
     latency_us: Latency,
     chunks: Chunks,
+    /// Chunks by the reason for their size, and so for the device.
+    why: BTreeMap<&'static str, u64>,
     counters: BTreeMap<&'static str, u64>,
     ports: BTreeMap<&'r str, PortObject>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -53,6 +55,22 @@ struct Latency {
 struct Chunks {
     cpu: u64,
     gpu: u64,
+    /// Frames of a chunk, on average.
+    frames_cpu: f64,
+    frames_gpu: f64,
+}
+
+impl Chunks {
+    fn of(stats: &Stats) -> Self {
+        let mean = |frames: u64, chunks: u64| frames as f64 / chunks.max(1) as f64;
+        let (cpu, gpu) = (stats.chunks_cpu, stats.chunks_gpu);
+        Self {
+            cpu,
+            gpu,
+            frames_cpu: mean(stats.sizes_cpu.frames(), cpu),
+            frames_gpu: mean(stats.sizes_gpu.frames(), gpu),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -77,6 +95,20 @@ fn rates(stats: &Stats, seconds: f64) -> (f64, f64) {
     let mpps = stats.frames_out as f64 / seconds / 1e6;
     let bits = (stats.bytes_out + stats.frames_out * WIRE_BYTES) as f64 * 8.0;
     (mpps, bits / seconds / 1e9)
+}
+
+/// The reasons why chunks had their sizes; nothing where there is no GPU, and so no choice.
+fn whys(stats: &Stats) -> String {
+    if stats.whys.iter().all(|(why, _)| why == Why::NoGpu) {
+        return String::new();
+    }
+    counted(stats.whys.iter().map(|(why, count)| (why.name(), count)))
+}
+
+/// Numbers with their names: `3 trial, 120 faster`.
+fn counted(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
+    let parts: Vec<String> = counts.map(|(name, count)| format!("{} {name}", Grouped(count))).collect();
+    parts.join(", ")
 }
 
 /// Tells what was done.
@@ -113,7 +145,8 @@ pub(super) fn tell(
                 p999: us(0.999),
                 max: stats.longest_latency().as_secs_f64() * 1e6,
             },
-            chunks: Chunks { cpu: stats.chunks_cpu, gpu: stats.chunks_gpu },
+            chunks: Chunks::of(stats),
+            why: stats.whys.iter().map(|(why, count)| (why.name(), count)).collect(),
             counters: counters.iter().copied().collect(),
             ports: ports.iter().map(|(name, counts)| (name.as_str(), PortObject::of(counts))).collect(),
             sources,
@@ -155,7 +188,12 @@ pub(super) fn tell(
         us(0.999)
     ))?;
     let (cpu, gpu) = (Grouped(stats.chunks_cpu), Grouped(stats.chunks_gpu));
-    output.line(format_args!("chunks    {cpu} by the CPU, {gpu} by a GPU"))
+    output.line(format_args!("chunks    {cpu} by the CPU, {gpu} by a GPU"))?;
+    let whys = whys(stats);
+    if !whys.is_empty() {
+        output.line(format_args!("why       {whys}"))?;
+    }
+    Ok(())
 }
 
 /// Tells the rate once a second, on stderr, and all counters to whoever asks for metrics.
@@ -177,9 +215,9 @@ impl Progress {
     }
 
     /// Takes what was done so far, ten times a second. Returns whether it was time to tell it.
-    pub(super) fn tell(&mut self, report: &Report) -> bool {
+    pub(super) fn tell(&mut self, report: &Report, sources: &[State]) -> bool {
         if let Some(metrics) = &self.metrics {
-            metrics.publish(report);
+            metrics.publish(report, sources.iter().map(State::of_metrics).collect());
         }
         let stats = &report.stats;
         let seconds = self.since.elapsed().as_secs_f64();
@@ -188,19 +226,33 @@ impl Progress {
         }
         self.since = Instant::now();
         if !self.is_quiet {
-            let frames = (stats.frames_out - self.before.frames_out) as f64 / seconds / 1e6;
-            let dropped = stats.dropped.all() - self.before.dropped.all();
-            let gpu = stats.chunks_gpu - self.before.chunks_gpu;
-            let cpu = stats.chunks_cpu - self.before.chunks_cpu;
-            eprintln!(
-                "{frames:.2} Mpps, {} dropped, chunks {} CPU {} GPU, p99 {:.0} us so far",
-                Grouped(dropped),
-                Grouped(cpu),
-                Grouped(gpu),
-                stats.latency(0.99).as_secs_f64() * 1e6
-            );
+            eprintln!("{}", second(&stats.since(&self.before), seconds));
         }
         self.before = stats.clone();
         true
     }
+}
+
+/// A line about what was done in some seconds, about one.
+fn second(stats: &Stats, seconds: f64) -> String {
+    let (mpps, gbps) = rates(stats, seconds);
+    let received = stats.frames_in as f64 / seconds / 1e6;
+    let us = |share| stats.latency(share).as_secs_f64() * 1e6;
+    let Chunks { cpu, gpu, frames_cpu, frames_gpu } = Chunks::of(stats);
+    let mut line = format!(
+        "in {received:.2} out {mpps:.2} Mpps, {gbps:.2} Gb/s; chunks {} CPU of {frames_cpu:.0}, {} GPU of {frames_gpu:.0}; \
+         p50 {:.0} p99 {:.0} p99.9 {:.0} us",
+        Grouped(cpu),
+        Grouped(gpu),
+        us(0.5),
+        us(0.99),
+        us(0.999)
+    );
+    let dropped = counted(stats.dropped.iter().map(|(reason, count)| (reason.name(), count)));
+    for (what, counts) in [("dropped", dropped), ("why", whys(stats))] {
+        if !counts.is_empty() {
+            line += &format!("; {what} {counts}");
+        }
+    }
+    line
 }

@@ -175,11 +175,15 @@ impl Tables {
     }
 }
 
+/// Destinations that are drawn, at least.
+const DESTINATIONS: usize = 1 << 21;
+
 /// Destinations for frames that are made: a prefix at random, then an address inside, of each family in
 /// proportion to its prefixes.
 fn destinations(fib: &Fib, options: &Options) -> Arc<[IpAddr]> {
     let (v4, v6) = (fib.v4.len(), fib.v6.len());
-    let count = options.buffers * 2;
+    // Workers begin at places of their own, and a worker's frames are to addresses that differ.
+    let count = (options.buffers * 2).max(DESTINATIONS);
     let share = |of: usize| count * of / (v4 + v6).max(1);
     let mut to: Vec<IpAddr> = drawn(&fib.v4, share(v4));
     to.extend(drawn(&fib.v6, share(v6)));
