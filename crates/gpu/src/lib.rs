@@ -14,8 +14,9 @@
 //!
 //! The features `names` and `rules`, both on by default, are for tables of names and rules.
 //!
-//! This crate names no engine. Each engine says which kernels look up in its tables, and with which
-//! arguments: [`wirespeed_image::device`].
+//! This crate names no engine, though engines of names and rules lie in the crates of their domains, which it
+//! needs. Each engine says which kernels look up in its tables, and with which arguments:
+//! [`wirespeed_image::device`].
 
 // Users print what they get, and keep it in types of their own that derive `Debug`.
 #![warn(missing_debug_implementations)]

@@ -13,8 +13,9 @@
 //!                                         └─────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The deadline comes before the rate. A large chunk that is late is followed by smaller ones. Where more
-//! than one frame of a thousand is late all the same, chunks stay small until few enough are.
+//! The deadline comes before the rate. A GPU gets one large chunk at first, and more at once as they come back
+//! in good time. One that is late is followed by fewer and smaller ones. Where more than one frame of a
+//! thousand is late all the same, chunks stay small until few enough are.
 
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,9 @@ const OF_ONE_LATE: u64 = 1000;
 const MORE_LATE: u64 = 20_000;
 /// Frames that the share is told of, at most. Then both numbers are halved: what was long ago counts less.
 const REMEMBERED: u64 = 100_000_000;
+
+/// Chunks that a GPU has at once, at most.
+pub(crate) const UNDER_WAY: usize = 8;
 
 /// What a worker is doing about the size.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,6 +58,8 @@ pub(crate) struct Sizing {
     /// What a GPU needs, as far as the deadline allows.
     large: Option<usize>,
     most: usize,
+    /// Large chunks that may be under way at once.
+    under_way: usize,
     state: State,
     is_large: bool,
     /// Frames that were late. `None` where the size is the user's choice.
@@ -99,6 +105,7 @@ impl Sizing {
             suited,
             large,
             most: large.unwrap_or(small),
+            under_way: 1,
             state: State::Calm,
             is_large: false,
             lateness: Some(Lateness::default()),
@@ -117,8 +124,8 @@ impl Sizing {
         }
         // A size that the deadline has made smaller stays until a GPU suits another one.
         if self.suited != large {
-            let Self { state, is_large, lateness, .. } = *self;
-            *self = Self { state, is_large, lateness, ..Self::new(self.small, large) };
+            let Self { under_way, state, is_large, lateness, .. } = *self;
+            *self = Self { under_way, state, is_large, lateness, ..Self::new(self.small, large) };
         }
     }
 
@@ -143,6 +150,14 @@ impl Sizing {
 
     fn is_barred(&self) -> bool {
         self.lateness.is_some_and(|lateness| lateness.is_barred)
+    }
+
+    /// The number of chunks that may be under way at once.
+    pub(crate) fn under_way(&self) -> usize {
+        match self.lateness {
+            Some(_) if self.is_large => self.under_way,
+            _ => UNDER_WAY,
+        }
     }
 
     /// Whether chunks are of the size for a GPU.
@@ -199,11 +214,13 @@ impl Sizing {
         let Some(large) = &mut self.large else { return };
         if took > deadline {
             *large = (*large / 2).max(self.small);
+            self.under_way = (self.under_way / 2).max(1);
             if self.lateness.as_mut().is_some_and(|lateness| lateness.count(len, frames)) {
                 (self.state, self.is_large) = (State::Calm, false);
             }
         } else if took < deadline / 2 {
             *large = (*large + *large / 64 + 1).min(self.most);
+            self.under_way = (self.under_way + 1).min(UNDER_WAY);
         }
     }
 }
@@ -256,6 +273,35 @@ mod tests {
         assert_eq!(sizing.why(), Why::Deadline);
         sizing.suit(None);
         assert_eq!(sizing.why(), Why::NoGpu);
+    }
+
+    #[test]
+    fn a_gpu_gets_more_chunks_at_once_as_they_come_back_in_time() {
+        let (start, deadline) = (Instant::now(), Duration::from_micros(500));
+        let mut sizing = Sizing::new(256, Some(16_384));
+        assert_eq!(sizing.under_way(), UNDER_WAY, "the CPU's chunks are no risk");
+        let mut n = 0;
+        while !sizing.is_large() {
+            n += 1;
+            sizing.done(start + Duration::from_millis(n), n * 1000, true);
+        }
+        assert_eq!(sizing.under_way(), 1);
+        for at_once in 2..=UNDER_WAY + 2 {
+            sizing.took(deadline / 4, deadline, 100, n * 1000);
+            assert_eq!(sizing.under_way(), at_once.min(UNDER_WAY));
+        }
+        // Between half of the deadline and all of it nothing changes.
+        sizing.took(deadline * 3 / 4, deadline, 100, n * 1000);
+        assert_eq!(sizing.under_way(), UNDER_WAY);
+        sizing.took(deadline * 2, deadline, 100, n * 1000);
+        assert_eq!((sizing.under_way(), sizing.frames()), (UNDER_WAY / 2, 8192));
+        // The user's choice is taken as it is.
+        let mut chosen = Sizing::new(256, Some(16_384)).always();
+        while !chosen.is_large() {
+            n += 1;
+            chosen.done(start + Duration::from_millis(n), n * 1000, true);
+        }
+        assert_eq!(chosen.under_way(), UNDER_WAY);
     }
 
     #[test]

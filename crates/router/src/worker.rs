@@ -14,15 +14,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::io::Port;
-use crate::sizing::Sizing;
+use crate::sizing::{Sizing, UNDER_WAY};
 use crate::stats::Stats;
 use crate::tracer::Tracer;
 use crate::{App, Chunk, Error, Frame, Memory, PortId, Reason, Report, Verdict, narrow};
 
 /// Frames of a chunk for the CPU: their lines and the answers stay in the nearest caches.
 pub const CHUNK: usize = 256;
-/// Chunks that a GPU has at once.
-const UNDER_WAY: usize = 8;
 /// Frames that wait for a port before more are dropped.
 const QUEUE: usize = 4096;
 /// Rounds without a frame before the worker sleeps until one comes.
@@ -254,7 +252,7 @@ impl<A: App> Worker<A> {
     /// Starts the chunk of a port: the application reads it, and its keys are looked up.
     fn start(&mut self, at: usize) -> Result<(), Error> {
         // In the order of chunks, and no more than a GPU has at once.
-        self.finish(UNDER_WAY - 1)?;
+        self.finish(self.sizing.under_way() - 1)?;
         let mut next = self.spare.pop().unwrap_or_else(|| Chunk::new(self.settings.chunk));
         // At most 2^16 ports: the router refuses more.
         next.begin(PortId(narrow::u16(at)));

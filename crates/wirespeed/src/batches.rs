@@ -34,7 +34,8 @@ pub use answers::{Answers, Numbers};
 /// prefix](crate::Builder::longest_prefix) is stated. Other keys are packed when the batch is submitted:
 /// their form in the slot may change until then. The results stay where the GPU wrote them, as wide as the
 /// table needs, and [`Answers`] reads them there. All other memory comes from this source and goes back to it
-/// when a batch is dropped, so a batch allocates nothing once the source is warm.
+/// when a batch is dropped, so a batch allocates nothing once the source is warm, but where keys that lie in
+/// a slot in a short form are asked for again, or are left to the CPU.
 ///
 /// A batch is never lost and never waits for a slot. Without a slot keys lie in memory of the source, and a
 /// slot is tried again when the batch is submitted and when its results are asked for. The CPU looks the

@@ -211,7 +211,7 @@
 //! | `rules` | packet classification, with files of rules: `Classifier` | yes |
 //! | `gpu` | lookups on NVIDIA GPUs, also of keys that are there already: `on_device`; the driver is opened at run time | yes |
 //! | `parallel` | batches on every core: `par_lookup_batch` | yes |
-//! | `papers` | engines of papers that `auto` never picks: SAIL, GAMT, DIR-24-8, ATA, MATA, STT, tuple and Bloom search | no |
+//! | `papers` | engines that `auto` never picks, most of them of papers: SAIL, GAMT, DIR-24-8, ATA, MATA, STT, tuple and Bloom search | no |
 //! | `compression` | compressed files, recognised by magic number. `gzip`, `bzip2` and `zstd` are also features of their own; `zstd` needs a C compiler | no |
 //! | `mmdb` | routes from MaxMind DB files | no |
 //! | `mrt` | routes and updates in MRT, read and written | no |

@@ -188,7 +188,7 @@ fn any_flipped_bit_is_what_it_is() {
     }
 }
 
-/// A forwarded packet has one hop less and nothing else changed, which two parsers agree on.
+/// A forwarded packet has one hop less and nothing else changed, and its checksum is right to another parser.
 #[test]
 fn an_ordinary_packet_is_forwarded() {
     let addresses = (IpAddr::from([192, 0, 2, 7]), IpAddr::from([10, 1, 9, 9]));
