@@ -4,12 +4,13 @@
 //! Needs the feature `tables`.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::Path;
 
 use wirespeed::engine::Addresses;
-use wirespeed::fib::Family;
 use wirespeed::fib::read::{Columns, NO_VALUE, ReadError, ReadOptions, Source, read_fib};
+use wirespeed::fib::{Family, NextHops};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
 use wirespeed::names::NameList;
@@ -100,6 +101,16 @@ pub enum TableError {
     /// An image has no texts.
     #[error("{0}: the image has no texts of its next hops")]
     WithoutTexts(String),
+    /// No label of an image has a field.
+    #[error("{path}: no field {field}; {}", there_are(.names))]
+    NoField {
+        /// The image.
+        path: String,
+        /// The field that was named.
+        field: String,
+        /// The fields of its labels, not more than 40.
+        names: BTreeSet<String>,
+    },
     /// The file could not be read by fields.
     #[error("--fields {name}=... is for CSV and MaxMind DB")]
     ByFields {
@@ -162,8 +173,10 @@ impl TableFile {
         Ok(())
     }
 
-    /// Reads routes in any format, or opens an image. `add` gets the text of each index, from 1 on. Returns
-    /// the report of a file that was read, too.
+    /// Reads routes in any format, or opens an image. `add` gets the text of each index, from 1 on, for
+    /// [`each_field`](Self::each_field). Returns the report of a file that was read, too.
+    ///
+    /// Fails if a field is named that no record of the table has.
     pub fn read_addresses(
         &self,
         reading: TableReading,
@@ -179,7 +192,8 @@ impl TableFile {
             if texts.is_empty() {
                 return Err(TableError::WithoutTexts(path.display().to_string()));
             }
-            texts.iter().for_each(|(_, text)| add(text));
+            self.check_fields(&texts)?;
+            texts.iter().for_each(|(_, text)| add(self.text_of(text)));
             let has = |family| files.iter().any(|file| file.family() == family && file.image().entries() > 0);
             let families = [Family::V4, Family::V6].map(has);
             let reader = IpReader::open(path)?.mapped_as_v4(true);
@@ -243,8 +257,8 @@ impl TableFile {
         })
     }
 
-    /// Calls `give` with each field of a text of this table, or with the whole text if no fields are named.
-    /// A field that the text lacks is empty.
+    /// Calls `give` with each field of a text that this table's reading gave, or with the whole text if no
+    /// fields are named. A field that the text lacks is empty.
     pub fn each_field(&self, text: &str, mut give: impl FnMut(&str)) {
         match &*self.fields {
             [] => give(text),
@@ -253,11 +267,37 @@ impl TableFile {
             [_] => give(&unescaped(text)),
             // The reader's text of several: asn=13335,country=US.
             fields => fields.iter().for_each(|field| {
-                let pairs = text.split(',').filter_map(|part| part.split_once('='));
-                let of_name = pairs.filter(|(of, _)| unescaped(of).eq_ignore_ascii_case(field));
-                give(&of_name.map(|(_, value)| unescaped(value)).collect::<String>());
+                give(&value_of(text, field).map(unescaped).unwrap_or_default());
             }),
         }
+    }
+
+    /// The text of an image's label as a reader of these fields gives it. The image was compiled without
+    /// knowing the fields, so its labels are whole records.
+    fn text_of<'t>(&self, label: &'t str) -> &'t str {
+        match &*self.fields {
+            [field] => match value_of(label, field) {
+                // The value, and not the sign that there is none.
+                Some(NO_VALUE) => "%2D",
+                value => value.unwrap_or(NO_VALUE),
+            },
+            _ => label,
+        }
+    }
+
+    /// Refuses a field that no label of an image has.
+    fn check_fields(&self, labels: &NextHops) -> Result<(), TableError> {
+        const SHOWN: usize = 40;
+        let is_missing = |field: &&String| labels.iter().all(|(_, label)| value_of(label, field).is_none());
+        let Some(field) = self.fields.iter().find(is_missing) else { return Ok(()) };
+        let mut names = BTreeSet::new();
+        for (name, _) in labels.iter().flat_map(|(_, label)| pairs(label)) {
+            if names.len() < SHOWN {
+                names.insert(unescaped(name).into_owned());
+            }
+        }
+        let path = Path::new(&self.path).display().to_string();
+        Err(TableError::NoField { path, field: field.clone(), names })
     }
 
     /// Whether the file is an image. One that can't be read is none: whatever reads it says why.
@@ -269,6 +309,28 @@ impl TableFile {
 fn table<A: Addresses>(routes: Rib<A>, prefix: bool) -> Result<Table<A>, wirespeed::Error> {
     let builder = Table::<A>::builder().rib(routes);
     if prefix { builder.prefix_lookups() } else { builder }.build()
+}
+
+/// The names and values of a record `asn=13335,country=US`, as they stand there. None of any other text.
+fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let pairs = text.split(',').map(|part| part.split_once('='));
+    let is_record = pairs.clone().all(|pair| pair.is_some());
+    pairs.flatten().filter(move |_| is_record)
+}
+
+/// The value of a field as it stands in a record. A field of this very name comes before one that differs in
+/// case.
+fn value_of<'t>(text: &'t str, field: &str) -> Option<&'t str> {
+    let same = pairs(text).find(|(name, _)| unescaped(name) == field);
+    let alike = || pairs(text).find(|(name, _)| unescaped(name).eq_ignore_ascii_case(field));
+    same.or_else(alike).map(|(_, value)| value)
+}
+
+fn there_are(names: &BTreeSet<String>) -> String {
+    match names.is_empty() {
+        true => "the labels have no fields".to_owned(),
+        false => format!("there are {}", names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")),
+    }
 }
 
 /// A text of a reader without its `%HH`.
@@ -316,6 +378,40 @@ mod tests {
             of("asn=1,org%20name=A%2C%20B%3D\u{e9}", &["Org name", "x", "asn"]),
             ["A, B=\u{e9}", "", "1"]
         );
+        assert_eq!(of("asn=1,ASN=2", &["ASN", "asn", "Asn"]), ["2", "1", "1"]);
+    }
+
+    #[test]
+    fn one_field_of_an_image_and_fields_that_it_lacks() {
+        let named = |fields: &[&str]| TableFile {
+            name: "t".into(),
+            path: "x.img".into(),
+            fields: fields.iter().map(|&field| field.to_owned()).collect(),
+        };
+        let labels = ["country=DE,asn=2", "asn=3", "-", "country=-,org%20name=A%2CB"];
+        let of = |field: &str| {
+            let (file, mut values) = (named(&[field]), Vec::new());
+            labels.iter().for_each(|label| {
+                file.each_field(file.text_of(label), |value| values.push(value.to_owned()));
+            });
+            values
+        };
+        assert_eq!(of("country"), ["DE", "", "", "-"]);
+        assert_eq!(of("org name"), ["", "", "", "A,B"]);
+        assert_eq!(named(&[]).text_of(labels[0]), labels[0]);
+        let check = |fields: &[&str], labels: &[&str]| {
+            let mut texts = NextHops::new();
+            for label in labels {
+                texts.intern(label).unwrap();
+            }
+            named(fields).check_fields(&texts).map_err(|error| error.to_string())
+        };
+        assert_eq!(check(&["org name", "asn"], &labels), Ok(()));
+        assert_eq!(check(&[], &["192.0.2.1"]), Ok(()));
+        let said = "x.img: no field nosuch; there are asn, country, org name";
+        assert_eq!(check(&["asn", "nosuch"], &labels), Err(said.to_owned()));
+        let said = "x.img: no field asn; the labels have no fields";
+        assert_eq!(check(&["asn"], &["192.0.2.1", "x,asn=1", "-"]), Err(said.to_owned()));
     }
 
     #[test]

@@ -272,6 +272,28 @@ fn wrong_command_lines() {
         .refused(&["no column is known to hold addresses", "are x, y"]);
 }
 
+#[test]
+fn fields_of_an_image_are_those_of_its_table() {
+    let folder = Folder::new();
+    folder.write("own.csv", "network,country,asn\n10.0.0.0/8,DE,2\n10.1.0.0/16,,3\n2001:db8::/32,A B,\n");
+    folder.run("build --fib own.csv -o own.img").ok();
+    let records = b"src\n10.0.0.1\n10.1.0.1\n2001:db8::1\n9.9.9.9\n";
+    let enriched = |file: &str, fields: &str| {
+        folder.run_with(&format!("enrich --table a={file} --fields a={fields}"), records)
+    };
+    let one = "src,src_a_country\n10.0.0.1,DE\n10.1.0.1,\n2001:db8::1,A B\n9.9.9.9,\n";
+    let two = "src,src_a_asn,src_a_country\n10.0.0.1,2,DE\n10.1.0.1,3,\n2001:db8::1,,A B\n9.9.9.9,,\n";
+    for file in ["own.csv", "own.img"] {
+        assert_eq!(enriched(file, "country").ok().stdout, one, "{file}");
+        assert_eq!(enriched(file, "asn,country").ok().stdout, two, "{file}");
+        for fields in ["nosuch", "asn,nosuch", "nosuch,none"] {
+            enriched(file, fields).refused(&["own", "nosuch", "country", "asn"]);
+        }
+    }
+    folder.run("build --fib both -o plain.img").ok();
+    enriched("plain.img", "country").refused(&["plain.img: no field country; the labels have no fields"]);
+}
+
 const UFW: &str = "*filter\n:INPUT DROP [0:0]\n\
     -A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n\
     -A INPUT -p tcp -m tcp --dport 443 -j ACCEPT\n\
