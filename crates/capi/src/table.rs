@@ -6,6 +6,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Mutex;
 
+use wirespeed::fib::read::is_built_in;
 use wirespeed::prelude::*;
 
 use crate::boundary::{Failure, free, given, handle, input, lock, place, status, text, ws_status};
@@ -233,7 +234,7 @@ fn build(routes: &[ws_route], options: Options<'_>) -> Result<ws_table, Failure>
 
 fn open(path: &Path, options: Options<'_>) -> Result<ws_table, Failure> {
     let options = options.only_for("addresses")?;
-    let (table, labels) = if is_image(path)? {
+    let (table, labels) = if !is_built_in(path) && is_image(path)? {
         options.none_for_image(path)?;
         let (mut table, labels) = (IpTable::open(path)?, Labels::open(path)?);
         table.attach_labels(&labels);

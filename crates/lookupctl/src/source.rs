@@ -10,10 +10,9 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{
-    Columns, Format, PeerChoice, PrefixColumns, ReadOptions, ReadReport, Source, read_fib, read_fib_from,
-    read_updates,
+    Columns, Format, PeerChoice, PrefixColumns, ReadOptions, ReadReport, Source, read_fib, read_updates,
 };
-use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Update, bogons};
+use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Update};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
 
@@ -157,13 +156,7 @@ impl ReadArguments {
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
         let options = ReadOptions { format: self.format, origins, ..self.options() };
-        let (fib, report) = match builtin(from)? {
-            Some((name, csv)) => {
-                let options = ReadOptions { format: Some(Format::Csv), ..options };
-                read_fib_from(csv.as_bytes(), &name, &options)?
-            }
-            None => read_fib(&source, &options).map_err(|error| unless_image(from, error))?,
-        };
+        let (fib, report) = read_fib(&source, &options).map_err(|error| unless_image(from, error))?;
         drop(busy);
         let seconds = began.elapsed().as_secs_f64();
         Ok(Loaded { fib, report, seconds })
@@ -306,18 +299,6 @@ impl ReadArguments {
             );
         }
         Ok(own)
-    }
-}
-
-/// The start of the name of a table that is built in. A file of such a name is `./builtin:NAME`.
-const BUILTIN: &str = "builtin:";
-
-/// A table that is built in, with its name and date for messages, as CSV. `None` for the name of a file.
-fn builtin(from: &OsStr) -> Result<Option<(String, String)>> {
-    match from.to_str().and_then(|from| from.strip_prefix(BUILTIN)) {
-        None => Ok(None),
-        Some("bogons") => Ok(Some((format!("{BUILTIN}bogons of {}", bogons::DATE), bogons::csv()))),
-        Some(other) => bail!("{BUILTIN}{other}: no such table is built in; there is {BUILTIN}bogons"),
     }
 }
 

@@ -96,7 +96,8 @@ impl<A: Addresses> Builder<A> {
     /// (AWS, Google, Azure, Oracle, Cloudflare), delegations of registries, and a set of `ipset save` or nft.
     /// The format is recognised by content, plain or compressed with gzip, bzip2 or zstd. MRT and each
     /// compression need their features. The texts of next hops are parsed into labels: a `Labels<String>`
-    /// takes any text.
+    /// takes any text. The path `builtin:bogons` names the special-purpose prefixes of IANA
+    /// ([`bogons`](crate::fib::bogons)).
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line. A prefix with host
     /// bits is wrong, too: `mask_host_bits` of [`ReadOptions`] clears them, for [`fib`](Self::fib).

@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use wirespeed_fib::NextHop;
 #[cfg(feature = "text")]
+use wirespeed_fib::read::is_built_in;
+#[cfg(feature = "text")]
 use wirespeed_fib::{Family, Fib};
 use wirespeed_image::Image;
 
@@ -53,7 +55,7 @@ pub(crate) fn read<T: FromStr<Err: ToString> + Eq + Hash>(
     labels: &Labels<T>,
     claims: &mut Claims,
 ) -> Result<Fib, Error> {
-    match is_image(path)? {
+    match !is_built_in(path) && is_image(path)? {
         true => routes_of_image(path, labels, claims),
         false => labelled(read_file(path)?, labels, claims),
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use object_store::{ObjectStoreExt, PutPayload};
+use wirespeed::fib::read::is_built_in;
 use wirespeed::image::Image;
 use wirespeed::prelude::{IpTable, Labels};
 use wirespeed_datafusion::Table;
@@ -68,7 +69,7 @@ async fn write(place: &Place, bytes: Vec<u8>, stores: &Stores) -> Result<(), Err
 
 /// Builds an image of routes. `not_table` tells why the file is no table as it is.
 fn build(file: &Path, not_table: wirespeed_datafusion::Error, image: &Path) -> Result<(), Error> {
-    if !matches!(not_table, wirespeed_datafusion::Error::Payloads(_)) {
+    if !is_built_in(file) && !matches!(not_table, wirespeed_datafusion::Error::Payloads(_)) {
         return Err(not_table.into());
     }
     let labels = Labels::<String>::new();

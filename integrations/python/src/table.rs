@@ -8,7 +8,9 @@ use ipnet::IpNet;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
-use wirespeed::fib::read::{Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, read_fib};
+use wirespeed::fib::read::{
+    Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, is_built_in, read_fib,
+};
 use wirespeed::prelude::*;
 use wirespeed::{Fib, IpBuilder, Prefix};
 
@@ -134,7 +136,9 @@ impl Table {
             let ((fib, report), labels) = (read(path.clone(), &options)?, Labels::new());
             let table = settings.of(IpTable::builder().fib(fib, &labels)).build()?;
             let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
-            Ok(Self::made(table, labels, Origin::File(absolute(&path)?, again), skipped.collect()))
+            // What is built in has its name in every process.
+            let origin = if is_built_in(&path) { path } else { absolute(&path)? };
+            Ok(Self::made(table, labels, Origin::File(origin, again), skipped.collect()))
         })
     }
 

@@ -263,6 +263,12 @@ pub enum ReadError<F = Format, R = SkipReason> {
         /// The number of routes or updates taken so far. 0 while the peers of a file are counted.
         routes: u64,
     },
+    /// No table of such a name is built in.
+    #[error("{name}: no such table is built in; there is builtin:bogons")]
+    NotBuiltIn {
+        /// The name, `builtin:` and all.
+        name: String,
+    },
     /// The format is not known.
     #[error("{name}: unknown format; it starts with {start}")]
     UnknownFormat {

@@ -23,6 +23,7 @@
 //! ```
 
 mod bgpdump;
+mod built_in;
 mod cloud;
 mod csv;
 mod delegated;
@@ -89,6 +90,7 @@ pub mod parts {
     pub use super::updates::time;
 }
 
+pub use built_in::is_built_in;
 pub use csv::{Columns, PrefixColumns};
 pub use error::{Place, ReadError, SkipReason};
 pub use format::{Format, UnknownFormat};
@@ -144,13 +146,20 @@ pub struct ReadOptions {
     pub origins: bool,
 }
 
-/// Reads a table.
+/// Reads a table. The path `builtin:bogons` names the table that is built in ([`bogons`](crate::bogons)), of
+/// CSV with the columns `name` and `rfc`.
 ///
 /// A file with several peers is read twice, unless [`ReadOptions::peer`] makes that unnecessary: the first
 /// pass finds the peer with most prefixes. Standard input is kept for the second pass, in memory up to 64 MiB
 /// and then in a temporary file.
 pub fn read_fib(source: &Source, options: &ReadOptions) -> Result<(Fib, ReadReport), ReadError> {
-    read_table(&Again::new(source)?, options)
+    match built_in::of(source)? {
+        Some(table) => {
+            let options = ReadOptions { format: Some(Format::Csv), ..options.clone() };
+            read_fib_from(table.csv.as_bytes(), &table.name, &options)
+        }
+        None => read_table(&Again::new(source)?, options),
+    }
 }
 
 /// Reads a table from a stream of bytes. `name` is for messages.

@@ -49,7 +49,19 @@ fn bogons_are_built_in() {
          2001:db8::1  2001:db8::/32  RFC%203849\n"
     );
     assert!(ran.stderr.contains("builtin:bogons of 20"), "{}", ran.stderr);
-    folder.run("info builtin:martians").refused(&["no such table is built in; there is builtin:bogons"]);
+    let none = "builtin:martians: no such table is built in; there is builtin:bogons";
+    folder.run("info builtin:martians").refused(&[none]);
+
+    let records = b"src\n192.168.7.7\n9.9.9.9\n";
+    let ran = folder.run_with("enrich --table b=builtin:bogons --fields b=rfc --prefix", records).ok();
+    assert_eq!(ran.stdout, "src,src_b_rfc,src_b_prefix\n192.168.7.7,RFC 1918,192.168.0.0/16\n9.9.9.9,,\n");
+    folder.run_with("enrich --table b=builtin:bogons --fields b=x", records).refused(&["no column x"]);
+    folder.run_with("enrich --table b=builtin:martians", records).refused(&[none]);
+    // A path names a file.
+    folder.write("builtin:bogons", "9.9.9.0/24 x\n");
+    let ran = folder.run_with("enrich --table b=./builtin:bogons", records).ok();
+    assert_eq!(ran.stdout, "src,src_b\n192.168.7.7,\n9.9.9.9,x\n");
+    folder.run_with("enrich --names b=builtin:martians --name-column src", records).refused(&["martians"]);
 }
 
 #[test]

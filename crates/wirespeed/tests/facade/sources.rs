@@ -71,6 +71,13 @@ fn files_of_both_families_with_labels_of_any_type() {
     );
 
     let texts = Labels::<String>::new();
+    let mut bogons = IpTable::builder().file("builtin:bogons", &texts).build().unwrap();
+    let found = bogons.reader().lookup("192.168.7.7".parse().unwrap());
+    assert_eq!(texts.get(found).as_deref().map(String::as_str), Some("name=Private-Use,rfc=RFC%201918"));
+    assert_eq!(bogons.load("builtin:bogons", &texts).unwrap().changes, 0);
+    assert!(bogons.load("builtin:martians", &texts).unwrap_err().to_string().contains("builtin:bogons"));
+
+    let texts = Labels::<String>::new();
     let six = Ipv6Table::builder().file(&path, &texts).build().unwrap();
     assert_eq!(six.len(), 1);
     let found = six.reader().lookup("2001:db8::1".parse::<Ipv6Addr>().unwrap());

@@ -54,8 +54,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     format: Option<Format>,
 
-    /// Table of addresses and the name of its columns: routes in any format, CSV, a MaxMind DB or an image.
-    /// May be given more than once
+    /// Table of addresses and the name of its columns: routes in any format, CSV, a MaxMind DB, an image, or
+    /// builtin:bogons. May be given more than once
     #[arg(long, value_name = "NAME=FILE")]
     table: Vec<String>,
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context, Result, anyhow, bail};
 use wirespeed::names::NameList;
 use wirespeed::{NameReader, Reloader};
-use wirespeed_fib::read::ReadError;
+use wirespeed_fib::read::{ReadError, is_built_in};
 use wirespeed_records::{AddressTable, Layout, NamesOrList, TableError, TableFile, TableReading};
 
 use super::values::{Encoded, Values};
@@ -95,6 +95,12 @@ impl Spec {
         Self { file, kind, of_suffixes: false }
     }
 
+    /// Whether it comes from standard input or is built in, and not from a file that may change.
+    fn is_read_once(&self) -> bool {
+        let path = &self.file.path;
+        path == "-" || self.kind == Kind::Addresses && is_built_in(path)
+    }
+
     /// Reads the table.
     fn read(&self, number: u32, reading: &Reading) -> Result<Version> {
         let file = &self.file;
@@ -147,7 +153,7 @@ impl Followed {
     pub(super) fn open(spec: Spec, reading: Reading) -> Result<(Self, Arc<Version>)> {
         let reloader = Reloader::new(PathBuf::from(&spec.file.path));
         let mut followed = Self { spec, reading, reloader, number: 0, is_lost: false };
-        let version = match followed.spec.file.path == "-" {
+        let version = match followed.spec.is_read_once() {
             true => Some(followed.spec.read(1, &followed.reading)),
             false => followed.look()?,
         };
@@ -174,7 +180,7 @@ impl Followed {
 
     /// The next version, if the file has changed and reads. Otherwise the reason goes to stderr, once.
     pub(super) fn next(&mut self) -> Option<Arc<Version>> {
-        if self.spec.file.path == "-" {
+        if self.spec.is_read_once() {
             return None;
         }
         let looked = self.look();
