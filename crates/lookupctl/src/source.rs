@@ -12,7 +12,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{
     Columns, Format, PeerChoice, PrefixColumns, ReadOptions, ReadReport, Source, read_fib, read_updates,
 };
-use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Update};
+use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Strides, Update};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
 
@@ -381,6 +381,15 @@ pub(crate) struct TableArguments {
 }
 
 impl TableArguments {
+    /// One of them that is given.
+    pub(crate) fn given(&self) -> Option<&'static str> {
+        match (self.memory.memory_cap, &self.strides.strides) {
+            (Some(_), _) => Some("--memory-cap"),
+            (None, Strides::Fastest) => None,
+            (None, _) => Some("--strides"),
+        }
+    }
+
     /// Build options for a table with this number of copies.
     pub(crate) fn build_options(&self, copies: u64) -> BuildOptions {
         BuildOptions { strides: self.strides.strides.clone(), ..self.memory.build_options(copies) }

@@ -118,7 +118,9 @@ impl Format {
 
     /// Whether tables are also written in this format.
     pub const fn is_written(self) -> bool {
-        self.holds_routes() && (!self.has_fields() || matches!(self, Self::Mmdb)) && !self.has_sets()
+        self.holds_routes()
+            && (!self.has_fields() || matches!(self, Self::Csv | Self::Mmdb))
+            && !self.has_sets()
     }
 
     /// Whether routes of this format have fields by name, so that [`Columns`](super::Columns) choose their

@@ -58,6 +58,7 @@ mod vrfs;
 mod vrps;
 mod vrps_header;
 
+use std::borrow::Cow;
 use std::io::Read;
 use std::ops::ControlFlow;
 
@@ -376,6 +377,16 @@ pub(crate) fn label_fields(text: &str) -> Option<Vec<(String, String)>> {
 /// The value that a label of one column stands for.
 pub(crate) fn label_value(text: &str) -> Option<String> {
     csv::label::unescaped(text)
+}
+
+/// Whether a reader of CSV takes a column of this name, after one named `prefix`, for a value.
+pub(crate) fn is_csv_value(name: &str) -> bool {
+    csv::header::is_value(name)
+}
+
+/// A cell of CSV with the text, in quotes if it needs them.
+pub(crate) fn quoted_in_csv(text: &str) -> Cow<'_, str> {
+    csv::cells::quoted(text)
 }
 
 /// The format of a file with columns to choose. What is recognised as no other format with fields is CSV.

@@ -1,9 +1,10 @@
 //! Writers of tables and updates in the formats that [`read`](crate::read) reads.
 //!
-//! Every table can be written as [`Format::Plain`] and reads back equal. The other formats hold less (pfx2as
-//! only AS numbers, MRT only addresses), and CSV is only read. A next hop that a format can't hold is an
-//! error.
+//! Every table can be written as [`Format::Plain`] and reads back equal. CSV and MaxMind DB have the fields
+//! of labels (`asn=13335,country=US`). The other formats hold less (pfx2as only AS numbers, MRT only
+//! addresses). A next hop that a format can't hold is an error.
 
+mod csv;
 mod json;
 #[cfg(feature = "mmdb")]
 mod mmdb;
@@ -55,6 +56,12 @@ pub enum WriteError {
         /// The content to write.
         wanted: &'static str,
     },
+    /// A field whose name readers of CSV take for the prefix or a part of it, or can't read.
+    #[error("no column of CSV can have the name {name:?}: it would be read as something else")]
+    Column {
+        /// The name of the field.
+        name: String,
+    },
     /// The table takes more nodes or bytes than the numbers of a MaxMind DB can tell.
     #[error("the table is too large for a MaxMind DB")]
     TooLarge,
@@ -93,8 +100,8 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
         Format::Mmdb => mmdb::table(&mut routes, out),
         #[cfg(not(feature = "mmdb"))]
         Format::Mmdb => Err(WriteError::LeftOut { format, feature: "mmdb" }),
-        Format::Csv
-        | Format::VrpJson
+        Format::Csv => csv::table(&mut routes, out),
+        Format::VrpJson
         | Format::VrpCsv
         | Format::Aws
         | Format::Gcp

@@ -1,28 +1,34 @@
-//! `build`: compiles a table to an image file.
+//! `build`: compiles a table to an image file, or writes it in a format of other programs.
 
 use std::ffi::OsString;
 use std::fmt;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use wirespeed::engine::{Addresses, Compiled};
 use wirespeed::image_file::{self, NumberedRoutes};
+use wirespeed_fib::read::Format;
+use wirespeed_fib::write::write_fib;
 use wirespeed_fib::{Family, Fib, Rib, V4, V6};
 use wirespeed_image::Image;
+use wirespeed_input::plural;
 
 use crate::Outcome;
 use crate::busy::Busy;
-use crate::engine::BothFamilies;
+use crate::engine::{BothFamilies, Choice};
 use crate::family::{self, number_of};
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::merged::{self, MergeSource};
-use crate::number::counted;
-use crate::output::is_no_input;
+use crate::number::{Bytes, counted, grouped};
+use crate::output::{Output, is_no_input};
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::tables;
+use crate::verbs::generate::Common;
 
-/// Compiles a table to an image file. lookup and replay open it with --image, without compiling
+/// Compiles a table to an image file, which lookup and replay open with --image, without compiling; or writes
+/// it in a format that other programs read (--to)
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
@@ -35,6 +41,11 @@ pub(crate) struct Options {
     /// names and of lists; COLUMN,... are the columns to take
     #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", value_parser = MergeSource::parse)]
     merge: Vec<MergeSource>,
+
+    /// Format of the output: an image, or one of routes. Of labels that are records (asn=13335,country=US)
+    /// mmdb has the fields, and csv has columns
+    #[arg(long, value_name = "FORMAT", default_value = IMAGE, value_parser = to_parser())]
+    to: To,
 
     #[command(flatten)]
     image: ImageArguments<BothFamilies>,
@@ -58,19 +69,49 @@ Examples:
   lookupctl build --fib fib.txt --family 6 --engine sail-l -o six.img
   lookupctl build --fib fib.txt --prefix-lookups -o prefixes.img
   lookupctl build --merge own=networks.csv --merge country:country.iso_code=geo.mmdb --merge bogon:name=builtin:bogons -o all.img
+  lookupctl build --fib networks.csv --to mmdb -o own.mmdb
+  lookupctl build --merge own=networks.csv --merge asn:asn=asn.csv --to csv -o all.csv
   lookupctl replay --image fib.img --trace capture.pcap
   lookupctl lookup --image fib.img 192.0.2.1
 
 An image holds the compiled table of each family that has prefixes, or of --family, with its prefixes and the texts \
-of its next hops: lookup and replay need nothing else. For a table of both families build reports two tables in one file.";
+of its next hops: lookup and replay need nothing else. For a table of both families build reports two tables in one file.
+Other formats (--to) hold the prefixes and their next hops: of both families, or of --family. A file that is read again gives the same \
+answers. What a format can't hold is refused. CSV starts with the line prefix,FIELD,...; a table without records has the column value, and \
+one of members none. Networks of a MaxMind DB don't overlap, so prefixes around others are cut to pieces.";
+
+/// The name of an image among the formats.
+const IMAGE: &str = "image";
+
+/// The format to write.
+#[derive(Clone, Copy, Debug)]
+enum To {
+    Image,
+    Routes(Format),
+}
+
+fn to_parser() -> impl TypedValueParser<Value = To> {
+    let formats = Format::ALL.into_iter().filter(|format| format.is_written()).map(Format::name);
+    PossibleValuesParser::new(std::iter::once(IMAGE).chain(formats)).try_map(|name| match &*name {
+        IMAGE => Ok(To::Image),
+        name => name.parse().map(To::Routes),
+    })
+}
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let inputs = options.fib.iter().chain(options.merge.iter().map(MergeSource::file));
     is_no_input(Some(&options.image.output), inputs)?;
+    if let (To::Routes(format), Some(option)) = (options.to, options.of_images()) {
+        bail!("{option} is for images, and --to {format} writes none");
+    }
     let fib = match &options.fib {
         Some(fib) => options.read.load(fib)?,
         None => merged::load(&options.read, &options.merge)?,
     };
+    if let To::Routes(format) = options.to {
+        options.write(fib, format)?;
+        return Ok(Outcome::Done);
+    }
     let busy = Busy::with("building");
     let reports = match family::wanted(options.family.wanted(), &fib) {
         Some(Family::V4) => vec![build::<V4>(options, &fib)?],
@@ -80,6 +121,64 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     drop(busy);
     reports.iter().try_for_each(|report| report.show(options.image.json, &[]))?;
     Ok(Outcome::Done)
+}
+
+impl Options {
+    /// An option that only images have, if one is given.
+    fn of_images(&self) -> Option<&'static str> {
+        match () {
+            () if self.image.engine != Choice::Auto => Some("--engine"),
+            () if self.prefix_lookups => Some("--prefix-lookups"),
+            () => self.table.given(),
+        }
+    }
+
+    /// Writes the routes of the families that are wanted.
+    fn write(&self, mut fib: Fib, format: Format) -> Result<()> {
+        match self.family.wanted() {
+            Some(Family::V4) => fib.v6 = Rib::new(),
+            Some(Family::V6) => fib.v4 = Rib::new(),
+            None => {}
+        }
+        let output = &self.image.output;
+        if fib.is_empty() {
+            bail!("{}: the table has no prefix to write", output.display());
+        }
+        Common::write_to(Some(output), |to| Ok(write_fib(&fib, format, to)?))?;
+        let written = Written {
+            file: output.display().to_string(),
+            format: format.name(),
+            ipv4_prefixes: fib.v4.len(),
+            ipv6_prefixes: fib.v6.len(),
+            file_bytes: output.metadata()?.len(),
+        };
+        let mut stdout = Output::new();
+        if self.image.json {
+            stdout.json(&written)?
+        } else {
+            stdout.line(&written)?
+        }
+        stdout.finish()
+    }
+}
+
+/// A file of routes that was written.
+#[derive(Debug, Serialize)]
+struct Written {
+    file: String,
+    format: &'static str,
+    ipv4_prefixes: usize,
+    ipv6_prefixes: usize,
+    file_bytes: u64,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, format, ipv4_prefixes, ipv6_prefixes, file_bytes } = self;
+        let (v4, v6) = (grouped(*ipv4_prefixes), grouped(*ipv6_prefixes));
+        let prefixes = plural(*ipv6_prefixes as u64, "prefix");
+        write!(f, "{file}: {format}, {v4} IPv4 and {v6} IPv6 {prefixes}, {}", Bytes(*file_bytes))
+    }
 }
 
 fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<ImageReport<Routes>> {

@@ -17,6 +17,61 @@ fn tells_what_was_written() {
     assert_eq!(std::fs::read_dir(folder.path("")).unwrap().count(), 5, "nothing is left beside it");
 }
 
+/// Formats of other programs: each read again answers like the table that it was written of.
+#[test]
+fn a_table_is_written_for_other_programs() {
+    let folder = Folder::new();
+    folder.write("own.csv", "network,site,asn\n10.0.0.0/8,\"Bonn, B\",1\n10.1.0.0/16,,2\n2001:db8::/32,x,\n");
+    folder.write("more.csv", "network,country\n10.0.0.0/8,DE\n");
+    let addresses = "10.0.0.1 10.1.2.3 2001:db8::1";
+    let labels = |table: &str| -> Vec<String> {
+        let ran = folder.run(&format!("lookup --fib {table} {addresses}")).ok();
+        ran.stdout.lines().map(|line| line.split_whitespace().next_back().unwrap().to_owned()).collect()
+    };
+    for (source, table, label) in [
+        ("--fib own.csv", "own.csv", "site=Bonn%2C%20B,asn=1"),
+        ("--merge own=own.csv --merge country=more.csv", "", "site=Bonn%2C%20B,asn=1,country=DE"),
+    ] {
+        for (format, file) in [("csv", "t.csv"), ("mmdb", "t.mmdb"), ("plain", "t.txt")] {
+            let ran = folder.run(&format!("build {source} --to {format} -o {file}")).ok();
+            let said = format!("{file}: {format}, 2 IPv4 and 1 IPv6 prefix, ");
+            assert!(ran.stdout.starts_with(&said), "{ran:?}");
+            assert_eq!(labels(file)[0], label, "{format}");
+            assert!(table.is_empty() || labels(file) == labels(table), "{format}");
+        }
+        assert_eq!(labels("t.csv"), labels("t.txt"));
+        assert_eq!(labels("t.mmdb"), labels("t.txt"));
+    }
+    let written = std::fs::read_to_string(folder.path("t.csv")).unwrap();
+    assert_eq!(
+        written,
+        "prefix,site,asn,country\n10.0.0.0/8,\"Bonn, B\",1,DE\n10.1.0.0/16,\"Bonn, B\",2,DE\n2001:db8::/32,x,,\n"
+    );
+    let json = &folder.run("build --fib own.csv --family 6 --to mmdb -o six.mmdb --json").ok().json()[0];
+    assert_eq!((&json["format"], &json["ipv4_prefixes"]), (&"mmdb".into(), &0.into()));
+    assert_eq!(json["file_bytes"], std::fs::metadata(folder.path("six.mmdb")).unwrap().len());
+    folder.run("build --fib own.csv --to image -o own.img --engine fold").ok();
+    for (options, said) in [
+        ("--to mmdb --engine fold", "--engine is for images, and --to mmdb writes none"),
+        ("--to csv --prefix-lookups", "--prefix-lookups is for images"),
+        ("--to csv --strides 16,8,8", "--strides is for images"),
+        ("--to csv --memory-cap 1G", "--memory-cap is for images"),
+        ("--to mrt", "mrt can't hold 10.0.0.0/8"),
+        ("--to delegated", "invalid value 'delegated'"),
+        ("--to csv -o own.csv", "the output is the input"),
+    ] {
+        let output = if options.contains("-o") { "" } else { "-o none" };
+        folder.run(&format!("build --fib own.csv {options} {output}")).refused(&[said]);
+        assert!(!folder.path("none").exists());
+    }
+    folder.run("build --fib v4 --family 6 --to csv -o none").refused(&["no prefix to write"]);
+    folder.write("net.csv", "network,length_of,Mask\n10.0.0.0/8,1,2\n");
+    let columns = "--prefix-columns network";
+    folder
+        .run(&format!("build --fib net.csv {columns} --to csv -o none"))
+        .refused(&["no column of CSV can have the name \"Mask\""]);
+}
+
 /// One file holds both families, and every verb finds what it needs in it.
 #[test]
 fn a_table_of_both_families_is_one_file() {

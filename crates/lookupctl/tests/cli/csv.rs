@@ -36,5 +36,5 @@ fn bad_csv_is_one_line() {
         .refused(&["t.csv:1: no column country; the columns are start_ip, end_ip, asn, name"]);
     folder.run("info v4 --format plain --value-columns a").refused(&["no input is of one"]);
     folder.run("info t.csv --range-columns start_ip").refused(&["two columns"]);
-    folder.run("gen fib --to csv").refused(&["csv"]);
+    folder.run("gen fib --to ipset").refused(&["ipset"]);
 }

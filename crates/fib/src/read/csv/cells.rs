@@ -1,5 +1,7 @@
 //! Cells of a record between separators, in quotes or not (RFC 4180).
 
+use std::borrow::Cow;
+
 /// Quotes that do not fit: a cell that nothing closes, or text beside its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::read) struct BadQuotes;
@@ -56,6 +58,15 @@ impl Cells {
             };
         }
         Ok(())
+    }
+}
+
+/// A cell with this text, in quotes if it could be read as another one without.
+pub(in crate::read) fn quoted(text: &str) -> Cow<'_, str> {
+    let is_plain = text.trim() == text && !text.contains([',', ';', '\t', '"', '\n', '\r']);
+    match is_plain {
+        true => text.into(),
+        false => format!("\"{}\"", text.replace('"', "\"\"")).into(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use super::cells::{BadQuotes, Cells, Separator};
+use super::cells::{BadQuotes, Cells, Separator, quoted};
 use super::columns::{Columns, PrefixColumns};
 
 /// Usual names of columns, without case, blanks and punctuation.
@@ -59,6 +59,14 @@ pub(in crate::read) fn is_start(first: &str, second: Option<&str>) -> bool {
         let key = cells.get(header.key.first()).and_then(|cell| cell.split(['/', '-']).next());
         (is_cut || is_whole && cells.len() == header.names.len()) && key.is_some_and(is_address)
     })
+}
+
+/// Whether a column of this name is a value's, after a first column named `prefix`.
+pub(in crate::read) fn is_value(name: &str) -> bool {
+    let line = format!("prefix,{}", quoted(name));
+    let header = Header::find(&line, &Columns::default());
+    let is_so = |header: Header| header.key == Key::Prefix(0) && header.names[1..] == [name];
+    !name.contains(['\n', '\r']) && header.is_ok_and(is_so)
 }
 
 fn is_address(word: &str) -> bool {
