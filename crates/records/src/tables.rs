@@ -112,7 +112,10 @@ pub enum TableError {
         names: BTreeSet<String>,
     },
     /// The file could not be read by fields.
-    #[error("--fields {name}=... is for CSV and MaxMind DB")]
+    #[error(
+        "--fields {name}=... is for tables whose records have fields (CSV, MaxMind DB, clouds, delegations, \
+         images)"
+    )]
     ByFields {
         /// The name of the table.
         name: String,

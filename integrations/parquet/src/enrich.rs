@@ -32,8 +32,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME=FILE")]
     table: Vec<String>,
 
-    /// Fields of a table's values, each for a column of its own: columns of CSV, or fields of a MaxMind DB
-    /// (geo=country.iso_code,city.names.en). By default one column has the whole value
+    /// Fields of a table's values, each for a column of its own: columns of CSV, fields of a MaxMind DB
+    /// (geo=country.iso_code,city.names.en), of ranges of clouds or of delegations, or those of an image
+    /// whose labels are records. By default one column has the whole value
     #[arg(long, value_name = "NAME=FIELD,...")]
     fields: Vec<String>,
 

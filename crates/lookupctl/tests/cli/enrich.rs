@@ -241,9 +241,10 @@ fn wrong_command_lines() {
         ("--table a=v4 --fields b=c", "there is no --table b=FILE"),
         (
             "--table a=v4 --fields a=c",
-            "--fields a=... is for CSV and MaxMind DB: v4:2: no column is named like a prefix",
+            "--fields a=... is for tables whose records have fields (CSV, MaxMind DB, clouds, delegations, \
+             images): v4:2: no column is named like a prefix",
         ),
-        ("--table a=t.mrt --fields a=c", "--fields a=... is for CSV and MaxMind DB"),
+        ("--table a=t.mrt --fields a=c", "--fields a=... is for tables whose records have fields"),
         ("--table a=v4 --name-column q", "--name-column is for --names"),
         ("--table a=v4 --dport src", "--dport is for --rules"),
         ("--table a=v4 --chain x", "--chain is for --rules"),
