@@ -530,10 +530,12 @@ fn of_prefix(
 fn read(path: PathBuf, options: &ReadOptions) -> Result<(Fib, ReadReport), Failure> {
     let (fib, report) =
         read_fib(&Source::Path(path.clone()), options).map_err(|error| Failure::File(error.to_string()))?;
-    if options.columns.is_given() && !matches!(report.format, Format::Csv | Format::Mmdb) {
+    if options.columns.is_given() && !report.format.has_fields() {
         let (path, format) = (path.display(), report.format);
+        let all: Vec<_> = Format::ALL.into_iter().filter(|f| f.has_fields()).map(Format::name).collect();
         return Err(Failure::input(format!(
-            "{path}: columns are named, and {format} has none: they are for csv and mmdb"
+            "{path}: columns are named, and {format} has none: they are for {}",
+            all.join(", ")
         )));
     }
     Ok((fib, report))
