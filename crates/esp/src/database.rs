@@ -117,6 +117,22 @@ pub enum Inbound {
     Discard,
 }
 
+/// The difference that [`Database::replace`] made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Replaced {
+    /// Associations that are as they were.
+    pub kept: usize,
+    /// Associations with the keys that they had and another description. Their numbers go on.
+    pub changed: usize,
+    /// Associations that are new, or have other keys.
+    pub added: usize,
+    /// Associations that ended, because they are not among the new ones or have other keys.
+    pub ended: usize,
+    /// Policies that came, went, or say something else.
+    pub policies: usize,
+}
+
 /// The UDP port of ESP and IKE behind address translation (RFC 3948).
 const PORT: u16 = 4500;
 
@@ -160,11 +176,7 @@ impl Database {
     ///
     /// Fails at the first change that can't be made. Those before it are made.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<(), Error> {
-        let mut state = State::clone(&self.state.load());
-        // Readers that found these had the time of a whole call to look them up.
-        for number in self.removed.drain(..) {
-            state.policies.remove(&number);
-        }
+        let mut state = self.next_state();
         let mut steps = Steps::default();
         let mut outcome = Ok(());
         for change in changes {
@@ -173,13 +185,115 @@ impl Database {
                 break;
             }
         }
+        self.publish(state, &steps)?;
+        outcome
+    }
+
+    /// Makes of the database what these changes make of an empty one, and changes only what differs: for a
+    /// file that is read again. Readers see it as with [`apply`](Self::apply).
+    ///
+    /// An association that stays as it is keeps its sequence numbers, its replay window and its counters. So
+    /// does one with the same destination, index and keys of which something else changes. An association
+    /// with other keys is a new one. Those that are not among the new ones end.
+    ///
+    /// Fails at the first change that can't be made. Then nothing has changed.
+    pub fn replace(&mut self, changes: impl IntoIterator<Item = Change>) -> Result<Replaced, Error> {
+        let mut wanted = Self::new()?;
+        wanted.apply(changes)?;
+        let wanted_state = wanted.state();
+        let mut state = self.next_state();
+        let (mut steps, mut replaced) = (Steps::default(), Replaced::default());
+        self.replace_policies(&wanted, &mut state, &mut steps, &mut replaced)?;
+        (state.discards_out, state.discards_in) = (wanted_state.discards_out, wanted_state.discards_in);
+        // The order is that of the new ones: a policy takes the newest.
+        let old = std::mem::take(&mut state.order);
+        let known = std::mem::take(&mut state.sas);
+        for new in &wanted_state.order {
+            let sa = match known.get(&(new.dst, new.spi)) {
+                Some(known) if known.config == new.config => {
+                    replaced.kept += 1;
+                    Arc::clone(known)
+                }
+                Some(known) if known.config.keys == new.config.keys => {
+                    replaced.changed += 1;
+                    Arc::new(known.changed(&new.config)?)
+                }
+                _ => {
+                    replaced.added += 1;
+                    Arc::clone(new)
+                }
+            };
+            state.insert(sa);
+        }
+        let is_there =
+            |sa: &Arc<Sa>| state.sas.get(&(sa.dst, sa.spi)).is_some_and(|new| Arc::ptr_eq(new, sa));
+        steps.ended.extend(old.into_iter().filter(|sa| !is_there(sa)));
+        replaced.ended = steps.ended.len() - replaced.changed;
+        self.publish(state, &steps)?;
+        Ok(replaced)
+    }
+
+    /// Makes the policies those of another database. A policy that stays keeps its number, unless a new one of
+    /// its priority comes before it: of equals the older one, with the lower number, comes first.
+    fn replace_policies(
+        &mut self,
+        wanted: &Self,
+        state: &mut State,
+        steps: &mut Steps,
+        replaced: &mut Replaced,
+    ) -> Result<(), Error> {
+        let wanted_state = wanted.state();
+        let mut numbers: Vec<u32> = wanted.numbers.values().copied().collect();
+        numbers.sort_unstable();
+        let mut known = std::mem::take(&mut self.numbers);
+        let mut last: FxHashMap<(Direction, u32), u32> = FxHashMap::default();
+        for Resolved { policy, .. } in numbers.iter().filter_map(|number| wanted_state.policies.get(number)) {
+            let Policy { selector, direction, priority, .. } = *policy;
+            let last = last.entry((direction, priority)).or_default();
+            let old = known.remove(&(selector, direction));
+            let is_same =
+                old.and_then(|old| state.policies.get(&old)).is_some_and(|known| known.policy == *policy);
+            replaced.policies += usize::from(!is_same);
+            *last = match old {
+                Some(old) if is_same && old > *last => {
+                    self.numbers.insert((selector, direction), old);
+                    old
+                }
+                // The other database has such a rule, so this one takes it, too.
+                old => {
+                    let number = self.insert(state, policy, steps)?;
+                    if let Some(old) = old {
+                        self.remove(selector, direction, old, steps);
+                    }
+                    number
+                }
+            };
+        }
+        for ((selector, direction), number) in known {
+            replaced.policies += 1;
+            self.remove(selector, direction, number, steps);
+        }
+        Ok(())
+    }
+
+    /// A copy of the state, to be changed, without policies that went with the last changes: readers that
+    /// found them had the time of a whole call to look them up.
+    fn next_state(&mut self) -> State {
+        let mut state = State::clone(&self.state.load());
+        for number in self.removed.drain(..) {
+            state.policies.remove(&number);
+        }
+        state
+    }
+
+    /// Lets readers see a state and its rules.
+    fn publish(&mut self, mut state: State, steps: &Steps) -> Result<(), Error> {
         state.resolve();
         // A policy is in the state before a rule leads to it.
         self.state.store(Arc::new(state));
         steps.ended.iter().for_each(|sa| sa.end());
         self.out.apply(&steps.out)?;
-        self.r#in.apply(&steps.r#in)?;
-        outcome
+        self.r#in.apply(&steps.r#in)
     }
 
     fn change(&mut self, state: &mut State, change: Change, steps: &mut Steps) -> Result<(), Error> {
@@ -204,7 +318,7 @@ impl Database {
             }
             Change::AddPolicy(policy) => {
                 match self.numbers.get(&(policy.selector, policy.direction)) {
-                    None => self.insert(state, &policy, steps)?,
+                    None => drop(self.insert(state, &policy, steps)?),
                     // Files name a policy for packets that are forwarded and for those that are taken.
                     Some(number)
                         if state.policies.get(number).is_some_and(|known| known.policy == policy) => {}
@@ -233,8 +347,8 @@ impl Database {
         Ok(())
     }
 
-    /// Adds a policy under the next number, which is its rule's, too.
-    fn insert(&mut self, state: &mut State, policy: &Policy, steps: &mut Steps) -> Result<(), Error> {
+    /// Adds a policy under the next number, which is its rule's, too. Returns the number.
+    fn insert(&mut self, state: &mut State, policy: &Policy, steps: &mut Steps) -> Result<u32, Error> {
         let number = self.next;
         // Of policies the lowest priority comes first, and of rules the highest.
         let rule = policy.selector.rule(u32::MAX - policy.priority, number)?;
@@ -246,7 +360,7 @@ impl Database {
         state.policies.insert(number, Resolved { policy: *policy, sa: None });
         self.numbers.insert((policy.selector, policy.direction), number);
         self.next += 1;
-        Ok(())
+        Ok(number)
     }
 
     /// Removes the rule of a policy. The policy goes with the next call.

@@ -82,7 +82,7 @@ mod selector;
 mod window;
 
 pub use crypto::Keys;
-pub use database::{Change, Database, FamilyReaders, Inbound, Outbound, Reader, State};
+pub use database::{Change, Database, FamilyReaders, Inbound, Outbound, Reader, Replaced, State};
 pub use error::Error;
 pub use fault::{Fault, Faults};
 pub use open::{Arrival, Envelope, Opened, Opening, open};

@@ -2,15 +2,17 @@
 //!
 //! A nonce is the salt of the keys and an initialisation vector of 8 bytes. The vector is the sequence number
 //! XOR a random number that each `Sa` draws when it is made, so no counter has to survive a restart. Within
-//! one `Sa` no vector comes twice, because no number does. If an association with the same keys is made
-//! again after n packets, the chance that a vector repeats is about n in 2^64: 2^-32 after 2^32 packets.
-//! Where that is too much, give new keys. [`SaConfig::sent`] continues the sequence numbers, so that the
-//! other end, which has seen the old ones, takes the packets.
+//! one `Sa` no vector comes twice, because no number does. An `Sa` that takes the place of another one with
+//! the same keys shares its numbers and its window, so no vector comes twice there either
+//! ([`Database::replace`](crate::Database::replace)). If an association with the same keys is made again after
+//! n packets, the chance that a vector repeats is about n in 2^64: 2^-32 after 2^32 packets. Where that is too
+//! much, give new keys. [`SaConfig::sent`] continues the sequence numbers, so that the other end, which has
+//! seen the old ones, takes the packets.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::crypto::{Keys, Suite};
 use crate::error::Error;
@@ -106,21 +108,33 @@ pub struct Sa {
     pub(crate) ports: Option<Ports>,
     pub(crate) is_extended: bool,
     pub(crate) suite: Suite,
-    /// The keys, for devices: the ciphers don't give theirs back.
-    #[cfg(feature = "gpu")]
-    pub(crate) keys: Keys,
     pub(crate) selector: Option<FamilyRule>,
+    /// The description that it was made from, to be compared with others. Devices take the keys from here:
+    /// the ciphers don't give theirs back.
+    pub(crate) config: SaConfig,
+    numbers: Arc<Numbers>,
+    is_gone: AtomicBool,
+    path_mtu: AtomicU16,
+    most_packets: u64,
+    most_bytes: u64,
+}
+
+/// The numbers of a security association. One that takes the place of another with the same keys shares them:
+/// packets under way through the old one take numbers of the same row.
+struct Numbers {
     /// A number that vectors are XORed with.
     random: u64,
     /// The last sequence number that was sent.
     sent: AtomicU64,
     window: Mutex<Window>,
-    is_gone: AtomicBool,
-    path_mtu: AtomicU16,
     packets: AtomicU64,
     bytes: AtomicU64,
-    most_packets: u64,
-    most_bytes: u64,
+}
+
+impl Numbers {
+    fn window(&self) -> MutexGuard<'_, Window> {
+        self.window.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Sa {
@@ -150,19 +164,34 @@ impl Sa {
             ports: config.ports,
             is_extended: config.is_extended,
             suite: Suite::new(&config.keys)?,
-            #[cfg(feature = "gpu")]
-            keys: config.keys.clone(),
             selector,
-            random,
-            sent: AtomicU64::new(config.sent),
-            window: Mutex::new(Window::new(config.window, config.is_extended, config.received)),
+            config: config.clone(),
+            numbers: Arc::new(Numbers {
+                random,
+                sent: AtomicU64::new(config.sent),
+                window: Mutex::new(Window::new(config.window, config.is_extended, config.received)),
+                packets: AtomicU64::new(0),
+                bytes: AtomicU64::new(0),
+            }),
             is_gone: AtomicBool::new(false),
             path_mtu: AtomicU16::new(config.path_mtu),
-            packets: AtomicU64::new(0),
-            bytes: AtomicU64::new(0),
             most_packets: config.most_packets.unwrap_or(u64::MAX),
             most_bytes: config.most_bytes.unwrap_or(u64::MAX),
         })
+    }
+
+    /// Makes an association that takes the place of this one, with its keys and another description. It goes
+    /// on with the numbers of this one, which don't go back: a vector that was used, or a packet that came, is
+    /// not taken again. What was learned of the path stays, unless the description tells another size.
+    pub(crate) fn changed(&self, config: &SaConfig) -> Result<Self, Error> {
+        debug_assert!(self.config.keys == config.keys, "other keys begin anew");
+        let changed = Self::new(config)?;
+        self.numbers.sent.fetch_max(config.sent, Ordering::Relaxed);
+        self.numbers.window().resize(config.window, config.is_extended, config.received);
+        if config.path_mtu == self.config.path_mtu {
+            changed.set_path_mtu(self.path_mtu());
+        }
+        Ok(Self { numbers: Arc::clone(&self.numbers), ..changed })
     }
 
     /// The index that packets carry.
@@ -180,19 +209,19 @@ impl Sa {
     /// The last sequence number that was sent: for [`SaConfig::sent`] after a restart.
     #[must_use]
     pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
+        self.numbers.sent.load(Ordering::Relaxed)
     }
 
     /// The highest sequence number that came: for [`SaConfig::received`] after a restart.
     #[must_use]
     pub fn received(&self) -> u64 {
-        self.window.lock().unwrap_or_else(PoisonError::into_inner).top()
+        self.numbers.window().top()
     }
 
     /// The packets that it carried, and their bytes.
     #[must_use]
     pub fn carried(&self) -> (u64, u64) {
-        (self.packets.load(Ordering::Relaxed), self.bytes.load(Ordering::Relaxed))
+        (self.numbers.packets.load(Ordering::Relaxed), self.numbers.bytes.load(Ordering::Relaxed))
     }
 
     /// The largest outer packet that the path takes.
@@ -220,13 +249,12 @@ impl Sa {
     /// Counts an inner packet. Fails if a limit was reached before.
     #[inline]
     pub(crate) fn carry(&self, bytes: usize) -> Result<(), Fault> {
-        let is_over = self.packets.load(Ordering::Relaxed) >= self.most_packets
-            || self.bytes.load(Ordering::Relaxed) >= self.most_bytes;
-        if is_over {
+        let (carried, carried_bytes) = self.carried();
+        if carried >= self.most_packets || carried_bytes >= self.most_bytes {
             return Err(Fault::Lifetime);
         }
-        self.packets.fetch_add(1, Ordering::Relaxed);
-        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.numbers.packets.fetch_add(1, Ordering::Relaxed);
+        self.numbers.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(())
     }
 
@@ -235,32 +263,32 @@ impl Sa {
     pub(crate) fn next(&self) -> Result<u64, Fault> {
         let last = if self.is_extended { u64::MAX } else { u32::MAX.into() };
         let step = |sent| (sent < last).then(|| sent + 1);
-        let sent = self.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
+        let sent = self.numbers.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
         sent.map(|sent| sent + 1).map_err(|_| Fault::Sequence)
     }
 
     /// The initialisation vector of a packet that is sent.
-    pub(crate) const fn vector(&self, sequence: u64) -> [u8; 8] {
-        (sequence ^ self.random).to_be_bytes()
+    pub(crate) fn vector(&self, sequence: u64) -> [u8; 8] {
+        (sequence ^ self.numbers.random).to_be_bytes()
     }
 
     /// Draws a number of the caller's.
     #[cfg(test)]
-    pub(crate) const fn draw(&mut self, random: u64) {
-        self.random = random;
+    pub(crate) fn draw(&mut self, random: u64) {
+        Arc::get_mut(&mut self.numbers).expect("nothing shares them yet").random = random;
     }
 
     /// The whole sequence number of a packet that came, if it is new.
     #[inline]
     pub(crate) fn expect(&self, low: u32) -> Result<u64, Fault> {
-        let window = self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = self.numbers.window();
         window.whole(low).filter(|&number| window.is_new(number)).ok_or(Fault::Replay)
     }
 
     /// Notes the number of a packet that is authentic. Fails if it is not new any more.
     #[inline]
     pub(crate) fn note(&self, sequence: u64) -> Result<(), Fault> {
-        let is_new = self.window.lock().unwrap_or_else(PoisonError::into_inner).note(sequence);
+        let is_new = self.numbers.window().note(sequence);
         if is_new { Ok(()) } else { Err(Fault::Replay) }
     }
 

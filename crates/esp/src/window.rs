@@ -28,10 +28,23 @@ impl Window {
     /// A window over so many packets, rounded up to a multiple of 64, that has seen `top` and nothing since.
     /// An extended one has numbers of 64 bits.
     pub(crate) fn new(packets: u32, is_extended: bool, top: u64) -> Self {
-        let size = u64::from(packets.min(MOST_WINDOW)).next_multiple_of(64);
+        let size = Self::size(packets);
         let count = if size == 0 { 0 } else { packets.min(MOST_WINDOW).div_ceil(64) as usize + 1 };
         // Everything up to the top counts as seen: it was, before a restart.
         Self { top, size, words: vec![u64::MAX; count].into(), is_extended }.without_next()
+    }
+
+    /// The numbers that a window over so many packets tells apart.
+    fn size(packets: u32) -> u64 {
+        u64::from(packets.min(MOST_WINDOW)).next_multiple_of(64)
+    }
+
+    /// Makes it a window over so many packets, which has seen `top`. What it has seen it takes no more; where
+    /// it does not stay as it is, all up to the top counts as seen.
+    pub(crate) fn resize(&mut self, packets: u32, is_extended: bool, top: u64) {
+        if (self.size, self.is_extended) != (Self::size(packets), is_extended) || top > self.top {
+            *self = Self::new(packets, is_extended, self.top.max(top));
+        }
     }
 
     /// Clears the bits above the top in its word.

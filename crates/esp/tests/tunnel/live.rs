@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use wirespeed::classify::Ipv4Tuple;
 use wirespeed_esp::read::Lines;
 use wirespeed_esp::{
-    Arrival, Change, Database, Direction, Error, Fault, Inbound, Opening, Outbound, Reader, Scratch, Sealing,
-    open,
+    Arrival, Change, Database, Direction, Error, Fault, Inbound, Opening, Outbound, Reader, Replaced, Sa,
+    Scratch, Sealing, State, open,
 };
 
-use crate::{inner, sealed};
+use crate::{inner, opened, sealed};
 
 const SA: &str = "state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x100 reqid 1 mode tunnel \
                   aead 'rfc4106(gcm(aes))' 0x00112233445566778899aabbccddeeff01020304 128";
@@ -167,4 +167,144 @@ fn readers_go_on_while_the_writer_changes() {
         is_done.store(true, Ordering::Relaxed);
         assert!(readers.into_iter().all(|reader| reader.join().unwrap() > 0));
     });
+}
+
+fn replace(database: &mut Database, text: &str) -> Result<Replaced, Error> {
+    let lines = Lines::read(text);
+    assert_eq!(lines.skipped, []);
+    database.replace(lines.changes)
+}
+
+fn sa(state: &State, spi: u32) -> &Sa {
+    state.sa("192.0.2.2".parse().unwrap(), spi).unwrap()
+}
+
+/// Associations, new ones beside those that there were: kept, removed, added, changed.
+fn counts(replaced: Replaced) -> [usize; 5] {
+    let Replaced { kept, changed, added, ended, policies, .. } = replaced;
+    [kept, changed, added, ended, policies]
+}
+
+#[test]
+fn associations_that_stay_go_on_and_others_begin_or_end() {
+    let mut database = Database::new().unwrap();
+    let line = |spi: &str, key: &str| SA.replace("0x100", spi).replace("0x00112233", key);
+    let (first, second) = (line("0x101", "0x00000001"), line("0x102", "0x00000002"));
+    let (third, rekeyed) = (line("0x103", "0x00000003"), line("0x102", "0x99999999"));
+    assert_eq!(counts(replace(&mut database, &format!("{first}\n{second}\n")).unwrap()), [0, 0, 2, 0, 0]);
+    let before = database.state();
+    let packet = inner(false, 60, 0);
+    let sent: Vec<_> = [0x101, 0x101, 0x102].map(|spi| sealed(sa(&before, spi), &packet).unwrap()).into();
+    for (spi, packet) in [0x101, 0x101, 0x102].iter().zip(&sent) {
+        opened(sa(&before, *spi), packet).unwrap();
+    }
+    // One stays, one has other keys under its index, one is new.
+    let replaced = replace(&mut database, &format!("{first}\n{rekeyed}\n{third}\n")).unwrap();
+    assert_eq!(counts(replaced), [1, 0, 2, 1, 0]);
+    let after = database.state();
+    assert_eq!(sa(&after, 0x101).sent(), 2);
+    assert_eq!(opened(sa(&after, 0x101), &sent[0]), Err(Fault::Replay));
+    let next = sealed(sa(&after, 0x101), &packet).unwrap();
+    assert_eq!(next[24..28], [0, 0, 0, 3], "the sequence number");
+    assert!(sent.iter().all(|sent| sent[28..36] != next[28..36]), "the vectors");
+    opened(sa(&after, 0x101), &next).unwrap();
+    // The numbers of other keys begin anew, and a packet of the old ones does not pass.
+    assert_eq!((sa(&after, 0x102).sent(), sa(&after, 0x103).sent()), (0, 0));
+    assert_eq!(opened(sa(&after, 0x102), &sent[2]), Err(Fault::Tag));
+    assert!(sealed(sa(&after, 0x102), &packet).is_ok() && sealed(sa(&after, 0x103), &packet).is_ok());
+    // The old one is ended for packets that are under way, the one that stayed is not.
+    assert_eq!(sealed(sa(&before, 0x102), &packet).err(), Some(Fault::SaGone));
+    assert!(std::ptr::eq(sa(&before, 0x101), sa(&after, 0x101)));
+    // What can't be made changes nothing.
+    let twice = format!("{third}\n{third}\n");
+    assert!(matches!(replace(&mut database, &twice), Err(Error::SaExists { spi: 0x103, .. })));
+    assert!(std::sync::Arc::ptr_eq(&after, &database.state()));
+    assert_eq!(counts(replace(&mut database, "state flush\n").unwrap()), [0, 0, 0, 3, 0]);
+    assert_eq!(sealed(sa(&after, 0x101), &packet).err(), Some(Fault::SaGone));
+}
+
+/// Another description with the same keys: numbers go on, and never back.
+#[test]
+fn an_association_that_changes_with_its_keys_goes_on() {
+    let mut database = Database::new().unwrap();
+    let with = |words: &str| format!("{SA} {words}\n");
+    replace(&mut database, &with("limit packet-hard 9")).unwrap();
+    let before = database.state();
+    let packet = inner(false, 60, 0);
+    let sent: Vec<Vec<u8>> = (0..3).map(|_| sealed(sa(&before, 0x100), &packet).unwrap()).collect();
+    opened(sa(&before, 0x100), &sent[0]).unwrap();
+    opened(sa(&before, 0x100), &sent[2]).unwrap();
+    let mut vectors: Vec<Vec<u8>> = sent.iter().map(|sent| sent[28..36].to_vec()).collect();
+    let mut seal_next = |state: &State, number: u8| {
+        let next = sealed(sa(state, 0x100), &packet).unwrap();
+        assert_eq!(next[24..28], [0, 0, 0, number]);
+        vectors.push(next[28..36].to_vec());
+    };
+    // The tunnel and the limit: the window is the same, with a packet that has not come yet.
+    let other = with("limit packet-hard 7").replace("reqid 1", "reqid 5");
+    assert_eq!(counts(replace(&mut database, &other).unwrap()), [0, 1, 0, 0, 0]);
+    let state = database.state();
+    assert_eq!(sealed(sa(&before, 0x100), &packet).err(), Some(Fault::SaGone));
+    assert_eq!(sa(&state, 0x100).carried().0, 5, "its limit is not begun again");
+    seal_next(&state, 4);
+    opened(sa(&state, 0x100), &sent[1]).unwrap();
+    assert_eq!(opened(sa(&state, 0x100), &sent[2]), Err(Fault::Replay));
+    assert_eq!(sealed(sa(&state, 0x100), &packet).err(), Some(Fault::Lifetime));
+    // Another window, and numbers that are lower than those that were used, or higher.
+    let wide = with("replay-window 256 replay-oseq 2 replay-seq 1");
+    replace(&mut database, &wide).unwrap();
+    seal_next(&database.state(), 5);
+    for old in &sent {
+        assert_eq!(opened(sa(&database.state(), 0x100), old), Err(Fault::Replay));
+    }
+    replace(&mut database, &with("replay-window 256 replay-oseq 9 replay-seq 8")).unwrap();
+    let state = database.state();
+    seal_next(&state, 10);
+    assert_eq!(sa(&state, 0x100).received(), 8);
+    let count = vectors.len();
+    vectors.sort();
+    vectors.dedup();
+    assert_eq!(vectors.len(), count, "no vector comes twice");
+}
+
+#[test]
+fn policies_and_the_order_are_those_of_the_new_lines() {
+    let mut database = Database::new().unwrap();
+    let reader = database.reader();
+    let packet = inner(false, 20, 0);
+    let way = || {
+        let number = policy(&reader, Direction::Out, &packet);
+        match reader.state().outbound(number) {
+            Outbound::Protect(sa) => Ok(sa.spi()),
+            other => Err(format!("{other:?}")),
+        }
+    };
+    let other = SA.replace("0x100", "0x101");
+    let block = "policy add src 10.1.0.1 dst any dir out action block";
+    let allow = "policy add src 10.1.0.0/24 dst any dir out action allow";
+    replace(&mut database, &format!("{SA}\n{other}\n{OUT}\n{allow}\n")).unwrap();
+    assert_eq!(way(), Ok(0x101));
+    let number = policy(&reader, Direction::Out, &packet);
+    // The newest association is the last line's, though both are as they were.
+    let replaced = replace(&mut database, &format!("{other}\n{SA}\n{OUT}\n{allow}\n")).unwrap();
+    assert_eq!((counts(replaced), way()), ([2, 0, 0, 0, 0], Ok(0x100)));
+    assert_eq!(policy(&reader, Direction::Out, &packet), number, "a policy that stays keeps its rule");
+    // Among equals the first line decides, though the others are older here.
+    let replaced = replace(&mut database, &format!("{SA}\n{block}\n{allow}\n{OUT}\n")).unwrap();
+    assert_eq!((counts(replaced), way()), ([1, 0, 0, 1, 1], Err("Discard".to_owned())));
+    let replaced = replace(&mut database, &format!("{SA}\n{allow}\n{block}\n{OUT}\n")).unwrap();
+    assert_eq!((counts(replaced), way()), ([1, 0, 0, 0, 0], Err("Pass".to_owned())));
+    // Policies that go, one that says something else, and what no policy is for.
+    let text =
+        format!("{SA}\n{}\npolicy setdefault out block\n", OUT.replace("dst 192.0.2.2", "dst 192.0.2.9"));
+    let replaced = replace(&mut database, &text).unwrap();
+    assert_eq!((counts(replaced), way()), ([1, 0, 0, 0, 3], Err("Unkeyed".to_owned())));
+    assert_eq!(
+        counts(replace(&mut database, &format!("{SA}\npolicy setdefault out block\n")).unwrap())[4],
+        1
+    );
+    assert_eq!(way(), Err("Discard".to_owned()));
+    replace(&mut database, SA).unwrap();
+    assert_eq!(way(), Err("Pass".to_owned()));
+    assert!(reader.rules(Direction::Out).are_empty());
 }

@@ -48,7 +48,7 @@ impl Places {
         }
         let Some(shared) = state.shared(sa).filter(|sa| sa.suite.vector() > 0) else { return Ok(None) };
         let Some(number) = self.free.pop() else { return Ok(None) };
-        device.set(number, &sa.keys, sa.is_extended)?;
+        device.set(number, &sa.config.keys, sa.is_extended)?;
         self.numbers.insert(address(sa), number);
         // There are as many places as numbers.
         self.sas[number as usize] = Some(shared);
