@@ -17,14 +17,14 @@ use wirespeed_router::io::{
 use wirespeed_router::{App, Error, Mac, Memory, PortId, PortTables, Report, Worker, run as run_workers};
 
 use super::faces::Faces;
+use super::fleet;
 use super::options::{AppName, Driver, Options};
 use super::pins::Pins;
 use super::report::Progress;
 use super::sources::{Sources, States};
 use super::switch::OpenFlow;
 use super::tables::{AccessList, NameTables, own_mac};
-use super::tunnels::Gpus;
-use super::{fleet, tunnels};
+use super::tunnels::{Gpus, Tunnels};
 use crate::followed::State;
 use crate::interrupt::{Running, is_interrupted};
 
@@ -116,9 +116,9 @@ fn routed(
     interfaces: Vec<Interface>,
 ) -> Result<Done> {
     let list = AccessList::load(options, fleet)?;
-    let tunnels = (options.app == AppName::Esp).then(|| tunnels::load(options)).transpose()?;
+    let tunnels = (options.app == AppName::Esp).then(|| Tunnels::open(options)).transpose()?;
     let takes = match &tunnels {
-        Some(tunnels) => Takes::Tunnels(Tags::Kernel, tunnels.state().ports().to_vec()),
+        Some(tunnels) => Takes::Tunnels(Tags::Kernel, tunnels.ports()),
         None => Takes::Transit(Tags::Kernel),
     };
     // The router's own addresses, as each interface knows them: a VRF has its own.
@@ -146,8 +146,9 @@ fn routed(
                     },
                 )
             };
-            let done = forward(options, &taken, (sources, drops), (&tables, &host), gateway)?;
-            tunnels::tell(tunnels);
+let run = || forward(options, &taken, (sources, drops), (&tables, &host), gateway);
+            let done = tunnels.followed(run)?;
+            tunnels.tell();
             Ok(done)
         }
         None if options.app == AppName::Acl => {

@@ -31,7 +31,7 @@ use options::AppName;
 pub(crate) use options::Options;
 use pins::Pins;
 use tables::Tables;
-use tunnels::Gpus;
+use tunnels::{Gpus, Tunnels};
 use wiring::Wiring;
 
 /// Runs the verb.
@@ -53,12 +53,14 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             ip.list.before(Ip::new(&ip.reader, &ip.routes, &ip.own), options.otherwise)
         })?,
         (Tables::Ip(ip), AppName::Esp) => {
-            let tunnels = tunnels::load(options)?;
-            let done = drive(options, &wiring, |at| {
-                let behind = Ip::new(&ip.reader, &ip.routes, &ip.own);
-                gpus.give(at, Esp::new(behind, tunnels.reader(), &ip.own))
+            let tunnels = Tunnels::open(options)?;
+            let done = tunnels.followed(|| {
+                drive(options, &wiring, |at| {
+                    let behind = Ip::new(&ip.reader, &ip.routes, &ip.own);
+                    gpus.give(at, Esp::new(behind, tunnels.reader(), &ip.own))
+                })
             })?;
-            tunnels::tell(&tunnels);
+            tunnels.tell();
             done
         }
         (Tables::Names(names), _) => drive(options, &wiring, |_| names.forwarder())?,

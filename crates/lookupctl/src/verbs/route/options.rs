@@ -84,7 +84,8 @@ pub(crate) struct Options {
     pub(super) rules6: Option<PathBuf>,
 
     /// Security associations and policies of IPsec, for --app esp: lines as ip xfrm state and ip xfrm policy
-    /// take them. Nobody but the file's owner may be able to read it
+    /// take them. Nobody but the file's owner may be able to read it. It is read again when it changes, and
+    /// at SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(super) sad: Option<PathBuf>,
 
@@ -247,6 +248,10 @@ With --app esp packets of IPsec to the host are taken, too, and the kernel gets 
 into tunnels if it routes it to --host-device: ip route add 10.2.0.0/16 dev NAME src 10.1.0.1. With --app names Interests and link \
 packets are taken. Data stays the kernel's, or with --pending goes back to who asked. With --app openflow all frames belong to the \
 switch: give its interfaces no addresses, and --local instead. For these three AF_PACKET needs Linux 6.6.
+The file of --sad is looked at once a second, and is read again once it has changed and then stayed for a second, or at once at SIGHUP. \
+Associations that stay in it, with their keys, keep their sequence numbers and replay windows, others begin or end. A file that can't be \
+used, or that others can read, changes nothing, and stderr tells why. So does one with a UDP port that no association had at the start, \
+between interfaces.
 Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
 The switch's port 1 is the first interface, or the source, whose sinks are ports 2, 3 and so on. Without --flows it waits for a controller before a capture is read.
