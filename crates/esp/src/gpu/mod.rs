@@ -41,6 +41,8 @@
 mod aes;
 mod chunk;
 mod device;
+#[cfg(test)]
+mod erased_tests;
 mod keys;
 mod layout;
 mod offload;

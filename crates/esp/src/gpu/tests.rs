@@ -26,7 +26,7 @@ fn device(options: &Options) -> Option<Device> {
     Some(Device::new(driver()?, options).unwrap())
 }
 
-fn driver() -> Option<Box<dyn Driver>> {
+pub(super) fn driver() -> Option<Box<dyn Driver>> {
     if std::env::var_os("WIRESPEED_TEST_DEVICE").is_some_and(|it| it == "cuda") {
         return match Cuda::open(0) {
             Ok(cuda) => Some(Box::new(cuda)),
@@ -39,7 +39,7 @@ fn driver() -> Option<Box<dyn Driver>> {
     Some(Box::new(HostDriver::for_tests(Sanitizers::On)?))
 }
 
-fn small() -> Options {
+pub(super) fn small() -> Options {
     Options { keys: 6, slots: 2, frames: 300, bytes: 300 * 1600, lanes: None }
 }
 
@@ -52,7 +52,7 @@ fn hex(text: &str) -> Vec<u8> {
 }
 
 /// Keys of each suite, with numbers of 32 bits and of 64: at an even place and behind it.
-fn keys(rng: &mut Rng) -> Vec<Keys> {
+pub(super) fn keys(rng: &mut Rng) -> Vec<Keys> {
     let mut secret = |len| Secret::new(bytes(rng, len));
     let of_each = [
         Keys::Gcm(secret(20)),
@@ -63,14 +63,14 @@ fn keys(rng: &mut Rng) -> Vec<Keys> {
 }
 
 /// A frame, the number of its keys, and the upper half of its sequence number.
-struct Case {
+pub(super) struct Case {
     keys: u32,
     high: u32,
-    frame: Vec<u8>,
+    pub(super) frame: Vec<u8>,
 }
 
 impl Case {
-    fn random(rng: &mut Rng, suites: &[Keys], keys: usize, text: usize) -> Self {
+    pub(super) fn random(rng: &mut Rng, suites: &[Keys], keys: usize, text: usize) -> Self {
         let tag = Suite::new(&suites[keys]).unwrap().tag();
         let high = if keys % 2 == 1 { 1 + u32::from(bytes(rng, 1)[0]) } else { 0 };
         Self { keys: u32::try_from(keys).unwrap(), high, frame: bytes(rng, HEADER + text + tag) }
@@ -109,7 +109,7 @@ impl Case {
     }
 }
 
-fn fill(device: &mut Device, slot: usize, cases: &[Case]) {
+pub(super) fn fill(device: &mut Device, slot: usize, cases: &[Case]) {
     let mut chunk = device.chunk(slot).unwrap();
     chunk.clear();
     for case in cases {
@@ -118,7 +118,7 @@ fn fill(device: &mut Device, slot: usize, cases: &[Case]) {
     assert_eq!(chunk.len(), cases.len());
 }
 
-fn run(device: &mut Device, slot: usize, transform: Transform) {
+pub(super) fn run(device: &mut Device, slot: usize, transform: Transform) {
     device.start(slot, transform).unwrap();
     device.wait(slot).unwrap();
 }
