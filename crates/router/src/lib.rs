@@ -6,9 +6,9 @@
 //! ```
 //!
 //! A [`Worker`] is a thread with its own memory, one queue of each device, and an application. [`run`] starts
-//! several. An [`App`] reads chunks and decides; [`apps`] has those for IP, access lists and NDN names.
-//! [`io`] has the ports: interfaces of Linux, captures, and memory. On Linux [`control`] follows the kernel's
-//! routes, a table for each VRF, or takes those of other sources.
+//! several. An [`App`] reads chunks and decides; [`apps`] has those for IP, access lists, IPsec tunnels and
+//! NDN names. [`io`] has the ports: interfaces of Linux, captures, and memory. On Linux [`control`] follows
+//! the kernel's routes, a table for each VRF, or takes those of other sources.
 //!
 //! The three steps are those of PacketShader (Han et al., SIGCOMM 2010). Each frame that comes in is sent,
 //! dropped for a counted [`Reason`], taken by the operating system, or still queued: [`Stats::is_whole`].

@@ -441,7 +441,6 @@ impl Options {
         Ok(())
     }
 
-    /// Refuses options that do not go together with interfaces.
     /// Refuses a file that is read and written, or written twice: frames would be lost.
     fn check_files(&self) -> Result<()> {
         let mut seen: Vec<PathBuf> = Vec::new();
@@ -473,6 +472,7 @@ impl Options {
         Ok(())
     }
 
+    /// Refuses options that do not go together with interfaces.
     fn check_live(&self) -> Result<()> {
         for (at, name) in self.interfaces.iter().enumerate() {
             if self.interfaces[..at].contains(name) {
