@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use wirespeed::Device;
+use wirespeed::{Device, Fleet};
 use wirespeed_image::left_right::{Copies, Entrances};
 use wirespeed_router::{Mac, PortId, Reason};
 
@@ -60,6 +60,8 @@ pub struct SwitchOptions {
     pub workers: usize,
     /// The device that looks wildcards up in batches.
     pub device: Device,
+    /// The GPUs for this, if they are open already; else the device opens them.
+    pub fleet: Option<Fleet>,
     /// The mode without a controller.
     pub fail: Fail,
     /// The most flows of all tables.
@@ -78,6 +80,7 @@ impl Default for SwitchOptions {
             local: None,
             workers: 1,
             device: Device::Cpu,
+            fleet: None,
             fail: Fail::Secure,
             most_flows: 4_000_000,
             most_groups: 65_536,
@@ -276,7 +279,7 @@ impl Shared {
             control.gather(now, at_once)
         };
         if let Some((gathered, epoch)) = gathered
-            && let Some(front) = gathered.build(self.options.device)
+            && let Some(front) = gathered.build(self.options.device, self.options.fleet.as_ref())
         {
             self.control().set_front(front, epoch, self.now() - now);
         }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use wirespeed::{Classifier, Device, RuleReader};
+use wirespeed::{Classifier, Device, Fleet, RuleReader};
 use wirespeed_classify::{OpenFlowTuple, Pattern, Rule, Tuple};
 
 use super::flow::Flow;
@@ -124,14 +124,18 @@ impl Gathered {
     }
 
     /// Builds the classifier.
-    pub(crate) fn build(self, device: Device) -> Option<Front> {
+    pub(crate) fn build(self, device: Device, fleet: Option<&Fleet>) -> Option<Front> {
         let Self { masks, flows } = self;
         let rules = flows.iter().map(|flow| {
             let matched = flow.matched();
             let mask = mask(&matched.mask).unwrap_or_default();
             Rule::new(Pattern::new(tuple(&matched.value), mask), u32::from(flow.priority), 1)
         });
-        match Classifier::<OpenFlowTuple>::builder().rules(rules).device(device).build() {
+        let mut builder = Classifier::<OpenFlowTuple>::builder().rules(rules).device(device);
+        if let Some(fleet) = fleet {
+            builder = builder.fleet(fleet.clone());
+        }
+        match builder.build() {
             Ok(classifier) => {
                 let best = flows.iter().map(|flow| flow.priority).max().unwrap_or(0);
                 let flows = flows.into_iter().map(|flow| (flow.hot.clone(), Some(flow))).collect();

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirespeed_openflow::wire::{Field, FlowMod, Match, number};
+use wirespeed_openflow::wire::{Field, FlowMod, Instructions, Match, number};
 use wirespeed_openflow::{Channel, Fail, Switch, SwitchOptions, Target};
 use wirespeed_router::io::Port;
 use wirespeed_router::io::memory::{Limits, MemoryPort};
@@ -136,4 +136,72 @@ fn a_switch_connects_and_stands_alone_without() {
     drop(stream);
     eventually("it stands alone again", || switch.is_standalone());
     drop(channel);
+}
+
+/// Ends the workers when it is dropped, also by a panic.
+struct Ends<'s>(&'s AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Frames that a switch sends while its only controller is there and once that is gone. The controller gives
+/// it one flow for all frames.
+fn sent_with_and_without(fail: Fail, flow: Instructions) -> (bool, bool) {
+    let options = SwitchOptions { fail, ..SwitchOptions::with_ports(["in", "out"]) };
+    let switch = Switch::new(options).unwrap();
+    let channel = Channel::open(&switch, &[listening()]).unwrap();
+    let (stop, published) = (AtomicBool::new(false), Published::default());
+    let app = switch.app().unwrap();
+    let (stop, published) = (&stop, &published);
+    std::thread::scope(|scope| {
+        let ends = Ends(stop);
+        let mut controller = connected(&channel);
+        controller.write_all(&FlowMod::add(0, 1, Match::all(), flow).to_message(1)).unwrap();
+        until_barrier(&mut controller);
+        eventually("it has a controller", || channel.controllers() == 1 && !switch.is_standalone());
+        let worker = scope.spawn(move || {
+            let mut memory = Memory::new(256).unwrap();
+            let source = Box::new(|frame: &mut Vec<u8>| {
+                frame.resize(64, 0);
+                frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+            });
+            let names = ["in".to_owned(), "out".to_owned()];
+            let ports = MemoryPort::ports(names, source, &mut memory, Limits::default());
+            let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+            Worker::new(app, memory, ports, Settings::default()).run(stop, published).unwrap()
+        });
+        // Whether frames go out: asked behind frames that came in and what was under way.
+        let sends = || {
+            let wait = |frames| {
+                let from = published.stats().frames_in;
+                eventually("frames come in", || published.stats().frames_in > from + frames);
+            };
+            wait(10_000);
+            let before = published.stats().frames_out;
+            wait(10_000);
+            published.stats().frames_out > before
+        };
+        let with = sends();
+        drop(controller);
+        eventually("the controller is gone", || channel.controllers() == 0);
+        let stands_alone = fail == Fail::Standalone;
+        eventually("it goes on as it should", || switch.is_standalone() == stands_alone);
+        let without = sends();
+        assert_eq!((switch.flows(), switch.is_standalone()), (1, stands_alone));
+        drop(ends);
+        assert!(worker.join().unwrap().is_whole());
+        (with, without)
+    })
+}
+
+#[test]
+fn flows_hold_without_a_controller_unless_the_switch_stands_alone() {
+    assert_eq!(sent_with_and_without(Fail::Secure, output(2)), (true, true));
+    assert_eq!(sent_with_and_without(Fail::Secure, Instructions::default()), (false, false));
+    // It floods in place of its flow, which drops all.
+    assert_eq!(sent_with_and_without(Fail::Standalone, Instructions::default()), (false, true));
+    assert_eq!(sent_with_and_without(Fail::Standalone, output(1)), (false, true));
 }

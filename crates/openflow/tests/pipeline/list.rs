@@ -74,7 +74,9 @@ pub(crate) fn run(
         boxes.push(Box::new(injector));
     }
     let settings = Settings { chunk, ..Settings::default() };
-    let mut worker = Worker::new(app, Memory::new(4096).unwrap(), boxes, settings);
+    // Each frame of a chunk may be sent to several ports.
+    let buffers = 4096.max(16 * chunk as u32);
+    let mut worker = Worker::new(app, Memory::new(buffers).unwrap(), boxes, settings);
     let stats = worker.run(&AtomicBool::new(false), &Published::default()).unwrap();
     let mut sent = Vec::new();
     for (port, list) in (1..).zip(lists) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
 
+mod groups;
 mod list;
 mod local;
 mod made;
@@ -14,9 +15,14 @@ use wirespeed_rng::Rng;
 use made::PORTS;
 use model::Model;
 
+/// The settings of a switch with the ports of the model.
+fn options() -> SwitchOptions {
+    SwitchOptions::with_ports((1..=PORTS).map(|n| format!("p{n}")))
+}
+
 /// A switch and a model with the same groups and flows.
-fn both(rng: &mut Rng, flows: u16) -> (Switch, Model) {
-    let switch = Switch::new(SwitchOptions::with_ports((1..=PORTS).map(|n| format!("p{n}")))).unwrap();
+fn both(rng: &mut Rng, flows: u16, options: SwitchOptions) -> (Switch, Model) {
+    let switch = Switch::new(options).unwrap();
     let mut model = Model { ports: PORTS, ..Model::default() };
     for (number, kind, buckets) in made::groups(rng) {
         let asked = GroupMod { command: Command::Add, kind, number, buckets: buckets.clone() };
@@ -37,43 +43,97 @@ fn add(switch: &Switch, model: &mut Model, flow: FlowMod) {
     model.counts.push((0, 0));
 }
 
-/// Packets and bytes of each flow of a switch, by table and priority, from its own statistics.
-fn statistics(switch: &Switch) -> Vec<(u8, u16, u64, u64)> {
+/// A number in the order of the network.
+fn be(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |number, &byte| number << 8 | u64::from(byte))
+}
+
+/// The bodies of the answers to a question for statistics of a kind, one after the other.
+fn asked(switch: &Switch, kind: u8, body: &[u8]) -> Vec<u8> {
     let mut session = Session::new(switch);
     let mut request = vec![4, 0, 0, 8, 0, 0, 0, 1];
-    // All flows: table 255, any port and group, no match.
-    request.extend([4, 18, 0, 56, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 255, 0, 0, 0]);
-    request.extend([0xff; 8]);
-    request.extend([0; 20]);
-    request.extend([0, 1, 0, 4, 0, 0, 0, 0]);
+    request.extend([4, 18, 0, 16 + body.len() as u8, 0, 0, 0, 2, 0, kind, 0, 0, 0, 0, 0, 0]);
+    request.extend(body);
     let answer = session.receive(&request).unwrap();
-    let (mut at, mut found) = (0, Vec::new());
-    let be =
-        |range: std::ops::Range<usize>| answer[range].iter().fold(0_u64, |n, &byte| n << 8 | u64::from(byte));
-    while at < answer.len() {
-        let end = at + be(at + 2..at + 4) as usize;
-        if answer[at + 1] == 19 {
-            let mut entry = at + 16;
-            while entry < end {
-                let priority = be(entry + 12..entry + 14) as u16;
-                found.push((
-                    answer[entry + 2],
-                    priority,
-                    be(entry + 32..entry + 40),
-                    be(entry + 40..entry + 48),
-                ));
-                entry += be(entry..entry + 2) as usize;
-            }
+    let (mut rest, mut found) = (&answer[..], Vec::new());
+    while !rest.is_empty() {
+        let (message, more) = rest.split_at(be(&rest[2..4]) as usize);
+        if message[1] == 19 {
+            found.extend(&message[16..]);
         }
-        at = end;
+        rest = more;
+    }
+    found
+}
+
+/// Packets and bytes of each flow of a switch, by table and priority, from its own statistics.
+fn statistics(switch: &Switch) -> Vec<(u8, u16, u64, u64)> {
+    // All flows: table 255, any port and group, no match.
+    let body = [&[255, 0, 0, 0][..], &[0xff; 8], &[0; 20], &[0, 1, 0, 4, 0, 0, 0, 0]].concat();
+    let answer = asked(switch, 1, &body);
+    let (mut rest, mut found) = (&answer[..], Vec::new());
+    while !rest.is_empty() {
+        let (entry, more) = rest.split_at(be(&rest[..2]) as usize);
+        let priority = be(&entry[12..14]) as u16;
+        found.push((entry[2], priority, be(&entry[32..40]), be(&entry[40..48])));
+        rest = more;
     }
     found.sort();
     found
 }
 
+/// Flows, lookups and matches of the tables of a switch, from its own statistics.
+fn tables(switch: &Switch) -> Vec<[u64; 3]> {
+    let answer = asked(switch, 3, &[]);
+    let of = |entry: &[u8]| [be(&entry[4..8]), be(&entry[8..16]), be(&entry[16..24])];
+    answer.chunks(24).map(of).collect()
+}
+
+/// Packets in and out and bytes in and out of the ports of a switch, from its own statistics. None has an
+/// error or a loss.
+fn ports(switch: &Switch) -> Vec<[u64; 4]> {
+    let answer = asked(switch, 4, &[0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+    let of = |(at, entry): (usize, &[u8])| {
+        assert_eq!(be(&entry[..4]), at as u64 + 1);
+        assert!(entry[40..104].iter().all(|&byte| byte == 0), "drops and errors");
+        std::array::from_fn(|at| be(&entry[8 + 8 * at..][..8]))
+    };
+    answer.chunks(112).enumerate().map(of).collect()
+}
+
+/// The same numbers of frames that came in and went out.
+fn ports_by_frames(count: u32, came: &[(u32, Vec<u8>)], sent: &[(u32, Vec<u8>)]) -> Vec<[u64; 4]> {
+    let mut counts = vec![[0; 4]; count as usize];
+    for (place, frames) in [(0, came), (1, sent)] {
+        for (port, frame) in frames {
+            let of_port = &mut counts[*port as usize - 1];
+            of_port[place] += 1;
+            of_port[place + 2] += frame.len() as u64;
+        }
+    }
+    counts
+}
+
+/// Compares all statistics of a switch with what a model counted, and with frames that came and went.
+#[track_caller]
+fn compare_statistics(switch: &Switch, model: &Model, came: &[(u32, Vec<u8>)], sent: &[(u32, Vec<u8>)]) {
+    let flows = model.flows.iter().zip(&model.counts);
+    let mut counts: Vec<(u8, u16, u64, u64)> =
+        flows.map(|(flow, count)| (flow.table, flow.priority, count.0, count.1)).collect();
+    counts.sort();
+    assert_eq!(statistics(switch), counts, "flows");
+    assert_eq!(ports(switch), ports_by_frames(PORTS, came, sent), "ports");
+    let tables = tables(switch);
+    for (table, found) in (0..).zip(&tables) {
+        let flows = model.flows.iter().filter(|flow| flow.table == table).count() as u64;
+        let [looked_up, matched] = model.of_table.get(usize::from(table)).copied().unwrap_or_default();
+        assert_eq!(*found, [flows, looked_up, matched], "table {table}");
+    }
+}
+
 fn compare(seed: u64, flows: u16, with_classifier: bool) {
     let mut rng = Rng::new(seed);
-    let (switch, mut model) = both(&mut rng, flows);
+    let (switch, mut model) = both(&mut rng, flows, options());
     if with_classifier {
         switch.settle();
         assert!(switch.has_classifier(), "seed {seed}");
@@ -95,14 +155,7 @@ fn compare(seed: u64, flows: u16, with_classifier: bool) {
     }
     assert_eq!(of("packet_ins").unwrap() + of("lost_packet_ins").unwrap(), model.told, "seed {seed}");
     assert_eq!(of("classified").unwrap() > 0, with_classifier);
-    let mut counts: Vec<(u8, u16, u64, u64)> = model
-        .flows
-        .iter()
-        .zip(&model.counts)
-        .map(|(flow, count)| (flow.table, flow.priority, count.0, count.1))
-        .collect();
-    counts.sort();
-    assert_eq!(statistics(&switch), counts, "seed {seed}");
+    compare_statistics(&switch, &model, &frames, &sent);
 }
 
 #[test]
@@ -117,6 +170,54 @@ fn the_classifier_does_what_the_model_does() {
     for seed in 1000..1004 {
         compare(seed, 80, true);
     }
+}
+
+/// Runs chunks that are handed over to the classifier's device, and compares with the model. A chunk is all
+/// frames of a port.
+fn compare_large(seed: u64, settings: SwitchOptions, is_by_gpu: bool) {
+    let mut rng = Rng::new(seed);
+    let sizes = [1025, 1500, 2048, 4096];
+    let (switch, mut model) = both(&mut rng, 80, SwitchOptions { workers: sizes.len(), ..settings });
+    switch.settle();
+    assert!(switch.has_classifier(), "seed {seed}");
+    let (mut all_frames, mut all_sent) = (Vec::new(), Vec::new());
+    for (port, size) in (1..).zip(sizes) {
+        let frames: Vec<(u32, Vec<u8>)> = (0..size).map(|_| (port, made::frame(&mut rng))).collect();
+        let (stats, sent, counters) = list::run(&switch, switch.app().unwrap(), PORTS, &frames, size);
+        assert!(stats.is_whole() && stats.frames_in == size as u64 && stats.made_lost == 0, "{stats:?}");
+        let of = |name: &str| counters.iter().find(|(known, _)| *known == name).unwrap().1;
+        // All frames are handed over; at once only those are that a better flow may be for.
+        assert_eq!((of("classified"), of("lost_copies")), (size as u64, 0), "seed {seed}");
+        assert_eq!((stats.chunks_cpu, stats.chunks_gpu), (u64::from(!is_by_gpu), u64::from(is_by_gpu)));
+        let expected = frames.iter().flat_map(|(port, frame)| model.frame(*port, frame));
+        let mut expected: Vec<(u32, Vec<u8>)> = expected.collect();
+        expected.sort();
+        assert!(sent == expected, "seed {seed}, {size} frames");
+        all_frames.extend(frames);
+        all_sent.extend(sent);
+    }
+    compare_statistics(&switch, &model, &all_frames, &all_sent);
+}
+
+#[test]
+fn large_chunks_do_what_the_model_does() {
+    for seed in 2000..2003 {
+        compare_large(seed, options(), false);
+    }
+}
+
+/// The host build of the kernels, in a GPU's place.
+#[test]
+fn large_chunks_on_a_device_do_what_the_model_does() {
+    use wirespeed::engine::Served;
+    use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
+    use wirespeed_kernels_host::{HostDriver, Sanitizers};
+    let Some(driver) = HostDriver::for_tests(Sanitizers::Off) else { return };
+    let slots = vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 13 }];
+    let device = GpuOptions { slots, ..wirespeed_classify::OpenFlowTuple::gpu_options() };
+    let fleet = wirespeed::Fleet::new(vec![Gpu::start(Box::new(driver), device).unwrap()]).unwrap();
+    let settings = SwitchOptions { device: wirespeed::Device::Gpu, fleet: Some(fleet), ..options() };
+    compare_large(2003, settings, true);
 }
 
 /// A flow of each way of a frame that does not go out; the destination's last byte says which.
@@ -202,7 +303,7 @@ fn a_port_that_forwards_nothing_sends_nothing_back() {
 #[test]
 fn changes_of_flows_are_seen() {
     let mut rng = Rng::new(7);
-    let (switch, mut model) = both(&mut rng, 30);
+    let (switch, mut model) = both(&mut rng, 30, options());
     let mut session = Session::new(&switch);
     session.receive(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let mut next = 100;

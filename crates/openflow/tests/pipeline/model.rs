@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::made::TABLES;
 use wirespeed_openflow::wire::{Action, Bucket, Field, FlowMod, GroupKind, Instructions, number::port};
 
 /// A switch that looks at every flow.
@@ -13,6 +14,8 @@ pub(crate) struct Model {
     pub(crate) ports: u32,
     /// Packets and bytes of each flow.
     pub(crate) counts: Vec<(u64, u64)>,
+    /// Packets that each table looked up, and those that it had a flow for.
+    pub(crate) of_table: [[u64; 2]; TABLES as usize],
     pub(crate) told: u64,
 }
 
@@ -221,9 +224,11 @@ impl Model {
         let mut packet = Packet { bytes: bytes.to_vec(), in_port, metadata: 0 };
         let (mut table, mut set, mut sent) = (0, Vec::new(), Vec::new());
         loop {
+            self.of_table[usize::from(table)][0] += 1;
             let matching = (0..self.flows.len())
                 .filter(|&at| self.flows[at].table == table && packet.matches(&self.flows[at]));
             let Some(at) = matching.max_by_key(|&at| self.flows[at].priority) else { return sent };
+            self.of_table[usize::from(table)][1] += 1;
             self.counts[at].0 += 1;
             self.counts[at].1 += packet.bytes.len() as u64;
             let Instructions { apply, clear, write, metadata, goto, .. } =
