@@ -40,7 +40,7 @@ pub enum Error {
     /// A thread can't be started.
     #[error("can't start a thread")]
     Thread(#[source] io::Error),
-    /// A line of a file of flows can't be read.
+    /// A line of a file of flows, groups and meters can't be read.
     #[error("line {line}: {why}")]
     Flow {
         /// The number of the line, from 1 on.
@@ -48,8 +48,8 @@ pub enum Error {
         /// The reason.
         why: String,
     },
-    /// A flow of a file is refused.
-    #[error("line {line}: the switch refuses the flow: {failure}")]
+    /// A flow, a group or a meter of a file is refused.
+    #[error("line {line}: the switch refuses it: {failure}")]
     Refused {
         /// The number of the line, from 1 on.
         line: usize,

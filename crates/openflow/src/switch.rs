@@ -18,7 +18,7 @@ use crate::pipeline::numbering::Numbering;
 use crate::pipeline::run::{PacketIn, Run, Sink, Tallies};
 use crate::pipeline::state::{PortState, State};
 use crate::wire::number::port;
-use crate::wire::{Failure, FlowMod, GroupMod, PacketOut};
+use crate::wire::{Failure, FlowMod, GroupMod, MeterMod, PacketOut};
 
 /// Packets that wait for controllers, and frames that wait to be sent for them.
 const WAITING: usize = 1024;
@@ -201,6 +201,14 @@ impl Switch {
     pub fn group_mod(&self, asked: &GroupMod) -> Result<(), Failure> {
         let mut control = self.0.control();
         control.group_mod(asked, self.0.now())?;
+        control.make_seen();
+        Ok(())
+    }
+
+    /// Changes meters as a controller does, and lets workers see it.
+    pub fn meter_mod(&self, asked: &MeterMod) -> Result<(), Failure> {
+        let mut control = self.0.control();
+        control.meter_mod(asked, self.0.now())?;
         control.make_seen();
         Ok(())
     }

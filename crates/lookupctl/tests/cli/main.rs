@@ -22,6 +22,7 @@ mod published;
 mod replay;
 mod route;
 mod route_esp;
+mod route_openflow;
 mod route_sources;
 mod rov;
 mod several;

@@ -193,16 +193,7 @@ fn groups(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
             out.u8(group.kind as u8);
             out.u8(0);
             out.u32(number);
-            for bucket in &group.buckets {
-                let start = out.len();
-                out.u16(0);
-                out.u16(bucket.weight);
-                out.u32(bucket.watch_port);
-                out.u32(bucket.watch_group);
-                out.zeros(4);
-                bucket.actions.iter().for_each(|action| action.write(out));
-                out.close(start, start);
-            }
+            group.buckets.iter().for_each(|bucket| bucket.write(out));
         } else {
             out.u16(0);
             out.zeros(2);
@@ -245,14 +236,7 @@ fn meters(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
             out.u16(0);
             out.u16(meter.flags);
             out.u32(number);
-            for band in &meter.bands {
-                out.u16(if band.remark.is_some() { 2 } else { 1 });
-                out.u16(16);
-                out.u32(band.rate);
-                out.u32(band.burst);
-                out.u8(band.remark.unwrap_or(0));
-                out.zeros(3);
-            }
+            meter.bands.iter().for_each(|band| band.write(out));
             out.close(start, start);
         } else {
             out.u32(number);

@@ -20,7 +20,7 @@ pub(super) fn port(text: &str) -> Option<u32> {
 }
 
 /// Words with their arguments: `name`, `name:argument` or `name(argument)`, between commas.
-fn words(text: &str) -> Result<Vec<(&str, &str)>, String> {
+pub(super) fn words(text: &str) -> Result<Vec<(&str, &str)>, String> {
     let (mut words, mut depth, mut start) = (Vec::new(), 0_usize, 0);
     for (at, letter) in text.char_indices().chain([(text.len(), ',')]) {
         match letter {
@@ -79,7 +79,7 @@ pub(super) fn instructions(text: &str, by: &Match) -> Result<Instructions, Strin
 }
 
 /// One action, for packets of which so much is known.
-fn action(name: &str, argument: &str, by: &mut Match) -> Result<Action, String> {
+pub(super) fn action(name: &str, argument: &str, by: &mut Match) -> Result<Action, String> {
     let output = |port| Action::Output { port, max_len: WHOLE };
     let set = |name: &str, text: &str, by: &Match| {
         let field = field(name, by)?;

@@ -1,38 +1,104 @@
-//! Flows as `ovs-ofctl` writes and reads them: one a line, such as
-//! `table=0,priority=100,tcp,in_port=1,nw_dst=10.0.0.0/8 actions=dec_ttl,output:2`.
+//! Flows, groups and meters as `ovs-ofctl -O OpenFlow13` writes and reads them: `dump-flows`, `dump-groups` and
+//! `dump-meters`, one after the other in one text, in any order.
 //!
-//! The grammar is that of ovs-fields(7) and ovs-actions(7), as far as OpenFlow 1.3 goes: fields and actions
-//! of Open vSwitch alone are an error that names them, since a flow without them would be another flow.
+//! ```text
+//! group_id=1,type=select,bucket=weight:50,actions=output:1,bucket=weight:50,actions=output:2
+//! meter=1 kbps burst stats bands=
+//! type=drop rate=1000 burst_size=100
+//! table=0,priority=100,tcp,in_port=1,nw_dst=10.0.0.0/8 actions=meter:1,dec_ttl,group:1
+//! ```
+//!
+//! The grammar is that of ovs-fields(7) and ovs-actions(7), as far as OpenFlow 1.3 goes: fields, actions and
+//! words of Open vSwitch alone are an error that names them, since a flow without them would be another flow.
+//! The bands of a meter follow it, in its line or in lines of their own.
 
 mod actions;
 mod fields;
+mod groups;
 
 use crate::error::Error;
 use crate::switch::Switch;
-use crate::wire::{FlowMod, Match};
+use crate::wire::{FlowMod, GroupMod, Match, MeterMod};
 
 /// The priority of a flow that has none.
 const PRIORITY: u16 = 0x8000;
 
-/// Reads flows, one a line. Empty lines, comments behind `#`, and the head of a dump are passed over.
-pub fn read(text: &str) -> Result<Vec<(usize, FlowMod)>, Error> {
-    let mut flows = Vec::new();
-    for (at, line) in (1..).zip(text.lines()) {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() || line.starts_with("OFPST_FLOW") || line.starts_with("NXST_FLOW") {
-            continue;
-        }
-        let flow = flow(line).map_err(|why| Error::Flow { line: at, why })?;
-        flows.push((at, flow));
-    }
-    Ok(flows)
+/// The content of a text, each part with the number of its line, from 1 on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Lines {
+    /// The flows.
+    pub flows: Vec<(usize, FlowMod)>,
+    /// The groups.
+    pub groups: Vec<(usize, GroupMod)>,
+    /// The meters.
+    pub meters: Vec<(usize, MeterMod)>,
 }
 
-/// Reads flows and adds them to a switch. Returns their number.
-pub fn load(switch: &Switch, text: &str) -> Result<usize, Error> {
-    let (lines, flows): (Vec<usize>, Vec<FlowMod>) = read(text)?.into_iter().unzip();
+/// The numbers of what was added to a switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// The flows.
+    pub flows: usize,
+    /// The groups.
+    pub groups: usize,
+    /// The meters.
+    pub meters: usize,
+}
+
+/// Heads of dumps, which say nothing.
+const HEADS: [&str; 4] = ["OFPST_FLOW", "NXST_FLOW", "OFPST_GROUP_DESC", "OFPST_METER_CONFIG"];
+
+/// Reads flows, groups and meters. Empty lines, comments behind `#`, and the heads of dumps are passed over.
+pub fn read(text: &str) -> Result<Lines, Error> {
+    let mut lines = Lines::default();
+    // Whether a band may follow: the line before it was of a meter.
+    let mut is_meter = false;
+    for (at, line) in (1..).zip(text.lines()) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() || HEADS.iter().any(|head| line.starts_with(head)) {
+            continue;
+        }
+        let wrong = |why| Error::Flow { line: at, why };
+        let is_band = line.starts_with("type=");
+        if is_band && let Some((_, meter)) = lines.meters.last_mut().filter(|_| is_meter) {
+            groups::more_of_meter(meter, line).map_err(wrong)?;
+            continue;
+        }
+        is_meter = line.starts_with("meter=");
+        if is_meter {
+            lines.meters.push((at, groups::meter(line).map_err(wrong)?));
+        } else if line.starts_with("group_id=") {
+            lines.groups.push((at, groups::group(line).map_err(wrong)?));
+        } else if is_band {
+            return Err(wrong("a band without its meter".to_owned()));
+        } else {
+            lines.flows.push((at, flow(line).map_err(wrong)?));
+        }
+    }
+    for (at, meter) in &mut lines.meters {
+        let whole = groups::whole_meter(meter.clone());
+        *meter = whole.map_err(|why| Error::Flow { line: *at, why })?;
+    }
+    Ok(lines)
+}
+
+/// Reads flows, groups and meters and adds them to a switch: meters first, then groups, each behind those that
+/// it leads to, then flows, which use them. Fails at the first that the switch refuses; what was added before
+/// it stays.
+pub fn load(switch: &Switch, text: &str) -> Result<Loaded, Error> {
+    let Lines { flows, groups, meters } = read(text)?;
+    let loaded = Loaded { flows: flows.len(), groups: groups.len(), meters: meters.len() };
+    for (line, meter) in meters {
+        switch.meter_mod(&meter).map_err(|failure| Error::Refused { line, failure })?;
+    }
+    for (line, group) in groups::in_order(groups) {
+        switch.group_mod(&group).map_err(|failure| Error::Refused { line, failure })?;
+    }
+    let (lines, flows): (Vec<usize>, Vec<FlowMod>) = flows.into_iter().unzip();
     match switch.flow_mods(&flows) {
-        Ok(()) => Ok(flows.len()),
+        Ok(()) => Ok(loaded),
         Err((at, failure)) => Err(Error::Refused { line: lines[at], failure }),
     }
 }
@@ -102,7 +168,7 @@ mod tests {
             priority=0 actions=CONTROLLER:65535\n\
             ipv6,ipv6_src=2001:db8::/32 actions=drop\n\
             dl_vlan=5,dl_vlan_pcp=3 actions=pop_vlan,push_mpls:0x8847,set_field:7->mpls_label,write_actions(group:4)\n";
-        let flows = read(text).unwrap();
+        let flows = read(text).unwrap().flows;
         assert_eq!(flows.len(), 4);
         let first = &flows[0].1;
         assert_eq!((first.cookie, first.table, first.idle, first.priority), (7, 2, 5, 100));
@@ -123,7 +189,7 @@ mod tests {
             ["dl_vlan=4 actions=mod_vlan_vid:5,2", "ip actions=push_vlan:0x8100,set_field:4101->vlan_vid,2"]
         {
             let set = Action::SetField(Field::VlanVid, 0x1005);
-            assert!(read(line).unwrap()[0].1.instructions.apply.contains(&set), "{line}");
+            assert!(read(line).unwrap().flows[0].1.instructions.apply.contains(&set), "{line}");
         }
     }
 
@@ -141,6 +207,97 @@ mod tests {
             "ip,dl_vlan=0xffff actions=set_field:4101->vlan_vid,output:2",
         ] {
             assert!(matches!(read(line), Err(Error::Flow { line: 1, .. })), "{line}");
+        }
+    }
+
+    const DUMPS: &str = "OFPST_FLOW reply (OF1.3) (xid=0x2):\n \
+        cookie=0x0, duration=3.1s, table=0, n_packets=0, n_bytes=0, priority=5,in_port=1 actions=meter:2,group:1\n \
+        OFPST_GROUP_DESC reply (OF1.3) (xid=0x2):\n \
+        group_id=1,type=select,bucket=weight:50,actions=group:3,bucket=weight:50,actions=output:1\n \
+        group_id=3,type=ff,bucket=watch_port:2,actions=output:2,bucket=watch_group:4,actions=group:4\n \
+        group_id=4,type=indirect,bucket=actions=output:3\n\
+        OFPST_METER_CONFIG reply (OF1.3) (xid=0x2):\n\
+        meter=2 kbps burst stats bands=\n\
+        type=drop rate=1000 burst_size=100\n\n\
+        meter=3 pktps bands=\n\
+        type=drop rate=10\n\
+        type=dscp_remark rate=5 prec_level=1\n";
+
+    fn switch() -> Switch {
+        Switch::new(crate::switch::SwitchOptions::with_ports(["a", "b", "c"])).unwrap()
+    }
+
+    #[test]
+    fn dumps_are_loaded_in_any_order() {
+        let lines = read(DUMPS).unwrap();
+        assert_eq!((lines.flows.len(), lines.groups.len(), lines.meters.len()), (1, 3, 2));
+        assert_eq!((lines.meters[0].1.bands.len(), lines.meters[1].1.bands.len()), (1, 2));
+        let loaded = Loaded { flows: 1, groups: 3, meters: 2 };
+        assert_eq!(load(&switch(), DUMPS).unwrap(), loaded);
+        // Groups and meters first, and the other way round.
+        let (flows, others) = DUMPS.split_once("OFPST_GROUP").unwrap();
+        assert_eq!(load(&switch(), &format!("OFPST_GROUP{others}{flows}")).unwrap(), loaded);
+        // Without what it uses, the flow is refused at its line.
+        assert!(matches!(load(&switch(), flows), Err(Error::Refused { line: 2, .. })));
+        // Groups that lead to one another, a group twice, a port that is not there.
+        let ring = "group_id=1,type=all,bucket=actions=group:2\ngroup_id=2,type=all,bucket=actions=group:1\n";
+        assert!(matches!(load(&switch(), ring), Err(Error::Refused { line: 1, .. })));
+        let twice = "group_id=1,type=all\n\ngroup_id=1,type=all\n";
+        assert!(matches!(load(&switch(), twice), Err(Error::Refused { line: 3, .. })));
+        let port = "group_id=1,type=all,bucket=actions=output:9";
+        assert!(matches!(load(&switch(), port), Err(Error::Refused { line: 1, .. })));
+    }
+
+    #[test]
+    fn groups_and_meters_of_other_versions_are_refused_with_their_line() {
+        for (line, why) in [
+            ("group_id=1,type=select,selection_method=hash,bucket=actions=output:1", "selection_method"),
+            ("group_id=1,type=select,bucket=bucket_id:0,weight:1,actions=output:1", "bucket_id"),
+            ("group_id=1,type=fair,bucket=actions=output:1", "type=fair"),
+            ("group_id=1,bucket=actions=output:1", "type="),
+            ("group_id=all,type=all", "all"),
+            ("group_id=4294967296,type=all", "4294967296"),
+            ("group_id=1,type=all,bucket=actions=goto_table:2", "goto_table"),
+            ("group_id=1,type=all,bucket=actions=resubmit(,1)", "resubmit"),
+            ("group_id=1,type=select,bucket=weight:70000,actions=output:1", "70000"),
+            ("group_id=1,type=all,bucket=weight:1,actions=output:1,bucket=nonsense", "nonsense"),
+            ("meter=controller pktps bands=\ntype=drop rate=1", "controller"),
+            ("meter=1 kbps slow bands=\ntype=drop rate=1", "slow"),
+            ("meter=1 kbps pktps bands=\ntype=drop rate=1", "meter"),
+            ("meter=0 kbps bands=\ntype=drop rate=1", "meter"),
+            ("meter=1 kbps bands=\ntype=drop", "meter"),
+        ] {
+            match read(&format!("# one line more\n{line}\n")) {
+                Err(Error::Flow { line: 2, why: said }) => assert!(said.contains(why), "{line}: {said}"),
+                other => panic!("{line}: {other:?}"),
+            }
+        }
+        for line in [
+            "meter=1 kbps bands=\ntype=mark rate=1",
+            "meter=1 kbps bands=\ntype=drop rate=1 prec_level=1",
+            "priority=1 actions=drop\ntype=drop rate=1",
+        ] {
+            assert!(matches!(read(line), Err(Error::Flow { line: 2, .. })), "{line}");
+        }
+    }
+
+    #[test]
+    fn any_text_is_read() {
+        let mut rng = wirespeed_rng::Rng::new(3);
+        for end in 0..DUMPS.len() {
+            let _ = read(&DUMPS[..end]);
+        }
+        for _ in 0..wirespeed_image::rounds::fewer(20_000) {
+            let mut bytes = DUMPS.as_bytes().to_vec();
+            for _ in 0..1 + rng.index(4) {
+                let (at, from) = (rng.index(bytes.len()), rng.index(bytes.len()));
+                bytes[at] = DUMPS.as_bytes()[from];
+            }
+            let text = String::from_utf8(bytes).unwrap();
+            // What is no flow, group or meter says where.
+            if let Err(error) = load(&switch(), &text) {
+                assert!(matches!(error, Error::Flow { line: 1.., .. } | Error::Refused { line: 1.., .. }));
+            }
         }
     }
 }

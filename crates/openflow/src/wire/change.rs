@@ -177,6 +177,20 @@ pub struct Bucket {
     pub actions: Vec<Action>,
 }
 
+impl Bucket {
+    /// Writes it as it is in messages.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.u16(0);
+        out.u16(self.weight);
+        out.u32(self.watch_port);
+        out.u32(self.watch_group);
+        out.zeros(4);
+        self.actions.iter().for_each(|action| action.write(out));
+        out.close(start, start);
+    }
+}
+
 /// The kind of a change of groups or meters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
@@ -246,6 +260,19 @@ impl GroupMod {
         }
         Ok(Self { command, kind, number, buckets })
     }
+
+    /// The message, as a controller sends it. Buckets that take more bytes than a message has make one that no
+    /// switch takes.
+    #[must_use]
+    pub fn to_message(&self, xid: u32) -> Vec<u8> {
+        let mut out = super::reply::begin(15, xid);
+        out.u16(self.command as u16);
+        out.u8(self.kind as u8);
+        out.zeros(1);
+        out.u32(self.number);
+        self.buckets.iter().for_each(|bucket| bucket.write(&mut out));
+        super::reply::end(out)
+    }
 }
 
 /// A band of a meter: what happens to packets over a rate.
@@ -257,6 +284,18 @@ pub struct Band {
     pub burst: u32,
     /// The levels that the drop precedence rises by; `None` drops packets.
     pub remark: Option<u8>,
+}
+
+impl Band {
+    /// Writes it as it is in messages.
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
+        out.u16(if self.remark.is_some() { 2 } else { 1 });
+        out.u16(16);
+        out.u32(self.rate);
+        out.u32(self.burst);
+        out.u8(self.remark.unwrap_or(0));
+        out.zeros(3);
+    }
 }
 
 /// A change of meters (specification 1.3.5, section 7.3.4.4).
@@ -331,5 +370,16 @@ impl MeterMod {
             bands.push(Band { rate, burst, remark });
         }
         Ok(Self { command, flags, number, bands })
+    }
+
+    /// The message, as a controller sends it.
+    #[must_use]
+    pub fn to_message(&self, xid: u32) -> Vec<u8> {
+        let mut out = super::reply::begin(29, xid);
+        out.u16(self.command as u16);
+        out.u16(self.flags);
+        out.u32(self.number);
+        self.bands.iter().for_each(|band| band.write(&mut out));
+        super::reply::end(out)
     }
 }

@@ -43,7 +43,9 @@ fn ovs_ofctl_drives_the_switch() {
         "{show}"
     );
     run(&["add-group", "group_id=5,type=select,bucket=weight:1,output:1,bucket=weight:2,output:2"]);
+    run(&["add-group", "group_id=2,type=ff,bucket=watch_port:1,output:1,bucket=watch_group:5,group:5"]);
     run(&["add-meter", "meter=3,kbps,burst,band=type=drop,rate=1000,burst_size=100"]);
+    run(&["add-meter", "meter=4,pktps,stats,bands=type=drop,rate=9,type=dscp_remark,rate=5,prec_level=1"]);
     let flows = [
         "table=0,priority=100,tcp,in_port=1,nw_dst=10.0.0.0/8,tp_dst=80 actions=meter:3,dec_ttl,output:2,goto_table:1",
         "table=1,priority=7,ipv6,ipv6_src=2001:db8::/32 actions=push_vlan:0x8100,set_field:4100->vlan_vid,group:5",
@@ -74,9 +76,13 @@ fn ovs_ofctl_drives_the_switch() {
     let run_other = |arguments: &[&str]| {
         ofctl(&[&arguments[..1], &[other_to.as_str()], &arguments[1..]].concat()).unwrap()
     };
-    run_other(&["add-group", "group_id=5,type=select,bucket=weight:1,output:1,bucket=weight:2,output:2"]);
-    run_other(&["add-meter", "meter=3,kbps,burst,band=type=drop,rate=1000,burst_size=100"]);
-    assert_eq!(wirespeed_openflow::flows::load(&other, &dump).unwrap(), flows.len());
+    let dumps = [&*dump, &run(&["dump-groups"]), &run(&["dump-meters"])].concat();
+    let loaded = wirespeed_openflow::flows::load(&other, &dumps).unwrap();
+    assert_eq!((loaded.flows, loaded.groups, loaded.meters), (flows.len(), 2, 2), "{dumps}");
+    // Behind the heads, whose numbers of messages differ.
+    for verb in ["dump-groups", "dump-meters"] {
+        assert!(run(&[verb]).lines().skip(1).eq(run_other(&[verb]).lines().skip(1)), "{dumps}");
+    }
     let bare = |text: &str| {
         let mut lines: Vec<String> = text
             .lines()

@@ -89,7 +89,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) sad: Option<PathBuf>,
 
-    /// Flows of the switch, for --app openflow, as ovs-ofctl dump-flows writes them
+    /// Flows of the switch, for --app openflow, and its groups and meters, as ovs-ofctl dump-flows,
+    /// dump-groups and dump-meters write them, in one file in any order
     #[arg(long, value_name = "FILE")]
     pub(super) flows: Option<PathBuf>,
 
@@ -254,7 +255,8 @@ used, or that others can read, changes nothing, and stderr tells why. So does on
 between interfaces.
 Each next hop of a table in a file is a neighbour behind one of the sinks: its link-layer address is 02:00:01 and the number of the \
 next hop. ICMP errors go back to the source; in pcapng that is the interface in.
-The switch's port 1 is the first interface, or the source, whose sinks are ports 2, 3 and so on. Without --flows it waits for a controller before a capture is read.
+The switch's port 1 is the first interface, or the source, whose sinks are ports 2, 3 and so on. Without --flows it waits for a controller before a capture is read. \
+A file for --flows of another switch: for WHAT in groups meters flows; do ovs-ofctl -O OpenFlow13 dump-$WHAT BRIDGE; done > flows.txt
 Frames that are made come round again, so no more are made than there are buffers.
 Each second, and at the end with --json too, the reports say how many chunks the CPU and a GPU got, and why: no_gpu, low_load (ports ran dry), \
 trial (both are tried), faster (the one that forwarded more), deadline (a GPU was late too often).

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use wirespeed_openflow::{Channel, Fail, PortInfo, Switch, SwitchOptions, Target, flows};
+use wirespeed_openflow::flows::{self, Loaded};
+use wirespeed_openflow::{Channel, Fail, PortInfo, Switch, SwitchOptions, Target};
 
 use super::options::Options;
 use crate::device::Device;
@@ -39,9 +40,10 @@ impl OpenFlow {
         if let Some(file) = &options.flows {
             let name = file.display();
             let text = std::fs::read_to_string(file).with_context(|| format!("{name}"))?;
-            let count = flows::load(&switch, &text).with_context(|| format!("{name}"))?;
+            let Loaded { flows, groups, meters, .. } =
+                flows::load(&switch, &text).with_context(|| format!("{name}"))?;
             switch.settle();
-            eprintln!("{count} flows from {name}");
+            eprintln!("flows from {name}: {flows}, groups: {groups}, meters: {meters}");
         }
         let mut targets = Vec::new();
         for address in &options.controller {
