@@ -146,7 +146,7 @@ fn routed(
                     },
                 )
             };
-let run = || forward(options, &taken, (sources, drops), (&tables, &host), gateway);
+            let run = || forward(options, &taken, (sources, drops), (&tables, &host), gateway);
             let done = tunnels.followed(run)?;
             tunnels.tell();
             Ok(done)
