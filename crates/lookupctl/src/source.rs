@@ -146,7 +146,7 @@ impl ReadArguments {
         self.load_with(from, false)
     }
 
-    /// Reads a table with the origins of routes in place of their next hops.
+    /// Reads a table with the origins of routes in place of their next hops, all of a route with several.
     pub(crate) fn load_origins(&self, from: &OsStr) -> Result<Loaded> {
         self.load_with(from, true)
     }
@@ -155,7 +155,7 @@ impl ReadArguments {
         let began = Instant::now();
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
-        let options = ReadOptions { format: self.format, origins, ..self.options() };
+        let options = ReadOptions { format: self.format, origins, all_origins: origins, ..self.options() };
         let (fib, report) = read_fib(&source, &options).map_err(|error| unless_image(from, error))?;
         drop(busy);
         let seconds = began.elapsed().as_secs_f64();

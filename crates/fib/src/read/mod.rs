@@ -145,6 +145,9 @@ pub struct ReadOptions {
     /// Whether routes of MRT and bgpdump get the origin of their AS path in place of their next hop: an AS
     /// number, or a set as `{1,2}`. A route with an empty path is of its peer's AS.
     pub origins: bool,
+    /// Whether a prefix of pfx2as with several origins gets all of them, as `30_10_20`. By default it gets
+    /// the first, the most frequent one.
+    pub all_origins: bool,
 }
 
 /// Reads a table. The path `builtin:bogons` names the table that is built in ([`bogons`](crate::bogons)), of
@@ -244,7 +247,7 @@ fn read_table(again: &Again<'_>, options: &ReadOptions) -> Result<(Fib, ReadRepo
     let mut book = PeerBook::of_table(options.peer);
     let (table, ledger) = loop {
         let (mut input, mut ledger) = start(again.open()?, options, Format::holds_routes, "routes")?;
-        let mut table = Table::new(options.origins);
+        let mut table = Table::new(options.origins, options.all_origins);
         if !ledger.report.format.names_peers() || book.is_decided() {
             again.last_time();
         }

@@ -1,5 +1,6 @@
 //! CAIDA's pfx2as: address, length and origin AS, separated by tabs. `30_10_20` are several origins, most
-//! frequent first, and the first is taken. `a,b` is a set and is kept.
+//! frequent first. The first is taken, or all are, by [`ReadOptions::all_origins`](super::ReadOptions).
+//! `a,b` is a set and is kept.
 
 use wirespeed_input::Input;
 
@@ -22,11 +23,12 @@ fn route(line: &[u8], table: &mut Table, ledger: &mut Ledger) -> Result<(), Faul
     if columns.next().is_some() {
         return Err(SkipReason::TooManyColumns.into());
     }
-    let (first, _) = origins.split_once('_').unwrap_or((origins, ""));
-    if !is_origin(first) {
+    let first = origins.split('_').next().unwrap_or(origins);
+    let taken = if table.all_origins { origins } else { first };
+    if !taken.split('_').all(is_origin) {
         return Err(SkipReason::Number.into());
     }
-    let next_hop = table.hop(first.as_bytes())?;
+    let next_hop = table.hop(taken.as_bytes())?;
     table.insert(prefix, next_hop, ledger);
     Ok(())
 }
@@ -39,8 +41,8 @@ pub(crate) fn is_origin(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::prefix::PrefixError;
-    use crate::read::tests::{bad_line, strict, text_of};
-    use crate::read::{Format, SkipReason};
+    use crate::read::tests::{bad_line, read_with, strict, text_of};
+    use crate::read::{Format, ReadOptions, SkipReason};
 
     #[test]
     fn takes_the_first_of_several_origins_and_keeps_sets() {
@@ -52,6 +54,15 @@ mod tests {
             text_of(&fib),
             "1.0.0.0/24 13335\n1.1.0.0/16 30\n2.0.0.0/8 7,8\n2001:db8::/32 64500,64501\n"
         );
+    }
+
+    #[test]
+    fn all_origins_are_kept_where_they_are_wanted() {
+        let options = ReadOptions { all_origins: true, ..ReadOptions::default() };
+        let text = "1.0.0.0\t24\t13335\n1.1.0.0\t16\t30_10_7,8\n";
+        let (fib, _) = read_with(text.as_bytes(), &options).unwrap();
+        assert_eq!(text_of(&fib), "1.0.0.0/24 13335\n1.1.0.0/16 30_10_7,8\n");
+        assert!(read_with(b"1.0.0.0\t24\t1_x\n", &options).is_err());
     }
 
     #[test]

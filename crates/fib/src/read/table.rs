@@ -133,6 +133,8 @@ pub(super) struct Table {
     pub(super) fib: Fib,
     /// Whether routes get their origin as next hop.
     pub(super) origins: bool,
+    /// Whether a route with several origins gets all of them.
+    pub(super) all_origins: bool,
     finder: HopFinder,
     /// The addresses less one of the range that a prefix is a part of, where that is not the prefix alone.
     parts: FxHashMap<AnyPrefix, u128>,
@@ -140,8 +142,8 @@ pub(super) struct Table {
 
 impl Table {
     /// An empty table, whose routes get their origins or their next hops.
-    pub(super) fn new(origins: bool) -> Self {
-        Self { origins, ..Self::default() }
+    pub(super) fn new(origins: bool, all_origins: bool) -> Self {
+        Self { origins, all_origins, ..Self::default() }
     }
 
     /// Inserts a route, and replaces the route of an equal prefix.

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 use wirespeed_fib::read::{Format, ReadOptions, Source, read_vrps};
-use wirespeed_fib::rpki::{Mismatch, Origin, Validity, VrpSet, Vrps};
+use wirespeed_fib::rpki::{Mismatch, NoOrigin, Origin, Validity, VrpSet, Vrps};
 use wirespeed_fib::{Address, Fib, Rib};
 use wirespeed_input::plural;
 
@@ -31,7 +31,8 @@ pub(crate) struct Options {
     vrps_format: Option<Format>,
 
     /// Tables with the origins of routes: MRT, bgpdump -m, pfx2as, CSV with --value-columns, or plain text
-    /// with an AS number as next hop; - is standard input
+    /// with an AS number as next hop; - is standard input. A prefix with several origins (1_2) is a route of
+    /// each
     #[arg(value_name = "ROUTES", required = true)]
     routes: Vec<OsString>,
 
@@ -145,7 +146,9 @@ impl Options {
     ) -> Result<()> {
         for (prefix, next_hop) in routes {
             let text = fib.next_hops.text(next_hop).unwrap_or_default();
-            let Ok(origin) = text.parse::<Origin>() else {
+            // A prefix that several ASes announce is a route of each.
+            let origins = text.split('_').map(|one| one.parse().map(|origin| (one, origin)));
+            let Ok(origins) = origins.collect::<Result<Vec<(_, Origin)>, NoOrigin>>() else {
                 if self.read.is_lenient() {
                     counts.without_origin += 1;
                     continue;
@@ -156,18 +159,20 @@ impl Options {
                     counts.table,
                 );
             };
-            let validity = vrps.validate(prefix, origin);
-            counts.add(validity);
-            let state = State::of(validity);
-            if !self.list.contains(&state) {
-                continue;
+            for (text, origin) in origins {
+                let validity = vrps.validate(prefix, origin);
+                counts.add(validity);
+                let state = State::of(validity);
+                if !self.list.contains(&state) {
+                    continue;
+                }
+                let because = match validity {
+                    Validity::Invalid(because) => Some(because.to_string()),
+                    _ => None,
+                };
+                let listed = Listed { prefix: prefix.to_string(), origin: text, state, because };
+                if self.json { output.json(&listed)? } else { output.line(&listed)? }
             }
-            let because = match validity {
-                Validity::Invalid(because) => Some(because.to_string()),
-                _ => None,
-            };
-            let listed = Listed { prefix: prefix.to_string(), origin: text, state, because };
-            if self.json { output.json(&listed)? } else { output.line(&listed)? }
         }
         Ok(())
     }

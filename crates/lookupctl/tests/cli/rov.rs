@@ -54,6 +54,19 @@ fn origins_of_paths_and_of_csv() {
 }
 
 #[test]
+fn each_of_several_origins_is_a_route() {
+    let folder = folder();
+    folder.write("moas", "10.0.0.0\t8\t2_1\n10.3.0.0\t16\t1_2_3,4\n11.0.0.0\t8\t1,2\n");
+    let ran = folder.run("rov --vrps vrps.csv moas --list valid,invalid,not-found").ok();
+    assert_eq!(
+        ran.stdout,
+        "10.0.0.0/8  2  invalid  origin\n10.0.0.0/8  1  valid\n10.3.0.0/16  1  valid\n\
+         10.3.0.0/16  2  invalid  origin\n10.3.0.0/16  3,4  invalid  origin\n11.0.0.0/8  1,2  not-found\n\
+         moas: 6 routes: 2 valid, 3 invalid (3 by origin, 0 by length), 1 not found\n"
+    );
+}
+
+#[test]
 fn bad_input() {
     let folder = folder();
     folder.run("rov --vrps vrps.csv v4").refused(&["v4: 10.0.0.0/8 has \"192.0.2.1\""]);
