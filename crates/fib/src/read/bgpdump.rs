@@ -27,8 +27,7 @@ struct Record<'l> {
     address: IpAddr,
     asn: u32,
     prefix: AnyPrefix,
-    /// The last AS of the path, or the set that it ends in. Empty for an empty path.
-    origin: &'l str,
+    path: &'l str,
     next_hop: Result<&'l str, SkipReason>,
 }
 
@@ -48,12 +47,11 @@ impl<'l> Record<'l> {
         let asn = asn(column()?).ok_or(SkipReason::BadPeer)?;
         let prefix = ledger.prefix(column()?.as_bytes())?;
         let path = columns.next().unwrap_or_default();
-        let origin = words(path).next_back().unwrap_or_default();
         // The next hop comes after the AS path and the kind of origin. If there are a global and a link-local
         // address, the global one comes first.
         let next_hop =
             columns.nth(1).and_then(|column| words(column).next()).ok_or(SkipReason::NextHopMissing);
-        Ok(Self { is_table, time, action, address, asn, prefix, origin, next_hop })
+        Ok(Self { is_table, time, action, address, asn, prefix, path, next_hop })
     }
 }
 
@@ -65,6 +63,34 @@ fn asn(text: &str) -> Option<u32> {
             Some(u32::from(high.parse::<u16>().ok()?) << 16 | u32::from(low.parse::<u16>().ok()?))
         }
     }
+}
+
+/// The origin of a path: its last AS, or the set that it ends in. `None` if it has no AS beside those of
+/// confederations (RFC 5065), `(1 2)` and `[1,2]`.
+fn origin_of_path(path: &str) -> Result<Option<String>, SkipReason> {
+    let mut origin = None;
+    let mut rest = path.trim_ascii();
+    while let Some(first) = rest.chars().next() {
+        let closing = match first {
+            '{' => '}',
+            '(' => ')',
+            '[' => ']',
+            _ => {
+                let (one, after) = rest.split_once(' ').unwrap_or((rest, ""));
+                origin = Some(asn(one).ok_or(SkipReason::Path)?.to_string());
+                rest = after.trim_ascii_start();
+                continue;
+            }
+        };
+        let (inner, after) = rest[1..].split_once(closing).ok_or(SkipReason::Path)?;
+        let ases = inner.split([',', ' ']).map(|one| asn(one).map(|asn| asn.to_string()));
+        let ases: Vec<_> = ases.collect::<Option<_>>().ok_or(SkipReason::Path)?;
+        if first == '{' {
+            origin = Some(format!("{{{}}}", ases.join(",")));
+        }
+        rest = after.trim_ascii_start();
+    }
+    Ok(origin)
 }
 
 pub(super) fn read(
@@ -92,10 +118,11 @@ fn entry(
         ledger.pass(SkipReason::OtherPeer, place);
         return Ok(());
     }
-    let next_hop = match (table.origins, record.origin) {
-        (false, _) => table.hop(record.next_hop?.as_bytes())?,
-        (true, "") => table.hop(record.asn.to_string().as_bytes())?,
-        (true, origin) => table.hop(origin.as_bytes())?,
+    let next_hop = if table.origins {
+        let origin = origin_of_path(record.path)?.unwrap_or_else(|| record.asn.to_string());
+        table.hop(origin.as_bytes())?
+    } else {
+        table.hop(record.next_hop?.as_bytes())?
     };
     table.insert(record.prefix, next_hop, ledger);
     Ok(())
@@ -253,10 +280,23 @@ TABLE_DUMP2|1687212000|B|2001:db8::1|64503|2001:db8::/32|64503|IGP|2001:db8::1 f
         let line = |prefix, path| {
             format!("TABLE_DUMP2|1|B|192.0.2.7|3130|{prefix}|{path}|IGP|192.0.2.1|0|0||NAG||\n")
         };
-        let text =
-            line("10.0.0.0/8", "3130 1239") + &line("11.0.0.0/8", "3130 {1,2}") + &line("12.0.0.0/8", "");
         let options = ReadOptions { origins: true, ..ReadOptions::default() };
-        let (fib, _) = read_with(text.as_bytes(), &options).unwrap();
-        assert_eq!(text_of(&fib), "10.0.0.0/8 1239\n11.0.0.0/8 {1,2}\n12.0.0.0/8 3130\n");
+        for (path, origin) in [
+            ("3130 1239", "1239"),
+            ("3130 {1,2}", "{1,2}"),
+            ("", "3130"),
+            // Confederations are left out, and numbers in two halves are whole ones.
+            ("(64512 64513) [64514,64515] 3130 1.10", "65546"),
+            ("{1.0,2} (64512)", "{65536,2}"),
+            ("3130 [64512]", "3130"),
+            ("(64512 1.10)", "3130"),
+        ] {
+            let (fib, _) = read_with(line("10.0.0.0/8", path).as_bytes(), &options).unwrap();
+            assert_eq!(text_of(&fib), format!("10.0.0.0/8 {origin}\n"), "{path}");
+        }
+        for path in ["3130 x", "{1,2", "(1 x) 2", "{}", "1.99999", "1 2)"] {
+            let message = read_with(line("10.0.0.0/8", path).as_bytes(), &options).unwrap_err().to_string();
+            assert!(message.starts_with("test:1: not an AS path"), "{path}: {message}");
+        }
     }
 }

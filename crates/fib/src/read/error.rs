@@ -141,6 +141,9 @@ pub enum SkipReason {
     /// A peer address or AS number that is not valid.
     #[error("not a peer address and AS number")]
     BadPeer,
+    /// A path of AS numbers that is none, where the origin of a route is wanted.
+    #[error("not an AS path")]
+    Path,
     /// Bytes that are not UTF-8 text.
     #[error("not text")]
     NotText,
