@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn recognises_each_by_content() {
-        let cases: [(&[u8], Option<Format>); 50] = [
+        let cases: [(&[u8], Option<Format>); 54] = [
             (b"{\"nftables\": [{\"metainfo\"", Some(Format::NftSets)),
             (b"create a hash:ip family inet\nadd a 192.0.2.1\n", Some(Format::Ipset)),
             (b"create a thing\n", None),
@@ -375,6 +375,10 @@ mod tests {
             (b"ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,8,ripe\n", Some(Format::VrpCsv)),
             (b"{\n \"metadata\": {},\n \"roas\": [", Some(Format::VrpJson)),
             (b"{\"metadata\":{\"10.0.0.0/8\":[", Some(Format::FrrJson)),
+            (b"{\"aspas\": [{\"customer_asid\"", Some(Format::VrpJson)),
+            (b"{\"metadata\":{},\"aspas\":[", Some(Format::VrpJson)),
+            (b"{\"roas\":[", Some(Format::VrpJson)),
+            (b"{\"roas\":{\"10.0.0.0/8\":[", Some(Format::FrrJson)),
             (b"network\n10.0.0.0/8\n", Some(Format::Csv)),
             (b"a,b\n10.0.0.0/8,13335\n", Some(Format::Plain)),
             (b"prefix,asn\n13335,10.0.0.0/8\n", None),

@@ -187,6 +187,18 @@ mod tests {
     }
 
     #[test]
+    fn sorted_keys_are_recognised_whatever_comes_before_the_payloads() {
+        let aspa = r#"{"customer_asid":945,"expires":1780000000,"providers":[1299]},"#.repeat(2000);
+        let text = format!(
+            r#"{{"aspas":[{}],"bgpsec_keys":[],"metadata":{{"vrps":1}},
+               "roas":[{{"asn":1,"expires":1780000000,"maxLength":8,"prefix":"1.0.0.0/8","ta":"ripe"}}]}}"#,
+            aspa.trim_end_matches(','),
+        );
+        let (vrps, report) = read_as(&text, false).unwrap();
+        assert_eq!((vrps.len(), report.skipped_for(SkipReason::OtherRecord)), (1, 2001));
+    }
+
+    #[test]
     fn bad_payloads_are_named_and_can_be_left_out() {
         let good = r#"{"asn":1,"prefix":"1.0.0.0/8","maxLength":8}"#;
         for (roa, reason) in [

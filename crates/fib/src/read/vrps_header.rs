@@ -2,12 +2,25 @@
 
 use super::csv::cells::{BadQuotes, Cells, Separator};
 
-/// Whether JSON starts like payloads: an object with payloads that starts with them or with metadata.
+/// The arrays at the top of JSON, of rpki-client and Routinator.
+const ARRAYS: [&[u8]; 5] = [b"aspas", b"bgpsec_keys", b"nonfunc_cas", b"roas", b"routerKeys"];
+
+/// Whether JSON starts like payloads: an object that starts with one of its arrays, or with metadata and has
+/// such an array. Where keys are sorted the payloads may be far behind the start.
 pub(super) fn is_json(start: &[u8]) -> bool {
-    let Some(object) = start.trim_ascii_start().strip_prefix(b"{") else { return false };
-    let object = object.trim_ascii_start();
-    let is_first = [&b"\"metadata\""[..], b"\"roas\""].iter().any(|key| object.starts_with(key));
-    is_first && object.windows(6).any(|bytes| bytes == b"\"roas\"")
+    /// What follows a sign and blanks.
+    fn after<'s>(text: &'s [u8], sign: &[u8]) -> Option<&'s [u8]> {
+        text.trim_ascii_start().strip_prefix(sign)
+    }
+    let Some(key) = after(start, b"{").and_then(|object| after(object, b"\"")) else { return false };
+    let Some(end) = key.iter().position(|&b| b == b'"') else { return false };
+    let (key, value) = key.split_at(end);
+    if key == b"metadata" {
+        return start.split(|&b| b == b'"').any(|part| ARRAYS.contains(&part));
+    }
+    // FRR's JSON may have a VRF of any name, but that is an object.
+    let is_array = after(&value[1..], b":").and_then(|value| after(value, b"[")).is_some();
+    ARRAYS.contains(&key) && is_array
 }
 
 /// Whether a line names the columns of payloads.
