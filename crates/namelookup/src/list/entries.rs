@@ -21,6 +21,17 @@ use crate::table::{NameTable, NodeId};
 struct Cell {
     precedence: Precedence,
     verdict: Verdict,
+    /// The number of the reading that it is from.
+    reading: u32,
+}
+
+/// An entry that was there before another one of its name and scope.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Before {
+    pub(crate) precedence: Precedence,
+    pub(crate) verdict: Verdict,
+    /// Whether it is from the same reading.
+    pub(crate) is_of_reading: bool,
 }
 
 /// The entries of a name, by scope.
@@ -37,6 +48,8 @@ pub struct Entries {
     numbers: FxHashMap<Pattern, u32>,
     len: usize,
     kind: Kind,
+    /// The number of the last reading.
+    reading: u32,
 }
 
 /// The number of entries of a list by kind.
@@ -59,19 +72,40 @@ impl Entries {
     ///
     /// Panics after 4 billion different combinations of entries at a name.
     pub fn insert(&mut self, name: &Name, scope: Scope, precedence: Precedence, verdict: Verdict) -> bool {
+        self.replace(name, scope, precedence, verdict).is_some()
+    }
+
+    /// Starts the reading of another list, so that its entries can be told from those before.
+    pub(crate) const fn start_reading(&mut self) {
+        self.reading = self.reading.wrapping_add(1);
+    }
+
+    /// Inserts an entry like [`insert`](Self::insert). Returns the one that was there.
+    pub(crate) fn replace(
+        &mut self,
+        name: &Name,
+        scope: Scope,
+        precedence: Precedence,
+        verdict: Verdict,
+    ) -> Option<Before> {
+        let reading = self.reading;
         let number = self.names.result(name);
         let mut pattern = self.pattern(number);
         let cell = &mut pattern[scope.index()];
-        let repeated = cell.is_some();
+        let before = *cell;
         if cell.is_none_or(|old| old.precedence <= precedence) {
-            *cell = Some(Cell { precedence, verdict });
+            *cell = Some(Cell { precedence, verdict, reading });
             let pattern = self.number(pattern);
             if pattern != number {
                 self.names.insert(name, pattern);
             }
         }
-        self.len += usize::from(!repeated);
-        repeated
+        self.len += usize::from(before.is_none());
+        before.map(|Cell { precedence, verdict, reading: of }| Before {
+            precedence,
+            verdict,
+            is_of_reading: of == reading,
+        })
     }
 
     /// The verdict of the entry of a name and a scope, if there is one. O(length of the name).
@@ -152,7 +186,7 @@ impl Entries {
             let node = self.names.node(id);
             let pattern = self.pattern(node.result());
             let own = |scope: Scope| {
-                let Cell { precedence, verdict } = pattern[scope.index()]?;
+                let Cell { precedence, verdict, .. } = pattern[scope.index()]?;
                 Some(Candidate { level: precedence.level, depth, weight: precedence.weight, scope, verdict })
             };
             let deeper = best([inherited, own(Scope::Beneath), own(Scope::Subtree)]);

@@ -26,7 +26,7 @@ pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, into: &mut Domain
         let name = domains.name(domain)?;
         // An exception wins over blocks of all names, and importance over both.
         let precedence = Precedence { level: 2 * u8::from(is_important) + u8::from(is_exception), weight: 0 };
-        let rule = if is_exception { Rule::Exception } else { Rule::Value(BLOCKED) };
+        let rule = if is_exception { Rule::Exception } else { Rule::OneOf(BLOCKED) };
         into.insert(name, scope, precedence, rule, ledger)
     })
 }

@@ -70,8 +70,9 @@ fn uncomment(line: &[u8]) -> &[u8] {
 fn meaning<'t>(key: &[u8], last: &[u8], text: &'t mut String) -> Result<(Rule<'t>, u8), NameReason> {
     let is_address = key == b"address";
     match last {
-        b"" => return Ok((Rule::Value(NXDOMAIN), if is_address { ADDRESS } else { NO_SERVER })),
-        b"#" if is_address => return Ok((Rule::Value(super::BLOCKED), ADDRESS)),
+        // An address that is none says the same as no server.
+        b"" => return Ok((Rule::Value(NXDOMAIN), NO_SERVER)),
+        b"#" if is_address => return Ok((Rule::OneOf(super::BLOCKED), ADDRESS)),
         b"#" => return Ok((Rule::Exception, SERVER)),
         _ => {}
     }
@@ -79,7 +80,7 @@ fn meaning<'t>(key: &[u8], last: &[u8], text: &'t mut String) -> Result<(Rule<'t
         let (found, word) =
             address(last).filter(|(_, word)| !word.contains('%')).ok_or(NameReason::NotAnAddress)?;
         text.push_str(value_of(found, word));
-        return Ok((Rule::Value(text), ADDRESS));
+        return Ok((Rule::OneOf(text), ADDRESS));
     }
     // 192.0.2.1#5353@eth0: the port and the interface stay parts of the value.
     let end = last.iter().position(|b| matches!(b, b'#' | b'@')).unwrap_or(last.len());
@@ -89,5 +90,5 @@ fn meaning<'t>(key: &[u8], last: &[u8], text: &'t mut String) -> Result<(Rule<'t
         Ok(last) if has_address && is_word => text.extend(["server=", last]),
         _ => return Err(NameReason::NotAnAddress),
     }
-    Ok((Rule::Value(text), SERVER))
+    Ok((Rule::OneOf(text), SERVER))
 }

@@ -11,8 +11,8 @@ pub enum ListFormat {
     ///
     /// Each name is an [exact](crate::list::Scope::Exact) entry; what is beneath it is another name. The
     /// value is the address, or [`BLOCKED`](super::BLOCKED). The names that a machine has for itself
-    /// (`localhost`, `ip6-allnodes` and the like) keep their address. Of several lines for a name the last
-    /// stays.
+    /// (`localhost`, `ip6-allnodes` and the like) keep their address. Several addresses of a name are all its
+    /// value, in order, each once: `127.0.0.1,::1`.
     Hosts,
     /// Adblock filter lists, as far as they are about domains, in the meaning that DNS filters (AdGuard Home,
     /// Pi-hole) give to them.
@@ -32,7 +32,7 @@ pub enum ListFormat {
     /// after one without `*.`; nothing (`//`) for names of one label, and `#` for every name. The longest
     /// domain wins; of equal ones `address` wins over no server, and this over a server, as in dnsmasq from
     /// 2.86 on. The value is the address or [`BLOCKED`](super::BLOCKED), `nxdomain` if there is none, and
-    /// `server=ADDRESS` for a server. `server=/example.com/#` is an exception: the domain goes where all
+    /// `server=ADDRESS` for a server; several addresses or servers of a domain with commas between. `server=/example.com/#` is an exception: the domain goes where all
     /// others go.
     Dnsmasq,
     /// Response policy zones (RPZ), as master files or as the output of a zone transfer, with rules for names
@@ -41,9 +41,9 @@ pub enum ListFormat {
     /// `example.com` is the name alone, `*.example.com` the names beneath it. The longest name wins, and a
     /// name alone over a wildcard. Names with rules do not hide a wildcard from the names beneath them, as
     /// they would in a zone of answers. Values are `nxdomain` (`CNAME .`), `nodata` (`CNAME *.`), `drop`,
-    /// `tcp-only`, `cname=TARGET`, an address ([`BLOCKED`](super::BLOCKED) for loopback ones), or
-    /// `local-data` for records of other types; of several records of a name, CNAME stays before A, AAAA and
-    /// others. `rpz-passthru.`, and a CNAME to the name itself, are exceptions.
+    /// `tcp-only`, `cname=TARGET`, an address ([`BLOCKED`](super::BLOCKED) for loopback ones), several with
+    /// commas between, or `local-data` for records of other types; of several records of a name, CNAME stays
+    /// before A and AAAA, and these before others. `rpz-passthru.`, and a CNAME to the name itself, are exceptions.
     Rpz,
     /// The Public Suffix List.
     ///

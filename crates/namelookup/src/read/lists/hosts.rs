@@ -70,7 +70,7 @@ impl HostsLine {
         }
         for (name, &is_own) in self.names.names().iter().zip(&self.is_own) {
             let value = if is_own { text } else { value_of(address, text) };
-            into.insert(name, Scope::Exact, Precedence::default(), Rule::Value(value), ledger)?;
+            into.insert(name, Scope::Exact, Precedence::default(), Rule::OneOf(value), ledger)?;
         }
         Ok(())
     }

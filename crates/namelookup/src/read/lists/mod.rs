@@ -7,7 +7,8 @@
 //!
 //! Domains get the form of [`NameFormat::Domains`](super::NameFormat::Domains): lower case, and ASCII by UTS
 //! 46. What lines mean, and which entry wins, is the format's; [`ListFormat`] says it for each. Several lists
-//! can be read into one [`DomainList`], in order: of equal entries the last stays.
+//! can be read into one [`DomainList`], in order: of equal entries the last stays. But several addresses that
+//! one list has for a name are all its value, in order, each once: `192.0.2.1,2001:db8::1`.
 //!
 //! The value of an entry is a text. Lists that block use an unspecified or a loopback address for it, which
 //! becomes the value [`BLOCKED`] in every format; other addresses stay.
@@ -44,6 +45,7 @@ mod hosts;
 mod psl;
 mod recognise;
 mod rpz;
+mod several;
 #[cfg(test)]
 mod tests;
 
@@ -53,6 +55,7 @@ use std::net::IpAddr;
 use wirespeed_fib::read::parts::{self, each_line, each_line_except};
 
 pub use format::{ListFormat, UnknownListFormat};
+use several::Several;
 
 use super::form::plain_domain;
 use super::{Input, Labels, NameFib, NameReason, Place, ReadError, ReadOptions, ReadReport, Source, open};
@@ -93,6 +96,8 @@ pub struct DomainList {
     pub list: Entries,
     /// The values, from 1.
     pub labels: Labels,
+    /// Names with several addresses in the list that is read.
+    several: Several,
 }
 
 /// Reads a list.
@@ -222,6 +227,7 @@ impl DomainList {
             None => recognise(&mut input)?,
         };
         let mut ledger = Ledger::new(&input, format, options.lenient);
+        self.list.start_reading();
         let end = match format {
             ListFormat::Hosts => hosts::read(&mut input, &mut ledger, self),
             ListFormat::Adblock => adblock::read(&mut input, &mut ledger, self),
@@ -229,10 +235,15 @@ impl DomainList {
             ListFormat::Rpz => rpz::read(&mut input, &mut ledger, self),
             ListFormat::Psl => psl::read(&mut input, &mut ledger, self, options.icann_only),
         };
+        let joined = self.several.join_all(&mut self.list, &mut self.labels);
         if let Err(End::Error(error)) = end {
             return Err(error);
         }
         let report = ledger.report;
+        if let Err(source) = joined {
+            let place = Place::Line(input.lines_read());
+            return Err(ListError::TooManyNextHops { name: report.name, place, source });
+        }
         if report.routes == 0 && !options.lenient {
             let ListReport { name, records, .. } = report;
             return Err(ListError::Nothing { name, wanted: "entries", records });
@@ -251,11 +262,17 @@ impl DomainList {
     ) -> Result<(), Fault> {
         let verdict = match rule {
             Rule::Exception => Verdict::Exception,
-            Rule::Value(text) => Verdict::value(self.labels.intern(text)?).expect("results start at 1"),
+            Rule::Value(text) | Rule::OneOf(text) => {
+                Verdict::value(self.labels.intern(text)?).expect("results start at 1")
+            }
         };
-        let repeated = self.list.insert(name, scope, precedence, verdict);
+        let before = self.list.replace(name, scope, precedence, verdict);
+        if let Some(before) = before {
+            let joins = matches!(rule, Rule::OneOf(_));
+            self.several.meet((name, scope), before, (precedence, verdict), joins);
+        }
         ledger.report.routes += 1;
-        ledger.report.repeated += u64::from(repeated);
+        ledger.report.repeated += u64::from(before.is_some());
         Ok(())
     }
 }
@@ -264,6 +281,8 @@ impl DomainList {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rule<'t> {
     Value(&'t str),
+    /// A value, beside others that the list has for the name.
+    OneOf(&'t str),
     Exception,
 }
 

@@ -229,7 +229,7 @@ impl Zone {
                 return Err(NameReason::NotAnAddress);
             }
             text.push_str(value_of(found, word));
-            return Ok((Rule::Value(text), if found.is_ipv4() { 2 } else { 1 }));
+            return Ok((Rule::OneOf(text), 1));
         }
         let rule = match word {
             b"." => Rule::Value("nxdomain"),
@@ -239,7 +239,7 @@ impl Zone {
                 None => self.target(owner, word, text)?,
             },
         };
-        Ok((rule, 3))
+        Ok((rule, 2))
     }
 
     /// A target that is a domain: the rule's own name, which is the old form of an exception, or another.

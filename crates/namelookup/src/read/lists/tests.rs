@@ -68,7 +68,7 @@ fn hosts_files() {
     assert_eq!(
         entries,
         "/example/ads exact blocked\n/example/pixel exact blocked\n/example/www exact 192.0.2.7\n\
-         /example/xn--bcher-kva exact blocked\n/ip6-localhost exact ::1\n/localhost exact fe80::1%lo0\n/www exact 192.0.2.7\n"
+         /example/xn--bcher-kva exact blocked\n/ip6-localhost exact ::1\n/localhost exact 127.0.0.1,::1,fe80::1%lo0\n/www exact 192.0.2.7\n"
     );
     assert_eq!((report.format, report.routes, report.repeated), (ListFormat::Hosts, 9, 2));
     assert_eq!((report.skipped_for(Why::OwnAddress), report.faults()), (1, 0));
@@ -197,6 +197,7 @@ fn dnsmasq_ranks_the_lines_of_a_domain() {
         ("local=/d.example/", "server=/d.example/192.0.2.2", "nxdomain"),
         ("address=/d.example/192.0.2.1", "local=/d.example/", "192.0.2.1"),
         ("server=/d.example/192.0.2.2", "address=/*.d.example/192.0.2.1", "server=192.0.2.2"),
+        ("address=/d.example/192.0.2.1", "address=/d.example/", "192.0.2.1"),
     ] {
         for text in [format!("{first}\n{second}\n"), format!("{second}\n{first}\n")] {
             assert_eq!(verdict(&text, "x.d.example"), right, "{text}");
@@ -210,6 +211,46 @@ fn verdict(text: &str, domain: &str) -> String {
     let answer = read.list.resolve().lookup(&NameBuf::from_domain(domain.as_bytes()).unwrap());
     let Some(answer) = answer else { return "nothing".to_owned() };
     read.labels.label(answer.verdict.result()).map_or("exception".to_owned(), |label| label.to_string())
+}
+
+#[test]
+fn several_addresses_of_a_name_are_all_its_value() {
+    for (text, right) in [
+        (
+            "192.0.2.1 d.example\n2001:db8::1 e.example d.example\n192.0.2.1 d.example\n",
+            "192.0.2.1,2001:db8::1",
+        ),
+        ("0.0.0.0 d.example\n:: d.example\n127.0.0.1 d.example\n", "blocked"),
+        ("192.0.2.2 d.example\n0.0.0.0 d.example\n", "192.0.2.2,blocked"),
+        ("address=/d.example/192.0.2.2\naddress=/d.example/192.0.2.1\n", "192.0.2.2,192.0.2.1"),
+        (
+            "server=/d.example/192.0.2.2\nserver=/d.example/192.0.2.1#5353\n",
+            "server=192.0.2.2,server=192.0.2.1#5353",
+        ),
+        // What is no address stands alone: the last counts.
+        ("server=/d.example/192.0.2.2\nserver=/d.example/192.0.2.1\nserver=/d.example/#\n", "exception"),
+        (
+            "server=/d.example/192.0.2.2\nserver=/d.example/#\nserver=/d.example/192.0.2.1\n",
+            "server=192.0.2.1",
+        ),
+        ("$ORIGIN z.\nd.example A 192.0.2.2\n A 192.0.2.1\n TXT x\n", "192.0.2.2,192.0.2.1"),
+        ("$ORIGIN z.\nd.example A 192.0.2.2\n A 192.0.2.1\n CNAME .\n AAAA ::2\n", "nxdomain"),
+        ("||x.example^\n|d.example^\n192.0.2.1 d.example\n", "blocked,192.0.2.1"),
+    ] {
+        assert_eq!(verdict(text, "d.example"), right, "{text}");
+    }
+}
+
+#[test]
+fn a_name_with_very_many_addresses_takes_little_more_than_they_do() {
+    let count = 20_000_u32;
+    let text: String =
+        (1..=count).map(|n| format!("{} a.example\n", std::net::Ipv4Addr::from(n << 8))).collect();
+    let (read, report) = read_list_from(text.as_bytes(), "test", &options(None, false)).unwrap();
+    assert_eq!((report.routes, report.repeated, read.list.len()), (count.into(), u64::from(count) - 1, 1));
+    let texts: usize = read.labels.iter().map(|(_, label)| label.to_string().len()).sum();
+    assert!(texts < 3 * text.len(), "{texts}");
+    assert!(verdict(&text, "a.example").ends_with(",0.78.31.0,0.78.32.0"));
 }
 
 #[test]
@@ -254,7 +295,7 @@ fn response_policy_zones() {
     let (found, report) = strict(ZONE);
     let right = "/ beneath local-data\n/test/abs exact nxdomain\n/test/ads beneath nxdomain\n/test/ads exact nxdomain\n\
          /test/ads/www exact exception\n/test/drop exact drop\n/test/local exact blocked\n/test/nodata exact nodata\n\
-         /test/old exact exception\n/test/self exact 192.0.2.1\n/test/tcp exact tcp-only\n\
+         /test/old exact exception\n/test/self exact 192.0.2.1,2001:db8::1\n/test/tcp exact tcp-only\n\
          /test/walled beneath cname=*.garden.example\n/test/walled exact cname=garden.example\n";
     assert_eq!(found, right);
     assert_eq!((report.format, report.routes, report.repeated), (ListFormat::Rpz, 15, 2));
