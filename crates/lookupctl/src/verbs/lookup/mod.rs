@@ -95,8 +95,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
             bail!("--device gpu looks up in one FIB, and {} are given", options.fib.len());
         }
     }
-    let images = options.image.as_deref().map(ImageFile::open_all).transpose();
-    let is_of_vrfs = matches!(images, Err(Error::ImageOf { found: "VRFs", .. }));
+    let images = options.image.as_deref().map(ImageFile::open_all);
+    let is_of_vrfs = matches!(images, Some(Err(Error::ImageOf { found: "VRFs", .. })));
     let vrfs = options.image.as_deref().filter(|_| is_of_vrfs);
     let fleet = options.lookup.fleet(&GpuOptions::default())?;
     stdin::at_most_one(options.fib.iter().map(|fib| ("the table", Some(&**fib))))?;
@@ -106,11 +106,14 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     }
     let left_out = loaded.iter().map(|loaded| loaded.report.faults()).sum();
     let fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
-    let routes = (!fibs.is_empty()).then_some(Routes { fibs: &fibs, within: FibId(options.within) });
-    let compile = Compile { engine: options.lookup.engine, build: options.table.build_options(1), fleet };
-    let tables = match vrfs {
-        Some(path) => Tables::of_vrf(path, options.read.vrf(), compile)?,
-        None => Tables::new(routes, images?.unwrap_or_default(), compile)?,
+    let tables = match (vrfs, images) {
+        (Some(path), _) => Tables::of_vrf(path, options.read.vrf(), fleet.as_ref())?,
+        (None, Some(images)) => Tables::of_images(images?, fleet.as_ref())?,
+        (None, None) => {
+            let routes = Routes { fibs: &fibs, within: FibId(options.within) };
+            let (engine, build) = (options.lookup.engine, options.table.build_options(1));
+            Tables::of_routes(routes, Compile { engine, build, fleet })
+        }
     };
     let mut session = Session { tables, all: options.all, left_out, printer: options.lookup.printer() };
     if from_stdin {

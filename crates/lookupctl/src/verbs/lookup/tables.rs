@@ -37,63 +37,79 @@ pub(super) struct Compile {
     pub(super) fleet: Option<Fleet>,
 }
 
-/// The tables that answer, by family. A family's table is compiled when its first address comes.
+/// The tables that answer, by family.
 pub(super) struct Tables<'a> {
-    routes: Option<Routes<'a>>,
-    /// The next hops of an image.
-    named: NextHops,
-    compile: Compile,
+    from: From<'a>,
     v4: OnceCell<Box<dyn Answer + 'a>>,
     v6: OnceCell<Box<dyn Answer + 'a>>,
-    /// The name of an image of one family, and the family.
-    image: Option<(String, Family)>,
+}
+
+/// Where tables come from.
+enum From<'a> {
+    /// Routes, of which a family's table is compiled when its first address comes.
+    Routes(Routes<'a>, Compile),
+    /// An image.
+    Image {
+        next_hops: NextHops,
+        /// The name of an image of one family, and the family.
+        only: Option<(String, Family)>,
+    },
 }
 
 impl<'a> Tables<'a> {
-    pub(super) fn new(routes: Option<Routes<'a>>, images: Vec<ImageFile>, compile: Compile) -> Result<Self> {
+    /// The tables that are compiled of routes.
+    pub(super) fn of_routes(routes: Routes<'a>, compile: Compile) -> Self {
+        Self { from: From::Routes(routes, compile), v4: OnceCell::new(), v6: OnceCell::new() }
+    }
+
+    /// The tables of an image file. `fleet` has the GPUs that look up.
+    pub(super) fn of_images(images: Vec<ImageFile>, fleet: Option<&Fleet>) -> Result<Self> {
         let (v4, v6) = (OnceCell::new(), OnceCell::new());
         let only = match &*images {
             [image] => Some((image.path().display().to_string(), image.family())),
             _ => None,
         };
         // The tables of one file have the texts of the file.
-        let named = images.first().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
+        let next_hops = images.first().map(ImageFile::next_hops).transpose()?.unwrap_or_default();
         for image in images {
-            let fib = routes.map(Routes::fib);
             let _ = match image.family() {
-                Family::V4 => v4.set(adopt::<V4>(image, fib, &compile)?),
-                Family::V6 => v6.set(adopt::<V6>(image, fib, &compile)?),
+                Family::V4 => v4.set(adopt::<V4>(image, fleet)?),
+                Family::V6 => v6.set(adopt::<V6>(image, fleet)?),
             };
         }
-        Ok(Self { routes, named, compile, v4, v6, image: only })
+        Ok(Self { from: From::Image { next_hops, only }, v4, v6 })
     }
 
     /// The tables of one VRF of an image.
-    pub(super) fn of_vrf(path: &Path, vrf: Option<&str>, compile: Compile) -> Result<Self> {
+    pub(super) fn of_vrf(path: &Path, vrf: Option<&str>, fleet: Option<&Fleet>) -> Result<Self> {
         let (name, vrfs) = (path.display(), Vrfs::open(path)?);
         let vrf = vrf.with_context(|| format!("{name}: an image of VRFs: choose one with --vrf NUMBER"))?;
         let number = vrf.parse().map(VrfId).ok();
         let found = number.and_then(|number| Some((number, vrfs.routes(number)?)));
         let (vrf, VrfRoutes { v4, v6 }) = found.with_context(|| format!("{name}: there is no VRF {vrf}"))?;
-        if compile.fleet.is_some() {
+        if fleet.is_some() {
             bail!("{name}: VRFs are looked up on the CPU: leave out --device");
         }
         let v4: Box<dyn Answer> = Box::new(AnswersInVrf { rib: v4, reader: vrfs.reader(), vrf });
         let v6: Box<dyn Answer> = Box::new(AnswersInVrf { rib: v6, reader: vrfs.reader(), vrf });
-        let named = VrfImageFile::open(path)?.next_hops()?;
-        Ok(Self { routes: None, named, compile, v4: v4.into(), v6: v6.into(), image: None })
+        let next_hops = VrfImageFile::open(path)?.next_hops()?;
+        Ok(Self { from: From::Image { next_hops, only: None }, v4: v4.into(), v6: v6.into() })
     }
 
     /// The text of a next hop, or its number if there is no text.
     pub(super) fn name(&self, next_hop: NextHop) -> String {
-        let known = self.routes.map_or(&self.named, |routes| &routes.fib().next_hops);
+        let known = match &self.from {
+            From::Routes(routes, _) => &routes.fib().next_hops,
+            From::Image { next_hops, .. } => next_hops,
+        };
         known.text(next_hop).map_or_else(|| next_hop.to_string(), str::to_owned)
     }
 
     /// The reason why a family gets no answer, if it gets none.
     pub(super) fn refuses(&self, family: Family) -> Option<anyhow::Error> {
-        let (name, only) = self.image.as_ref().filter(|image| self.routes.is_none() && image.1 != family)?;
-        Some(anyhow!("{name}: the image holds an {only} table, and the address is {family}"))
+        let From::Image { only: Some((name, only)), .. } = &self.from else { return None };
+        (*only != family)
+            .then(|| anyhow!("{name}: the image holds an {only} table, and the address is {family}"))
     }
 
     /// The table that answers for a family.
@@ -105,15 +121,14 @@ impl<'a> Tables<'a> {
             Family::V4 => &self.v4,
             Family::V6 => &self.v6,
         };
-        if cell.get().is_none() {
-            let routes = self.routes.context("neither a table nor an image")?;
+        if let (From::Routes(routes, compile), None) = (&self.from, cell.get()) {
             let made = match family {
-                Family::V4 => self.compile.table::<V4>(routes)?,
-                Family::V6 => self.compile.table::<V6>(routes)?,
+                Family::V4 => compile.table::<V4>(*routes)?,
+                Family::V6 => compile.table::<V6>(*routes)?,
             };
             let _ = cell.set(made);
         }
-        Ok(&**cell.get().context("a table was just made")?)
+        Ok(&**cell.get().context("no table of the family")?)
     }
 }
 
@@ -134,14 +149,9 @@ impl Compile {
     }
 }
 
-fn adopt<'a, A: Addresses>(
-    image: ImageFile,
-    fib: Option<&'a Fib>,
-    compile: &Compile,
-) -> Result<Box<dyn Answer + 'a>> {
+fn adopt<'a, A: Addresses>(image: ImageFile, fleet: Option<&Fleet>) -> Result<Box<dyn Answer + 'a>> {
     let engine = image.engine();
-    let table = image.into_table::<A>()?;
-    Ok(Box::new(Answers::new(fib.map(A::rib), engine, table, compile.fleet.as_ref())?))
+    Ok(Box::new(Answers::new(None, engine, image.into_table::<A>()?, fleet)?))
 }
 
 /// A table of either family.
@@ -303,8 +313,7 @@ mod tests {
         }
         let (fibs, build, engine) = ([fib], BuildOptions::default(), Choice::Auto);
         let routes = Routes { fibs: &fibs, within: FibId(0) };
-        let tables =
-            Tables::new(Some(routes), Vec::new(), Compile { engine, build, fleet: Some(fleet) }).unwrap();
+        let tables = Tables::of_routes(routes, Compile { engine, build, fleet: Some(fleet) });
         let answer = |address: &str| {
             let address: IpAddr = address.parse().unwrap();
             tables.of(Family::of(address)).unwrap().answer(address)
