@@ -69,8 +69,9 @@ impl MergeSource {
     }
 }
 
-/// Reads sources in order of precedence as one table.
-pub(crate) fn load(read: &ReadArguments, sources: &[MergeSource]) -> Result<Fib> {
+/// Reads sources in order of precedence as one table. Returns it with the number of lines that lenient reading
+/// left out.
+pub(crate) fn load(read: &ReadArguments, sources: &[MergeSource]) -> Result<(Fib, u64)> {
     let mut merge = Merge::new();
     let reports: Vec<ReadReport> =
         sources.iter().map(|source| source.add(read, &mut merge)).collect::<Result<_>>()?;
@@ -95,5 +96,5 @@ pub(crate) fn load(read: &ReadArguments, sources: &[MergeSource]) -> Result<Fib>
     if merged.empty > 0 {
         eprintln!("  {} without any field, which have no route", counted_u64(merged.empty, "prefix"));
     }
-    Ok(fib)
+    Ok((fib, reports.iter().map(ReadReport::faults).sum()))
 }

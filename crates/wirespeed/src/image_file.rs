@@ -7,6 +7,7 @@
 //! bcn16 … n32      the engine's sections
 //! routes           prefix and next hop of each route
 //! next-hops        a text for each index, from 1
+//! left-out         how many lines a lenient reading left out, if it did
 //! ```
 //!
 //! Images of both families ([`IpTable`](crate::IpTable)) and of VRFs ([`VrfImageFile`]) hold a whole image of
@@ -19,6 +20,7 @@ pub(crate) mod both;
 pub(crate) mod opened;
 mod vrfs;
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use wirespeed_fib::{Address, Family, NextHop, NextHops, Prefix, Rib, V4, V6};
@@ -46,6 +48,16 @@ pub(crate) const ROUTES: &str = "routes";
 /// The attachment that [`MatchIds::to_bytes`] writes.
 pub(crate) const MATCH_IDS: &str = "match-ids";
 const ATTACHMENTS: [&str; 3] = [NEXT_HOPS, ROUTES, MATCH_IDS];
+
+/// Notes in a compiled table of addresses or names how many lines a lenient reading left out of it, before the
+/// table is saved. [`ImageFile::left_out`] tells it. An image of a whole table stays as it is.
+pub fn with_left_out<'i>(image: &'i Image, lines: u64, path: &Path) -> Result<Cow<'i, Image>, Error> {
+    if lines == 0 {
+        return Ok(Cow::Borrowed(image));
+    }
+    let noted = image.with_attachment(opened::LEFT_OUT, &lines.to_le_bytes());
+    Ok(Cow::Owned(noted.map_err(|source| Error::in_image(path, source))?))
+}
 
 /// Writes a compiled table as a file, with its routes and the texts of their next hops, if there are any.
 /// Replaces an existing file. The table was compiled from these routes, or from their
@@ -231,6 +243,12 @@ impl ImageFile {
         })
     }
 
+    /// The number of lines that a lenient reading left out of the table. 0 of a whole table, and if the file
+    /// does not tell it, as older ones don't.
+    pub fn left_out(&self) -> Result<u64, Error> {
+        self.file.left_out()
+    }
+
     /// The texts of the next hops. Empty if the file has none.
     pub fn next_hops(&self) -> Result<NextHops, Error> {
         next_hops_of(&self.file.image, &self.file.path)
@@ -288,7 +306,8 @@ fn owned(texts: &NextHops) -> Vec<String> {
 /// Bytes of an image without its attachments.
 #[must_use]
 pub fn bytes_of_table(image: &Image) -> u64 {
-    let beside = ATTACHMENTS.into_iter().filter_map(|name| image.attachment(name));
+    let names = ATTACHMENTS.into_iter().chain([opened::LEFT_OUT]);
+    let beside = names.filter_map(|name| image.attachment(name));
     image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()
 }
 

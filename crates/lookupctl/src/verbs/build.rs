@@ -1,5 +1,6 @@
 //! `build`: compiles a table to an image file, or writes it in a format of other programs.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
 
@@ -23,9 +24,10 @@ use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::merged::{self, MergeSource};
 use crate::number::{Bytes, counted, grouped};
 use crate::output::{Output, is_no_input};
-use crate::source::{FamilyArgument, ReadArguments, TableArguments};
+use crate::source::{FamilyArgument, Loaded, ReadArguments, TableArguments};
 use crate::tables;
 use crate::verbs::generate::Common;
+use crate::verbs::lookup::is_none_left_out;
 
 /// Compiles a table to an image file, which lookup and replay open with --image, without compiling; or writes
 /// it in a format that other programs read (--to)
@@ -104,8 +106,12 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     if let (To::Routes(format), Some(option)) = (options.to, options.of_images()) {
         bail!("{option} is for images, and --to {format} writes none");
     }
-    let fib = match &options.fib {
-        Some(fib) => options.read.load(fib)?,
+    let (fib, left_out) = match &options.fib {
+        Some(fib) => {
+            let Loaded { fib, report, .. } = options.read.load_one_of(fib)?;
+            options.read.check(&[&report], None)?;
+            (fib, report.faults())
+        }
         None => merged::load(&options.read, &options.merge)?,
     };
     if let To::Routes(format) = options.to {
@@ -114,9 +120,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     let busy = Busy::with("building");
     let reports = match family::wanted(options.family.wanted(), &fib) {
-        Some(Family::V4) => vec![build::<V4>(options, &fib)?],
-        Some(Family::V6) => vec![build::<V6>(options, &fib)?],
-        None => build_both(options, &fib)?,
+        Some(Family::V4) => vec![build::<V4>(options, &fib, left_out)?],
+        Some(Family::V6) => vec![build::<V6>(options, &fib, left_out)?],
+        None => build_both(options, &fib, left_out)?,
     };
     drop(busy);
     reports.iter().try_for_each(|report| report.show(options.image.json, &[]))?;
@@ -181,17 +187,19 @@ impl fmt::Display for Written {
     }
 }
 
-fn build<A: Addresses>(options: &Options, fib: &Fib) -> Result<ImageReport<Routes>> {
-    let built = Built::<A>::of(options, fib)?;
-    let image = image_file::save(built.image(), built.routes(), &fib.next_hops, &options.image.output)?;
+fn build<A: Addresses>(options: &Options, fib: &Fib, left_out: u64) -> Result<ImageReport<Routes>> {
+    let built = Built::<A>::of(options, fib, left_out)?;
+    let image = built.image(options)?;
+    let image = image_file::save(&image, built.routes(), &fib.next_hops, &options.image.output)?;
     Ok(built.report(options, (&image, image.bytes())))
 }
 
-fn build_both(options: &Options, fib: &Fib) -> Result<Vec<ImageReport<Routes>>> {
+fn build_both(options: &Options, fib: &Fib, left_out: u64) -> Result<Vec<ImageReport<Routes>>> {
     let hint = "the table has both families, and --family takes one";
-    let v4 = Built::<V4>::of(options, fib).context(hint)?;
-    let v6 = Built::<V6>::of(options, fib).context(hint)?;
-    let (four, six) = ((v4.image(), v4.routes()), (v6.image(), v6.routes()));
+    let v4 = Built::<V4>::of(options, fib, left_out).context(hint)?;
+    let v6 = Built::<V6>::of(options, fib, left_out).context(hint)?;
+    let (image_4, image_6) = (v4.image(options)?, v6.image(options)?);
+    let (four, six) = ((&*image_4, v4.routes()), (&*image_6, v6.routes()));
     let ([four, six], bytes) = image_file::save_both(four, six, &fib.next_hops, &options.image.output)?;
     Ok(vec![v4.report(options, (&four, bytes)), v6.report(options, (&six, bytes))])
 }
@@ -202,20 +210,24 @@ struct Built<'f, A: Addresses> {
     rib: &'f Rib<A>,
     /// The routes of a table for prefix lookups.
     numbered: Option<NumberedRoutes<A>>,
+    /// Lines that lenient reading left out.
+    left_out: u64,
 }
 
 impl<'f, A: Addresses> Built<'f, A> {
-    fn of(options: &Options, fib: &'f Fib) -> Result<Self> {
+    fn of(options: &Options, fib: &'f Fib, left_out: u64) -> Result<Self> {
         let (build, rib) = (options.table.build_options(1), A::rib(fib));
         let numbered = options.prefix_lookups.then(|| NumberedRoutes::new(rib)).transpose()?;
         let source = numbered.as_ref().map_or(rib, NumberedRoutes::source);
         let engine = options.image.engine.resolve_with::<A>(source, false, &build.strides)?;
         let compiled = tables::compile::<A>(engine, source, &build)?;
-        Ok(Self { compiled, rib, numbered })
+        Ok(Self { compiled, rib, numbered, left_out })
     }
 
-    fn image(&self) -> &Image {
-        self.compiled.table.image()
+    /// The image to save, which tells how many lines were left out.
+    fn image(&self, options: &Options) -> Result<Cow<'_, Image>> {
+        let image = self.compiled.table.image();
+        Ok(image_file::with_left_out(image, self.left_out, &options.image.output)?)
     }
 
     fn routes(&self) -> wirespeed::Routes<'_, A> {
@@ -224,7 +236,8 @@ impl<'f, A: Addresses> Built<'f, A> {
 
     fn report(&self, options: &Options, image: (&Image, u64)) -> ImageReport<Routes> {
         let (prefixes, prefix_lookups) = (self.rib.len(), options.prefix_lookups);
-        let routes = Routes { family: number_of(A::FAMILY), prefixes, prefix_lookups };
+        let (family, left_out) = (number_of(A::FAMILY), self.left_out);
+        let routes = Routes { family, prefixes, prefix_lookups, left_out };
         let entries = Entries { count: prefixes as u64, one: "prefix" };
         ImageReport::new(&options.image.output, &self.compiled, image, entries, routes)
     }
@@ -236,6 +249,9 @@ struct Routes {
     family: u8,
     prefixes: usize,
     prefix_lookups: bool,
+    /// Lines that lenient reading left out.
+    #[serde(skip_serializing_if = "is_none_left_out")]
+    left_out: u64,
 }
 
 impl fmt::Display for Routes {

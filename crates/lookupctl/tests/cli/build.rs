@@ -164,6 +164,58 @@ fn an_image_is_for_prefix_lookups() {
 }
 
 #[test]
+fn an_image_tells_how_many_lines_were_left_out() {
+    let folder = Folder::new();
+    let text = std::fs::read_to_string(folder.path("both")).unwrap();
+    folder.write(
+        "holes",
+        format!(
+            "{text}what
+10.0.0.0/99 x
+"
+        ),
+    );
+    let left_out = |objects: &[serde_json::Value]| -> Vec<_> {
+        objects.iter().map(|object| object.get("left_out").and_then(serde_json::Value::as_u64)).collect()
+    };
+    for (options, tables) in [("--family 4", 1), ("", 2), ("--prefix-lookups", 2)] {
+        let built = folder.run(&format!("build --fib holes --lenient {options} -o holes.img --json")).ok();
+        assert_eq!(left_out(&built.json()), vec![Some(2); tables], "{built:?}");
+        assert_eq!(left_out(&folder.run("info holes.img --json").ok().json()), vec![Some(2); tables]);
+        let text = folder.run("info holes.img").ok().stdout;
+        assert!(
+            text.contains(
+                "; without 2 lines that --lenient left out
+"
+            ),
+            "{text}"
+        );
+        let of_image = folder.run("lookup --image holes.img --json 10.1.2.3");
+        assert_eq!(left_out(&of_image.json()), [Some(2)]);
+        assert_eq!(
+            of_image.stderr,
+            "holes.img: built without 2 lines that --lenient left out
+"
+        );
+        let of_file = folder.run("lookup --fib holes --lenient --json 10.1.2.3");
+        assert_eq!(of_image.stdout, of_file.stdout);
+        let replayed =
+            folder.run("replay --image holes.img --family 4 --count 1000 --seconds 0.01 --json").ok();
+        assert!(replayed.json()[0]["lookups"].as_u64() > Some(0));
+    }
+    folder.run("build --merge a=holes --lenient -o holes.img").ok();
+    assert_eq!(left_out(&folder.run("info holes.img --json").ok().json()), [Some(2); 2]);
+    // A whole table says nothing of it, and its image is the same either way.
+    folder.run("build --fib both -o strict.img").ok();
+    folder.run("build --fib both --lenient -o lenient.img").ok();
+    let [strict, lenient] =
+        ["strict.img", "lenient.img"].map(|name| std::fs::read(folder.path(name)).unwrap());
+    assert_eq!(strict, lenient);
+    let of_image = folder.run("lookup --image strict.img --json 10.1.2.3");
+    assert_eq!((left_out(&of_image.json()), &*of_image.stderr), (vec![None], ""));
+}
+
+#[test]
 fn what_cannot_be_written_is_said() {
     let folder = Folder::new();
     folder.run("build --fib v4 -o no/such/folder.img").refused(&["no/such/folder.img"]);

@@ -10,6 +10,9 @@ use crate::engine::{EngineName, ImageOf, image_of};
 use crate::error::Error;
 use crate::labels::saved::{GAPS, TYPE};
 
+/// The attachment of the number of lines that a lenient reading left out, 8 bytes little-endian.
+pub(crate) const LEFT_OUT: &str = "left-out";
+
 /// An image that was read, with its file and its engine.
 #[derive(Debug)]
 pub(crate) struct Opened {
@@ -44,11 +47,17 @@ impl Opened {
         attached(&self.image, &self.path, name, parse)
     }
 
+    /// The number of lines that a lenient reading left out of the table.
+    pub(crate) fn left_out(&self) -> Result<u64, Error> {
+        let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
+        Ok(self.attached(LEFT_OUT, number)?.unwrap_or_default())
+    }
+
     pub(crate) fn malformed(&self, name: &str) -> Error {
         Error::attachment(&self.path, name)
     }
 
-    /// Makes the engine's table, checked, without attachments: these, and those of labels.
+    /// Makes the engine's table, checked, without attachments: these, and those of all domains.
     #[cfg(any(feature = "names", feature = "rules"))]
     pub(crate) fn into_table<D: Served>(self, attachments: &[&str]) -> Result<Box<dyn AnyTable<D>>, Error> {
         let engine = self.engine;
@@ -56,10 +65,10 @@ impl Opened {
         D::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
     }
 
-    /// Takes the engine's sections, not checked yet, without these attachments and those of labels; and the
-    /// file.
+    /// Takes the engine's sections, not checked yet, without these attachments and those of all domains; and
+    /// the file.
     pub(crate) fn into_bare(self, attachments: &[&str]) -> Result<(PathBuf, Image), Error> {
-        match self.image.without_attachments(&[attachments, &[GAPS, TYPE]].concat()) {
+        match self.image.without_attachments(&[attachments, &[GAPS, TYPE, LEFT_OUT]].concat()) {
             Ok(image) => Ok((self.path, image)),
             Err(source) => Err(Error::Image { path: self.path, source }),
         }

@@ -6,6 +6,7 @@
 //! labels           what the results are called
 //! made             how it was made, in words: the engine; "aggregated" where only the reduced names are compiled
 //! list             of a list of domains: what the results stand for; without it results are labels
+//! left-out         how many lines a lenient reading left out, if it did
 //! ```
 //!
 //! Several engines may read one kind of image, as `mata` and `mata-nw` do: `made` names the engine. An image
@@ -119,6 +120,12 @@ impl NameImageFile {
                 Err(Error::ImageOf { path: self.file.path, found: "a list of domains", wanted: "names" })
             }
         }
+    }
+
+    /// The number of lines that a lenient reading left out of the table. 0 of a whole table, and if the file
+    /// does not tell it, as older ones don't.
+    pub fn left_out(&self) -> Result<u64, Error> {
+        self.file.left_out()
     }
 
     /// The texts of the results. Empty if the file has none.

@@ -17,6 +17,7 @@ use crate::family::number_of;
 use crate::number::{Bytes, counted, counted_u64};
 use crate::output::Output;
 use crate::section::{Section, sections};
+use crate::verbs::lookup::is_none_left_out;
 
 /// The description of an image.
 #[derive(Debug, Serialize)]
@@ -39,6 +40,9 @@ pub(in crate::verbs) struct ImageReport {
     results: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     aggregated: Option<bool>,
+    /// Lines that a lenient reading left out of a table of addresses or names.
+    #[serde(skip_serializing_if = "is_none_left_out")]
+    left_out: u64,
     file_bytes: u64,
     /// Bytes of the compiled table alone, if it was checked.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,12 +65,13 @@ impl ImageReport {
 
     fn of_addresses(path: &Path, file: ImageFile) -> Result<Self> {
         let (family, engine, results) = (file.family(), file.engine(), file.next_hops()?.len());
+        let left_out = file.left_out()?;
         let report = Self::new(path, file.image(), "addresses", engine.as_str(), results);
         let bytes = match family {
             Family::V4 => bytes_of_table(file.into_table::<V4>()?.image()),
             Family::V6 => bytes_of_table(file.into_table::<V6>()?.image()),
         };
-        Ok(Self { family: Some(number_of(family)), bytes: Some(bytes), ..report })
+        Ok(Self { family: Some(number_of(family)), left_out, bytes: Some(bytes), ..report })
     }
 
     /// Describes the tables of each family.
@@ -84,11 +89,12 @@ impl ImageReport {
 
     fn of_names(path: &Path, file: NameImageFile) -> Result<Self> {
         let (engine, aggregated, results) = (file.engine(), file.is_aggregated(), file.labels()?.len());
+        let left_out = file.left_out()?;
         let holds = if file.list()?.is_some() { "a list of domains" } else { "names" };
         let bytes = file.into_table()?.image().bytes();
         let image = opened(path)?;
         let report = Self::new(path, &image, holds, engine.as_str(), results);
-        Ok(Self { aggregated: Some(aggregated), bytes: Some(bytes), ..report })
+        Ok(Self { aggregated: Some(aggregated), left_out, bytes: Some(bytes), ..report })
     }
 
     fn of_rules(path: &Path, file: &RuleImageFile) -> Result<Self> {
@@ -110,6 +116,7 @@ impl ImageReport {
             entries: image.entries(),
             results,
             aggregated: None,
+            left_out: 0,
             // A file of several images is longer than each.
             file_bytes: path.metadata().map_or(image.bytes(), |file| file.len()),
             bytes: None,
@@ -147,6 +154,10 @@ impl fmt::Display for ImageReport {
         let compiled = if self.aggregated == Some(true) { " left of aggregation" } else { "" };
         write!(f, ", {}{compiled}, {}", counted_u64(*entries, entry), counted(*results, result))?;
         self.bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Bytes(bytes)))?;
-        write!(f, "; a file of {}", Bytes(self.file_bytes))
+        write!(f, "; a file of {}", Bytes(self.file_bytes))?;
+        match self.left_out {
+            0 => Ok(()),
+            lines => write!(f, "; without {} that --lenient left out", counted_u64(lines, "line")),
+        }
     }
 }

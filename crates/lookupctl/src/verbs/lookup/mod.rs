@@ -6,7 +6,7 @@ mod tables;
 use std::ffi::OsString;
 use std::io::Write;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
@@ -21,6 +21,7 @@ use crate::Outcome;
 use crate::device::On;
 use crate::engine::BothFamilies;
 use crate::lines::{self, BadLine};
+use crate::number::counted_u64;
 use crate::output::Output;
 use crate::several;
 use crate::source::{ReadArguments, TableArguments};
@@ -104,11 +105,19 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     if vrfs.is_none() {
         options.read.check(&loaded.iter().map(|loaded| &loaded.report).collect::<Vec<_>>(), None)?;
     }
-    let left_out = loaded.iter().map(|loaded| loaded.report.faults()).sum();
+    let mut left_out = loaded.iter().map(|loaded| loaded.report.faults()).sum();
     let fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
     let tables = match (vrfs, images) {
         (Some(path), _) => Tables::of_vrf(path, options.read.vrf(), fleet.as_ref())?,
-        (None, Some(images)) => Tables::of_images(images?, fleet.as_ref())?,
+        (None, Some(images)) => {
+            let images = images?;
+            // The tables of one file were read from one.
+            if let Some(image) = images.first() {
+                left_out = image.left_out()?;
+                tell_left_out(image.path(), left_out);
+            }
+            Tables::of_images(images, fleet.as_ref())?
+        }
         (None, None) => {
             let routes = Routes { fibs: &fibs, within: FibId(options.within) };
             let (engine, build) = (options.lookup.engine, options.table.build_options(1));
@@ -125,6 +134,14 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         options.addresses.iter().try_for_each(|&address| session.answer(address))?;
     }
     session.printer.finish()
+}
+
+/// Says that lines were left out of an image's table.
+pub(in crate::verbs) fn tell_left_out(image: &Path, lines: u64) {
+    if lines > 0 {
+        let lines = counted_u64(lines, "line");
+        eprintln!("{}: built without {lines} that --lenient left out", image.display());
+    }
 }
 
 /// One line of JSON.

@@ -6,6 +6,7 @@ use std::fmt;
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
+use wirespeed::image_file::with_left_out;
 use wirespeed::names::image_file;
 use wirespeed::names::lists::Resolved;
 use wirespeed_namelookup::{BuildOptions, NameDomain, NameModel};
@@ -17,6 +18,7 @@ use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::{Grouped, counted};
 use crate::output::is_no_input;
 use crate::tables;
+use crate::verbs::lookup::is_none_left_out;
 
 /// Compiles a table of names to an image file. lookup and replay open it with --image, without compiling
 #[derive(Debug, Args)]
@@ -54,7 +56,9 @@ need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     is_no_input(Some(&options.image.output), [&options.table])?;
-    let Loaded { fib, list, .. } = options.read.load_any(&options.table)?;
+    let loaded = options.read.load_any(&options.table)?;
+    let left_out = loaded.left_out();
+    let Loaded { fib, list, .. } = loaded;
     if list.is_some() && options.build.aggregate {
         bail!(NOT_AGGREGATED);
     }
@@ -65,6 +69,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let compiled = tables::compile::<NameDomain>(engine, model.compiled(), &build)?;
     drop(busy);
     let (names, table) = (model.names(), compiled.table.image());
+    let table = &*with_left_out(table, left_out, &options.image.output)?;
     let image = match list {
         None => {
             image_file::save(engine, table, names, &fib.labels, model.is_aggregated(), &options.image.output)?
@@ -76,6 +81,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     };
     let of = Names {
         names: names.len(),
+        left_out,
         compiled: model.is_aggregated().then(|| compiled.table.image().entries()),
     };
     let entries = Entries { count: names.len() as u64, one: "name" };
@@ -91,6 +97,9 @@ struct Names {
     /// The number of compiled names, if some are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     compiled: Option<u64>,
+    /// Lines that lenient reading left out.
+    #[serde(skip_serializing_if = "is_none_left_out")]
+    left_out: u64,
 }
 
 impl fmt::Display for Names {

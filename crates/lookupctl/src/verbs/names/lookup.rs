@@ -24,7 +24,9 @@ use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, ReadArguments, forma
 use crate::Outcome;
 use crate::lines::{self, BadLine};
 use crate::tables;
-use crate::verbs::lookup::{LookupArguments, Printer, StepLine, is_none_left_out, print_steps};
+use crate::verbs::lookup::{
+    LookupArguments, Printer, StepLine, is_none_left_out, print_steps, tell_left_out,
+};
 
 /// Looks up names: shows the longest matching prefix of each, and its result
 #[derive(Debug, Args)]
@@ -91,12 +93,14 @@ pub(super) fn run(options: Options) -> Result<Outcome> {
     }
     let fleet = options.lookup.fleet(&NameDomain::gpu_options())?;
     let loaded = options.table.as_ref().map(|table| options.read.load_any(table)).transpose()?;
-    let (left_out, is_ndn) =
+    let (mut left_out, is_ndn) =
         loaded.as_ref().map_or((0, false), |loaded| (loaded.left_out(), loaded.is_ndn()));
     let list;
     let (table, rib, labels) = match (options.image, loaded) {
         (Some(path), loaded) => {
             let image = NameImageFile::open(&path)?;
+            tell_left_out(&path, image.left_out()?);
+            left_out += image.left_out()?;
             list = image.list()?;
             let fib = match (&list, loaded) {
                 // Numbers of answers have no order, so another list's table can't check them.

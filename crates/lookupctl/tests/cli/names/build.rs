@@ -38,6 +38,31 @@ fn equal_seeds_make_equal_images() {
 }
 
 #[test]
+fn an_image_tells_how_many_lines_were_left_out() {
+    let folder = folder();
+    folder.write(
+        "holes",
+        "www.parc.com 1
+parc..com 2
+",
+    );
+    folder.write(
+        "list",
+        "||ads.example^
+||ads.example^$script
+",
+    );
+    for (table, name) in [("holes", "www.parc.com"), ("list", "ads.example")] {
+        folder.run(&format!("names build --table {table} --lenient -o table.img")).ok();
+        let info = &folder.run("names info table.img --json").ok().json()[0];
+        assert_eq!(info["left_out"], 1, "{table}");
+        let ran = folder.run(&format!("names lookup --image table.img --json {name}")).ok();
+        assert_eq!((&ran.json()[0]["left_out"], ran.stderr.lines().count()), (&1.into(), 1), "{ran:?}");
+        assert!(ran.stderr.starts_with("table.img: built without 1 line that"), "{ran:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_written_is_said() {
     let folder = folder();
     folder.run("names build --table table -o no/such/folder.img").refused(&["no/such/folder.img"]);
