@@ -30,6 +30,7 @@ mod number;
 #[allow(clippy::unwrap_used)] // for tests alone
 mod on_host;
 mod output;
+mod refuse;
 mod section;
 mod several;
 mod skipped;

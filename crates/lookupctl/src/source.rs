@@ -20,6 +20,7 @@ use crate::busy::Busy;
 use crate::family;
 use crate::memory;
 use crate::number::{Grouped, counted, grouped};
+use crate::refuse::{Given, NO_TABLE, refuse};
 use crate::strides::StridesArgument;
 
 /// Options for reading a table.
@@ -101,12 +102,25 @@ pub(crate) struct Loaded {
 }
 
 impl ReadArguments {
+    /// Each of them.
+    pub(crate) fn given(&self) -> [Given<'static>; 10] {
+        [
+            ("format", self.format.is_some()),
+            ("peer", self.peer.is_some()),
+            ("vrf", self.vrf.is_some()),
+            ("set", self.set.is_some()),
+            ("mask-host-bits", self.mask_host_bits),
+            ("value-columns", !self.value_columns.is_empty()),
+            ("prefix-columns", self.prefix_columns.is_some()),
+            ("range-columns", self.range_columns.is_some()),
+            ("lenient", self.lenient),
+            ("verbose", self.verbose),
+        ]
+    }
+
     /// Whether any of them is given.
     pub(crate) fn is_given(&self) -> bool {
-        let Self { format, peer, vrf, set, mask_host_bits, lenient, verbose, .. } = self;
-        let is_named =
-            format.is_some() || peer.is_some() || vrf.is_some() || set.is_some() || self.columns().is_given();
-        is_named || *mask_host_bits || *lenient || *verbose
+        self.given().iter().any(|(_, is_given)| *is_given)
     }
 
     /// Whether wrong lines are passed over.
@@ -183,9 +197,7 @@ impl ReadArguments {
     pub(crate) fn check(&self, tables: &[&ReadReport], updates: Option<&ReadReport>) -> Result<()> {
         if tables.is_empty() && updates.is_none() {
             let given = [("format", self.format.is_some()), ("mask-host-bits", self.mask_host_bits)];
-            if let Some((option, _)) = given.iter().find(|(_, is_given)| *is_given) {
-                bail!("--{option} is for a table that is read, and none is");
-            }
+            refuse(&given, NO_TABLE)?;
         }
         let names_peers = |report: &&ReadReport| report.format.names_peers();
         let peers_of = |mut reports: std::slice::Iter<'_, &ReadReport>| reports.any(names_peers);
@@ -344,6 +356,11 @@ pub(crate) struct FamilyArgument {
 }
 
 impl FamilyArgument {
+    /// The option.
+    pub(crate) fn given(self) -> Given<'static> {
+        ("family", self.family.is_some())
+    }
+
     /// The given family.
     pub(crate) fn wanted(self) -> Option<Family> {
         self.family
@@ -362,6 +379,11 @@ impl MemoryArgument {
     /// Build options for a table with this number of copies.
     pub(crate) fn build_options(self, copies: u64) -> BuildOptions {
         BuildOptions { memory_cap: self.cap(copies), ..BuildOptions::default() }
+    }
+
+    /// The option.
+    pub(crate) fn given(self) -> Given<'static> {
+        ("memory-cap", self.memory_cap.is_some())
     }
 
     /// The most bytes of a table with this number of copies.

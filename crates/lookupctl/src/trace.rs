@@ -15,6 +15,7 @@ use wirespeed_fib::trace::{self, Format, TraceError, TraceKind};
 use wirespeed_fib::{Address, Family, Rib, V4, V6};
 
 use crate::memory::check_room;
+use crate::refuse::{Given, refuse};
 
 /// The source of the keys of a replay: a file, or a kind `K` of generated trace.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,6 +46,19 @@ where
 }
 
 impl<K> Trace<K> {
+    /// Refuses options for a trace that is made if it is a file.
+    pub(crate) fn refuse_for_file(&self, options: &[Given<'_>]) -> Result<()> {
+        match self {
+            Self::Made(_) => Ok(()),
+            Self::File(_) => refuse(options, "is for a trace that is made, and --trace names a file"),
+        }
+    }
+
+    /// Whether it is made.
+    pub(crate) const fn is_made(&self) -> bool {
+        matches!(self, Self::Made(_))
+    }
+
     /// The name of the trace file, if it is one.
     pub(crate) fn file(&self) -> Option<&OsStr> {
         match self {

@@ -19,6 +19,7 @@ mod lookup;
 mod mmdb;
 mod names;
 mod published;
+mod refused;
 mod replay;
 mod route;
 mod route_esp;

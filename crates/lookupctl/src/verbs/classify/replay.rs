@@ -20,6 +20,7 @@ use crate::Outcome;
 use crate::engine::{self, Choice};
 use crate::memory::check_room;
 use crate::number::parse_positive;
+use crate::refuse::{NOTHING_MADE, refuse};
 use crate::stdin::at_most_one;
 use crate::tables::cannot_build;
 use crate::verbs::replay::place::Results;
@@ -45,9 +46,9 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE|KIND", default_value = "rules", value_parser = trace::parser())]
     trace: Trace,
 
-    /// Number of tuples of a trace that is made
-    #[arg(long = "count", alias = "keys", value_name = "N", default_value = "1M", value_parser = parse_positive)]
-    keys: usize,
+    /// Number of tuples of a trace that is made. The default is 1M
+    #[arg(long, alias = "keys", value_name = "N", value_parser = parse_positive)]
+    count: Option<usize>,
 
     #[command(flatten)]
     order: OrderArguments,
@@ -88,6 +89,7 @@ and 'W number=7'.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;
+    options.check()?;
     at_most_one([
         ("the rules", options.rules.rules.as_deref()),
         ("the sets", options.read.ipset.as_deref()),
@@ -111,6 +113,18 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 }
 
 impl Options {
+    /// Refuses options for what is made where nothing is.
+    fn check(&self) -> Result<()> {
+        self.trace.refuse_for_file(&[("count", self.count.is_some())])?;
+        let is_vain = self.image.is_some() && !self.trace.is_made() && !self.order.shuffle;
+        refuse(&[("seed", self.order.has_seed() && is_vain)], NOTHING_MADE)
+    }
+
+    /// The number of tuples of a trace that is made.
+    fn count(&self) -> usize {
+        self.count.unwrap_or(1_000_000)
+    }
+
     /// The updates that were asked for, read or made.
     fn updates<T: RuleTuple>(&self, rules: &RuleSet<T>) -> Result<Vec<RuleUpdate<T>>> {
         match self.drive.updates()? {
@@ -118,7 +132,7 @@ impl Options {
             Some(Updates::File(from)) => self.read.updates(from, rules),
             Some(Updates::Made(count)) => {
                 check_room::<RuleUpdate<T>>(count, "updates")?;
-                Ok(generate::churn(rules, count, self.order.seed))
+                Ok(generate::churn(rules, count, self.order.seed()))
             }
         }
     }
@@ -187,10 +201,10 @@ impl TupleVisitor for FromRules<'_> {
 
     fn visit<T: RuleTuple>(self) -> Result<Report> {
         let Self { options, has_gpu, origin } = self;
-        let seed = options.order.seed;
+        let seed = options.order.seed();
         let set = origin.load::<T>(&options.read, seed)?;
         let updates = options.updates(&set.file.rules)?;
-        let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
+        let trace = options.order.trace(&options.trace, &set, options.count(), &options.read)?;
         let (rules, doubts) = (set.file.rules, set.file.doubts);
         let beside = Beside::of(&doubts, &rules);
         let engine = options.engine.resolve::<T>(&rules, has_gpu)?;
@@ -230,7 +244,7 @@ impl TupleVisitor for FromImage<'_> {
         let engine = image.engine();
         let live = resume::<T>(engine, RuleSet::new(), image.into_bare()?, Facts::None, "rule", opened)?;
         let set = Set { file: RuleFile { rules, ..RuleFile::default() }, synthetic: None };
-        let trace = options.order.trace(&options.trace, &set, options.keys, &options.read)?;
+        let trace = options.order.trace(&options.trace, &set, options.count(), &options.read)?;
         options.play(engine, has_gpu, &trace, live, &[], beside)
     }
 }

@@ -22,6 +22,7 @@ use wirespeed_image::Image;
 use super::doubt::listed;
 use super::tuple;
 use crate::number::counted;
+use crate::refuse::{Given, refuse};
 use crate::source::MemoryArgument;
 
 /// Options for reading rules.
@@ -129,25 +130,20 @@ impl ReadArguments {
             ("ipset", self.ipset.is_some()),
             ("flow-table", self.flow_table.is_some()),
         ];
-        match given.iter().find(|(_, is_given)| *is_given) {
-            Some((name, _)) => bail!("--{name} is for rules from a file, not for {what}"),
-            None => Ok(()),
-        }
+        refuse(&given, format_args!("is for rules from a file, not for {what}"))
     }
 
     /// Refuses options that the format of the rules does not use.
     fn refuse_in(&self, name: &str, format: RuleFormat) -> Result<()> {
         let has_chains = format.has_chains();
         let given = [
-            ("chain", self.chain.is_some(), has_chains),
-            (self.table_option, self.table.is_some(), has_chains),
-            ("ipset", self.ipset.is_some(), format == RuleFormat::Iptables),
-            ("flow-table", self.flow_table.is_some(), format == RuleFormat::Ovs),
+            ("chain", self.chain.is_some() && !has_chains),
+            (self.table_option, self.table.is_some() && !has_chains),
+            ("ipset", self.ipset.is_some() && format != RuleFormat::Iptables),
+            ("flow-table", self.flow_table.is_some() && format != RuleFormat::Ovs),
         ];
-        match given.iter().find(|(_, is_given, is_of_use)| *is_given && !is_of_use) {
-            Some((option, ..)) => bail!("{name}: --{option} does not apply to rules in the format {format}"),
-            None => Ok(()),
-        }
+        let why = format_args!("does not apply to rules in the format {format}");
+        refuse(&given, why).with_context(|| name.to_owned())
     }
 
     /// Options for reading data beside rules: the given format is the rules' format.
@@ -319,6 +315,11 @@ pub(super) struct BuildArguments {
 }
 
 impl BuildArguments {
+    /// The option.
+    pub(super) fn given(self) -> Given<'static> {
+        self.memory.given()
+    }
+
     /// Build options for a table with this number of copies.
     pub(super) fn options(self, copies: u64, seed: Option<u64>) -> BuildOptions {
         BuildOptions { memory_cap: self.memory.cap(copies), seed, ..BuildOptions::default() }

@@ -81,9 +81,9 @@ pub(super) struct OrderArguments {
     #[arg(long)]
     pub(super) shuffle: bool,
 
-    /// Seed of all generated or shuffled data
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
+    /// Seed of all generated or shuffled data. The default is 1
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 }
 
 impl Kind {
@@ -101,6 +101,16 @@ impl Kind {
 }
 
 impl OrderArguments {
+    /// The seed of all generated or shuffled data.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    /// Whether a seed is given.
+    pub(super) const fn has_seed(&self) -> bool {
+        self.seed.is_some()
+    }
+
     /// The tuples of a trace, at least one, in their order. Prints a description.
     pub(super) fn trace<T: RuleTuple>(
         &self,
@@ -111,11 +121,11 @@ impl OrderArguments {
     ) -> Result<Vec<T>> {
         let began = Instant::now();
         let mut tuples = match trace {
-            Trace::Made(kind) => kind.make(set, count, self.seed)?,
+            Trace::Made(kind) => kind.make(set, count, self.seed())?,
             Trace::File(name) => file(name, read)?,
         };
         if self.shuffle {
-            Rng::new(self.seed).shuffle(&mut tuples);
+            Rng::new(self.seed()).shuffle(&mut tuples);
         }
         eprintln!(
             "trace: {trace}{}, {}, ready in {:.2} s",

@@ -26,6 +26,7 @@ use crate::made::{EngineReport, Entries, InfoArguments, NoMore};
 use crate::memory;
 use crate::number::{Bytes, counted_u64, share};
 use crate::output::Output;
+use crate::refuse::{IMAGE, refuse};
 use crate::several;
 use crate::skipped::Skipped;
 use crate::source::{FamilyArgument, Loaded, MemoryArgument, ReadArguments, is_image};
@@ -80,6 +81,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let build = options.memory.build_options(1);
     let mut output = Output::new();
     stdin::at_most_one(options.fibs.iter().map(|fib| ("the table", Some(&**fib))))?;
+    if options.fibs.iter().all(|from| is_image(from)) {
+        let own = [("strides", options.strides), options.family.given(), options.memory.given()];
+        refuse(&[&own[..], &options.read.given()].concat(), IMAGE)?;
+    }
     let (mut fibs, mut reports) = (Vec::new(), Vec::new());
     for from in &options.fibs {
         if is_image(from) {

@@ -128,12 +128,9 @@ impl NamesOptions {
 
 impl TraceOptions {
     fn run(&self) -> Result<()> {
-        stdin::at_most_one([
-            ("the table", self.table.table.as_deref()),
-            ("the paths", Some(self.made.paths())),
-        ])?;
+        stdin::at_most_one([("the table", self.table.table.as_deref()), ("the paths", self.made.paths())])?;
         is_no_input(self.output.as_deref(), &self.table.table)?;
-        let fib = self.table.load(&self.read, self.made.seed)?;
+        let fib = self.table.load(&self.read, self.made.seed())?;
         let busy = Busy::with("making a trace");
         let trace = self.made.made(self.load, &fib.names, self.count, &self.read)?;
         drop(busy);

@@ -18,6 +18,7 @@ use crate::busy::Busy;
 use crate::made::{EngineReport, Entries, InfoArguments, More};
 use crate::number::{Bytes, Grouped, counted, counted_u64, grouped, share};
 use crate::output::Output;
+use crate::refuse::{IMAGE, refuse};
 use crate::skipped::Skipped;
 use crate::source::is_image;
 use crate::verbs::info::image::ImageReport;
@@ -56,6 +57,8 @@ and engines are those of the names that are left; sizes per name count all names
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let mut output = Output::new();
     if is_image(&options.table) {
+        let options_of_table = [&options.build.given()[..], &options.read.given()].concat();
+        refuse(&options_of_table, IMAGE)?;
         for report in ImageReport::of(&options.table)? {
             report.show(options.info.json, &mut output)?;
         }

@@ -19,6 +19,7 @@ use crate::Outcome;
 use crate::engine::{self, Choice};
 use crate::memory::check_room;
 use crate::number::{counted, parse_positive, share};
+use crate::refuse::{NOTHING_MADE, refuse};
 use crate::stdin;
 use crate::tables::cannot_build;
 use crate::verbs::replay::place::{Lengths as Ask, Results};
@@ -43,9 +44,9 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE|LOAD", default_value = "average", value_parser = trace::parser())]
     trace: Trace,
 
-    /// Number of names of a trace that is made
-    #[arg(long, alias = "keys", value_name = "N", default_value = "1M", value_parser = parse_positive)]
-    count: usize,
+    /// Number of names of a trace that is made. The default is 1M
+    #[arg(long, alias = "keys", value_name = "N", value_parser = parse_positive)]
+    count: Option<usize>,
 
     #[command(flatten)]
     made: MadeArguments,
@@ -93,10 +94,11 @@ Ctrl-C or SIGTERM ends the replay: what was measured until then is told, and the
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     options.drive.check()?;
+    options.check()?;
     stdin::at_most_one([
         ("the table", options.table.table.as_deref()),
         ("the trace", options.trace.file()),
-        ("the paths", Some(options.made.paths())),
+        ("the paths", options.made.paths()),
         ("the updates", options.drive.updates_file()),
     ])?;
     let has_gpu = options.drive.device().has_gpu()?;
@@ -108,6 +110,17 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
 }
 
 impl Options {
+    /// Refuses options for what is made where nothing is, and options for a table where none is read.
+    fn check(&self) -> Result<()> {
+        let [paths, misses] = self.made.given();
+        self.trace.refuse_for_file(&[("count", self.count.is_some()), paths, misses])?;
+        if self.image.is_none() {
+            return Ok(());
+        }
+        self.read.refuse_without_table()?;
+        refuse(&[("seed", self.made.has_seed() && !self.trace.is_made())], NOTHING_MADE)
+    }
+
     /// The updates that were asked for, read or made.
     fn updates(&self, names: &NameRib, labels: &mut Labels) -> Result<Vec<NameUpdate>> {
         let count = match self.drive.updates()? {
@@ -117,7 +130,7 @@ impl Options {
         };
         check_room::<NameUpdate>(count, "updates")?;
         let results = u32::try_from(labels.len()).unwrap_or(u32::MAX).max(1);
-        let spec = ChurnSpec { results, seed: self.made.seed, ..ChurnSpec::default() };
+        let spec = ChurnSpec { results, seed: self.made.seed(), ..ChurnSpec::default() };
         Ok(Churn::new(names, &spec)?.take(count).map(|timed| timed.update).collect())
     }
 
@@ -155,7 +168,7 @@ impl Options {
     /// Makes or reads the trace.
     fn names(&self, names: &NameRib) -> Result<NameBatch> {
         let began = Instant::now();
-        let trace = self.made.trace(&self.trace, names, self.count, &self.read)?;
+        let trace = self.made.trace(&self.trace, names, self.count.unwrap_or(1_000_000), &self.read)?;
         eprintln!(
             "trace: {}, {}, {:.1} bytes each, ready in {:.2} s",
             self.trace,
@@ -184,10 +197,10 @@ fn lengths(trace: Names<'_>, look_up: impl Fn(Names<'_>, &mut [Match])) -> Lengt
 
 /// Builds a live table and replays on it.
 fn from_names(options: &Options, has_gpu: bool) -> Result<Report> {
-    let NameFib { names, mut labels } = options.table.load(&options.read, options.made.seed)?;
+    let NameFib { names, mut labels } = options.table.load(&options.read, options.made.seed())?;
     let updates = options.updates(&names, &mut labels)?;
     let engine = options.engine.resolve::<NameDomain>(&names, false)?;
-    let build = BuildOptions { seed: Some(options.made.seed), ..options.build.options(2, labels.len()) };
+    let build = BuildOptions { seed: Some(options.made.seed()), ..options.build.options(2, labels.len()) };
     let trace = options.names(&names)?;
     let (began, count) = (Instant::now(), names.len());
     let model = NameModel::new(names, options.build.aggregate);

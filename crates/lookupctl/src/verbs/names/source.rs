@@ -22,6 +22,7 @@ use wirespeed_namelookup::BuildOptions;
 
 use crate::busy::Busy;
 use crate::number::{counted, grouped, parse_positive};
+use crate::refuse::{Given, NO_TABLE, refuse};
 use crate::skipped::Skipped;
 use crate::source::{MemoryArgument, unless_image};
 
@@ -135,11 +136,12 @@ impl Loaded {
 impl ReadArguments {
     /// Refuses options for a table where none is read.
     pub(super) fn refuse_without_table(&self) -> Result<()> {
-        let given = [("format", self.format.is_some()), ("icann", self.icann)];
-        match given.iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) => bail!("--{option} is for a table that is read, and none is"),
-            None => Ok(()),
-        }
+        refuse(&[("format", self.format.is_some()), ("icann", self.icann)], NO_TABLE)
+    }
+
+    /// Each of the options.
+    pub(super) fn given(&self) -> [Given<'static>; 3] {
+        [("format", self.format.is_some()), ("icann", self.icann), ("lenient", self.lenient)]
     }
 
     /// Whether wrong lines are passed over.
@@ -319,6 +321,11 @@ pub(super) struct BuildArguments {
 }
 
 impl BuildArguments {
+    /// Each of the options.
+    pub(super) fn given(self) -> [Given<'static>; 2] {
+        [("aggregate", self.aggregate), self.memory.given()]
+    }
+
     /// Build options for a table with this number of results and copies.
     pub(super) fn options(self, copies: u64, results: usize) -> BuildOptions {
         BuildOptions {

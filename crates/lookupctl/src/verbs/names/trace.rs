@@ -10,6 +10,7 @@ use wirespeed::names::read::{read_paths, read_trace};
 use wirespeed::names::{NameBatch, NameRib};
 
 use super::source::ReadArguments;
+use crate::refuse::Given;
 use crate::trace;
 
 /// The source of the names of a replay.
@@ -23,17 +24,18 @@ pub(super) fn parser() -> impl TypedValueParser<Value = Trace> {
 /// Options of a generated trace.
 #[derive(Debug, Args)]
 pub(super) struct MadeArguments {
-    /// Paths after the table's names in a generated trace: the paths of a file of URLs, made paths, or none
-    #[arg(long, value_name = "FILE|made|none", default_value = "made")]
-    paths: OsString,
+    /// Paths after the table's names in a generated trace: the paths of a file of URLs, made paths (the
+    /// default), or none
+    #[arg(long, value_name = "FILE|made|none")]
+    paths: Option<OsString>,
 
-    /// Share of the names in a generated trace that match nothing, 0 to 1
-    #[arg(long, value_name = "SHARE", default_value = "0", value_parser = parse_share)]
-    misses: f64,
+    /// Share of the names in a generated trace that match nothing, 0 to 1. The default is 0
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
+    misses: Option<f64>,
 
-    /// Seed of all generated data
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
+    /// Seed of all generated data. The default is 1
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {
@@ -43,8 +45,23 @@ fn parse_share(text: &str) -> Result<f64, String> {
 
 impl MadeArguments {
     /// The source of paths: a file, or a word.
-    pub(super) fn paths(&self) -> &OsStr {
-        &self.paths
+    pub(super) fn paths(&self) -> Option<&OsStr> {
+        self.paths.as_deref()
+    }
+
+    /// The seed of all generated data.
+    pub(super) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    /// Whether a seed is given.
+    pub(super) const fn has_seed(&self) -> bool {
+        self.seed.is_some()
+    }
+
+    /// The options for a generated trace alone.
+    pub(super) const fn given(&self) -> [Given<'static>; 2] {
+        [("paths", self.paths.is_some()), ("misses", self.misses.is_some())]
     }
 
     /// Generates names for a table.
@@ -55,12 +72,12 @@ impl MadeArguments {
         count: usize,
         read: &ReadArguments,
     ) -> Result<NameBatch> {
-        let paths = match self.paths.to_str() {
-            Some("none") => Paths::None,
-            Some("made") => Paths::made(),
-            _ => Paths::from(read.names(&self.paths, read_paths)?),
+        let paths = match &self.paths {
+            Some(word) if word == "none" => Paths::None,
+            Some(file) if file != "made" => Paths::from(read.names(file, read_paths)?),
+            _ => Paths::made(),
         };
-        let spec = TraceSpec { load, misses: self.misses, seed: self.seed };
+        let spec = TraceSpec { load, misses: self.misses.unwrap_or_default(), seed: self.seed() };
         Ok(generate::trace(names, paths, &spec, count)?)
     }
 

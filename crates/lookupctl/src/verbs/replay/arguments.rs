@@ -122,7 +122,8 @@ impl DriveArguments {
     /// An option that only a GPU heeds.
     pub(in crate::verbs) fn gpu_option(&self) -> Option<&'static str> {
         let transfer = self.transfer.map(|_| "--transfer");
-        transfer.or(self.in_flight.map(|_| "--in-flight"))
+        let explain = self.explain.then_some("--explain");
+        transfer.or(self.in_flight.map(|_| "--in-flight")).or(explain)
     }
 
     /// The file of updates that is asked for.
@@ -313,11 +314,11 @@ mod tests {
     #[test]
     fn options_of_a_gpu_are_refused_without_one_and_not_passed_over() {
         let drive = |options: &[&str]| Alone::parse_from([&["replay"], options].concat()).drive;
-        for option in [["--transfer", "mapped"], ["--in-flight", "2"]] {
-            assert_eq!(drive(&option).device(), Device::Auto, "which says where there is none");
-            let refused = drive(&[&option[..], &["--device", "cpu"]].concat()).check().unwrap_err();
+        for option in [&["--transfer", "mapped"][..], &["--in-flight", "2"], &["--explain"]] {
+            assert_eq!(drive(option).device(), Device::Auto, "which says where there is none");
+            let refused = drive(&[option, &["--device", "cpu"]].concat()).check().unwrap_err();
             assert!(refused.to_string().starts_with(option[0]), "{refused}");
-            drive(&[&option[..], &["--device", "gpu"]].concat()).check().unwrap();
+            drive(&[option, &["--device", "gpu"]].concat()).check().unwrap();
         }
         assert_eq!(drive(&[]).device(), Device::IfAny);
     }

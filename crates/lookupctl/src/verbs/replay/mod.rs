@@ -54,6 +54,7 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
         }
     }
     options.drive.check()?;
+    options.check()?;
     let has_gpu = options.fib.len() < 2 && options.drive.device().has_gpu()?;
     let report = match &options.image {
         Some(path) => from_image(&options, has_gpu, path)?,
@@ -120,6 +121,7 @@ fn from_routes_of_both(
 
 /// Replays on the routes of a source that is followed while lookups run.
 fn from_source(options: &Options, has_gpu: bool) -> Result<Report> {
+    options.read.check(&[], None)?;
     let source = options.follow.context("a source is named")?;
     let (mut following, Fib { v4, v6, .. }) = Following::open(source)?;
     let paths = following.paths();
@@ -151,6 +153,7 @@ fn from_source_of<A: Addresses>(
 
 /// Takes the compiled tables of an image and replays on them.
 fn from_image(options: &Options, has_gpu: bool, path: &Path) -> Result<Report> {
+    options.read.check(&[], None)?;
     let began = Instant::now();
     let images = ImageFile::open_all(path)?;
     let prefixes = |image: &ImageFile| usize::try_from(image.image().entries()).unwrap_or(usize::MAX);

@@ -20,6 +20,7 @@ use crate::family;
 use crate::followed::Followed;
 use crate::memory::check_room;
 use crate::number::{counted, grouped, parse_positive};
+use crate::refuse::{NOTHING_MADE, refuse};
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
 use crate::trace::{self, AnyKeys, Keys, Trace};
 use crate::verbs::generate;
@@ -49,13 +50,13 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE|KIND", default_value = "prefix", value_parser = trace::parser())]
     pub(super) trace: Trace,
 
-    /// Number of keys of a trace that is made
-    #[arg(long, alias = "keys", value_name = "N", default_value = "4M", value_parser = parse_positive)]
-    pub(super) count: usize,
+    /// Number of keys of a trace that is made. The default is 4M
+    #[arg(long, alias = "keys", value_name = "N", value_parser = parse_positive)]
+    count: Option<usize>,
 
-    /// Seed of all that is made
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) seed: u64,
+    /// Seed of all that is made. The default is 1
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 
     /// The engine
     #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine::choice::<BothFamilies>())]
@@ -99,6 +100,25 @@ are passed over and counted. Packed addresses (.bin) name no family: a table of 
 Ctrl-C or SIGTERM ends the replay: what was measured until then is told, and the exit status is 130 or 143. A second one ends it without a word.";
 
 impl Options {
+    /// Refuses options for what is made where nothing is.
+    pub(super) fn check(&self) -> Result<()> {
+        self.trace.refuse_for_file(&[("count", self.count.is_some())])?;
+        let has_table = !self.fib.is_empty() || self.image.is_some() || self.follow.is_some();
+        let makes_updates = matches!(self.drive.updates()?, Some(Updates::Made(_)));
+        let is_vain = has_table && !self.trace.is_made() && !makes_updates;
+        refuse(&[("seed", self.seed.is_some() && is_vain)], NOTHING_MADE)
+    }
+
+    /// The number of keys of a trace that is made.
+    fn count(&self) -> usize {
+        self.count.unwrap_or(4_000_000)
+    }
+
+    /// The seed of all that is made.
+    fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
     /// The table that was asked for, or a synthetic one.
     pub(super) fn load(&self) -> Result<(Fib, Option<ReadReport>)> {
         if let Some(fib) = self.fib.first() {
@@ -107,14 +127,14 @@ impl Options {
         }
         let began = Instant::now();
         let family = self.family.wanted().unwrap_or(Family::V4);
-        let spec = TableSpec { seed: self.seed, ..TableSpec::full(family) };
+        let spec = TableSpec { seed: self.seed(), ..TableSpec::full(family) };
         let fib = generate::make(family, &spec)?;
         eprintln!(
             "synthetic table: {} {family} {}, {}, seed {}, made in {:.2} s",
             grouped(spec.prefixes),
             plural(spec.prefixes as u64, "prefix"),
             counted(fib.next_hops.len(), "next hop"),
-            self.seed,
+            self.seed(),
             began.elapsed().as_secs_f64()
         );
         Ok((fib, None))
@@ -175,7 +195,7 @@ impl Options {
         let began = Instant::now();
         let keys = match read.and_then(AnyKeys::into_keys) {
             Some(keys) => keys,
-            None => self.trace.keys(rib, self.count, self.seed)?,
+            None => self.trace.keys(rib, self.count(), self.seed())?,
         };
         eprintln!(
             "trace: {}, {} {} {}, ready in {:.2} s",
@@ -202,7 +222,7 @@ impl Options {
         self.read.check(tables, None)?;
         let Some(count) = count else { return Ok(Vec::new()) };
         check_room::<Update<A>>(count, "updates")?;
-        Ok(made_updates(fib, self.seed).take(count).collect())
+        Ok(made_updates(fib, self.seed()).take(count).collect())
     }
 
     /// The keys of both families, at least one of each unless a trace was read. They may be read already.
@@ -217,12 +237,12 @@ impl Options {
         let (fours, sixes) = match (read, &self.trace) {
             (Some(AnyKeys::Both(fours, sixes)), _) => (fours, sixes),
             (_, Trace::Made(kind)) => {
-                if self.count < 2 {
-                    bail!("--count {}: a trace of both families has at least 2 keys", self.count);
+                if self.count() < 2 {
+                    bail!("--count {}: a trace of both families has at least 2 keys", self.count());
                 }
-                let of_v4 = share_of(self.count, prefixes).clamp(1, self.count - 1);
-                let fours = trace::made(*kind, v4, of_v4, self.seed)?;
-                (fours, trace::made(*kind, v6, self.count - of_v4, self.seed)?)
+                let of_v4 = share_of(self.count(), prefixes).clamp(1, self.count() - 1);
+                let fours = trace::made(*kind, v4, of_v4, self.seed())?;
+                (fours, trace::made(*kind, v6, self.count() - of_v4, self.seed())?)
             }
             (_, Trace::File(_)) => bail!("{}: keys of one family", self.trace),
         };
@@ -254,8 +274,8 @@ impl Options {
         };
         self.read.check(tables, None)?;
         check_room::<AnyUpdate>(count, "updates")?;
-        let mut fours = made_updates(fib, self.seed).map(V4::any);
-        let mut sixes = made_updates(fib, self.seed).map(V6::any);
+        let mut fours = made_updates(fib, self.seed()).map(V4::any);
+        let mut sixes = made_updates(fib, self.seed()).map(V6::any);
         let prefixes = (fib.v4.len(), fib.v6.len());
         let before = |update| share_of(update, prefixes);
         let is_v4 = |update| before(update + 1) > before(update);
@@ -273,13 +293,13 @@ impl Options {
             Trace::Made(kind) => *kind,
             Trace::File(_) => return self.keys_read(&Rib::new(), read),
         };
-        let share = self.count.div_ceil(fibs.len());
+        let share = self.count().div_ceil(fibs.len());
         let mut own = Vec::new();
-        for (seed, (id, rib)) in (self.seed..).zip(fibs.iter()) {
+        for (seed, (id, rib)) in (self.seed()..).zip(fibs.iter()) {
             own.push(trace::made(kind, rib, share, seed).with_context(|| format!("FIB {id}"))?);
         }
         let turn = |key: usize| own[key % own.len()][key / own.len()];
-        Ok(Keys { keys: (0..self.count).map(turn).collect(), other_family: 0 })
+        Ok(Keys { keys: (0..self.count()).map(turn).collect(), other_family: 0 })
     }
 }
 

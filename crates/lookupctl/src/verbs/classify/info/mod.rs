@@ -24,6 +24,7 @@ use crate::Outcome;
 use crate::made::{EngineReport, Entries, InfoArguments, More};
 use crate::number::{Grouped, counted_u64, share};
 use crate::output::Output;
+use crate::refuse::{IMAGE, refuse};
 use crate::source::is_image;
 use crate::stdin::at_most_one;
 
@@ -63,6 +64,10 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     let mut inputs: Vec<_> = options.files.iter().map(|file| ("a set of rules", Some(&**file))).collect();
     inputs.push(("the sets that they name", options.read.ipset.as_deref()));
     at_most_one(inputs)?;
+    if options.files.iter().all(|file| is_image(file)) {
+        let lenient = ("lenient", options.read.lenient);
+        refuse(&[options.build.given(), lenient], IMAGE)?;
+    }
     let mut output = Output::new();
     for (at, file) in options.files.iter().enumerate() {
         if at > 0 && !options.info.json {
