@@ -4,6 +4,7 @@
 //! its frames out, an unfinished file goes. A second one ends the process at once, and so does the first one
 //! before and after a run.
 
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -70,6 +71,22 @@ impl std::fmt::Display for Interrupted {
 }
 
 impl std::error::Error for Interrupted {}
+
+/// A writer that fails once a signal came.
+pub(crate) struct UntilSignal<'w>(pub(crate) &'w mut dyn Write);
+
+impl Write for UntilSignal<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if is_interrupted() {
+            return Err(std::io::Error::other("a signal came"));
+        }
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
 
 /// Whether a signal ended a run.
 #[inline]

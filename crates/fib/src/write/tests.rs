@@ -1,8 +1,10 @@
 //! Whatever is written reads back the same.
 
 use super::*;
+use crate::fib::AnyUpdate;
 use crate::read::tests::{read_strict, text_of, text_of_updates};
 use crate::read::{ReadOptions, collect_updates_from};
+use crate::update::Update;
 
 fn table(text: &str) -> Fib {
     read_strict(Format::Plain, text.as_bytes()).unwrap().0
@@ -109,6 +111,20 @@ fn what_a_format_cannot_hold_is_refused() {
     let message = written(&hole, Format::Plain).unwrap_err().to_string();
     assert_eq!(message, "10.1.0.0/16 has next hop 0, which is not among the 1 known");
     assert!(matches!(written(&words, Format::Updates), Err(WriteError::WrongKind { .. })));
+}
+
+#[test]
+fn an_update_is_written_whole_or_not_at_all() {
+    let update = TimedUpdate {
+        time: Some(std::time::Duration::from_secs(7)),
+        update: AnyUpdate::V4(Update::Announce {
+            prefix: "10.0.0.0/8".parse().unwrap(),
+            next_hop: Some(NextHop(9)),
+        }),
+    };
+    let mut text = Vec::new();
+    assert!(write_updates([&update], &NextHops::new(), Format::Updates, &mut text).is_err());
+    assert_eq!(text, b"");
 }
 
 #[test]

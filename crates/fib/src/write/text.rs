@@ -114,15 +114,19 @@ pub(super) fn parts(update: &AnyUpdate) -> (AnyPrefix, Option<Option<NextHop>>) 
 }
 
 pub(super) fn update(update: &TimedUpdate, hops: &NextHops, out: &mut dyn Write) -> Result<(), WriteError> {
+    let (prefix, announced) = parts(&update.update);
+    // A line is written whole or not at all.
+    let next_hop = match announced {
+        Some(Some(hop)) => Some(text_of(hop, prefix, hops, Format::Updates)?),
+        _ => None,
+    };
     if let Some(time) = update.time {
         write!(out, "{} ", Seconds(time))?;
     }
-    match parts(&update.update) {
-        (prefix, None) => writeln!(out, "W {prefix}")?,
-        (prefix, Some(None)) => writeln!(out, "A {prefix}")?,
-        (prefix, Some(Some(hop))) => {
-            writeln!(out, "A {prefix} {}", text_of(hop, prefix, hops, Format::Updates)?)?;
-        }
+    match (announced, next_hop) {
+        (None, _) => writeln!(out, "W {prefix}")?,
+        (Some(_), None) => writeln!(out, "A {prefix}")?,
+        (Some(_), Some(next_hop)) => writeln!(out, "A {prefix} {next_hop}")?,
     }
     Ok(())
 }

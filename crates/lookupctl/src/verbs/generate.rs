@@ -16,6 +16,7 @@ use wirespeed_image::replace_file;
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::family;
+use crate::interrupt::{Interrupted, Running, UntilSignal, is_interrupted};
 use crate::number::{parse_count, parse_positive};
 use crate::output::{Output, is_no_input};
 use crate::source::{FamilyArgument, ReadArguments, format_parser};
@@ -260,7 +261,13 @@ impl Common {
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
         let _busy = Busy::unless_seen("writing", path.is_some());
-        Self::write_quietly(path, write)
+        let Some(path) = path else { return Self::write_quietly(None, write) };
+        // A signal ends the writing as a failure does, so that no unfinished file stays.
+        let _running = Running::begin();
+        match Self::write_quietly(Some(path), |to| write(&mut UntilSignal(to))) {
+            Err(_) if is_interrupted() => Err(Interrupted("the file was whole").into()),
+            written => written,
+        }
     }
 
     /// Writes like [`write_to`](Self::write_to), without a sign of life.

@@ -1,5 +1,8 @@
 //! `gen`.
 
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
 use crate::common::Folder;
 
 #[test]
@@ -56,6 +59,37 @@ fn updates_fit_their_table() {
     let ran = folder.run("replay --fib v4 --updates made --keys 1k --seconds 0.05 --json").ok();
     assert_eq!(ran.json()[0]["updates"]["applied"], 300);
     folder.run("gen names").status(2);
+}
+
+/// Nothing unfinished stays of a file that was not written whole.
+#[cfg(unix)]
+#[test]
+fn a_signal_leaves_the_file_that_was_there() {
+    let folder = Folder::new();
+    folder.write("made", "old");
+    let names = || -> Vec<_> {
+        let all = std::fs::read_dir(folder.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+        all.map(|name| name.into_string().unwrap()).filter(|name| name.starts_with("made")).collect()
+    };
+    for (signal, status) in [("-TERM", 143), ("-INT", 130)] {
+        let child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
+            .args("gen updates --fib v4 --count 1G -o made".split(' '))
+            .current_dir(folder.path(""))
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let until = Instant::now() + Duration::from_secs(60);
+        while names().len() < 2 && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert_eq!(names().len(), 2, "it has not begun to write");
+        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        let Output { status: ended, stderr, .. } = child.wait_with_output().unwrap();
+        let said = String::from_utf8(stderr).unwrap();
+        assert_eq!((ended.code(), names()), (Some(status), vec!["made".to_owned()]), "{said}");
+        assert!(said.ends_with("lookupctl: interrupted before the file was whole\n"), "{said}");
+        assert_eq!(std::fs::read(folder.path("made")).unwrap(), b"old");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! that results get the same numbers again if each is in use.
 //!
 //! A line can't hold every name: names with a blank, a tab or an end of line, and names that are too long for
-//! a line, are errors here, and nothing is written for them.
+//! a line, are errors here, and nothing is written for them. So are results without a label that is a word.
 //!
 //! ```
 //! use wirespeed_namelookup::read::{ReadOptions, read_table_from};
@@ -71,11 +71,10 @@ pub fn write_table(names: &NameTable, labels: &Labels, out: &mut dyn Write) -> R
         && (1..).zip(&entries).all(|(line, &(result, _))| result == line && line <= labels.lines());
     for (result, id) in entries {
         let name = names.node(id).name();
-        write_name(&name, out)?;
-        if !is_list {
-            write_label(&name, result, labels, out)?;
-        }
-        out.write_all(b"\n")?;
+        let text = text_of(&name)?;
+        let label = if is_list { None } else { Some(label_of(&name, result, labels)?) };
+        out.write_all(text)?;
+        write_end(label, out)?;
     }
     Ok(())
 }
@@ -93,8 +92,8 @@ pub fn write_table(names: &NameTable, labels: &Labels, out: &mut dyn Write) -> R
 /// ```
 pub fn write_trace(names: Names<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
     for name in names.iter() {
-        write_name(name, out)?;
-        out.write_all(b"\n")?;
+        out.write_all(text_of(name)?)?;
+        write_end(None, out)?;
     }
     Ok(())
 }
@@ -118,21 +117,17 @@ pub fn write_updates<'u>(
     out: &mut dyn Write,
 ) -> Result<(), WriteError> {
     for TimedUpdate { time, update } in updates {
+        let (kind, name, label) = match update {
+            NameUpdate::Insert(name, result) => (b"A ", name, Some(label_of(name, *result, labels)?)),
+            NameUpdate::Remove(name) => (b"W ", name, None),
+        };
+        let text = text_of(name)?;
         if let Some(time) = time {
             write_time(*time, out)?;
         }
-        match update {
-            NameUpdate::Insert(name, result) => {
-                out.write_all(b"A ")?;
-                write_name(name, out)?;
-                write_label(name, *result, labels, out)?;
-            }
-            NameUpdate::Remove(name) => {
-                out.write_all(b"W ")?;
-                write_name(name, out)?;
-            }
-        }
-        out.write_all(b"\n")?;
+        out.write_all(kind)?;
+        out.write_all(text)?;
+        write_end(label, out)?;
     }
     Ok(())
 }
@@ -156,18 +151,19 @@ fn by_result(names: &NameTable) -> Vec<(u32, NodeId)> {
     entries
 }
 
-fn write_name(name: &Name, out: &mut dyn Write) -> Result<(), WriteError> {
+/// A name as a line holds it.
+fn text_of(name: &Name) -> Result<&[u8], WriteError> {
     if name.len() > LONGEST_NAME {
         return Err(WriteError::TooLong { found: name.len(), limit: LONGEST_NAME });
     }
     if name.as_bytes().iter().any(u8::is_ascii_whitespace) {
         return Err(WriteError::Name { name: name.to_string() });
     }
-    out.write_all(if name.is_empty() { b"/" } else { name.as_bytes() })?;
-    Ok(())
+    Ok(if name.is_empty() { b"/" } else { name.as_bytes() })
 }
 
-fn write_label(name: &Name, result: u32, labels: &Labels, out: &mut dyn Write) -> Result<(), WriteError> {
+/// The label of a name's result, if a line can hold it.
+fn label_of<'l>(name: &Name, result: u32, labels: &'l Labels) -> Result<Label<'l>, WriteError> {
     let no_label = || WriteError::Label { name: name.to_string(), result };
     let label = labels.label(result).ok_or_else(no_label)?;
     if let Label::Word(word) = label
@@ -175,7 +171,15 @@ fn write_label(name: &Name, result: u32, labels: &Labels, out: &mut dyn Write) -
     {
         return Err(no_label());
     }
-    Ok(write!(out, " {label}")?)
+    Ok(label)
+}
+
+/// Ends a line, with a label if there is one.
+fn write_end(label: Option<Label<'_>>, out: &mut dyn Write) -> io::Result<()> {
+    match label {
+        None => out.write_all(b"\n"),
+        Some(label) => writeln!(out, " {label}"),
+    }
 }
 
 fn write_time(time: std::time::Duration, out: &mut dyn Write) -> io::Result<()> {

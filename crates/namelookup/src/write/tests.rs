@@ -50,6 +50,26 @@ fn what_no_line_can_hold_is_an_error() {
 }
 
 #[test]
+fn a_line_is_written_whole_or_not_at_all() {
+    let mut labels = Labels::new();
+    let core = labels.intern("core").unwrap();
+    let update = |name: &str, result| TimedUpdate {
+        time: Some(Duration::from_secs(7)),
+        update: NameUpdate::Insert(NameBuf::new(name).unwrap(), result),
+    };
+    for bad in [update("/b", 9), update("/b c", core)] {
+        let mut text = Vec::new();
+        assert!(write_updates(&[update("/a", core), bad], &labels, &mut text).is_err());
+        assert_eq!(text, b"7 A /a core\n");
+    }
+    let names: NameTable =
+        [(Name::new("/a").unwrap(), core), (Name::new("/b").unwrap(), 9)].into_iter().collect();
+    let mut text = Vec::new();
+    assert!(write_table(&names, &labels, &mut text).is_err());
+    assert_eq!(text, b"/a core\n");
+}
+
+#[test]
 fn times_are_as_short_as_they_can_be() {
     let update = |nanos| TimedUpdate {
         time: Some(Duration::new(7, nanos)),
