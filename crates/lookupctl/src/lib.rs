@@ -4,12 +4,12 @@
 //! mismatch or an address without a match, 2 for a wrong command line or bad input. Each verb has one file in
 //! `verbs`; shared code lies beside it.
 
-/// Prints like std's macro, but ignores a closed stderr, where std's macro panics. It is defined before the
-/// modules, so that they use it.
+/// Prints like std's macro, with control characters escaped, but ignores a closed stderr, where std's macro
+/// panics. It is defined before the modules, so that they use it.
 macro_rules! eprintln {
     ($($text:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr(), $($text)*);
+        let _ = writeln!(std::io::stderr(), "{}", $crate::escaped::Escaped(format_args!($($text)*)));
     }};
 }
 
@@ -18,6 +18,7 @@ mod busy;
 mod check;
 mod device;
 mod engine;
+mod escaped;
 mod family;
 mod followed;
 mod interrupt;

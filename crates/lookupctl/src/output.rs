@@ -9,6 +9,8 @@ use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::escaped::Escaped;
+
 /// Standard output, buffered. Dropped without [`finish`](Self::finish) only on an error.
 pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
 
@@ -24,9 +26,9 @@ impl Output {
         Ok(writeln!(self.0)?)
     }
 
-    /// Writes a line of text.
+    /// Writes a line of text, with control characters escaped.
     pub(crate) fn line(&mut self, text: impl std::fmt::Display) -> Result<()> {
-        Ok(writeln!(self.0, "{text}")?)
+        Ok(writeln!(self.0, "{}", Escaped(text))?)
     }
 
     /// Flushes the buffer.

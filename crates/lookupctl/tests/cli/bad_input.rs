@@ -97,6 +97,28 @@ fn images_with_a_flipped_byte() {
     }
 }
 
+/// A file or its name must not steer the terminal that shows a message about it.
+#[test]
+fn control_characters_are_shown_and_not_sent() {
+    let folder = Folder::new();
+    let rule = "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -m com\x1b[31mment -j ACCEPT\n-A INPUT -p tcp -j ACCEPT\nCOMMIT\n";
+    folder.write("rules", rule);
+    folder.write("flows", "table=0, priority=1,ip,zz\x1b[31m=1 actions=drop\n");
+    folder.write("names", "/com/\x1b[31m 1\n/com/b \u{9b}2J\n");
+    for (arguments, says) in [
+        ("info absent\x1b[31m", "absent\\u{1b}[31m: "),
+        ("names lookup --table names /com/b", "\\u{9b}2J"),
+        ("names lookup --table names --lenient /com/\x1b[31m", "/com/\\u{1b}[31m"),
+        ("classify info rules", "com\\u{1b}[31mment"),
+        ("classify lookup --rules rules --lenient tcp", "(com\\u{1b}[31mment)"),
+        ("classify lookup --rules flows tcp", "(zz\\u{1b}[31m)"),
+    ] {
+        let ran = folder.run(arguments);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains(says) && !said.contains(['\x1b', '\u{9b}']), "{ran:?}");
+    }
+}
+
 #[test]
 fn images_that_are_none() {
     let folder = Folder::new();
