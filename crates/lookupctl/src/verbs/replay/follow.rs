@@ -47,6 +47,8 @@ impl Following {
                 }
             }
         }
+        // The source tells its routes in any order.
+        let fib = numbered_in_order(&fib, &mut following.next_hops);
         let prefixes = fib.v4.len() + fib.v6.len();
         if prefixes == 0 {
             bail!("{source} tells no route of the main table, so there is nothing to look up");
@@ -118,5 +120,56 @@ impl Following {
             Ok(Fed { applied, seconds: start.elapsed().as_secs_f64(), rebuilds: live.rebuilds() })
         };
         Feeder { feed: Box::new(feed), to_its_end: false }
+    }
+}
+
+/// Numbers paths anew, in the order in which the table has them, so that the same routes give the same checksum.
+/// Paths that no route has follow, as they were.
+fn numbered_in_order<P>(fib: &Fib, next_hops: &mut HashMap<P, NextHop>) -> Fib {
+    let mut numbers = vec![NextHop::NONE; next_hops.len() + 1];
+    let mut last = NextHop::NONE;
+    let v6 = fib.v6.iter().map(|(_, next_hop)| next_hop);
+    let used = fib.v4.iter().map(|(_, next_hop)| next_hop).chain(v6);
+    let unused = (1..).map(NextHop).take(next_hops.len());
+    // A u32 fits in usize on all targets.
+    for NextHop(old) in used.chain(unused) {
+        let number = &mut numbers[old as usize];
+        if old != 0 && !number.is_some() {
+            last = NextHop(last.0 + 1);
+            *number = last;
+        }
+    }
+    let new = |old: NextHop| numbers[old.0 as usize];
+    next_hops.values_mut().for_each(|next_hop| *next_hop = new(*next_hop));
+    Fib {
+        v4: fib.v4.iter().map(|(prefix, next_hop)| (prefix, new(next_hop))).collect(),
+        v6: fib.v6.iter().map(|(prefix, next_hop)| (prefix, new(next_hop))).collect(),
+        ..Fib::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_have_the_same_numbers_in_whatever_order_they_are_told() {
+        let routes = [("10.0.0.0/8", "a"), ("10.1.0.0/16", "b"), ("11.0.0.0/8", "a")];
+        let made = |told: [&'static str; 4]| {
+            let mut paths: HashMap<_, _> = told.into_iter().zip((1..).map(NextHop)).collect();
+            let mut fib = Fib::default();
+            for (prefix, path) in routes {
+                fib.v4.insert(prefix.parse().unwrap(), paths[path]);
+            }
+            fib.v6.insert("::/0".parse().unwrap(), paths["c"]);
+            let fib = numbered_in_order(&fib, &mut paths);
+            (fib.v4.iter().collect::<Vec<_>>(), fib.v6.iter().collect::<Vec<_>>(), paths)
+        };
+        let first = made(["a", "b", "c", "gone"]);
+        assert_eq!(first.0.iter().map(|(_, next_hop)| next_hop.0).collect::<Vec<_>>(), [1, 2, 1]);
+        assert_eq!((first.1[0].1, first.2["gone"]), (NextHop(3), NextHop(4)));
+        for told in [["b", "gone", "c", "a"], ["gone", "c", "b", "a"]] {
+            assert_eq!(made(told), first);
+        }
     }
 }
