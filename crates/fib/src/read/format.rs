@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn recognises_each_by_content() {
-        let cases: [(&[u8], Option<Format>); 54] = [
+        let cases: [(&[u8], Option<Format>); 56] = [
             (b"{\"nftables\": [{\"metainfo\"", Some(Format::NftSets)),
             (b"create a hash:ip family inet\nadd a 192.0.2.1\n", Some(Format::Ipset)),
             (b"create a thing\n", None),
@@ -381,7 +381,9 @@ mod tests {
             (b"{\"roas\":{\"10.0.0.0/8\":[", Some(Format::FrrJson)),
             (b"network\n10.0.0.0/8\n", Some(Format::Csv)),
             (b"a,b\n10.0.0.0/8,13335\n", Some(Format::Plain)),
-            (b"prefix,asn\n13335,10.0.0.0/8\n", None),
+            (b"prefix,asn\n13335,10.0.0.0/8\n", Some(Format::Csv)),
+            (b"prefix,asn\n10.0.0.0/8\n", Some(Format::Csv)),
+            (b"network\nquick\n", None),
             (b"\"10.0.0.0/8\",\"a b\"\n", Some(Format::Plain)),
             (b"oops\n10.0.0.0/8 192.0.2.1\n", Some(Format::Plain)),
             (b"", Some(Format::Plain)),

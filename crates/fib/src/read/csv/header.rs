@@ -46,19 +46,17 @@ const ADDRESS: [&str; 4] = ["address", "ip", "ipaddress", "networkaddress"];
 const LENGTH: [&str; 9] =
     ["length", "len", "prefixlength", "prefixlen", "masklength", "masklen", "mask", "netmask", "subnetmask"];
 
-/// Whether a file with these first lines is CSV for certain: the first line has usual names, and the second
-/// one a prefix where they say.
+/// Whether a file with these first lines is CSV for certain: the first line has usual names. Where it has one
+/// name alone, which could be any word, the second line has a prefix.
 pub(in crate::read) fn is_start(first: &str, second: Option<&str>) -> bool {
     let Ok(header) = Header::find(first, &Columns::default()) else { return false };
     let mut cells = Cells::default();
-    second.is_none_or(|line| {
-        // A record may go on after this line, within quotes.
-        let is_whole = cells.split(line, header.separator).is_ok();
-        let is_cut = !is_whole && line.matches('"').count() % 2 == 1;
-        let cells = cells.as_slice();
-        let key = cells.get(header.key.first()).and_then(|cell| cell.split(['/', '-']).next());
-        (is_cut || is_whole && cells.len() == header.names.len()) && key.is_some_and(is_address)
-    })
+    header.names.len() > 1
+        || second.is_none_or(|line| {
+            let is_whole = cells.split(line, header.separator).is_ok();
+            let key = cells.as_slice().first().and_then(|cell| cell.split(['/', '-']).next());
+            is_whole && key.is_some_and(is_address)
+        })
 }
 
 /// Whether a column of this name is a value's, after a first column named `prefix`.
@@ -139,13 +137,6 @@ impl Key {
         match self {
             Self::Prefix(prefix) => (&cells[prefix], ""),
             Self::Range(one, other) | Self::Length(one, other) => (&cells[one], &cells[other]),
-        }
-    }
-
-    /// The column that an address is in.
-    pub(super) fn first(self) -> usize {
-        match self {
-            Self::Prefix(first) | Self::Range(first, _) | Self::Length(first, _) => first,
         }
     }
 
