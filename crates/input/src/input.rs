@@ -112,6 +112,10 @@ impl<'a> Input<'a> {
         if let Err(source) = (&mut raw).take(4).read_to_end(&mut start) {
             return Err(OpenError { name, source });
         }
+        if start.starts_with(b"\xfd7zX") {
+            let what = "compressed with xz, which is not supported: decompress it first (xz -d), or use zstd";
+            return Err(OpenError { name, source: io::Error::new(io::ErrorKind::Unsupported, what) });
+        }
         let compression = Compression::recognise(&start);
         let raw = BufReader::with_capacity(CHUNK, io::Cursor::new(start).chain(raw));
         let decoder = match compression.decoder(raw) {
@@ -309,6 +313,12 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn xz_is_refused_by_its_name() {
+        let error = Input::new(Box::new(&b"\xfd7zXZ\0\0\x04"[..]), "test".into()).unwrap_err();
+        assert!(error.to_string().starts_with("test: compressed with xz, which is not supported"), "{error}");
     }
 
     #[cfg(feature = "compression")]
