@@ -64,9 +64,12 @@ impl Format {
     }
 }
 
-/// The bytes without the byte-order mark that may start a file.
+/// The byte-order mark that may start a file.
+pub(crate) const MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The bytes without a byte-order mark at their start.
 pub(crate) fn without_mark(bytes: &[u8]) -> &[u8] {
-    bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes)
+    bytes.strip_prefix(MARK).unwrap_or(bytes)
 }
 
 impl fmt::Display for Format {

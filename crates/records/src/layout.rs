@@ -1,7 +1,7 @@
 //! [`Layout`]: where the wanted columns of records are, and how new ones are added.
 
 use crate::delimited::Delimited;
-use crate::encode::Encoder;
+use crate::encode::{Encoder, Kind};
 use crate::json::Members;
 use crate::records::Records;
 use crate::state::State;
@@ -57,6 +57,9 @@ impl Layout {
                 records.begin(members.wanted.len());
                 members.scan(block, bytes, records);
             }
+        }
+        if let Encoder(Kind::Zeek { .. }) = self.encoder {
+            records.unescape(block);
         }
         records.end()
     }

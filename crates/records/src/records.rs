@@ -174,6 +174,22 @@ impl Records {
         };
     }
 
+    /// Takes the escapes out of Zeek's cells: `\xHH` is a byte, and `\\` a backslash.
+    pub(crate) fn unescape(&mut self, block: &[u8]) {
+        if memchr::memchr(b'\\', &block[..self.end()]).is_none() {
+            return;
+        }
+        let Self { cells, decoded, .. } = self;
+        for cell in cells.iter_mut().filter(|cell| !cell.is_decoded) {
+            let bytes = &block[cell.start..][..cell.len];
+            if memchr::memchr(b'\\', bytes).is_some() {
+                let start = decoded.len();
+                unescape(bytes, decoded);
+                *cell = Cell { start, len: decoded.len() - start, is_decoded: true };
+            }
+        }
+    }
+
     /// Starts a record: its cells are empty.
     pub(crate) fn open(&mut self) {
         self.cells.resize(self.cells.len() + self.wanted, Cell::default());
@@ -191,5 +207,43 @@ impl Records {
             self.last().fill(Cell::default());
         }
         self.records.push(record);
+    }
+}
+
+/// Writes a cell of Zeek without its escapes. Other backslashes stay.
+fn unescape(cell: &[u8], into: &mut Vec<u8>) {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    let mut rest = cell;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        into.extend_from_slice(&rest[..at]);
+        let byte = match &rest[at + 1..] {
+            [b'x', high, low, ..] => digit(high).zip(digit(low)).map(|(high, low)| (high << 4 | low, 4)),
+            [b'\\', ..] => Some((b'\\', 2)),
+            _ => None,
+        };
+        let (byte, len) = byte.unwrap_or((b'\\', 1));
+        into.push(byte);
+        rest = &rest[at + len..];
+    }
+    into.extend_from_slice(rest);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_of_zeek() {
+        for (cell, right) in [
+            ("b\\xc3\\xbccher.de", "bücher.de"),
+            ("a\\\\x41", "a\\x41"),
+            ("\\x4", "\\x4"),
+            ("\\xzz\\", "\\xzz\\"),
+            ("\\X41", "\\X41"),
+        ] {
+            let mut text = Vec::new();
+            unescape(cell.as_bytes(), &mut text);
+            assert_eq!(String::from_utf8_lossy(&text), right, "{cell}");
+        }
     }
 }

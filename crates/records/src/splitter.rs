@@ -7,7 +7,7 @@ use memchr::memmem;
 use crate::cut::{Cutter, first_end};
 use crate::delimited::Delimited;
 use crate::encode::{Encoder, Kind};
-use crate::format::{Format, without_mark};
+use crate::format::{Format, MARK, without_mark};
 use crate::json::{self, Members};
 use crate::layout::{Form, Layout, Plan, cells};
 
@@ -48,6 +48,8 @@ pub struct Splitter<P> {
     zeek: Zeek,
     /// Whether what is left is nfdump's summary.
     is_summary: bool,
+    /// Whether the first bytes were looked at.
+    is_begun: bool,
 }
 
 /// Bytes of the stream: whole records, or lines that are none.
@@ -106,6 +108,7 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
                 added: Vec::new(),
             },
             is_summary: false,
+            is_begun: false,
         }
     }
 
@@ -146,6 +149,17 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
             None => {
                 let Some(format) = self.recognised(ends) else { return self.unless_long(None) };
                 self.format = Some(format);
+                return self.next(ends);
+            }
+            Some(Format::Zeek | Format::NdJson) if !self.is_begun => {
+                if self.bytes.len() < MARK.len() && !ends {
+                    return Ok(None);
+                }
+                // No part of a record, and of JSON not even allowed. A header of CSV keeps it.
+                if self.bytes.starts_with(MARK) {
+                    self.bytes.drain(..MARK.len());
+                }
+                self.is_begun = true;
                 return self.next(ends);
             }
             Some(Format::Zeek) => self.next_zeek(ends)?,

@@ -607,6 +607,32 @@ fn signals_end_it_after_whole_records() {
 }
 
 #[test]
+fn a_byte_order_mark_before_json_and_logs() {
+    let folder = Folder::new();
+    let mark = "\u{feff}";
+    let json =
+        folder.run_with("enrich --table a=v4", format!("{mark}{{\"src\":\"10.1.2.3\"}}\n").as_bytes()).ok();
+    assert_eq!(json.stdout, "{\"src\":\"10.1.2.3\",\"src_a\":\"core-7\"}\n");
+    let log = format!("{mark}#separator \\x09\n#fields\tsrc\n#types\taddr\n10.1.2.3\n");
+    for format in ["", "--format zeek"] {
+        let ran = folder.run_with(&format!("enrich --table a=v4 {format}"), log.as_bytes()).ok();
+        assert_eq!(
+            ran.stdout,
+            "#separator \\x09\n#fields\tsrc\tsrc_a\n#types\taddr\tstring\n10.1.2.3\tcore-7\n"
+        );
+    }
+}
+
+#[test]
+fn escapes_in_names_of_logs() {
+    let folder = Folder::new();
+    folder.write("names", "bücher.example 7\n");
+    let log = "#separator \\x09\n#fields\tquery\nwww.b\\xc3\\xbccher.example\n";
+    let ran = folder.run_with("enrich --names a=names", log.as_bytes()).ok();
+    assert!(ran.stdout.ends_with("www.b\\xc3\\xbccher.example\t7\n"), "{}", ran.stdout);
+}
+
+#[test]
 fn compressed_input() {
     let folder = Folder::new();
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
