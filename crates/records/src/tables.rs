@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use wirespeed::engine::Addresses;
-use wirespeed::fib::read::{Columns, NO_VALUE, ReadError, ReadOptions, Source, read_fib};
+use wirespeed::fib::read::{Columns, Format, NO_VALUE, ReadError, ReadOptions, Source, open, read_fib};
 use wirespeed::fib::{Family, NextHops};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
@@ -209,16 +209,26 @@ impl TableFile {
             ..ReadOptions::default()
         };
         let read = read_fib(&Source::from_arg(&self.path), &options);
-        let (fib, report) = read.map_err(|source| match &*self.fields {
-            [] => TableError::Routes(source),
+        let (fib, report) = read.map_err(|source| match (&*self.fields, &source) {
             // The reader takes any text for CSV if columns are named.
-            _ => TableError::ByFields { name: self.name.clone(), source },
+            ([_, ..], ReadError::Columns { .. } | ReadError::Bad { .. }) if !self.has_fields() => {
+                TableError::ByFields { name: self.name.clone(), source }
+            }
+            _ => TableError::Routes(source),
         })?;
         fib.next_hops.iter().for_each(|(_, text)| add(text));
         let families = [!fib.v4.is_empty(), !fib.v6.is_empty()];
         let (v4, v6) = (table(fib.v4, reading.prefix)?, table(fib.v6, reading.prefix)?);
         let reader = IpTable::new(v4, v6).reader().mapped_as_v4(true);
         Ok((AddressTable { reader, families }, Some(report.to_string())))
+    }
+
+    /// Whether the content of the file is of a format with fields.
+    fn has_fields(&self) -> bool {
+        /// Bytes by which a format is recognised.
+        const START: usize = 64 << 10;
+        let Ok(mut input) = open(&Source::from_arg(&self.path)) else { return false };
+        Format::recognise(input.look_ahead(START).0).is_some_and(Format::has_fields)
     }
 
     /// Reads names or a list of domains in any format, or opens an image. `add` gets the text of each index,

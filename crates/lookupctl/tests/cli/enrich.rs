@@ -233,6 +233,7 @@ fn wrong_command_lines() {
     folder.write("fw", "proto=tcp action=1\n");
     folder.write("flows", "priority=1,ip,in_port=1 actions=output:2\n");
     folder.write("ufw", UFW);
+    folder.write("wrong.csv", "prefix,c\n10.0.0.0/99,x\n");
     let csv = b"a,src,src_ip,src_x\n1,2,3,4\n";
     for (arguments, says) in [
         ("", "no table: name one with --table NAME=FILE"),
@@ -245,6 +246,9 @@ fn wrong_command_lines() {
              images): v4:2: no column is named like a prefix",
         ),
         ("--table a=t.mrt --fields a=c", "--fields a=... is for tables whose records have fields"),
+        ("--table a=absent --fields a=c", "lookupctl: absent: No such file"),
+        ("--table a=wrong.csv --fields a=c", "lookupctl: a: wrong.csv:2: "),
+        ("--table a=wrong.csv --fields a=d", "lookupctl: a: wrong.csv:1: no column d"),
         ("--table a=v4 --name-column q", "--name-column is for --names"),
         ("--table a=v4 --dport src", "--dport is for --rules"),
         ("--table a=v4 --chain x", "--chain is for --rules"),
