@@ -10,7 +10,7 @@ use wirespeed_fib::read::{Format, TimedUpdate};
 use wirespeed_fib::synth::{self, TableSpec, Timed, UpdateSpec};
 use wirespeed_fib::trace::{TraceKind, write_packed, write_text};
 use wirespeed_fib::write::{write_fib, write_updates};
-use wirespeed_fib::{Family, Fib, InFib, V4, V6};
+use wirespeed_fib::{Family, Fib, InFib, NextHops, V4, V6};
 use wirespeed_image::replace_file;
 
 use crate::Outcome;
@@ -60,7 +60,7 @@ struct FibOptions {
     #[arg(long, value_name = "N", default_value = "62", value_parser = parse_count)]
     next_hops: u64,
 
-    /// Format
+    /// Format. In pfx2as next hops are origins, numbers of ASes of private use
     #[arg(long, value_name = "FORMAT", default_value = "plain", value_parser = format_parser(Format::is_written))]
     to: Format,
 
@@ -156,9 +156,22 @@ impl FibOptions {
         let prefixes = self.count.unwrap_or(full.prefixes);
         let next_hops = u32::try_from(self.next_hops).context("--next-hops is over 4294967295")?;
         let spec = TableSpec { prefixes, next_hops, seed: self.common.seed };
-        let fib = make(self.family, &spec)?;
+        let mut fib = make(self.family, &spec)?;
+        if self.to == Format::Pfx2as {
+            fib.next_hops = origins(&fib.next_hops)?;
+        }
         self.common.write(|to| Ok(write_fib(&fib, self.to, to)?))
     }
+}
+
+/// Numbers of ASes of private use (RFC 6996) in place of next hops, for a format that has origins.
+fn origins(next_hops: &NextHops) -> Result<NextHops> {
+    const FIRST: u64 = 4_200_000_000;
+    let mut origins = NextHops::new();
+    for asn in (FIRST..).take(next_hops.len()) {
+        origins.intern(&asn.to_string())?;
+    }
+    Ok(origins)
 }
 
 impl TraceOptions {

@@ -29,6 +29,22 @@ fn equal_options_make_equal_tables() {
 }
 
 #[test]
+fn a_table_is_written_in_every_format() {
+    let folder = Folder::new();
+    let formats = ["plain", "pfx2as", "bgpdump", "ip-route", "ip-route-json", "frr-json", "mmdb", "mrt"];
+    for format in formats {
+        folder.run(&format!("gen fib --count 50 --to {format} -o made")).ok();
+        let report = &folder.run("info made --json --engine sail-l").ok().json()[0];
+        // A MaxMind DB has no prefixes within others.
+        let prefixes = report["prefixes"].as_u64().unwrap();
+        let is_whole = if format == "mmdb" { prefixes >= 50 } else { prefixes == 50 };
+        assert!(report["format"] == format && is_whole, "{report}");
+    }
+    let origins = folder.run("gen fib --count 50 --next-hops 2 --to pfx2as").ok().stdout;
+    assert!(origins.lines().all(|line| line.ends_with("\t4200000000") || line.ends_with("\t4200000001")));
+}
+
+#[test]
 fn traces_replay_as_those_that_replay_makes() {
     let folder = Folder::new();
     for table in ["v4", "v6"] {
