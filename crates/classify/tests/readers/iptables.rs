@@ -337,6 +337,8 @@ fn what_iptables_would_not_take_is_refused() {
         "-A INPUT 10.0.0.1 -j DROP",
         "-A INPUT -m state --state OPEN -j DROP",
         "-A INPUT -p tcp --tcp-flags SYN BAD -j DROP",
+        "-A INPUT -p tcp -m multiport --dports 1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16 -j DROP",
+        "-A INPUT -p tcp -m multiport --ports 1:2,3:4,5:6,7:8,9:10,11:12,13:14,15:16 -j DROP",
         "hello",
         "-A INPUT -s 2001:db8::/32 -j DROP",
         "-A INPUT -p icmpv6 --icmpv6-type echo-request -j DROP",

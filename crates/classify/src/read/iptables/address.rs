@@ -111,6 +111,12 @@ pub(super) fn ports(field: &Field, protocol: Option<u8>, text: &str) -> Result<R
 
 /// A list of ports.
 pub(super) fn port_list(field: &Field, protocol: Option<u8>, text: &str) -> Result<Read, Wrong> {
+    /// The most numbers that a match of the kernel has room for. A range takes two.
+    const MOST: usize = 15;
+    let numbers = text.split(',').map(|one| 1 + usize::from(one.contains(':'))).sum::<usize>();
+    if numbers > MOST {
+        return Err(Wrong::Bad(format!("{numbers} numbers of ports, {MOST} are allowed (a range has two)")));
+    }
     let mut all = Vec::new();
     for one in text.split(',') {
         match ports(field, protocol, one)? {
