@@ -72,7 +72,7 @@ Examples:
   lookupctl names lookup --table public_suffix_list.dat www.example.co.uk
 
 A list of domains answers with the entry that wins, its scope (exact, one-label, beneath, subtree) and its value, or that it is an \
-exception, which has no value. The Public Suffix List answers with the suffix, the registrable domain and the section.
+exception, which has no value. Several addresses of a name are one value, with commas between. The Public Suffix List answers with the suffix, the registrable domain and the section.
 With --json an answer is {\"name\",\"prefix\",\"result\"}, prefix and result null if nothing matches. A list of domains adds \"scope\" and \
 \"exception\", the Public Suffix List \"suffix\" and \"registrable\".
 Every answer of the engine is checked against the table, if it is known. The prefix in the output is the longest of the table, also for an \
