@@ -1,7 +1,8 @@
 //! [`Escaped`]: text in which control characters are escaped.
 //!
-//! Messages and results quote files and file names. A file that holds the codes of a terminal must not steer the
-//! one that shows the message. So all text passes here on its way to stdout and stderr; JSON escapes by itself.
+//! Messages and results quote files and file names. A file that holds the codes of a terminal must not steer
+//! the one that shows the message. So all text passes here on its way to stdout and stderr; JSON escapes by
+//! itself.
 
 use std::fmt::{self, Display, Write};
 

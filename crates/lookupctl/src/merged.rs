@@ -69,8 +69,8 @@ impl MergeSource {
     }
 }
 
-/// Reads sources in order of precedence as one table. Returns it with the number of lines that lenient reading
-/// left out.
+/// Reads sources in order of precedence as one table. Returns it with the number of lines that lenient
+/// reading left out.
 pub(crate) fn load(read: &ReadArguments, sources: &[MergeSource]) -> Result<(Fib, u64)> {
     let mut merge = Merge::new();
     let reports: Vec<ReadReport> =

@@ -49,8 +49,8 @@ pub(crate) const ROUTES: &str = "routes";
 pub(crate) const MATCH_IDS: &str = "match-ids";
 const ATTACHMENTS: [&str; 3] = [NEXT_HOPS, ROUTES, MATCH_IDS];
 
-/// Notes in a compiled table of addresses or names how many lines a lenient reading left out of it, before the
-/// table is saved. [`ImageFile::left_out`] tells it. An image of a whole table stays as it is.
+/// Notes in a compiled table of addresses or names how many lines a lenient reading left out of it, before
+/// the table is saved. [`ImageFile::left_out`] tells it. An image of a whole table stays as it is.
 pub fn with_left_out<'i>(image: &'i Image, lines: u64, path: &Path) -> Result<Cow<'i, Image>, Error> {
     if lines == 0 {
         return Ok(Cow::Borrowed(image));

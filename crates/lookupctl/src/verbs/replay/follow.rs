@@ -123,8 +123,8 @@ impl Following {
     }
 }
 
-/// Numbers paths anew, in the order in which the table has them, so that the same routes give the same checksum.
-/// Paths that no route has follow, as they were.
+/// Numbers paths anew, in the order in which the table has them, so that the same routes give the same
+/// checksum. Paths that no route has follow, as they were.
 fn numbered_in_order<P>(fib: &Fib, next_hops: &mut HashMap<P, NextHop>) -> Fib {
     let mut numbers = vec![NextHop::NONE; next_hops.len() + 1];
     let mut last = NextHop::NONE;

@@ -32,8 +32,8 @@ pub enum ListFormat {
     /// after one without `*.`; nothing (`//`) for names of one label, and `#` for every name. The longest
     /// domain wins; of equal ones `address` wins over no server, and this over a server, as in dnsmasq from
     /// 2.86 on. The value is the address or [`BLOCKED`](super::BLOCKED), `nxdomain` if there is none, and
-    /// `server=ADDRESS` for a server; several addresses or servers of a domain with commas between. `server=/example.com/#` is an exception: the domain goes where all
-    /// others go.
+    /// `server=ADDRESS` for a server; several addresses or servers of a domain with commas between.
+    /// `server=/example.com/#` is an exception: the domain goes where all others go.
     Dnsmasq,
     /// Response policy zones (RPZ), as master files or as the output of a zone transfer, with rules for names
     /// of queries.
@@ -43,7 +43,8 @@ pub enum ListFormat {
     /// they would in a zone of answers. Values are `nxdomain` (`CNAME .`), `nodata` (`CNAME *.`), `drop`,
     /// `tcp-only`, `cname=TARGET`, an address ([`BLOCKED`](super::BLOCKED) for loopback ones), several with
     /// commas between, or `local-data` for records of other types; of several records of a name, CNAME stays
-    /// before A and AAAA, and these before others. `rpz-passthru.`, and a CNAME to the name itself, are exceptions.
+    /// before A and AAAA, and these before others. `rpz-passthru.`, and a CNAME to the name itself, are
+    /// exceptions.
     Rpz,
     /// The Public Suffix List.
     ///
