@@ -233,8 +233,8 @@ impl Database {
         Ok(replaced)
     }
 
-    /// Makes the policies those of another database. A policy that stays keeps its number, unless a new one of
-    /// its priority comes before it: of equals the older one, with the lower number, comes first.
+    /// Makes the policies those of another database. A policy that stays keeps its number, unless a new one
+    /// of its priority comes before it: of equals the older one, with the lower number, comes first.
     fn replace_policies(
         &mut self,
         wanted: &Self,

@@ -4,10 +4,10 @@
 //! XOR a random number that each `Sa` draws when it is made, so no counter has to survive a restart. Within
 //! one `Sa` no vector comes twice, because no number does. An `Sa` that takes the place of another one with
 //! the same keys shares its numbers and its window, so no vector comes twice there either
-//! ([`Database::replace`](crate::Database::replace)). If an association with the same keys is made again after
-//! n packets, the chance that a vector repeats is about n in 2^64: 2^-32 after 2^32 packets. Where that is too
-//! much, give new keys. [`SaConfig::sent`] continues the sequence numbers, so that the other end, which has
-//! seen the old ones, takes the packets.
+//! ([`Database::replace`](crate::Database::replace)). If an association with the same keys is made again
+//! after n packets, the chance that a vector repeats is about n in 2^64: 2^-32 after 2^32 packets. Where that
+//! is too much, give new keys. [`SaConfig::sent`] continues the sequence numbers, so that the other end,
+//! which has seen the old ones, takes the packets.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -181,8 +181,8 @@ impl Sa {
     }
 
     /// Makes an association that takes the place of this one, with its keys and another description. It goes
-    /// on with the numbers of this one, which don't go back: a vector that was used, or a packet that came, is
-    /// not taken again. What was learned of the path stays, unless the description tells another size.
+    /// on with the numbers of this one, which don't go back: a vector that was used, or a packet that came,
+    /// is not taken again. What was learned of the path stays, unless the description tells another size.
     pub(crate) fn changed(&self, config: &SaConfig) -> Result<Self, Error> {
         debug_assert!(self.config.keys == config.keys, "other keys begin anew");
         let changed = Self::new(config)?;

@@ -9,11 +9,12 @@ use crate::error::Error;
 /// The packets between two prefixes, of one protocol and ports if they are given. For ICMP the ports are type
 /// and code.
 ///
-/// A fragment other than the first has the ports 0, so no selector with another port is for it, and a selector
-/// without ports, or with the ports 0, may be. These are the first two ways of RFC 4301, section 7: a tunnel
-/// for all ports, or one of its own for such fragments. No fragment waits for its first one (the third way).
-/// So beside each policy that protects some ports there has to be one that says what becomes of the other
-/// fragments between its prefixes; else they go the way of packets without a policy, in the clear by default.
+/// A fragment other than the first has the ports 0, so no selector with another port is for it, and a
+/// selector without ports, or with the ports 0, may be. These are the first two ways of RFC 4301, section 7:
+/// a tunnel for all ports, or one of its own for such fragments. No fragment waits for its first one (the
+/// third way). So beside each policy that protects some ports there has to be one that says what becomes of
+/// the other fragments between its prefixes; else they go the way of packets without a policy, in the clear
+/// by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Selector {
     /// The sources.

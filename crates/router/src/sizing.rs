@@ -13,8 +13,8 @@
 //!                                         └─────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! The deadline comes before the rate. A GPU gets one large chunk at first, and more at once as they come back
-//! in good time. One that is late is followed by fewer and smaller ones. Where more than one frame of a
+//! The deadline comes before the rate. A GPU gets one large chunk at first, and more at once as they come
+//! back in good time. One that is late is followed by fewer and smaller ones. Where more than one frame of a
 //! thousand is late all the same, chunks stay small until few enough are.
 
 use std::time::{Duration, Instant};

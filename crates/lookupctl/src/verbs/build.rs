@@ -160,9 +160,9 @@ impl Options {
         };
         let mut stdout = Output::new();
         if self.image.json {
-            stdout.json(&written)?
+            stdout.json(&written)?;
         } else {
-            stdout.line(&written)?
+            stdout.line(&written)?;
         }
         stdout.finish()
     }

@@ -1,5 +1,5 @@
-//! Flows, groups and meters as `ovs-ofctl -O OpenFlow13` writes and reads them: `dump-flows`, `dump-groups` and
-//! `dump-meters`, one after the other in one text, in any order.
+//! Flows, groups and meters as `ovs-ofctl -O OpenFlow13` writes and reads them: `dump-flows`, `dump-groups`
+//! and `dump-meters`, one after the other in one text, in any order.
 //!
 //! ```text
 //! group_id=1,type=select,bucket=weight:50,actions=output:1,bucket=weight:50,actions=output:2
@@ -84,9 +84,9 @@ pub fn read(text: &str) -> Result<Lines, Error> {
     Ok(lines)
 }
 
-/// Reads flows, groups and meters and adds them to a switch: meters first, then groups, each behind those that
-/// it leads to, then flows, which use them. Fails at the first that the switch refuses; what was added before
-/// it stays.
+/// Reads flows, groups and meters and adds them to a switch: meters first, then groups, each behind those
+/// that it leads to, then flows, which use them. Fails at the first that the switch refuses; what was added
+/// before it stays.
 pub fn load(switch: &Switch, text: &str) -> Result<Loaded, Error> {
     let Lines { flows, groups, meters } = read(text)?;
     let loaded = Loaded { flows: flows.len(), groups: groups.len(), meters: meters.len() };

@@ -261,8 +261,8 @@ impl GroupMod {
         Ok(Self { command, kind, number, buckets })
     }
 
-    /// The message, as a controller sends it. Buckets that take more bytes than a message has make one that no
-    /// switch takes.
+    /// The message, as a controller sends it. Buckets that take more bytes than a message has make one that
+    /// no switch takes.
     #[must_use]
     pub fn to_message(&self, xid: u32) -> Vec<u8> {
         let mut out = super::reply::begin(15, xid);

@@ -101,7 +101,7 @@ fn ports(switch: &Switch) -> Vec<[u64; 4]> {
     answer.chunks(112).enumerate().map(of).collect()
 }
 
-/// The same numbers of frames that came in and went out.
+/// Numbers of frames and bytes by port, counted over the frames that came in and went out.
 fn ports_by_frames(count: u32, came: &[(u32, Vec<u8>)], sent: &[(u32, Vec<u8>)]) -> Vec<[u64; 4]> {
     let mut counts = vec![[0; 4]; count as usize];
     for (place, frames) in [(0, came), (1, sent)] {

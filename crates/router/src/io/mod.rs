@@ -110,9 +110,9 @@ pub trait Port: Send {
         false
     }
 
-    /// Whether frames that are not received yet stay where they are, as those of a file do, or there are none.
-    /// Such a port waits while another one is full. Where all ports of a worker can wait, no frame is dropped
-    /// for a full port. A device's ring would overrun, and hold up frames to ports that are not full.
+    /// Whether frames that are not received yet stay where they are, as those of a file do, or there are
+    /// none. Such a port waits while another one is full. Where all ports of a worker can wait, no frame is
+    /// dropped for a full port. A device's ring would overrun, and hold up frames to ports that are not full.
     fn can_wait(&self) -> bool {
         false
     }

@@ -12,8 +12,8 @@ const SYS_ADMIN: u32 = 21;
 const SYS_RESOURCE: u32 = 24;
 const BPF: u32 = 39;
 
-/// The capabilities that forwarding between interfaces needs as long as it goes on: to change interfaces, take
-/// their frames, pin the memory of frames, and set the addresses that stay the kernel's.
+/// The capabilities that forwarding between interfaces needs as long as it goes on: to change interfaces,
+/// take their frames, pin the memory of frames, and set the addresses that stay the kernel's.
 const NEEDED: [u32; 5] = [NET_ADMIN, NET_RAW, IPC_LOCK, SYS_RESOURCE, BPF];
 
 /// The version of the structures that hold 64 capabilities.
