@@ -29,14 +29,13 @@
 //! - the next call behaves as if the failed call had not been made. A repeated call fails again while its
 //!   reason stays. A removal succeeds if the rest can be built.
 //!
-//! A failure may cost time. Updates first go to the engine, which patches the table. A table that has
-//! outgrown its sections is rebuilt from the model, and this rebuild fails over a cap or a limit. The engine
-//! is lost then, so a refused call costs a build, and the next call that succeeds costs one, too. After that
-//! updates cost as little as before. If a rebuild with the usual head room is over a cap, a rebuild with
-//! almost no head room is tried before the call is refused. So a table near its cap can still lose entries,
-//! but is rebuilt more often. This is no promise: a table that was patched until it was full may be fuller
-//! than any rebuilt table can be, above all with engines that hash. Then a removal of few entries is refused
-//! with the same error, until a call removes more.
+//! A failure may cost time. An update is a patch, if the table has room for it. Otherwise the table is rebuilt
+//! from the model, and it is the rebuild that fails over a cap or a limit. So a call that is refused takes as
+//! long as a build, and so does the next call that succeeds. Later updates are patches again.
+//!
+//! Entries can usually be removed from a table that is at its cap: a rebuild that is over the cap with the
+//! usual head room is tried again with almost none. It may be refused all the same. Patches can fill a table
+//! further than a rebuild can, above all with engines that hash. Then remove more entries in one call.
 //!
 //! Memory that was allocated by a failed call may be kept for later calls.
 //!

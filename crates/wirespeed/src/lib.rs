@@ -220,10 +220,10 @@
 //! | `synth` | synthetic tables, updates and traces: `fib::synth` | no |
 //! | `full` | all of them | no |
 //!
-//! Features only add. Code that works in one build works the same in every build with more features, and
-//! `auto` picks the same engine in all builds. A build without a feature refuses its files, engines and
-//! devices with an error that names the feature. Without features there are IPv4 and IPv6 tables on the CPU,
-//! live and as images: 27 packages, no C compiler, no CUDA.
+//! A feature adds code and changes none: what works in one build works alike in a build with more features,
+//! and `auto` picks the same engine. Without a feature its methods are absent, and its files, engines and
+//! devices are refused with an error that names the feature. Without any feature there are IPv4 and IPv6
+//! tables on the CPU, live and as images: 27 packages, no C compiler, no CUDA.
 //!
 //! ```toml
 //! [dependencies]
