@@ -246,6 +246,14 @@ macro_rules! address {
             }
         }
 
+        impl From<$int> for $name {
+            /// Takes an integer in host order.
+            #[inline]
+            fn from(address: $int) -> Self {
+                Self(address)
+            }
+        }
+
         impl From<$name> for $std {
             #[inline]
             fn from(address: $name) -> Self {

@@ -116,7 +116,8 @@ impl<D: Served> Batches<D> {
     }
 
     /// Takes an empty batch for at most `keys` keys, at least 1. Returns `None` if as many batches are out as
-    /// [may be](Self::at_once): drop the answers of one first. Never waits.
+    /// [may be](Self::at_once): drop the answers of one first. Never waits. Any number of keys is allowed: a
+    /// batch for more than 1,048,576 takes memory beyond that as keys come.
     #[must_use]
     pub fn batch(&self, keys: usize) -> Option<Batch<D>> {
         let take = |out: usize| (out < self.source.at_once).then_some(out + 1);
@@ -245,28 +246,33 @@ impl<D: Served> Batch<D> {
     #[inline]
     pub fn push<'k>(&mut self, key: impl Into<D::Key<'k>>) -> Result<(), Full> {
         let len = self.len();
-        if len == 0 {
-            self.start();
+        if len >= self.capacity || !self.lent.memory.keys.add(key.into()) {
+            return Err(Full);
         }
-        if len < self.capacity && self.lent.memory.keys.add(key.into()) { Ok(()) } else { Err(Full) }
+        if len == 0 {
+            self.due = self.due_from_now();
+        }
+        Ok(())
     }
 
     /// Adds keys of an iterator until the batch is full, and returns how many. The iterator is not asked for
     /// more. Keys of a range that are computed are made by vector instructions here.
     #[inline]
     pub fn extend<'k>(&mut self, keys: impl IntoIterator<Item = D::Key<'k>>) -> usize {
-        self.start();
-        let room = self.room();
-        self.lent.memory.keys.add_all(keys.into_iter(), room)
+        let (due, room) = (self.due_from_now(), self.room());
+        let added = self.lent.memory.keys.add_all(keys.into_iter(), room);
+        self.start(added, due);
+        added
     }
 
     /// Adds the first keys of a slice or of [`Names`](crate::names::Names), as many as there is room for, and
     /// returns how many. The fastest way for keys that lie in memory already, above all where several threads
     /// feed a GPU.
     pub fn extend_from(&mut self, keys: D::Keys<'_>) -> usize {
-        self.start();
-        let room = self.room();
-        self.lent.memory.keys.copy(keys, room)
+        let (due, room) = (self.due_from_now(), self.room());
+        let added = self.lent.memory.keys.copy(keys, room);
+        self.start(added, due);
+        added
     }
 
     /// The keys. Addresses for a table with a stated [longest prefix](crate::Builder::longest_prefix) may
@@ -329,12 +335,17 @@ impl<D: Served> Batch<D> {
         self.capacity.saturating_sub(self.len())
     }
 
-    /// Starts the time of the first key.
-    fn start(&mut self) {
-        if self.due.is_none()
-            && let Some(within) = self.lent.source.within
-        {
-            self.due = Instant::now().checked_add(within);
+    /// The time by which a batch is to be submitted whose first key comes now. `None` if the time runs already,
+    /// or if there is none.
+    fn due_from_now(&self) -> Option<Instant> {
+        let within = self.lent.source.within.filter(|_| self.due.is_none())?;
+        Instant::now().checked_add(within)
+    }
+
+    /// Starts the time of the first key, if it is among `added` keys.
+    fn start(&mut self, added: usize, due: Option<Instant>) {
+        if added > 0 {
+            self.due = self.due.or(due);
         }
     }
 }

@@ -22,6 +22,9 @@ pub use addresses::AddressKeys;
 #[cfg(not(feature = "gpu"))]
 pub type AddressKeys<A> = Vec<A>;
 
+/// The most keys to allocate memory for before they come. A caller may ask for a batch of any size.
+const MOST_AHEAD: usize = 1 << 20;
+
 /// A key of a table's domain.
 type KeyOf<'k, T> = <<T as RemoteTable>::Domain as Domain>::Key<'k>;
 
@@ -85,7 +88,7 @@ macro_rules! vec_of {
             }
 
             fn make_room(&mut self, keys: usize, _: Option<&Offload<T>>) {
-                self.reserve(keys);
+                self.reserve(keys.min(MOST_AHEAD));
             }
 
             #[inline]

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use wirespeed_fib::Address;
 
-use super::OwnedKeys;
+use super::{MOST_AHEAD, OwnedKeys};
 use crate::gpu::dispatch::Place;
 use crate::gpu::ip::{InPlace, Offload, Remote, Sent};
 use crate::gpu::runtime::{Done, Ticket};
@@ -79,7 +79,7 @@ impl<A: Address> OwnedKeys<Remote<A>> for AddressKeys<A> {
         *self = match slot {
             Some(slot) => Self::InPlace(slot, own),
             None => {
-                own.reserve(keys);
+                own.reserve(keys.min(MOST_AHEAD));
                 Own(own)
             }
         };

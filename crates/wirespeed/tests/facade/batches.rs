@@ -182,6 +182,23 @@ fn a_batch_is_due_after_its_first_keys_time() {
     assert!(!batch.is_due(due - Duration::from_nanos(1)) && batch.is_due(due));
     batch.push(V4(2)).unwrap();
     assert!(batch.due() == Some(due) && batch.is_due(before), "it is full");
+    // No key came, so there is nothing to submit.
+    let mut batch = batches.batch(2).unwrap();
+    assert_eq!((batch.extend([]), batch.extend_from(&[])), (0, 0));
+    assert!(batch.due().is_none() && !batch.is_due(Instant::now() + Duration::from_secs(1000)));
+    assert_eq!(batch.extend([V4(1)]), 1);
+    assert!(batch.due().is_some());
+}
+
+#[test]
+fn a_batch_may_have_any_capacity() {
+    let routes = [("10.0.0.0/8".parse::<Ipv4Net>().unwrap(), NextHop(1))];
+    let reader = Ipv4Table::builder().routes(routes).build().unwrap().reader();
+    let mut batch = reader.batches().batch(usize::MAX).unwrap();
+    assert_eq!(batch.capacity(), usize::MAX);
+    batch.push(0x0a00_0001).unwrap();
+    assert_eq!(batch.extend_from(&[V4(1)]), 1);
+    check_answers(&batch.submit().wait(), &[NextHop(1), NextHop::NONE], "a batch without a limit");
 }
 
 #[test]
