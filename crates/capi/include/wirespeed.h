@@ -571,7 +571,7 @@ ws_status ws_table_len(const ws_table *table, size_t *count);
 
 /**
  * Inserts a route of IPv4, or replaces that of an equal prefix, as rte_fib_add does. The address is in host
- * order, the next hop is from 1 to UINT32_MAX. In a table with labels it is the number of a label.
+ * order, the next hop is from 1 to UINT32_MAX - 1. In a table with labels it is the number of a label.
  */
 ws_status ws_table_insert4(const ws_table *table,
                            uint32_t address,

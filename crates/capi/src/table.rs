@@ -82,7 +82,7 @@ pub unsafe extern "C" fn ws_table_len(table: *const ws_table, count: *mut usize)
 }
 
 /// Inserts a route of IPv4, or replaces that of an equal prefix, as rte_fib_add does. The address is in host
-/// order, the next hop is from 1 to UINT32_MAX. In a table with labels it is the number of a label.
+/// order, the next hop is from 1 to UINT32_MAX - 1. In a table with labels it is the number of a label.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_table_insert4(
     table: *const ws_table,

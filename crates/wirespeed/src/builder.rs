@@ -33,7 +33,9 @@ impl<A: Addresses> Builder<A> {
         Self { rib: Rib::new(), draft: Draft::default() }
     }
 
-    /// Adds routes that lead to indexes of the caller's own table of next hops.
+    /// Adds routes that lead to indexes of the caller's own table of next hops: from 1 to `u32::MAX - 1`. An
+    /// engine that is named may hold less; `auto` picks one that holds them, but those from 2^30 on may cost
+    /// speed. The error of an index that is too large states the limit.
     ///
     /// A route to [`NextHop::NONE`] makes [`build`](Self::build) fail, and so does a prefix with host bits,
     /// such as `10.1.2.3/8`. `trunc` of `ipnet` clears them.
@@ -119,13 +121,16 @@ impl<A: Addresses> Builder<A> {
 
     settings_methods! {
         /// Limits the bytes that both copies of the compiled table may take together. A table that needs more
-        /// is not built, and an update that needs more fails. The routes are not counted. A rebuild
-        /// temporarily takes the same amount again.
+        /// is not built, and an update that needs more fails. The routes are not counted. While a table is
+        /// rebuilt, the old and the new one are there, and each may take so much.
         ///
-        /// The default is half of the machine's memory, or half of the limit of the process's control group.
-        /// The engine `auto` has a second default cap, 256 MiB and 2 KiB for each prefix, because it is
-        /// picked for the routes that the table is built with. A table over this cap has got routes of
-        /// another kind since. Build it anew, or name an engine.
+        /// Where the best engine needs more, `auto` takes a smaller one, which is slower. Only if none fits,
+        /// the call fails.
+        ///
+        /// Without this call the cap is half of the machine's memory, or half of the limit of the process's
+        /// control group. With the engine `auto` the cap is then also 256 MiB and 2 KiB for each prefix: a
+        /// table needs so much only if its routes have become very different from those that its engine was
+        /// picked for. Build such a table anew, name an engine, or state a cap.
         memory_cap;
 
         /// Leaves head room for next hops up to this index, if updates will bring larger ones than the routes

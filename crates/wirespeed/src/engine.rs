@@ -346,8 +346,8 @@ macro_rules! engines {
             }
         }
 
-        engines_in! { V4, "IPv4", best::addresses, best::addresses_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
-        engines_in! { V6, "IPv6", best::addresses, best::addresses_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
+        engines_in! { V4, "IPv4", |rib| best::addresses(rib, 0), |rib| best::addresses_on_gpu(rib, 0); $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
+        engines_in! { V6, "IPv6", |rib| best::addresses(rib, 0), |rib| best::addresses_on_gpu(rib, 0); $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
         #[cfg(feature = "names")]
         engines_in! { NameDomain, "names", best::names, best::names; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
         #[cfg(feature = "rules")]
@@ -364,7 +364,7 @@ use engines;
 /// the CPU and on a GPU.
 macro_rules! engines_in {
     (
-        $in:ident, $what:literal, $best:path, $best_on_gpu:path;
+        $in:ident, $what:literal, $best:expr, $best_on_gpu:expr;
         $($variant:ident $(if $($feature:literal),+)? { $($domain:ident: $engine:ty),+ })+
     ) => {
         impl Engines for $in {
@@ -378,11 +378,13 @@ macro_rules! engines_in {
             }
 
             fn best(source: &Self::Source) -> EngineName {
-                $best(source)
+                let best: fn(&Self::Source) -> EngineName = $best;
+                best(source)
             }
 
             fn best_on_gpu(source: &Self::Source) -> EngineName {
-                $best_on_gpu(source)
+                let best: fn(&Self::Source) -> EngineName = $best_on_gpu;
+                best(source)
             }
         }
     };

@@ -108,14 +108,15 @@ macro_rules! settings_methods {
         }
 
         /// Sets the engine: a name, an [`EngineName`](crate::engine::EngineName), or `auto`. The default is
-        /// `auto`, which picks the best engine for the table and the device.
+        /// `auto`, which picks the best engine that can hold the table, for the device.
         pub fn engine(mut self, engine: impl AsRef<str>) -> Self {
             self.draft.settings.engine = engine.as_ref().to_owned();
             self
         }
 
-        /// Sets the seed of engines that hash, so that tables can be equal byte for byte. Keep it secret from
-        /// anyone who can choose entries or keys. By default it is random for each process.
+        /// Sets the seed of hashes, for engines that hash. Tables of equal entries and one seed have equal
+        /// images. Whoever knows the seed can choose entries and keys that make the table slow, so keep it
+        /// secret from people who choose some. By default it is random for each process.
         pub fn seed(mut self, seed: u64) -> Self {
             self.draft.settings.seed = Some(seed);
             self

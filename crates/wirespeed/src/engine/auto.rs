@@ -22,14 +22,25 @@ fn is_small(is_now: bool, routes: usize) -> bool {
     routes < if is_now { SMALL_TABLE + 1 } else { SHRUNK }
 }
 
+/// The engines to try, in order and with whether they leave almost no head room, for a table that is over a
+/// stated cap with `best`. A default cap has none: it is so far over the table's needs that the routes are
+/// wrong, and not the engine.
+fn smaller_than(best: EngineName, options: &BuildOptions) -> impl Iterator<Item = (EngineName, bool)> {
+    let is_stated = options.memory_by_entries.is_none();
+    let others = [EngineName::Waldvogel, EngineName::Forest].into_iter().filter(move |&engine| engine != best);
+    let all = std::iter::once((best, true)).chain(others.map(|engine| (engine, options.tight)));
+    all.filter(move |_| is_stated)
+}
+
 /// Makes an engine and its table of a choice of engines.
 macro_rules! auto {
     ($family:ty, $kind:literal, $engine:ident, $chosen:ident, $table:ident { $($variant:ident: $of:ty),+ $(,)? }) => {
         /// The engine that suits the routes, chosen at each build.
         pub(super) struct $engine {
             chosen: $chosen,
-            /// Whether a GPU looks up, too. The engine of small tables is not for GPUs.
-            has_gpu: bool,
+            /// Whether the number of routes may ask for another engine: no GPU looks up, as the engine of
+            /// small tables is not for GPUs, and the table does not have that engine for another reason.
+            is_by_size: bool,
         }
 
         /// An engine that was chosen.
@@ -51,12 +62,20 @@ macro_rules! auto {
 
             fn build(rib: &Rib<$family>, options: &BuildOptions) -> Result<(Self, $table), BuildError> {
                 let has_gpu = options.strides == Strides::FastestOnGpu;
-                let best = if has_gpu { addresses_on_gpu(rib) } else { addresses(rib) };
-                $(if best == EngineName::$variant {
-                    let (engine, table) = <$of>::build(rib, options)?;
-                    return Ok((Self { chosen: $chosen::$variant(engine), has_gpu }, $table::$variant(table)));
-                })+
-                unreachable!("{best} is not one of {}", stringify!($($variant),+))
+                let of = if has_gpu { addresses_on_gpu } else { addresses };
+                let best = of(rib, options.results);
+                let mut built = Self::of(best, rib, options);
+                for (smaller, tight) in smaller_than(best, options) {
+                    if !matches!(built, Err(BuildError::Image(ImageError::OverCap { .. }))) {
+                        break;
+                    }
+                    // If nothing fits, the error is that of the best engine.
+                    built = Self::of(smaller, rib, &BuildOptions { tight, ..options.clone() }).or(built);
+                }
+                let (chosen, table) = built?;
+                let is_small = rib.len() <= SMALL_TABLE;
+                let is_by_size = !has_gpu && (is_small || !matches!(chosen, $chosen::Forest(_)));
+                Ok((Self { chosen, is_by_size }, table))
             }
 
             fn take(
@@ -78,7 +97,7 @@ macro_rules! auto {
                 changed: &[Prefix<$family>],
             ) -> Result<Patch, Outgrown> {
                 let is_now = matches!(self.chosen, $chosen::Forest(_));
-                if !self.has_gpu && is_small(is_now, rib.len()) != is_now {
+                if self.is_by_size && is_small(is_now, rib.len()) != is_now {
                     return Err(Outgrown("engine"));
                 }
                 match (&mut self.chosen, table) {
@@ -97,6 +116,21 @@ macro_rules! auto {
                 match &self.chosen {
                     $($chosen::$variant(engine) => engine.memory_usage()),+
                 }
+            }
+        }
+
+        impl $engine {
+            /// Builds the table with an engine.
+            fn of(
+                engine: EngineName,
+                rib: &Rib<$family>,
+                options: &BuildOptions,
+            ) -> Result<($chosen, $table), BuildError> {
+                $(if engine == EngineName::$variant {
+                    let (engine, table) = <$of>::build(rib, options)?;
+                    return Ok(($chosen::$variant(engine), $table::$variant(table)));
+                })+
+                unreachable!("{engine} is not one of {}", stringify!($($variant),+))
             }
         }
 

@@ -19,18 +19,25 @@ use super::EngineName;
 ///
 /// Small tables get `forest`. The first levels of the other engines take megabytes and milliseconds for any
 /// table. `forest` makes half or less of the lookups of `fold` a second.
-pub(super) fn addresses<A: Chunked>(rib: &Rib<A>) -> EngineName {
-    if rib.len() <= SMALL_TABLE { EngineName::Forest } else { by_strides(rib, &Strides::Fastest) }
+///
+/// Next hops over [`WIDE`] get an engine that holds them: they decide before speed does. `results` is the
+/// largest next hop that the table is to have room for, or 0.
+pub(super) fn addresses<A: Chunked>(rib: &Rib<A>, results: u32) -> EngineName {
+    if rib.len() <= SMALL_TABLE { EngineName::Forest } else { by_strides(rib, results, &Strides::Fastest) }
 }
 
 /// The most routes of a table that gets `forest`.
 pub(super) const SMALL_TABLE: usize = 256;
 
+/// The largest next hop that all engines here hold. `forest`, and `fold` for IPv4, hold every next hop but
+/// the last number of 32 bits.
+const WIDE: u32 = (1 << 30) - 1;
+
 /// Picks like [`addresses`], except for IPv4 tables whose next hops fit a byte. These get FOLD with hot
 /// blocks, which keeps most of the data that traffic needs in a multiprocessor's own memory.
-pub(super) fn addresses_on_gpu<A: Chunked>(rib: &Rib<A>) -> EngineName {
-    match (A::FAMILY, by_strides(rib, &Strides::FastestOnGpu)) {
-        (Family::V4, EngineName::Fold) => EngineName::FoldHot,
+pub(super) fn addresses_on_gpu<A: Chunked>(rib: &Rib<A>, results: u32) -> EngineName {
+    match (A::FAMILY, by_strides(rib, results, &Strides::FastestOnGpu)) {
+        (Family::V4, EngineName::Fold) if !is_wide(rib, results) => EngineName::FoldHot,
         (_, other) => other,
     }
 }
@@ -41,12 +48,18 @@ const MOST_EACH: [u64; 2] = [96, 768];
 /// The size in bytes below which chunks are accepted however many bytes they take for each prefix.
 const SMALL: u64 = 16 << 20;
 
-fn by_strides<A: Chunked>(rib: &Rib<A>, strides: &Strides) -> EngineName {
+fn is_wide<A: Address>(rib: &Rib<A>, results: u32) -> bool {
+    rib.max_next_hop().0.max(results) > WIDE
+}
+
+fn by_strides<A: Chunked>(rib: &Rib<A>, results: u32, strides: &Strides) -> EngineName {
     let most_each = MOST_EACH[usize::from(A::FAMILY == Family::V6)];
     let is_scattered = A::most_chunks(rib, strides) > (rib.len() as u64).saturating_mul(most_each).max(SMALL);
     // As long as a byte holds a next hop, FOLD's chunks fit the caches. RANK's words stay as small for any
     // number of next hops.
     match A::FAMILY {
+        Family::V4 if !is_scattered && is_wide(rib, results) => EngineName::Fold,
+        _ if is_wide(rib, results) => EngineName::Forest,
         _ if is_scattered => EngineName::Waldvogel,
         Family::V4 if rib.max_next_hop().0 > 254 => EngineName::Rank,
         _ => EngineName::Fold,
@@ -125,18 +138,18 @@ mod tests {
     use super::*;
 
     fn best<A: Chunked>(rib: &Rib<A>) -> EngineName {
-        addresses(rib)
+        addresses(rib, 0)
     }
 
     fn best_on_gpu<A: Chunked>(rib: &Rib<A>) -> EngineName {
-        addresses_on_gpu(rib)
+        addresses_on_gpu(rib, 0)
     }
 
     #[test]
     fn next_hops_that_fit_a_byte_decide() {
         let of = |next_hop| -> Rib<V4> { [("10.0.0.0/8".parse().unwrap(), next_hop)].into_iter().collect() };
         let (few, many) = (of(NextHop(254)), of(NextHop(255)));
-        let on_cpu = |rib| by_strides(rib, &Strides::Fastest);
+        let on_cpu = |rib| by_strides(rib, 0, &Strides::Fastest);
         assert_eq!((on_cpu(&few), best_on_gpu(&few)), (EngineName::Fold, EngineName::FoldHot));
         assert_eq!((on_cpu(&many), best_on_gpu(&many)), (EngineName::Rank, EngineName::Rank));
         assert_eq!(best_on_gpu(&Rib::<V6>::new()), EngineName::Fold);

@@ -97,23 +97,87 @@ fn readers_miss_nothing_while_engines_change() {
     });
 }
 
-/// A change of engines that does not fit the cap leaves the table as it was.
+/// A change that no engine has room for under the cap leaves the table as it was.
 #[test]
-fn an_engine_that_does_not_fit_leaves_the_table() {
+fn routes_that_do_not_fit_leave_the_table() {
     let routes = |count: u32| -> Vec<Update<V4>> {
-        (0..count).map(|n| Update::announce(Prefix::around(V4(n << 8), 24), NextHop(1 + n % 9))).collect()
+        let host = |n: u32| Prefix::host(V4(n.wrapping_mul(0x9e37_79b1)));
+        (0..count).map(|n| Update::announce(host(n), NextHop(1 + n % 9))).collect()
     };
-    let mut table = Ipv4Table::builder().memory_cap(256 << 10).build().unwrap();
-    table.apply(&routes(200)).unwrap();
+    let mut table = Ipv4Table::builder().memory_cap(512 << 10).build().unwrap();
+    table.apply(&routes(100)).unwrap();
     let (reader, before) = (table.reader(), table.routes().to_rib());
     for _ in 0..2 {
-        let error = table.apply(&routes(300)).unwrap_err();
-        assert!(matches!(error, Error::MemoryCap { cap, .. } if cap == 256 << 10), "{error}");
-        assert_eq!((table.engine(), table.len()), (EngineName::Forest, 200));
+        let error = table.apply(&routes(50_000)).unwrap_err();
+        assert!(matches!(error, Error::MemoryCap { cap, .. } if cap == 512 << 10), "{error}");
+        assert_eq!((table.engine(), table.len()), (EngineName::Forest, 100));
         check(&reader, &before, "after a refusal");
     }
-    table.apply(&routes(210)).unwrap();
+    table.apply(&routes(110)).unwrap();
     check(&reader, &table.routes().to_rib(), "after refusals");
+}
+
+/// `auto` takes a smaller engine where the best one is over a stated cap, and keeps to it while routes come.
+#[test]
+fn a_small_cap_brings_a_smaller_engine() {
+    fn check_family<A: Native>() {
+        let route = |n: u32| {
+            let address = A::from_u128_low(u128::from(n) << (A::BITS - 30));
+            (Prefix::around(address, 30), NextHop(1 + n % 9))
+        };
+        let builder = || Table::<A>::builder().routes((0..300).map(route));
+        let Err(Error::MemoryCap { needed, .. }) = builder().engine("fold").memory_cap(1).build() else {
+            panic!("no table takes a byte");
+        };
+        let mut table = builder().memory_cap(needed / 2).build().unwrap();
+        assert!(matches!(table.engine(), EngineName::Waldvogel | EngineName::Forest), "{}", table.engine());
+        let rebuilds = table.rebuilds();
+        for n in 300..320 {
+            let (prefix, next_hop) = route(n);
+            table.insert(prefix, next_hop).unwrap();
+        }
+        assert!(table.rebuilds() <= rebuilds + 2, "{} for 20 routes", table.rebuilds() - rebuilds);
+        check(&table.reader(), &table.routes().to_rib(), "under a cap");
+    }
+    check_family::<V4>();
+    check_family::<V6>();
+}
+
+/// A next hop that the fast engines have no room for brings one that has it, when the table is built and when
+/// it changes.
+#[test]
+fn large_next_hops_have_an_engine() {
+    const LARGEST: u32 = u32::MAX - 1;
+    fn check_family<A: Native>(len: u8, wide: EngineName) {
+        let route = |n: u32, next_hop: u32| {
+            let address = A::from_u128_low(u128::from(n.wrapping_mul(0x9e37_79b1)) << (A::BITS - 32));
+            (Prefix::around(address, len), NextHop(next_hop))
+        };
+        let few = || (0..700).map(|n| route(n, 1 + n % 300));
+        for largest in [(1 << 30) - 1, 1 << 30, (1 << 31) - 1, 1 << 31, LARGEST] {
+            let builder = Table::<A>::builder().routes(few().chain([route(800, largest)]));
+            let table = builder.build().unwrap();
+            check(&table.reader(), &table.routes().to_rib(), "built");
+            if largest >= 1 << 30 {
+                assert_eq!(table.engine(), wide);
+            }
+            let mut table = Table::<A>::builder().routes(few()).build().unwrap();
+            let reader = table.reader();
+            for n in 0..20 {
+                let (prefix, next_hop) = route(900 + n, largest - n);
+                table.insert(prefix, next_hop).unwrap();
+            }
+            assert!(table.rebuilds() <= 2, "{} for 20 routes", table.rebuilds());
+            check(&reader, &table.routes().to_rib(), "changed");
+            let table = Table::<A>::builder().routes(few()).next_hops(largest).build().unwrap();
+            check(&table.reader(), &table.routes().to_rib(), "with room");
+        }
+        let error = Table::<A>::builder().routes(few().chain([route(800, u32::MAX)])).build().unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains("4294967294") && text.contains("4294967295"), "{text}");
+    }
+    check_family::<V4>(24, EngineName::Fold);
+    check_family::<V6>(48, EngineName::Forest);
 }
 
 /// An opened image of a small table grows like the table that was saved.
