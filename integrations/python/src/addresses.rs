@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString, PyTuple};
 
 use crate::arrow;
-use crate::column::{By, Column, Kind, Read, Wrong, each, no_keys, of_dictionary, of_texts};
+use crate::column::{By, Column, Kind, Read, Wrong, each, no_keys, not_masked, of_dictionary, of_texts};
 use crate::failure::Failure;
 
 /// The forms of Arrow that hold addresses.
@@ -126,6 +126,7 @@ fn parsed<'py>(
 }
 
 fn of_numpy<'py>(array: &Bound<'py, PyUntypedArray>) -> Result<Addresses<'py>, Failure> {
+    not_masked(array)?;
     // Rows of a slice with steps lie apart: such an array is copied.
     let array = if array.is_c_contiguous() {
         array.as_any().clone()

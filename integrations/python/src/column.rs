@@ -14,6 +14,8 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::ArrowDictionaryKeyType;
 use arrow_array::{Array, downcast_dictionary_array};
 use arrow_schema::DataType;
+use numpy::PyUntypedArray;
+use pyo3::prelude::*;
 
 use crate::failure::Failure;
 
@@ -169,6 +171,17 @@ pub(crate) fn each<T>(column: &dyn Column<T>) -> Vec<Result<Option<T>, String>> 
     (0..column.len())
         .map(|at| column.read(at, &mut key).map(|()| key[0].take()).map_err(|(_, why)| why))
         .collect()
+}
+
+/// Refuses a masked array of numpy. An answer of numpy has no null, so what is masked would be looked up or
+/// taken for no match.
+pub(crate) fn not_masked(array: &Bound<'_, PyUntypedArray>) -> Result<(), Failure> {
+    match array.getattr_opt("mask")? {
+        None => Ok(()),
+        Some(_) => Err(Failure::Type(
+            "a masked array of numpy: give pyarrow.array(array), where masked elements are null, or array.filled(...)".into(),
+        )),
+    }
 }
 
 /// The failure for a type of Arrow that holds no such keys.

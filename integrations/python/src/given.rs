@@ -7,6 +7,7 @@ use ipnet::IpNet;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
 
+use wirespeed::fib::read::is_built_in;
 use crate::addresses::of_ipaddress;
 use crate::failure::Failure;
 use crate::texts::Value;
@@ -71,9 +72,31 @@ pub(crate) fn pairs<K, V>(
     Ok(pairs)
 }
 
-/// A path that another process finds, too.
-pub(crate) fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    std::path::absolute(path).map_err(|error| in_file(path, &error))
+/// A file that a table is made of, and its size and time of change then: in another process or later the path
+/// may lead to other content.
+pub(crate) struct OfFile {
+    /// A path that another process finds, too.
+    path: PathBuf,
+    stamp: Option<(u64, u128)>,
+}
+
+impl OfFile {
+    /// The file as it is now: ask before it is read, or after it is written.
+    pub(crate) fn now(path: &Path) -> Result<Self, Failure> {
+        // What is built in has its name in every process, and no file.
+        if is_built_in(path) {
+            return Ok(Self { path: path.to_owned(), stamp: None });
+        }
+        let path = std::path::absolute(path).map_err(|error| in_file(path, &error))?;
+        Ok(Self { stamp: stamp(&path), path })
+    }
+}
+
+/// The size of a file and the nanoseconds from 1970 to its last change; `None` if they are not known.
+fn stamp(path: &Path) -> Option<(u64, u128)> {
+    let metadata = std::fs::metadata(path).ok()?;
+    let changed = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+    Some((metadata.len(), changed.as_nanos()))
 }
 
 fn in_file(path: &Path, error: &io::Error) -> Failure {
@@ -87,31 +110,37 @@ pub(crate) enum Origin {
     #[default]
     Changed,
     /// An image.
-    Image(PathBuf),
+    Image(OfFile),
     /// Another file, and the settings that it was read with.
-    File(PathBuf, Py<PyDict>),
+    File(OfFile, Py<PyDict>),
 }
 
 impl Origin {
     /// What pickle calls to make the table again: a function and its arguments. `of_image` are the settings
-    /// that an image is opened with. Fails if the table is not what a file holds.
+    /// that an image is opened with. Fails if the table is not what a file holds; `advice` says what helps.
     pub(crate) fn reduced<'py>(
         &self,
         class: &Bound<'py, PyAny>,
         of_image: &Bound<'py, PyDict>,
+        advice: &str,
     ) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
         let py = class.py();
-        let (call, path, settings) = match self {
+        let (call, OfFile { path, stamp: was }, settings) = match self {
             Self::Changed => {
-                return Err(Failure::state(
-                    "a table goes to another process by the path of its file, and this one is not what a file holds: \
-                     save it first",
-                ));
+                return Err(Failure::state(format!(
+                    "pickle keeps the path of a file, and this is not what a file holds: {advice}"
+                )));
             }
-            Self::Image(path) => ("_open", path, of_image),
-            Self::File(path, settings) => ("_from_file", path, settings.bind(py)),
+            Self::Image(file) => ("_open", file, of_image),
+            Self::File(file, settings) => ("_from_file", file, settings.bind(py)),
         };
+        if stamp(path) != *was {
+            let path = path.display();
+            return Err(Failure::state(format!(
+                "pickle keeps the path of a file, and {path} has changed since it was read: {advice}"
+            )));
+        }
         let call = py.import("wirespeed")?.getattr(call)?;
-        Ok((call, (class, path.as_os_str(), settings).into_pyobject(py)?))
+        Ok((call, (class, path.as_os_str(), settings, *was).into_pyobject(py)?))
     }
 }

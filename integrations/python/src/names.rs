@@ -13,7 +13,7 @@ use wirespeed::prelude::*;
 use crate::answers::{self, Coded};
 use crate::column::Wrong;
 use crate::failure::{Failure, detached, lock};
-use crate::given::{self, Origin, absolute};
+use crate::given::{self, OfFile, Origin};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::text_column::{NAMES, TextColumn};
 use crate::texts::{Texts, Value, Values};
@@ -67,9 +67,10 @@ impl NameTable {
     fn open(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf, form: &str) -> Result<Self, Failure> {
         let form = form_of(form)?;
         detached(py, || {
+            let file = OfFile::now(&path)?;
             let (mut table, labels) = (wirespeed::NameTable::open(&path)?, Labels::open(&path)?);
             table.attach_labels(&labels);
-            Ok(Self::made(table, labels, form, Origin::Image(absolute(&path)?), Vec::new()))
+            Ok(Self::made(table, labels, form, Origin::Image(file), Vec::new()))
         })
     }
 
@@ -92,17 +93,16 @@ impl NameTable {
         again.set_item("memory_cap", memory_cap)?;
         let (form, again) = (form_of(form)?, again.unbind());
         detached(py, || {
-            let (source, options) = (
-                wirespeed::names::read::Source::Path(path.clone()),
-                ReadOptions { format: Some(form), lenient },
-            );
+            let file = OfFile::now(&path)?;
+            let (source, options) =
+                (wirespeed::names::read::Source::Path(path), ReadOptions { format: Some(form), lenient });
             let (fib, report) =
                 read_table(&source, &options).map_err(|error| Failure::File(error.to_string()))?;
             let labels = Labels::new();
             let builder = with_settings(wirespeed::NameTable::builder(), engine, memory_cap);
             let table = builder.fib(fib, &labels).build()?;
             let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
-            Ok(Self::made(table, labels, form, Origin::File(absolute(&path)?, again), skipped.collect()))
+            Ok(Self::made(table, labels, form, Origin::File(file, again), skipped.collect()))
         })
     }
 
@@ -181,7 +181,7 @@ impl NameTable {
         self.in_state(py, |State { table, texts, origin, .. }| {
             let is_labelled = !texts.is_empty();
             if is_labelled { table.save_labelled(&path, texts.labels()) } else { table.save(&path) }?;
-            *origin = Origin::Image(absolute(&path)?);
+            *origin = Origin::Image(OfFile::now(&path)?);
             Ok(())
         })
     }
@@ -243,7 +243,8 @@ impl NameTable {
         }
     }
 
-    /// The names in the form of components, such as /com/example.
+    /// The names in the form of components, such as /com/example. Each call that takes a name takes this form,
+    /// too.
     fn keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
         Ok(PyList::new(py, self.entries(py, |name, _, _| name)?)?)
     }
@@ -293,7 +294,7 @@ impl NameTable {
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
         let settings = PyDict::new(slf.py());
         settings.set_item("form", slf.get().form.name())?;
-        lock(&slf.get().state)?.origin.reduced(slf.get_type().as_any(), &settings)
+        lock(&slf.get().state)?.origin.reduced(slf.get_type().as_any(), &settings, "save it first")
     }
 }
 
@@ -374,7 +375,7 @@ impl NameTable {
                 batch.clear();
                 for (nth, text) in read.iter_mut().enumerate() {
                     let Some(name) = &*text else { continue };
-                    let why = match former.form(name.as_bytes(), form) {
+                    let why = match former.form(name.as_bytes(), form_for(name.as_bytes(), form)) {
                         Ok(formed) => batch.push(formed).err().map(|why| why.to_string()),
                         Err(why) => Some(format!("{name:?}: {why}")),
                     };
@@ -412,7 +413,18 @@ fn form_of(form: &str) -> Result<NameFormat, Failure> {
     })
 }
 
+/// The form of a text in a table of this form. What begins with a slash is no domain and no URL: it is a name
+/// of components, as `keys` gives them.
+fn form_for(text: &[u8], form: NameFormat) -> NameFormat {
+    match form {
+        NameFormat::Domains | NameFormat::Urls if text.first() == Some(&b'/') => NameFormat::Names,
+        form => form,
+    }
+}
+
 fn parsed(name: &Bound<'_, PyAny>, form: NameFormat) -> Result<NameBuf, Failure> {
     let text = given::text(name, "name")?;
-    form.parse(text.as_bytes()).map_err(|why| Failure::input(format!("{text:?}: {why}")))
+    form_for(text.as_bytes(), form)
+        .parse(text.as_bytes())
+        .map_err(|why| Failure::input(format!("{text:?}: {why}")))
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyInt, PyList, PyTuple};
 
 use crate::arrow;
-use crate::column::Wrong;
+use crate::column::{Wrong, not_masked};
 use crate::failure::Failure;
 
 /// The numbers of a field, each from 0 to `most`.
@@ -58,6 +58,7 @@ pub(crate) fn no_int(object: &Bound<'_, PyAny>) -> Result<Failure, Failure> {
 }
 
 fn of_numpy(array: &Bound<'_, PyUntypedArray>) -> Result<Vec<Option<i64>>, Failure> {
+    not_masked(array)?;
     let dtype = array.dtype();
     if !matches!(dtype.kind(), b'i' | b'u') || array.ndim() != 1 {
         return Err(Failure::Type(format!(

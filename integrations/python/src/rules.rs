@@ -15,7 +15,7 @@ use crate::addresses::Addresses;
 use crate::answers::{self, Coded};
 use crate::column::{Column, Kind, Read, Wrong};
 use crate::failure::{Failure, detached, lock};
-use crate::given::{self, Origin, absolute};
+use crate::given::{self, OfFile, Origin};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::numbers::field;
 use crate::texts::{Texts, Value};
@@ -105,6 +105,7 @@ impl Classifier {
     #[classmethod]
     fn open(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> Result<Self, Failure> {
         detached(py, || {
+            let file = OfFile::now(&path)?;
             let tuple = RuleImageFile::open(&path)?.tuple();
             let mut rules = match tuple.as_str() {
                 name if name == Ipv4Tuple::NAME => Rules::Ipv4(wirespeed::Classifier::open(&path)?),
@@ -124,7 +125,7 @@ impl Classifier {
             });
             let labels = Labels::open(&path)?;
             each!(Rules, &mut rules, rules => rules.attach_labels(&labels));
-            Ok(Self::made(rules, labels, Origin::Image(absolute(&path)?)))
+            Ok(Self::made(rules, labels, Origin::Image(file)))
         })
     }
 
@@ -148,12 +149,12 @@ impl Classifier {
         let (again, settings) =
             (again.unbind(), Settings { assume: assume.unwrap_or_default(), engine, memory_cap });
         detached(py, || {
-            let labels = Labels::new();
+            let (file, labels) = (OfFile::now(&path)?, Labels::new());
             let rules = match checked_family(family)? {
                 6 => Rules::Ipv6(settings.of(wirespeed::Classifier::builder()).file(&path, &labels).build()?),
                 _ => Rules::Ipv4(settings.of(wirespeed::Classifier::builder()).file(&path, &labels).build()?),
             };
-            Ok(Self::made(rules, labels, Origin::File(absolute(&path)?, again)))
+            Ok(Self::made(rules, labels, Origin::File(file, again)))
         })
     }
 
@@ -279,7 +280,7 @@ impl Classifier {
             each!(Rules, rules, rules => {
                 if texts.is_empty() { rules.save(&path) } else { rules.save_labelled(&path, texts.labels()) }
             })?;
-            *origin = Origin::Image(absolute(&path)?);
+            *origin = Origin::Image(OfFile::now(&path)?);
             Ok(())
         })
     }
@@ -347,7 +348,11 @@ impl Classifier {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        lock(&slf.get().state)?.origin.reduced(slf.get_type().as_any(), &PyDict::new(slf.py()))
+        lock(&slf.get().state)?.origin.reduced(
+            slf.get_type().as_any(),
+            &PyDict::new(slf.py()),
+            "save it first",
+        )
     }
 }
 

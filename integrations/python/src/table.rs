@@ -9,7 +9,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
 use wirespeed::fib::read::{
-    Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, is_built_in, read_fib,
+    Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, read_fib,
 };
 use wirespeed::prelude::*;
 use wirespeed::{Fib, IpBuilder, Prefix};
@@ -18,7 +18,7 @@ use crate::addresses::{self, Addresses};
 use crate::answers::{self, Coded};
 use crate::column::{Column, Wrong};
 use crate::failure::{Failure, detached, lock};
-use crate::given::{self, Origin, absolute};
+use crate::given::{self, OfFile, Origin};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::texts::{Texts, Value, Values};
 
@@ -86,9 +86,10 @@ impl Table {
     #[classmethod]
     fn open(_class: &Bound<'_, PyType>, py: Python<'_>, path: PathBuf) -> Result<Self, Failure> {
         detached(py, || {
+            let file = OfFile::now(&path)?;
             let (mut table, labels) = (IpTable::open(&path)?, Labels::open(&path)?);
             table.attach_labels(&labels);
-            Ok(Self::made(table, labels, Origin::Image(absolute(&path)?), Vec::new()))
+            Ok(Self::made(table, labels, Origin::Image(file), Vec::new()))
         })
     }
 
@@ -133,12 +134,11 @@ impl Table {
         let settings = Settings { engine, memory_cap, prefix_lookups };
         let again = again.unbind();
         detached(py, || {
-            let ((fib, report), labels) = (read(path.clone(), &options)?, Labels::new());
+            let file = OfFile::now(&path)?;
+            let ((fib, report), labels) = (read(path, &options)?, Labels::new());
             let table = settings.of(IpTable::builder().fib(fib, &labels)).build()?;
             let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
-            // What is built in has its name in every process.
-            let origin = if is_built_in(&path) { path } else { absolute(&path)? };
-            Ok(Self::made(table, labels, Origin::File(origin, again), skipped.collect()))
+            Ok(Self::made(table, labels, Origin::File(file, again), skipped.collect()))
         })
     }
 
@@ -277,7 +277,7 @@ impl Table {
         self.in_state(py, |State { table, texts, origin, .. }| {
             let is_labelled = !texts.is_empty();
             if is_labelled { table.save_labelled(&path, texts.labels()) } else { table.save(&path) }?;
-            *origin = Origin::Image(absolute(&path)?);
+            *origin = Origin::Image(OfFile::now(&path)?);
             Ok(())
         })
     }
@@ -394,7 +394,11 @@ impl Table {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        lock(&slf.get().state)?.origin.reduced(slf.get_type().as_any(), &PyDict::new(slf.py()))
+        lock(&slf.get().state)?.origin.reduced(
+            slf.get_type().as_any(),
+            &PyDict::new(slf.py()),
+            "save it first",
+        )
     }
 }
 

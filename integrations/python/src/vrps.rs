@@ -13,7 +13,7 @@ use crate::answers::{self, Coded};
 use crate::arrow;
 use crate::column::Wrong;
 use crate::failure::{Failure, detached};
-use crate::given::{self, Origin, absolute};
+use crate::given::{self, OfFile, Origin};
 use crate::numbers::{field, int, no_int, of_chunks};
 use crate::text_column::{ORIGINS, PREFIXES, TextColumn};
 
@@ -56,10 +56,11 @@ impl Vrps {
         let again = again.unbind();
         detached(py, || {
             let options = ReadOptions { lenient, ..ReadOptions::default() };
-            let read = read_vrps(&Source::Path(path.clone()), &options);
+            let file = OfFile::now(&path)?;
+            let read = read_vrps(&Source::Path(path), &options);
             let (vrps, report) = read.map_err(|error| Failure::File(error.to_string()))?;
             let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
-            Ok(Self { vrps, origin: Origin::File(absolute(&path)?, again), skipped: skipped.collect() })
+            Ok(Self { vrps, origin: Origin::File(file, again), skipped: skipped.collect() })
         })
     }
 
@@ -112,7 +113,7 @@ impl Vrps {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> Result<(Bound<'py, PyAny>, Bound<'py, PyTuple>), Failure> {
-        slf.get().origin.reduced(slf.get_type().as_any(), &PyDict::new(slf.py()))
+        slf.get().origin.reduced(slf.get_type().as_any(), &PyDict::new(slf.py()), "read a file")
     }
 }
 

@@ -45,6 +45,13 @@ def test_changes_and_dictionary() -> None:
     assert table.apply([("a.com", 3), ("b.com", 4), ("a.com", None)]) == 3
     assert sorted(table.items()) == [("/com/b", 4), ("/com/example", 1)]
     assert table.get("a.com") is None and table["b.com"] == 4 and sorted(table.keys()) == ["/com/b", "/com/example"]
+    assert [table[key] for key in table] == table.values() and all(key in table for key in table.keys())
+    assert table.lookup(table.keys()) == table.values() and NameTable(table.items()).items() == table.items()
+    urls = NameTable({"example.com:8080/a": 1}, form="urls")
+    assert urls[urls.keys()[0]] == 1
+    table["/com/b"] = 5
+    assert table["b.com"] == 5 and table.withdraw("/com/b") is True
+    table.insert("b.com", 4)
     with pytest.raises(wirespeed.InputError, match="element 1"):
         table.apply([("c.com", 3), ("c d", 4)])
     assert len(table) == 2

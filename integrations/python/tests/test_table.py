@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import wirespeed
@@ -219,9 +220,26 @@ def test_images_and_pickles(tmp_path: Path) -> None:
     assert copy.items() == [("10.0.0.0/8", "a")] and copy.lookup_prefix("10.0.0.1") == "10.0.0.0/8"
     table.load(image)
     assert table.items() == list(LABELS.items())
+    # The file is another one than the table was made of.
+    pickled = pickle.dumps(from_text)
+    text.write_text("prefix,name\n10.0.0.0/8,other\n")
+    with pytest.raises(wirespeed.StateError, match="has changed since"):
+        pickle.loads(pickled)
+    with pytest.raises(wirespeed.StateError, match="has changed since"):
+        pickle.dumps(from_text)
     image.write_bytes(image.read_bytes()[:-9])
     with pytest.raises(wirespeed.FileError):
         Table.open(image)
+
+
+def test_masked_arrays_are_refused() -> None:
+    table = Table(ROUTES)
+    hosts = np.array([host("10.0.0.1"), host("10.200.0.1")], dtype=np.uint32)
+    masked: Any = np.ma.masked_array(hosts, mask=[True, False])
+    with pytest.raises(TypeError, match="masked"):
+        table.lookup(masked)
+    assert table.lookup(pa.array(masked)).to_pylist() == [None, 8]
+    assert table.lookup(masked.filled(0)).tolist() == [0, 8]
 
 
 def test_many_addresses_agree_with_ipaddress() -> None:

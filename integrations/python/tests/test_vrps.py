@@ -92,7 +92,7 @@ def test_files_and_pickles(tmp_path: Path) -> None:
     for copy in [vrps, pickle.loads(pickle.dumps(vrps))]:
         assert copy.rov(PREFIXES[:2], [1, 1]) == ["valid", "invalid"] and len(copy) == 2 and copy.skipped == {}
     assert repr(vrps) == "<wirespeed.Vrps of 1 IPv4 and 1 IPv6 payloads>"
-    with pytest.raises(wirespeed.StateError):
+    with pytest.raises(wirespeed.StateError, match="not what a file holds: read a file"):
         pickle.dumps(Vrps(PAYLOADS))
     path.write_text("ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,16,ripe\nAS1,10.0.0.0/8,33,ripe\n")
     with pytest.raises(wirespeed.FileError, match="vrps.json:3"):

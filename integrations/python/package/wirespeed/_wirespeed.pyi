@@ -1,4 +1,10 @@
-"""Types of the compiled module. Addresses, names and numbers come as one object, a list, numpy or Arrow."""
+"""Types of the compiled module. Addresses, names and numbers come as one object, a list, numpy or Arrow.
+
+A call that fails changes nothing, and raises a subclass of `wirespeed.Error`: `InputError` for a value that is not
+valid, with its element, `FileError` for a file, `LimitError` over a cap of memory or a limit of an engine, and
+`StateError` where the table does not allow the call. An object of a wrong type, such as a masked array of numpy, raises
+`TypeError`, and a missing key of the methods of a dictionary `KeyError`.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
