@@ -51,6 +51,19 @@ impl Cutter {
         self.boundary
     }
 
+    /// The end of those of whole records that come before the first of more than `most` bytes: all of them if
+    /// none is as long. The bytes start at a record.
+    pub(crate) fn short(&self, bytes: &[u8], most: usize) -> usize {
+        let mut at = 0;
+        while bytes.len() - at > most {
+            match Self::new(self.quoted_by).cut(&bytes[at..at + most]) {
+                0 => break,
+                end => at += end,
+            }
+        }
+        if bytes.len() - at > most { at } else { bytes.len() }
+    }
+
     /// Says that so many bytes, up to an end of a record, are gone from the start.
     pub(crate) fn took(&mut self, bytes: usize) {
         self.searched = self.searched.saturating_sub(bytes);

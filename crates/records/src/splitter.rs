@@ -11,7 +11,7 @@ use crate::format::{Format, MARK, without_mark};
 use crate::json::{self, Members};
 use crate::layout::{Form, Layout, Plan, cells};
 
-/// The longest record, in bytes.
+/// The longest record, in bytes, its line ending included.
 pub const LONGEST: usize = 1 << 20;
 
 /// Cuts a stream into blocks of whole records, in order, and adds the names of new columns to its header.
@@ -166,7 +166,7 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
             Some(_) if self.is_summary => Some(self.take(self.bytes.len(), None)),
             Some(format) if self.layout.is_none() => return self.header(format, ends),
             Some(format) => {
-                let cut = self.cut(ends);
+                let cut = self.cut(ends)?;
                 let summary = (format == Format::Nfdump).then(|| summary(&self.bytes[..cut])).flatten();
                 match summary {
                     Some(0) => {
@@ -205,9 +205,15 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
         }
     }
 
-    fn cut(&mut self, ends: bool) -> usize {
+    /// The end of the whole records before the first that is too long. Fails if that is the first of all,
+    /// whatever pieces the bytes came in.
+    fn cut(&mut self, ends: bool) -> Result<usize, Error> {
         let cut = self.cutter.cut(&self.bytes);
-        if ends { self.bytes.len() } else { cut }
+        let cut = if ends { self.bytes.len() } else { cut };
+        match self.cutter.short(&self.bytes[..cut], LONGEST) {
+            0 if cut > 0 => Err(Error::TooLong),
+            short => Ok(short),
+        }
     }
 
     /// Takes bytes from the start.
@@ -266,6 +272,9 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
         };
         let end = first_end(&self.bytes, quotes.then_some(separator)).or(ends.then_some(self.bytes.len()));
         let Some(end) = end else { return self.unless_long(None) };
+        if end > LONGEST {
+            return Err(Error::TooLong);
+        }
         let record = &self.bytes[..end];
         let ending = record.len() - record.trim_ascii_end().len();
         let ending = record[record.len() - ending..].iter().rev().take_while(|b| matches!(b, b'\n' | b'\r'));
@@ -319,7 +328,7 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
 
     /// The next block of a log of Zeek: lines of a header, or records.
     fn next_zeek(&mut self, ends: bool) -> Result<Option<Block>, Error> {
-        let cut = self.cut(ends);
+        let cut = self.cut(ends)?;
         if self.bytes[..cut].starts_with(b"#") {
             let (mut out, mut at) = (self.spare.pop().unwrap_or_default(), 0);
             while self.bytes[at..cut].starts_with(b"#") {
@@ -541,5 +550,22 @@ mod tests {
         let long = format!("a,b\n1,\"{}", "x\n".repeat(LONGEST));
         is(&long, "a", "no end of a record within 1048576 bytes");
         is(&"a".repeat(2 * LONGEST), "a", "no end of a record");
+    }
+
+    #[test]
+    fn a_record_is_as_long_in_pieces_of_every_size() {
+        let csv = |len: usize| format!("a,b\n1,2\n\"{}\",4\n5,6\n", "x\n".repeat((len - 5) / 2));
+        let json = |len: usize| format!("{{\"a\":1}}\n{{\"a\":\"{}\"}}\n{{}}\n", "x".repeat(len - 9));
+        let zeek = |len: usize| format!("#fields\ta\tb\n1\t2\n{}\t4\n5\t6\n", "x".repeat(len - 3));
+        let header = |len: usize| format!("a,{}\n1,2\n", "b".repeat(len - 3));
+        for made in [&csv as &dyn Fn(usize) -> String, &json, &zeek, &header] {
+            // Of odd length, as each pair of bytes in the quotes is two.
+            for (len, right) in [(LONGEST - 1, None), (LONGEST + 1, Some(Error::TooLong))] {
+                for piece in [1 << 12, 1 << 18, LONGEST, LONGEST + 7, 4 * LONGEST] {
+                    let error = doubled(made(len).as_bytes(), piece, "a").err();
+                    assert_eq!(error, right, "{len} bytes in pieces of {piece}");
+                }
+            }
+        }
     }
 }

@@ -139,7 +139,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
-    /// Output file. The default is standard output
+    /// Output file, which is there once the work is done: if a wrong record ends it, a new file does not appear
+    /// and an old one stays. The default is standard output, which has the records before the wrong one
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 
@@ -173,8 +174,9 @@ NAME_suffix and NAME_registrable, too.
 All other bytes of the records pass as they are, in order: quotes, spacing, order of members, header lines. In JSON the new members are the \
 last ones, and are text or null. A record that has a member of such a name already is wrong; so is a header with such a column.
 An empty address, - and a missing member are not wrong: their new columns are empty. IPv4-mapped IPv6 addresses are looked up as IPv4.
-A wrong record has another number of columns than the header, is no JSON object, or has an address, a protocol or a port that is none. With --lenient it passes: \
-with empty columns if only such a cell is wrong, otherwise unchanged. A record of over 1 MiB always ends the work.
+A wrong record has another number of columns than the header, is no JSON object, has a member to look up that is no text, or has an address, a protocol \
+or a port that is none. With --lenient it passes: if it is wrong by a text alone that is no address, protocol or port, with empty columns (null in JSON), \
+otherwise unchanged and without new ones. A record of over 1 MiB, its line ending included, always ends the work, after those before it.
 A list of names without results has the value member, and so have routes without next hops.
 When a table's file is replaced it is read again beside the running work. If it can't be read, the old table stays, with a message. The summary \
 at the end says which version answered which records.
