@@ -23,6 +23,9 @@ fn shorthand(word: &str) -> Option<(u128, Option<u128>)> {
     })
 }
 
+/// The bit of a VLAN that says that there is a tag.
+const PRESENT: u128 = 0x1000;
+
 /// The field of a name. Some names mean different fields for different packets.
 pub(super) fn field(name: &str, by: &Match) -> Result<Field, String> {
     let ether = by.value.of(Field::EthType);
@@ -95,7 +98,7 @@ pub(super) fn value(name: &str, field: Field, text: &str) -> Result<u128, String
         "nw_tos" => number >> 2,
         // A tag's bit, which these names do not write.
         "dl_vlan" if number == 0xffff => 0,
-        "dl_vlan" => number | 0x1000,
+        "dl_vlan" => number | PRESENT,
         _ => number,
     };
     if number > field.all() { Err(format!("{text} is too large for {name}")) } else { Ok(number) }
@@ -125,9 +128,12 @@ pub(super) fn matched(words: &[(&str, Option<&str>)]) -> Result<Match, String> {
     for &(name, given) in words.iter().filter(|(_, given)| given.is_none()) {
         debug_assert!(given.is_none(), "filtered");
         let (ether, proto) = shorthand(name).ok_or_else(|| format!("{name:?} is no word of OpenFlow 1.3"))?;
-        matched = matched.with(Field::EthType, ether);
-        if let Some(proto) = proto {
-            matched = matched.with(Field::IpProto, proto);
+        for (field, number) in [(Field::EthType, Some(ether)), (Field::IpProto, proto)] {
+            let Some(number) = number else { continue };
+            if matched.has(field) && matched.value.of(field) != number {
+                return Err(format!("{name} beside a word for other packets"));
+            }
+            matched = matched.with(field, number);
         }
     }
     let given = |is_wanted: bool| {
@@ -149,6 +155,10 @@ pub(super) fn matched(words: &[(&str, Option<&str>)]) -> Result<Match, String> {
             return Err(format!("two demands of {name}"));
         }
         matched = matched.with_masked(field, number & mask, mask);
+    }
+    // A priority alone is that of any tag, which OpenFlow 1.3 has to be told.
+    if matched.has(Field::VlanPcp) && !matched.has(Field::VlanVid) {
+        matched = matched.with_masked(Field::VlanVid, PRESENT, PRESENT);
     }
     Ok(matched)
 }

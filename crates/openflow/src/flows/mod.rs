@@ -194,6 +194,15 @@ mod tests {
     }
 
     #[test]
+    fn a_priority_alone_is_that_of_any_tag() {
+        for line in ["dl_vlan_pcp=3 actions=drop", "vlan_pcp=3,ip actions=drop"] {
+            let matched = read(line).unwrap()[0].1.matched.clone();
+            let of = |field| (matched.value.of(field), matched.mask.of(field));
+            assert_eq!((of(Field::VlanPcp), of(Field::VlanVid)), ((3, 7), (0x1000, 0x1000)), "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_no_flow_of_this_version_is_refused() {
         for line in [
             "reg0=1 actions=drop",
@@ -201,6 +210,10 @@ mod tests {
             "tp_dst=80 actions=drop",
             "tcp,nw_src=10.0.0.0/99 actions=drop",
             "tcp",
+            "tcp,udp actions=drop",
+            "ip,arp actions=drop",
+            "tcp6,tcp actions=drop",
+            "dl_vlan=0xffff,dl_vlan_pcp=3 actions=drop",
             "priority=70000 actions=drop",
             "actions=output:2,output",
             "ip actions=mod_vlan_vid:5,output:2",
