@@ -15,7 +15,8 @@
 //! - A frame that violates the protocol ends the connection with a warning. zebra connects again within some
 //!   seconds, and sends everything. A message with a wrong value within a valid frame is only skipped and
 //!   counted: to drop the connection for it would only bring it again.
-//! - One connection counts: the newest.
+//! - One connection counts: the newest of those that sent a valid frame. Somebody who only connects, or sends
+//!   something else, does not end the connection of FRR.
 //!
 //! Listen before FRR starts; some versions try to connect only once. In FRR:
 //!

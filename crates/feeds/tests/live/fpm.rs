@@ -69,13 +69,21 @@ fn nonsense_ends_the_connection_and_costs_no_route() {
         sender.write_all(nonsense).unwrap();
         follower.until("a violation", |follower| follower.feed.status().violations > before);
     }
+    // FRR's connection goes on.
+    sender.write_all(&routes(100..101, "192.0.2.1")).unwrap();
+    follower.until("a route", |follower| follower.model.routes.len() == 101);
     // A frame that never ends is no violation: the sender may be slow.
     let mut half = connect(&follower);
     half.write_all(&[1, 1, 255, 255, 0]).unwrap();
     drop(half);
     follower.settle(Duration::from_millis(500));
-    assert_eq!(follower.model.routes.len(), 100);
-    assert!(follower.feed.status().stale_since.is_some());
+    assert_eq!(follower.model.routes.len(), 101);
+    assert!(follower.feed.status().stale_since.is_none());
+
+    // Nonsense of FRR itself ends its connection.
+    sender.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
+    follower.until("Stale", |follower| follower.feed.status().stale_since.is_some());
+    assert_eq!(follower.model.routes.len(), 101);
 
     let mut sender = connect(&follower);
     sender.write_all(&routes(0..100, "192.0.2.1")).unwrap();
@@ -108,8 +116,18 @@ fn somebody_who_only_connects_costs_no_route() {
     let mut sender = connect(&follower);
     sender.write_all(&routes(0..100, "192.0.2.1")).unwrap();
     follower.until("Synced", |follower| follower.seen.contains(&Change::Synced));
-    let _silent = connect(&follower);
+    // More than are waited for; some scan ports.
+    let _silent: Vec<_> = (0..40).map(|_| connect(&follower)).collect();
+    (0..40).for_each(|_| drop(connect(&follower)));
     // Longer than an empty table is doubted.
     follower.settle(quiet * 14);
     assert_eq!(follower.model.routes.len(), 100);
+    assert!(follower.feed.status().stale_since.is_none());
+    sender.write_all(&routes(100..101, "192.0.2.1")).unwrap();
+    follower.until("a route", |follower| follower.model.routes.len() == 101);
+    // The newest that speaks counts.
+    let mut other = connect(&follower);
+    other.write_all(&routes(0..50, "192.0.2.1")).unwrap();
+    follower.until("Resynced", |follower| follower.feed.status().resyncs == 1);
+    assert_eq!(follower.model.routes.len(), 50);
 }
