@@ -51,6 +51,8 @@ pub enum Skip {
     OtherFamily,
     /// A route holds for packets of some types of service or sources only.
     Selective,
+    /// A route has an MTU of its own, which is passed over. The route is told.
+    RouteMtu,
     /// A route is a cached result of the kernel, not a route.
     Cached,
     /// A route names a next-hop object that was not announced.
@@ -73,6 +75,7 @@ impl fmt::Display for Skip {
             Self::OtherKind => "of another kind",
             Self::OtherFamily => "of another family",
             Self::Selective => "for some packets only",
+            Self::RouteMtu => "MTU of a route",
             Self::Cached => "cached",
             Self::UnknownNextHop => "next hop not announced",
             Self::NotThere => "withdrawn, but not there",

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
 use serde::Serialize;
-use wirespeed_feeds::{Feed, Status, bmp, fpm, kernel};
+use wirespeed_feeds::{Feed, Skip, Status, bmp, fpm, kernel};
 use wirespeed_router::metrics::SourceState;
 
 use crate::number::{Grouped, counted_u64};
@@ -93,7 +93,21 @@ pub(crate) struct State {
     pub(crate) skipped: BTreeMap<String, u64>,
 }
 
+/// What routes say that is not followed, and how a warning puts it.
+pub(crate) const UNFOLLOWED: [(Skip, &str); 2] = [
+    (
+        Skip::Selective,
+        "for one type of service or from one source only (`tos`, `from`), which are passed over",
+    ),
+    (Skip::RouteMtu, "with an MTU of their own (`mtu`), for which the MTU of their interface counts"),
+];
+
 impl State {
+    /// Whether the source has routes that are not followed in whole.
+    pub(crate) fn has_unfollowed(&self) -> bool {
+        UNFOLLOWED.iter().any(|(reason, _)| self.skipped.contains_key(&reason.to_string()))
+    }
+
     pub(crate) fn of(source: Followed, feed: &Feed) -> Self {
         let Status {
             synced,

@@ -8,7 +8,7 @@
 //!
 //! All routing tables of a network namespace come in one feed. The route of a prefix is that of the lowest
 //! metric; if it goes, the next one takes its place. Routes for one type of service, from one source address
-//! only, and cached routes are skipped and counted.
+//! only, and cached routes are skipped and counted. A route's own MTU is passed over and counted.
 //!
 //! Reading needs no privilege. A receive buffer beyond `net.core.rmem_max` needs `CAP_NET_ADMIN`, and another
 //! network namespace needs `CAP_SYS_ADMIN`.

@@ -18,11 +18,15 @@ const RTA_SRC: u16 = 2;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const RTA_PRIORITY: u16 = 6;
+const RTA_METRICS: u16 = 8;
 const RTA_MULTIPATH: u16 = 9;
 const RTA_TABLE: u16 = 15;
 const RTA_VIA: u16 = 18;
 const RTA_ENCAP: u16 = 22;
 const RTA_NH_ID: u16 = 30;
+
+/// A number within `RTA_METRICS`.
+const RTAX_MTU: u16 = 2;
 
 const RTM_F_CLONED: u32 = 0x200;
 const RTNH_F_DEAD: u32 = 1;
@@ -40,6 +44,8 @@ pub(crate) struct RouteMessage<'a> {
     pub(crate) kind: PathKind,
     /// The next-hop object that the route uses; 0 if none.
     pub(crate) object: u32,
+    /// Whether the route has an MTU of its own, apart from that of its link.
+    pub(crate) has_mtu: bool,
     pub(crate) via: Via<'a>,
 }
 
@@ -70,6 +76,7 @@ pub(super) fn read_route(body: &[u8]) -> Result<Result<RouteMessage<'_>, Skip>, 
     let mut table = u32::from(table);
     let (mut metric, mut object, mut from_source) = (0, 0, source_length != 0);
     let (mut gateway, mut interface, mut encapsulated, mut several) = (None, 0, false, None);
+    let mut has_mtu = false;
     for attribute in attributes {
         let attribute = attribute?;
         match attribute.number {
@@ -82,6 +89,11 @@ pub(super) fn read_route(body: &[u8]) -> Result<Result<RouteMessage<'_>, Skip>, 
             RTA_TABLE => table = attribute.u32()?,
             RTA_ENCAP => encapsulated = true,
             RTA_NH_ID => object = attribute.u32()?,
+            RTA_METRICS => {
+                for metric in attribute.nested() {
+                    has_mtu |= metric?.number == RTAX_MTU;
+                }
+            }
             RTA_MULTIPATH => several = Some(attribute.value),
             _ => {}
         }
@@ -107,7 +119,7 @@ pub(super) fn read_route(body: &[u8]) -> Result<Result<RouteMessage<'_>, Skip>, 
         }
         None => Via::Nothing,
     };
-    Ok(Ok(RouteMessage { table: TableId(table), prefix, metric, protocol, kind, object, via }))
+    Ok(Ok(RouteMessage { table: TableId(table), prefix, metric, protocol, kind, object, has_mtu, via }))
 }
 
 impl Via<'_> {

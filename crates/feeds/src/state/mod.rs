@@ -159,6 +159,9 @@ impl State {
             status.skip(Skip::OverCap);
             return;
         }
+        if route.has_mtu {
+            status.skip(Skip::RouteMtu);
+        }
         let path = self.path(route, status);
         let candidate = Candidate::new(path, route.metric, route.object, route.protocol);
         if !self.routes.announce(route.table, route.prefix, candidate, order) {

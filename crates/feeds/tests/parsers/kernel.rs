@@ -1,6 +1,6 @@
 //! The kernel's messages: metrics, groups, next-hop objects, rules.
 
-use wirespeed_feeds::{Change, Recorded};
+use wirespeed_feeds::{Change, Recorded, Skip};
 
 use crate::model::Model;
 use crate::senders::netlink::{
@@ -107,6 +107,20 @@ fn a_changed_object_changes_the_routes_that_use_it() {
     assert_eq!(kernel.model.path("198.51.100.0/24"), None);
     assert_eq!(kernel.say(&group(10, &[(1, 3)])), 0);
     assert_eq!(kernel.model.path("192.0.2.0/24"), Some("via 10.0.0.1 interface 2 weight 3"));
+}
+
+/// What a route says that the feed does not tell is counted, so that nobody takes it for followed.
+#[test]
+fn routes_of_some_packets_and_mtus_of_routes_are_counted() {
+    for (prefix, gateway) in [("192.0.2.0/24", "10.0.0.1"), ("2001:db8::/32", "fe80::1")] {
+        let mut kernel = Kernel::new();
+        let route = Route::via(prefix, &[gateway]);
+        assert_eq!(kernel.say(&Route { tos: 0x10, ..route.clone() }.message(NEW, 0)), 0);
+        assert_eq!(kernel.say(&Route { mtu: 1_300, ..route.clone() }.message(NEW, 0)), 1);
+        let skipped = kernel.recorded.status().skipped.clone();
+        assert_eq!(skipped.into_iter().collect::<Vec<_>>(), [(Skip::Selective, 1), (Skip::RouteMtu, 1)]);
+        assert!(kernel.model.path(prefix).is_some());
+    }
 }
 
 #[test]

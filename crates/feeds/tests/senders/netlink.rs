@@ -19,12 +19,25 @@ pub(crate) struct Route {
     /// Gateway, interface, weight.
     pub(crate) hops: Vec<(Option<IpAddr>, u32, u8)>,
     pub(crate) object: u32,
+    /// The type of service.
+    pub(crate) tos: u8,
+    /// An MTU of its own; 0 for none.
+    pub(crate) mtu: u32,
 }
 
 impl Route {
     pub(crate) fn via(prefix: &str, gateways: &[&str]) -> Self {
         let hops = gateways.iter().map(|gateway| (Some(gateway.parse().unwrap()), 7, 1)).collect();
-        Self { table: 254, prefix: prefix.parse().unwrap(), metric: 0, kind: 1, hops, object: 0 }
+        Self {
+            table: 254,
+            prefix: prefix.parse().unwrap(),
+            metric: 0,
+            kind: 1,
+            hops,
+            object: 0,
+            tos: 0,
+            mtu: 0,
+        }
     }
 
     pub(crate) fn of_object(prefix: &str, object: u32) -> Self {
@@ -38,11 +51,17 @@ impl Route {
     pub(crate) fn message(&self, kind: u16, flags: u16) -> Vec<u8> {
         let family = family(self.prefix.addr());
         let small_table = u8::try_from(self.table).unwrap_or(0);
-        let mut body = vec![family, self.prefix.prefix_len(), 0, 0, small_table, 4, 0, self.kind, 0, 0, 0, 0];
+        let mut body =
+            vec![family, self.prefix.prefix_len(), 0, self.tos, small_table, 4, 0, self.kind, 0, 0, 0, 0];
         attribute(&mut body, 1, &octets(self.prefix.addr()));
         attribute(&mut body, 15, &self.table.to_ne_bytes());
         if self.metric != 0 {
             attribute(&mut body, 6, &self.metric.to_ne_bytes());
+        }
+        if self.mtu != 0 {
+            let mut metrics = Vec::new();
+            attribute(&mut metrics, 2, &self.mtu.to_ne_bytes());
+            attribute(&mut body, 8, &metrics);
         }
         if self.object != 0 {
             attribute(&mut body, 30, &self.object.to_ne_bytes());

@@ -241,7 +241,8 @@ The kernel's firewall, NAT, rp_filter and ip_forward say nothing about what is f
 With --drops a flood that is dropped fills the disk. Of the rights of root those stay that interfaces need. \
 An interface that belongs to a VRF forwards by the VRF's table alone, the others by the tables local and main (--kernel-table). They are followed \
 live, and so are interfaces that join a VRF. Rules of policy routing are not followed: with others than the usual ones nothing starts, and \
-a warning names one that comes later.
+a warning names one that comes later. Routes for one type of service or from one source are passed over, and a route's own MTU is: a warning \
+tells, and the statistics count them.
 Routes of --feed fpm take the place of the kernel's in all tables, those of --fib and --feed bmp in the table of interfaces outside of VRFs. \
 Links, addresses, neighbours and the links' own routes are the kernel's in any case. A next hop without an interface is where the kernel's \
 routes lead to its address; until the kernel has found it, packets are dropped as unresolved. When a feed is lost its routes stay, and age.

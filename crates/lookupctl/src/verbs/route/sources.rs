@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use wirespeed::Fleet;
 use wirespeed::prelude::IpNet;
-use wirespeed_feeds::{Change, Feed, Hop, Path, PathKind, Route, TableId};
+use wirespeed_feeds::{Change, Feed, Hop, Path, PathKind, Route, Skip, TableId};
 use wirespeed_fib::{Address, Fib, Prefix, Rib};
 use wirespeed_router::Error;
 use wirespeed_router::control::{self, Control, Source};
@@ -16,7 +16,7 @@ use wirespeed_router::io::{Interface, LocalAddresses};
 
 use super::options::Options;
 use super::tables::device;
-use crate::followed::{Followed, State};
+use crate::followed::{Followed, State, UNFOLLOWED};
 
 /// How long the kernel may take to tell all of its routes.
 const FIRST_STATE: Duration = Duration::from_secs(60);
@@ -30,8 +30,12 @@ pub(super) struct Sources {
     /// The source of routes in place of the kernel.
     given: Option<(Followed, Feed)>,
     states: Arc<States>,
+    /// Whether a file gives the routes.
+    is_of_file: bool,
     /// The rules of policy routing that were warned of.
     warned: Vec<String>,
+    /// What routes say that is not followed, as far as it was warned of.
+    warned_routes: Vec<Skip>,
 }
 
 /// The states of the sources that are followed, for those who tell them.
@@ -46,8 +50,10 @@ impl States {
     /// Tells, on stderr, how each source is that is not as it should be, and each but the kernel always.
     pub(super) fn tell(&self) {
         let all = self.now();
-        let is_told =
-            |state: &&State| state.source != "kernel" || state.stale_s.is_some() || state.overruns > 0;
+        let is_told = |state: &&State| {
+            let is_well = state.stale_s.is_none() && state.overruns == 0 && !state.has_unfollowed();
+            state.source != "kernel" || !is_well
+        };
         all.iter().filter(is_told).for_each(|state| eprintln!("{state}"));
     }
 }
@@ -73,7 +79,15 @@ impl Sources {
         let control = Control::new(ports, of)?;
         let (_, kernel) = Followed::Kernel.open()?;
         let given = options.feed.map(Followed::open).transpose()?;
-        let mut sources = Self { control, kernel, given, states: Arc::default(), warned: Vec::new() };
+        let mut sources = Self {
+            control,
+            kernel,
+            given,
+            states: Arc::default(),
+            is_of_file: options.fib.is_some(),
+            warned: Vec::new(),
+            warned_routes: Vec::new(),
+        };
         sources.first(options)?;
         Ok(sources)
     }
@@ -124,7 +138,7 @@ impl Sources {
         Ok(())
     }
 
-    /// Notes the states, and warns of rules that came.
+    /// Notes the states, and warns of rules that came and of routes that are not followed.
     fn note(&mut self) {
         let kernel = State::of(Followed::Kernel, &self.kernel);
         let given = self.given.as_ref().map(|(source, feed)| State::of(*source, feed));
@@ -135,6 +149,23 @@ impl Sources {
             eprintln!("warning: the kernel has a new rule of policy routing, which is not followed: {rule}");
         }
         self.warned = rules;
+        self.warn_of_routes();
+    }
+
+    /// Warns once of each kind of routes that are not followed. The statistics count them.
+    fn warn_of_routes(&mut self) {
+        let (source, feed) = match &self.given {
+            Some((source, feed)) => (*source, feed),
+            None if self.is_of_file => return,
+            None => (Followed::Kernel, &self.kernel),
+        };
+        let skipped = feed.status().skipped;
+        for (reason, what) in UNFOLLOWED {
+            if skipped.contains_key(&reason) && !self.warned_routes.contains(&reason) {
+                eprintln!("warning: {source} has routes {what}");
+                self.warned_routes.push(reason);
+            }
+        }
     }
 
     /// The states, which are kept up to date while the sources are followed.
