@@ -40,7 +40,8 @@ reasons! {
     Checksum => "checksum",
     /// An IPv4 option is malformed, or asks for a source route.
     Options => "options",
-    /// The source or the destination is an address that no router forwards (RFC 1812, 5.3.7; RFC 4291, 2.5).
+    /// The source or the destination is an address that no router forwards (RFC 1812, 5.3.7; RFC 4291, 2.5),
+    /// or the source is an IPv4 address of the router itself (RFC 1812, 5.3.8).
     Martian => "martian",
     /// The time to live, or the hop limit, is spent.
     Expired => "expired",

@@ -457,6 +457,15 @@ impl Control {
                 let own = self.addresses.iter().filter(|address| self.links.vrf(address.interface) == vrf);
                 local.set(own.map(|address| address.net.addr()))?;
             }
+            self.own.set_sources(self.links.ports().iter().map(|&port| {
+                let vrf = self.links.vrf(port);
+                let own = self.addresses.iter().filter(|address| self.links.vrf(address.interface) == vrf);
+                own.filter_map(|address| match address.net.addr() {
+                    IpAddr::V4(address) => Some(address),
+                    IpAddr::V6(_) => None,
+                })
+                .collect()
+            }));
         }
         Ok(())
     }

@@ -190,7 +190,15 @@ fn addresses_are_the_routers_own_in_their_vrf_alone() {
     let is_forwarded = |router: &Router, port: usize, to: [u8; 4]| {
         router.local[port].transit(&loopback, Tags::Kernel).forwards(&frame(to))
     };
-    let all = |router: &Router, to| [0, 1, 2, 3, 4].map(|port| is_forwarded(router, port, to));
+    let all = |router: &Router, to: [u8; 4]| {
+        let own = router.control.own();
+        let is_source = |port| own.is_source(port, to.into());
+        [0, 1, 2, 3, 4].map(|port| {
+            let forwarded = is_forwarded(router, port, to);
+            assert_eq!(is_source(port), !forwarded, "what is the router's own is no source");
+            forwarded
+        })
+    };
     assert_eq!(all(&router, [10, 1, 0, 1]), [false, false, true, true, true]);
     assert_eq!(all(&router, [10, 7, 0, 1]), [true, true, false, false, true]);
     assert_eq!(all(&router, [10, 8, 0, 1]), [true, true, true, true, false]);

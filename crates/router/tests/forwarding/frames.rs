@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     ExtensionV6,
     Spent,
     Martian,
+    /// From an address of the router, or from one beside those.
+    FromRouter,
     WrongChecksum,
     Arp,
     Noise,
@@ -39,6 +41,7 @@ impl Kind {
         Self::ExtensionV6,
         Self::Spent,
         Self::Martian,
+        Self::FromRouter,
         Self::WrongChecksum,
         Self::Arp,
         Self::Noise,
@@ -235,6 +238,14 @@ pub(crate) fn of_kind(kind: Kind, rng: &mut Rng) -> Vec<u8> {
             } else {
                 udp((one(rng, &v6), one(rng, &v6)), 9, 20)
             }
+        }
+        Kind::FromRouter => {
+            let from = IpAddr::from([192, 0, 2, 98 + below(rng, 8) as u8]);
+            let mut frame = udp((from, destination_v4(rng).into()), 64, 20);
+            if below(rng, 2) == 0 {
+                frame = [&frame[..12], &[0x81, 0, 0, 7], &frame[12..]].concat();
+            }
+            frame
         }
         Kind::WrongChecksum => {
             let mut frame = udp((from_v4, destination_v4(rng).into()), 64, 20);

@@ -79,7 +79,9 @@ fn forward_in(memory: Memory, frames: &[Vec<u8>], chunk: usize, errors: u32) -> 
             v6: Some(format!("2001:db8::{:x}", 0x100 + port).parse().unwrap()),
         })
         .collect();
+    let addresses: Vec<_> = own.iter().filter_map(|own| own.v4).collect();
     let own = Owns::new(own);
+    own.set_sources((0..PORTS).map(|_| addresses.clone()));
     let app = Ip::new(&table.reader(), &labels, &own).errors_per_second(errors);
     let settings = Settings { chunk, ..Settings::default() };
     list::run_in(memory, app, frames, (PORTS, Way::ALL), settings)

@@ -109,6 +109,10 @@ impl Oracle {
             // To many at once, on the link.
             return Fate::Kernel;
         }
+        if (0..self.mtu.len()).any(|port| from == Ipv4Addr::new(192, 0, 2, 100 + port as u8)) {
+            // It claims to come from the router.
+            return Fate::Drop(Reason::Martian);
+        }
         let hop = match self.route(to.into()) {
             Some(Route::Via(hop)) => *hop,
             Some(Route::Group(group)) => {

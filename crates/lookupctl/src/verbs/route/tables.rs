@@ -25,7 +25,7 @@ use crate::verbs::generate;
 /// The tables of an application.
 pub(super) enum Tables {
     Ip(Box<IpTables>),
-    Names(NameTables),
+    Names(Box<NameTables>),
     Switch(OpenFlow),
 }
 
@@ -134,7 +134,8 @@ impl Tables {
     pub(super) fn load(options: &Options, fleet: Option<Fleet>) -> Result<Self> {
         if options.app == AppName::Names {
             let own = (0..=options.sinks()).map(|port| mac_of(PortId(port)));
-            return NameTables::load(options, fleet, own, |texts| routes_of(texts, options)).map(Self::Names);
+            let names = NameTables::load(options, fleet, own, |texts| routes_of(texts, options))?;
+            return Ok(Self::Names(Box::new(names)));
         }
         if options.app == AppName::Openflow {
             let names =

@@ -15,56 +15,22 @@
 pub(super) mod icmp;
 mod lookups;
 mod options;
+mod own;
 mod v4;
 mod v6;
 
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::{PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use wirespeed::{IpReader, Labels, LabelsGuard, NextHop, Submitted, V4, V6};
 
 use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
-use crate::{App, Chunk, Hop, Mac, Memory, Packet, PortId, PortTables, Reason, Route, Used, Verdict, narrow};
+use crate::{App, Chunk, Hop, Memory, Packet, PortId, PortTables, Reason, Route, Used, Verdict, narrow};
 use icmp::{Fault, Limit};
 use lookups::{At, Keys, Lookups, PLAIN};
-
-/// What the router is at a port: the addresses that it sends errors from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Own {
-    /// The link-layer address.
-    pub mac: Mac,
-    /// An IPv4 address.
-    pub v4: Option<Ipv4Addr>,
-    /// An IPv6 address.
-    pub v6: Option<Ipv6Addr>,
-}
-
-/// What the router is at its ports, in their order. It may change while the router runs.
-#[derive(Debug, Default)]
-pub struct Owns(RwLock<Vec<Own>>);
-
-impl Owns {
-    /// What the router is at its ports.
-    #[must_use]
-    pub const fn new(own: Vec<Own>) -> Self {
-        Self(RwLock::new(own))
-    }
-
-    /// Changes what the router is. Returns whether it was something else.
-    pub fn set(&self, own: Vec<Own>) -> bool {
-        let mut now = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let is_new = *now != own;
-        *now = own;
-        is_new
-    }
-
-    /// Something that the router has at a port, or else at any other.
-    pub(super) fn find<T>(&self, port: PortId, of: impl Fn(&Own) -> Option<T>) -> Option<T> {
-        let own = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        own.get(port.index()).and_then(&of).or_else(|| own.iter().find_map(of))
-    }
-}
+use own::OwnSources;
+pub use own::{Own, Owns};
 
 /// Errors that a worker sends in a second, unless [`Ip::errors_per_second`] says otherwise: Linux's default.
 pub(super) const ERRORS_PER_SECOND: u32 = 1000;
@@ -79,6 +45,8 @@ pub struct Ip<'t> {
     routes: &'t Labels<Route>,
     /// What the router is at its ports.
     own: &'t Owns,
+    /// The router's own addresses at each port, and the change of `own` that they are of.
+    sources: (Vec<Arc<OwnSources>>, u64),
     limit: Limit,
     counts: Counts,
     /// Where the routes are noted that carried packets, and the number of chunks so far.
@@ -137,11 +105,14 @@ impl<'t> Ip<'t> {
         routes: &'t Labels<Route>,
         own: &'t Owns,
     ) -> Self {
+        // Taken before the sources: a change between both is taken again.
+        let version = own.version();
         Self {
             lookups,
             tables,
             routes,
             own,
+            sources: (own.sources(), version),
             limit: Limit::new(ERRORS_PER_SECOND),
             counts: Counts::default(),
             used: None,
@@ -168,9 +139,13 @@ impl<'t> Ip<'t> {
         self.lookups.get(port.index()).unwrap_or(&self.lookups[0])
     }
 
-    /// Takes the tables that ports have now, if they changed.
+    /// Takes the tables and the addresses that ports have now, if they changed.
     #[inline]
     fn refresh(&mut self) {
+        let version = self.own.version();
+        if version != self.sources.1 {
+            self.sources = (self.own.sources(), version);
+        }
         if let Some((tables, version)) = self.tables
             && tables.version() != version
         {
@@ -191,6 +166,7 @@ impl<'t> Ip<'t> {
         memory: &mut Memory,
         at: usize,
         keys: &mut Keys,
+        own: Option<&OwnSources>,
         show: &mut impl FnMut(usize, Packet<'_>) -> Option<Verdict>,
     ) {
         let bytes = memory.bytes(&chunk.frames()[at]);
@@ -206,6 +182,9 @@ impl<'t> Ip<'t> {
             TYPE_IPV4 => match v4::check(&bytes[packet..]) {
                 v4::Checked::LookUp(_) if is_to_group => chunk.decide(at, Verdict::Kernel),
                 v4::Checked::BadOption(_) if is_to_group => chunk.decide(at, Verdict::Drop(Reason::Options)),
+                v4::Checked::LookUp(_) if own.is_some_and(|own| own.has(v4::source(&bytes[packet..]))) => {
+                    chunk.decide(at, Verdict::Drop(Reason::Martian));
+                }
                 v4::Checked::LookUp(key) => match show(at, Packet::V4(&bytes[packet..])) {
                     Some(verdict) => chunk.decide(at, verdict),
                     None => {
@@ -468,6 +447,8 @@ impl<'t> App for Ip<'t> {
         const AHEAD: usize = 24;
         self.refresh();
         let guard = self.routes.enter();
+        let own = self.sources.0.get(chunk.port().index()).cloned();
+        let own = own.as_deref();
         let mut keys = self.spare.pop().unwrap_or_default();
         keys.clear();
         chunk.frames().iter().take(AHEAD).for_each(|frame| memory.prefetch(frame));
@@ -481,15 +462,20 @@ impl<'t> App for Ip<'t> {
                 continue;
             }
             let frame = &chunk.frames()[at];
-            match memory.first(frame).and_then(|bytes| v4::check_plain(bytes, frame.len())) {
-                Some(key) => match show(at, Packet::V4(&memory.bytes(frame)[ETHERNET..])) {
+            let checked = memory.first(frame).and_then(|bytes| {
+                let key = v4::check_plain(bytes, frame.len())?;
+                Some((key, own.is_some_and(|own| own.has(v4::source(&bytes[ETHERNET..])))))
+            });
+            match checked {
+                Some((_, true)) => chunk.decide(at, Verdict::Drop(Reason::Martian)),
+                Some((key, false)) => match show(at, Packet::V4(&memory.bytes(frame)[ETHERNET..])) {
                     Some(verdict) => chunk.decide(at, verdict),
                     None => {
                         keys.v4.push(key);
                         keys.at_v4.push(At { frame: narrow::u32(at), packet: PLAIN });
                     }
                 },
-                None => self.read(chunk, memory, at, &mut keys, &mut show),
+                None => self.read(chunk, memory, at, &mut keys, own, &mut show),
             }
         }
         let lookups = self.lookups(chunk.port());

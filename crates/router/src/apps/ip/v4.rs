@@ -30,6 +30,12 @@ pub(super) const fn is_unicast(address: u32) -> bool {
     (first.wrapping_sub(1) < 223) & (first != 127)
 }
 
+/// The address that a packet comes from.
+#[inline]
+pub(super) fn source(packet: &[u8]) -> u32 {
+    address(packet, 12)
+}
+
 #[inline]
 fn address(packet: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([packet[at], packet[at + 1], packet[at + 2], packet[at + 3]])
