@@ -31,6 +31,18 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
+    /// Another program forwards at an interface.
+    #[error("{port}: another program of this kind forwards here already; end it first")]
+    Claimed {
+        /// The interface.
+        port: String,
+    },
+    /// Another XDP program is attached at an interface.
+    #[error("{port}: another XDP program is attached here")]
+    OtherXdp {
+        /// The interface.
+        port: String,
+    },
     /// A capture can't be read or written.
     #[error("{}: {what}", path.display())]
     Capture {

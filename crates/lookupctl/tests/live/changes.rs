@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::traffic::{Sender, Sink, transfer};
-use crate::world::{World, drivers};
+use crate::world::{DRIVERS, World, drivers};
 
 #[test]
 fn hosts_talk_in_both_families_and_metrics_agree_with_the_report() {
@@ -50,6 +50,34 @@ fn a_neighbour_that_an_administrator_set_stays() {
     sender.finish();
     sink.finish();
     router.stop();
+}
+
+/// Two routers at one interface would send each packet twice, and the first that ends would let the kernel
+/// forward again.
+#[test]
+fn an_interface_is_one_routers_and_routes_that_are_not_followed_are_told() {
+    let Some(world) = World::new(&["a", "b"]) else { return };
+    world.ip("r", "route add 10.9.0.0/16 tos 0x10 via 10.0.2.2");
+    world.ip("r", "route add 10.8.0.0/16 via 10.0.2.2 mtu lock 1300");
+    for driver in drivers() {
+        let Some(router) = world.router(driver) else { return };
+        let said = router.said();
+        assert!(said.contains("(`tos`, `from`)") && said.contains("(`mtu`)"), "{said}");
+        for second in DRIVERS {
+            let second = world
+                .command("r", env!("CARGO_BIN_EXE_lookupctl"))
+                .args(["route", "--seconds", "1"])
+                .args(second.split_whitespace())
+                .args(["rb", "ra"])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&second.stderr);
+            assert_eq!(second.status.code(), Some(2), "{said}");
+            assert!(said.contains("rb: another program of this kind forwards here already"), "{said}");
+        }
+        transfer(&world, "a", ("b", "10.0.2.2"), 50_000);
+        router.stop();
+    }
 }
 
 /// The page of a router that has nothing to do any more: it stays as it is for three reports.

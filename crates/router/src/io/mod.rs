@@ -16,6 +16,8 @@ pub mod capture;
 #[cfg(target_os = "linux")]
 mod checksum;
 #[cfg(target_os = "linux")]
+mod claim;
+#[cfg(target_os = "linux")]
 mod forwarding;
 #[cfg(target_os = "linux")]
 mod hardware;
@@ -47,6 +49,8 @@ mod xdp;
 
 use std::os::fd::RawFd;
 
+#[cfg(target_os = "linux")]
+pub use claim::Claim;
 #[cfg(target_os = "linux")]
 pub use forwarding::ForwardingOff;
 #[cfg(target_os = "linux")]

@@ -10,7 +10,7 @@ use wirespeed_openflow::PortInfo;
 use wirespeed_router::apps::{Esp, Ip};
 use wirespeed_router::io::capture::{CaptureWriter, DropCapture};
 use wirespeed_router::io::{
-    Attach, BusyPoll, ForwardingOff, HostLink, HostPort, Interface, Joined, LocalAddresses, Offload,
+    Attach, BusyPoll, Claim, ForwardingOff, HostLink, HostPort, Interface, Joined, LocalAddresses, Offload,
     PacketOptions, PacketPort, Port, Program, Promiscuous, Tags, Takes, Tun, Tuns, Umem, Withheld,
     XdpOptions, give_up_privileges,
 };
@@ -91,6 +91,8 @@ pub(super) fn run(options: &Options) -> Result<Done> {
     if let Some(other) = interfaces.iter().find(|interface| !interface.is_ethernet) {
         bail!("{}: no Ethernet interface, and frames of other links can't be forwarded", other.name);
     }
+    // Before anything is changed that another program may rely on.
+    let _claims: Vec<Claim> = interfaces.iter().map(Claim::of).collect::<Result<_, _>>()?;
     let drops = options.drops.as_deref().map(CaptureWriter::create).transpose()?;
     let fleet = fleet(options)?;
     // Starting a driver for the first time may need any right, and so may new files. All threads that come
@@ -362,6 +364,10 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses, takes: T
                     }
                     let by = By::Xdp(Arc::new(program));
                     return Ok(Taken { interface, local, takes, by, _promiscuous: promiscuous });
+                }
+                // Frames that it takes or sends would not come here, or come twice.
+                Err(error @ Error::OtherXdp { .. }) if options.driver == Driver::Auto => {
+                    bail!("{error}: end it, or take what it passes on with --driver packet")
                 }
                 Err(error) => Some(error.to_string()),
             },

@@ -164,7 +164,7 @@ impl Attached {
         };
         let link = link.map_err(|cause| match cause.kind() {
             io::ErrorKind::ResourceBusy | io::ErrorKind::AlreadyExists => {
-                Error::port(name, "another XDP program is attached here", cause)
+                Error::OtherXdp { port: name.clone() }
             }
             _ => failed("the XDP program can't be attached")(cause),
         })?;
