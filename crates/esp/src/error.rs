@@ -87,7 +87,7 @@ pub enum Error {
     },
     /// The policies can't be compiled to rules.
     #[error("policies: {0}")]
-    Rules(#[from] wirespeed::Error),
+    Rules(wirespeed::Error),
     /// The system gives no random numbers.
     #[error("the system gives no random numbers: {0}")]
     Random(String),
@@ -175,4 +175,10 @@ pub enum Error {
         /// The most.
         most: usize,
     },
+}
+
+impl From<wirespeed::Error> for Error {
+    fn from(cause: wirespeed::Error) -> Self {
+        Self::Rules(cause)
+    }
 }

@@ -119,7 +119,7 @@ pub enum GpuError {
     OtherDevice,
     /// A patch does not fit the table.
     #[error("the patch doesn't fit the table: {0}")]
-    Patch(#[from] wirespeed_image::PatchError),
+    Patch(wirespeed_image::PatchError),
     /// No kernel looks up in tables of this kind.
     #[error("no kernel looks up in tables of {0}")]
     Unsupported(String),
@@ -169,6 +169,12 @@ pub enum GpuError {
 impl From<Unsupported> for GpuError {
     fn from(Unsupported(shape): Unsupported) -> Self {
         Self::Unsupported(shape)
+    }
+}
+
+impl From<wirespeed_image::PatchError> for GpuError {
+    fn from(cause: wirespeed_image::PatchError) -> Self {
+        Self::Patch(cause)
     }
 }
 

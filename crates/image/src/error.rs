@@ -10,12 +10,12 @@ pub enum ImageError {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// There is not enough memory.
-    #[error("no memory for an image of {bytes} bytes: {source}")]
+    #[error("no memory for an image of {bytes} bytes: {cause}")]
     Memory {
         /// Bytes asked for.
         bytes: u64,
         /// The error of the operating system.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// The image takes more bytes than the caller's cap.
     #[error("the image takes {needed} bytes, over the cap of {cap}")]

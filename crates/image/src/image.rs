@@ -425,5 +425,5 @@ fn copy_of(bytes: &[u8]) -> Storage {
 fn zeroed(bytes: u64) -> Result<Storage, ImageError> {
     let len =
         usize::try_from(bytes).map_err(|_| ImageError::OverCap { needed: bytes, cap: usize::MAX as u64 })?;
-    Storage::zeroed(len).map_err(|source| ImageError::Memory { bytes, source })
+    Storage::zeroed(len).map_err(|cause| ImageError::Memory { bytes, cause })
 }

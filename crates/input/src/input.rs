@@ -109,8 +109,8 @@ impl<'a> Input<'a> {
         let mut raw = BufReader::with_capacity(CHUNK, raw);
         let mut start = Vec::new();
         // A pipe may give its first bytes one at a time.
-        if let Err(source) = (&mut raw).take(4).read_to_end(&mut start) {
-            return Err(OpenError { name, source });
+        if let Err(cause) = (&mut raw).take(4).read_to_end(&mut start) {
+            return Err(OpenError { name, cause });
         }
         if start.starts_with(b"\xfd7zX") {
             let what = "compressed with xz, which is not supported: decompress it first (xz -d), or use zstd";
@@ -120,7 +120,7 @@ impl<'a> Input<'a> {
         let raw = BufReader::with_capacity(CHUNK, io::Cursor::new(start).chain(raw));
         let decoder = match compression.decoder(raw) {
             Ok(decoder) => decoder,
-            Err(source) => return Err(OpenError { name, source }),
+            Err(cause) => return Err(OpenError { name, cause }),
         };
         let window = vec![0; WINDOW].into_boxed_slice();
         Ok(Self { name, compression, decoder, window, start: 0, end: 0, offset: 0, lines: 0, waiting: None })
@@ -304,7 +304,7 @@ mod tests {
                 Ok(input) => assert!(is_built_in && input.compression() == compression, "{input:?}"),
                 Err(error) => {
                     assert!(!is_built_in, "{error}");
-                    assert_eq!(error.source.kind(), io::ErrorKind::Unsupported);
+                    assert_eq!(error.cause.kind(), io::ErrorKind::Unsupported);
                     let name = compression.name();
                     let said = format!(
                         "test: compressed with {name}, which needs a build with the feature `{name}`"

@@ -37,7 +37,7 @@ impl Source {
             Self::Stdin => Ok(Box::new(io::stdin())),
             Self::Path(path) => match File::open(path) {
                 Ok(file) => Ok(Box::new(file)),
-                Err(source) => Err(OpenError { name: self.to_string(), source }),
+                Err(cause) => Err(OpenError { name: self.to_string(), cause }),
             },
         }
     }
@@ -68,12 +68,12 @@ impl From<PathBuf> for Source {
 
 /// A source can't be opened. The message is one line and names the source.
 #[derive(Debug, thiserror::Error)]
-#[error("{name}: {source}")]
+#[error("{name}: {cause}")]
 pub struct OpenError {
     /// The source.
     pub name: String,
     /// The error of the operating system or of the decoder.
-    pub source: io::Error,
+    pub cause: io::Error,
 }
 
 /// Opens a source, decompressed by magic number.

@@ -102,6 +102,11 @@ fn io_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e std:
     use wirespeed::names::write::WriteError as NamesError;
     use wirespeed_classify::write::WriteError as RulesError;
     use wirespeed_fib::write::WriteError as RoutesError;
+    if let Some(wirespeed::Error::Image { cause: wirespeed::image::ImageError::Io(io), .. }) =
+        cause.downcast_ref()
+    {
+        return Some(io);
+    }
     if let Some(RoutesError::Io(io)) = cause.downcast_ref() {
         return Some(io);
     }

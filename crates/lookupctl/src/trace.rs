@@ -181,7 +181,7 @@ fn from_input<A: Address>(
 fn format_of(source: &Source, input: Input<'_>) -> Result<Format, TraceError> {
     let mut head = Vec::with_capacity(64);
     let read = input.take(64).read_to_end(&mut head);
-    read.map_err(|error| TraceError::Io { name: source.to_string(), source: error })?;
+    read.map_err(|error| TraceError::Io { name: source.to_string(), cause: error })?;
     Ok(Format::of(&head))
 }
 

@@ -31,6 +31,9 @@ pub enum NameError {
     /// Two slashes in a row, or a slash at the end.
     #[error("component {0} is empty")]
     EmptyComponent(usize),
+    /// A component that is added has a slash inside.
+    #[error("component {0} has a slash inside")]
+    SlashInside(usize),
     /// The name is longer than a batch or a table can hold.
     #[error("a name of {found} bytes, the limit is {limit}")]
     TooLong {
@@ -165,8 +168,12 @@ impl NameBuf {
 
     /// Adds a component at the end.
     pub fn push(&mut self, component: &[u8]) -> Result<(), NameError> {
-        if component.is_empty() || component.contains(&SLASH) {
-            return Err(NameError::EmptyComponent(self.components().count() + 1));
+        let number = || self.components().count() + 1;
+        if component.is_empty() {
+            return Err(NameError::EmptyComponent(number()));
+        }
+        if component.contains(&SLASH) {
+            return Err(NameError::SlashInside(number()));
         }
         let found = self.0.len() + 1 + component.len();
         if found > Name::MAX_LEN {
@@ -288,6 +295,10 @@ mod tests {
         assert_eq!(Name::new("/com//www"), Err(NameError::EmptyComponent(2)));
         assert_eq!(Name::new("/com/parc//"), Err(NameError::EmptyComponent(3)));
         assert!(Name::new(&vec![SLASH; 1 << 25]).is_err());
+        let mut name = NameBuf::new("/com").unwrap();
+        assert_eq!(name.push(b""), Err(NameError::EmptyComponent(2)));
+        assert_eq!(name.push(b"a/b"), Err(NameError::SlashInside(2)));
+        assert_eq!(&*name, Name::new("/com").unwrap());
         let long = [&b"/"[..], &vec![0xff; Name::MAX_LEN]].concat();
         assert!(matches!(Name::new(&long), Err(NameError::TooLong { .. })));
     }

@@ -87,7 +87,13 @@ impl<A: Addresses> Builder<A> {
     /// Adds the routes of this family that were read, for example with other [`ReadOptions`] than
     /// [`file`](Self::file) uses. The texts of next hops are parsed into labels.
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: Fib, labels: &Labels<T>) -> Self {
-        match labelled(fib, labels, &mut self.draft.claims) {
+        let labelled = labelled(fib, labels, &mut self.draft.claims);
+        self.labelled(labelled)
+    }
+
+    /// Adds the routes of this family with labels.
+    fn labelled(self, fib: Result<Fib, Error>) -> Self {
+        match fib {
             Ok(fib) => self.rib(A::into_rib(fib).0),
             Err(error) => self.failed(error),
         }
@@ -105,7 +111,7 @@ impl<A: Addresses> Builder<A> {
     /// bits is wrong, too: `mask_host_bits` of [`ReadOptions`] clears them, for [`fib`](Self::fib).
     #[cfg(feature = "text")]
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
-        self,
+        mut self,
         path: impl AsRef<Path>,
         labels: &Labels<T>,
     ) -> Self {
@@ -114,7 +120,10 @@ impl<A: Addresses> Builder<A> {
             Ok(fib) if A::rib(&fib).is_empty() => {
                 self.failed(Error::NoRoutesOfFamily { path: path.to_owned(), wanted: A::FAMILY })
             }
-            Ok(fib) => self.fib(fib, labels),
+            Ok(fib) => {
+                let labelled = labelled(fib, labels, &mut self.draft.claims);
+                self.labelled(labelled.map_err(|error| error.in_file(path)))
+            }
             Err(error) => self.failed(error),
         }
     }

@@ -90,7 +90,7 @@ impl<D: Served> TableCore<D> {
             false => D::resume(choice.engine, model, image, cap.options(), wanted)?,
             true => D::resume_auto(model, image, cap.options(), wanted),
         };
-        let live = live.map_err(|source| Error::Image { path, source })?;
+        let live = live.map_err(|cause| Error::Image { path, cause })?;
         let (offload, device_note, uses) = (None, None, Arc::default());
         Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, uses })
     }
@@ -371,7 +371,7 @@ impl<D: Served> ReaderCore<D> {
         (path, image): (PathBuf, Image),
         beside: D::Beside,
     ) -> Result<Self, Error> {
-        let inner = D::open(engine, image, beside)?.map_err(|source| Error::Image { path, source })?;
+        let inner = D::open(engine, image, beside)?.map_err(|cause| Error::Image { path, cause })?;
         Ok(Self { inner, choice: Choice::named(engine), offload: None, ids: None, uses: Arc::default() })
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "text")]
 use wirespeed_fib::read::ReadError;
 use wirespeed_fib::{BuildError, Family, HostBits, NextHop, TooManyNextHops};
-use wirespeed_forest::FibsError;
+use wirespeed_forest::{FibId, FibsError};
 use wirespeed_image::ImageError;
 
 #[cfg(feature = "rules")]
@@ -17,7 +17,8 @@ use crate::memory::Cap;
 #[cfg(feature = "names")]
 use crate::names;
 
-/// The reason why a table could not be built, changed, saved or opened.
+/// The reason why a table could not be built, changed, saved or opened. The text of an error tells its causes,
+/// so `source` gives none that the text has already.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -55,12 +56,12 @@ pub enum Error {
         cap: u64,
     },
     /// The engine can't hold the table, or there is no memory for it.
-    #[error("the {} can't be built: {source}", table_of(what))]
+    #[error("the {} can't be built: {cause}", table_of(what))]
     Build {
         /// The content of the table: a family, names or rules.
         what: &'static str,
         /// The reason.
-        source: BuildError,
+        cause: BuildError,
     },
     /// A route was added with [`NextHop::NONE`](crate::NextHop::NONE). Withdraw a route to remove it.
     #[error("the route {prefix} has no next hop: indexes start at 1")]
@@ -83,7 +84,7 @@ pub enum Error {
     #[error(transparent)]
     HostBits(#[from] HostBits),
     /// A VRF is not there, or its number is too large.
-    #[error(transparent)]
+    #[error("{}", of_vrfs(.0))]
     Vrf(FibsError),
     /// A name was added with [`NextHop::NONE`](crate::NextHop::NONE). Remove a name to take it out.
     #[cfg(feature = "names")]
@@ -106,10 +107,10 @@ pub enum Error {
     Rule(#[from] classify::RuleError),
     /// Rules can't be updated.
     #[cfg(feature = "rules")]
-    #[error("the rules can't be updated: {source}")]
+    #[error("the rules can't be updated: {cause}")]
     UpdateRules {
         /// The reason.
-        source: classify::UpdateError,
+        cause: classify::UpdateError,
     },
     /// A file of rules can't be read; the message names file and line.
     #[cfg(feature = "rules")]
@@ -155,7 +156,7 @@ pub enum Error {
     },
     /// A GPU was asked for, and lookups can't run on one.
     #[error("no lookups on a GPU: {0}")]
-    Gpu(#[from] GpuError),
+    Gpu(GpuError),
     /// Keys on a GPU were to be looked up, and the table is not on GPUs.
     #[cfg(feature = "gpu")]
     #[error("no GPU has the table: build it with `Device::Gpu`, or see `device_note` after `Device::Auto`")]
@@ -188,9 +189,11 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// A next hop of a source can't be parsed as a label.
-    #[error("next hop {text:?} is no label: {reason}")]
+    /// A next hop of a source, the result of a name or the action of a rule can't be parsed as a label.
+    #[error("{}{text:?} is no label: {reason}", in_file(.file.as_deref()))]
     Label {
+        /// The file, if it was read from one.
+        file: Option<PathBuf>,
         /// The text in the source.
         text: String,
         /// The error of the label's parser.
@@ -229,12 +232,12 @@ pub enum Error {
     #[error(transparent)]
     TooManyLabels(#[from] TooManyNextHops),
     /// An image file can't be written or read, or is damaged.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {cause}", path.display())]
     Image {
         /// The file.
         path: PathBuf,
         /// The reason.
-        source: ImageError,
+        cause: ImageError,
     },
     /// No engine of this build reads the image.
     #[error("{}: no engine of this build reads images of kind {kind:?}{}", path.display(), left_out())]
@@ -275,12 +278,12 @@ pub enum Error {
         wanted: Family,
     },
     /// The image holds the compiled table alone. A table that takes updates needs the routes, names or rules
-    /// of the image, and a reader of rules needs their actions.
+    /// of the image, a reader of rules needs their actions, and a call that loads entries needs their labels.
     #[error("{}: the image holds no {what} beside its table{}", path.display(), advice(what))]
     ImageWithout {
         /// The file.
         path: PathBuf,
-        /// The missing content: routes, names or rules.
+        /// The missing content: routes, names, rules or labels.
         what: &'static str,
     },
 }
@@ -292,10 +295,26 @@ impl From<Infallible> for Error {
     }
 }
 
+impl From<GpuError> for Error {
+    fn from(cause: GpuError) -> Self {
+        Self::Gpu(cause)
+    }
+}
+
 impl Error {
+    /// The error with the file that the label was read from.
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        match self {
+            Self::Label { file: None, text, reason } => {
+                Self::Label { file: Some(path.to_owned()), text, reason }
+            }
+            other => other,
+        }
+    }
+
     /// The error of an image file.
-    pub(crate) fn in_image(path: &Path, source: ImageError) -> Self {
-        Self::Image { path: path.to_owned(), source }
+    pub(crate) fn in_image(path: &Path, cause: ImageError) -> Self {
+        Self::Image { path: path.to_owned(), cause }
     }
 
     /// The error of an image file with an attachment that is not valid.
@@ -314,7 +333,12 @@ impl Error {
 
     /// Converts an error of a build or rebuild under this cap.
     pub(crate) fn of_build<D: Engines>(engine: EngineName, source: BuildError, cap: Cap) -> Self {
-        let (what, both) = (D::WHAT, |bytes: u64| bytes.saturating_mul(2));
+        Self::of_build_of(D::WHAT, engine, source, cap)
+    }
+
+    /// Converts an error of a build or rebuild of this content.
+    pub(crate) fn of_build_of(what: &'static str, engine: EngineName, source: BuildError, cap: Cap) -> Self {
+        let both = |bytes: u64| bytes.saturating_mul(2);
         match (source, cap) {
             (BuildError::Image(ImageError::OverCap { needed, .. }), Cap::Stated(cap)) => {
                 Self::MemoryCap { what, needed: both(needed), cap }
@@ -322,7 +346,7 @@ impl Error {
             (BuildError::Image(ImageError::OverCap { needed, cap }), Cap::Auto | Cap::Named) => {
                 Self::DefaultMemoryCap { what, engine, needed: both(needed), cap: both(cap) }
             }
-            (source, _) => Self::Build { what, source },
+            (cause, _) => Self::Build { what, cause },
         }
     }
 
@@ -332,10 +356,24 @@ impl Error {
     }
 }
 
+/// The text of an error of VRFs, which are tables of a forest.
+fn of_vrfs(error: &FibsError) -> String {
+    match error {
+        FibsError::NoFib(id) => format!("there is no VRF {id}"),
+        FibsError::TooLarge(id) => format!("a VRF has number {id}, the largest is {}", FibId::MAX),
+        other => other.to_string(),
+    }
+}
+
+/// The file of an error, for the beginning of its text.
+fn in_file(path: Option<&Path>) -> String {
+    path.map(|path| format!("{}: ", path.display())).unwrap_or_default()
+}
+
 /// Names a table by its content.
 fn table_of(what: &str) -> String {
     match what {
-        "names" | "rules" => format!("table of {what}"),
+        "names" | "rules" | "VRFs" => format!("table of {what}"),
         family => format!("{family} table"),
     }
 }
@@ -358,7 +396,11 @@ fn left_out() -> String {
 
 /// Advice for an image that lacks this content.
 fn advice(what: &str) -> &'static str {
-    if what == "rules" { "" } else { " to update: open it with a reader" }
+    match what {
+        "rules" => "",
+        "labels" => ", and entries are loaded with their labels: save it with `save_labelled`",
+        _ => " to update: open it with a reader",
+    }
 }
 
 #[cfg(feature = "rules")]

@@ -203,7 +203,7 @@ impl ImageFile {
     pub fn into_table<A: Addresses>(self) -> Result<Box<dyn AnyTable<A>>, Error> {
         let ids = self.match_ids()?;
         let Opened { path, image, engine } = self.file;
-        let table = A::adopt(engine, image)?.map_err(|source| Error::Image { path, source })?;
+        let table = A::adopt(engine, image)?.map_err(|cause| Error::Image { path, cause })?;
         Ok(match ids {
             None => table,
             Some(ids) => Box::new(TakenApart { table, ids }),

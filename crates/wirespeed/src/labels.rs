@@ -487,7 +487,11 @@ impl<T: fmt::Debug> fmt::Debug for LabelsGuard<'_, T> {
 
 /// Parses a label.
 pub(crate) fn parse<T: FromStr<Err: ToString>>(text: &str) -> Result<T, Error> {
-    text.parse().map_err(|error: T::Err| Error::Label { text: text.to_owned(), reason: error.to_string() })
+    text.parse().map_err(|error: T::Err| Error::Label {
+        file: None,
+        text: text.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 #[cfg(loom)]

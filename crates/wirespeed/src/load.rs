@@ -37,7 +37,10 @@ pub(crate) fn labels_of_image<T: FromStr<Err: ToString> + Eq + Hash>(
     each_label(path, None, |text| {
         label.push(match text {
             None => NextHop::NONE,
-            Some(text) => labels.intern_for(claims, parse(text)?)?,
+            Some(text) => {
+                let value = parse(text).map_err(|error| error.in_file(path))?;
+                labels.intern_for(claims, value)?
+            }
         });
         Ok(())
     })?;
@@ -57,7 +60,7 @@ pub(crate) fn read<T: FromStr<Err: ToString> + Eq + Hash>(
 ) -> Result<Fib, Error> {
     match !is_built_in(path) && is_image(path)? {
         true => routes_of_image(path, labels, claims),
-        false => labelled(read_file(path)?, labels, claims),
+        false => labelled(read_file(path)?, labels, claims).map_err(|error| error.in_file(path)),
     }
 }
 

@@ -47,7 +47,7 @@ impl Reloader {
         load: impl FnOnce(&Path) -> Result<R, Error>,
     ) -> Result<Option<R>, Error> {
         let metadata = std::fs::metadata(&self.path)
-            .map_err(|source| Error::Image { path: self.path.clone(), source: ImageError::from(source) })?;
+            .map_err(|cause| Error::Image { path: self.path.clone(), cause: ImageError::from(cause) })?;
         // A change after this moment is seen by the next call.
         let stamp = Stamp::of(&metadata);
         if self.loaded == Some(stamp) {

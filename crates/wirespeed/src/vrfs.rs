@@ -314,7 +314,7 @@ fn with_next_hops<A: InFib>(update: &FibsUpdate<A>) -> Result<(), Error> {
 
 fn of_fibs(error: FibsError, cap: Cap) -> Error {
     match error {
-        FibsError::Build(source) => Error::of_build::<V4>(EngineName::Forest, source, cap),
+        FibsError::Build(source) => Error::of_build_of("VRFs", EngineName::Forest, source, cap),
         other => Error::Vrf(other),
     }
 }

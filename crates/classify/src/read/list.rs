@@ -46,7 +46,7 @@ pub(super) fn each_element(
 
 fn broken(name: String, line: u64, error: serde_json::Error) -> ReadError {
     if error.io_error_kind().is_some_and(|kind| kind != io::ErrorKind::FileTooLarge) {
-        return ReadError::Io { name, source: error.into() };
+        return ReadError::Io { name, cause: error.into() };
     }
     let why = match error.io_error_kind() {
         Some(_) => io::Error::from(error).to_string(),

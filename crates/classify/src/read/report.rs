@@ -109,12 +109,12 @@ pub enum ReadError {
     #[error(transparent)]
     Open(#[from] wirespeed_input::OpenError),
     /// The operating system refused, or the compressed data is damaged.
-    #[error("{name}: {source}")]
+    #[error("{name}: {cause}")]
     Io {
         /// The file.
         name: String,
         /// The error of the operating system.
-        source: std::io::Error,
+        cause: std::io::Error,
     },
     /// A line that is not a rule.
     #[error("{name}:{line}: {why}: {text:?}")]
@@ -252,7 +252,7 @@ impl Reading {
                     }
                     continue;
                 }
-                Err(source) => return Err(ReadError::Io { name: self.report.name.clone(), source }),
+                Err(cause) => return Err(ReadError::Io { name: self.report.name.clone(), cause }),
             };
             let line = line.trim_start_matches('\u{feff}').trim();
             if line.is_empty() || line.starts_with('#') {
@@ -279,4 +279,10 @@ impl Reading {
             }
         }
     }
+}
+
+/// The part of an error about a choice that says what there is to choose from.
+pub(super) fn there_are<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<_> = names.collect();
+    if names.is_empty() { "there is none".to_owned() } else { format!("there are: {}", names.join(", ")) }
 }

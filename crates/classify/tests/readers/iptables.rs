@@ -106,6 +106,8 @@ fn a_saved_chain() {
             error
         );
     }
+    let error = read_with::<Ipv4Tuple>("*filter\nCOMMIT\n", &ReadOptions::default()).expect_err("no chain");
+    assert_eq!(error.to_string(), "saved: no chain INPUT; there is none");
 }
 
 /// Options behind the target, joined to their values, and of other forms (a finding: they were passed over).

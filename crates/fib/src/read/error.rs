@@ -92,7 +92,7 @@ pub enum SkipReason {
     #[error("a record without the fields that are named")]
     NoField,
     /// There is no valid prefix.
-    #[error("{0}")]
+    #[error(transparent)]
     Prefix(#[from] PrefixError),
     /// A next hop is missing.
     #[error("next hop missing")]
@@ -233,12 +233,12 @@ impl Reason for SkipReason {
 #[non_exhaustive]
 pub enum ReadError<F = Format, R = SkipReason> {
     /// An error of the operating system.
-    #[error("{name}: {source}")]
+    #[error("{name}: {cause}")]
     Io {
         /// The file.
         name: String,
         /// The error of the operating system.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A line, entry or record is wrong (strict reading only).
     #[error("{name}{place}: {reason}{detail}")]
@@ -367,20 +367,20 @@ pub enum ReadError<F = Format, R = SkipReason> {
         known: String,
     },
     /// There are more distinct next hops than indexes.
-    #[error("{name}{place}: {source}")]
+    #[error("{name}{place}: {cause}")]
     TooManyNextHops {
         /// The file.
         name: String,
         /// The place in the file.
         place: Place,
         /// The error.
-        source: TooManyNextHops,
+        cause: TooManyNextHops,
     },
 }
 
 impl<F, R> From<OpenError> for ReadError<F, R> {
-    fn from(OpenError { name, source }: OpenError) -> Self {
-        Self::Io { name, source }
+    fn from(OpenError { name, cause }: OpenError) -> Self {
+        Self::Io { name, cause }
     }
 }
 

@@ -78,7 +78,7 @@ impl<'w> Members<'w> {
             Ok(member) => member,
             Err(Fault::Full(source)) => {
                 let place = super::Place::Line(0);
-                return Err(ReadError::TooManyNextHops { name, place, source }.into());
+                return Err(ReadError::TooManyNextHops { name, place, cause: source }.into());
             }
             Err(_) => unreachable!("the word is fit"),
         };

@@ -218,7 +218,7 @@ impl<F, R: Reason> Ledger<F, R> {
             }
             Fault::Full(source) => {
                 let name = self.report.name.clone();
-                return Err(ReadError::TooManyNextHops { name, place, source }.into());
+                return Err(ReadError::TooManyNextHops { name, place, cause: source }.into());
             }
             Fault::Stop => return Err(End::Stop),
             Fault::NeedSurvey => return Err(End::NeedSurvey),
@@ -242,7 +242,7 @@ impl<F, R: Reason> Ledger<F, R> {
     /// Reports an error of the input: truncated compressed data, or an error of the operating system.
     pub fn broken(&mut self, place: Place, error: io::Error) -> Result<(), End<F, R>> {
         if error.raw_os_error().is_some() || self.report.compression == Compression::None {
-            return Err(ReadError::Io { name: self.report.name.clone(), source: error }.into());
+            return Err(ReadError::Io { name: self.report.name.clone(), cause: error }.into());
         }
         let compression = self.report.compression.name();
         if error.kind() == io::ErrorKind::UnexpectedEof {

@@ -9,12 +9,12 @@ use crate::address::Family;
 #[non_exhaustive]
 pub enum TraceError {
     /// The source failed.
-    #[error("{name}: {source}")]
+    #[error("{name}: {cause}")]
     Io {
         /// The name of the source.
         name: String,
         /// The error of the source.
-        source: io::Error,
+        cause: io::Error,
     },
     /// A line is not an address.
     #[error("{name}:{line}: {text:?} is not an address")]
@@ -81,7 +81,7 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    pub(super) fn io(name: &str, source: io::Error) -> Self {
-        Self::Io { name: name.to_owned(), source }
+    pub(super) fn io(name: &str, cause: io::Error) -> Self {
+        Self::Io { name: name.to_owned(), cause }
     }
 }

@@ -20,10 +20,10 @@ pub enum NameReason {
     #[error("an overlong line")]
     LineTooLong,
     /// Not a name.
-    #[error("{0}")]
+    #[error(transparent)]
     Name(#[from] NameError),
     /// Not an NDN URI.
-    #[error("{0}")]
+    #[error(transparent)]
     Uri(#[from] UriError),
     /// A domain with two dots in a row, or none at all.
     #[error("a label is empty")]

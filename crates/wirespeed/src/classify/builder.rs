@@ -128,7 +128,17 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     /// another chain of a firewall, or another table of a switch. The names of actions are parsed into
     /// labels. If there are no names the numbers are parsed.
     pub fn read<V: FromStr<Err: ToString> + Eq + Hash>(
+        self,
+        read: (RuleFile<T>, RuleReport),
+        labels: &Labels<V>,
+    ) -> Self {
+        self.read_from(None, read, labels)
+    }
+
+    /// Adds rules that were read, from this file if it is known.
+    fn read_from<V: FromStr<Err: ToString> + Eq + Hash>(
         mut self,
+        path: Option<&Path>,
         (file, report): (RuleFile<T>, RuleReport),
         labels: &Labels<V>,
     ) -> Self {
@@ -138,7 +148,12 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         let mut label = |action| label_of(&mut known, actions, (labels, &mut *claims), action);
         let rules = match with_actions(&file.rules, &mut label) {
             Ok(rules) => rules,
-            Err(error) => return self.failed(error),
+            Err(error) => {
+                return self.failed(match path {
+                    Some(path) => error.in_file(path),
+                    None => error,
+                });
+            }
         };
         let mut doubts = file.doubts;
         with_labels(&mut doubts, label);
@@ -160,8 +175,9 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         path: impl AsRef<Path>,
         labels: &Labels<V>,
     ) -> Self {
-        match open(path.as_ref(), &self.assume) {
-            Ok(read) => self.read(read, labels),
+        let path = path.as_ref();
+        match open(path, &self.assume) {
+            Ok(read) => self.read_from(Some(path), read, labels),
             Err(error) => self.failed(error),
         }
     }

@@ -208,7 +208,7 @@ pub(super) fn of_update(error: UpdateError, of_build: impl Fn(BuildError) -> Err
     match error {
         UpdateError::Build(source) => of_build(source),
         UpdateError::Rule(source) => source.into(),
-        source => Error::UpdateRules { source },
+        cause => Error::UpdateRules { cause },
     }
 }
 

@@ -62,7 +62,7 @@ impl Opened {
     pub(crate) fn into_table<D: Served>(self, attachments: &[&str]) -> Result<Box<dyn AnyTable<D>>, Error> {
         let engine = self.engine;
         let (path, image) = self.into_bare(attachments)?;
-        D::adopt(engine, image)?.map_err(|source| Error::Image { path, source })
+        D::adopt(engine, image)?.map_err(|cause| Error::Image { path, cause })
     }
 
     /// Takes the engine's sections, not checked yet, without these attachments and those of all domains; and
@@ -70,7 +70,7 @@ impl Opened {
     pub(crate) fn into_bare(self, attachments: &[&str]) -> Result<(PathBuf, Image), Error> {
         match self.image.without_attachments(&[attachments, &[GAPS, TYPE, LEFT_OUT]].concat()) {
             Ok(image) => Ok((self.path, image)),
-            Err(source) => Err(Error::Image { path: self.path, source }),
+            Err(cause) => Err(Error::Image { path: self.path, cause }),
         }
     }
 }

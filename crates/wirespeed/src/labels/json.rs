@@ -55,8 +55,11 @@ impl<T: DeserializeOwned + Eq + Hash> Labels<T> {
     /// ```
     pub fn open_json(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::read(path.as_ref(), Some(type_name::<T>()), |text| {
-            serde_json::from_str(text)
-                .map_err(|error| Error::Label { text: text.to_owned(), reason: error.to_string() })
+            serde_json::from_str(text).map_err(|error| Error::Label {
+                file: None,
+                text: text.to_owned(),
+                reason: error.to_string(),
+            })
         })
     }
 }

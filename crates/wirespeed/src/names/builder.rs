@@ -80,7 +80,13 @@ impl NameBuilder {
     /// Adds names that were read, for example with other [`ReadOptions`] than [`file`](Self::file) uses. The
     /// texts of results are parsed into labels.
     pub fn fib<T: FromStr<Err: ToString> + Eq + Hash>(mut self, fib: NameFib, labels: &Labels<T>) -> Self {
-        match labelled(fib, labels, &mut self.draft.claims) {
+        let labelled = labelled(fib, labels, &mut self.draft.claims);
+        self.labelled(labelled)
+    }
+
+    /// Adds names with labels.
+    fn labelled(self, names: Result<NameRib, Error>) -> Self {
+        match names {
             Ok(names) => self.rib(names),
             Err(error) => self.failed(error),
         }
@@ -93,12 +99,16 @@ impl NameBuilder {
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line.
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(
-        self,
+        mut self,
         path: impl AsRef<Path>,
         labels: &Labels<T>,
     ) -> Self {
-        match read_table(&Source::Path(path.as_ref().to_owned()), &ReadOptions::default()) {
-            Ok((fib, _)) => self.fib(fib, labels),
+        let path = path.as_ref();
+        match read_table(&Source::Path(path.to_owned()), &ReadOptions::default()) {
+            Ok((fib, _)) => {
+                let labelled = labelled(fib, labels, &mut self.draft.claims);
+                self.labelled(labelled.map_err(|error| error.in_file(path)))
+            }
             Err(error) => self.failed(error.into()),
         }
     }

@@ -414,6 +414,7 @@ fn rules_that_are_left_out_are_told_or_refused() {
     let words = files.write("words", "*filter\n-A INPUT -j ACCEPT\nCOMMIT\n");
     let error = Classifier::<Ipv4Tuple>::builder().file(words, &Labels::<u32>::new()).build().unwrap_err();
     assert!(matches!(&error, Error::Label { text, .. } if text == "ACCEPT"), "{error}");
+    assert!(error.to_string().contains("words: \"ACCEPT\" is no label: "), "{error}");
 }
 
 #[test]

@@ -174,6 +174,34 @@ fn files_refuse_host_bits_where_they_are_not_masked() {
     );
 }
 
+/// Whoever prints an error and its causes reads each once.
+#[test]
+fn no_cause_is_told_twice() {
+    fn check(error: impl std::error::Error) {
+        let (text, mut cause) = (error.to_string(), error.source());
+        while let Some(next) = cause {
+            assert!(!text.contains(&next.to_string()), "{text}: {next}");
+            cause = next.source();
+        }
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (path, labels) = (dir.path().join("none"), Labels::<String>::new());
+    let refused = |path: &std::path::Path| {
+        check(Ipv4Table::builder().file(path, &labels).build().unwrap_err());
+        check(NameTable::builder().file(path, &labels).build().unwrap_err());
+        check(Classifier::<Ipv4Tuple>::builder().file(path, &labels).build().unwrap_err());
+        check(Ipv4Table::open(path).unwrap_err());
+        check(Ipv4Table::builder().build().unwrap().load(path, &labels).unwrap_err());
+    };
+    refused(&path);
+    std::fs::write(&path, "10.0.0.1/8 a").unwrap();
+    refused(&path);
+    let route = [("10.0.0.0/8".parse::<Ipv4Net>().unwrap(), NextHop(u32::MAX))];
+    let error = Ipv4Table::builder().routes(route).build().unwrap_err();
+    assert!(matches!(error, Error::Build { .. }), "{error}");
+    check(error);
+}
+
 #[test]
 fn a_name_without_a_result_is_refused() {
     let name = NameBuf::new("/com/parc").unwrap();

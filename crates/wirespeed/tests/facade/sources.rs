@@ -96,6 +96,9 @@ fn what_is_wrong_with_a_file_is_told_by_build() {
     assert!(matches!(error, Error::Read(_)) && error.to_string().contains("table:2"), "{error}");
     let error = refused("10.0.0.0/8 192.0.2.1\n");
     assert!(matches!(&error, Error::Label { text, .. } if text == "192.0.2.1"), "{error}");
+    assert!(error.to_string().starts_with(&format!("{}: \"192.0.2.1\" is no label: ", path.display())));
+    let mut table = Ipv4Table::builder().build().unwrap();
+    assert_eq!(table.load(&path, &Labels::<u32>::new()).unwrap_err().to_string(), error.to_string());
     let error = refused("2001:db8::/32 1\n");
     assert!(matches!(error, Error::NoRoutesOfFamily { wanted: Family::V4, .. }), "{error}");
     std::fs::remove_file(&path).unwrap();

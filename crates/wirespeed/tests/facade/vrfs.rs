@@ -152,12 +152,12 @@ fn a_refused_call_changes_neither_family() {
     };
     let announce = VrfUpdate::announce(one, net("10.1.0.0/16"), NextHop(4)).unwrap();
     let cases = [
-        (vec![announce.clone(), with(&mut many(false))], "cap"),
+        (vec![announce.clone(), with(&mut many(false))], "the compiled table of VRFs takes"),
         (vec![announce.clone(), with(&mut many(true))], "cap"),
-        (vec![announce.clone(), VrfUpdate::Remove(two)], "there is no table 2"),
+        (vec![announce.clone(), VrfUpdate::Remove(two)], "there is no VRF 2"),
         (
             vec![announce.clone(), VrfUpdate::announce(two, net("::/0"), NextHop(1)).unwrap()],
-            "there is no table 2",
+            "there is no VRF 2",
         ),
         (
             vec![announce.clone(), VrfUpdate::announce(one, net("::/0"), NextHop::NONE).unwrap()],

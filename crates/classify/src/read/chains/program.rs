@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Chains, End, Line, Then};
-use crate::read::report::{Fault, ReadError, Reading};
+use crate::read::report::{Fault, ReadError, Reading, there_are};
 use crate::tuple::Tuple;
 
 /// The most chains that may be within each other.
@@ -40,8 +40,8 @@ impl<'a, T: Tuple> Program<'a, T> {
     /// Resolves jumps. One that leads nowhere, or back to where it came from, is a fault of its line.
     pub(super) fn of(chains: &'a Chains<T>, base: &'a str, reading: &mut Reading) -> Result<Self, ReadError> {
         let Some((_, first)) = chains.by_name.get_key_value(base) else {
-            let there = chains.by_name.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            let (name, why) = (reading.report.name.clone(), format!("no chain {base}; there are: {there}"));
+            let there = there_are(chains.by_name.keys().map(String::as_str));
+            let (name, why) = (reading.report.name.clone(), format!("no chain {base}; {there}"));
             return Err(ReadError::Choice { name, why });
         };
         let mut program = Self { chains: Vec::new(), end: &first.end, elsewhere: 0 };

@@ -36,7 +36,7 @@ use self::words::{Parsed, words};
 use self::wrong::Wrong;
 use super::assume::{AssumptionKey, Assumptions};
 use super::chains::{Chains, End, Fact, FieldSet, Line, Region, Then, Truth, When, flatten};
-use super::report::{Fault, LeftOut, ReadError, Reading};
+use super::report::{Fault, LeftOut, ReadError, Reading, there_are};
 use super::{ReadOptions, RuleFile};
 use crate::tuple::Tuple;
 
@@ -53,8 +53,8 @@ pub(super) fn read<T: Tuple>(
     let base = options.chain.as_deref().unwrap_or("INPUT");
     let mut saved = Saved::read(input, reading, wanted)?;
     let Some(table) = saved.tables.remove(wanted) else {
-        let there: Vec<&str> = saved.tables.keys().map(String::as_str).collect();
-        let why = format!("no table {wanted}; there are: {}", there.join(", "));
+        let there = there_are(saved.tables.keys().map(String::as_str));
+        let why = format!("no table {wanted}; {there}");
         return Err(ReadError::Choice { name: reading.report.name.clone(), why });
     };
     let mut sets = Sets::of(options.sets.as_deref().unwrap_or_default()).map_err(|(line, why)| {

@@ -135,7 +135,7 @@ impl ImageReport {
 }
 
 fn opened(path: &Path) -> Result<Image> {
-    Ok(Image::open(path).map_err(|source| Error::Image { path: path.to_owned(), source })?)
+    Ok(Image::open(path).map_err(|cause| Error::Image { path: path.to_owned(), cause })?)
 }
 
 impl fmt::Display for ImageReport {

@@ -225,7 +225,7 @@ pub(in crate::verbs) fn resume<D: Served>(
     let began = Instant::now();
     let (bytes, count) = (image.bytes(), usize::try_from(image.entries()).unwrap_or(usize::MAX));
     let resumed = D::resume(engine, model, image, BuildOptions::default(), wanted)?;
-    let live = resumed.map_err(|source| Error::Image { path, source })?;
+    let live = resumed.map_err(|cause| Error::Image { path, cause })?;
     say_bytes(engine.as_str(), bytes, (count, entry), "loaded", opened + began.elapsed());
     Ok(live)
 }
