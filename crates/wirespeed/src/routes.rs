@@ -8,6 +8,9 @@ use crate::match_ids::{MatchIds, Pairs};
 /// The routes of a table: exact and longest match with the prefix that matched, the prefixes that cover a
 /// prefix or that it covers, and iteration in order.
 ///
+/// Methods take a [`Prefix`] or a network of `ipnet`. One with host bits, such as `10.1.2.3/8`, is no prefix:
+/// nothing is found for it. `trunc` of `ipnet` clears them.
+///
 /// ```
 /// use wirespeed::prelude::*;
 ///
@@ -15,6 +18,7 @@ use crate::match_ids::{MatchIds, Pairs};
 /// let table = Ipv4Table::builder().routes(routes).build()?;
 /// let all: Vec<_> = table.routes().lookup_all(Ipv4Addr::new(10, 1, 2, 3)).collect();
 /// assert_eq!(all, [("10.0.0.0/8".parse()?, NextHop(1)), ("10.1.0.0/16".parse()?, NextHop(2))]);
+/// assert_eq!(table.routes().get("10.1.0.0/16".parse::<Ipv4Net>()?), Some(NextHop(2)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
@@ -61,8 +65,8 @@ impl<'a, A: Address> Routes<'a, A> {
 
     /// The next hop of a prefix itself.
     #[must_use]
-    pub fn get(self, prefix: impl Into<Prefix<A>>) -> Option<NextHop> {
-        let next_hop = self.rib.get(prefix.into())?;
+    pub fn get(self, prefix: impl TryInto<Prefix<A>>) -> Option<NextHop> {
+        let next_hop = self.rib.get(prefix.try_into().ok()?)?;
         Some(self.next_hop(next_hop))
     }
 
@@ -80,18 +84,29 @@ impl<'a, A: Address> Routes<'a, A> {
 
     /// The longest other prefix that covers `prefix`, with its next hop.
     #[must_use]
-    pub fn cover(self, prefix: impl Into<Prefix<A>>) -> Option<(Prefix<A>, NextHop)> {
-        self.rib.cover(prefix.into()).map(|route| self.route(route))
+    pub fn cover(self, prefix: impl TryInto<Prefix<A>>) -> Option<(Prefix<A>, NextHop)> {
+        self.rib.cover(prefix.try_into().ok()?).map(|route| self.route(route))
     }
 
     /// The routes that cover `prefix`, shortest first, its own route included.
-    pub fn covering(self, prefix: impl Into<Prefix<A>>) -> impl Iterator<Item = (Prefix<A>, NextHop)> + 'a {
-        self.rib.covering(prefix.into()).map(move |route| self.route(route))
+    pub fn covering(
+        self,
+        prefix: impl TryInto<Prefix<A>>,
+    ) -> impl Iterator<Item = (Prefix<A>, NextHop)> + 'a {
+        let prefix = prefix.try_into().ok();
+        prefix
+            .into_iter()
+            .flat_map(move |prefix| self.rib.covering(prefix))
+            .map(move |route| self.route(route))
     }
 
     /// The routes that `prefix` covers, in order, its own route included.
-    pub fn covered(self, prefix: impl Into<Prefix<A>>) -> impl Iterator<Item = (Prefix<A>, NextHop)> + 'a {
-        self.rib.covered(prefix.into()).map(move |route| self.route(route))
+    pub fn covered(self, prefix: impl TryInto<Prefix<A>>) -> impl Iterator<Item = (Prefix<A>, NextHop)> + 'a {
+        let prefix = prefix.try_into().ok();
+        prefix
+            .into_iter()
+            .flat_map(move |prefix| self.rib.covered(prefix))
+            .map(move |route| self.route(route))
     }
 
     /// All routes in order: by address, a shorter prefix before those that it covers.

@@ -172,6 +172,13 @@ fn files_refuse_host_bits_where_they_are_not_masked() {
         table.routes().get("10.1.0.0/16".parse::<Prefix<V4>>().unwrap()),
         labels.find(&"b".to_owned())
     );
+    // Networks of `ipnet` are looked up as they are inserted.
+    let (net, host) = ("10.1.0.0/16".parse::<Ipv4Net>().unwrap(), "10.1.2.3/16".parse::<Ipv4Net>().unwrap());
+    let routes = table.routes();
+    assert_eq!((routes.get(net), routes.get(host)), (labels.find(&"b".to_owned()), None));
+    assert_eq!((routes.covering(net).count(), routes.covered(net).count()), (2, 1));
+    assert_eq!((routes.cover(net).map(|(cover, _)| cover.len()), routes.cover(host)), (Some(8), None));
+    assert_eq!((routes.covering(host).count(), routes.covered(host).count()), (0, 0));
 }
 
 /// Whoever prints an error and its causes reads each once.
