@@ -119,11 +119,12 @@ fn io_error<'e>(cause: &'e (dyn std::error::Error + 'static)) -> Option<&'e std:
     cause.downcast_ref()
 }
 
-/// An error and its causes in one line, without causes that only repeat it.
+/// An error and its causes in one line, without causes that only repeat it. A cause that begins with the name
+/// of its file takes the place of that name.
 fn one_line(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        if line.is_empty() {
+        if line.is_empty() || cause.starts_with(&format!("{line}: ")) {
             line = cause;
         } else if !line.contains(&cause) {
             line = format!("{line}: {cause}");

@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation)] // tests make bytes of numbers
 
+use std::io::Write;
 use std::ops::Deref;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -211,6 +212,32 @@ fn bad_input_is_an_error_that_says_why() {
     let report = json(&folder, "route --fib v4 --in cut.pcap --json");
     assert_eq!(report["frames_out"], 1);
     assert!(report["damage"][0].as_str().unwrap().contains("cut off"), "{report}");
+    // So is one whose compressed data is cut off.
+    let mut frames = vec![frame([10, 1, 2, 9], 64); 2_000];
+    // Behind the packets lies what doesn't become shorter.
+    let mut noise = 1_u32;
+    for frame in &mut frames {
+        frame.extend((0..400).map(|_| {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (noise >> 24) as u8
+        }));
+    }
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(&pcap(&frames)).unwrap();
+    let packed = packed.finish().unwrap();
+    folder.write("cut.pcap.gz", &packed[..packed.len() / 2]);
+    let report = json(&folder, "route --fib v4 --in cut.pcap.gz --json");
+    assert!((500..1_500).contains(&report["frames_in"].as_u64().unwrap()), "{report}");
+    assert!(report["damage"][0].as_str().unwrap().starts_with("in: "), "{report}");
+    // A file is named once, and for what was tried with it.
+    folder.run("route --fib v4 --in none.pcap").refused(&["lookupctl: none.pcap: No such file"]);
+    folder.run("route --fib v4 --in cut.pcap --app acl --rules none").refused(&["lookupctl: none: No such"]);
+    if cfg!(target_os = "linux") {
+        for out in ["--out /dev/full", "--out sink --out /dev/full --drops /dev/full"] {
+            let said = "lookupctl: /dev/full: can't be written: No space left on device";
+            folder.run(&format!("route --fib v4 --in cut.pcap.gz {out}")).refused(&[said]);
+        }
+    }
 }
 
 /// Hosts and a router between them, in namespaces of their own. They are gone when this is dropped.

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use pcap_file::DataLink;
 use pcap_file::pcap::{PcapPacket, PcapWriter};
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
+use pcap_file::{DataLink, PcapError};
 use wirespeed::fib::trace::{PacketError, Packets};
 use wirespeed_input::{Source, open};
 
@@ -56,7 +56,7 @@ impl CapturePort {
     /// Receives the packets of a capture; `-` is the standard input.
     pub fn from_file(mut self, path: &Path) -> Result<Self, Error> {
         let bad = |what: String| Error::Capture { path: path.to_owned(), what };
-        let input = open(&Source::from_arg(path)).map_err(|error| bad(error.to_string()))?;
+        let input = open(&Source::from_arg(path)).map_err(|error| bad(error.cause.to_string()))?;
         let mut packets = Packets::new(Box::new(input) as Box<dyn Read + Send>);
         // A file that is no capture is an error now; damage further in ends the frames.
         self.waiting = match packets.next() {
@@ -89,7 +89,8 @@ impl CapturePort {
                     self.counts.refused += u64::from(self.waiting.is_none());
                 }
                 Ok(None) => self.source = None,
-                Err(PacketError::Io(error)) => {
+                // Compressed data that is cut off or damaged has no error of the operating system.
+                Err(PacketError::Io(error)) if error.raw_os_error().is_some() => {
                     return Err(Error::port(self.name.clone(), "reading it", error));
                 }
                 Err(error) => {
@@ -192,14 +193,13 @@ enum Format {
 impl CaptureWriter {
     /// Creates a capture. A name that ends in `.pcap`, before `.gz` or `.zst`, makes a pcap; others pcapng.
     pub fn create(path: &Path) -> Result<Self, Error> {
-        let bad = |what: String| Error::Capture { path: path.to_owned(), what };
-        let output = Output::create(path).map_err(|error| bad(error.to_string()))?;
+        let output = Output::create(path).map_err(|error| unwritable(path, &error))?;
         let name = path.to_string_lossy();
         let bare = name.trim_end_matches(".gz").trim_end_matches(".zst");
         let format = if bare.ends_with(".pcap") {
-            Format::Pcap(PcapWriter::new(output).map_err(|error| bad(error.to_string()))?)
+            Format::Pcap(PcapWriter::new(output).map_err(|error| failed(path, &error))?)
         } else {
-            Format::Pcapng(PcapNgWriter::new(output).map_err(|error| bad(error.to_string()))?)
+            Format::Pcapng(PcapNgWriter::new(output).map_err(|error| failed(path, &error))?)
         };
         Ok(Self(Arc::new(Mutex::new(Inner { path: path.to_owned(), format, interfaces: 0 }))))
     }
@@ -240,7 +240,7 @@ impl CaptureWriter {
             Format::Pcapng(writer) => writer.into_inner(),
             Format::Finished => return Ok(()),
         };
-        output.finish().map_err(|error| Error::Capture { path: inner.path.clone(), what: error.to_string() })
+        output.finish().map_err(|error| unwritable(&inner.path, &error))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
@@ -255,13 +255,25 @@ impl std::fmt::Debug for CaptureWriter {
 }
 
 impl Inner {
-    fn failed(&self, error: &pcap_file::PcapError) -> Error {
-        Error::Capture { path: self.path.clone(), what: error.to_string() }
+    fn failed(&self, error: &PcapError) -> Error {
+        failed(&self.path, error)
     }
 }
 
+/// The error of a capture that can't be written. The library says of any error of a file that it was reading.
+fn failed(path: &Path, error: &PcapError) -> Error {
+    match error {
+        PcapError::IoError(error) => unwritable(path, error),
+        other => Error::Capture { path: path.to_owned(), what: other.to_string() },
+    }
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> Error {
+    Error::Capture { path: path.to_owned(), what: format!("can't be written: {error}") }
+}
+
 impl Format {
-    fn write(&mut self, interface: u32, time: Duration, frame: &[u8]) -> Result<(), pcap_file::PcapError> {
+    fn write(&mut self, interface: u32, time: Duration, frame: &[u8]) -> Result<(), PcapError> {
         // Frames are shorter than 2^16.
         let len = narrow::u32(frame.len());
         match self {
