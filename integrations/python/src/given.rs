@@ -7,10 +7,10 @@ use ipnet::IpNet;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
 
-use wirespeed::fib::read::is_built_in;
 use crate::addresses::of_ipaddress;
 use crate::failure::Failure;
 use crate::texts::Value;
+use wirespeed::fib::read::is_built_in;
 
 /// A text that is given, or an object of the module `ipaddress`.
 pub(crate) fn text(object: &Bound<'_, PyAny>, what: &str) -> Result<String, Failure> {

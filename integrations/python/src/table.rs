@@ -8,9 +8,7 @@ use ipnet::IpNet;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
-use wirespeed::fib::read::{
-    Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, read_fib,
-};
+use wirespeed::fib::read::{Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, read_fib};
 use wirespeed::prelude::*;
 use wirespeed::{Fib, IpBuilder, Prefix};
 

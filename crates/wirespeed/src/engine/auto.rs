@@ -27,7 +27,8 @@ fn is_small(is_now: bool, routes: usize) -> bool {
 /// wrong, and not the engine.
 fn smaller_than(best: EngineName, options: &BuildOptions) -> impl Iterator<Item = (EngineName, bool)> {
     let is_stated = options.memory_by_entries.is_none();
-    let others = [EngineName::Waldvogel, EngineName::Forest].into_iter().filter(move |&engine| engine != best);
+    let others =
+        [EngineName::Waldvogel, EngineName::Forest].into_iter().filter(move |&engine| engine != best);
     let all = std::iter::once((best, true)).chain(others.map(|engine| (engine, options.tight)));
     all.filter(move |_| is_stated)
 }
