@@ -29,9 +29,9 @@
 //! - the next call behaves as if the failed call had not been made. A repeated call fails again while its
 //!   reason stays. A removal succeeds if the rest can be built.
 //!
-//! A failure may cost time. An update is a patch, if the table has room for it. Otherwise the table is rebuilt
-//! from the model, and it is the rebuild that fails over a cap or a limit. So a call that is refused takes as
-//! long as a build, and so does the next call that succeeds. Later updates are patches again.
+//! A failure may cost time. An update is a patch, if the table has room for it. Otherwise the table is
+//! rebuilt from the model, and it is the rebuild that fails over a cap or a limit. So a call that is refused
+//! takes as long as a build, and so does the next call that succeeds. Later updates are patches again.
 //!
 //! Entries can usually be removed from a table that is at its cap: a rebuild that is over the cap with the
 //! usual head room is tried again with almost none. It may be refused all the same. Patches can fill a table

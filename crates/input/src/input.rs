@@ -114,7 +114,7 @@ impl<'a> Input<'a> {
         }
         if start.starts_with(b"\xfd7zX") {
             let what = "compressed with xz, which is not supported: decompress it first (xz -d), or use zstd";
-            return Err(OpenError { name, source: io::Error::new(io::ErrorKind::Unsupported, what) });
+            return Err(OpenError { name, cause: io::Error::new(io::ErrorKind::Unsupported, what) });
         }
         let compression = Compression::recognise(&start);
         let raw = BufReader::with_capacity(CHUNK, io::Cursor::new(start).chain(raw));

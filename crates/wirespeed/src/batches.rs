@@ -335,8 +335,8 @@ impl<D: Served> Batch<D> {
         self.capacity.saturating_sub(self.len())
     }
 
-    /// The time by which a batch is to be submitted whose first key comes now. `None` if the time runs already,
-    /// or if there is none.
+    /// The time by which a batch is to be submitted whose first key comes now. `None` if the time runs
+    /// already, or if there is none.
     fn due_from_now(&self) -> Option<Instant> {
         let within = self.lent.source.within.filter(|_| self.due.is_none())?;
         Instant::now().checked_add(within)

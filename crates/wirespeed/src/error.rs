@@ -17,8 +17,8 @@ use crate::memory::Cap;
 #[cfg(feature = "names")]
 use crate::names;
 
-/// The reason why a table could not be built, changed, saved or opened. The text of an error tells its causes,
-/// so `source` gives none that the text has already.
+/// The reason why a table could not be built, changed, saved or opened. The text of an error tells its
+/// causes, so `source` gives none that the text has already.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

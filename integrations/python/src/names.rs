@@ -243,8 +243,8 @@ impl NameTable {
         }
     }
 
-    /// The names in the form of components, such as /com/example. Each call that takes a name takes this form,
-    /// too.
+    /// The names in the form of components, such as /com/example. Each call that takes a name takes this
+    /// form, too.
     fn keys<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyList>, Failure> {
         Ok(PyList::new(py, self.entries(py, |name, _, _| name)?)?)
     }

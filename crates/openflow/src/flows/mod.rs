@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn a_priority_alone_is_that_of_any_tag() {
         for line in ["dl_vlan_pcp=3 actions=drop", "vlan_pcp=3,ip actions=drop"] {
-            let matched = read(line).unwrap()[0].1.matched.clone();
+            let matched = read(line).unwrap().flows[0].1.matched;
             let of = |field| (matched.value.of(field), matched.mask.of(field));
             assert_eq!((of(Field::VlanPcp), of(Field::VlanVid)), ((3, 7), (0x1000, 0x1000)), "{line}");
         }

@@ -6,12 +6,12 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 use super::interface::Interface;
 use crate::Error;
 
-/// The right to forward at an interface, for as long as this is kept. Two programs that forward at one interface
-/// would send each packet twice, and the first that ends would let the kernel forward again.
+/// The right to forward at an interface, for as long as this is kept. Two programs that forward at one
+/// interface would send each packet twice, and the first that ends would let the kernel forward again.
 ///
-/// The claim is a name in the network namespace: an abstract Unix address with the interface's number. It needs
-/// no privilege and no file, and ends with the program, however that ends. Ports don't ask for it; a program
-/// that opens them does, before.
+/// The claim is a name in the network namespace: an abstract Unix address with the interface's number. It
+/// needs no privilege and no file, and ends with the program, however that ends. Ports don't ask for it; a
+/// program that opens them does, before.
 ///
 /// ```no_run
 /// use wirespeed_router::io::{Claim, Interface};

@@ -20,7 +20,7 @@ pub(crate) enum Kind {
     ExtensionV6,
     Spent,
     Martian,
-    /// From an address of the router, or from one beside those.
+    /// Packets that have an address of the router as their source, or one beside those.
     FromRouter,
     WrongChecksum,
     Arp,

@@ -139,8 +139,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
-    /// Output file, which is there once the work is done: if a wrong record ends it, a new file does not appear
-    /// and an old one stays. The default is standard output, which has the records before the wrong one
+    /// Output file, which is there once the work is done: if a wrong record ends it, a new file does not
+    /// appear and an old one stays. The default is standard output, which has the records before the wrong
+    /// one
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 

@@ -240,9 +240,9 @@ impl DomainList {
             return Err(error);
         }
         let report = ledger.report;
-        if let Err(source) = joined {
+        if let Err(cause) = joined {
             let place = Place::Line(input.lines_read());
-            return Err(ListError::TooManyNextHops { name: report.name, place, source });
+            return Err(ListError::TooManyNextHops { name: report.name, place, cause });
         }
         if report.routes == 0 && !options.lenient {
             let ListReport { name, records, .. } = report;

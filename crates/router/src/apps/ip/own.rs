@@ -41,8 +41,8 @@ impl Owns {
         is_new
     }
 
-    /// Changes the addresses of the router that no packet to be forwarded may come from, for each port. Such a
-    /// packet is dropped as [`Reason::Martian`](crate::Reason::Martian), as Linux does (RFC 1812, 5.3.8). A
+    /// Changes the addresses of the router that no packet to be forwarded may come from, for each port. Such
+    /// a packet is dropped as [`Reason::Martian`](crate::Reason::Martian), as Linux does (RFC 1812, 5.3.8). A
     /// port without addresses takes all packets: that of the host itself is one.
     ///
     /// There are none for IPv6, whose packets Linux forwards.
@@ -75,8 +75,8 @@ impl Owns {
     }
 }
 
-/// Addresses of the router at a port. A bit for each of 4,096 hashes answers for nearly all packets, from a few
-/// cache lines.
+/// Addresses of the router at a port. A bit for each of 4,096 hashes answers for nearly all packets, from a
+/// few cache lines.
 #[derive(Debug)]
 pub(super) struct OwnSources {
     bits: [u64; 64],
