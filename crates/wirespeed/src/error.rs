@@ -303,6 +303,7 @@ impl From<GpuError> for Error {
 
 impl Error {
     /// The error with the file that the label was read from.
+    #[cfg(any(feature = "text", feature = "names", feature = "rules"))]
     pub(crate) fn in_file(self, path: &Path) -> Self {
         match self {
             Self::Label { file: None, text, reason } => {

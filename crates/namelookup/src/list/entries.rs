@@ -27,6 +27,7 @@ struct Cell {
 
 /// An entry that was there before another one of its name and scope.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(feature = "text"), allow(dead_code))] // readers of lists look at its parts
 pub(crate) struct Before {
     pub(crate) precedence: Precedence,
     pub(crate) verdict: Verdict,
@@ -76,6 +77,7 @@ impl Entries {
     }
 
     /// Starts the reading of another list, so that its entries can be told from those before.
+    #[cfg(feature = "text")]
     pub(crate) const fn start_reading(&mut self) {
         self.reading = self.reading.wrapping_add(1);
     }

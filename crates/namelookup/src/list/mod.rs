@@ -57,6 +57,7 @@ mod suffix;
 mod tests;
 
 pub use answers::{Answers, Resolved};
+#[cfg(feature = "text")]
 pub(crate) use entries::Before;
 pub use entries::{Counts, Entries};
 pub use entry::{Answer, Precedence, Scope, Verdict};
