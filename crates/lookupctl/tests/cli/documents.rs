@@ -22,6 +22,7 @@ fn folder() -> Folder {
         "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n-A INPUT -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n\
          -A INPUT -p tcp -m tcp --dport 443 -j ACCEPT\nCOMMIT\n",
     );
+    folder.write("flows.csv", "src_ip,bytes\n10.1.2.9,64\n");
     folder.write("traffic.pcap", pcap(&[frame([10, 1, 2, 9], 64)]));
     folder
 }
