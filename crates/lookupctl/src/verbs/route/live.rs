@@ -139,7 +139,7 @@ fn routed(
             let host_port = options.host_device.as_ref().map(|_| u16::try_from(taken.len()).map(PortId));
             let host_port = host_port.transpose()?;
             let gateway = |at| {
-                let gateway = Esp::new(ip(), tunnels.reader(), &own);
+                let gateway = Esp::new(ip().behind_own_packets(), tunnels.reader(), &own);
                 gpus.give(
                     at,
                     match host_port {

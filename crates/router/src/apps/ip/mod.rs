@@ -47,6 +47,8 @@ pub struct Ip<'t> {
     own: &'t Owns,
     /// The router's own addresses at each port, and the change of `own` that they are of.
     sources: (Vec<Arc<OwnSources>>, u64),
+    /// Whether packets may come from these.
+    sends: bool,
     limit: Limit,
     counts: Counts,
     /// Where the routes are noted that carried packets, and the number of chunks so far.
@@ -113,6 +115,7 @@ impl<'t> Ip<'t> {
             routes,
             own,
             sources: (own.sources(), version),
+            sends: false,
             limit: Limit::new(ERRORS_PER_SECOND),
             counts: Counts::default(),
             used: None,
@@ -124,6 +127,14 @@ impl<'t> Ip<'t> {
     #[must_use]
     pub fn errors_per_second(mut self, errors: u32) -> Self {
         self.limit = Limit::new(errors);
+        self
+    }
+
+    /// Takes packets from the router's own addresses, too: those that the application before this one makes,
+    /// such as a gateway's tunnel packets.
+    #[must_use]
+    pub const fn behind_own_packets(mut self) -> Self {
+        self.sends = true;
         self
     }
 
@@ -447,7 +458,7 @@ impl<'t> App for Ip<'t> {
         const AHEAD: usize = 24;
         self.refresh();
         let guard = self.routes.enter();
-        let own = self.sources.0.get(chunk.port().index()).cloned();
+        let own = self.sources.0.get(chunk.port().index()).filter(|_| !self.sends).cloned();
         let own = own.as_deref();
         let mut keys = self.spare.pop().unwrap_or_default();
         keys.clear();
