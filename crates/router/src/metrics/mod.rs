@@ -44,7 +44,7 @@ pub struct SourceState {
     pub skipped: u64,
 }
 
-/// What is told to a scraper.
+/// The report and the states that a scraper is told.
 #[derive(Clone, Debug, Default)]
 struct Told {
     report: Report,
