@@ -130,8 +130,8 @@ impl<'t, A: App> Esp<'t, A> {
     ///
     /// Panics if a fault has no reason of the same name: then this crate is older than `wirespeed-esp`.
     ///
-    /// Where an `Ip` behind it knows the router's own addresses as sources (`Owns::set_sources`), it has to be
-    /// `Ip::behind_own_packets`: tunnel packets come from these.
+    /// Where an `Ip` behind it knows the router's own addresses as sources (`Owns::set_sources`), it has to
+    /// be `Ip::behind_own_packets`: tunnel packets come from these.
     #[must_use]
     pub fn new(inner: A, reader: Reader, own: &'t Owns) -> Self {
         let of = |fault: &Fault| Reason::ALL.iter().copied().find(|reason| reason.name() == fault.name());
