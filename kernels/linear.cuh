@@ -50,7 +50,7 @@ struct Linear {
     template <class Tuple>
     WS_FN void pass(const Block& block, const Batch& batch, u32 thread, const u32* here, u32 first, u32 count) const {
         // Tuples of a thread: their words are in registers.
-        constexpr int N = Tuple::WORDS <= 9 ? 4 : 3;
+        constexpr int N = Tuple::WORDS <= 9 ? 4 : Tuple::WORDS <= 10 ? 3 : 2;
         u64 tile = u64(N) * block.threads();
         for (u64 at = block.index() * tile + thread; at < batch.count; at += block.count() * tile) {
             Tuple tuples[N] = {};

@@ -2,7 +2,7 @@
 // cells behind it may hold the tuple's key.
 //
 //     head     of u64: …, L, the layers in use, …
-//     layers   where the directory is, the highest rank from here on, mask      16 + 16·B bytes, B = 1 or 3 blocks of 4 words
+//     layers   where the directory is, the highest rank from here on, mask      16 + 16·B bytes, B = 1, 3 or 4 blocks of 4 words
 //     slots    top | filter | form | groups - 1 | group                         8 bytes
 //     cells    by groups of four: of each block a of 4 cells, b of 4 cells      128·B bytes
 //     ranks    of four cells                                                    32 bytes

@@ -6,7 +6,7 @@
 //     first part    groups of 32 tuples: word 0 of each, word 1 of each, … every whole word; the last group filled up
 //     second part   what is left of each, a byte, where tuples aren't of whole words
 //
-// which are 13 bytes a tuple of IPv4, 37 of IPv6, 36 of OpenFlow, and no padding on the bus.
+// which are 13 bytes a tuple of IPv4, 37 of IPv6, 36 of OpenFlow, 64 of OpenFlow 1.3, and no padding on the bus.
 
 #pragma once
 #include "batch.cuh"
@@ -32,6 +32,7 @@ struct Tuple {
 typedef Tuple<3, true> Tuple4;
 typedef Tuple<9, true> Tuple10;
 typedef Tuple<9, false> Tuple9;
+typedef Tuple<16, false> Tuple16;
 
 // Writes the number of a rule, as wide as the batch's are; one that is too large for that as the largest that there is, which tells
 // whoever reads it.
@@ -86,7 +87,7 @@ WS_FN u64 low_product(u64 one, u64 other) {
 #endif
 }
 
-// The entry points of a table of rules, one for each kind of tuple: NAME_t4, NAME_t10, NAME_t9. A table is a plain struct with
+// The entry points of a table of rules, one for each kind of tuple: NAME_t4, NAME_t10, NAME_t9, and NAME_t16 of tables that take it. A table is a plain struct with
 //     look_up<Tuple>(block, batch)    a whole batch by a whole row of blocks
 #define WS_TUPLES_OF(name, Table, Tuple, words, threads, blocks)                                                       \
     WS_KERNEL_HELD(name##_t##words, threads, blocks, Batches, batches, Table, table) {                                 \

@@ -5,4 +5,5 @@ use wirespeed_classify::read::RuleFormat;
 
 fuzz_target!(|bytes: &[u8]| {
     wirespeed_fuzz::rules(RuleFormat::NetworkPolicy, bytes);
+    wirespeed_fuzz::policies(bytes);
 });

@@ -1,10 +1,20 @@
 //! What the fuzz targets share. Of the readers they check that nothing panics, and that whatever is read,
 //! written in plain, reads back equal.
 
+#[path = "../../crates/router/tests/forwarding/any_frames/mod.rs"]
+mod any_frames;
+#[path = "../../crates/classify/tests/readers/beside_sets/mod.rs"]
+mod beside_sets;
 mod feeds;
+#[path = "../../crates/openflow/tests/channel/flow_texts/mod.rs"]
+mod flow_texts;
 #[path = "../../crates/classify/tests/readers/hostile/mod.rs"]
 mod hostile;
+#[path = "../../crates/router/tests/forwarding/list.rs"]
+mod list;
 mod lists;
+#[path = "../../crates/fib/tests/mmdb_written/mod.rs"]
+mod mmdb_written;
 pub mod openflow;
 #[path = "../../crates/records/tests/pieces/mod.rs"]
 mod pieces;
@@ -12,7 +22,7 @@ mod rules;
 
 pub use feeds::feed;
 pub use lists::list;
-pub use rules::{rule_updates, rules};
+pub use rules::{policies, rule_updates, rules};
 
 use wirespeed_fib::read::{
     Format, PeerChoice, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from, read_vrps_from,
@@ -30,6 +40,28 @@ pub fn hostile_rules(bytes: &[u8]) {
         let choice = if bound > 256 { next() << 8 | next() } else { next() };
         choice % bound
     });
+}
+
+/// Writes the routes of lines as a MaxMind DB, and reads them back by the crate `maxminddb`.
+pub fn mmdb_written(bytes: &[u8]) {
+    mmdb_written::check(bytes);
+}
+
+/// Reads sets of `ipset save` beside rules of `iptables-save`, which are behind a line `--`.
+pub fn rules_beside_sets(bytes: &[u8]) {
+    beside_sets::check(bytes);
+}
+
+/// Reads a text as flows, groups and meters of OpenFlow.
+pub fn flow_text(bytes: &[u8]) {
+    flow_texts::check(&String::from_utf8_lossy(bytes));
+}
+
+/// Routes any bytes as frames, and gives them to a switch.
+pub fn frames(bytes: &[u8]) {
+    let frames = any_frames::cut(bytes);
+    any_frames::check(&frames);
+    openflow::frames(&frames);
 }
 
 /// Cuts bytes as records of every format, in pieces and all at once.

@@ -1,11 +1,15 @@
 """Rates of lookups from Python, beside the façade in Rust and other packages of Python.
 
-    WIRESPEED_DATA=DIR python bench.py --rust BATCH_RATE [--rounds 7]
+    WIRESPEED_DATA=DIR python bench.py --rust BATCH_RATE [--mmdb FILE] [--spark] [--rounds 7]
 
 BATCH_RATE is the example of that name: cargo build --release -p wirespeed-python --example batch_rate. The table is
 fib/ris-20260511-v4.txt.zst of the directory; the addresses are a million, each drawn in a random prefix of the table.
 All take turns on the same addresses, and their answers are compared before a rate is printed. Rates are per second of
 the thread's CPU time.
+
+FILE is the table as a MaxMind DB, for maxminddb: lookupctl build --fib TABLE --to mmdb -o FILE. With --spark a local
+cluster of pyspark with one core looks the addresses up by mapInArrow, and passes them through it without a lookup; its
+rates are by the wall clock. It needs java, pyspark and pandas.
 """
 
 import argparse
@@ -24,6 +28,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from wirespeed import Table
 
@@ -40,7 +45,9 @@ def optional(name: str) -> Any:
         return None
 
 
-def others(numbers: dict[str, int], texts: list[str], folder: Path) -> dict[str, Callable[[], list[int]]]:
+def others(
+    numbers: dict[str, int], of_label: dict[str, int], texts: list[str], folder: Path, mmdb: Path | None
+) -> dict[str, Callable[[], list[int]]]:
     """What other packages do with the same prefixes and addresses, one address a call."""
     runs: dict[str, Callable[[], list[int]]] = {}
     if pytricia := optional("pytricia"):
@@ -63,12 +70,59 @@ def others(numbers: dict[str, int], texts: list[str], folder: Path) -> dict[str,
         path.write_text("".join(f"{prefix}\t{number}\n" for prefix, number in numbers.items()))
         database = pyasn.pyasn(str(path))
         runs["pyasn, texts"] = lambda: [database.lookup(text)[0] or 0 for text in texts]
+    if mmdb and (maxminddb := optional("maxminddb")):
+        get = maxminddb.open_database(str(mmdb), maxminddb.MODE_MMAP_EXT).get
+
+        def by_mmdb() -> list[int]:
+            return [of_label[str(record["value"])] if (record := get(text)) else 0 for text in texts]
+
+        runs["maxminddb in C, texts"] = by_mmdb
     return runs
+
+
+def by_spark(table: Table, hosts: np.ndarray[Any, Any], expected: int, folder: Path, rounds: int) -> None:
+    """Rates of mapInArrow over a column of addresses in Parquet, with a lookup and without."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    flows, image = folder / "flows.parquet", str(folder / "table.img")
+    table.save(image)
+    repeats = 20
+    pq.write_table(pa.table({"dst": pa.array(np.tile(hosts, repeats).view(np.int32))}), flows)
+    session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+
+    def summed(looks_up: bool) -> Callable[[], int]:
+        def sums(batches: Any) -> Any:
+            opened = Table.open(image)
+            for batch in batches:
+                found = batch.column(0).to_numpy().view(np.uint32)
+                found = opened.lookup(found) if looks_up else found
+                yield pa.RecordBatch.from_pydict({"total": pa.array([int(found.sum(dtype=np.uint64))])})
+
+        return lambda: sum(row.total for row in session.read.parquet(str(flows)).mapInArrow(sums, "total long").collect())
+
+    runs = {"Spark, mapInArrow alone": summed(False), "Spark, mapInArrow with lookup": summed(True)}
+    assert runs["Spark, mapInArrow alone"]() == int(hosts.sum(dtype=np.uint64)) * repeats
+    assert runs["Spark, mapInArrow with lookup"]() == expected * repeats, "Spark"
+    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            start = time.perf_counter()
+            run()
+            seconds[name].append(time.perf_counter() - start)
+    session.stop()
+    print(f"{repeats * len(hosts)} addresses in Parquet, one core; M addresses per second of the wall clock")
+    for name, times in seconds.items():
+        rates = [repeats * len(hosts) / each / 1e6 for each in (statistics.median(times), max(times), min(times))]
+        print(f"{name:30} median {rates[0]:8.2f}, {rates[1]:.2f} to {rates[2]:.2f}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rust", type=Path, required=True, help="the example batch_rate")
+    parser.add_argument("--mmdb", type=Path, help="the table as a MaxMind DB")
+    parser.add_argument("--spark", action="store_true", help="measure pyspark, too")
     parser.add_argument("--rounds", type=int, default=7)
     options = parser.parse_args()
     data = Path(os.environ.get("WIRESPEED_DATA", "/nonexistent")) / "fib/ris-20260511-v4.txt.zst"
@@ -121,7 +175,7 @@ def main() -> None:
             "wirespeed, Arrow texts": lambda: table.lookup(arrow_texts),
             "wirespeed, list of texts": lambda: table.lookup(texts),
         }
-        rivals = others(numbers, texts, folder)
+        rivals = others(numbers, of_label, texts, folder, options.mmdb)
         expected = [int(number) for number in ours["wirespeed, numpy uint32"]()]
         for name, run in ours.items():
             found = run()
@@ -147,6 +201,8 @@ def main() -> None:
             rate = [ADDRESSES / each / 1e6 for each in (middle, max(times), min(times))]
             ratios = f"{to_rust / middle:7.4f} of Rust, {to_pytricia / middle:8.1f} of pytricia"
             print(f"{name:30} median {rate[0]:8.2f}, {rate[1]:.2f} to {rate[2]:.2f}; {ratios}")
+        if options.spark:
+            by_spark(table, hosts, sum(expected), folder, options.rounds)
 
 
 if __name__ == "__main__":

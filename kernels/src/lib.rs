@@ -33,9 +33,9 @@ impl fmt::Debug for Module {
 }
 
 macro_rules! modules {
-    ($($name:literal),+ $(,)?) => {
-        /// All modules.
-        pub const MODULES: &[Module] = &[$(Module {
+    ($($name:literal $(if $feature:literal)?),+ $(,)?) => {
+        /// All modules of this build.
+        pub const MODULES: &[Module] = &[$($(#[cfg(feature = $feature)])? Module {
             name: $name,
             compressed: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".ptx")),
         }),+];
@@ -44,28 +44,28 @@ macro_rules! modules {
 
 modules![
     "acta",
-    "bloom",
-    "dir24",
+    "bloom" if "papers",
+    "dir24" if "papers",
     "esp",
     "fold",
     "fold_hot",
     "forest",
-    "gamt",
+    "gamt" if "papers",
     "gather",
     "linear",
-    "mata",
+    "mata" if "papers",
     "quilt",
     "rank",
-    "sail_b",
-    "sail_l",
-    "sail_m",
-    "stt",
+    "sail_b" if "papers",
+    "sail_l" if "papers",
+    "sail_m" if "papers",
+    "stt" if "papers",
     "table",
-    "tuple_search",
+    "tuple_search" if "papers",
     "waldvogel"
 ];
 
-/// The module of a name.
+/// The module of a name, if the build has it.
 pub fn module(name: &str) -> Option<Module> {
     MODULES.iter().copied().find(|module| module.name == name)
 }

@@ -10,13 +10,13 @@ const SETS: &[(&str, &[&str])] = &[
     ("wirespeed-table", &[""]),
     ("wirespeed-input", &["", "gzip"]),
     ("wirespeed-fib", &["", "capture,synth", "mrt", "text"]),
-    ("wirespeed-namelookup", &["", "text"]),
-    ("wirespeed-classify", &["", "text"]),
+    ("wirespeed-namelookup", &["", "papers", "text"]),
+    ("wirespeed-classify", &["", "papers", "text"]),
     ("wirespeed-gpu", &["", "names", "rules"]),
     ("wirespeed-records", &["", "tables"]),
     ("wirespeed-esp", &["", "gpu"]),
     ("wirespeed-router", &["", "metrics"]),
-    ("wirespeed", &["", "serde", "gpu,names", "rules,text", "default", "full"]),
+    ("wirespeed", &["", "serde", "gpu,names", "gpu,names,papers", "rules,text", "default", "full"]),
 ];
 
 /// Tests of what a build says of what it leaves out, and the features that they are for.

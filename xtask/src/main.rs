@@ -37,10 +37,14 @@ struct Arguments {
 enum Verb {
     /// Everything a change has to pass, step by step, the tests last
     Ci,
+    /// Measures tunnels of IPsec by suites and sizes and writes benches/record/MACHINE/DATE-esp.csv
+    EspBench(programs::Options),
     /// Builds and runs the fuzz targets
     Fuzz(fuzz::Options),
     /// Makes the header for C from the code, or compares it
     Header(header::Options),
+    /// Measures OpenFlow switches by flows and masks and writes benches/record/MACHINE/DATE-openflow.csv
+    OpenflowBench(programs::Options),
     /// Counts lines that say the same of addresses, names and rules
     Parallel,
     /// Builds the kernels' PTX from their sources, or checks what is committed
@@ -73,8 +77,10 @@ enum Verb {
 fn main() -> anyhow::Result<()> {
     match Arguments::parse().verb {
         Verb::Ci => ci::run(),
+        Verb::EspBench(options) => router_bench::run_of("esp", &options),
         Verb::Fuzz(options) => fuzz::run(&options),
         Verb::Header(options) => header::run(&options),
+        Verb::OpenflowBench(options) => router_bench::run_of("openflow", &options),
         Verb::Parallel => parallel::run(),
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),

@@ -7,21 +7,21 @@ use anyhow::{Context, Result, ensure};
 
 use crate::{public, step};
 
-/// Features of `wirespeed` that are checked: all but `zstd`, which compiles C.
-const FEATURES: &str = "default,bzip2,capture,gzip,mrt,papers,synth";
-
-/// Checks `wirespeed`, and with it every crate that it stands on. Where the compiler can't be had, says so
-/// and lets it pass.
+/// Checks every public crate, with its default features. Where the compiler can't be had, says so and lets it
+/// pass.
 pub(crate) fn check() -> Result<()> {
     let version = version()?;
     if !is_installed(&version) && !install(&version) {
         eprintln!("xtask: oldest Rust: skipped: rustup can't install {version} here");
         return Ok(());
     }
-    // In a folder of its own: neither compiler is to undo what the other has done.
-    let check = ["check", "--locked", "--target-dir", "target/oldest", "--package", "wirespeed"];
     let mut cargo = step::rustup(&version, "cargo");
-    step::run(&format!("oldest Rust, {version}"), cargo.args(check).args(["--features", FEATURES]))
+    // In a folder of its own: neither compiler is to undo what the other has done.
+    cargo.args(["check", "--locked", "--target-dir", "target/oldest"]);
+    for package in public::packages()? {
+        cargo.args(["--package", &package.name]);
+    }
+    step::run(&format!("oldest Rust, {version}"), &mut cargo)
 }
 
 /// The version, which is the same of all public crates.

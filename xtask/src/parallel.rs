@@ -1,8 +1,8 @@
 //! `parallel`: how much of the code says the same of addresses, names and rules.
 //!
-//! Files that do one job in each domain are a set. Words of the domain are replaced by one word, comments,
-//! imports and lines without a word are left out, and of each file after the first the lines are counted that
-//! are equal, in order, to those of the file before it that it is most like.
+//! Files that do one job in each domain are a set. Words of the domain are replaced by one word, and
+//! comments, imports and lines without a word are left out. Each file after the first is compared with the
+//! file before it that it is most like: the lines are counted that are equal, in order.
 
 use std::path::Path;
 

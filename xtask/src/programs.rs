@@ -10,7 +10,7 @@ use crate::step;
 pub(crate) struct Options {
     /// Passed on to the program; `-- --help` lists what it takes
     #[arg(last = true)]
-    rest: Vec<String>,
+    pub(crate) rest: Vec<String>,
 }
 
 /// Runs a program with the options that are passed on.

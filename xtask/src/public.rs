@@ -1,5 +1,8 @@
 //! The crates that are there for others: what cargo may publish.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
@@ -9,6 +12,7 @@ use crate::step;
 #[derive(Debug, Deserialize)]
 pub(crate) struct Package {
     pub(crate) name: String,
+    version: String,
     /// The oldest Rust that it is for.
     pub(crate) rust_version: Option<String>,
     /// Where it may be published; `None` for everywhere.
@@ -40,20 +44,48 @@ pub(crate) fn packages() -> Result<Vec<Package>> {
     Ok(workspace.packages.into_iter().filter(|package| package.publish.is_none()).collect())
 }
 
-/// Packs them without building what is packed.
+/// Packs them, and builds each from what is packed.
 pub(crate) fn pack() -> Result<()> {
-    let mut pack =
-        step::cargo(&["package", "--no-verify", "--allow-dirty", "--offline", "--locked", "--quiet"]);
-    for package in packages()? {
+    let mut pack = step::cargo(&["package", "--allow-dirty", "--offline", "--locked", "--quiet"]);
+    // One folder for all: each package would build the crates beneath it anew. Packages have no profile.
+    pack.args(["--target-dir", "target/packages"]).env("CARGO_PROFILE_DEV_DEBUG", "false");
+    let packages = packages()?;
+    for package in &packages {
         pack.args(["--package", &package.name]);
     }
+    forget_unpacked(&packages, &cargo_home()?)?;
     step::run("packages", &mut pack)
+}
+
+/// The folder where cargo keeps packages.
+fn cargo_home() -> Result<PathBuf> {
+    let given = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    given.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).context("no home folder, and no CARGO_HOME")
+}
+
+/// Removes what earlier runs unpacked. Cargo unpacks a version of a package once, and would build what the
+/// crates were then: their version is mostly the one of that time.
+fn forget_unpacked(packages: &[Package], home: &Path) -> Result<()> {
+    let Ok(registries) = fs::read_dir(home.join("registry/src")) else { return Ok(()) };
+    for registry in registries {
+        let registry = registry?;
+        // Registries on the network have their hosts before the hyphen.
+        if !registry.file_name().to_string_lossy().starts_with('-') {
+            continue;
+        }
+        for Package { name, version, .. } in packages {
+            let unpacked = registry.path().join(format!("{name}-{version}"));
+            if unpacked.exists() {
+                fs::remove_dir_all(&unpacked).with_context(|| unpacked.display().to_string())?;
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
-    use std::fs;
 
     use super::*;
 
@@ -71,6 +103,24 @@ mod tests {
             assert!((1..=5).contains(&package.categories.len()), "{name}: categories");
             assert!(package.metadata["docs"]["rs"].is_object(), "{name}: what docs.rs builds");
         }
+    }
+
+    #[test]
+    fn what_was_unpacked_of_them_is_removed_and_nothing_else() {
+        let home = tempfile::tempdir().unwrap();
+        let all = packages().unwrap();
+        let of = |registry: &str, version: &str| {
+            let unpacked = home.path().join("registry/src").join(registry);
+            let unpacked = unpacked.join(format!("{}-{version}", all[0].name));
+            fs::create_dir_all(unpacked.join("src")).unwrap();
+            unpacked
+        };
+        let version = &all[0].version;
+        let (old, other, public) =
+            (of("-1234", version), of("-1234", "9.9.9"), of("registry.example-1234", version));
+        forget_unpacked(&all, home.path()).unwrap();
+        assert_eq!([&old, &other, &public].map(|folder| folder.exists()), [false, true, true]);
+        forget_unpacked(&all, &home.path().join("none")).unwrap();
     }
 
     /// The files of a crate's package.

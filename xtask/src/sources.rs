@@ -7,8 +7,13 @@ use anyhow::Result;
 
 /// The Rust files beneath a folder that git does not ignore, named from there on, in order.
 pub(crate) fn sources(root: &Path) -> Result<Vec<String>> {
+    files(root, ".rs")
+}
+
+/// The files with an ending.
+pub(crate) fn files(root: &Path, ending: &str) -> Result<Vec<String>> {
     let listed = Command::new("git")
-        .args(["ls-files", "--cached", "--others", "--exclude-standard", "*.rs"])
+        .args(["ls-files", "--cached", "--others", "--exclude-standard", &format!("*{ending}")])
         .current_dir(root)
         .output();
     if let Ok(listed) = listed
@@ -31,7 +36,7 @@ pub(crate) fn sources(root: &Path) -> Result<Vec<String>> {
                 if !name.starts_with('.') && name != "target" {
                     folders.push(path);
                 }
-            } else if name.ends_with(".rs") {
+            } else if name.ends_with(ending) {
                 names.push(path.to_string_lossy().into_owned());
             }
         }

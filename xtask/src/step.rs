@@ -1,6 +1,6 @@
 //! One command of a verb: named before it starts, timed when it ends, fatal when it fails.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
@@ -9,8 +9,11 @@ use anyhow::{Context, Result, ensure};
 /// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
     // This crate's manifest lies one directory below it.
-    let own = Path::new(env!("CARGO_MANIFEST_DIR"));
-    own.parent().unwrap_or(own).to_path_buf()
+    // Cargo says where the manifest is of the checkout that it runs for. What was known when this was
+    // compiled may be another checkout, which shares a target directory with this one.
+    let own = std::env::var_os("CARGO_MANIFEST_DIR");
+    let own = own.map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+    own.parent().unwrap_or(&own).to_path_buf()
 }
 
 /// A program of a toolchain in the root: through rustup, because cargo itself doesn't know `+nightly`.

@@ -1,5 +1,5 @@
-//! The words of comments, as far as a machine can hold them to a rule: `cargo xtask words` lists faults, and
-//! fails if there are any; `--wrap` wraps lines that are too long.
+//! The words of comments, of Markdown and of errors, as far as a machine can hold them to a rule:
+//! `cargo xtask words` lists faults, and fails if there are any; `--wrap` wraps lines that are too long.
 //!
 //! - A doc begins with a noun or a verb, and stands alone. The first line of a doc doesn't begin with "The
 //!   same", nor with a word of [`OPENINGS`]. There is no exception for good sentences that begin so ("For
@@ -9,15 +9,22 @@
 //!   wider, and so may what has no blank to break at. Comments behind code on a line are left to who writes
 //!   them.
 //!
-//! Rust only: the manifest of the kernels' PTX has hashes of their sources, with the comments in them.
+//! - A sentence of a doc or of Markdown has 40 words at most. The changelog has the words that it was written
+//!   with.
+//! - The text of an error begins with a small letter, and ends without a full stop.
+//!
+//! Comments of Rust only: the manifest of the kernels' PTX has hashes of their sources, with the comments in
+//! them.
 
 mod lines;
+mod sentences;
 mod wrap;
 
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 
-use crate::sources::sources;
+use self::lines::Block;
+use crate::sources::{files, sources};
 use crate::step;
 
 /// Options of `cargo xtask words`.
@@ -53,10 +60,15 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
         findings.extend(faults(&text).into_iter().map(|(line, what)| format!("{name}:{line}: {what}")));
     }
+    for name in files(&root, ".md")?.into_iter().filter(|name| name != "CHANGELOG.md") {
+        let text = std::fs::read_to_string(root.join(&name)).with_context(|| name.clone())?;
+        let block = Block { first: 0, indent: "", mark: "", lines: text.lines().collect() };
+        findings.extend(long(&block).into_iter().map(|(line, what)| format!("{name}:{line}: {what}")));
+    }
     for finding in &findings {
         println!("{finding}");
     }
-    ensure!(findings.is_empty(), "{} comments are not as CONTRIBUTING.md wants them", findings.len());
+    ensure!(findings.is_empty(), "{} places are not as CONTRIBUTING.md wants them", findings.len());
     Ok(())
 }
 
@@ -71,8 +83,18 @@ fn faults(text: &str) -> Vec<(usize, String)> {
             let length = block.lines[at].chars().count();
             faults.push((block.first + at + 1, format!("a comment of {length} characters")));
         }
+        if block.is_doc() {
+            faults.extend(long(&block));
+        }
     }
+    faults.extend(sentences::of_errors(text));
     faults
+}
+
+/// The sentences of a block that are too long, by line from 1.
+fn long(block: &Block<'_>) -> Vec<(usize, String)> {
+    let found = sentences::long(block).into_iter();
+    found.map(|(at, words)| (block.first + at + 1, format!("a sentence of {words} words"))).collect()
 }
 
 /// The opening that a doc should not have, if it has one.

@@ -1,4 +1,4 @@
-//! Routers side by side, and ours by offered load: see [`wirespeed_benches::router`].
+//! Routers side by side, ours by offered load, switches, and tunnels: see [`wirespeed_benches::router`].
 
 use std::path::PathBuf;
 
@@ -6,12 +6,18 @@ use anyhow::{Context, Result, ensure};
 use clap::{Parser, ValueEnum};
 use wirespeed_benches::machine::Machine;
 use wirespeed_benches::report::{Sheet, date, write};
-use wirespeed_benches::router::{Programs, live_lanes, memory_lanes, race, sweep};
+use wirespeed_benches::router::{
+    Programs, live_lanes, memory_lanes, race, sweep, switch_lanes, tunnel_lanes,
+};
 
-/// Measures routers in turns and writes record/MACHINE/DATE-router.csv and -router-load.csv.
+/// Measures routers in turns and writes record/MACHINE/DATE-router.csv and -router-load.csv, or the same of
+/// switches or tunnels.
 #[derive(Parser)]
 struct Options {
-    /// Where routers take frames from
+    /// The routers that are measured; the name of the record
+    #[arg(long, value_enum, default_value = "router")]
+    what: What,
+    /// Where routers that forward IP take frames from
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["memory", "live"])]
     settings: Vec<Setting>,
     /// Runs that a rate is the median of
@@ -38,6 +44,16 @@ struct Options {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// IP, beside DPDK's testpmd and the kernel
+    Router,
+    /// OpenFlow by flows and masks, beside Open vSwitch in userspace
+    Openflow,
+    /// IPsec by suites and sizes, beside DPDK's ciphers
+    Esp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Setting {
     /// Memory to memory, on a core
     Memory,
@@ -52,14 +68,24 @@ fn main() -> Result<()> {
     let folder = options.programs.as_deref().or(own.parent()).context("a program is in a folder")?;
     let programs = Programs::in_folder(folder)?;
     let tables = tempfile::tempdir()?;
-    let mut lanes = Vec::new();
-    if options.settings.contains(&Setting::Memory) {
+    let mut lanes = match options.what {
+        What::Router => Vec::new(),
+        What::Openflow => switch_lanes(&programs, tables.path(), options.seconds)?,
+        What::Esp => tunnel_lanes(&programs, tables.path(), options.seconds)?,
+    };
+    let is_router = options.what == What::Router;
+    if is_router && options.settings.contains(&Setting::Memory) {
         lanes.extend(memory_lanes(&programs, tables.path(), options.seconds)?);
     }
-    if options.settings.contains(&Setting::Live) {
+    if is_router && options.settings.contains(&Setting::Live) {
         lanes.extend(live_lanes(&programs, options.seconds));
     }
-    show(&options, "router", &race(lanes, options.rounds)?)?;
+    let name = match options.what {
+        What::Router => "router",
+        What::Openflow => "openflow",
+        What::Esp => "esp",
+    };
+    show(&options, name, &race(lanes, options.rounds)?)?;
     if options.load_sweep {
         show(&options, "router-load", &sweep(&programs, options.seconds, &options.sweep_options)?)?;
     }

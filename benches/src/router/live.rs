@@ -1,27 +1,33 @@
 //! [`lanes`]: routers between virtual interfaces, in namespaces made for each run.
 
 use std::io::{BufRead, BufReader};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::rc::Rc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use wirespeed_netns::{Link, Namespaces};
 
+use super::controller::add_flows;
 use super::programs::Programs;
 use super::race::{Lane, Run};
 
 /// The beginning of a run, while queues fill: it is left out.
 const LEAD: Duration = Duration::from_millis(500);
 
+/// The port of loopback at which switches wait for controllers.
+pub(super) const CONTROLLER: u16 = 6653;
+/// Flows that a controller adds.
+const CHANGES: u32 = 500_000;
+
 /// How long a router may take to start.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The namespaces of a run: a host that sends, the router, a host that counts. They are gone when this is
 /// dropped.
-struct World(Namespaces);
+pub(super) struct World(Namespaces);
 
 const SIDES: [&str; 3] = ["left", "middle", "right"];
 
@@ -38,10 +44,15 @@ impl World {
         Ok(Self(all))
     }
 
-    fn command(&self, side: &str, program: &Path) -> Command {
+    pub(super) fn command(&self, side: &str, program: &Path) -> Command {
         let mut command = self.0.command(side, program);
         command.stdin(Stdio::null());
         command
+    }
+
+    /// Says whether the kernel forwards in a namespace.
+    pub(super) fn forward(&self, side: &str, on: bool) -> Result<()> {
+        Ok(self.0.forward(side, on)?)
     }
 
     /// Frames that the right host has received.
@@ -49,14 +60,35 @@ impl World {
         Ok(self.0.counter("right", "hr", "rx_packets")? as f64)
     }
 
-    /// Frames a second that arrive at the right while the left sends all that go.
-    fn rate(&self, blast: &Path, seconds: f64) -> Result<f64> {
+    /// Starts the left, which sends all that go for some seconds, and waits until it does.
+    fn send(&self, blast: &Path, seconds: f64) -> Result<Running> {
         let (from, to) = (self.0.mac("left", "hl")?, self.0.mac("middle", "ml")?);
         let time = (LEAD.as_secs_f64() * 2.0 + seconds).to_string();
         let mut sender = self.command("left", blast);
         let sender = sender.args(["hl", &from, &to, "10.0.1.2", "10.0.2.99", &time]).stdout(Stdio::null());
-        let mut sender = Running(sender.spawn()?);
+        let sender = Running(sender.spawn()?);
         thread::sleep(LEAD);
+        Ok(sender)
+    }
+
+    /// Flows a second that a controller adds to the switch in the middle over loopback, while the left sends.
+    pub(super) fn changes(&self, blast: &Path) -> Result<f64> {
+        let before = self.arrived()?;
+        let sender = self.send(blast, PATIENCE.as_secs_f64() * 60.0)?;
+        let entrance = self.0.entrance("middle")?;
+        let controller = thread::spawn(move || {
+            entrance()?;
+            add_flows(TcpStream::connect(("127.0.0.1", CONTROLLER))?, CHANGES)
+        });
+        let took = controller.join().map_err(|_| anyhow!("the controller panicked"))??;
+        drop(sender);
+        anyhow::ensure!(self.arrived()? > before, "the switch forwards nothing meanwhile");
+        Ok(f64::from(CHANGES) / took.as_secs_f64())
+    }
+
+    /// Frames a second that arrive at the right while the left sends all that go.
+    pub(super) fn rate(&self, blast: &Path, seconds: f64) -> Result<f64> {
+        let mut sender = self.send(blast, seconds)?;
         let (before, start) = (self.arrived()?, Instant::now());
         thread::sleep(Duration::from_secs_f64(seconds));
         let rate = (self.arrived()? - before) / start.elapsed().as_secs_f64();
@@ -66,7 +98,7 @@ impl World {
 }
 
 /// A program that is killed when this is dropped.
-struct Running(Child);
+pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -75,7 +107,10 @@ impl Drop for Running {
 }
 
 /// Waits until a program says something, for a while. Returns what it said instead if it does not.
-fn says(output: impl std::io::Read + Send + 'static, expected: &'static str) -> Result<(), String> {
+pub(super) fn says(
+    output: impl std::io::Read + Send + 'static,
+    expected: &'static str,
+) -> Result<(), String> {
     let (told, tells) = std::sync::mpsc::channel();
     thread::spawn(move || {
         // The rest is read, too, so that the program never waits.
@@ -93,25 +128,42 @@ fn says(output: impl std::io::Read + Send + 'static, expected: &'static str) -> 
     Err(last)
 }
 
+/// Starts a router, or says why it does not start: the programs that run until it is dropped.
+pub(super) type Start = dyn Fn(&World, &Programs) -> Result<Result<Vec<Running>, String>>;
+
+/// Measures a router that runs.
+pub(super) type Measure = dyn Fn(&World, &Programs) -> Result<f64>;
+
+/// A router between virtual interfaces, in namespaces of its own.
+pub(super) fn lane(
+    programs: &Programs,
+    name: &str,
+    command: String,
+    start: Box<Start>,
+    measure: Box<Measure>,
+) -> Lane {
+    let programs = programs.clone();
+    let run = Box::new(move || {
+        let world = match World::new() {
+            Ok(world) => world,
+            Err(error) => return Ok(Run::Absent(format!("no network namespaces: {error:#}"))),
+        };
+        let router = match start(&world, &programs)? {
+            Ok(router) => router,
+            Err(reason) => return Ok(Run::Absent(reason)),
+        };
+        let rate = measure(&world, &programs)?;
+        drop(router);
+        Ok(Run::Rate(rate))
+    });
+    Lane { name: name.to_owned(), setting: "live", command, run }
+}
+
 /// The routers: the kernel, ours by both drivers, and testpmd by both.
 pub fn lanes(programs: &Programs, seconds: f64) -> Vec<Lane> {
-    let programs = Rc::new(programs.clone());
     let lane = |name, command: String, start: Box<Start>| {
-        let programs = Rc::clone(&programs);
-        let run = Box::new(move || {
-            let world = match World::new() {
-                Ok(world) => world,
-                Err(error) => return Ok(Run::Absent(format!("no network namespaces: {error:#}"))),
-            };
-            let router = match start(&world, &programs)? {
-                Ok(router) => router,
-                Err(reason) => return Ok(Run::Absent(reason)),
-            };
-            let rate = world.rate(&programs.blast, seconds)?;
-            drop(router);
-            Ok(Run::Rate(rate))
-        });
-        Lane { name, setting: "live", command, run }
+        let rate = Box::new(move |world: &World, programs: &Programs| world.rate(&programs.blast, seconds));
+        lane(programs, name, command, start, rate)
     };
     let ours = |name, driver: &'static str| {
         let start = move |world: &World, programs: &Programs| {
@@ -119,7 +171,7 @@ pub fn lanes(programs: &Programs, seconds: f64) -> Vec<Lane> {
             command.args(["route", "ml", "mr", "--driver", driver]).stdout(Stdio::null());
             let mut router = Running(command.stderr(Stdio::piped()).spawn()?);
             let output = router.0.stderr.take().context("piped")?;
-            Ok(says(output, "mr: ").map(|()| Some(router)))
+            Ok(says(output, "mr: ").map(|()| vec![router]))
         };
         lane(name, format!("lookupctl route ml mr --driver {driver}"), Box::new(start))
     };
@@ -138,16 +190,16 @@ pub fn lanes(programs: &Programs, seconds: f64) -> Vec<Lane> {
                 .args(words.split_whitespace())
                 .args([0, 1].map(|at| format!("--eth-peer={at},{}", peers[at])));
             // The kernel must not forward, too.
-            world.0.forward("middle", false)?;
+            world.forward("middle", false)?;
             let mut router = Running(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?);
             let output = router.0.stdout.take().context("piped")?;
-            Ok(says(output, "Port statistics").map(|()| Some(router)).map_err(|last| {
+            Ok(says(output, "Port statistics").map(|()| vec![router]).map_err(|last| {
                 format!("{last}; it needs the packages dpdk-dev and librte-net-{}23", kind.replace('_', "-"))
             }))
         };
         lane(name, command, Box::new(start))
     };
-    let kernel = Box::new(|_: &World, _: &Programs| Ok(Ok(None)));
+    let kernel = Box::new(|_: &World, _: &Programs| Ok(Ok(Vec::new())));
     vec![
         lane("kernel", "sysctl net.ipv4.ip_forward=1".to_owned(), kernel),
         ours("wirespeed-af_xdp", "xdp"),
@@ -156,6 +208,3 @@ pub fn lanes(programs: &Programs, seconds: f64) -> Vec<Lane> {
         testpmd("testpmd-af_packet", "af_packet"),
     ]
 }
-
-/// Starts a router, or says why it does not start.
-type Start = dyn Fn(&World, &Programs) -> Result<Result<Option<Running>, String>>;

@@ -29,20 +29,7 @@ pub fn lanes(programs: &Programs, folder: &Path, seconds: f64) -> Result<Vec<Lan
     let rules = folder.join("acl-10k.rules");
     programs.lookupctl(&format!("classify gen rules --set acl --count 10k -o {}", rules.display()))?;
     let rules = rules.display();
-    let ours = |name, words: String| {
-        let words = format!("{words} --threads 1 --device cpu --seconds {seconds}");
-        // Records tell which files there were, and not where.
-        let word = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
-        let shown: Vec<String> = words.split_whitespace().map(word).collect();
-        let command = format!("lookupctl route {}", shown.join(" "));
-        let programs = programs.clone();
-        let run = Box::new(move || {
-            let report = programs.route(&words)?;
-            let mpps = report["mpps"].as_f64().context("no rate in the report")?;
-            Ok(Run::Rate(mpps * 1e6))
-        });
-        Lane { name, setting: "memory", command, run }
-    };
+    let ours = |name: &str, words: String| ours(programs, name.to_owned(), &words, seconds);
     Ok(vec![
         ours("wirespeed-ipv4", format!("--in gen:64 --fib {v4}")),
         testpmd(seconds),
@@ -50,6 +37,22 @@ pub fn lanes(programs: &Programs, folder: &Path, seconds: f64) -> Result<Vec<Lan
         ours("wirespeed-imix", format!("--in gen:imix --fib {v4}")),
         ours("wirespeed-acl-10k", format!("--in gen:64 --fib {v4} --app acl --rules {rules}")),
     ])
+}
+
+/// Ours, on one core with these options.
+pub(super) fn ours(programs: &Programs, name: String, words: &str, seconds: f64) -> Lane {
+    let words = format!("{words} --threads 1 --device cpu --seconds {seconds}");
+    // Records tell which files there were, and not where.
+    let word = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
+    let shown: Vec<String> = words.split_whitespace().map(word).collect();
+    let command = format!("lookupctl route {}", shown.join(" "));
+    let programs = programs.clone();
+    let run = Box::new(move || {
+        let report = programs.route(&words)?;
+        let mpps = report["mpps"].as_f64().context("no rate in the report")?;
+        Ok(Run::Rate(mpps * 1e6))
+    });
+    Lane { name, setting: "memory", command, run }
 }
 
 /// testpmd with ports that make frames and throw them away, and its forwarding that rewrites addresses.
@@ -70,7 +73,7 @@ fn testpmd(seconds: f64) -> Lane {
             None => Run::Absent(reason(&output)),
         })
     });
-    Lane { name: "testpmd-mac", setting: "memory", command: format!("dpdk-testpmd {words}"), run }
+    Lane { name: "testpmd-mac".to_owned(), setting: "memory", command: format!("dpdk-testpmd {words}"), run }
 }
 
 /// The reason why testpmd measured nothing.

@@ -15,7 +15,7 @@ pub enum Run {
 /// A router in a setting.
 pub struct Lane {
     /// The name in records.
-    pub name: &'static str,
+    pub name: String,
     /// `memory` or `live`.
     pub setting: &'static str,
     /// The command, as a user would type it.
@@ -59,7 +59,7 @@ pub fn race(mut lanes: Vec<Lane>, rounds: usize) -> Result<Sheet> {
         let most = rates.iter().copied().fold(0.0, f64::max);
         let figure = |rate: f64| format!("{rate:.3}");
         rows.push(vec![
-            lane.name.to_owned(),
+            lane.name.clone(),
             lane.setting.to_owned(),
             rates.len().to_string(),
             figure(median(rates)),

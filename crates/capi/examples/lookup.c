@@ -254,6 +254,88 @@ static void rules(void)
     ws_rules_free(six);
 }
 
+/* A list of domains, with its exceptions. */
+static void domains(void)
+{
+    write_file("filter.txt", "||ads.example^\n@@||good.ads.example^\n");
+    ws_names *list = ws_names_open(in_folder("filter.txt"), NULL);
+    MUST(list != NULL);
+    size_t count;
+    OK(ws_names_len(list, &count));
+    MUST(count == 2);
+    OK(ws_names_save(list, in_folder("filter.img")));
+    ws_name_reader *readers[2] = {ws_names_reader(list), ws_name_reader_open(in_folder("filter.img"))};
+    for (int at = 0; at < 2; at++) {
+        MUST(readers[at] != NULL);
+        const char *const asked[3] = {"www.ads.example", "good.ads.example", "example"};
+        uint64_t found[3];
+        OK(ws_lookup_names_bulk(readers[at], WS_NAME_FORM_DOMAIN, asked, found, 3));
+        MUST(strcmp(ws_name_reader_label(readers[at], found[0]), "blocked") == 0);
+        MUST(found[1] == 0 && found[2] == 0);
+        ws_name_reader_free(readers[at]);
+    }
+    MUST(ws_names_insert_label(list, WS_NAME_FORM_DOMAIN, "more.example", "blocked") == WS_STATUS_FAILED);
+    ws_names_free(list);
+}
+
+/* Registrable domains, by the Public Suffix List. */
+static void suffixes(void)
+{
+    write_file("suffixes.dat", "// ===BEGIN ICANN DOMAINS===\nuk\nco.uk\n*.ck\n!www.ck\n// ===END ICANN DOMAINS===\n");
+    ws_names *list = ws_names_open(in_folder("suffixes.dat"), NULL);
+    MUST(list != NULL);
+    ws_name_reader *reader = ws_names_reader(list);
+    const char *const domains[5] = {"www.Example.co.uk", "co.uk", "a.b.shop.ck", "a.www.ck", "192.0.2.1"};
+    const char *const right[5] = {"example.co.uk", "", "b.shop.ck", "www.ck", ""};
+    char value[32];
+    size_t length;
+    for (int at = 0; at < 5; at++) {
+        OK(ws_name_reader_registrable(reader, domains[at], value, sizeof value, &length));
+        MUST(strcmp(value, right[at]) == 0 && length == strlen(right[at]));
+    }
+    OK(ws_name_reader_registrable(reader, domains[0], value, 4, &length));
+    MUST(strcmp(value, "exa") == 0 && length == 13);
+    OK(ws_name_reader_registrable(reader, domains[0], NULL, 0, &length));
+    MUST(length == 13);
+    MUST(ws_name_reader_registrable(reader, "a..uk", value, sizeof value, &length) == WS_STATUS_ARGUMENT);
+    ws_name_reader_free(reader);
+    ws_names_free(list);
+    ws_names *names = ws_names_new(NULL);
+    reader = ws_names_reader(names);
+    MUST(ws_name_reader_registrable(reader, domains[0], value, sizeof value, &length) != WS_STATUS_OK);
+    ws_name_reader_free(reader);
+    ws_names_free(names);
+}
+
+/* Two sources as one table, and the fields of its labels. */
+static void merged(void)
+{
+    static char sources[2][4200];
+    write_file("own.csv", "prefix,site,rack\n10.1.0.0/16,Kiel,7\n");
+    write_file("asn.txt", "10.0.0.0/8 64496\n");
+    snprintf(sources[0], sizeof sources[0], "own:site,rack=%s", in_folder("own.csv"));
+    snprintf(sources[1], sizeof sources[1], "asn=%s", in_folder("asn.txt"));
+    const char *const named[2] = {sources[0], sources[1]};
+    ws_table *table = ws_table_open_merged(named, 2, NULL);
+    MUST(table != NULL);
+    ws_reader *reader = ws_table_reader(table);
+    uint64_t next_hop;
+    OK(ws_lookup(reader, IPV4(10, 1, 2, 3), &next_hop));
+    char value[8];
+    size_t length;
+    OK(ws_reader_label_field(reader, next_hop, "asn", value, sizeof value, &length));
+    MUST(length == 5 && strcmp(value, "64496") == 0);
+    OK(ws_reader_label_field(reader, next_hop, "site", value, 3, &length));
+    MUST(length == 4 && strcmp(value, "Ki") == 0);
+    OK(ws_lookup(reader, IPV4(10, 2, 2, 3), &next_hop));
+    OK(ws_reader_label_field(reader, next_hop, "site", NULL, 0, &length));
+    MUST(length == 0);
+    MUST(ws_reader_label_field(reader, next_hop, "colour", value, sizeof value, &length) == WS_STATUS_ARGUMENT);
+    MUST(strstr(ws_last_error(), "no field colour; there are asn, rack, site") != NULL);
+    ws_reader_free(reader);
+    ws_table_free(table);
+}
+
 int main(int arguments, char **argument)
 {
     if (arguments != 2) {
@@ -264,6 +346,9 @@ int main(int arguments, char **argument)
     numbers();
     labels();
     names();
+    domains();
+    suffixes();
+    merged();
     rules();
     printf("wirespeed %s: all answers are right\n", ws_version());
     return 0;

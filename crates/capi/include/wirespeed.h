@@ -87,7 +87,8 @@ typedef enum {
 typedef struct ws_name_reader ws_name_reader;
 
 /**
- * Table of names, live: it changes while its readers look up. The longest prefix of components wins.
+ * Table of names, live: it changes while its readers look up. The longest prefix of components wins. A list
+ * of domains has scopes and exceptions, and takes no changes.
  */
 typedef struct ws_names ws_names;
 
@@ -264,8 +265,10 @@ const char *ws_version(void);
 ws_names *ws_names_new(const ws_options *options);
 
 /**
- * Makes a table of a file: an image that ws_names_save or lookupctl names build wrote, or names in any form
- * with their results. The results of names are labels.
+ * Makes a table of a file: an image that ws_names_save or lookupctl names build wrote, names in any form
+ * with their results, or a list of domains: a hosts file, an Adblock list, a configuration of dnsmasq, a
+ * response policy zone or the Public Suffix List. The content says which. The results of names and the
+ * values of a list are labels. An exception of a list has the result 0, like a name that is not listed.
  */
 ws_names *ws_names_open(const char *path,
                         const ws_options *options);
@@ -313,8 +316,8 @@ ws_status ws_names_apply(const ws_names *names,
                          size_t count);
 
 /**
- * Replaces all names by those of a file, as ws_names_open reads it, in one step. Fails if the table has
- * names with numbers of the caller's own. Labels keep their numbers.
+ * Replaces all names by those of a file of names or an image of them, in one step. Fails if the table has
+ * names with numbers of the caller's own, and for a list of domains. Labels keep their numbers.
  */
 ws_status ws_names_load(const ws_names *names,
                         const char *path);
@@ -337,7 +340,8 @@ ws_status ws_names_forget_labels(const ws_names *names);
 ws_name_reader *ws_names_reader(const ws_names *names);
 
 /**
- * Opens an image file of names for lookups alone. Memory holds one copy of the table.
+ * Opens an image file of names or of a list of domains for lookups alone. Memory holds one copy of the
+ * table.
  */
 ws_name_reader *ws_name_reader_open(const char *path);
 
@@ -360,6 +364,28 @@ ws_status ws_lookup_names_bulk(const ws_name_reader *reader,
  * Label of a result, or NULL if it has none: see ws_reader_label.
  */
 const char *ws_name_reader_label(const ws_name_reader *reader, uint64_t result);
+
+/**
+ * Writes the value of a field of a result's label: see ws_reader_label_field.
+ */
+ws_status ws_name_reader_label_field(const ws_name_reader *reader,
+                                     uint64_t result,
+                                     const char *field,
+                                     char *value,
+                                     size_t size,
+                                     size_t *length);
+
+/**
+ * Writes the registrable domain of a domain, by a table of the Public Suffix List: example.co.uk of
+ * www.example.co.uk. At most size bytes are written to value, with the zero that ends them; length gets the
+ * bytes of the whole text without that zero, 0 for a public suffix itself and for an IP address. Fails if
+ * the names are not a list of public suffixes.
+ */
+ws_status ws_name_reader_registrable(const ws_name_reader *reader,
+                                     const char *domain,
+                                     char *value,
+                                     size_t size,
+                                     size_t *length);
 
 /**
  * Opens an image file that ws_table_save or lookupctl build wrote, for lookups alone. Memory holds one copy
@@ -428,6 +454,20 @@ ws_status ws_lookup(const ws_reader *reader, uint32_t address, uint64_t *next_ho
  */
 const char *ws_reader_label(const ws_reader *reader,
                             uint64_t next_hop);
+
+/**
+ * Writes the value of a field of a next hop's label, where labels are records such as asn=64496,country=DE:
+ * of CSV with several columns, a MaxMind DB, ranges of clouds, or merged sources. At most size bytes are
+ * written to value, with the zero that ends them; length gets the bytes of the whole value without that
+ * zero, 0 for a label that lacks the field and for a next hop without a label. Fails if no label of the
+ * table has the field; the message lists those that are there.
+ */
+ws_status ws_reader_label_field(const ws_reader *reader,
+                                uint64_t next_hop,
+                                const char *field,
+                                char *value,
+                                size_t size,
+                                size_t *length);
 
 /**
  * Makes a set without rules, for packets of a ws_tuple.
@@ -558,6 +598,14 @@ ws_table *ws_table_from_routes(const ws_route *routes, size_t count, const ws_op
  */
 ws_table *ws_table_open(const char *path,
                         const ws_options *options);
+
+/**
+ * Makes a table of count sources that are merged, the first one that counts most. A source is a text
+ * NAME=FILE or NAME:COLUMN,COLUMN=FILE: a file of routes, the field of its values if they have no names or
+ * are a list, and the columns to take. The labels are records such as asn=64496,country=DE. A field that a
+ * prefix lacks comes from the shorter prefixes around it. See ws_reader_label_field.
+ */
+ws_table *ws_table_open_merged(const char *const *sources, size_t count, const ws_options *options);
 
 /**
  * Frees a table, or does nothing with NULL.

@@ -2,9 +2,11 @@
 
 use std::ffi::{CString, c_char};
 use std::fmt;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::str::FromStr;
 
+use wirespeed::fib::read::record;
 use wirespeed::{Labels, NextHop};
 
 use crate::boundary::Failure;
@@ -159,6 +161,37 @@ pub(crate) fn check_no_numbers(texts: &Texts, is_empty: bool) -> Result<(), Fail
 pub(crate) fn text_of(labels: &Labels<Text>, number: u64) -> *const c_char {
     let index = u32::try_from(number).map_or(NextHop::NONE, NextHop);
     labels.get(index).map_or(ptr::null(), |text| text.0.as_ptr())
+}
+
+/// Writes the value of a field of a label: [`write_text`]. Returns its bytes, 0 for a label that lacks the
+/// field. Fails if no label has it.
+pub(crate) fn write_field(
+    labels: &Labels<Text>,
+    number: u64,
+    field: &str,
+    value: &mut [MaybeUninit<c_char>],
+) -> Result<usize, Failure> {
+    let known = labels.enter();
+    let index = u32::try_from(number).map_or(NextHop::NONE, NextHop);
+    let label = known.get(index).map(ToString::to_string).unwrap_or_default();
+    let found = record::field(&label, field);
+    if found.is_none() {
+        let all: Vec<_> = known.iter().map(|(_, text)| text.0.to_string_lossy()).collect();
+        record::check_field(|| all.iter().map(AsRef::as_ref), field)
+            .map_err(|error| Failure::argument(error.to_string()))?;
+    }
+    Ok(write_text(&found.unwrap_or_default(), value))
+}
+
+/// Writes as much of a text as fits with the zero that ends it. Returns the bytes of the whole text without
+/// that zero.
+pub(crate) fn write_text(text: &str, value: &mut [MaybeUninit<c_char>]) -> usize {
+    if let Some(most) = value.len().checked_sub(1) {
+        let bytes = text.bytes().take(most).chain([0]);
+        // A `char` of C may have a sign; its bits are the byte's.
+        value.iter_mut().zip(bytes).for_each(|(to, byte)| _ = to.write(c_char::from_ne_bytes([byte])));
+    }
+    text.len()
 }
 
 /// A number of the caller's as an index.

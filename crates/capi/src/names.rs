@@ -5,25 +5,39 @@ use std::ffi::c_char;
 use std::path::Path;
 use std::sync::Mutex;
 
-use wirespeed::names::NameBuilder;
-use wirespeed::names::read::{Former, NameFormat};
+use wirespeed::names::read::lists::read_table_or_list;
+use wirespeed::names::read::{Former, NameFormat, Source};
+use wirespeed::names::{AnyNameReader, AnyNames, NameBuilder};
 use wirespeed::prelude::*;
 
 use crate::boundary::{Failure, batch, free, given, handle, input, lock, place, status, text, ws_status};
-use crate::labels::{Text, Texts, check_no_numbers, index, text_of};
+use crate::labels::{Text, Texts, check_no_numbers, index, text_of, write_text};
 use crate::options::{Options, is_image, ws_options};
+use crate::reader::{label_field, text_of_text};
 
-/// Table of names, live: it changes while its readers look up. The longest prefix of components wins.
+/// Table of names, live: it changes while its readers look up. The longest prefix of components wins. A list
+/// of domains has scopes and exceptions, and takes no changes.
 pub struct ws_names(Mutex<State>);
 
 struct State {
-    names: NameTable,
+    names: AnyNames,
     texts: Texts,
+}
+
+impl State {
+    /// The table and its labels. Fails for a list of domains.
+    fn table(&mut self) -> Result<(&mut NameTable, &mut Texts), Failure> {
+        let table = self
+            .names
+            .table_mut()
+            .ok_or_else(|| Failure::state("a list of domains takes no changes: open the file anew"))?;
+        Ok((table, &mut self.texts))
+    }
 }
 
 /// Looks up names in a table or an image.
 pub struct ws_name_reader {
-    reader: NameReader,
+    reader: AnyNameReader,
     labels: Labels<Text>,
 }
 
@@ -57,12 +71,14 @@ pub unsafe extern "C" fn ws_names_new(options: *const ws_options) -> *mut ws_nam
     handle(|| {
         // SAFETY: the caller keeps the rules of the header.
         let builder = with_settings(NameTable::builder(), unsafe { Options::of(options) }?)?;
-        Ok(ws_names(Mutex::new(State { names: builder.build()?, texts: Texts::new() })))
+        Ok(ws_names(Mutex::new(State { names: AnyNames::Table(builder.build()?), texts: Texts::new() })))
     })
 }
 
-/// Makes a table of a file: an image that ws_names_save or lookupctl names build wrote, or names in any form
-/// with their results. The results of names are labels.
+/// Makes a table of a file: an image that ws_names_save or lookupctl names build wrote, names in any form
+/// with their results, or a list of domains: a hosts file, an Adblock list, a configuration of dnsmasq, a
+/// response policy zone or the Public Suffix List. The content says which. The results of names and the
+/// values of a list are labels. An exception of a list has the result 0, like a name that is not listed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_names_open(path: *const c_char, options: *const ws_options) -> *mut ws_names {
     handle(|| {
@@ -70,12 +86,11 @@ pub unsafe extern "C" fn ws_names_open(path: *const c_char, options: *const ws_o
         let (path, options) = unsafe { (Path::new(text(path, "path")?), Options::of(options)?) };
         let (names, labels) = if is_image(path)? {
             options.none_for_image(path)?;
-            let (mut names, labels) = (NameTable::open(path)?, Labels::open(path)?);
-            names.attach_labels(&labels);
-            (names, labels)
+            AnyNames::open(path)?
         } else {
-            let labels = Labels::new();
-            (with_settings(NameTable::builder(), options)?.file(path, &labels).build()?, labels)
+            let (names, list) = Default::default();
+            let read = read_table_or_list(&Source::Path(path.to_owned()), &names, &list);
+            with_settings(NameTable::builder(), options)?.build_read(read.map_err(wirespeed::Error::from)?)?
         };
         Ok(ws_names(Mutex::new(State { names, texts: Texts::of(labels) })))
     })
@@ -131,7 +146,7 @@ pub unsafe extern "C" fn ws_names_insert_label(
             unsafe { (given(names, "names")?, text(name, "name")?, text(label, "label")?) };
         let name = parse(form, name)?;
         let mut state = lock(&names.0)?;
-        let State { names, texts } = &mut *state;
+        let (names, texts) = state.table()?;
         check_no_numbers(texts, names.is_empty())?;
         texts.with(label, |result, labels| {
             names.attach_labels(labels);
@@ -181,15 +196,15 @@ pub unsafe extern "C" fn ws_names_apply(
     })
 }
 
-/// Replaces all names by those of a file, as ws_names_open reads it, in one step. Fails if the table has
-/// names with numbers of the caller's own. Labels keep their numbers.
+/// Replaces all names by those of a file of names or an image of them, in one step. Fails if the table has
+/// names with numbers of the caller's own, and for a list of domains. Labels keep their numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_names_load(names: *const ws_names, path: *const c_char) -> ws_status {
     status(|| {
         // SAFETY: the caller keeps the rules of the header.
         let (names, path) = unsafe { (given(names, "names")?, text(path, "path")?) };
         let mut state = lock(&names.0)?;
-        let State { names, texts } = &mut *state;
+        let (names, texts) = state.table()?;
         check_no_numbers(texts, names.is_empty())?;
         let loaded = names.load(path, texts.labels());
         texts.hold();
@@ -206,7 +221,7 @@ pub unsafe extern "C" fn ws_names_save(names: *const ws_names, path: *const c_ch
         let (names, path) = unsafe { (given(names, "names")?, text(path, "path")?) };
         let state = lock(&names.0)?;
         let State { names, texts } = &*state;
-        Ok(if texts.is_empty() { names.save(path) } else { names.save_labelled(path, texts.labels()) }?)
+        Ok(names.save(path, texts.labels())?)
     })
 }
 
@@ -232,13 +247,16 @@ pub unsafe extern "C" fn ws_names_reader(names: *const ws_names) -> *mut ws_name
     })
 }
 
-/// Opens an image file of names for lookups alone. Memory holds one copy of the table.
+/// Opens an image file of names or of a list of domains for lookups alone. Memory holds one copy of the
+/// table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_name_reader_open(path: *const c_char) -> *mut ws_name_reader {
     handle(|| {
         // SAFETY: the caller keeps the rules of the header.
         let path = Path::new(unsafe { text(path, "path") }?);
-        Ok(ws_name_reader { reader: NameReader::open(path)?, labels: Labels::open(path)? })
+        let reader = AnyNameReader::open(path)?;
+        let labels = reader.labels_of(path)?;
+        Ok(ws_name_reader { reader, labels })
     })
 }
 
@@ -289,6 +307,49 @@ pub unsafe extern "C" fn ws_name_reader_label(reader: *const ws_name_reader, res
     found
 }
 
+/// Writes the value of a field of a result's label: see ws_reader_label_field.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_name_reader_label_field(
+    reader: *const ws_name_reader,
+    result: u64,
+    field: *const c_char,
+    value: *mut c_char,
+    size: usize,
+    length: *mut usize,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { label_field(&given(reader, "reader")?.labels, result, field, (value, size), length) }
+    })
+}
+
+/// Writes the registrable domain of a domain, by a table of the Public Suffix List: example.co.uk of
+/// www.example.co.uk. At most size bytes are written to value, with the zero that ends them; length gets the
+/// bytes of the whole text without that zero, 0 for a public suffix itself and for an IP address. Fails if
+/// the names are not a list of public suffixes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_name_reader_registrable(
+    reader: *const ws_name_reader,
+    domain: *const c_char,
+    value: *mut c_char,
+    size: usize,
+    length: *mut usize,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        let reader = unsafe { given(reader, "reader") }?;
+        let write = |domain: &str, value: &mut [_]| {
+            let (suffixes, mut found) = (reader.reader.suffixes()?, String::new());
+            suffixes
+                .registrable(domain, &mut Former::default(), &mut found)
+                .map_err(|why| wrong(domain, &why))?;
+            Ok(write_text(&found, value))
+        };
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { text_of_text((domain, "domain"), (value, size), length, write) }
+    })
+}
+
 fn with_settings(mut builder: NameBuilder, options: Options<'_>) -> Result<NameBuilder, Failure> {
     let options = options.only_for("names")?;
     if let Some(engine) = options.engine {
@@ -302,7 +363,7 @@ fn with_settings(mut builder: NameBuilder, options: Options<'_>) -> Result<NameB
 
 fn apply(names: &ws_names, updates: &[NameUpdate], results: &[NextHop]) -> Result<(), Failure> {
     let mut state = lock(&names.0)?;
-    let State { names, texts } = &mut *state;
+    let (names, texts) = state.table()?;
     texts.claimed(results, || Ok(names.apply(updates).map(drop)?))
 }
 

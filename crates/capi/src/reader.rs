@@ -15,7 +15,7 @@ use wirespeed::{Key, Reader};
 use crate::boundary::{
     Failure, addresses, batch, free, given, handle, output, place, status, text, ws_status,
 };
-use crate::labels::{Text, text_of};
+use crate::labels::{Text, text_of, write_field};
 
 /// Looks up addresses in a table or an image.
 pub struct ws_reader {
@@ -153,6 +153,66 @@ pub unsafe extern "C" fn ws_reader_label(reader: *const ws_reader, next_hop: u64
         Ok(())
     });
     found
+}
+
+/// Writes the value of a field of a next hop's label, where labels are records such as asn=64496,country=DE:
+/// of CSV with several columns, a MaxMind DB, ranges of clouds, or merged sources. At most size bytes are
+/// written to value, with the zero that ends them; length gets the bytes of the whole value without that
+/// zero, 0 for a label that lacks the field and for a next hop without a label. Fails if no label of the
+/// table has the field; the message lists those that are there.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_reader_label_field(
+    reader: *const ws_reader,
+    next_hop: u64,
+    field: *const c_char,
+    value: *mut c_char,
+    size: usize,
+    length: *mut usize,
+) -> ws_status {
+    status(|| {
+        // SAFETY: the caller keeps the rules of the header.
+        unsafe { label_field(&given(reader, "reader")?.labels, next_hop, field, (value, size), length) }
+    })
+}
+
+/// Writes the value of a field of a label, and its length.
+///
+/// # Safety
+///
+/// The pointers keep the rules of the header.
+pub(crate) unsafe fn label_field(
+    labels: &Labels<Text>,
+    number: u64,
+    field: *const c_char,
+    value: (*mut c_char, usize),
+    length: *mut usize,
+) -> Result<(), Failure> {
+    // SAFETY: the caller vouches for them.
+    unsafe {
+        text_of_text((field, "field"), value, length, |field, value| {
+            write_field(labels, number, field, value)
+        })
+    }
+}
+
+/// Writes a text that is found by another one, and its length.
+///
+/// # Safety
+///
+/// The pointers keep the rules of the header.
+pub(crate) unsafe fn text_of_text(
+    (by, what): (*const c_char, &str),
+    (value, size): (*mut c_char, usize),
+    length: *mut usize,
+    write: impl FnOnce(&str, &mut [MaybeUninit<c_char>]) -> Result<usize, Failure>,
+) -> Result<(), Failure> {
+    // SAFETY: the caller vouches for them.
+    let (by, length) = unsafe { (text(by, what)?, place(length, "length")?) };
+    let beside = [(addresses(by.as_bytes()), what), (addresses(std::slice::from_ref(length)), "length")];
+    // SAFETY: the caller vouches for it.
+    let value = unsafe { output(value, size, "value", &beside) }?;
+    length.write(write(by, value)?);
+    Ok(())
 }
 
 const NAMES: (&str, &str) = ("addresses", "next_hops");

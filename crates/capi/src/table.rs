@@ -6,7 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Mutex;
 
-use wirespeed::fib::read::is_built_in;
+use wirespeed::fib::merge::{MergeSource, read_sources};
+use wirespeed::fib::read::{ReadOptions, is_built_in};
 use wirespeed::prelude::*;
 
 use crate::boundary::{Failure, free, given, handle, input, lock, place, status, text, ws_status};
@@ -61,6 +62,38 @@ pub unsafe extern "C" fn ws_table_from_routes(
 pub unsafe extern "C" fn ws_table_open(path: *const c_char, options: *const ws_options) -> *mut ws_table {
     // SAFETY: the caller keeps the rules of the header.
     handle(|| open(Path::new(unsafe { text(path, "path") }?), unsafe { Options::of(options) }?))
+}
+
+/// Makes a table of count sources that are merged, the first one that counts most. A source is a text
+/// NAME=FILE or NAME:COLUMN,COLUMN=FILE: a file of routes, the field of its values if they have no names or
+/// are a list, and the columns to take. The labels are records such as asn=64496,country=DE. A field that a
+/// prefix lacks comes from the shorter prefixes around it. See ws_reader_label_field.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ws_table_open_merged(
+    sources: *const *const c_char,
+    count: usize,
+    options: *const ws_options,
+) -> *mut ws_table {
+    handle(|| {
+        // SAFETY: the caller keeps the rules of the header, also for texts in arrays.
+        let (texts, options) = unsafe { (input(sources, count, "sources")?, Options::of(options)?) };
+        let options = options.only_for("addresses")?;
+        let sources = texts.iter().enumerate().map(|(at, &source)| {
+            // SAFETY: as above.
+            let source = unsafe { text(source, "source") }.map_err(|failure| failure.at(at))?;
+            let parsed = source.parse::<MergeSource>();
+            parsed.map_err(|why| Failure::argument(format!("{source:?}: {why}")).at(at))
+        });
+        let sources = sources.collect::<Result<Vec<_>, Failure>>()?;
+        if sources.is_empty() {
+            return Err(Failure::argument("a merged table needs a source"));
+        }
+        let (merged, _) = read_sources(&sources, &ReadOptions::default())
+            .map_err(|error| Failure::state(error.to_string()))?;
+        let labels = Labels::new();
+        let table = with_settings(IpTable::builder().fib(merged.fib, &labels), options).build()?;
+        Ok(ws_table(Mutex::new(State { table, texts: Texts::of(labels) })))
+    })
 }
 
 /// Frees a table, or does nothing with NULL.

@@ -112,6 +112,12 @@ static void names_and_rules(void)
     ws_name_reader_free(reader);
     ws_names_free(names);
 
+    const char *const sources[2] = {"asn=/nosuch", "nosuch"};
+    NONE(ws_table_open_merged(sources, 0, NULL), "needs a source");
+    NONE(ws_table_open_merged(sources, 2, NULL), "element 1: \"nosuch\": a source is NAME=FILE");
+    NONE(ws_table_open_merged(sources, 1, NULL), "/nosuch");
+    NONE(ws_table_open_merged(NULL, 1, NULL), "sources is NULL");
+
     ws_rules *rules = ws_rules_new(WS_TUPLE_IPV4, NULL);
     ws_rule_reader *rule_reader = ws_rules_reader(rules);
     const ws_tuple6 packet = {.proto = 6};

@@ -16,6 +16,13 @@ pub fn sum(bytes: &[u8]) -> u16 {
     u16::from_be(fold64(sum as u64, (sum >> 64) as u64))
 }
 
+/// The sum of 16-bit words, from a sum of wider ones: numbers of 32 bits are two words each.
+#[inline]
+#[must_use]
+pub const fn fold(sum: u64) -> u16 {
+    fold64(sum, 0)
+}
+
 /// Folds a sum of 64 bits and its carries to 16 bits.
 const fn fold64(low: u64, carries: u64) -> u16 {
     let sum = (low & 0xffff_ffff) + (low >> 32) + carries;

@@ -8,7 +8,7 @@ use crate::error::RuleError;
 use crate::rank::RuleNumber;
 use crate::rule::Rule;
 use crate::rules::{Changed, RuleSet};
-use crate::tuple::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+use crate::tuple::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple, Tuple};
 use crate::update::RuleUpdate;
 
 /// A set of rules that takes updates while any number of readers looks up.
@@ -54,6 +54,7 @@ macro_rules! domain {
 domain!(Ipv4Tuple);
 domain!(Ipv6Tuple);
 domain!(OpenFlowTuple);
+domain!(OpenFlow13Tuple);
 
 impl<T: Tuple> Model<T> for RuleSet<T> {
     fn source(&self) -> &Self {

@@ -6,11 +6,11 @@
 //!                             └──► the rules that changed ──Engine::patch──► Patch ──► every copy of the Table
 //! ```
 //!
-//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields
-//! of [`OpenFlowTuple`]. A [`Rule`] has the bits that it looks at and their values, a priority, and an action
-//! that the user defines. A lookup gives the [number](RuleNumber) of the best rule that matches, or 0 if no
-//! rule matches. The best rule has the highest priority, and among equal priorities the lowest number: that
-//! rule was inserted first ([`Rank`]).
+//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], the 12 fields of
+//! [`OpenFlowTuple`], or the fields of OpenFlow 1.3 in an [`OpenFlow13Tuple`]. A [`Rule`] has the bits that
+//! it looks at and their values, a priority, and an action that the user defines. A lookup gives the
+//! [number](RuleNumber) of the best rule that matches, or 0 if no rule matches. The best rule has the highest
+//! priority, and among equal priorities the lowest number: that rule was inserted first ([`Rank`]).
 //!
 //! # An ACL in a proxy
 //!
@@ -74,6 +74,7 @@
 #![warn(missing_debug_implementations)]
 
 mod actions;
+#[cfg(feature = "papers")]
 pub mod bloom;
 mod classes;
 #[cfg(feature = "conformance")]
@@ -101,8 +102,10 @@ mod rules;
 mod seeded;
 mod spans;
 mod text;
+#[cfg(feature = "papers")]
 pub mod tss;
 pub mod tuple;
+#[cfg(feature = "papers")]
 pub mod tuple_search;
 mod update;
 pub mod write;
@@ -119,7 +122,9 @@ pub use rank::{Rank, RuleNumber};
 pub use rule::Rule;
 pub use rules::{Changed, Entry, RuleSet};
 pub use text::RuleTextError;
-pub use tuple::{FrameError, Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple, TupleError, VLAN_NONE};
+pub use tuple::{
+    FrameError, Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple, Tuple, TupleError, VLAN_NONE,
+};
 pub use update::RuleUpdate;
 pub use wirespeed_table::{
     Applied, BuildError, BuildOptions, Companion, Engine, Load, Lookup, Outgrown, Standing, Step,
@@ -127,15 +132,20 @@ pub use wirespeed_table::{
 
 wirespeed_table::whole! {
     Ipv4Tuple, linear::Linear<Ipv4Tuple>;
-    Ipv4Tuple, tuple_search::TupleSearch<Ipv4Tuple>;
-    Ipv4Tuple, bloom::BloomSearch<Ipv4Tuple>;
     Ipv4Tuple, quilt::Quilt<Ipv4Tuple>;
     Ipv6Tuple, linear::Linear<Ipv6Tuple>;
-    Ipv6Tuple, tuple_search::TupleSearch<Ipv6Tuple>;
-    Ipv6Tuple, bloom::BloomSearch<Ipv6Tuple>;
     Ipv6Tuple, quilt::Quilt<Ipv6Tuple>;
     OpenFlowTuple, linear::Linear<OpenFlowTuple>;
+    OpenFlowTuple, quilt::Quilt<OpenFlowTuple>;
+    OpenFlow13Tuple, linear::Linear<OpenFlow13Tuple>;
+    OpenFlow13Tuple, quilt::Quilt<OpenFlow13Tuple>;
+}
+#[cfg(feature = "papers")]
+wirespeed_table::whole! {
+    Ipv4Tuple, tuple_search::TupleSearch<Ipv4Tuple>;
+    Ipv4Tuple, bloom::BloomSearch<Ipv4Tuple>;
+    Ipv6Tuple, tuple_search::TupleSearch<Ipv6Tuple>;
+    Ipv6Tuple, bloom::BloomSearch<Ipv6Tuple>;
     OpenFlowTuple, tuple_search::TupleSearch<OpenFlowTuple>;
     OpenFlowTuple, bloom::BloomSearch<OpenFlowTuple>;
-    OpenFlowTuple, quilt::Quilt<OpenFlowTuple>;
 }

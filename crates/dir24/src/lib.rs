@@ -2,11 +2,11 @@
 //! longer prefixes; kept up to date as GALE does.
 //!
 //! The layout is that of Gupta, Lin and McKeown ("Routing lookups in hardware at memory access speeds",
-//! INFOCOM 1998), which PacketShader (SIGCOMM 2010) put on a GPU, DPDK has as `rte_fib`, and GALE (Zhao et
-//! al., "Exploiting graphics processors for high-performance IP lookup in software routers", INFOCOM 2011)
-//! made updatable with a length beside each entry. A lookup is one read for nearly every key and never more
-//! than two. The price is memory: at least 16 MB even for few routes, so that the read rarely hits
-//! a near cache.
+//! INFOCOM 1998). PacketShader (SIGCOMM 2010) put it on a GPU, and DPDK has it as `rte_fib`. GALE made it
+//! updatable, with a length beside each entry (Zhao et al., "Exploiting graphics processors for
+//! high-performance IP lookup in software routers", INFOCOM 2011). A lookup is one read for nearly every key
+//! and never more than two. The price is memory: at least 16 MB even for few routes, so that the read rarely
+//! hits a near cache.
 //!
 //! Choose it as the baseline of comparisons, or if memory and caches are plentiful. On
 //! the real table with 62 next hops `wirespeed-fold` takes a quarter of the memory and is faster for random

@@ -8,18 +8,19 @@
 //!
 //! # What was tried
 //!
-//! On a Zen 4 core with 1 MB of L2, 16 MB of one-byte entries in an L3 that other programs share, the real
-//! table of 2026, batches of 1,024 of 4 million distinct keys, M lookups/s for random keys and keys drawn by
-//! prefix; medians of one run of prototypes of the loop, except where another is named. Between runs they
-//! differ by a third and more. Eight AVX-512 gathers at a time, as `wirespeed-fold` does it: 416 · 423;
-//! presumably as a gather holds its place in the core until its last lane is there. Gathers after prefetches
-//! 256 ahead: AVX-512 (two at a time) 512 · 580, AVX2 590 · 725; scalar reads after them: 641 · 749.
-//! Prefetches 64, 128, 192, 384 and all 1,024 ahead: 625 · 681, 659 · 823, 660 · 833, 618 · 777 and 499
-//! · 649. Blocks of 8, 16, 32 and 64 keys: 662 · 858, 641 · 749, 612 · 783 and 559 · 683 at 256 ahead.
-//! Prefetching into the first cache loses nearly all of it (in another run 142 · 415 beside 282 · 518 into
-//! the second, both with gathers), presumably as the second can have more reads under way. First far into the
-//! second and then near into the first: 226 · 495. With two- and four-byte entries it is the same order:
-//! gathers alone 188 · 419 and 127 · 256, scalar reads 128 ahead 345 · 741 and 232 · 492.
+//! Figures are M lookups/s for random keys and keys drawn by prefix, on a Zen 4 core with 1 MB of L2 and 16
+//! MB of one-byte entries in an L3 that other programs share. The table is the real one of 2026, and batches
+//! are 1,024 of 4 million distinct keys. They are medians of one run of prototypes of the loop, except where
+//! another is named. Between runs they differ by a third and more. Eight AVX-512 gathers at a time, as
+//! `wirespeed-fold` does it: 416 · 423; presumably as a gather holds its place in the core until its last
+//! lane is there. Gathers after prefetches 256 ahead: AVX-512 (two at a time) 512 · 580, AVX2 590 · 725;
+//! scalar reads after them: 641 · 749. Prefetches 64, 128, 192, 384 and all 1,024 ahead: 625 · 681, 659 ·
+//! 823, 660 · 833, 618 · 777 and 499 · 649. Blocks of 8, 16, 32 and 64 keys: 662 · 858, 641 · 749, 612 · 783
+//! and 559 · 683 at 256 ahead. Prefetching into the first cache loses nearly all of it (in another run 142 ·
+//! 415 beside 282 · 518 into the second, both with gathers), presumably as the second can have more reads
+//! under way. First far into the second and then near into the first: 226 · 495. With two- and four-byte
+//! entries it is the same order: gathers alone 188 · 419 and 127 · 256, scalar reads 128 ahead 345 · 741 and
+//! 232 · 492.
 //!
 //! A table of which every second /24 has a longer prefix beneath it (370,000 chunks, four-byte entries;
 //! prefix traffic): seeing to the keys that lead on after each block of 16 gave 27 by scalar reads, 26 by

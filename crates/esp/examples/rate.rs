@@ -1,4 +1,5 @@
-//! Rates of tunnels on one core: `rate [SECONDS]`, for each suite and size of packets, sealed and opened.
+//! Rates of tunnels on one core: `rate [SECONDS [SUITE [SIZE]]]`, for each suite and size of packets, sealed
+//! and opened. SUITE is a part of a name.
 //!
 //! Frames lie 2,112 bytes apart, as in the router, in chunks of 256. A frame's way is timed whole: outwards
 //! the header is read and the policy looked up, the tunnel's headers are written and the packet encrypted;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 use wirespeed::classify::Ipv4Tuple;
 use wirespeed_esp::read::Lines;
 use wirespeed_esp::{
-    Arrival, Database, Direction, Inbound, Opening, Outbound, Packets, Reader, Scratch, Sealing, open, seal,
+    Arrival, Beginning, Database, Direction, Inbound, Outbound, Packets, Reader, Scratch, Sealing, open, seal,
 };
 
 use packets::packet;
@@ -80,12 +81,14 @@ struct Spare {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let seconds: f64 = std::env::args().nth(1).map_or(Ok(0.05), |text| text.parse())?;
+    let mut arguments = std::env::args().skip(1);
+    let seconds: f64 = arguments.next().map_or(Ok(0.05), |text| text.parse())?;
+    let (suite, size) = (arguments.next().unwrap_or_default(), arguments.next());
     println!(
         "{:<26} {:>6} {:>12} {:>12} {:>12} {:>12}",
         "suite", "bytes", "seal ns", "Gb/s", "open ns", "Gb/s"
     );
-    for (name, words) in SUITES {
+    for (name, words) in SUITES.iter().filter(|(name, _)| name.contains(&suite)) {
         let text = format!(
             "state add src 192.0.2.1 dst 192.0.2.2 proto esp spi 0x100 reqid 1 mode tunnel path-mtu 1600 \
              replay-window 1024 flag esn {words}\n\
@@ -96,7 +99,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert!(lines.skipped.is_empty(), "{:?}", lines.skipped);
         let mut database = Database::new()?;
         database.apply(lines.changes)?;
-        for (label, sizes) in SIZES {
+        for (label, sizes) in SIZES.iter().filter(|(label, _)| size.as_ref().is_none_or(|size| size == label))
+        {
             let (sealing, opening) = rate(&database.reader(), sizes, Duration::from_secs_f64(seconds));
             let bytes: usize = (0..CHUNK).map(|at| sizes[at % sizes.len()]).sum();
             let each = |time: Duration| time.as_secs_f64() * 1e9 / CHUNK as f64;
@@ -158,13 +162,20 @@ fn rate(reader: &Reader, sizes: &[usize], at_least: Duration) -> (Duration, Dura
 fn send(reader: &Reader, buffers: &mut Buffers, range: std::ops::Range<usize>, spare: &mut Spare) {
     ask(reader, Direction::Out, buffers, range.clone(), spare);
     let state = reader.state();
-    let mut unsealed = Vec::with_capacity(CHUNK);
+    let mut ready = Vec::with_capacity(CHUNK);
     for (at, &number) in range.zip(&spare.numbers) {
         let Outbound::Protect(sa) = state.outbound(number) else { panic!("the policy protects all") };
-        let sealing = Sealing::begin(sa, buffers.packet(at)).expect("it fits the tunnel");
-        let (start, _) = buffers.spans[at];
-        buffers.spans[at] = (start - sealing.head(), sealing.len());
-        unsealed.push(sealing.write(at, buffers.packet_mut(at)).expect("the association has numbers left"));
+        ready.push((at, Sealing::begin(sa, buffers.packet(at)).expect("it fits the tunnel")));
+    }
+    let mut unsealed = Vec::with_capacity(CHUNK);
+    for run in ready.chunk_by(|(_, one), (_, other)| one.is_beside(other)) {
+        let mut numbers = run[0].1.take(run.len());
+        for &(at, sealing) in run {
+            let (start, _) = buffers.spans[at];
+            buffers.spans[at] = (start - sealing.head(), sealing.len());
+            let written = sealing.write_next(at, buffers.packet_mut(at), &mut numbers);
+            unsealed.push(written.expect("the association has numbers left"));
+        }
     }
     seal(&unsealed, buffers, &mut spare.scratch);
 }
@@ -173,13 +184,15 @@ fn send(reader: &Reader, buffers: &mut Buffers, range: std::ops::Range<usize>, s
 fn receive(reader: &Reader, buffers: &mut Buffers, range: std::ops::Range<usize>, spare: &mut Spare) {
     let state = reader.state();
     let mut openings = Vec::with_capacity(CHUNK);
+    let mut beginning = Beginning::new(&state);
     for at in range.clone() {
         let arrival =
             Arrival::read(buffers.packet(at), |address| state.is_end(address), |port| state.is_port(port));
         let Arrival::Esp(envelope) = arrival else { panic!("{arrival:?}") };
-        let sa = state.sa(envelope.dst, envelope.spi).expect("the association that sealed it");
-        openings.push(Opening::begin(sa, envelope, at).expect("it is new"));
+        openings
+            .push(beginning.begin(envelope, at).expect("it is new, and has the association that sealed it"));
     }
+    drop(beginning);
     let mut outcomes = Vec::with_capacity(CHUNK);
     open(&openings, buffers, &mut spare.scratch, &mut outcomes);
     for (opening, outcome) in openings.iter().zip(outcomes) {

@@ -32,7 +32,9 @@ use crate::selector::{FamilyRule, Selector};
 pub enum Change {
     /// Adds a security association. There must be none with its index and destination.
     AddSa(Box<SaConfig>),
-    /// Adds a security association, in place of that with its index and destination, if there is one.
+    /// Adds a security association, in place of that with its index and destination, if there is one. With
+    /// the keys of that one, its sequence numbers, its replay window and its counters go on, and so does its
+    /// place among the others. With other keys it is a new one.
     SetSa(Box<SaConfig>),
     /// Removes the security association with this destination and index.
     RemoveSa(IpAddr, u32),
@@ -305,9 +307,19 @@ impl Database {
                 state.insert(Arc::new(Sa::new(&config)?));
             }
             Change::SetSa(config) => {
-                let sa = Arc::new(Sa::new(&config)?);
-                steps.ended.extend(state.remove(config.dst, config.spi));
-                state.insert(sa);
+                let known = state.sas.get(&(config.dst, config.spi)).cloned();
+                match known.filter(|known| known.config.keys == config.keys) {
+                    Some(known) if known.config == *config => {}
+                    Some(known) => {
+                        state.change(Arc::new(known.changed(&config)?));
+                        steps.ended.push(known);
+                    }
+                    None => {
+                        let sa = Arc::new(Sa::new(&config)?);
+                        steps.ended.extend(state.remove(config.dst, config.spi));
+                        state.insert(sa);
+                    }
+                }
             }
             Change::RemoveSa(dst, spi) => {
                 steps.ended.push(state.remove(dst, spi).ok_or(Error::NoSa { spi, dst })?);
@@ -432,6 +444,7 @@ impl State {
     }
 
     /// Whether an address is the end of a tunnel.
+    #[inline]
     #[must_use]
     pub fn is_end(&self, address: IpAddr) -> bool {
         self.ends.contains(&address)
@@ -444,14 +457,16 @@ impl State {
     }
 
     /// Whether a UDP port is one for ESP.
+    #[inline]
     #[must_use]
     pub fn is_port(&self, port: u16) -> bool {
-        self.ports.contains(&port)
+        self.ports.binary_search(&port).is_ok()
     }
 
     /// Learns from a packet that came, if it is an ICMP error which tells that the path of a tunnel takes
     /// smaller packets only. Returns whether it was one. Such errors are under no seal, so a forged one can
     /// make packets small, down to what every path takes.
+    #[inline]
     pub fn learn(&self, packet: &[u8]) -> bool {
         let Some(told) = TooLarge::read(packet) else { return false };
         let sa = self.sas.get(&(told.dst, told.spi));
@@ -503,6 +518,15 @@ impl State {
     fn insert(&mut self, sa: Arc<Sa>) {
         self.sas.insert((sa.dst, sa.spi), Arc::clone(&sa));
         self.order.push(sa);
+    }
+
+    /// Puts an association in the place of the one with its destination and index.
+    fn change(&mut self, sa: Arc<Sa>) {
+        let of = (sa.dst, sa.spi);
+        if let Some(place) = self.order.iter_mut().find(|other| (other.dst, other.spi) == of) {
+            *place = Arc::clone(&sa);
+        }
+        self.sas.insert(of, sa);
     }
 
     fn remove(&mut self, dst: IpAddr, spi: u32) -> Option<Arc<Sa>> {

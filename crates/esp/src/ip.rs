@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use wirespeed_checksum::{add, changed, checksum, sum, with_hop_less};
+use wirespeed_checksum::{add, changed, fold, is_right, sum, with_hop_less};
 
 use crate::narrow;
 
@@ -55,8 +55,10 @@ impl Header {
                 let header = packet.first_chunk::<IPV4>()?;
                 let bytes = usize::from(header[0] & 15) * 4;
                 let len = usize::from(be16(header, 2));
-                let is_right = bytes >= IPV4 && (bytes..=packet.len()).contains(&len);
-                (is_right && sum(&packet[..bytes]) == 0xffff).then(|| Self {
+                let has_lengths = bytes >= IPV4 && (bytes..=packet.len()).contains(&len);
+                let has_sum =
+                    || if bytes == IPV4 { is_right(header) } else { sum(&packet[..bytes]) == 0xffff };
+                (has_lengths && has_sum()).then(|| Self {
                     family: Family::V4,
                     len,
                     class: header[1],
@@ -106,6 +108,7 @@ pub(crate) fn source(packet: &[u8], family: Family) -> IpAddr {
 }
 
 /// The destination of a packet whose header is whole.
+#[inline]
 pub(crate) fn destination(packet: &[u8], family: Family) -> IpAddr {
     match family {
         Family::V4 => address(&packet[16..20]),
@@ -124,6 +127,7 @@ fn address(bytes: &[u8]) -> IpAddr {
 /// Takes one off the time to live or the hop limit.
 ///
 /// The header is whole, and the field is 1 at the least.
+#[inline]
 pub(crate) fn count_hop(packet: &mut [u8], family: Family) {
     match family {
         Family::V4 => {
@@ -174,17 +178,19 @@ impl Outer {
     pub(crate) fn write(&self, packet: &mut [u8]) {
         match (self.src, self.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let mut header = [0; IPV4];
-                (header[0], header[1], header[8], header[9]) = (0x45, self.class, HOPS, self.protocol);
-                header[2..4].copy_from_slice(&narrow::u16(self.len).to_be_bytes());
-                header[4..6].copy_from_slice(&self.id.to_be_bytes());
+                // Words stay in registers: bytes that are written one by one and read together wait for
+                // memory.
                 let flags = if self.is_whole { DONT_FRAGMENT } else { 0 };
-                header[6..8].copy_from_slice(&flags.to_be_bytes());
-                header[12..16].copy_from_slice(&src.octets());
-                header[16..20].copy_from_slice(&dst.octets());
-                let sum = checksum(&header);
-                header[10..12].copy_from_slice(&sum.to_be_bytes());
-                packet[..IPV4].copy_from_slice(&header);
+                let mut words = [
+                    0x4500_0000 | u32::from(self.class) << 16 | u32::from(narrow::u16(self.len)),
+                    u32::from(self.id) << 16 | u32::from(flags),
+                    u32::from(HOPS) << 24 | u32::from(self.protocol) << 16,
+                    src.to_bits(),
+                    dst.to_bits(),
+                ];
+                words[2] |= u32::from(!fold(words.iter().map(|&word| u64::from(word)).sum()));
+                let (header, _) = packet[..IPV4].as_chunks_mut::<4>();
+                header.iter_mut().zip(words).for_each(|(to, word)| *to = word.to_be_bytes());
             }
             (src, dst) => {
                 let bits = |address: IpAddr| match address {

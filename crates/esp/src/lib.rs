@@ -3,8 +3,8 @@
 //! ```text
 //! lines of `ip xfrm` ─► read::Lines ─► Change ─► Database ─┬─ State: associations, policies
 //!                                                          └─ Reader, one a thread: rules ─► number of a policy
-//! packet out   policy ─► Outbound::Protect(Sa) ─► Sealing::begin, write ─► seal, several at once
-//! packet in    Arrival::read ─► State::sa ─► Opening::begin ─► open, several at once ─► policy ─► Inbound
+//! packet out   policy ─► Outbound::Protect(Sa) ─► Sealing::begin, take, write_next ─► seal, several at once
+//! packet in    Arrival::read ─► Beginning::begin ─► open, several at once ─► policy ─► Inbound
 //! ```
 //!
 //! The suites are AES-GCM-128 and -256 (RFC 4106), AES-128-CTR with HMAC-SHA1-96 (RFC 3686, RFC 2404), and
@@ -85,10 +85,10 @@ pub use crypto::Keys;
 pub use database::{Change, Database, FamilyReaders, Inbound, Outbound, Reader, Replaced, State};
 pub use error::Error;
 pub use fault::{Fault, Faults};
-pub use open::{Arrival, Envelope, Opened, Opening, open};
+pub use open::{Arrival, Beginning, Envelope, Opened, Opening, open};
 pub use packets::Packets;
 pub use policy::{Action, Direction, Policy, Template};
-pub use sa::{Ports, Sa, SaConfig};
+pub use sa::{Ports, Sa, SaConfig, Taken};
 pub use seal::{Scratch, Sealing, Unsealed, seal};
 pub use secret::Secret;
 pub use selector::Selector;

@@ -7,12 +7,14 @@
 //! ```
 
 use std::net::IpAddr;
+use std::sync::MutexGuard;
 
 use subtle::ConstantTimeEq;
 
 use crate::crypto::Suite;
 use crate::crypto::gcm::Aead;
 use crate::crypto::sha1::{self, Message};
+use crate::database::State;
 use crate::fault::Fault;
 use crate::ip::{
     self, Family, Header, IPV4, IPV6, NEXT_IPV4, NEXT_IPV6, NEXT_NONE, PROTOCOL_ESP, PROTOCOL_UDP, UDP, be16,
@@ -20,8 +22,9 @@ use crate::ip::{
 };
 use crate::narrow;
 use crate::packets::Packets;
-use crate::sa::{ESP, Sa, TRAILER};
+use crate::sa::{Carried, ESP, Sa, TRAILER};
 use crate::seal::{Scratch, nonce};
+use crate::window::Window;
 
 /// The kind of a packet that came, as a tunnel sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,6 +93,7 @@ impl Arrival {
         Self::read_own(packet, header, family, is_udp, dst)
     }
 
+    #[inline]
     fn read_own(packet: &[u8], header: usize, family: Family, is_udp: bool, dst: IpAddr) -> Self {
         let Some(outer) = Header::read(packet) else { return Self::Bad };
         if family == Family::V4 && ip::is_fragment(packet) {
@@ -150,11 +154,48 @@ pub struct Opened {
     pub is_ipv4: bool,
 }
 
+/// Packets of a list that are to be opened: packets in a row mostly come through one association, so this
+/// keeps the last one and its window. Other threads wait for that window until this is dropped.
+#[derive(Debug)]
+pub struct Beginning<'s> {
+    state: &'s State,
+    last: Option<(&'s Sa, MutexGuard<'s, Window>)>,
+}
+
+impl<'s> Beginning<'s> {
+    /// Begins a list, with the associations of a state.
+    #[must_use]
+    pub const fn new(state: &'s State) -> Self {
+        Self { state, last: None }
+    }
+
+    /// Finds a packet's association and checks the packet, like [`Opening::begin`].
+    #[inline]
+    pub fn begin(&mut self, envelope: Envelope, at: usize) -> Result<Opening<'s>, Fault> {
+        let is_of = |sa: &Sa| (sa.spi, sa.dst) == (envelope.spi, envelope.dst);
+        let (sa, window) = match &self.last {
+            Some((sa, window)) if is_of(sa) => (*sa, window),
+            _ => {
+                let sa = self.state.sa(envelope.dst, envelope.spi).ok_or(Fault::NoSa)?;
+                // The window before is free first: no thread ever waits for one while it has another.
+                self.last = None;
+                let (sa, window) = self.last.insert((sa, sa.window()));
+                (*sa, &*window)
+            }
+        };
+        Opening::begin_in(sa, window, envelope, at)
+    }
+}
+
 impl<'s> Opening<'s> {
     /// Checks a packet's lengths and its sequence number, before any work is done for it. `at` is its number
     /// among [`Packets`].
-    #[inline]
     pub fn begin(sa: &'s Sa, envelope: Envelope, at: usize) -> Result<Self, Fault> {
+        Self::begin_in(sa, &sa.window(), envelope, at)
+    }
+
+    #[inline]
+    fn begin_in(sa: &'s Sa, window: &Window, envelope: Envelope, at: usize) -> Result<Self, Fault> {
         sa.check()?;
         if envelope.is_in_udp != sa.ports.is_some() {
             return Err(Fault::Encapsulation);
@@ -163,7 +204,8 @@ impl<'s> Opening<'s> {
             .checked_sub(ESP + sa.suite.vector() + sa.suite.tag())
             .filter(|rest| *rest >= TRAILER && rest.is_multiple_of(4));
         rest.ok_or(Fault::Cut)?;
-        let sequence = sa.expect(envelope.low)?;
+        let sequence = window.whole(envelope.low).filter(|&number| window.is_new(number));
+        let sequence = sequence.ok_or(Fault::Replay)?;
         Ok(Self { at, sa, envelope, sequence })
     }
 
@@ -174,6 +216,7 @@ impl<'s> Opening<'s> {
     }
 
     /// Where the text begins, and where the tag ends.
+    #[inline]
     fn span(&self) -> (usize, usize) {
         let esp = usize::from(self.envelope.esp);
         (esp + ESP + self.sa.suite.vector(), self.envelope.end.into())
@@ -198,22 +241,50 @@ impl<'s> Opening<'s> {
         self.sa.high(self.sequence)
     }
 
-    /// Finds the inner packet of a packet whose tag was checked, after it is decrypted. If anything is wrong
+    /// Decrypts a packet whose tag was checked, finds the inner packet and counts it. If anything is wrong
     /// the bytes of the packet are overwritten from the ESP payload on.
+    #[cfg(feature = "gpu")]
     pub(crate) fn finish(
         &self,
         packet: &mut [u8],
         is_right: bool,
         decrypt: impl FnOnce(&mut [u8]) -> Result<(), Fault>,
     ) -> Result<Opened, Fault> {
-        let outcome = self.sa.check().and_then(|()| {
-            if !is_right {
-                return Err(Fault::Tag);
-            }
-            decrypt(packet)?;
-            self.sa.note(self.sequence)?;
-            self.inner(packet)
-        });
+        let text = self.text(packet, is_right, decrypt);
+        let text = text.and_then(|()| self.note(&mut self.sa.window()));
+        self.end(packet, text, &mut self.sa.carried_here())
+    }
+
+    /// Decrypts a packet whose tag was checked.
+    #[inline]
+    fn text(
+        &self,
+        packet: &mut [u8],
+        is_right: bool,
+        decrypt: impl FnOnce(&mut [u8]) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        self.sa.check()?;
+        if !is_right {
+            return Err(Fault::Tag);
+        }
+        decrypt(packet)
+    }
+
+    /// Notes the number of a packet that is authentic. Fails if it is not new any more.
+    #[inline]
+    fn note(&self, window: &mut Window) -> Result<(), Fault> {
+        if window.note(self.sequence) { Ok(()) } else { Err(Fault::Replay) }
+    }
+
+    /// Finds the inner packet of what was decrypted, or overwrites it.
+    #[inline]
+    fn end(
+        &self,
+        packet: &mut [u8],
+        text: Result<(), Fault>,
+        carried: &mut Carried<'_>,
+    ) -> Result<Opened, Fault> {
+        let outcome = text.and_then(|()| self.inner(packet, carried));
         if outcome.is_err() {
             packet[self.span().0..].fill(0);
         }
@@ -221,6 +292,7 @@ impl<'s> Opening<'s> {
     }
 
     /// Decrypts a packet whose tag is right, or is checked with the decryption.
+    #[inline]
     fn decrypt(&self, packet: &mut [u8]) -> Result<(), Fault> {
         let (start, end) = self.span();
         let (before, text) = packet[..end].split_at_mut(start);
@@ -242,7 +314,7 @@ impl<'s> Opening<'s> {
     }
 
     /// Finds the inner packet in what was decrypted.
-    fn inner(&self, packet: &mut [u8]) -> Result<Opened, Fault> {
+    fn inner(&self, packet: &mut [u8], carried: &mut Carried<'_>) -> Result<Opened, Fault> {
         let (start, end) = self.span();
         let text = &mut packet[start..end - self.sa.suite.tag()];
         // At least a trailer is there: `begin` has seen it.
@@ -269,7 +341,7 @@ impl<'s> Opening<'s> {
         if let Some(congestion) = congestion(inner.class & 3, self.envelope.congestion)? {
             ip::set_congestion(rest, family, congestion);
         }
-        self.sa.carry(inner.len)?;
+        carried.add(inner.len)?;
         Ok(Opened { start, len: inner.len, is_ipv4: family == Family::V4 })
     }
 }
@@ -306,12 +378,28 @@ pub fn open<P: Packets + ?Sized>(
         sha1::tags(&messages, &mut scratch.tags);
     }
     outcomes.clear();
+    scratch.texts.clear();
     let mut tags = scratch.tags.iter();
     for opening in openings {
         let packet = packets.packet_mut(opening.at);
         let (_, end) = opening.span();
         let right = opening.sa.suite.hmac().and_then(|_| tags.next());
         let is_right = right.is_none_or(|right| right[..].ct_eq(&packet[end - sha1::TAG..end]).into());
-        outcomes.push(opening.finish(packet, is_right, |packet| opening.decrypt(packet)));
+        scratch.texts.push(opening.text(packet, is_right, |packet| opening.decrypt(packet)));
+    }
+    // Threads share windows and counters of associations: one step for packets in a row, and none meanwhile.
+    let mut texts = &mut scratch.texts[..];
+    for run in openings.chunk_by(|one, other| std::ptr::eq(one.sa, other.sa)) {
+        let (of_run, rest) = texts.split_at_mut(run.len());
+        texts = rest;
+        let mut window = run[0].sa.window();
+        for (opening, text) in run.iter().zip(&mut *of_run).filter(|(_, text)| text.is_ok()) {
+            *text = opening.note(&mut window);
+        }
+        drop(window);
+        let mut carried = run[0].sa.carried_here();
+        for (opening, &mut text) in run.iter().zip(of_run) {
+            outcomes.push(opening.end(packets.packet_mut(opening.at), text, &mut carried));
+        }
     }
 }

@@ -22,12 +22,18 @@ const ICMP: usize = 8;
 
 impl TooLarge {
     /// Reads a packet. `None` for one that is no such error, or is about no ESP packet.
+    #[inline]
     pub(crate) fn read(packet: &[u8]) -> Option<Self> {
         let is_v4 = packet.first()? >> 4 == 4;
         // Nearly every packet ends here.
         if *packet.get(if is_v4 { 9 } else { 6 })? != if is_v4 { 1 } else { 58 } {
             return None;
         }
+        Self::read_icmp(packet, is_v4)
+    }
+
+    #[cold]
+    fn read_icmp(packet: &[u8], is_v4: bool) -> Option<Self> {
         let len = Header::read(packet)?.len;
         let start = if is_v4 { usize::from(packet[0] & 15) * 4 } else { IPV6 };
         let message = packet.get(start..len)?;

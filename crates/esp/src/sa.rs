@@ -225,6 +225,7 @@ impl Sa {
     }
 
     /// The largest outer packet that the path takes.
+    #[inline]
     #[must_use]
     pub fn path_mtu(&self) -> u16 {
         self.path_mtu.load(Ordering::Relaxed)
@@ -240,34 +241,50 @@ impl Sa {
         self.is_gone.store(true, Ordering::Release);
     }
 
+    /// Takes numbers for so many packets in one step: threads share what is counted, and each step of theirs
+    /// waits for all that was written before.
+    #[inline]
+    pub(crate) fn take(&self, count: usize) -> Taken<'_> {
+        // One that was ended has none for anybody.
+        let count = if self.check().and_then(|()| self.may_carry()).is_ok() { count } else { 0 };
+        let last = if self.is_extended { u64::MAX } else { u32::MAX.into() };
+        let end = |sent: u64| sent.saturating_add(count as u64).min(last.max(sent));
+        let step = |sent| Some(end(sent));
+        let sent = self.numbers.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
+        let sent = sent.unwrap_or_else(|sent| sent);
+        Taken { carried: self.carried_here(), last: sent, end: end(sent) }
+    }
+
+    /// Begins to count packets of one thread.
+    #[inline]
+    pub(crate) const fn carried_here(&self) -> Carried<'_> {
+        Carried { sa: self, packets: 0, bytes: 0 }
+    }
+
     /// Fails if it was ended.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.is_gone.load(Ordering::Acquire) { Err(Fault::SaGone) } else { Ok(()) }
     }
 
-    /// Counts an inner packet. Fails if a limit was reached before.
+    /// Fails if a limit was reached.
     #[inline]
-    pub(crate) fn carry(&self, bytes: usize) -> Result<(), Fault> {
+    fn may_carry(&self) -> Result<(), Fault> {
         let (carried, carried_bytes) = self.carried();
-        if carried >= self.most_packets || carried_bytes >= self.most_bytes {
-            return Err(Fault::Lifetime);
-        }
+        let is_over = carried >= self.most_packets || carried_bytes >= self.most_bytes;
+        if is_over { Err(Fault::Lifetime) } else { Ok(()) }
+    }
+
+    /// Counts an inner packet. Fails if a limit was reached before.
+    fn carry(&self, bytes: usize) -> Result<(), Fault> {
+        self.may_carry()?;
         self.numbers.packets.fetch_add(1, Ordering::Relaxed);
         self.numbers.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(())
     }
 
-    /// Takes the next sequence number to be sent. After the last one there is none (RFC 4303, 3.3.3).
-    #[inline]
-    pub(crate) fn next(&self) -> Result<u64, Fault> {
-        let last = if self.is_extended { u64::MAX } else { u32::MAX.into() };
-        let step = |sent| (sent < last).then(|| sent + 1);
-        let sent = self.numbers.sent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
-        sent.map(|sent| sent + 1).map_err(|_| Fault::Sequence)
-    }
-
     /// The initialisation vector of a packet that is sent.
+    #[inline]
     pub(crate) fn vector(&self, sequence: u64) -> [u8; 8] {
         (sequence ^ self.numbers.random).to_be_bytes()
     }
@@ -278,34 +295,21 @@ impl Sa {
         Arc::get_mut(&mut self.numbers).expect("nothing shares them yet").random = random;
     }
 
-    /// The whole sequence number of a packet that came, if it is new.
+    /// The numbers of packets that came. Others wait as long as the caller has them.
     #[inline]
-    pub(crate) fn expect(&self, low: u32) -> Result<u64, Fault> {
-        let window = self.numbers.window();
-        window.whole(low).filter(|&number| window.is_new(number)).ok_or(Fault::Replay)
-    }
-
-    /// Notes the number of a packet that is authentic. Fails if it is not new any more.
-    #[inline]
-    pub(crate) fn note(&self, sequence: u64) -> Result<(), Fault> {
-        let is_new = self.numbers.window().note(sequence);
-        if is_new { Ok(()) } else { Err(Fault::Replay) }
+    pub(crate) fn window(&self) -> MutexGuard<'_, Window> {
+        self.numbers.window()
     }
 
     /// The bytes that lie beside the text in AES-GCM: index and sequence number (RFC 4106, 5).
     #[inline]
     pub(crate) fn beside(&self, sequence: u64) -> ([u8; 12], usize) {
         let (low, high) = narrow::halves(sequence);
-        let mut beside = [0; 12];
-        beside[..4].copy_from_slice(&self.spi.to_be_bytes());
-        if self.is_extended {
-            beside[4..8].copy_from_slice(&high.to_be_bytes());
-            beside[8..].copy_from_slice(&low.to_be_bytes());
-            (beside, 12)
-        } else {
-            beside[4..8].copy_from_slice(&low.to_be_bytes());
-            (beside, 8)
-        }
+        // Whole words, as in a nonce: the cipher reads eight bytes at once.
+        let (spi, first) = (u128::from(self.spi), if self.is_extended { high } else { low });
+        let beside = spi << 96 | u128::from(first) << 64 | u128::from(low) << 32;
+        let beside = beside.to_be_bytes().first_chunk().copied().unwrap_or_default();
+        (beside, if self.is_extended { 12 } else { 8 })
     }
 
     /// The half of the sequence number that a tag of its own covers beside the packet.
@@ -324,11 +328,71 @@ impl Sa {
     }
 
     /// The largest inner packet that the path takes.
+    #[inline]
     #[must_use]
     pub fn most_inner(&self) -> usize {
         let rest = usize::from(self.path_mtu()).saturating_sub(self.head() + self.suite.tag());
         // What is encrypted is a multiple of four bytes.
         (rest & !3).saturating_sub(TRAILER)
+    }
+}
+
+/// Packets that one thread counts for an association. The association has them once this is dropped.
+#[derive(Debug)]
+pub(crate) struct Carried<'s> {
+    sa: &'s Sa,
+    packets: u64,
+    bytes: u64,
+}
+
+impl Carried<'_> {
+    /// Counts an inner packet. Fails if a limit was reached before.
+    #[inline]
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Fault> {
+        if (self.sa.most_packets, self.sa.most_bytes) != (u64::MAX, u64::MAX) {
+            return self.sa.carry(bytes);
+        }
+        (self.packets, self.bytes) = (self.packets + 1, self.bytes + bytes as u64);
+        Ok(())
+    }
+}
+
+impl Drop for Carried<'_> {
+    fn drop(&mut self) {
+        if self.packets > 0 {
+            self.sa.numbers.packets.fetch_add(self.packets, Ordering::Relaxed);
+            self.sa.numbers.bytes.fetch_add(self.bytes, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Sequence numbers of an association for packets in a row, taken in one step. The other end misses those
+/// that no packet gets.
+#[derive(Debug)]
+pub struct Taken<'s> {
+    carried: Carried<'s>,
+    /// The last number that a packet got.
+    last: u64,
+    end: u64,
+}
+
+impl<'s> Taken<'s> {
+    /// The association.
+    pub(crate) const fn sa(&self) -> &'s Sa {
+        self.carried.sa
+    }
+
+    /// The next number, for an inner packet of so many bytes. After the last one there is none (RFC 4303,
+    /// 3.3.3).
+    #[inline]
+    pub(crate) fn next(&mut self, bytes: usize) -> Result<u64, Fault> {
+        self.carried.sa.check()?;
+        self.carried.add(bytes)?;
+        if self.last == self.end {
+            return Err(Fault::Sequence);
+        }
+        self.last += 1;
+        Ok(self.last)
     }
 }
 

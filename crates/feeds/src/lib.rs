@@ -72,4 +72,4 @@ pub use model::{
     Route, Rule, RuleAction, TableId,
 };
 pub use recorded::Recorded;
-pub use status::{Skip, Status};
+pub use status::{Monitored, Skip, Status};

@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::model::Batch;
 use crate::netlink::{Fault, Messages, read};
 use crate::state::{Origin, Part, Paths, Policy, State};
-use crate::status::Status;
+use crate::status::{Monitored, Status};
 use crate::{bmp, fpm};
 
 /// A feed from bytes that the caller has: a recorded connection, or one that the caller reads itself.
@@ -123,6 +123,9 @@ impl Recorded {
             Source::Bmp(bmp) => {
                 bmp.tables.rib.drain(&mut batch);
                 bmp.tables.paths.forget_unused();
+                let mut monitored = Monitored { routers: 1, ..Monitored::default() };
+                bmp.router.count(&mut monitored);
+                self.status.monitored = Some(monitored);
                 bmp.tables.rib.prefixes()
             }
         } as u64;

@@ -28,6 +28,24 @@ pub struct Status {
     pub resyncs: u64,
     /// Messages that were skipped, by reason.
     pub skipped: BTreeMap<Skip, u64>,
+    /// The routers and their peers; `None` if the feed is not of BMP.
+    pub monitored: Option<Monitored>,
+}
+
+/// The routers that a feed of BMP hears, and their peers. A router's own choice of routes is a peer, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Monitored {
+    /// Routers that are connected.
+    pub routers: u64,
+    /// Peers that are up.
+    pub peers_up: u64,
+    /// Peers that went down since their router connected, or were lost with their router, and are not back.
+    pub peers_down: u64,
+    /// The times that a peer came up.
+    pub ups: u64,
+    /// The times that a peer went down, or was lost with its router.
+    pub downs: u64,
 }
 
 impl Status {

@@ -41,6 +41,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod source;
+
 use ipnet::IpNet;
 use rustc_hash::FxHashMap;
 
@@ -50,6 +52,8 @@ use crate::next_hop::{NextHop, TooManyNextHops};
 use crate::prefix::{HostBits, Prefix};
 use crate::read::{NO_VALUE, label_fields, label_text, label_value};
 use crate::rib::Rib;
+
+pub use source::{BadSource, MergeSource, SourceError, read_sources};
 
 /// The value of a field that tells whether a prefix is in a list.
 pub const TRUE: &str = "true";

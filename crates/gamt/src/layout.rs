@@ -30,15 +30,12 @@
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
-use wirespeed_image::{Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table};
+use wirespeed_image::{Checked, Column, Image, ImageBuilder, ImageError, SectionId, Table};
 
+use crate::code::JUMP;
+pub use crate::code::{Code, JUMP_BITS};
 use crate::plan::PlannedLevel;
 use crate::strides::MAX_STRIDE;
-
-/// Bits of a unit of the paper's below inf.
-pub const JUMP_BITS: u32 = 8;
-/// The bits that say that it leads on.
-const JUMP: u64 = (1 << JUMP_BITS) - 1;
 /// The section that says how many bits each level reads.
 const STRIDES: SectionId = SectionId(0);
 /// The section that says from where on narrow units lead on.
@@ -105,109 +102,6 @@ pub struct Level {
     pub len: u64,
     /// The code of its units.
     pub code: Code,
-}
-
-/// The code of a level's units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// The paper's units: inf above a jump of 8 bits.
-    Paper {
-        /// Bytes of a unit: 4 or 8.
-        width: u32,
-        /// The jump of a unit that leads on: the number of the next level, from 1.
-        jump: u8,
-    },
-    /// A leaf, or from a base on the number of a child.
-    Narrow {
-        /// Bytes of a unit: 1 or 2.
-        width: u32,
-        /// The first value that leads on.
-        base: u32,
-        /// The stride of the next level, in which the child is.
-        below: u8,
-    },
-}
-
-/// What is below a level: the stride of its nodes, and how many of them there is room for.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Below {
-    pub(crate) stride: u8,
-    pub(crate) nodes: u64,
-}
-
-impl Code {
-    /// The paper's code of a level, counted from 0.
-    pub(crate) fn paper(width: u32, level: usize) -> Self {
-        // A level has at least one bit, so that there are 128 at most.
-        Self::Paper { width, jump: u8::try_from(level + 2).unwrap_or(u8::MAX) }
-    }
-
-    /// The narrow code of a level, that leaves the most to leaves; `None` where there are too many nodes
-    /// below.
-    pub(crate) fn narrow(width: u32, below: Below) -> Option<Self> {
-        let base = (1u64 << (8 * width)).checked_sub(below.nodes)?;
-        Some(Self::Narrow { width, base: u32::try_from(base).ok()?, below: below.stride })
-    }
-
-    /// Bytes of a unit.
-    #[inline]
-    pub fn width(self) -> u32 {
-        match self {
-            Self::Paper { width, .. } | Self::Narrow { width, .. } => width,
-        }
-    }
-
-    /// What the image says of it: the base, 0 in the paper's code.
-    pub fn base(self) -> u32 {
-        match self {
-            Self::Paper { .. } => 0,
-            Self::Narrow { base, .. } => base,
-        }
-    }
-
-    /// Whether it has units for leaves up to `widest`, and for all that is below.
-    pub(crate) fn holds(self, widest: u32, below: Below) -> bool {
-        let last = below.nodes.saturating_sub(1) << below.stride;
-        u64::from(widest) <= self.widest() && (last <= self.widest() || self.base() > 0)
-    }
-
-    /// The largest leaf.
-    pub(crate) fn widest(self) -> u64 {
-        match self {
-            Self::Paper { width, .. } => u64::MAX >> (64 - 8 * width + JUMP_BITS),
-            Self::Narrow { base, .. } => u64::from(base.saturating_sub(1)),
-        }
-    }
-
-    /// A unit that is a leaf.
-    #[inline]
-    pub(crate) fn leaf(self, value: u32) -> u64 {
-        match self {
-            Self::Paper { .. } => u64::from(value) << JUMP_BITS,
-            Self::Narrow { .. } => value.into(),
-        }
-    }
-
-    /// A unit that leads to a child whose first unit is that.
-    #[inline]
-    pub(crate) fn link(self, child: u32) -> u64 {
-        match self {
-            Self::Paper { jump, .. } => u64::from(child) << JUMP_BITS | u64::from(jump),
-            Self::Narrow { base, below, .. } => u64::from(base) + u64::from(child >> below),
-        }
-    }
-
-    /// What a unit says: whether it leads on, and its leaf or its child's first unit.
-    #[inline]
-    pub(crate) fn read(self, unit: u64) -> (bool, u64) {
-        match self {
-            Self::Paper { .. } => (unit & JUMP != 0, unit >> JUMP_BITS),
-            Self::Narrow { base, below, .. } => match unit.checked_sub(base.into()) {
-                Some(child) => (true, child << below),
-                None => (false, unit),
-            },
-        }
-    }
 }
 
 /// The section of a level, counted from 0.
@@ -363,12 +257,6 @@ impl<A: Address, P: Placement> GamtTable<A, P> {
         };
         whole && jump
     }
-
-    fn first_bad<U: Element>(&self, level: usize, results: u64) -> Option<usize> {
-        let widest = self.widest_leaf(results);
-        let units = self.image.section::<U>(units(level));
-        units.iter().position(|&unit| !self.admits_unit(level, unit.into(), widest))
-    }
 }
 
 impl<A: Address, P: Placement> Table for GamtTable<A, P> {
@@ -380,16 +268,9 @@ impl<A: Address, P: Placement> Table for GamtTable<A, P> {
         Self::check_shape(&image)?;
         let table = Self::new(image);
         let results = table.image.results();
+        let widest = table.widest_leaf(results);
         for level in 0..table.levels.len() {
-            let bad = match table.levels[level].code.width() {
-                1 => table.first_bad::<u8>(level, results),
-                2 => table.first_bad::<u16>(level, results),
-                4 => table.first_bad::<u32>(level, results),
-                _ => table.first_bad::<u64>(level, results),
-            };
-            if let Some(index) = bad {
-                return Err(ImageError::Malformed(format!("level{}[{index}] leads nowhere", level + 1)));
-            }
+            table.image.check_elements(units(level), |value| table.admits_unit(level, value, widest))?;
         }
         let section = next_hops(table.levels.len());
         let most = table.next_hops.and_then(|(_, width)| match width {

@@ -60,6 +60,7 @@ pub mod strides;
 
 mod bubbles;
 mod build;
+mod code;
 mod kernel;
 pub mod layout;
 mod lookup;

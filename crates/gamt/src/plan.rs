@@ -7,7 +7,7 @@
 
 use wirespeed_fib::{Address, BuildError, BuildOptions, Rib};
 
-use crate::layout::{Below, Code};
+use crate::code::{Below, Code};
 use crate::strides::{Objective, Profile, Units, choose, room};
 
 /// Units that a level may have.

@@ -99,6 +99,12 @@ impl Copies {
         Ok(slot)
     }
 
+    /// Whether enough slots for `keys` keys are free that one may be kept for some time: a quarter.
+    #[cfg(feature = "names")]
+    pub(crate) fn has_spare_slots(&self, keys: usize) -> bool {
+        self.fleet.gpus().iter().any(|gpu| gpu.has_spare_slots(keys))
+    }
+
     /// A slot like that of [`try_slot`](Self::try_slot). Waits for one, but not for ever: slots may be kept
     /// for any time. After a wait in vain nobody waits until a slot is free again.
     pub(crate) fn slot(&self, keys: usize) -> Result<FleetBatch, GpuError> {

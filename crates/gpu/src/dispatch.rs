@@ -15,9 +15,10 @@
 //! So at low load a batch stays on the CPU if that is in time, and without a bound a batch goes where it is
 //! answered first. When a GPU has as much as it can do, cores look up themselves. A core also looks up where
 //! it would be as long busy with feeding a GPU; now and then one batch goes there nevertheless, because the
-//! cost of feeding may change. Load is the share of its threads' time that a CPU spends on lookups, in
-//! windows of a millisecond. A decision reads a clock and a few shared numbers, which takes well under a
-//! microsecond.
+//! cost of feeding may change. Keys that lie in a slot of a GPU already go there unless the CPU is clearly
+//! better, because it would have to read them out of the slot. Load is the share of its threads' time that a
+//! CPU spends on lookups, in windows of a millisecond. A decision reads a clock and a few shared numbers,
+//! which takes well under a microsecond.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -45,6 +46,11 @@ pub struct Policy {
 
 /// The load from which on the CPU counts as busy.
 const HIGH_LOAD: f64 = 0.7;
+/// The load below which the CPU no longer counts as busy, for a batch that was made for a GPU.
+const LOW_LOAD: f64 = 0.5;
+/// A batch that was made for a GPU goes there unless the CPU is sooner by this factor: the other device has
+/// to be clearly better.
+const CLEARLY: u32 = 2;
 /// Nanoseconds of a window.
 const WINDOW: u64 = 1_000_000;
 /// One batch in this many goes to a GPU although feeding it costs as much as a lookup on the CPU.
@@ -151,10 +157,19 @@ impl Meter {
 impl Policy {
     /// The device for a batch with these expected times.
     pub fn place(&self, cpu: Duration, gpu: Duration, load: f64) -> Place {
+        self.place_by(cpu, gpu, load < HIGH_LOAD)
+    }
+
+    /// The device for a batch like that of [`place`](Self::place) whose keys lie in a slot of a GPU already.
+    pub fn place_in_slot(&self, cpu: Duration, gpu: Duration, load: f64) -> Place {
+        self.place_by(cpu * CLEARLY, gpu, load < LOW_LOAD)
+    }
+
+    fn place_by(&self, cpu: Duration, gpu: Duration, is_idle: bool) -> Place {
         let sooner = if cpu <= gpu { Place::Cpu } else { Place::Gpu };
         let Some(bound) = self.latency_bound else { return sooner };
         match (cpu <= bound, gpu <= bound) {
-            (true, true) if load < HIGH_LOAD => Place::Cpu,
+            (true, true) if is_idle => Place::Cpu,
             (true, true) | (false, true) => Place::Gpu,
             (true, false) => Place::Cpu,
             (false, false) => sooner,
@@ -222,12 +237,20 @@ impl Dispatcher {
         }
     }
 
-    /// The device for keys that are in a GPU's form already, so that feeding it costs nothing more.
-    pub(crate) fn place_packed(&self, keys: usize, gpu: Option<impl FnOnce() -> Duration>) -> Place {
+    /// The device for keys that are to be written in a GPU's form as they come, so that feeding it costs
+    /// nothing more; or that were written to a slot.
+    pub(crate) fn place_packed(
+        &self,
+        keys: usize,
+        gpu: Option<impl FnOnce() -> Duration>,
+        is_in_slot: bool,
+    ) -> Place {
+        let (cpu, load) = (self.meter.cpu(keys), || self.meter.load());
         match (self.by, gpu.filter(|_| keys > 0)) {
             (_, None) => Place::Cpu,
             (Use::Always, _) => Place::Gpu,
-            (Use::ByLoad(policy), Some(gpu)) => policy.place(self.meter.cpu(keys), gpu(), self.meter.load()),
+            (Use::ByLoad(policy), Some(gpu)) if is_in_slot => policy.place_in_slot(cpu, gpu(), load()),
+            (Use::ByLoad(policy), Some(gpu)) => policy.place(cpu, gpu(), load()),
         }
     }
 
@@ -296,6 +319,19 @@ mod tests {
     }
 
     #[test]
+    fn a_batch_for_a_gpu_stays_there_unless_the_cpu_is_clearly_better() {
+        let policy = Policy::default();
+        assert_eq!(policy.place(US(20), US(30), 0.0), Place::Cpu);
+        assert_eq!(policy.place_in_slot(US(20), US(30), 0.0), Place::Gpu);
+        assert_eq!(policy.place_in_slot(US(15), US(30), 0.0), Place::Cpu);
+        let policy = Policy { latency_bound: Some(US(100)) };
+        assert_eq!(policy.place(US(20), US(30), 0.6), Place::Cpu);
+        assert_eq!(policy.place_in_slot(US(20), US(30), 0.6), Place::Gpu);
+        assert_eq!(policy.place_in_slot(US(20), US(30), 0.4), Place::Cpu);
+        assert_eq!(policy.place_in_slot(US(30), US(200), 0.9), Place::Cpu, "the bound counts first");
+    }
+
+    #[test]
     fn a_gpu_is_not_fed_in_vain() {
         let meter = Meter::new(1, Duration::from_nanos(2));
         assert!(!meter.is_fed_in_vain(1000), "nothing is known");
@@ -320,7 +356,7 @@ mod tests {
         // A lone key costs as much as a hundred in one batch.
         (0..1000).for_each(|_| dispatcher.meter().done(1, Duration::from_nanos(200)));
         assert_eq!(dispatcher.place(256, gpu()), Place::Cpu);
-        assert_eq!(dispatcher.place_packed(256, gpu()), Place::Cpu);
+        assert_eq!(dispatcher.place_packed(256, gpu(), false), Place::Cpu);
         assert_eq!(dispatcher.place(1, gpu()), Place::Cpu);
         assert_eq!(dispatcher.place(1 << 16, gpu()), Place::Gpu);
     }

@@ -5,6 +5,7 @@
 //! names    names as keys, and their tables                                     (and here)
 //! classify tuples as keys, and their tables                                    (and here, and nowhere else)
 //! copies   a table on GPUs, in step with a live one or not, whatever its keys are
+//! in_place keys that are written to a slot as they come, whatever they are
 //! offload  batches that go to the CPU or to GPUs, one by one or several under way; the CPU answers for a GPU that fails
 //! remote   what a table on GPUs is, whatever its keys are
 //! trip     a batch to a GPU and back
@@ -30,6 +31,7 @@ pub mod dispatch;
 pub mod driver;
 mod error;
 mod follow;
+pub mod in_place;
 pub mod ip;
 #[cfg(feature = "names")]
 pub mod names;

@@ -114,21 +114,27 @@ impl<T: RemoteTable> Offload<T> {
         }
     }
 
-    /// A free slot for `keys` keys of the widest kind, if the policy picks a GPU for keys that are written
-    /// there as they come. Never waits.
-    pub fn lend(&self, keys: usize) -> Option<FleetBatch> {
-        match self.place_in_slot(keys) {
+    /// Takes a free slot for `keys` keys that are written there as they come, if the policy picks a GPU for
+    /// them. Never waits.
+    pub fn write_to(&self, keys: usize) -> Option<T::Written> {
+        let slot = || match self.place_in_place(keys) {
             Place::Cpu => None,
             Place::Gpu => self.remote.copies().try_slot(keys).unwrap_or_else(|error| {
                 self.dispatcher.warn(&error);
                 None
             }),
-        }
+        };
+        self.remote.write_to(slot, keys)
     }
 
-    /// The device for `keys` keys that are in a slot already.
+    /// The device for `keys` keys that are to be written to a slot as they come.
+    pub fn place_in_place(&self, keys: usize) -> Place {
+        self.dispatcher.place_packed(keys, self.gpu_estimate(keys), false)
+    }
+
+    /// The device for `keys` keys that are in a slot already: a GPU, unless the CPU is clearly better.
     pub fn place_in_slot(&self, keys: usize) -> Place {
-        self.dispatcher.place_packed(keys, self.gpu_estimate(keys))
+        self.dispatcher.place_packed(keys, self.gpu_estimate(keys), true)
     }
 
     /// Sends a slot that keys were written to in this form.
@@ -142,15 +148,25 @@ impl<T: RemoteTable> Offload<T> {
     where
         T: Answers<R>,
     {
-        let done = slot.insert(ticket.wait());
-        match self.remote.check(done) {
-            Ok(()) => self.dispatcher.count(Place::Gpu, done.count()),
-            Err(error) => {
-                self.dispatcher.warn(&error);
-                return false;
+        let mut done = ticket.wait();
+        let error = loop {
+            let Err(error) = self.remote.check(&done) else { break None };
+            // Results get wider each time, so this ends.
+            let Some(form) = self.remote.once_more(done.form(), &error) else { break Some(error) };
+            match self.remote.copies().table().submit_again(done, form) {
+                Ok(ticket) => done = ticket.wait(),
+                Err(same) => {
+                    done = same;
+                    break Some(error);
+                }
             }
+        };
+        match &error {
+            None => self.dispatcher.count(Place::Gpu, done.count()),
+            Some(error) => self.dispatcher.warn(error),
         }
-        true
+        *slot = Some(done);
+        error.is_none()
     }
 
     /// Waits for keys that were sent. The results in the slot are valid. `None` after an error means that the

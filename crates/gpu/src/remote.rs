@@ -9,7 +9,8 @@ use wirespeed_table::Domain;
 
 use crate::copies::Copies;
 use crate::error::GpuError;
-use crate::runtime::{Batch, Done, Fleet, Form};
+use crate::in_place::InPlace;
+use crate::runtime::{Batch, Done, Fleet, FleetBatch, Form};
 
 /// A table on GPUs, for keys of a domain. Clones share the table.
 pub trait RemoteTable: Clone + Send + Sync + 'static {
@@ -19,6 +20,9 @@ pub trait RemoteTable: Clone + Send + Sync + 'static {
     /// A hint about future keys, given when a table is copied to GPUs. It decides the form of keys and the
     /// measurements.
     type KeyHint<'k>: Copy;
+
+    /// Keys that are written to a slot as they come.
+    type Written: InPlace<Domain = Self::Domain>;
 
     /// The number of parts of a large batch, so that one part's keys travel while another part's results come
     /// back.
@@ -36,6 +40,17 @@ pub trait RemoteTable: Clone + Send + Sync + 'static {
 
     /// The number of keys to ask a slot for, so that it holds these keys.
     fn slot_keys(&self, keys: KeysOf<'_, Self>) -> usize;
+
+    /// Has at most `keys` keys written as they come to a slot that `slot` takes. `None` if there is none, if
+    /// it holds fewer keys, or if the form of keys is known only when they are sent.
+    fn write_to(&self, slot: impl FnOnce() -> Option<FleetBatch>, keys: usize) -> Option<Self::Written>;
+
+    /// The form to send keys in once more that came back with an error. They lie in their slot in this one.
+    /// `None` if the error would come again.
+    fn once_more(&self, form: Form, error: &GpuError) -> Option<Form> {
+        let _ = (form, error);
+        None
+    }
 
     /// Says that lookups may depend on this number of leading bits of a key, from the next change on.
     fn reach(&self, bits: u8) {

@@ -16,13 +16,16 @@
 //! `unsafe` is used in six places: [`Image::map`], whose caller promises that nobody writes to the mapped
 //! file; the pointer to an image's bytes, which saves lookups the indirection through the map; the sections
 //! that two live copies share; the two copies themselves, which [`left_right`] keeps; the advice about pages
-//! of [`HugeVec`]; and [`prefetch`].
+//! of [`HugeVec`]; and [`prefetch`]. A seventh is in the allocator that tests count by.
 
 // Users print what they get, and keep it in types of their own that derive `Debug`.
 #![warn(missing_debug_implementations)]
 
+#[cfg(feature = "conformance")]
+mod allocations;
 mod changes;
 pub mod device;
+mod elements;
 mod error;
 mod fetch;
 mod format;
@@ -46,6 +49,8 @@ mod stop;
 mod storage;
 mod table;
 
+#[cfg(feature = "conformance")]
+pub use allocations::Counting;
 pub use changes::{Changes, Elements, WORD};
 pub use error::{ImageError, PatchError};
 pub use fetch::{prefetch, prefetch_all, prefetch_at, prefetch_once_at, prefetch_outer_at};

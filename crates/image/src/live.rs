@@ -17,9 +17,9 @@
 //! # When an update fails
 //!
 //! **A call that fails did not happen.** All live tables promise this: tables of routes, names and rules, in
-//! their crates and in the façade, for each call that changes a table (`apply`, `insert`, `set`, `remove`,
-//! `replace`, `load`), for every reason (an invalid value, a table that is too large for its engine, a memory
-//! cap). After an `Err`
+//! their crates and in the façade. They promise it for each call that changes a table (`apply`, `insert`,
+//! `set`, `remove`, `replace`, `load`), and for every reason (an invalid value, a table that is too large for
+//! its engine, a memory cap). After an `Err`
 //!
 //! - the model (routes, names or rules, their number, the last rule number) is as it was before the call: all
 //!   updates of the call were taken back, also those before the one that failed;

@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::source::OpenError;
 
@@ -11,6 +13,10 @@ use crate::source::OpenError;
 const WINDOW: usize = if cfg!(fuzzing) { 16 << 10 } else { 256 << 10 };
 /// Bytes of a read from the file.
 const CHUNK: usize = 64 << 10;
+/// Bytes that any compressed file may unpack to.
+const FREE: u64 = 64 << 20;
+/// How many times its size a compressed file may unpack to, beyond [`FREE`].
+const RATIO: u64 = 100;
 
 /// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,11 +82,31 @@ impl fmt::Display for Compression {
     }
 }
 
+/// A stream that counts its bytes.
+struct Counted<R> {
+    stream: R,
+    bytes: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.stream.read(into)?;
+        self.bytes.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
 /// An open file or stream, decompressed: buffered bytes and lines with their positions.
+///
+/// A compressed file may unpack to 64 MiB, or to 100 times the bytes that were read of it if that is more.
+/// Beyond that, reading fails with [`FileTooLarge`](io::ErrorKind::FileTooLarge): what holds a whole file in
+/// memory needs a bound. [`unlimited`](Self::unlimited) lifts it.
 pub struct Input<'a> {
     name: String,
     compression: Compression,
     decoder: Box<dyn Read + Send + 'a>,
+    /// Bytes that were read of the source, if their number limits what they unpack to.
+    packed: Option<Arc<AtomicU64>>,
     window: Box<[u8]>,
     start: usize,
     end: usize,
@@ -106,7 +132,8 @@ impl<'a> Input<'a> {
 
     /// Reads `raw`, decompressed by magic number. `name` is for messages.
     pub fn new(raw: Box<dyn Read + Send + 'a>, name: String) -> Result<Self, OpenError> {
-        let mut raw = BufReader::with_capacity(CHUNK, raw);
+        let bytes = Arc::new(AtomicU64::new(0));
+        let mut raw = BufReader::with_capacity(CHUNK, Counted { stream: raw, bytes: Arc::clone(&bytes) });
         let mut start = Vec::new();
         // A pipe may give its first bytes one at a time.
         if let Err(cause) = (&mut raw).take(4).read_to_end(&mut start) {
@@ -122,8 +149,27 @@ impl<'a> Input<'a> {
             Ok(decoder) => decoder,
             Err(cause) => return Err(OpenError { name, cause }),
         };
+        let packed = (compression != Compression::None).then_some(bytes);
         let window = vec![0; WINDOW].into_boxed_slice();
-        Ok(Self { name, compression, decoder, window, start: 0, end: 0, offset: 0, lines: 0, waiting: None })
+        Ok(Self {
+            name,
+            compression,
+            decoder,
+            packed,
+            window,
+            start: 0,
+            end: 0,
+            offset: 0,
+            lines: 0,
+            waiting: None,
+        })
+    }
+
+    /// Lifts the limit on what a compressed file unpacks to: for readers that hold little of it at a time.
+    #[must_use]
+    pub fn unlimited(mut self) -> Self {
+        self.packed = None;
+        self
     }
 
     /// The name for messages.
@@ -220,12 +266,29 @@ impl<'a> Input<'a> {
             match self.decoder.read(&mut self.window[self.end..]) {
                 Ok(n) => {
                     self.end += n;
+                    self.check_size()?;
                     return Ok(n);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
+    }
+
+    /// Refuses a file that unpacks to more than its size allows.
+    fn check_size(&self) -> io::Result<()> {
+        let Some(packed) = &self.packed else { return Ok(()) };
+        let unpacked = self.offset + self.end as u64;
+        if unpacked <= FREE.max(packed.load(Ordering::Relaxed).saturating_mul(RATIO)) {
+            return Ok(());
+        }
+        let what = format!(
+            "unpacks to over {} MiB and over {RATIO} times its size, which is the limit for {}: unpack it first \
+             if that is right",
+            FREE >> 20,
+            self.compression.name()
+        );
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, what))
     }
 }
 
@@ -358,6 +421,38 @@ mod tests {
             let middle = corrupt.len() / 2;
             corrupt[middle..middle + 64].fill(0x5a);
             assert!(text(&mut input(&corrupt)).is_err());
+        }
+    }
+
+    /// Members that each unpack to as many zeros, after a line.
+    #[cfg(feature = "compression")]
+    fn bomb(pack: &dyn Fn(&[u8]) -> Vec<u8>, members: usize) -> Vec<u8> {
+        let zeros = pack(&vec![0; 1 << 20]);
+        [pack(b"a line\n"), zeros.repeat(members)].concat()
+    }
+
+    #[cfg(feature = "compression")]
+    #[test]
+    fn what_unpacks_to_too_many_times_its_size_is_refused() {
+        let zstd = |text: &[u8]| zstd::encode_all(text, 1).unwrap();
+        for (pack, name) in [(&gz as &dyn Fn(&[u8]) -> Vec<u8>, "gzip"), (&bz2, "bzip2"), (&zstd, "zstd")] {
+            let packed = bomb(pack, 80);
+            let read = |mut input: Input<'_>| io::copy(&mut input, &mut io::sink());
+            let error = read(input(&packed)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+            let said = format!(
+                "unpacks to over 64 MiB and over 100 times its size, which is the limit for {name}: unpack it \
+                 first if that is right"
+            );
+            assert_eq!(error.to_string(), said);
+            assert_eq!(read(input(&packed).unlimited()).unwrap(), (80 << 20) + 7);
+            assert_eq!(read(input(&bomb(pack, 63))).unwrap(), (63 << 20) + 7);
+        }
+        // Not packed, or not packed so much.
+        let noise: Vec<u8> =
+            (0..65u32 << 18).flat_map(|at| at.wrapping_mul(0x9e37_79b9).to_le_bytes()).collect();
+        for bytes in [zstd(&noise), noise] {
+            assert_eq!(io::copy(&mut input(&bytes), &mut io::sink()).unwrap(), 65 << 20);
         }
     }
 

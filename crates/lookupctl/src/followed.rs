@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
 use anyhow::Result;
-use serde::Serialize;
-use wirespeed_feeds::{Feed, Skip, Status, bmp, fpm, kernel};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use wirespeed_feeds::bmp::{PeerStatus, Peers};
+use wirespeed_feeds::{Feed, Monitored, Skip, Status, bmp, fpm, kernel};
 use wirespeed_router::metrics::SourceState;
 
 use crate::number::{Grouped, counted_u64};
@@ -51,24 +53,34 @@ impl fmt::Display for Followed {
 }
 
 impl Followed {
-    /// Starts to follow, or to listen. Returns the source with the address that is listened on.
-    pub(crate) fn open(self) -> Result<(Self, Feed)> {
-        Ok(match self {
-            Self::Kernel => (self, kernel::follow(kernel::Options::default())?),
+    /// Starts to follow, or to listen.
+    pub(crate) fn open(self) -> Result<Open> {
+        let (source, feed, peers) = match self {
+            Self::Kernel => (self, kernel::follow(kernel::Options::default())?, None),
             Self::Fpm(address) => {
                 let mut options = fpm::Options::default();
                 options.address = address;
                 let feed = fpm::listen(options)?;
-                (Self::Fpm(feed.address().unwrap_or(address)), feed)
+                (Self::Fpm(feed.address().unwrap_or(address)), feed, None)
             }
             Self::Bmp(address) => {
                 let mut options = bmp::Options::default();
                 options.address = address;
-                let (feed, _) = bmp::listen(options)?;
-                (Self::Bmp(feed.address().unwrap_or(address)), feed)
+                let (feed, peers) = bmp::listen(options)?;
+                (Self::Bmp(feed.address().unwrap_or(address)), feed, Some(peers))
             }
-        })
+        };
+        Ok(Open { source, feed, peers })
     }
+}
+
+/// A source that is followed.
+pub(crate) struct Open {
+    /// The source, with the address that is listened on.
+    pub(crate) source: Followed,
+    pub(crate) feed: Feed,
+    /// The peers of routers of BMP.
+    peers: Option<Peers>,
 }
 
 /// The state of a source that is followed; in JSON, scripts rely on these keys.
@@ -91,6 +103,104 @@ pub(crate) struct State {
     pub(crate) overruns: u64,
     /// Messages that were skipped, by reason.
     pub(crate) skipped: BTreeMap<String, u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bmp: Option<Bmp>,
+}
+
+/// The routers of BMP, and their peers. Each peer is asked for when this is written.
+#[derive(Clone, Debug)]
+pub(crate) struct Bmp {
+    counts: Monitored,
+    peers: Peers,
+}
+
+/// Scripts rely on these keys of the JSON.
+impl Serialize for Bmp {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Monitored { routers, peers_up, peers_down, ups, downs, .. } = self.counts;
+        let mut object = to.serialize_struct("Bmp", 6)?;
+        for (key, count) in [
+            ("routers", routers),
+            ("peers_up", peers_up),
+            ("peers_down", peers_down),
+            ("ups", ups),
+            ("downs", downs),
+        ] {
+            object.serialize_field(key, &count)?;
+        }
+        let peers: Vec<PeerState> = self.peers.list().into_iter().map(PeerState::of).collect();
+        object.serialize_field("peers", &peers)?;
+        object.end()
+    }
+}
+
+/// A view of a peer of BMP; in JSON, scripts rely on these keys.
+#[derive(Debug, Serialize)]
+pub(crate) struct PeerState {
+    router: IpAddr,
+    router_name: String,
+    peer: IpAddr,
+    asn: u32,
+    view: String,
+    up: bool,
+    /// Seconds since it came up, went down or was lost.
+    since_s: f64,
+    /// Whether its routes count.
+    active: bool,
+    routes: u64,
+    announced: u64,
+    withdrawn: u64,
+    malformed: u64,
+    end_of_rib: bool,
+}
+
+impl PeerState {
+    fn of(status: PeerStatus) -> Self {
+        let PeerStatus { router, router_name, asn, up, active, routes, .. } = status;
+        let PeerStatus { announced, withdrawn, malformed, end_of_rib, .. } = status;
+        Self {
+            router,
+            router_name,
+            peer: status.address,
+            asn,
+            view: status.view.to_string(),
+            up,
+            since_s: age(status.since).as_secs_f64(),
+            active,
+            routes,
+            announced,
+            withdrawn,
+            malformed,
+            end_of_rib,
+        }
+    }
+}
+
+/// Writes a peer as a line.
+impl fmt::Display for PeerState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { router, router_name, peer, asn, view, since_s, announced, withdrawn, malformed, .. } =
+            self;
+        // The name is the router's word, and may have any character.
+        write!(f, "{peer} AS{asn} {view} of {router} {router_name:?}: ")?;
+        f.write_str(if self.up { "up" } else { "down" })?;
+        write!(f, " for {since_s:.0} s, {}", counted_u64(self.routes, "route"))?;
+        f.write_str(if self.active { "" } else { " that don't count" })?;
+        write!(f, ", {} announced, {} withdrawn", Grouped(*announced), Grouped(*withdrawn))?;
+        if *malformed > 0 { write!(f, ", {} malformed", Grouped(*malformed)) } else { Ok(()) }
+    }
+}
+
+/// The time since then. A clock that was set back makes nothing older.
+fn age(since: SystemTime) -> Duration {
+    SystemTime::now().duration_since(since).unwrap_or(Duration::ZERO)
+}
+
+impl Open {
+    /// The state now.
+    pub(crate) fn state(&self) -> State {
+        State::of(self.source, self.feed.status(), self.peers.as_ref())
+    }
 }
 
 /// What routes say that is not followed, and how a warning puts it.
@@ -108,7 +218,12 @@ impl State {
         UNFOLLOWED.iter().any(|(reason, _)| self.skipped.contains_key(&reason.to_string()))
     }
 
-    pub(crate) fn of(source: Followed, feed: &Feed) -> Self {
+    /// The peers of BMP.
+    pub(crate) fn peers(&self) -> impl Iterator<Item = PeerState> {
+        self.bmp.iter().flat_map(|bmp| bmp.peers.list()).map(PeerState::of)
+    }
+
+    fn of(source: Followed, status: Status, peers: Option<&Peers>) -> Self {
         let Status {
             synced,
             stale_since,
@@ -119,10 +234,9 @@ impl State {
             overruns,
             resyncs,
             skipped,
+            monitored,
             ..
-        } = feed.status();
-        // A clock that was set back makes nothing older.
-        let age = |since| SystemTime::now().duration_since(since).unwrap_or(Duration::ZERO);
+        } = status;
         Self {
             source: source.to_string(),
             synced,
@@ -134,6 +248,7 @@ impl State {
             violations,
             overruns,
             skipped: skipped.into_iter().map(|(reason, count)| (reason.to_string(), count)).collect(),
+            bmp: peers.cloned().map(|peers| Bmp { counts: monitored.unwrap_or_default(), peers }),
         }
     }
 }
@@ -152,6 +267,7 @@ impl State {
         state.violations = self.violations;
         state.overruns = self.overruns;
         state.skipped = self.skipped.values().sum();
+        state.monitored = self.bmp.as_ref().map(|bmp| bmp.counts);
         state
     }
 }
@@ -167,6 +283,13 @@ impl fmt::Display for State {
             counted_u64(*changes, "change"),
             counted_u64(*resyncs, "resync")
         )?;
+        if let Some(Bmp { counts: Monitored { routers, peers_up, peers_down, downs, .. }, .. }) = &self.bmp {
+            let (routers, up) = (counted_u64(*routers, "router"), counted_u64(*peers_up, "peer"));
+            write!(f, ", {routers}, {up} up, {} down", Grouped(*peers_down))?;
+            if *downs > 0 {
+                write!(f, ", {} lost since the start", Grouped(*downs))?;
+            }
+        }
         let skipped = self.skipped.values().sum();
         for (count, what) in
             [(self.overruns, "overruns"), (self.violations, "violations"), (skipped, "messages skipped")]

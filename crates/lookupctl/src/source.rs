@@ -10,9 +10,10 @@ use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{
-    Columns, Format, PeerChoice, PrefixColumns, ReadOptions, ReadReport, Source, read_fib, read_updates,
+    Columns, Format, PeerChoice, PrefixColumns, ReadError, ReadOptions, ReadReport, SkipReason, Source,
+    read_fib, read_updates,
 };
-use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, Strides, Update};
+use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, PrefixError, Strides, Update};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
 
@@ -170,7 +171,8 @@ impl ReadArguments {
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
         let options = ReadOptions { format: self.format, origins, all_origins: origins, ..self.options() };
-        let (fib, report) = read_fib(&source, &options).map_err(|error| unless_image(from, error))?;
+        let read = read_fib(&source, &options);
+        let (fib, report) = read.map_err(|error| unless_image(from, naming_the_option(error)))?;
         drop(busy);
         let seconds = began.elapsed().as_secs_f64();
         Ok(Loaded { fib, report, seconds })
@@ -287,7 +289,8 @@ impl ReadArguments {
                 false => others += 1,
             }
             ControlFlow::Continue(())
-        })?;
+        });
+        let report = report.map_err(naming_the_option)?;
         eprintln!("{report}");
         self.tell_peers(&report);
         self.check(tables, Some(&report))?;
@@ -315,15 +318,25 @@ impl ReadArguments {
 }
 
 /// Explains the error of a file that is not a table. An image gets a message of its own.
-pub(crate) fn unless_image<E: std::error::Error + Send + Sync + 'static>(
-    from: &OsStr,
-    error: E,
-) -> anyhow::Error {
+pub(crate) fn unless_image(from: &OsStr, error: impl Into<anyhow::Error>) -> anyhow::Error {
     match is_image(from) {
         true => anyhow!(
             "{}: an image, not a table: use it with lookup --image or replay --image, or see info",
             Path::new(from).display()
         ),
+        false => error.into(),
+    }
+}
+
+/// Whether host bits of a prefix are wrong.
+fn is_of_host_bits(error: &ReadError) -> bool {
+    matches!(error, ReadError::Bad { reason: SkipReason::Prefix(PrefixError::HostBits), .. })
+}
+
+/// The error with the option that helps against host bits, if these are wrong.
+fn naming_the_option(error: ReadError) -> anyhow::Error {
+    match is_of_host_bits(&error) {
+        true => anyhow!("{error} (--mask-host-bits clears them)"),
         false => error.into(),
     }
 }

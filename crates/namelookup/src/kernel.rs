@@ -7,6 +7,7 @@ use wirespeed_image::device::{OnDevice, Programs, Stem};
 const STAGED: [u32; 3] = [32 << 10, 14 << 10, 0];
 
 /// Converts a number that fits 32 bits of an argument.
+#[cfg(feature = "papers")]
 pub(crate) fn few(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -16,24 +16,29 @@
 
 pub mod acta;
 mod aggregate;
+#[cfg(feature = "papers")]
 pub mod aligned;
+#[cfg(feature = "papers")]
 pub mod ata;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod domain;
 mod fetch;
 mod found;
+#[cfg(feature = "papers")]
 pub mod fsm;
 #[cfg(feature = "synth")]
 pub mod generate;
 mod kernel;
 pub mod list;
+#[cfg(feature = "papers")]
 pub mod mata;
 mod name;
 mod names;
 pub mod oracle;
 #[cfg(feature = "text")]
 pub mod read;
+#[cfg(feature = "papers")]
 pub mod stt;
 mod table;
 pub mod tlv;
@@ -55,6 +60,9 @@ pub use wirespeed_table::{
 
 wirespeed_table::whole! {
     NameDomain, Acta;
+}
+#[cfg(feature = "papers")]
+wirespeed_table::whole! {
     NameDomain, stt::Stt;
     NameDomain, ata::Ata<1>;
     NameDomain, ata::Ata<2>;

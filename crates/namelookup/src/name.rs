@@ -97,6 +97,18 @@ impl Name {
         Components { rest: &self.0 }
     }
 
+    /// Appends the domain of the name, its components in reverse order: `www.parc.com` of `/com/parc/www`.
+    /// Bytes that are no UTF-8 become U+FFFD. The inverse of [`NameBuf::from_domain`].
+    pub fn append_domain(&self, into: &mut String) {
+        let labels: Vec<_> = self.components().map(String::from_utf8_lossy).collect();
+        for (at, label) in labels.iter().rev().enumerate() {
+            if at > 0 {
+                into.push('.');
+            }
+            into.push_str(label);
+        }
+    }
+
     /// Whether `name` starts with the components of `self`.
     pub fn is_prefix_of(&self, name: &Self) -> bool {
         name.0.starts_with(&self.0) && name.0.get(self.len()).is_none_or(|&next| next == SLASH)
@@ -332,6 +344,10 @@ mod tests {
     fn domains_are_reversed() {
         assert_eq!(NameBuf::from_domain(b"www.parc.com").unwrap().to_string(), "/com/parc/www");
         assert_eq!(NameBuf::from_domain(b"com.").unwrap().to_string(), "/com");
+        let mut domain = "of ".to_owned();
+        Name::new("/uk/co/example").unwrap().append_domain(&mut domain);
+        Name::ROOT.append_domain(&mut domain);
+        assert_eq!(domain, "of example.co.uk");
         assert!(NameBuf::from_domain(b"www..com").is_err());
         assert!(NameBuf::from_domain(b"").is_err());
     }

@@ -105,6 +105,21 @@ impl NameBatch {
         Ok(())
     }
 
+    /// Adds names. Fails, and adds none, if all names would be over [`MAX_BYTES`](Self::MAX_BYTES).
+    pub fn push_all(&mut self, names: Names<'_>) -> Result<(), NameError> {
+        let Some(&last) = names.ends.last() else { return Ok(()) };
+        let bytes = &names.bytes[names.start as usize..last as usize];
+        let found = self.bytes.len() + bytes.len();
+        if found > Self::MAX_BYTES {
+            return Err(NameError::TooLong { found, limit: Self::MAX_BYTES });
+        }
+        // What is under the limit has 32 bits.
+        let start = self.ends.last().copied().unwrap_or(0);
+        self.ends.extend(names.ends.iter().map(|&end| start + (end - names.start)));
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
     /// All names.
     pub fn names(&self) -> Names<'_> {
         Names { bytes: &self.bytes, start: 0, ends: &self.ends }
@@ -155,5 +170,10 @@ mod tests {
         let part = batch.names().part(1..3);
         assert_eq!(part.iter().map(ToString::to_string).collect::<Vec<_>>(), texts[1..3]);
         assert_eq!(part.part(1..2).name(0).to_string(), texts[2]);
+        let mut more: NameBatch = batch.names().part(3..4).iter().collect();
+        more.push_all(part).unwrap();
+        more.push_all(part.part(1..1)).unwrap();
+        let all: Vec<_> = more.names().iter().map(ToString::to_string).collect();
+        assert_eq!(all, [texts[3], texts[1], texts[2]]);
     }
 }

@@ -1,9 +1,14 @@
-//! [`Namespaces`]: network namespaces of Linux for tests and benches, by the program `ip`.
+//! [`Namespaces`]: network namespaces of Linux for tests and benches, by the program `ip`, and daemons in
+//! them.
+
+mod daemons;
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+pub use daemons::{Daemon, Frr};
 
 /// Network namespaces, each with a name that tests call it by. They are gone when this is dropped.
 #[derive(Debug)]

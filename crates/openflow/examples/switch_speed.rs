@@ -1,5 +1,6 @@
 //! Frames of 64 bytes from memory to memory through one worker, by a million exact flows and a thousand
-//! wildcards; and changes of flows a second from a controller over loopback, while the worker forwards.
+//! wildcards, and by a thousand wildcards of 64 masks over IPv6; and changes of flows a second from a
+//! controller over loopback, while the worker forwards.
 //!
 //! ```text
 //! cargo run --release -p wirespeed-openflow --example switch_speed [FLOWS] [SECONDS] [OTHER]
@@ -15,7 +16,7 @@
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -148,6 +149,38 @@ fn wildcards() -> Vec<FlowMod> {
     flows
 }
 
+/// The prefix of all addresses of IPv6 here.
+const V6: u128 = 0x2001_0db8 << 96;
+
+/// A random address of IPv6: few are in each of the flows' prefixes.
+fn address_v6(rng: &mut Rng) -> u128 {
+    V6 | u128::from(rng.below(1 << 12)) << 84 | u128::from(rng.bits())
+}
+
+/// Wildcards over IPv6 of 64 masks, and one for all that is left.
+fn wildcards_v6() -> Vec<FlowMod> {
+    let mut rng = Rng::new(3);
+    let mut flows = vec![FlowMod::add(0, 1, Match::all(), output())];
+    let prefix = |bits: u32| u128::MAX << (128 - bits);
+    for number in 1..WILDCARDS {
+        let (source, destination) = (32 + number % 8, 34 + number / 8 % 8);
+        let matched = Match::all()
+            .with(Field::EthType, 0x86dd)
+            .with_masked(Field::Ipv6Src, address_v6(&mut rng) & prefix(source), prefix(source))
+            .with_masked(Field::Ipv6Dst, address_v6(&mut rng) & prefix(destination), prefix(destination));
+        flows.push(FlowMod::add(0, 2 + (number % 30_000) as u16, matched, output()));
+    }
+    flows
+}
+
+/// A frame of IPv6.
+fn frame_v6(rng: &mut Rng) -> Vec<u8> {
+    let ip = |number: u128| IpAddr::from(Ipv6Addr::from_bits(number));
+    let addresses = (ip(address_v6(rng)), ip(address_v6(rng)));
+    let (to, from) = (Mac([2, 0, 0, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 2]));
+    Datagram { to, from, addresses, ports: (40_000, 53), hops: 64, bytes: 64 }.to_bytes()
+}
+
 /// Seconds that this thread had a CPU, where Linux tells: on a machine with other work they say more than the
 /// clock.
 fn on_cpu() -> f64 {
@@ -220,12 +253,13 @@ fn main() {
         .zip(wild_frames.iter().cycle())
         .flat_map(|(nine, one)| nine.iter().cloned().chain([one.clone()]))
         .collect();
-    let run = |name: &str, frames: &[Vec<u8>]| {
-        let (stats, took, on_cpu) = forward(&switch, frames, seconds, || ());
+    let run_at = |switch: &Switch, name: &str, frames: &[Vec<u8>]| {
+        let (stats, took, on_cpu) = forward(switch, frames, seconds, || ());
         let frames = stats.frames_out as f64;
         let (rate, each) = (frames / took / 1e6, on_cpu / frames * 1e9);
         println!("{name}: {rate:.2} Mpps, one worker; {each:.0} ns of its CPU a frame");
     };
+    let run = |name: &str, frames: &[Vec<u8>]| run_at(&switch, name, frames);
     run("exact, hash tables", &exact_frames);
     run("exact, 4,096 flows in the nearest caches", &exact_frames[..4096.min(exact_frames.len())]);
     run("wildcards, hash tables", &wild_frames);
@@ -235,6 +269,15 @@ fn main() {
     run("exact, classifier", &exact_frames);
     run("wildcards, classifier", &wild_frames);
     run("nine exact to one wildcard, classifier", &mixed);
+
+    let options = SwitchOptions { workers: 2, ..SwitchOptions::with_ports(["in", "out"]) };
+    let switch_v6 = Switch::new(options).expect("two ports");
+    switch_v6.flow_mods(&wildcards_v6()).expect("wildcards that are right");
+    let frames_v6: Vec<Vec<u8>> = (0..65_536).map(|_| frame_v6(&mut rng)).collect();
+    run_at(&switch_v6, "64 masks over IPv6, hash tables", &frames_v6);
+    switch_v6.settle();
+    assert!(switch_v6.has_classifier());
+    run_at(&switch_v6, "64 masks over IPv6, classifier", &frames_v6);
 
     let channel = Channel::open(&switch, &[Target::Listen("127.0.0.1:0".to_owned())]).expect("a free port");
     let address = channel.listening()[0];

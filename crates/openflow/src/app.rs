@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use wirespeed::gpu::dispatch::Place;
 use wirespeed::{Batches, Submitted};
-use wirespeed_classify::OpenFlowTuple;
+use wirespeed_classify::{OpenFlow13Tuple, OpenFlowTuple};
 use wirespeed_image::left_right::Entrance;
 use wirespeed_router::{App, Chunk, Memory, PortId, Reason, Verdict};
 
@@ -22,7 +22,7 @@ use crate::inject::PREFIX;
 use crate::interpret::{Counters, Interpreter};
 use crate::pipeline::class::Probe;
 use crate::pipeline::edit::Packet;
-use crate::pipeline::front::{Front, tuple};
+use crate::pipeline::front::{Front, Of, OfKey, Rules};
 use crate::pipeline::hit::Hit;
 use crate::pipeline::hot::Quick;
 use crate::pipeline::learn::Learned;
@@ -40,8 +40,9 @@ pub struct OpenFlow {
     worker: usize,
     entrance: Entrance<State>,
     learned: Learned,
-    /// The batches of the classifier that was seen last.
-    batches: Option<(Arc<Front>, Batches<OpenFlowTuple>)>,
+    /// The batches of the classifier that was seen last, by the kind of its tuples.
+    narrow: Seen<OpenFlowTuple>,
+    wide: Seen<OpenFlow13Tuple>,
     spare: Vec<Pending>,
     scratch: Scratch,
     counters: Counters,
@@ -57,19 +58,100 @@ struct Scratch {
     packet: Packet,
 }
 
+/// A classifier, and its batches.
+type Seen<T> = Option<(Arc<Front>, Batches<T>)>;
+
 /// A chunk under way.
 #[derive(Default)]
 pub struct Pending {
-    tuples: Vec<OpenFlowTuple>,
-    /// The frames of the tuples.
-    asked: Vec<u32>,
     front: Option<Arc<Front>>,
-    submitted: Option<Submitted<OpenFlowTuple>>,
+    /// What the classifier is asked for, by the kind of its tuples.
+    narrow: Asked<OpenFlowTuple>,
+    wide: Asked<OpenFlow13Tuple>,
+}
+
+/// The tuples of a chunk that a classifier is asked for.
+struct Asked<T: OfKey> {
+    tuples: Vec<T>,
+    /// The frames of the tuples.
+    frames: Vec<u32>,
+    submitted: Option<Submitted<T>>,
+}
+
+impl<T: OfKey> Default for Asked<T> {
+    fn default() -> Self {
+        Self { tuples: Vec::new(), frames: Vec::new(), submitted: None }
+    }
+}
+
+impl<T: OfKey> Asked<T> {
+    fn is_ready(&self) -> bool {
+        self.submitted.as_ref().is_none_or(Submitted::is_ready)
+    }
+
+    /// Hands the tuples of a chunk to the device of a classifier.
+    fn submit(
+        &mut self,
+        of: &Of<T>,
+        front: &Arc<Front>,
+        seen: &mut Seen<T>,
+        chunk: (&Chunk, u32),
+        memory: &Memory,
+    ) {
+        let (chunk, port) = chunk;
+        if seen.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, front)) {
+            *seen = Some((Arc::clone(front), of.reader().batches()));
+        }
+        let tuple = |frame| T::of_key(&T::Row::read(memory.bytes(frame), port));
+        self.tuples.clear();
+        self.tuples.extend(chunk.frames().iter().map(tuple));
+        if let Some((_, batches)) = seen
+            && let Some(mut batch) = batches.batch(self.tuples.len())
+        {
+            batch.extend_from(&self.tuples);
+            self.submitted = Some(batch.submit());
+        }
+    }
+
+    /// Takes the answers of a chunk that was handed over, or asks for frames that the classifier may have a
+    /// better flow for. Returns the number of frames that it was asked for, and whether a GPU answered.
+    fn answers<'s, R: Row>(
+        &mut self,
+        of: &Of<T>,
+        front: &'s Front,
+        rows: &[R],
+        numbers: &mut Vec<u32>,
+        found: &mut [Option<Hit<'s>>],
+    ) -> (usize, bool) {
+        numbers.clear();
+        if let Some(submitted) = self.submitted.take() {
+            let answers = submitted.wait();
+            numbers.resize(answers.len(), 0);
+            answers.copy_to(numbers);
+            numbers.iter().enumerate().for_each(|(at, &number)| better(&mut found[at], front, number));
+            return (numbers.len(), answers.is_from_gpu());
+        }
+        self.tuples.clear();
+        self.frames.clear();
+        for (at, row) in (0_u32..).zip(rows) {
+            if found[at as usize].is_none_or(|found| found.hot.priority < front.best()) {
+                self.frames.push(at);
+                self.tuples.push(T::of_key(row));
+            }
+        }
+        numbers.resize(self.tuples.len(), 0);
+        of.reader().lookup_batch(&self.tuples, numbers);
+        for (&at, &number) in self.frames.iter().zip(&**numbers) {
+            better(&mut found[at as usize], front, number);
+        }
+        (numbers.len(), false)
+    }
 }
 
 impl std::fmt::Debug for Pending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Pending").field("tuples", &self.tuples.len()).finish_non_exhaustive()
+        let tuples = self.narrow.tuples.len() + self.wide.tuples.len();
+        f.debug_struct("Pending").field("tuples", &tuples).finish_non_exhaustive()
     }
 }
 
@@ -98,7 +180,8 @@ impl OpenFlow {
             worker,
             entrance: switch.0.entrances.entrance(),
             learned: Learned::default(),
-            batches: None,
+            narrow: None,
+            wide: None,
             spare: Vec::new(),
             scratch: Scratch::default(),
             counters: Counters::default(),
@@ -124,20 +207,6 @@ impl OpenFlow {
             let port = shared.port_of(u32::from_be_bytes(port));
             let verdict = port.map_or(Verdict::Drop(Reason::NoPort), Verdict::Out);
             chunk.decide(at, verdict);
-        }
-    }
-
-    /// Hands the tuples of a chunk to the device of the classifier, if there is one and the chunk is large.
-    fn submit(&mut self, pending: &mut Pending) {
-        let Some(front) = &pending.front else { return };
-        if self.batches.as_ref().is_none_or(|(of, _)| !Arc::ptr_eq(of, front)) {
-            self.batches = Some((Arc::clone(front), front.reader().batches()));
-        }
-        if let Some((_, batches)) = &self.batches
-            && let Some(mut batch) = batches.batch(pending.tuples.len())
-        {
-            batch.extend_from(&pending.tuples);
-            pending.submitted = Some(batch.submit());
         }
     }
 }
@@ -175,31 +244,14 @@ impl<'s> Search<'s, '_> {
     /// that it was asked for.
     fn classify<R: Row>(&mut self, front: &'s Front, rows: &[R], found: &mut [Option<Hit<'s>>]) -> usize {
         let Self { pending, numbers, .. } = self;
-        numbers.clear();
-        if let Some(submitted) = pending.submitted.take() {
-            let answers = submitted.wait();
-            if answers.is_from_gpu() {
-                self.chunk.set_by_gpu();
-            }
-            numbers.resize(answers.len(), 0);
-            answers.copy_to(numbers);
-            numbers.iter().enumerate().for_each(|(at, &number)| better(&mut found[at], front, number));
-            return numbers.len();
+        let (asked, is_by_gpu) = match front.rules() {
+            Rules::Narrow(of) => pending.narrow.answers(of, front, rows, numbers, found),
+            Rules::Wide(of) => pending.wide.answers(of, front, rows, numbers, found),
+        };
+        if is_by_gpu {
+            self.chunk.set_by_gpu();
         }
-        pending.tuples.clear();
-        pending.asked.clear();
-        for (at, row) in (0_u32..).zip(rows) {
-            if found[at as usize].is_none_or(|found| found.hot.priority < front.best()) {
-                pending.asked.push(at);
-                pending.tuples.push(tuple(row));
-            }
-        }
-        numbers.resize(pending.tuples.len(), 0);
-        front.reader().lookup_batch(&pending.tuples, numbers);
-        for (&at, &number) in pending.asked.iter().zip(&**numbers) {
-            better(&mut found[at as usize], front, number);
-        }
-        numbers.len()
+        asked
     }
 }
 
@@ -238,7 +290,6 @@ impl App for OpenFlow {
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
         let mut pending = self.spare.pop().unwrap_or_default();
-        pending.tuples.clear();
         pending.front = None;
         if self.is_injector(chunk) {
             Self::inject(&self.switch.0, chunk, memory);
@@ -250,17 +301,20 @@ impl App for OpenFlow {
             pending.front.clone_from(&state.front);
         }
         drop(state);
-        if pending.front.is_some() && chunk.len() > AT_ONCE {
-            let port = Self::number(&self.switch.0, chunk);
-            let tuples = chunk.frames().iter().map(|frame| tuple(&Short::read(memory.bytes(frame), port)));
-            pending.tuples.extend(tuples);
-            self.submit(&mut pending);
+        if let Some(front) = pending.front.clone()
+            && chunk.len() > AT_ONCE
+        {
+            let chunk = (&*chunk, Self::number(&self.switch.0, chunk));
+            match front.rules() {
+                Rules::Narrow(of) => pending.narrow.submit(of, &front, &mut self.narrow, chunk, memory),
+                Rules::Wide(of) => pending.wide.submit(of, &front, &mut self.wide, chunk, memory),
+            }
         }
         pending
     }
 
     fn is_ready(&self, pending: &Pending) -> bool {
-        pending.submitted.as_ref().is_none_or(Submitted::is_ready)
+        pending.narrow.is_ready() && pending.wide.is_ready()
     }
 
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, mut pending: Pending) {
@@ -353,14 +407,14 @@ impl App for OpenFlow {
         shared.tallies.matched[0].add(worker, matched, matched_bytes);
         drop(found);
         drop(state);
-        pending.submitted = None;
+        (pending.narrow.submitted, pending.wide.submitted) = (None, None);
         pending.front = None;
         self.spare.push(pending);
     }
 
     fn suited_to_gpu(&self) -> Option<usize> {
         let state = self.entrance.enter();
-        let suited = state.front.as_ref()?.reader().batches().suited()?;
+        let suited = state.front.as_ref()?.rules().suited()?;
         (suited.place == Place::Gpu).then_some(suited.keys)
     }
 

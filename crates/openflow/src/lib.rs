@@ -10,8 +10,8 @@
 //! writes them.
 //!
 //! Exact matches are found by one hash, whatever their number. Wildcards are found by priority: in the
-//! façade's classifier for the fields that OpenFlow 1.0 has, and in a hash table for each mask for all
-//! fields.
+//! façade's classifier, on the CPU or on a GPU, and in a hash table for each mask until that is built. The
+//! classifier takes masks over all fields but the target of neighbour discovery, which has none.
 //!
 //! # A flow, a frame, a port
 //!
@@ -34,7 +34,7 @@
 //!
 //! let mut memory = Memory::new(64)?;
 //! let names = ["in".to_owned(), "out".to_owned()];
-//! let frames = Box::new(|frame: &mut Vec<u8>| frame.resize(64, 0));
+//! let frames = Box::new(|give: &mut dyn FnMut(&[u8])| give(&[0; 64]));
 //! let ports = MemoryPort::ports(names, frames, &mut memory, Limits { count: Some(100), rate: None });
 //! let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
 //! let mut worker = Worker::new(switch.app()?, memory, ports, Settings::default());

@@ -1,6 +1,6 @@
-//! [`Rank`]: the control plane's form of ranked chunks, and its compilation from a Rib.
+//! The compilation of ranked chunks from a Rib.
 //!
-//! The form is what the sections hold, as chunks and runs with their owners. Building brings every slot up to
+//! Building brings every slot up to
 //! date with the Rib, from an empty table, and copies the form into an image that has room for it and more:
 //! an eighth more chunks, and a quarter more runs, whose free pieces are not put together again. With an
 //! eighth, the real table outgrew them once in its day of updates; with a quarter not in eight such days on
@@ -10,29 +10,15 @@ use rustc_hash::FxHashMap;
 use wirespeed_fib::{BuildError, BuildOptions, Engine, Outgrown, Prefix, Rib, Standing, V4};
 use wirespeed_image::{Element, Image, Patch, SectionId};
 
-use crate::chunks::{Level, Scope, Unrecorded};
+use crate::chunks::Level;
+use crate::form::Rank;
 use crate::layout::{
     AFTER, Capacities, LEVEL16, LEVEL24, LEVEL32, LONG, MAX_CHUNKS_24, MAX_NEXT_HOP, MAX_RUNS, RUNS,
     RankTable, Shape, allocate,
 };
+use crate::refresh::Scope;
 use crate::runs::Runs;
-
-/// The control plane of ranked chunks: build, and keep up to date, a [`RankTable`].
-#[derive(Clone, Debug)]
-pub struct Rank {
-    /// The chunk of each slot.
-    pub(crate) slots: Vec<u32>,
-    pub(crate) level24: Level,
-    pub(crate) level32: Level,
-    /// The chunk all of whose elements have a value, and how many slots lead there. That of no route is chunk
-    /// 0, always there and not counted.
-    pub(crate) uniform: FxHashMap<u32, (u32, u32)>,
-    pub(crate) runs: Runs,
-    /// The widths of the table.
-    pub(crate) shape: Shape,
-    /// The largest next hop that has been in the table.
-    pub(crate) results: u32,
-}
+use crate::sink::Unrecorded;
 
 impl Engine<V4> for Rank {
     const NAME: &'static str = "rank";

@@ -256,11 +256,6 @@ impl RankTable {
             _ => None,
         }
     }
-
-    /// The first element of a section that may not have its value.
-    fn first_bad<T: Element>(&self, section: SectionId, bounds: Bounds) -> Option<usize> {
-        self.image.section::<T>(section).iter().position(|&value| !bounds.admit(value.into()))
-    }
 }
 
 /// The values that a section's elements may have.
@@ -299,16 +294,9 @@ impl Table for RankTable {
         let table = Self::new(image);
         table.check_shape()?;
         let results = table.image.results();
-        for (section, usage) in (0..).map(SectionId).zip(table.image.memory_usage()) {
+        for section in (0..).map(SectionId) {
             let Some(bounds) = table.bounds(section, results) else { break };
-            let bad = match usage.width {
-                2 => table.first_bad::<u16>(section, bounds),
-                4 => table.first_bad::<u32>(section, bounds),
-                _ => table.first_bad::<u64>(section, bounds),
-            };
-            if let Some(index) = bad {
-                return Err(ImageError::Malformed(format!("{}[{index}] leads nowhere", usage.name)));
-            }
+            table.image.check_elements(section, |value| bounds.admit(value))?;
         }
         Ok(table)
     }

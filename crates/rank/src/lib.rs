@@ -21,15 +21,19 @@
 
 mod build;
 mod chunks;
+mod form;
 mod kernel;
 pub mod layout;
 mod lookup;
+mod portable;
+mod refresh;
 mod runs;
 mod simd;
+mod sink;
 mod space;
 mod update;
 
-pub use build::Rank;
+pub use form::Rank;
 pub use layout::RankTable;
 
 wirespeed_fib::whole! {

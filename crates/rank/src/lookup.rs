@@ -1,17 +1,11 @@
 //! Lookups in ranked chunks, alone and in batches.
-//!
-//! A batch without AVX-512 takes each step for a block of keys before the next, so that as many reads are
-//! under way as the core can hold, and no branch depends on a key. The few that lead on to level 32 are
-//! finished one by one.
 
 use wirespeed_fib::{Address, Lookup, NextHop, Step, V4};
 use wirespeed_image::{Element, Image, SectionId, Table, number};
 
-use crate::layout::{LEVEL16, LEVEL24, LEVEL32, RUNS, RankTable, SLOTS, WORDS, Word, flag_of};
+use crate::layout::{LEVEL16, LEVEL24, LEVEL32, RUNS, RankTable, Word, flag_of};
+use crate::portable::{View, word_index};
 use crate::simd;
-
-/// Keys of a block: more than a core has reads under way.
-const BLOCK: usize = 64;
 
 /// Calls a function generic over the types of chunk ids and runs with those of a table.
 macro_rules! typed {
@@ -59,74 +53,6 @@ fn batch<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mu
     let view = View::<I, W>::of(image);
     let done = simd::batch(&view, image, addresses, next_hops);
     simd::blocks(&view, &addresses[done..], &mut next_hops[done..]);
-}
-
-/// The word of an octet.
-#[inline]
-fn word_index(chunk: u32, octet: u8) -> usize {
-    chunk as usize * WORDS as usize + usize::from(octet >> 5)
-}
-
-/// The sections of a table.
-#[derive(Clone, Copy)]
-pub(crate) struct View<'a, I, W> {
-    level16: &'a [I; SLOTS],
-    level24: &'a [u64],
-    level32: &'a [u64],
-    runs: &'a [W],
-}
-
-impl<'a, I: Element, W: Element> View<'a, I, W> {
-    #[inline]
-    fn of(image: &'a Image) -> Self {
-        Self {
-            level16: image.section(LEVEL16).try_into().expect("the shape was checked"),
-            level24: image.section(LEVEL24),
-            level32: image.section(LEVEL32),
-            runs: image.section(RUNS),
-        }
-    }
-
-    /// What is left of a lookup when the run of level 24 held `value` and leads on.
-    #[inline]
-    pub(crate) fn lookup_long(&self, value: u32, address: V4) -> NextHop {
-        let (chunk, octet) = (value & !flag_of::<W>(), address.octet(3));
-        let value = number(self.runs[Word(self.level32[word_index(chunk, octet)]).run_of(octet)]);
-        // Nothing leads on from level 32. In an image that we did not write it may say so.
-        NextHop(if value & flag_of::<W>() == 0 { value } else { 0 })
-    }
-
-    /// Keys block by block. Inlined, so that counting bits takes one instruction where the caller may use it.
-    #[inline(always)]
-    pub(crate) fn blocks(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
-        for (addresses, next_hops) in addresses.chunks(BLOCK).zip(next_hops.chunks_mut(BLOCK)) {
-            self.block(addresses, next_hops);
-        }
-    }
-
-    /// A block of keys, step by step.
-    #[inline(always)]
-    fn block(&self, addresses: &[V4], next_hops: &mut [NextHop]) {
-        let mut at = [0; BLOCK];
-        let mut long = [0; BLOCK];
-        let mut count = 0;
-        for (at, &address) in at.iter_mut().zip(addresses) {
-            *at = word_index(number(self.level16[usize::from(address.first_16())]), address.octet(2));
-        }
-        for (at, &address) in at.iter_mut().zip(addresses) {
-            *at = Word(self.level24[*at]).run_of(address.octet(2));
-        }
-        for (key, (next_hop, &at)) in next_hops.iter_mut().zip(&at).enumerate() {
-            let value = number(self.runs[at]);
-            *next_hop = NextHop(value);
-            // Moving the end of the list or not takes the place of a branch.
-            long[count % BLOCK] = key;
-            count += usize::from(value & flag_of::<W>() != 0);
-        }
-        for &key in &long[..count] {
-            next_hops[key] = self.lookup_long(next_hops[key].0, addresses[key]);
-        }
-    }
 }
 
 fn explain<I: Element, W: Element>(image: &Image, address: V4) -> Vec<Step> {
@@ -177,7 +103,7 @@ mod tests {
     use wirespeed_fib::{BuildOptions, Engine};
 
     use super::*;
-    use crate::build::Rank;
+    use crate::form::Rank;
 
     /// Whole blocks, which on a CPU with AVX-512 no batch has.
     #[test]

@@ -8,8 +8,8 @@ use std::ops::RangeInclusive;
 use rustc_hash::FxHashMap;
 use wirespeed_fib::Outgrown;
 
-use crate::chunks::Sink;
 use crate::layout::{LONG, WORD, Word};
+use crate::sink::Sink;
 use crate::space::Space;
 
 /// The elements of a word: next hops, or chunks of level 32 with [`LONG`](crate::layout::LONG) set.

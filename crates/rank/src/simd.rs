@@ -15,7 +15,7 @@ use wirespeed_fib::VectorLevel;
 use wirespeed_fib::{NextHop, V4};
 use wirespeed_image::{Element, Image};
 
-use crate::lookup::View;
+use crate::portable::View;
 
 /// Looks up as many of the keys, from the front, as this CPU can do in vectors; how many that were. `view`
 /// must be of `image`.
@@ -74,7 +74,7 @@ mod avx512 {
     use wirespeed_image::{Element, Image, prefetch_at};
 
     use crate::layout::{LEVEL16, LEVEL24, RUNS, flag_of};
-    use crate::lookup::View;
+    use crate::portable::View;
 
     /// Keys in a vector.
     pub(super) const LANES: usize = Avx512::LANES;

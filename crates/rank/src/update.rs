@@ -8,9 +8,10 @@
 use wirespeed_fib::{NextHop, Outgrown, Prefix, Rib, V4};
 use wirespeed_image::{Patch, PatchBuilder, SectionId};
 
-use crate::build::Rank;
-use crate::chunks::{Scope, Sink};
+use crate::form::Rank;
 use crate::layout::{LEVEL16, LONG, RUNS, Shape, Word};
+use crate::refresh::Scope;
+use crate::sink::Sink;
 
 impl Rank {
     pub(crate) fn patch(&mut self, rib: &Rib<V4>, changed: &[Prefix<V4>]) -> Result<Patch, Outgrown> {

@@ -39,5 +39,5 @@ pub use layout::{Layout, Plan};
 pub use records::{Content, Flaw, Record, Records};
 pub use splitter::{Block, Error, LONGEST, Splitter};
 #[cfg(feature = "tables")]
-pub use tables::{AddressTable, NamesOrList, TableError, TableFile, TableReading};
+pub use tables::{AddressTable, TableError, TableFile, TableReading};
 pub use usual::{Role, added_name};

@@ -3,21 +3,22 @@
 //!
 //! Needs the feature `tables`.
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
+use std::sync::Arc;
 
 use wirespeed::engine::Addresses;
+use wirespeed::fib::merge::{MergeSource, SourceError, read_sources};
+use wirespeed::fib::read::record::{self, NoField};
 use wirespeed::fib::read::{Columns, Format, NO_VALUE, ReadError, ReadOptions, Source, open, read_fib};
-use wirespeed::fib::{Family, NextHops};
+use wirespeed::fib::{Family, Fib, NextHops};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
-use wirespeed::names::NameList;
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::read::lists::{ListOptions, TableOrList, TableOrListError, read_table_or_list};
 use wirespeed::names::read::{self as names, Label};
-use wirespeed::{IpReader, IpTable, NameReader, NameTable, Rib, Table};
+use wirespeed::names::{AnyNameReader, NameList};
+use wirespeed::{IpReader, IpTable, NameTable, Rib, Table};
 
 /// A table as a command line names it.
 ///
@@ -33,10 +34,12 @@ use wirespeed::{IpReader, IpTable, NameReader, NameTable, Rib, Table};
 pub struct TableFile {
     /// The name of the table and its columns: letters, digits, `-` and `_`.
     pub name: String,
-    /// The file. `-` is standard input.
+    /// The file. `-` is standard input. Not heeded with sources.
     pub path: OsString,
     /// The fields of its values. Empty for the whole value.
     pub fields: Vec<String>,
+    /// Sources that are merged to the table, in order of precedence, in place of a file.
+    pub sources: Vec<MergeSource>,
 }
 
 /// The way in which tables are read.
@@ -59,15 +62,6 @@ pub struct AddressTable {
     pub families: [bool; 2],
 }
 
-/// A reader of names, or a list of domains: the content of a file says which.
-#[derive(Debug)]
-pub enum NamesOrList {
-    /// Names, each with all names beneath it.
-    Names(NameReader),
-    /// Entries of a list of domains, with scopes and exceptions.
-    Domains(Box<NameList>),
-}
-
 /// The reason why a table can't be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -81,6 +75,14 @@ pub enum TableError {
     /// Two tables of a kind have one name.
     #[error("two tables have the name {0:?}")]
     Twice(String),
+    /// The text is not `TABLE=NAME=FILE`.
+    #[error(
+        "{0:?}: a source is named TABLE=NAME=FILE or TABLE=NAME:COLUMN,COLUMN=FILE, such as net=asn=rib.mrt"
+    )]
+    NoSource(String),
+    /// A table has a file and sources.
+    #[error("the table {0:?} has a file, and sources to merge")]
+    FileAndSources(String),
     /// The text is not `NAME=FIELD,FIELD`.
     #[error("--fields {0}: fields are named NAME=FIELD,FIELD, such as geo=country.iso_code")]
     NoFields(String),
@@ -88,7 +90,7 @@ pub enum TableError {
     #[error("--fields {0}=... is given twice")]
     FieldsTwice(String),
     /// There is no table of addresses of this name.
-    #[error("--fields {text}: there is no --table {name}=FILE")]
+    #[error("--fields {text}: there is no --table {name}=FILE or --merge {name}=FILE")]
     FieldsOf {
         /// The fields as they were named.
         text: String,
@@ -101,15 +103,13 @@ pub enum TableError {
     /// An image has no texts.
     #[error("{0}: the image has no texts of its next hops")]
     WithoutTexts(String),
-    /// No label of an image has a field.
-    #[error("{path}: no field {field}; {}", there_are(.names))]
+    /// No label of an image or of merged sources has a field.
+    #[error("{path}: {source}")]
     NoField {
-        /// The image.
+        /// The image, or the sources.
         path: String,
-        /// The field that was named.
-        field: String,
-        /// The fields of its labels, not more than 40.
-        names: BTreeSet<String>,
+        /// The field, and those that are there.
+        source: NoField,
     },
     /// The file could not be read by fields.
     #[error(
@@ -125,6 +125,9 @@ pub enum TableError {
     /// A file of routes could not be read.
     #[error(transparent)]
     Routes(#[from] ReadError),
+    /// Sources could not be read or merged.
+    #[error(transparent)]
+    Sources(#[from] SourceError),
     /// A file of names could not be read.
     #[error(transparent)]
     Names(#[from] TableOrListError),
@@ -143,7 +146,7 @@ impl TableFile {
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
             return Err(TableError::Name(name.to_owned()));
         }
-        Ok(Self { name: name.to_owned(), path: path.into(), fields: Vec::new() })
+        Ok(Self { name: name.to_owned(), path: path.into(), fields: Vec::new(), sources: Vec::new() })
     }
 
     /// Parses tables of one kind. Fails if two have one name.
@@ -157,6 +160,38 @@ impl TableFile {
             files.push(file);
         }
         Ok(files)
+    }
+
+    /// Adds tables whose sources are named `TABLE=NAME=FILE` or `TABLE=NAME:COLUMN,COLUMN=FILE`. Several
+    /// texts of one table are its sources, in order of precedence.
+    pub fn add_sources(files: &mut Vec<Self>, texts: &[String]) -> Result<(), TableError> {
+        for text in texts {
+            let (name, source) = text.split_once('=').unwrap_or((text, ""));
+            let source: MergeSource = source.parse().map_err(|_| TableError::NoSource(text.clone()))?;
+            match files.iter_mut().find(|file| file.name == name) {
+                Some(file) if file.sources.is_empty() => {
+                    return Err(TableError::FileAndSources(name.to_owned()));
+                }
+                Some(file) => file.sources.push(source),
+                None => {
+                    let path = source.file.to_string_lossy();
+                    let file = Self::parse(&format!("{name}={path}"))?;
+                    files.push(Self { sources: vec![source], ..file });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The files that the table is made of.
+    pub fn paths(&self) -> impl Iterator<Item = &OsStr> {
+        let of_sources = self.sources.iter().map(|source| &*source.file);
+        of_sources.chain(self.sources.is_empty().then_some(&*self.path))
+    }
+
+    /// The files, for messages.
+    fn shown(&self) -> String {
+        self.paths().map(|path| Path::new(path).display().to_string()).collect::<Vec<_>>().join(", ")
     }
 
     /// Gives tables of addresses the fields that `NAME=FIELD,FIELD` names.
@@ -202,12 +237,16 @@ impl TableFile {
             let reader = IpReader::open(path)?.mapped_as_v4(true);
             return Ok((AddressTable { reader, families }, None));
         }
-        let options = ReadOptions {
-            lenient: reading.lenient,
-            origins: !reading.next_hops,
-            columns: Columns { values: self.fields.clone(), ..Columns::default() },
-            ..ReadOptions::default()
-        };
+        let options =
+            ReadOptions { lenient: reading.lenient, origins: !reading.next_hops, ..ReadOptions::default() };
+        if !self.sources.is_empty() {
+            let (merged, reports) = read_sources(&self.sources, &options)?;
+            self.check_fields(&merged.fib.next_hops)?;
+            let report = reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+            return Ok((self.routes(merged.fib, reading.prefix, add)?, Some(report)));
+        }
+        let columns = Columns { values: self.fields.clone(), ..Columns::default() };
+        let options = ReadOptions { columns, ..options };
         let read = read_fib(&Source::from_arg(&self.path), &options);
         let (fib, report) = read.map_err(|source| match (&*self.fields, &source) {
             // The reader takes any text for CSV if columns are named.
@@ -216,11 +255,17 @@ impl TableFile {
             }
             _ => TableError::Routes(source),
         })?;
-        fib.next_hops.iter().for_each(|(_, text)| add(text));
+        Ok((self.routes(fib, reading.prefix, add)?, Some(report.to_string())))
+    }
+
+    /// A table of routes that were read. `add` gets the texts of their next hops.
+    fn routes(&self, fib: Fib, prefix: bool, add: &mut dyn FnMut(&str)) -> Result<AddressTable, TableError> {
+        // A reader of one file has taken the fields already.
+        let is_whole = !self.sources.is_empty();
+        fib.next_hops.iter().for_each(|(_, text)| add(if is_whole { self.text_of(text) } else { text }));
         let families = [!fib.v4.is_empty(), !fib.v6.is_empty()];
-        let (v4, v6) = (table(fib.v4, reading.prefix)?, table(fib.v6, reading.prefix)?);
-        let reader = IpTable::new(v4, v6).reader().mapped_as_v4(true);
-        Ok((AddressTable { reader, families }, Some(report.to_string())))
+        let (v4, v6) = (table(fib.v4, prefix)?, table(fib.v6, prefix)?);
+        Ok(AddressTable { reader: IpTable::new(v4, v6).reader().mapped_as_v4(true), families })
     }
 
     /// Whether the content of the file is of a format with fields.
@@ -237,7 +282,7 @@ impl TableFile {
         &self,
         reading: TableReading,
         add: &mut dyn FnMut(&str),
-    ) -> Result<(NamesOrList, Option<String>), TableError> {
+    ) -> Result<(AnyNameReader, Option<String>), TableError> {
         let path = Path::new(&self.path);
         let mut add = |label: Label<'_>| match label {
             // A list without results, like routes without next hops.
@@ -247,11 +292,7 @@ impl TableFile {
         if self.is_image() {
             let image = NameImageFile::open(path)?;
             image.labels()?.iter().for_each(|(_, label)| add(label));
-            let opened = match image.list()? {
-                Some(_) => NamesOrList::Domains(Box::new(NameList::open(path)?)),
-                None => NamesOrList::Names(NameReader::open(path)?),
-            };
-            return Ok((opened, None));
+            return Ok((AnyNameReader::open(path)?, None));
         }
         let lenient = reading.lenient;
         let options = names::ReadOptions { lenient, ..names::ReadOptions::default() };
@@ -260,12 +301,12 @@ impl TableFile {
             TableOrList::Table(fib, report) => {
                 fib.labels.iter().for_each(|(_, label)| add(label));
                 let reader = NameTable::builder().rib(fib.names).build()?.reader();
-                (NamesOrList::Names(reader), Some(report.to_string()))
+                (AnyNameReader::Names(reader), Some(report.to_string()))
             }
             TableOrList::List(read, report) => {
                 read.labels.iter().for_each(|(_, label)| add(label));
                 let list = NameList::builder().read(read).build()?;
-                (NamesOrList::Domains(Box::new(list)), Some(report.to_string()))
+                (AnyNameReader::List(Arc::new(list)), Some(report.to_string()))
             }
         })
     }
@@ -277,19 +318,19 @@ impl TableFile {
             [] => give(text),
             // A record of CSV that is empty.
             [_] if text == NO_VALUE => give(""),
-            [_] => give(&unescaped(text)),
+            [_] => give(&record::unescaped(text)),
             // The reader's text of several: asn=13335,country=US.
             fields => fields.iter().for_each(|field| {
-                give(&value_of(text, field).map(unescaped).unwrap_or_default());
+                give(&record::field(text, field).unwrap_or_default());
             }),
         }
     }
 
-    /// The text of an image's label as a reader of these fields gives it. The image was compiled without
-    /// knowing the fields, so its labels are whole records.
+    /// The text of a label of an image or of merged sources as a reader of these fields gives it. These were
+    /// made without knowing the fields, so their labels are whole records.
     fn text_of<'t>(&self, label: &'t str) -> &'t str {
         match &*self.fields {
-            [field] => match value_of(label, field) {
+            [field] => match record::escaped_field(label, field) {
                 // The value, and not the sign that there is none.
                 Some(NO_VALUE) => "%2D",
                 value => value.unwrap_or(NO_VALUE),
@@ -298,76 +339,23 @@ impl TableFile {
         }
     }
 
-    /// Refuses a field that no label of an image has.
+    /// Refuses a field that no label has.
     fn check_fields(&self, labels: &NextHops) -> Result<(), TableError> {
-        const SHOWN: usize = 40;
-        let is_missing = |field: &&String| labels.iter().all(|(_, label)| value_of(label, field).is_none());
-        let Some(field) = self.fields.iter().find(is_missing) else { return Ok(()) };
-        let mut names = BTreeSet::new();
-        for (name, _) in labels.iter().flat_map(|(_, label)| pairs(label)) {
-            if names.len() < SHOWN {
-                names.insert(unescaped(name).into_owned());
-            }
-        }
-        let path = Path::new(&self.path).display().to_string();
-        Err(TableError::NoField { path, field: field.clone(), names })
+        self.fields.iter().try_for_each(|field| {
+            record::check_field(|| labels.iter().map(|(_, label)| label), field)
+                .map_err(|source| TableError::NoField { path: self.shown(), source })
+        })
     }
 
     /// Whether the file is an image. One that can't be read is none: whatever reads it says why.
     fn is_image(&self) -> bool {
-        self.path != "-" && Image::is_at(Path::new(&self.path)).unwrap_or_default()
+        self.sources.is_empty() && self.path != "-" && Image::is_at(Path::new(&self.path)).unwrap_or_default()
     }
 }
 
 fn table<A: Addresses>(routes: Rib<A>, prefix: bool) -> Result<Table<A>, wirespeed::Error> {
     let builder = Table::<A>::builder().rib(routes);
     if prefix { builder.prefix_lookups() } else { builder }.build()
-}
-
-/// The names and values of a record `asn=13335,country=US`, as they stand there. None of any other text.
-fn pairs(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let pairs = text.split(',').map(|part| part.split_once('='));
-    let is_record = pairs.clone().all(|pair| pair.is_some());
-    pairs.flatten().filter(move |_| is_record)
-}
-
-/// The value of a field as it stands in a record. A field of this very name comes before one that differs in
-/// case.
-fn value_of<'t>(text: &'t str, field: &str) -> Option<&'t str> {
-    let same = pairs(text).find(|(name, _)| unescaped(name) == field);
-    let alike = || pairs(text).find(|(name, _)| unescaped(name).eq_ignore_ascii_case(field));
-    same.or_else(alike).map(|(_, value)| value)
-}
-
-fn there_are(names: &BTreeSet<String>) -> String {
-    match names.is_empty() {
-        true => "the labels have no fields".to_owned(),
-        false => format!("there are {}", names.iter().map(String::as_str).collect::<Vec<_>>().join(", ")),
-    }
-}
-
-/// A text of a reader without its `%HH`.
-fn unescaped(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return text.into();
-    }
-    let (mut plain, mut rest) = (String::new(), text);
-    while let Some(at) = rest.find('%') {
-        plain.push_str(&rest[..at]);
-        let digits = rest.get(at + 1..at + 3).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()));
-        // The reader escapes ASCII alone.
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).filter(u8::is_ascii) {
-            Some(byte) => {
-                plain.push(char::from(byte));
-                rest = &rest[at + 3..];
-            }
-            None => {
-                plain.push('%');
-                rest = &rest[at + 1..];
-            }
-        }
-    }
-    (plain + rest).into()
 }
 
 #[cfg(test)]
@@ -378,7 +366,7 @@ mod tests {
     fn values_by_field() {
         let of = |text: &str, fields: &[&str]| {
             let fields = fields.iter().map(|&field| field.to_owned()).collect();
-            let file = TableFile { name: "t".to_owned(), path: "x".into(), fields };
+            let file = TableFile { name: "t".to_owned(), path: "x".into(), fields, sources: Vec::new() };
             let mut values = Vec::new();
             file.each_field(text, |value| values.push(value.to_owned()));
             values
@@ -400,6 +388,7 @@ mod tests {
             name: "t".into(),
             path: "x.img".into(),
             fields: fields.iter().map(|&field| field.to_owned()).collect(),
+            sources: Vec::new(),
         };
         let labels = ["country=DE,asn=2", "asn=3", "-", "country=-,org%20name=A%2CB"];
         let of = |field: &str| {
@@ -441,6 +430,41 @@ mod tests {
         assert_eq!((&*files[0].fields, &*files[1].fields), (&[][..], &texts(&["c", "d.e"])[..]));
         for wrong in ["b=c", "c=d", "a", "a=", "a=b,,c"] {
             assert!(TableFile::name_fields(&mut files, &texts(&[wrong])).is_err(), "{wrong}");
+        }
+    }
+    #[test]
+    fn sources_of_a_table_are_merged() {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(dir.path().join(name), text).unwrap();
+            dir.path().join(name).display().to_string()
+        };
+        let own = file("own.csv", "prefix,site,rack\n10.1.0.0/16,Kiel,7\n");
+        let asn = file("asn.txt", "10.0.0.0/8 64496\n");
+        let mut files = TableFile::parse_all(&texts(&["geo=x"])).unwrap();
+        let named = [format!("net=own:site={own}"), format!("net=asn={asn}")];
+        TableFile::add_sources(&mut files, &named).unwrap();
+        assert_eq!((files.len(), files[1].paths().count()), (2, 2));
+        TableFile::name_fields(&mut files, &texts(&["net=asn,own"])).unwrap();
+        let read = |file: &TableFile| {
+            let (mut values, reading) = (Vec::new(), TableReading::default());
+            let read = file.read_addresses(reading, &mut |text| values.push(text.to_owned()));
+            read.map(|(table, _)| (table, values)).map_err(|error| error.to_string())
+        };
+        let (table, values) = read(&files[1]).unwrap();
+        let found = table.reader.lookup("10.1.2.3".parse::<std::net::IpAddr>().unwrap());
+        let mut fields = Vec::new();
+        files[1].each_field(&values[found.0 as usize - 1], |value| fields.push(value.to_owned()));
+        assert_eq!((fields, table.families), (texts(&["64496", "Kiel"]), [true, false]));
+        files[1].fields = texts(&["rack"]);
+        let error = read(&files[1]).unwrap_err();
+        assert!(
+            error.contains("own.csv, ") && error.contains("no field rack; there are asn, own"),
+            "{error}"
+        );
+        for wrong in ["geo=a=b", "net", "net=a", "net==b", "n.t=a=b"] {
+            assert!(TableFile::add_sources(&mut files, &texts(&[wrong])).is_err(), "{wrong}");
         }
     }
 }

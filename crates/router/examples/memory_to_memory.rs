@@ -103,7 +103,7 @@ fn cpu_time() -> Duration {
 /// Frames to random addresses in random prefixes.
 fn source(prefixes: Vec<IpNet>, bytes: usize, seed: u64) -> Source {
     let mut rng = Rng::new(seed + 1);
-    Box::new(move |frame| {
+    Box::new(move |give| {
         let net = prefixes[(rng.bits() % prefixes.len() as u64) as usize];
         let (from, to): (IpAddr, IpAddr) = match net {
             IpNet::V4(net) => {
@@ -127,6 +127,6 @@ fn source(prefixes: Vec<IpNet>, bytes: usize, seed: u64) -> Source {
             hops: 64,
             bytes,
         };
-        frame.extend(datagram.to_bytes());
+        give(&datagram.to_bytes());
     })
 }

@@ -43,11 +43,9 @@ impl Hop {
     /// The next hop `to`, behind a port with the address `from`, over a link that takes packets of `mtu`
     /// bytes.
     #[must_use]
-    pub fn new(port: PortId, to: Mac, from: Mac, mtu: u16) -> Self {
-        let mut header = [0; 12];
-        header[..6].copy_from_slice(&to.0);
-        header[6..].copy_from_slice(&from.0);
-        Self { header, port, mtu }
+    pub const fn new(port: PortId, to: Mac, from: Mac, mtu: u16) -> Self {
+        let ([a, b, c, d, e, f], [g, h, i, j, k, l]) = (to.0, from.0);
+        Self { header: [a, b, c, d, e, f, g, h, i, j, k, l], port, mtu }
     }
 
     /// The port.

@@ -28,13 +28,19 @@ pub fn run<A: App>(
         let (running, make) = (&running, &make);
         let work = |(at, published): (usize, &Arc<Published>)| {
             let published = Arc::clone(published);
-            scope.spawn(move || {
-                let ended = Ended { running, stop };
+            // A thread that can't be started has ended, too.
+            let ended = Ended { running, stop };
+            let body = move || {
                 let mut worker = make(at)?;
                 worker.run(stop, &published)?;
                 ended.well();
                 Ok::<Report, Error>(worker.report())
-            })
+            };
+            let name = format!("worker {at}");
+            std::thread::Builder::new()
+                .name(name.clone())
+                .spawn_scoped(scope, body)
+                .map_err(|cause| Error::port(&name, "its thread can't be started", cause))
         };
         let threads: Vec<_> = published.iter().enumerate().map(work).collect();
         let mut last = Instant::now();
@@ -50,10 +56,10 @@ pub fn run<A: App>(
         let mut sum = Report::default();
         let mut failed = None;
         for thread in threads {
-            match thread.join() {
-                Ok(Ok(report)) => sum.merge(report),
-                Ok(Err(error)) => failed = failed.or(Some(error)),
-                Err(panic) => std::panic::resume_unwind(panic),
+            match thread.map(std::thread::ScopedJoinHandle::join) {
+                Ok(Ok(Ok(report))) => sum.merge(report),
+                Ok(Ok(Err(error))) | Err(error) => failed = failed.or(Some(error)),
+                Ok(Err(panic)) => std::panic::resume_unwind(panic),
             }
         }
         failed.map_or(Ok(sum), Err)

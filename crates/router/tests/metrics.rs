@@ -10,6 +10,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use wirespeed::prelude::*;
+use wirespeed_feeds::Monitored;
 use wirespeed_router::apps::Ip;
 use wirespeed_router::apps::ip::Owns;
 use wirespeed_router::io::Port;
@@ -214,11 +215,20 @@ fn a_scraper_sees_how_sources_of_routes_are() {
     let mut fpm = SourceState::default();
     fpm.source = "fpm:127.0.0.1:2620".to_owned();
     (fpm.stale, fpm.violations, fpm.skipped) = (Some(Duration::from_millis(1500)), 3, 4);
-    metrics.publish(&Report::default(), vec![kernel, fpm]);
+    let mut bmp = SourceState::default();
+    bmp.source = "bmp".to_owned();
+    let mut monitored = Monitored::default();
+    (monitored.routers, monitored.peers_up, monitored.peers_down) = (1, 2, 3);
+    (monitored.ups, monitored.downs) = (5, 4);
+    bmp.monitored = Some(monitored);
+    metrics.publish(&Report::default(), vec![kernel, fpm, bmp]);
     let page = scrape(metrics.address());
     let of = |name: &str, source: &str| page[&format!("wirespeed_source_{name}{{source=\"{source}\"}}")];
     let kernel = ["routes", "synced", "stale_seconds", "overruns_total"].map(|name| of(name, "kernel"));
     assert_eq!(kernel, [7.0, 1.0, 0.0, 2.0]);
+    let names = ["routers", "peers_up", "peers_down", "peer_ups_total", "peer_downs_total"];
+    assert_eq!(names.map(|name| of(name, "bmp")), [1.0, 2.0, 3.0, 5.0, 4.0]);
+    assert!(!page.contains_key("wirespeed_source_routers{source=\"kernel\"}"));
     let names = ["routes", "synced", "stale_seconds", "violations_total", "skipped_total"];
     assert_eq!(names.map(|name| of(name, "fpm:127.0.0.1:2620")), [0.0, 0.0, 1.5, 3.0, 4.0]);
 }

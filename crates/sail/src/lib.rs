@@ -15,8 +15,8 @@
 //! prefixes longer than /24 beneath it, which inherit its next hop.) SAIL_U and SAIL_B keep bit maps of a
 //! fixed size, 2.03 and 4 MB, on the chip of the paper's machine, SAIL_L 2.13 MB at most: see [`on_chip`].
 //!
-//! In one run on a core of Zen 4 with 1 MB of L2, random · prefix traffic of the real table of 2026 ran at
-//! 609 · 493 million lookups a second in SAIL_L, 109 · 149 in SAIL_U and 33 · 81 in SAIL_B.
+//! Random · prefix traffic of the real table of 2026 ran at 609 · 493 million lookups a second in SAIL_L, 109
+//! · 149 in SAIL_U and 33 · 81 in SAIL_B. This was one run on a core of Zen 4 with 1 MB of L2.
 //!
 //! [`SailM`] (section 4.3) is SAIL_L for the FIBs of any number of virtual routers in one [`SailMTable`];
 //! [`LiveFibs`] keeps it up to date beside its readers.

@@ -5,8 +5,8 @@
 //! Prefixes of one length are found by hashing. If a search for one length finds a route or the marker of
 //! longer routes, it goes on with longer lengths, else with shorter lengths. A marker has the best match so
 //! far, so that no search goes back. In this engine every region of the first bits and every key has its own
-//! order of lengths, a rope, chosen for the routes beneath it (the paper's mutating search, sections 5.1 to
-//! 5.3), and a key of up to 48 bits can be in one slot only, so that each try reads at most two words.
+//! order of lengths, a rope, chosen for the routes beneath it. This is the paper's mutating search (sections
+//! 5.1 to 5.3). A key of up to 48 bits can be in one slot only, so that each try reads at most two words.
 //!
 //! [`Waldvogel`] is the control plane, [`WaldvogelTable`] looks up.
 //!

@@ -2,20 +2,24 @@
 //! results where they come back. Prints what a thread feeds, for the CPU and, if there is one, for a GPU.
 //!
 //! ```sh
-//! cargo run --release -p wirespeed --features synth,compression --example in_place -- [FILE] [SECONDS] [N]
+//! cargo run --release -p wirespeed --features synth,compression --example in_place -- [FILE] [SECONDS] [N] [TABLE]
 //! ```
 //!
-//! Without a file, or with `-`, the table is a synthetic one of full size. A thread has 4 batches under way
-//! at once, or N; what the GPU has no slot for is looked up by the CPU, and the share tells. Rows of the
-//! device `Stated` are of a GPU and a table that states its longest prefix (`Builder::longest_prefix`).
+//! Without a file, or with `-`, addresses are looked up in a synthetic table of full size. Names and rules
+//! are synthetic: 300,000 names, and 10,000 rules over IPv4 tuples. A thread has 4 batches under way at once,
+//! or N; what the GPU has no slot for is looked up by the CPU, and the share tells. TABLE is one of IPv4,
+//! IPv6, names and rules. Rows of the device `Stated` are of a GPU and a table that states its longest prefix
+//! (`Builder::longest_prefix`).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use wirespeed::engine::Addresses;
+use wirespeed::classify::generate as made_rules;
+use wirespeed::engine::{Addresses, Served};
 use wirespeed::fib::synth::{self, TableSpec};
+use wirespeed::names::generate::{self as made_names, Load, Paths, TraceSpec};
 use wirespeed::prelude::*;
-use wirespeed::{Family, Numbers, Reader, Rib, Table};
+use wirespeed::{Batch, Batches, Counts, Family, Numbers, Reader, Rib, Table};
 
 /// Batch sizes to measure.
 const SIZES: [u32; 5] = [1 << 14, 1 << 16, 1 << 17, 1 << 18, 1 << 20];
@@ -23,6 +27,8 @@ const SIZES: [u32; 5] = [1 << 14, 1 << 16, 1 << 17, 1 << 18, 1 << 20];
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let (file, seconds, at_once) = (arguments.next(), arguments.next(), arguments.next());
+    let only = arguments.next();
+    let is_asked = |table: &str| only.as_ref().is_none_or(|only| only == table);
     let time = Duration::from_secs_f64(seconds.map_or(Ok(1.0), |seconds| seconds.parse())?);
     let run = Run { time, at_once: at_once.map_or(Ok(4), |batches| batches.parse())? };
     let (v4, v6) = match file.filter(|file| file != "-") {
@@ -32,9 +38,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         None => (synth::table(&TableSpec::full(Family::V4))?, synth::table(&TableSpec::full(Family::V6))?),
     };
-    println!("family device keys threads batch Gkeys/s/thread Gkeys/s share-of-GPU p99-us");
-    measure::<V4>(v4, run)?;
-    measure::<V6>(v6, run)
+    println!("table device keys threads batch Gkeys/s/thread Gkeys/s share-of-GPU p99-us");
+    if is_asked("IPv4") {
+        measure::<V4>(v4, run)?;
+    }
+    if is_asked("IPv6") {
+        measure::<V6>(v6, run)?;
+    }
+    if is_asked("names") {
+        measure_names(run)?;
+    }
+    if is_asked("rules") {
+        measure_rules(run)?;
+    }
+    Ok(())
 }
 
 /// The measurement of a row.
@@ -49,7 +66,6 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, run: Run) -> Result<(), Box<dyn st
     if rib.is_empty() {
         return Ok(());
     }
-    let cores = std::thread::available_parallelism()?.get();
     let longest = rib.iter().map(|(prefix, _)| prefix.len()).max().unwrap_or(0);
     println!("{} longest-prefix {longest}", A::FAMILY);
     for on in [On::Cpu, On::Gpu, On::Stated] {
@@ -66,25 +82,130 @@ fn measure<A: Addresses + Cheap>(rib: Rib<A>, run: Run) -> Result<(), Box<dyn st
                 continue;
             }
         };
-        let reader = table.reader();
-        let threads = [1u32, 2, 5, 8, 15].into_iter().filter(|&threads| threads as usize <= cores.max(2));
-        for (threads, keys) in threads.flat_map(|threads| [(threads, Keys::Made), (threads, Keys::Copied)]) {
-            for size in SIZES {
-                let before = table.lookups();
-                let (rate, p99) = rate(&reader, threads, (keys, size), run);
-                let share = before.zip(table.lookups()).map_or(0.0, |(before, after)| {
-                    let (cpu, gpu) = (after.cpu - before.cpu, after.gpu - before.gpu);
-                    gpu as f64 / (cpu + gpu).max(1) as f64
-                });
-                println!(
-                    "{} {on:?} {keys:?} {threads} {size} {:.2} {rate:.2} {share:.2} {p99:.0}",
-                    A::FAMILY,
-                    rate / f64::from(threads)
-                );
-            }
-        }
+        let reader: Reader<A> = table.reader();
+        let block: Vec<A> = (0..BLOCK).map(|n| A::cheap(n.wrapping_mul(0x9e37_79b1))).collect();
+        let what = format!("{} {on:?}", A::FAMILY);
+        rows(
+            &format!("{what} Made"),
+            run,
+            || reader.batches(),
+            || table.lookups(),
+            |thread| {
+                let mut next = thread << 24;
+                move |batch: &mut Batch<A>, size| {
+                    batch.extend((0..size).map(|n| A::cheap(next.wrapping_add(n))));
+                    next = next.wrapping_add(size);
+                }
+            },
+        );
+        rows(
+            &format!("{what} Copied"),
+            run,
+            || reader.batches(),
+            || table.lookups(),
+            |_| |batch: &mut Batch<A>, _| while batch.extend_from(&block) == block.len() {},
+        );
     }
     Ok(())
+}
+
+fn measure_names(run: Run) -> Result<(), Box<dyn std::error::Error>> {
+    let spec = made_names::TableSpec { names: 300_000, results: 200, seed: 1 };
+    let fib = made_names::table(&spec)?;
+    for on in [On::Cpu, On::Gpu] {
+        let builder = NameTable::builder().rib(fib.names.clone()).device(on.device());
+        let table = match builder.build() {
+            Ok(table) => table,
+            Err(why) => {
+                println!("{why}");
+                continue;
+            }
+        };
+        let spec = TraceSpec { load: Load::Average, misses: 0.1, seed: 1 };
+        let keys = made_names::trace(&fib.names, Paths::made(), &spec, KEYS)?;
+        let (names, reader) = (keys.names(), table.reader());
+        let (batches, counts) = (|| reader.batches(), || table.lookups());
+        rows_of(
+            &format!("names {on:?}"),
+            run,
+            batches,
+            counts,
+            |count| names.part(0..count),
+            |at| names.name(at),
+        );
+    }
+    Ok(())
+}
+
+fn measure_rules(run: Run) -> Result<(), Box<dyn std::error::Error>> {
+    let rules = made_rules::classbench::<Ipv4Tuple>(made_rules::Kind::Acl, 10_000, 1);
+    let keys = made_rules::tuples(&rules, KEYS, 1.0, 1);
+    for on in [On::Cpu, On::Gpu] {
+        let table = match Classifier::builder().rule_set(rules.clone()).device(on.device()).build() {
+            Ok(table) => table,
+            Err(why) => {
+                println!("{why}");
+                continue;
+            }
+        };
+        let (keys, reader) = (&keys[..], table.reader());
+        let (batches, counts) = (|| reader.batches(), || table.lookups());
+        rows_of(&format!("rules {on:?}"), run, batches, counts, |count| &keys[..count], |at| &keys[at]);
+    }
+    Ok(())
+}
+
+/// Measures batches of `KEYS` keys in turn: added one at a time, and by slices.
+fn rows_of<'k, D: Served>(
+    what: &str,
+    run: Run,
+    batches: impl Fn() -> Batches<D> + Sync,
+    counts: impl Fn() -> Option<Counts>,
+    first: impl Fn(usize) -> D::Keys<'k> + Sync,
+    key: impl Fn(usize) -> D::Key<'k> + Sync,
+) {
+    let push = |_| {
+        let (key, mut at) = (&key, 0);
+        move |batch: &mut Batch<D>, size| {
+            for _ in 0..size {
+                batch.push(key(at)).expect("there is room");
+                at = (at + 1) % KEYS;
+            }
+        }
+    };
+    rows(&format!("{what} Pushed"), run, &batches, &counts, push);
+    let copy = |_| {
+        |batch: &mut Batch<D>, size| {
+            for from in (0..size as usize).step_by(KEYS) {
+                batch.extend_from(first(KEYS.min(size as usize - from)));
+            }
+        }
+    };
+    rows(&format!("{what} Copied"), run, &batches, &counts, copy);
+}
+
+/// Measures a way to fill batches, for numbers of threads and sizes. `fill` makes a thread's function that
+/// fills a batch with so many keys.
+fn rows<D: Served, F: FnMut(&mut Batch<D>, u32)>(
+    what: &str,
+    run: Run,
+    batches: impl Fn() -> Batches<D> + Sync,
+    counts: impl Fn() -> Option<Counts>,
+    fill: impl Fn(u32) -> F + Sync,
+) {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    for threads in [1u32, 2, 5, 8, 15].into_iter().filter(|&threads| threads as usize <= cores.max(2)) {
+        for size in SIZES {
+            let before = counts();
+            let (rate, p99) = rate(threads, |thread| feed(batches(), size, run, fill(thread)));
+            let share = before.zip(counts()).map_or(0.0, |(before, after)| {
+                let (cpu, gpu) = (after.cpu - before.cpu, after.gpu - before.gpu);
+                gpu as f64 / (cpu + gpu).max(1) as f64
+            });
+            let of_thread = rate / f64::from(threads);
+            println!("{what} {threads} {size} {of_thread:.3} {rate:.3} {share:.2} {p99:.0}");
+        }
+    }
 }
 
 /// The device of a table.
@@ -96,25 +217,28 @@ enum On {
     Stated,
 }
 
-/// Where keys come from.
-#[derive(Clone, Copy, Debug)]
-enum Keys {
-    /// Each is computed.
-    Made,
-    /// They are copied from a block in the first-level cache.
-    Copied,
+impl On {
+    const fn device(self) -> Device {
+        match self {
+            Self::Cpu => Device::Cpu,
+            Self::Gpu | Self::Stated => Device::Gpu,
+        }
+    }
 }
 
-/// Keys of the block.
+/// Addresses of the block that is copied: it stays in the first-level cache.
 const BLOCK: u32 = 1024;
+
+/// Names and tuples that are looked up in turn.
+const KEYS: usize = 1 << 16;
 
 /// Billions of keys a second that all threads together look up, and the microseconds from the submission of a
 /// batch to its results that one in a hundred batches takes longer than.
-fn rate<A: Addresses + Cheap>(reader: &Reader<A>, threads: u32, batch: (Keys, u32), run: Run) -> (f64, f64) {
+fn rate(threads: u32, feed: impl Fn(u32) -> Fed + Sync) -> (f64, f64) {
     let began = Instant::now();
+    let feed = &feed;
     let fed: Vec<Fed> = std::thread::scope(|scope| {
-        let workers: Vec<_> =
-            (0..threads).map(|thread| scope.spawn(move || feed(reader, thread, batch, run))).collect();
+        let workers: Vec<_> = (0..threads).map(|thread| scope.spawn(move || feed(thread))).collect();
         workers.into_iter().map(|worker| worker.join().expect("a worker does not panic")).collect()
     });
     let keys: u64 = fed.iter().map(|fed| fed.keys).sum();
@@ -132,26 +256,19 @@ struct Fed {
     took: Vec<Duration>,
 }
 
-/// Makes keys and sums their results until the time is over.
-fn feed<A: Addresses + Cheap>(
-    reader: &Reader<A>,
-    thread: u32,
-    (from, size): (Keys, u32),
+/// Fills batches and sums their results until the time is over.
+fn feed<D: Served>(
+    batches: Batches<D>,
+    size: u32,
     Run { time, at_once }: Run,
+    mut fill: impl FnMut(&mut Batch<D>, u32),
 ) -> Fed {
-    let block: Vec<A> = (0..BLOCK).map(|n| A::cheap(n.wrapping_mul(0x9e37_79b1))).collect();
-    let batches = reader.batches().at_once(at_once);
+    let batches = batches.at_once(at_once);
     let (mut under_way, mut keys, mut sum, mut took) = (VecDeque::new(), 0, 0, Vec::new());
-    let (end, mut next) = (Instant::now() + time, thread << 24);
+    let end = Instant::now() + time;
     while Instant::now() < end {
         while let Some(mut batch) = batches.batch(size as usize) {
-            match from {
-                Keys::Made => {
-                    batch.extend((0..size).map(|n| A::cheap(next.wrapping_add(n))));
-                }
-                Keys::Copied => while batch.extend_from(&block) == block.len() {},
-            }
-            next = next.wrapping_add(size);
+            fill(&mut batch, size);
             under_way.push_back((Instant::now(), batch.submit()));
         }
         let Some((submitted, oldest)) = under_way.pop_front() else { break };

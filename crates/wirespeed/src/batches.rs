@@ -7,6 +7,8 @@
 //! ```
 
 mod answers;
+#[cfg(test)]
+mod suites;
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,13 +31,16 @@ pub use answers::{Answers, Numbers};
 /// [`RuleReader::batches`](crate::RuleReader::batches) for tuples. It is made for a thread that gets its keys
 /// one at a time, such as a thread that parses packets.
 ///
-/// If a GPU may look a batch of this size up, and has a slot free, IPv4 addresses are written to its pinned
-/// memory as they come, and lie nowhere else. So are IPv6 addresses if the [longest
-/// prefix](crate::Builder::longest_prefix) is stated. Other keys are packed when the batch is submitted:
-/// their form in the slot may change until then. The results stay where the GPU wrote them, as wide as the
-/// table needs, and [`Answers`] reads them there. All other memory comes from this source and goes back to it
-/// when a batch is dropped, so a batch allocates nothing once the source is warm, but where keys that lie in
-/// a slot in a short form are asked for again, or are left to the CPU.
+/// If a GPU may look a batch of this size up, and has a slot free, keys are written to its pinned memory as
+/// they come, in the form that the GPU reads, and lie nowhere else. IPv6 addresses are an exception: unless
+/// the table has prefixes of more than 64 bits, or the [longest prefix](crate::Builder::longest_prefix) is
+/// stated, their form is known only when the batch is submitted, and they are packed then. Names leave the
+/// slot when it has no room for their bytes. Tuples are written there by [`extend_from`](Batch::extend_from)
+/// alone: a batch that begins with a single tuple is packed when it is submitted, which takes less time. The
+/// results stay where the GPU wrote them, as wide as the table needs, and [`Answers`] reads them there. All
+/// other memory comes from this source and goes back to it when a batch is dropped, so a batch allocates
+/// nothing once the source is warm. Keys that lie in a slot in another form, and are asked for again or left
+/// to the CPU, are the exception.
 ///
 /// A batch is never lost and never waits for a slot. Without a slot keys lie in memory of the source, and a
 /// slot is tried again when the batch is submitted and when its results are asked for. The CPU looks the
@@ -163,7 +168,7 @@ impl<D: Served> Batches<D> {
     #[cfg(feature = "gpu")]
     #[must_use]
     pub fn place(&self, keys: usize) -> Option<crate::gpu::dispatch::Place> {
-        self.source.reader.offload().map(|offload| offload.place_in_slot(keys))
+        self.source.reader.offload().map(|offload| offload.place_in_place(keys))
     }
 
     /// The number of batches that are out: being filled, under way, or with answers that are still held.

@@ -99,13 +99,13 @@ impl<A: Addresses> Builder<A> {
         }
     }
 
-    /// Adds the routes of this family from a file: plain text (`prefix next-hop`), MRT, `bgpdump -m`, pfx2as,
-    /// `ip route`, `ip -j route`, FRR's JSON, CSV or TSV whose first line names the columns, ranges of clouds
-    /// (AWS, Google, Azure, Oracle, Cloudflare), delegations of registries, and a set of `ipset save` or nft.
-    /// The format is recognised by content, plain or compressed with gzip, bzip2 or zstd. MRT and each
-    /// compression need their features. The texts of next hops are parsed into labels: a `Labels<String>`
-    /// takes any text. The path `builtin:bogons` names the special-purpose prefixes of IANA
-    /// ([`bogons`](crate::fib::bogons)).
+    /// Adds the routes of this family from a file. The format is recognised by content: plain text (`prefix
+    /// next-hop`), MRT, `bgpdump -m`, pfx2as, `ip route`, `ip -j route`, FRR's JSON, or CSV or TSV whose
+    /// first line names the columns. Further ranges of clouds (AWS, Google, Azure, Oracle, Cloudflare),
+    /// delegations of registries, and a set of `ipset save` or nft. A file is plain or compressed with gzip,
+    /// bzip2 or zstd. MRT and each compression need their features. The texts of next hops are parsed into
+    /// labels: a `Labels<String>` takes any text. The path `builtin:bogons` names the special-purpose
+    /// prefixes of IANA ([`bogons`](crate::fib::bogons)).
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line. A prefix with host
     /// bits is wrong, too: `mask_host_bits` of [`ReadOptions`] clears them, for [`fib`](Self::fib).
@@ -218,9 +218,9 @@ impl<A: Addresses> Builder<A> {
 
     /// Builds the table.
     ///
-    /// Fails if a source could not be read, a route has no next hop or a prefix longer than the [stated
-    /// length](Self::longest_prefix), no engine has the name, the table exceeds a limit of the engine or the
-    /// cap, or if [`Device::Gpu`](crate::Device::Gpu) was asked for and no GPU is usable.
+    /// Fails if a source could not be read, or a route has no next hop or a prefix longer than the [stated
+    /// length](Self::longest_prefix). Fails if no engine has the name, or if the table exceeds a limit of the
+    /// engine or the cap. Fails if [`Device::Gpu`](crate::Device::Gpu) was asked for and no GPU is usable.
     pub fn build(self) -> Result<Table<A>, Error> {
         let (rib, (mut settings, claims)) = (self.rib, self.draft.finish()?);
         check_routes(&rib, settings.device.longest_prefix)?;

@@ -33,6 +33,8 @@ pub(crate) struct TableCore<D: Served> {
     ids: Option<Arc<MatchIds>>,
     /// Calls that failed.
     refused: u64,
+    /// The lines that were left out of the entries of an image file.
+    left_out: u64,
     uses: Arc<TableUses>,
 }
 
@@ -65,7 +67,7 @@ impl<D: Served> TableCore<D> {
             }
         };
         let (device_note, uses) = (device.note, Arc::default());
-        Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, uses })
+        Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, left_out: 0, uses })
     }
 
     /// Takes results as numbers of pairs. Labels are attached later.
@@ -92,7 +94,22 @@ impl<D: Served> TableCore<D> {
         };
         let live = live.map_err(|cause| Error::Image { path, cause })?;
         let (offload, device_note, uses) = (None, None, Arc::default());
-        Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, uses })
+        Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, left_out: 0, uses })
+    }
+
+    /// Takes the number of lines that were left out of the file which it was opened from, for the next file.
+    pub(crate) fn with_left_out(self, left_out: u64) -> Self {
+        Self { left_out, ..self }
+    }
+
+    /// The lines that were left out of the file which it was opened from.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Forgets the lines that were left out: other entries take the place of all.
+    pub(crate) fn forget_left_out(&mut self) {
+        self.left_out = 0;
     }
 
     /// Returns the error for a table that could not be rebuilt.
@@ -373,6 +390,12 @@ impl<D: Served> ReaderCore<D> {
     ) -> Result<Self, Error> {
         let inner = D::open(engine, image, beside)?.map_err(|cause| Error::Image { path, cause })?;
         Ok(Self { inner, choice: Choice::named(engine), offload: None, ids: None, uses: Arc::default() })
+    }
+
+    /// Has batches looked up on GPUs.
+    #[cfg(test)]
+    pub(crate) fn on(self, offload: Offload<D::Remote>) -> Self {
+        Self { offload: Some(Arc::new(offload)), ..self }
     }
 
     /// Takes results as numbers of pairs.

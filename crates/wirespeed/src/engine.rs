@@ -9,13 +9,17 @@ mod served;
 use std::fmt;
 
 #[cfg(feature = "rules")]
-use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple};
 use wirespeed_fib::{Family, InFib, NextHop, V4, V6};
 use wirespeed_image::Table;
 #[cfg(feature = "names")]
 use wirespeed_namelookup::NameDomain;
-pub use wirespeed_table::{Domain, Engine, Standing};
+pub use wirespeed_table::{Domain, Engine, Keys, Standing};
 
+#[cfg(feature = "names")]
+pub use crate::owned_keys::NameKeys;
+#[cfg(feature = "rules")]
+pub use crate::owned_keys::TupleKeys;
 pub use crate::owned_keys::{AddressKeys, OwnedKeys};
 pub use erased::{AnyLive, AnyReader, AnyTable, Compiled, Entered};
 pub(crate) use served::MEASURED;
@@ -81,12 +85,14 @@ engines! {
         Ipv4Tuple: wirespeed_classify::quilt::Quilt<Ipv4Tuple>,
         Ipv6Tuple: wirespeed_classify::quilt::Quilt<Ipv6Tuple>,
         OpenFlowTuple: wirespeed_classify::quilt::Quilt<OpenFlowTuple>,
+        OpenFlow13Tuple: wirespeed_classify::quilt::Quilt<OpenFlow13Tuple>,
     }
     /// [`Linear`](wirespeed_classify::linear::Linear): rule after rule, sixteen at once.
     Linear if "rules" {
         Ipv4Tuple: wirespeed_classify::linear::Linear<Ipv4Tuple>,
         Ipv6Tuple: wirespeed_classify::linear::Linear<Ipv6Tuple>,
         OpenFlowTuple: wirespeed_classify::linear::Linear<OpenFlowTuple>,
+        OpenFlow13Tuple: wirespeed_classify::linear::Linear<OpenFlow13Tuple>,
     }
     /// [`BloomSearch`](wirespeed_classify::bloom::BloomSearch): a cuckoo table and a Bloom filter for each
     /// mask.
@@ -147,7 +153,7 @@ pub trait RuleTuple:
     Served<
         Beside = crate::classify::RuleFacts<Self>,
         Remote = classify::Remote<Self>,
-        Owned = Vec<Self>,
+        Owned = TupleKeys<Self>,
         Answer = u32,
     > + wirespeed_classify::Tuple
 {
@@ -159,6 +165,8 @@ impl RuleTuple for Ipv4Tuple {}
 impl RuleTuple for Ipv6Tuple {}
 #[cfg(feature = "rules")]
 impl RuleTuple for OpenFlowTuple {}
+#[cfg(feature = "rules")]
+impl RuleTuple for OpenFlow13Tuple {}
 
 /// Finds the engine of a name. `auto` stands for [`Engines::best`], or for [`Engines::best_on_gpu`] if a GPU
 /// looks up.
@@ -356,6 +364,8 @@ macro_rules! engines {
         engines_in! { Ipv6Tuple, "rules", best::rules, best::rules_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
         #[cfg(feature = "rules")]
         engines_in! { OpenFlowTuple, "rules", best::rules, best::rules_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
+        #[cfg(feature = "rules")]
+        engines_in! { OpenFlow13Tuple, "rules", best::rules, best::rules_on_gpu; $($variant $(if $($feature),+)? { $($domain: $engine),+ })+ }
     };
 }
 use engines;
@@ -408,6 +418,7 @@ macro_rules! if_same {
     (Ipv4Tuple Ipv4Tuple { $($then:tt)* } $otherwise:tt) => { $($then)* };
     (Ipv6Tuple Ipv6Tuple { $($then:tt)* } $otherwise:tt) => { $($then)* };
     (OpenFlowTuple OpenFlowTuple { $($then:tt)* } $otherwise:tt) => { $($then)* };
+    (OpenFlow13Tuple OpenFlow13Tuple { $($then:tt)* } $otherwise:tt) => { $($then)* };
     ($wanted:ident $given:ident $then:tt { $($otherwise:tt)* }) => { $($otherwise)* };
 }
 use if_same;
@@ -456,6 +467,7 @@ mod tests {
         domain::<Ipv4Tuple>();
         domain::<Ipv6Tuple>();
         domain::<OpenFlowTuple>();
+        domain::<OpenFlow13Tuple>();
         for &engine in EngineName::ALL {
             assert_eq!(EngineName::of(engine.as_str()), Some(engine));
         }

@@ -257,6 +257,10 @@ pub enum Error {
         /// The content that is wanted.
         wanted: &'static str,
     },
+    /// The names are no list of public suffixes.
+    #[cfg(feature = "names")]
+    #[error("the names are no list of public suffixes, which registrable domains are found by")]
+    NoSuffixes,
     /// The image holds rules of another type of tuple.
     #[error("{}: the image holds rules of tuple {found}, rules of tuple {wanted} are wanted", path.display())]
     ImageTuple {

@@ -17,10 +17,10 @@
 //! mapped file, and a safe function can't promise that for its caller.
 
 pub(crate) mod both;
+mod left_out;
 pub(crate) mod opened;
 mod vrfs;
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use wirespeed_fib::{Address, Family, NextHop, NextHops, Prefix, Rib, V4, V6};
@@ -38,6 +38,8 @@ use crate::route_list::{self, RouteList};
 use crate::routes::Routes;
 use crate::taken_apart::TakenApart;
 
+pub(crate) use left_out::noted;
+pub use left_out::with_left_out;
 use opened::{Opened, image_file_methods};
 pub use vrfs::VrfImageFile;
 
@@ -48,16 +50,6 @@ pub(crate) const ROUTES: &str = "routes";
 /// The attachment that [`MatchIds::to_bytes`] writes.
 pub(crate) const MATCH_IDS: &str = "match-ids";
 const ATTACHMENTS: [&str; 3] = [NEXT_HOPS, ROUTES, MATCH_IDS];
-
-/// Notes in a compiled table of addresses or names how many lines a lenient reading left out of it, before
-/// the table is saved. [`ImageFile::left_out`] tells it. An image of a whole table stays as it is.
-pub fn with_left_out<'i>(image: &'i Image, lines: u64, path: &Path) -> Result<Cow<'i, Image>, Error> {
-    if lines == 0 {
-        return Ok(Cow::Borrowed(image));
-    }
-    let noted = image.with_attachment(opened::LEFT_OUT, &lines.to_le_bytes());
-    Ok(Cow::Owned(noted.map_err(|source| Error::in_image(path, source))?))
-}
 
 /// Writes a compiled table as a file, with its routes and the texts of their next hops, if there are any.
 /// Replaces an existing file. The table was compiled from these routes, or from their
@@ -306,7 +298,7 @@ fn owned(texts: &NextHops) -> Vec<String> {
 /// Bytes of an image without its attachments.
 #[must_use]
 pub fn bytes_of_table(image: &Image) -> u64 {
-    let names = ATTACHMENTS.into_iter().chain([opened::LEFT_OUT]);
+    let names = ATTACHMENTS.into_iter().chain([left_out::LEFT_OUT]);
     let beside = names.filter_map(|name| image.attachment(name));
     image.bytes() - beside.map(|bytes| bytes.len() as u64).sum::<u64>()
 }

@@ -159,6 +159,14 @@ impl<T> Labels<T> {
         self.shared.slots.hold(next_hop)
     }
 
+    /// The number of changes of values so far. While it stays, each index stands for the value that it did,
+    /// so that copies of values are right. A reader that looks up, and then asks for this number, sees the
+    /// changes that were made before the table that it found the index in was published.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.shared.slots.changes()
+    }
+
     /// The number of labels: the indexes that stand for a value, without those that ended.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -255,6 +255,8 @@ mod builder;
 #[cfg(feature = "rules")]
 pub mod classify;
 mod common;
+#[cfg(all(feature = "names", feature = "rules", feature = "text"))]
+pub mod content;
 pub mod device;
 pub mod engine;
 mod error;

@@ -27,18 +27,25 @@ use crate::error::Error;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Reloader {
-    path: PathBuf,
-    loaded: Option<Stamp>,
+    /// One at least.
+    paths: Vec<PathBuf>,
+    loaded: Option<Vec<Stamp>>,
 }
 
 impl Reloader {
     /// Follows a file that was not loaded yet.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), loaded: None }
+        Self { paths: vec![path.into()], loaded: None }
     }
 
-    /// Calls `load` with the file's path if the file has changed since the last call that succeeded: if it
-    /// has another time of change, length, or place on the disk. `None` if it has not.
+    /// Follows several files that make one table, and that were not loaded yet. `None` if there are none.
+    pub fn of_all(paths: impl IntoIterator<Item = PathBuf>) -> Option<Self> {
+        let paths: Vec<_> = paths.into_iter().collect();
+        (!paths.is_empty()).then_some(Self { paths, loaded: None })
+    }
+
+    /// Calls `load` with the (first) file's path if a file has changed since the last call that succeeded: if
+    /// it has another time of change, length, or place on the disk. `None` if it has not.
     ///
     /// Fails if there is no such file, or if `load` fails. The next call then tries again. Replace a file by
     /// renaming another one to its path: a file that is written in place may be loaded half written.
@@ -46,23 +53,27 @@ impl Reloader {
         &mut self,
         load: impl FnOnce(&Path) -> Result<R, Error>,
     ) -> Result<Option<R>, Error> {
-        let metadata = std::fs::metadata(&self.path)
-            .map_err(|cause| Error::Image { path: self.path.clone(), cause: ImageError::from(cause) })?;
         // A change after this moment is seen by the next call.
-        let stamp = Stamp::of(&metadata);
-        if self.loaded == Some(stamp) {
+        let stamps = self.paths.iter().map(|path| stamp(path)).collect::<Result<Vec<_>, _>>()?;
+        if self.loaded.as_ref() == Some(&stamps) {
             return Ok(None);
         }
-        let loaded = load(&self.path)?;
-        self.loaded = Some(stamp);
+        let loaded = load(self.path())?;
+        self.loaded = Some(stamps);
         Ok(Some(loaded))
     }
 
-    /// The file.
+    /// The file, or the first of several.
     #[must_use]
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.paths[0]
     }
+}
+
+fn stamp(path: &Path) -> Result<Stamp, Error> {
+    let metadata = std::fs::metadata(path)
+        .map_err(|cause| Error::Image { path: path.to_owned(), cause: ImageError::from(cause) })?;
+    Ok(Stamp::of(&metadata))
 }
 
 /// The properties of a file that tell one version of it from another.
@@ -84,5 +95,29 @@ impl Stamp {
             #[cfg(unix)]
             place: (metadata.dev(), metadata.ino()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_of_several_files_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = ["a", "b"].map(|name| dir.path().join(name));
+        paths.iter().for_each(|path| std::fs::write(path, "1").unwrap());
+        let mut reloader = Reloader::of_all(paths.clone()).unwrap();
+        let mut is_changed = || reloader.if_changed(|_| Ok(())).map(|changed| changed.is_some());
+        assert!(is_changed().unwrap() && !is_changed().unwrap());
+        for path in &paths {
+            std::fs::write(path, "22").unwrap();
+            assert!(is_changed().unwrap() && !is_changed().unwrap());
+            std::fs::remove_file(path).unwrap();
+            assert!(is_changed().unwrap_err().to_string().contains(path.to_str().unwrap()));
+            std::fs::write(path, "333").unwrap();
+            assert!(is_changed().unwrap());
+        }
+        assert!(Reloader::of_all([]).is_none());
     }
 }

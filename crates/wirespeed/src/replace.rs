@@ -45,6 +45,9 @@ impl<D: Served> TableCore<D> {
         let is_few = difference.len() <= len / FEW;
         let interned = if is_interned { Interned::Entries } else { Interned::Nothing };
         let replaced = self.change_claimed(interned, difference, |live| change(live, is_few))?;
+        if replaced.is_some() {
+            self.forget_left_out();
+        }
         Ok(replaced.map(|applied| Applied { changes: difference.len(), ..applied }))
     }
 }

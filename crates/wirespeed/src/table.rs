@@ -88,7 +88,7 @@ impl<A: Addresses> Table<A> {
 
     pub(crate) fn of_image(file: ImageFile) -> Result<Self, Error> {
         let mut rib = file.routes()?.ok_or_else(|| Error::without(file.path(), "routes"))?;
-        let (engine, ids) = (file.engine(), file.match_ids()?);
+        let (engine, ids, left_out) = (file.engine(), file.match_ids()?, file.left_out()?);
         if let Some(ids) = &ids {
             let last = ids.last();
             rib = ids.rib(&rib)?;
@@ -99,7 +99,8 @@ impl<A: Addresses> Table<A> {
         // A small table is that of `auto`, which chooses another engine when the table grows.
         let choice = Choice { engine, is_auto: engine == EngineName::Forest };
         let core = TableCore::resume(choice, rib, file.into_sections()?, ())?;
-        Ok(Self { core: core.with_ids(ids.map(Arc::new)), longest_prefix: None })
+        let core = core.with_ids(ids.map(Arc::new)).with_left_out(left_out);
+        Ok(Self { core, longest_prefix: None })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -198,12 +199,15 @@ impl<A: Addresses> Table<A> {
 
     /// The image of the table with its routes, without labels.
     pub(crate) fn to_image(&self) -> Result<Image, ImageError> {
-        self.core.with_image(|image| image_file::with_routes(image, self.routes()))
+        let noted = |image: &Image| {
+            image_file::with_routes(&*image_file::noted(image, self.core.left_out())?, self.routes())
+        };
+        self.core.with_image(noted)
     }
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let save = |image: &Image| image_file::save(image, self.routes(), &labels.texts, path).map(drop);
-        self.core.with_image(|image| labels.save_beside(image, path, save))
+        self.core.with_image(|image| labels.save_beside(image, self.core.left_out(), path, save))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Measures two executors beside one: `cargo run --release --example executors -- ROUTES [ROWS]`.
 //!
-//! The program publishes ROUTES (any format of `lookupctl`, not compressed), writes ROWS flows (eight
-//! million) to eight Parquet files whose addresses are spread over all of IPv4, and starts a scheduler and an
+//! The program publishes ROUTES (any format of `lookupctl`, not compressed), and writes ROWS flows (eight
+//! million) to eight Parquet files. Their addresses are spread over all of IPv4. It starts a scheduler and an
 //! executor of one core on 127.0.0.1, later a second one. It runs three queries in turns: the scan alone,
 //! `lpm`, and one that only computes, which tells what a second core can give on this machine. It prints the
 //! median time of each with one executor and with two. Answers are compared with those of this process alone
@@ -14,9 +14,10 @@ use std::time::{Duration, Instant};
 
 use arrow::util::pretty::pretty_format_batches;
 use wirespeed_ballista::{
-    Client, Error, ImageCache, Stores, executor_config, publish, run_executor, run_scheduler,
+    Client, Error, ImageCache, Origin, Stores, executor_config, publish, run_executor, run_scheduler,
     scheduler_config,
 };
+use wirespeed_datafusion::How;
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
@@ -57,7 +58,8 @@ async fn executor(scheduler: SocketAddr, work_dir: &str) -> Result<(), Error> {
 async fn measure(routes: &str, rows: u64) -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let shared = dir.path().join("tables").display().to_string();
-    publish(&[PathBuf::from(routes)], &shared, "t", &Stores::default()).await?;
+    let origin = Origin::Files(vec![PathBuf::from(routes)]);
+    publish(&origin, &How::default(), &shared, "t", &Stores::default()).await?;
     let here = Client::local(Stores::default())?;
     let flows = dir.path().join("flows");
     for file in 0..FILES {

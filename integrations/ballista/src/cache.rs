@@ -294,13 +294,23 @@ fn hash_file(path: &Path) -> Result<(ContentHash, Stamp), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::publish;
+    use wirespeed_datafusion::How;
+
+    use crate::{Origin, publish};
 
     async fn published(dir: &Path, label: &str) -> PathBuf {
         let routes = dir.join("routes.txt");
         std::fs::write(&routes, format!("10.0.0.0/8 {label}\n")).unwrap();
         let to = dir.join("shared");
-        let places = publish(&[routes], to.to_str().unwrap(), "ris", &Stores::default()).await.unwrap();
+        let places = publish(
+            &Origin::Files(vec![routes]),
+            &How::default(),
+            to.to_str().unwrap(),
+            "ris",
+            &Stores::default(),
+        )
+        .await
+        .unwrap();
         places[0].path().unwrap()
     }
 
@@ -361,7 +371,9 @@ mod tests {
         stores.registry().register_store(&bucket, Arc::clone(&store) as Arc<dyn object_store::ObjectStore>);
         let routes = dir.path().join("routes.txt");
         std::fs::write(&routes, "10.0.0.0/8 1\n").unwrap();
-        publish(&[routes], "memory://bucket/tables/", "ris", &stores).await.unwrap();
+        publish(&Origin::Files(vec![routes]), &How::default(), "memory://bucket/tables/", "ris", &stores)
+            .await
+            .unwrap();
         let latest = Place::parse("memory://bucket/tables/ris@latest").unwrap();
         let pinned = latest.pinned(&stores).await.unwrap();
         let [image] = &pinned[..] else { panic!("{pinned:?}") };

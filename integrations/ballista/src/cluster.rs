@@ -152,7 +152,7 @@ pub async fn run_executor(
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    let told = tokio::spawn(signal());
+    let told = tokio::spawn(signalled());
     start_executor_process(Arc::new(config)).await?;
     // The process ends in the same way when it is told to, and when a service of it fails.
     match tokio::time::timeout(Duration::from_secs(1), told).await {
@@ -164,8 +164,8 @@ pub async fn run_executor(
     }
 }
 
-/// Waits for a signal to end.
-async fn signal() {
+/// Waits until a signal tells the process to end: Ctrl-C or SIGTERM.
+pub async fn signalled() {
     #[cfg(unix)]
     if let Ok(mut terminate) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
         tokio::select! {

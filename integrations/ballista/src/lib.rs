@@ -10,8 +10,8 @@ mod stores;
 
 pub use cache::ImageCache;
 pub use client::Client;
-pub use cluster::{executor_config, run_executor, run_scheduler, scheduler_config};
+pub use cluster::{executor_config, run_executor, run_scheduler, scheduler_config, signalled};
 pub use error::Error;
 pub use place::{ContentHash, Place};
-pub use publish::publish;
+pub use publish::{Origin, follow, publish};
 pub use stores::Stores;

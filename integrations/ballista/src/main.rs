@@ -15,10 +15,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use datafusion::dataframe::DataFrame;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
+use wirespeed::classify::TupleName;
+use wirespeed::fib::read::{Columns, ReadOptions};
 use wirespeed_ballista::{
-    Client, Error, ImageCache, Stores, executor_config, publish, run_executor, run_scheduler,
-    scheduler_config,
+    Client, Error, ImageCache, Origin, Place, Stores, executor_config, follow, publish, run_executor,
+    run_scheduler, scheduler_config, signalled,
 };
+use wirespeed_datafusion::{Content, How, MergeSource};
 
 /// SQL with Wirespeed's functions on a cluster of Ballista.
 #[derive(Parser)]
@@ -138,9 +141,41 @@ enum Format {
 
 #[derive(Args)]
 struct Publish {
-    /// An image, payloads of the RPKI, or routes. Several files are one table, one of each family.
-    #[arg(required = true)]
+    /// An image, routes, names, a list of domains, rules, or payloads of the RPKI, plain or compressed; the
+    /// content says which. Several images or files of rules are one table, one of each family.
+    #[arg(required_unless_present = "merge", conflicts_with = "merge")]
     files: Vec<PathBuf>,
+    /// Source of routes that is merged with others to one table, the first one counts most. May be repeated.
+    /// NAME is the field of values without names and of lists; COLUMN,... are the columns to take.
+    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE")]
+    merge: Vec<MergeSource>,
+    /// The format of the files. By default recognised by content.
+    #[arg(long, conflicts_with = "merge")]
+    format: Option<Content>,
+    /// Pass over wrong lines, and leave out rules that header fields can't decide. By default the file is
+    /// refused.
+    #[arg(long)]
+    lenient: bool,
+    /// Take the origin of the AS path from MRT and bgpdump, not the next hop.
+    #[arg(long)]
+    origins: bool,
+    /// The columns of CSV or the fields of another format that are the label. By default all.
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "merge")]
+    columns: Vec<String>,
+    /// Fields that rules test: the 5-tuple of ipv4 or ipv6. By default recognised by content; a file of both
+    /// families needs the option.
+    #[arg(long, value_parser = tuple)]
+    tuple: Option<TupleName>,
+    /// Fact about all packets that decides rules, such as ct=new or in=eth0. May be repeated.
+    #[arg(long, value_name = "KEY=VALUE")]
+    assume: Vec<String>,
+    /// Publish again whenever a file changes, until Ctrl-C or SIGTERM. A state that can't be published is
+    /// told, and the one before it stays.
+    #[arg(long)]
+    follow: bool,
+    /// Seconds between looks at followed files.
+    #[arg(long, default_value_t = 1.0, requires = "follow", value_parser = seconds)]
+    every: f64,
     /// The directory, or the address of an object store.
     #[arg(long, value_name = "DIR")]
     to: String,
@@ -300,9 +335,46 @@ async fn print(result: DataFrame, format: Format, out: &mut impl Write) -> Resul
 }
 
 async fn published(arguments: Publish) -> Result<(), Error> {
-    let places = publish(&arguments.files, &arguments.to, &arguments.name, &Stores::from_env()).await?;
-    for place in places {
-        println!("{place}");
+    let Publish { to, name, every, .. } = &arguments;
+    let origin = match arguments.merge.is_empty() {
+        true => Origin::Files(arguments.files.clone()),
+        false => Origin::Sources(arguments.merge.clone()),
+    };
+    let columns = Columns { values: arguments.columns.clone(), ..Columns::default() };
+    let how = How {
+        content: arguments.format,
+        lenient: arguments.lenient,
+        assume: arguments.assume.clone(),
+        tuple: arguments.tuple,
+        routes: ReadOptions { origins: arguments.origins, columns, ..ReadOptions::default() },
+    };
+    let stores = Stores::from_env();
+    if !arguments.follow {
+        publish(&origin, &how, to, name, &stores).await?.iter().for_each(|place| println!("{place}"));
+        return Ok(());
     }
-    Ok(())
+    let told = |told: Result<Vec<Place>, Error>| {
+        match told {
+            Ok(places) => places.iter().for_each(|place| println!("{place}")),
+            Err(error) => eprintln!("wirespeed-ballista: {name}: the last state stays: {}", error.line()),
+        }
+        // Who reads it waits for it.
+        let _ = io::stdout().flush();
+    };
+    let every = Duration::from_secs_f64(*every);
+    tokio::select! {
+        ended = follow(&origin, &how, (to, name), &stores, every, told) => ended,
+        () = signalled() => Ok(()),
+    }
+}
+
+fn tuple(text: &str) -> Result<TupleName, String> {
+    TupleName::of(text).ok_or_else(|| "a tuple: ipv4 or ipv6".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.001..=86_400.0).contains(&seconds) => Ok(seconds),
+        _ => Err("a number of seconds from 0.001 to 86400".to_owned()),
+    }
 }

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! UInt32                          IPv4, host order    as it lies
+//! other integers                  IPv4, host order    cast; a number out of range is wrong
 //! FixedSizeBinary(4)              IPv4, network order one pass
 //! FixedSizeBinary(16)             IPv6 and ::ffff:0:0/96, network order; one pass to tell the families, one to
 //!                                 copy the keys of one family
@@ -17,8 +18,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, UInt32Array};
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
-use arrow::compute::{cast, nullif, take};
+use arrow::compute::{CastOptions, cast, cast_with_options, nullif, take};
 use arrow::datatypes::{DataType, UInt32Type};
+use arrow::util::display::array_value_to_string;
 
 /// The reason why a column can't be read.
 #[derive(Debug, thiserror::Error)]
@@ -153,6 +155,24 @@ impl Keys<'_> {
 /// An address for rows that are null.
 const ANY: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
+/// Whether a column of this type may hold addresses: [`addresses`] reads it, or the values of the dictionary.
+#[must_use]
+pub fn may_hold_addresses(of: &DataType) -> bool {
+    match of {
+        DataType::Dictionary(_, values) => {
+            !matches!(**values, DataType::Dictionary(..)) && may_hold_addresses(values)
+        }
+        DataType::FixedSizeBinary(4 | 16)
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View => true,
+        _ => of.is_integer(),
+    }
+}
+
 /// Reads a column of addresses that is no dictionary.
 pub fn addresses(array: &dyn Array, invalid: Invalid) -> Result<Addresses<'_>, Error> {
     let mut refused = Refused::new(invalid);
@@ -184,6 +204,7 @@ pub fn addresses(array: &dyn Array, invalid: Invalid) -> Result<Addresses<'_>, E
             Keys::Any(keys)
         }
         DataType::Null => Keys::V4(vec![0; array.len()].into()),
+        of if of.is_integer() => Keys::V4(numbers(array, &mut refused)?.into()),
         _ => {
             let mut keys = Vec::with_capacity(array.len());
             each_text(array, |row, text| {
@@ -203,6 +224,19 @@ pub fn addresses(array: &dyn Array, invalid: Invalid) -> Result<Addresses<'_>, E
     };
     let nulls = refused.nulls(array.len(), nulls);
     Ok(Addresses { keys, nulls })
+}
+
+/// IPv4 addresses of a column of integers.
+fn numbers(array: &dyn Array, refused: &mut Refused) -> Result<Vec<u32>, Error> {
+    let out_of_range_is_null = CastOptions { safe: true, ..CastOptions::default() };
+    let numbers = cast_with_options(array, &DataType::UInt32, &out_of_range_is_null)?;
+    if numbers.null_count() > array.null_count() {
+        for row in (0..array.len()).filter(|&row| numbers.is_null(row) && array.is_valid(row)) {
+            let number = array_value_to_string(array, row)?;
+            refused.note(row, format_args!("{number} is no address: a number from 0 to {} is", u32::MAX))?;
+        }
+    }
+    Ok(numbers.as_primitive::<UInt32Type>().values().to_vec())
 }
 
 /// The keys of a column of 16 octets. Most columns are of one family, and then no lookup has to split them.
@@ -332,7 +366,7 @@ fn octet(bytes: [u8; 8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::FixedSizeBinaryArray;
+    use arrow::array::{FixedSizeBinaryArray, Int64Array};
 
     #[test]
     fn rows_without_a_result_are_null_at_any_place() {
@@ -358,6 +392,41 @@ mod tests {
         let one: Vec<_> = found(vec![3, 4, 5], Some(nulls)).iter().collect();
         assert_eq!(one, [Some(3), None, Some(5)]);
         assert!(found(vec![3], Some(NullBuffer::new_valid(1))).nulls().is_none());
+    }
+
+    #[test]
+    fn integers_of_every_type_are_ipv4() {
+        let [low, high] = ["10.0.0.1", "203.0.113.9"].map(|address| address.parse::<Ipv4Addr>().unwrap());
+        let numbers: Int64Array =
+            [Some(i64::from(low.to_bits())), None, Some(i64::from(high.to_bits()))].into_iter().collect();
+        for (of, rows) in [
+            (DataType::Int64, 3),
+            (DataType::UInt64, 3),
+            (DataType::UInt32, 3),
+            // The last number is over the largest one.
+            (DataType::Int32, 2),
+        ] {
+            assert!(may_hold_addresses(&of));
+            let column = cast(&numbers.slice(0, rows), &of).unwrap();
+            let Addresses { keys, nulls } = super::addresses(&column, Invalid::Error).unwrap();
+            assert_eq!((keys.len(), nulls.unwrap().null_count()), (rows, 1));
+            assert!(matches!(keys, Keys::V4(_)));
+            assert_eq!(keys.get(0), IpAddr::V4(low));
+            assert!(rows < 3 || keys.get(2) == IpAddr::V4(high));
+        }
+        let wrong: ArrayRef =
+            std::sync::Arc::new(Int64Array::from(vec![Some(7), Some(-1), None, Some(1 << 32)]));
+        let error = super::addresses(&wrong, Invalid::Error).unwrap_err().to_string();
+        assert_eq!(error, "-1 is no address: a number from 0 to 4294967295 is");
+        let nulls = super::addresses(&wrong, Invalid::Null).unwrap().nulls.unwrap();
+        assert_eq!(nulls.iter().collect::<Vec<_>>(), [true, false, false, false]);
+        let dictionary = |values| DataType::Dictionary(Box::new(DataType::Int8), Box::new(values));
+        assert!(may_hold_addresses(&dictionary(DataType::Int64)));
+        for of in
+            [DataType::Float64, DataType::FixedSizeBinary(6), DataType::Null, dictionary(DataType::Boolean)]
+        {
+            assert!(!may_hold_addresses(&of), "{of}");
+        }
     }
 
     #[test]

@@ -43,9 +43,12 @@ pub enum Error {
     /// A file can't be opened as a table.
     #[error(transparent)]
     Open(#[from] wirespeed::Error),
-    /// A file of RPKI payloads can't be read.
+    /// A file is no table: its content is not known, or wrong.
     #[error(transparent)]
-    Payloads(#[from] wirespeed::fib::read::ReadError),
+    File(#[from] wirespeed::content::FileError),
+    /// A field that no label of the table has.
+    #[error(transparent)]
+    NoField(#[from] wirespeed::fib::read::record::NoField),
     /// An error of the operating system.
     #[error("{}: {source}", path.display())]
     Io {

@@ -60,6 +60,7 @@ enum Verb {
     Rov,
     NameLookup,
     NameLabel,
+    NameRegistrable,
     Classify,
     ClassifyAction,
 }
@@ -67,7 +68,7 @@ enum Verb {
 /// What an argument has to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// The name of a table, or the form of names: a literal.
+    /// The name of a table, the form of names, or a field: a literal.
     Word,
     Address,
     Text,
@@ -78,7 +79,7 @@ enum Kind {
 }
 
 impl Verb {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 12] = [
         Self::Lpm,
         Self::LpmLabel,
         Self::LpmAsn,
@@ -88,6 +89,7 @@ impl Verb {
         Self::Rov,
         Self::NameLookup,
         Self::NameLabel,
+        Self::NameRegistrable,
         Self::Classify,
         Self::ClassifyAction,
     ];
@@ -103,6 +105,7 @@ impl Verb {
             Self::Rov => "rov",
             Self::NameLookup => "name_lookup",
             Self::NameLabel => "name_label",
+            Self::NameRegistrable => "name_registrable",
             Self::Classify => "classify",
             Self::ClassifyAction => "classify_action",
         }
@@ -112,14 +115,17 @@ impl Verb {
     const fn usage(self) -> &'static str {
         match self {
             Self::Lpm => "lpm([table,] address)",
-            Self::LpmLabel => "lpm_label([table,] address)",
+            Self::LpmLabel => "lpm_label([table,] address) or lpm_label(table, address, field)",
             Self::LpmAsn => "lpm_asn([table,] address)",
             Self::LpmPrefix => "lpm_prefix([table,] address)",
             Self::LpmLen => "lpm_len([table,] address)",
             Self::LpmAll => "lpm_all([table,] address)",
             Self::Rov => "rov([table,] prefix, origin)",
             Self::NameLookup => "name_lookup([table,] text) or name_lookup(table, text, form)",
-            Self::NameLabel => "name_label([table,] text) or name_label(table, text, form)",
+            Self::NameLabel => {
+                "name_label([table,] text), name_label(table, text, form or field) or name_label(table, text, form, field)"
+            }
+            Self::NameRegistrable => "name_registrable([table,] domain)",
             Self::Classify => "classify([table,] src, dst, proto, sport, dport)",
             Self::ClassifyAction => "classify_action([table,] src, dst, proto, sport, dport)",
         }
@@ -130,8 +136,10 @@ impl Verb {
         use Kind::{Address, Octet, Origin, Port, Text, Word};
         let all: &[Kind] = match self {
             Self::Rov => &[Word, Text, Origin],
+            Self::LpmLabel if arguments == 3 => &[Word, Address, Word],
+            Self::NameLabel if arguments == 4 => &[Word, Text, Word, Word],
             Self::NameLookup | Self::NameLabel if arguments == 3 => &[Word, Text, Word],
-            Self::NameLookup | Self::NameLabel => &[Word, Text],
+            Self::NameLookup | Self::NameLabel | Self::NameRegistrable => &[Word, Text],
             Self::Classify | Self::ClassifyAction => &[Word, Address, Address, Octet, Port, Port],
             _ => &[Word, Address],
         };
@@ -150,7 +158,7 @@ impl Verb {
         match self {
             Self::Lpm | Self::LpmAsn | Self::NameLookup | Self::Classify => DataType::UInt32,
             Self::LpmLabel | Self::NameLabel | Self::ClassifyAction => dictionary(DataType::UInt32),
-            Self::LpmPrefix => DataType::Utf8View,
+            Self::LpmPrefix | Self::NameRegistrable => DataType::Utf8View,
             Self::LpmLen => DataType::UInt8,
             Self::LpmAll => DataType::List(Arc::new(Field::new_list_field(DataType::UInt32, true))),
             Self::Rov => dictionary(DataType::UInt8),
@@ -161,7 +169,7 @@ impl Verb {
     fn answer(
         self,
         state: &State,
-        (table, form): (Option<&str>, Option<&str>),
+        (table, words): (Option<&str>, &[&str]),
         columns: &[ArrayRef],
         invalid: Invalid,
     ) -> Result<ArrayRef, Error> {
@@ -172,12 +180,28 @@ impl Verb {
                 payloads.states(&prefixes, &origins, invalid).map_err(|error| in_table(name, error))
             }
             Self::NameLookup | Self::NameLabel => {
-                let form = form.map_or(Ok(NameFormat::Domains), name_format)?;
+                let (form, field) = match (self, words) {
+                    // The names of forms are no fields.
+                    (Self::NameLabel, &[word]) => match name_format(word) {
+                        Ok(form) => (form, None),
+                        Err(_) => (NameFormat::Domains, Some(word)),
+                    },
+                    (_, &[form, field]) => (name_format(form)?, Some(field)),
+                    (_, words) => {
+                        (words.first().map_or(Ok(NameFormat::Domains), |form| name_format(form))?, None)
+                    }
+                };
                 let (name, names) = state.find(table, "names", names)?;
-                let answer = column::over_values(one(columns)?, |texts| match self {
-                    Self::NameLabel => names.labels(texts, form, invalid),
+                let answer = column::over_values(one(columns)?, |texts| match (self, field) {
+                    (Self::NameLabel, Some(field)) => names.field(texts, form, field, invalid),
+                    (Self::NameLabel, None) => names.labels(texts, form, invalid),
                     _ => names.lookup(texts, form, invalid).map(column),
                 });
+                answer.map_err(|error| in_table(name, error))
+            }
+            Self::NameRegistrable => {
+                let (name, names) = state.find(table, "names", names)?;
+                let answer = column::over_values(one(columns)?, |texts| names.registrable(texts, invalid));
                 answer.map_err(|error| in_table(name, error))
             }
             Self::Classify | Self::ClassifyAction => {
@@ -192,12 +216,13 @@ impl Verb {
             }
             Self::Lpm | Self::LpmLabel | Self::LpmAsn | Self::LpmPrefix | Self::LpmLen | Self::LpmAll => {
                 let (name, table) = state.find(table, "addresses", addresses)?;
-                let answer = column::over_values(one(columns)?, |keys| match self {
-                    Self::LpmLabel => table.labels(keys, invalid),
-                    Self::LpmAsn => table.asns(keys, invalid),
-                    Self::LpmPrefix => table.prefixes(keys, invalid),
-                    Self::LpmLen => table.lengths(keys, invalid),
-                    Self::LpmAll => table.all(keys, invalid),
+                let answer = column::over_values(one(columns)?, |keys| match (self, words) {
+                    (Self::LpmLabel, &[field]) => table.field(keys, field, invalid),
+                    (Self::LpmLabel, _) => table.labels(keys, invalid),
+                    (Self::LpmAsn, _) => table.asns(keys, invalid),
+                    (Self::LpmPrefix, _) => table.prefixes(keys, invalid),
+                    (Self::LpmLen, _) => table.lengths(keys, invalid),
+                    (Self::LpmAll, _) => table.all(keys, invalid),
                     _ => table.lpm(keys, invalid).map(column),
                 });
                 answer.map_err(|error| in_table(name, error))
@@ -245,24 +270,20 @@ fn name_format(form: &str) -> Result<NameFormat, Error> {
 impl Kind {
     /// The type that an argument of a type is cast to.
     fn coerced(self, found: &DataType) -> Option<DataType> {
-        use DataType::{
-            Binary, BinaryView, Dictionary, FixedSizeBinary, LargeBinary, LargeUtf8, Null, UInt8, UInt16,
-            UInt32, Utf8, Utf8View,
-        };
+        use DataType::{Dictionary, LargeUtf8, Null, UInt8, UInt16, UInt32, Utf8, Utf8View};
         let is_text = matches!(found, Utf8 | LargeUtf8 | Utf8View);
         let is_number = found.is_integer() || found == &Null;
         match self {
             Self::Word => is_text.then_some(Utf8),
             Self::Text if found == &Null => Some(Utf8),
-            Self::Address | Self::Origin if is_number => Some(UInt32),
+            Self::Origin if is_number => Some(UInt32),
+            Self::Address if found == &Null => Some(UInt32),
+            Self::Address => column::may_hold_addresses(found).then(|| found.clone()),
             Self::Octet => is_number.then_some(UInt8),
             Self::Port => is_number.then_some(UInt16),
-            Self::Address | Self::Text | Self::Origin => match found {
+            Self::Text | Self::Origin => match found {
                 Dictionary(_, values) => {
                     (self.coerced(values).as_ref() == Some(&**values)).then(|| found.clone())
-                }
-                FixedSizeBinary(4 | 16) | Binary | LargeBinary | BinaryView if self == Self::Address => {
-                    Some(found.clone())
                 }
                 _ => is_text.then(|| found.clone()),
             },
@@ -339,14 +360,14 @@ impl ScalarUDFImpl for Function {
         let Some(kinds) = self.verb.kinds(args.args.len()) else {
             return exec_err!("{} arguments: it is {}", args.args.len(), self.verb.usage());
         };
-        let (mut words, mut values) = ((None, None), Vec::new());
+        let (mut table, mut words, mut values) = (None, Vec::new(), Vec::new());
         for (at, (kind, value)) in kinds.iter().zip(&args.args).enumerate() {
             match (kind, value) {
                 (Kind::Word, ColumnarValue::Scalar(ScalarValue::Utf8(Some(word)))) if at == 0 => {
-                    words.0 = Some(word.as_str());
+                    table = Some(word.as_str());
                 }
                 (Kind::Word, ColumnarValue::Scalar(ScalarValue::Utf8(Some(word)))) => {
-                    words.1 = Some(word.as_str());
+                    words.push(word.as_str());
                 }
                 (Kind::Word, _) => {
                     return exec_err!(
@@ -369,8 +390,10 @@ impl ScalarUDFImpl for Function {
             Some(state) => state.clone(),
             None => self.tables.state(&listed(&args.config_options)).map_err(|error| self.failed(error))?,
         };
-        let mut answer =
-            self.verb.answer(&state, words, &columns, invalid).map_err(|error| self.failed(error))?;
+        let mut answer = self
+            .verb
+            .answer(&state, (table, &words), &columns, invalid)
+            .map_err(|error| self.failed(error))?;
         if self.tables.labels_are_text() && matches!(answer.data_type(), DataType::Dictionary(..)) {
             answer = arrow::compute::cast(&answer, &DataType::Utf8)?;
         }
@@ -396,7 +419,7 @@ fn listed(options: &ConfigOptions) -> Listed {
 ///
 /// | option | value |
 /// |---|---|
-/// | `wirespeed.tables` | files that are tables, as `name=file,name=file`: images, or RPKI payloads. A name that comes twice is one table of two images, one of each family |
+/// | `wirespeed.tables` | files that are tables, as `name=file,name=file`: [`Table::open`] says which. A name that comes twice is one table: of two images, one of each family, or of sources that are merged, as `name=field=file` |
 /// | `wirespeed.invalid` | a value that is no address, name or prefix: `error` ends the query and tells the value, `null` makes the result of its row null. By default `error` |
 ///
 /// A distributed engine sends options to all its processes by key and value, as long as each process has this

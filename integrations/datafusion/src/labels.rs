@@ -1,12 +1,15 @@
 //! [`LabelColumn`]: the labels of a table as the values of a dictionary, which all batches share.
 
+use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use arrow::array::{Array, ArrayRef, DictionaryArray, StringArray, StringBuilder, UInt32Array};
 use arrow::datatypes::UInt32Type;
 use wirespeed::Labels;
+use wirespeed::fib::read::record::{self, NoField};
 use wirespeed::fib::rpki::Origin;
 use wirespeed_columns::{Invalid, Refused};
 
@@ -17,6 +20,34 @@ use crate::error::Error;
 pub(crate) struct LabelColumn {
     texts: Arc<StringArray>,
     asns: OnceLock<Vec<Asn>>,
+    /// The fields that calls have asked for.
+    fields: Mutex<HashMap<String, Arc<FieldColumn>>>,
+}
+
+/// The values of a field of all labels, each value once.
+#[derive(Debug)]
+struct FieldColumn {
+    /// The value of each label, by index. `None` for a label that lacks the field.
+    keys: Vec<Option<u32>>,
+    values: ArrayRef,
+}
+
+impl FieldColumn {
+    /// Fails if no label has the field.
+    fn new(texts: &StringArray, field: &str) -> Result<Self, NoField> {
+        record::check_field(|| texts.iter().flatten(), field)?;
+        let (mut known, mut values) = (HashMap::new(), StringBuilder::new());
+        let mut key = |value: Cow<'_, str>| {
+            // There are no more values than labels, which have u32 as indexes.
+            let next = u32::try_from(known.len()).unwrap_or(u32::MAX);
+            *known.entry(value.into_owned()).or_insert_with_key(|value| {
+                values.append_value(value);
+                next
+            })
+        };
+        let keys = texts.iter().map(|text| record::field(text?, field).map(&mut key)).collect();
+        Ok(Self { keys, values: Arc::new(values.finish()) })
+    }
 }
 
 /// A label as the origin of a route.
@@ -54,6 +85,30 @@ impl LabelColumn {
             return Err(Error::NoLabel { index });
         }
         Ok(Arc::new(DictionaryArray::<UInt32Type>::try_new(indexes, Arc::clone(&self.texts) as ArrayRef)?))
+    }
+
+    /// A field of the labels of indexes, where labels are records. A label that lacks the field is null.
+    pub(crate) fn field(&self, indexes: &UInt32Array, field: &str) -> Result<ArrayRef, Error> {
+        let column = {
+            // A map that a panic left is whole.
+            let mut fields = self.fields.lock().unwrap_or_else(PoisonError::into_inner);
+            match fields.get(field) {
+                Some(column) => Arc::clone(column),
+                None => {
+                    let column = Arc::new(FieldColumn::new(&self.texts, field)?);
+                    fields.insert(field.to_owned(), Arc::clone(&column));
+                    column
+                }
+            }
+        };
+        let keys =
+            indexes.iter().map(|index| match index.map(|index| (index, column.keys.get(index as usize))) {
+                None => Ok(None),
+                Some((_, Some(key))) => Ok(*key),
+                Some((index, None)) => Err(Error::NoLabel { index }),
+            });
+        let keys = keys.collect::<Result<UInt32Array, Error>>()?;
+        Ok(Arc::new(DictionaryArray::<UInt32Type>::try_new(keys, Arc::clone(&column.values))?))
     }
 
     /// The labels of indexes as AS numbers. A set of ASes is null.
@@ -118,6 +173,6 @@ impl Texts {
     }
 
     pub(crate) fn finish(mut self) -> LabelColumn {
-        LabelColumn { texts: Arc::new(self.0.finish()), asns: OnceLock::new() }
+        LabelColumn { texts: Arc::new(self.0.finish()), asns: OnceLock::new(), fields: Mutex::default() }
     }
 }

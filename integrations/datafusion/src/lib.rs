@@ -12,4 +12,6 @@ pub use error::Error;
 pub use functions::{WirespeedOptions, functions, register_all};
 pub use table::{AddressTable, NameTable, PayloadTable, RuleTable, Table};
 pub use tables::{Files, Opener, Tables};
+pub use wirespeed::content::{Content, How};
+pub use wirespeed::fib::merge::MergeSource;
 pub use wirespeed_columns::Invalid;

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use crate::error::Error;
-use crate::table::{Stamp, Table};
+use crate::table::{Stamp, Table, files};
 
 /// A registry of tables. Clones share it, and all threads use it at once.
 ///
@@ -292,7 +292,7 @@ const KEPT: usize = 64;
 impl Opened {
     fn table(&mut self, paths: &[PathBuf]) -> Result<Arc<Table>, Error> {
         self.calls += 1;
-        let stamps = Stamp::of_all(paths)?;
+        let stamps = Stamp::of_all(&files(paths))?;
         if let Some(one) = self.tables.get_mut(paths)
             && one.stamps == stamps
         {

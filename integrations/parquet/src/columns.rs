@@ -60,6 +60,11 @@ pub(crate) enum Part {
 }
 
 impl Column {
+    /// Whether rows have places of values.
+    pub(crate) fn is_dictionary(&self) -> bool {
+        matches!(self.of, DataType::Dictionary(..))
+    }
+
     /// The values in a batch. A row within a struct that is null is null.
     pub(crate) fn of(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let missing = || anyhow::anyhow!("column {:?} was not read", self.name);
@@ -107,7 +112,7 @@ pub(crate) fn plan(given: &Given, tables: &[ReadTable], schema: &Schema) -> Resu
         }
         if !may_hold(kind, &column.of) {
             let (what, types) = match kind {
-                Kind::Addresses => ("addresses", "text, FixedSizeBinary(4 or 16), Binary and UInt32"),
+                Kind::Addresses => ("addresses", "text, integers, FixedSizeBinary(4 or 16) and Binary"),
                 _ => ("names", "text"),
             };
             bail!("column {name:?} is {}, which holds no {what}: {types} do", column.of);

@@ -12,6 +12,7 @@ use wirespeed_records::{TableFile, TableReading};
 
 use crate::columns::Given;
 use crate::file::Input;
+use crate::guarded::guarded;
 use crate::interrupt;
 use crate::table::ReadTable;
 
@@ -31,6 +32,12 @@ pub(crate) struct Options {
     /// May be given more than once
     #[arg(long, value_name = "NAME=FILE")]
     table: Vec<String>,
+
+    /// Source of a table of addresses that is merged of several, and the name of the table's columns, as in
+    /// net=asn=rib.mrt or net=geo:country.iso_code,city=geo.mmdb. Several of one table are its sources, the
+    /// first one counts most. A field that a prefix lacks comes from the shorter prefixes around it
+    #[arg(long, value_name = "TABLE=NAME[:COLUMN,...]=FILE")]
+    merge: Vec<String>,
 
     /// Fields of a table's values, each for a column of its own: columns of CSV, fields of a MaxMind DB
     /// (geo=country.iso_code,city.names.en), of ranges of clouds or of delegations, or those of an image
@@ -89,7 +96,7 @@ Example:
 
 The new columns are text, null where there is no value, and come last. Their names are those of lookupctl enrich: src_asn, \
 dst_geo_country_iso_code. All other columns are copied as they are, in the same row groups.
-Addresses are text, FixedSizeBinary(4) or (16), Binary of 4 or 16 octets, or UInt32, and dictionaries of these. Null, an \
+Addresses are text, FixedSizeBinary(4) or (16), Binary of 4 or 16 octets, or integers (IPv4), and dictionaries of these. Null, an \
 empty text and - are not wrong.";
 
 /// Does the work.
@@ -102,7 +109,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         names: options.domain.clone(),
         prefix: options.prefix,
     };
-    let input = Input::open(&options.input, &given, &tables)?;
+    let name = || options.input.display().to_string();
+    let input = guarded(name, || Input::open(&options.input, &given, &tables))?;
     let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(1, NonZero::get);
     interrupt::await_signals()?;
     let mut summary = None;
@@ -122,15 +130,17 @@ impl Options {
     /// Reads the tables, those of addresses first.
     fn tables(&self) -> Result<Vec<ReadTable>> {
         let (mut tables, names) = (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
+        TableFile::add_sources(&mut tables, &self.merge)?;
         TableFile::name_fields(&mut tables, &self.fields)?;
         if tables.is_empty() && names.is_empty() {
-            bail!("no table: name one with --table NAME=FILE or --names NAME=FILE");
+            bail!("no table: name one with --table NAME=FILE, --merge TABLE=NAME=FILE or --names NAME=FILE");
         }
+        let has_table = !tables.is_empty();
         for (is_given, has, option) in [
             (!self.domain.is_empty(), !self.names.is_empty(), "--domain is for --names"),
-            (self.src.is_some(), !self.table.is_empty(), "--src is for --table"),
-            (self.dst.is_some(), !self.table.is_empty(), "--dst is for --table"),
-            (!self.address.is_empty(), !self.table.is_empty(), "--address is for --table"),
+            (self.src.is_some(), has_table, "--src is for --table"),
+            (self.dst.is_some(), has_table, "--dst is for --table"),
+            (!self.address.is_empty(), has_table, "--address is for --table"),
         ] {
             if is_given && !has {
                 bail!("{option}, and there is none");

@@ -7,7 +7,8 @@
 //!
 //! The columns of the input are copied as they are encoded and compressed, with their statistics, indexes and
 //! Bloom filters. Only those that are looked up are decoded, a batch at a time. So memory is for each thread
-//! that of a batch, and of the new columns of a row group as they are encoded.
+//! that of a batch, and of the new columns of a row group as they are encoded. Batches have fewer rows where
+//! those would unpack to much ([`pages`]).
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
@@ -36,14 +37,21 @@ use parquet::schema::types::{Type, TypePtr};
 
 use crate::answer::Answers;
 use crate::columns::{self, Given, Key};
+use crate::guarded::guarded;
 use crate::in_order::in_order;
 use crate::interrupt;
+use crate::keys::LONGEST_NAME;
+use crate::pages;
 use crate::shared_file::SharedFile;
 use crate::summary::{Counts, Summary};
 use crate::table::{Kind, ReadTable};
 
 /// The rows that are decoded and looked up together.
 const BATCH: usize = 8192;
+/// Rows of columns of names that are decoded together. Names are copied, and rows of a dictionary may share a
+/// long one.
+const BATCH_OF_NAMES: usize = 1024;
+const _: () = assert!((BATCH_OF_NAMES * LONGEST_NAME) as u64 <= pages::FREE);
 
 /// A Parquet file that is read, and its plan.
 pub(crate) struct Input<'t> {
@@ -51,6 +59,8 @@ pub(crate) struct Input<'t> {
     file: SharedFile,
     metadata: Arc<ParquetMetaData>,
     arrow: ArrowReaderMetadata,
+    /// How columns are read: as in `arrow`, with values that lie in the pages they come from.
+    views: ArrowReaderMetadata,
     tables: &'t [ReadTable],
     keys: Vec<Key>,
 }
@@ -74,7 +84,11 @@ impl<'t> Input<'t> {
         let arrow = ArrowReaderMetadata::try_new(Arc::clone(&metadata), ArrowReaderOptions::new())
             .with_context(damaged)?;
         let keys = columns::plan(given, tables, arrow.schema()).with_context(|| name.clone())?;
-        Ok(Self { name, file: SharedFile::new(file), metadata, arrow, tables, keys })
+        let schema = arrow.schema();
+        let of_views = Schema::new_with_metadata(with_views(schema.fields()), schema.metadata().clone());
+        let options = ArrowReaderOptions::new().with_schema(Arc::new(of_views));
+        let views = ArrowReaderMetadata::try_new(Arc::clone(&metadata), options).with_context(damaged)?;
+        Ok(Self { name, file: SharedFile::new(file), metadata, arrow, views, tables, keys })
     }
 
     /// Writes the file with its new columns. `lenient` passes values that are no keys.
@@ -92,14 +106,19 @@ impl<'t> Input<'t> {
         let encoders = ArrowRowGroupWriterFactory::new(&alone, Arc::clone(&added));
         let mut summary = Summary::new(&self.keys);
         let groups = self.metadata.num_row_groups();
-        let look_up = |group| self.look_up(group, lenient, &added, &encoders);
+        let look_up = |group| {
+            let place = || format!("{}: row group {}", self.name, group + 1);
+            guarded(place, || self.look_up(group, lenient, &added, &encoders))
+        };
         in_order(groups, threads, look_up, |group, (new, counts)| {
             interrupt::check()?;
             summary.add(&counts);
             let mut group_writer = writer.next_row_group()?;
-            self.copy(group, &mut group_writer).with_context(|| self.name.clone())?;
+            let copied =
+                guarded(|| format!("row group {}", group + 1), || self.copy(group, &mut group_writer));
+            copied.with_context(|| self.name.clone())?;
             for mut chunk in new {
-                if !self.has_indexes(group) {
+                if !self.has_indexes() {
                     // Readers expect the indexes of all columns or of none.
                     chunk.close_mut().column_index = None;
                     chunk.close_mut().offset_index = None;
@@ -162,11 +181,12 @@ impl<'t> Input<'t> {
         let descriptor = self.metadata.file_metadata().schema_descr();
         let wanted = ProjectionMask::columns(descriptor, self.keys.iter().map(|key| &*key.column.name));
         let damaged = || format!("{}: row group {}", self.name, group + 1);
+        let rows = self.rows_together(group).with_context(damaged)?;
         let batches =
-            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.arrow.clone())
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.views.clone())
                 .with_projection(wanted)
                 .with_row_groups(vec![group])
-                .with_batch_size(BATCH)
+                .with_batch_size(rows)
                 .build()
                 .with_context(damaged)?;
         let (mut encoders, mut counts) =
@@ -209,6 +229,17 @@ impl<'t> Input<'t> {
         Ok((new, counts))
     }
 
+    /// The rows of a row group that are decoded together: fewer where a batch would hold too much.
+    fn rows_together(&self, group: usize) -> Result<usize> {
+        let chunks = self.metadata.row_group(group).columns();
+        self.keys.iter().try_fold(BATCH, |rows, key| {
+            let of_key = |chunk: &&ColumnChunkMetaData| chunk.column_path().string() == key.column.name;
+            let chunk = chunks.iter().find(of_key).context("a column that was planned")?;
+            let most = if key.kind == Kind::Addresses { rows } else { rows.min(BATCH_OF_NAMES) };
+            pages::rows_together(&self.file, chunk, key.column.is_dictionary(), most)
+        })
+    }
+
     /// The rows of the row groups before one.
     fn rows_before(&self, group: usize) -> Result<u64> {
         let before = &self.metadata.row_groups()[..group];
@@ -237,10 +268,24 @@ impl<'t> Input<'t> {
         Ok(())
     }
 
-    /// Whether the columns of a row group have indexes of their pages.
-    fn has_indexes(&self, group: usize) -> bool {
-        self.metadata.row_group(group).columns().iter().all(|chunk| chunk.offset_index_offset().is_some())
+    /// Whether all columns have indexes of their pages that can be read. Others are not copied.
+    fn has_indexes(&self) -> bool {
+        self.metadata.offset_index().is_some()
     }
+}
+
+/// Fields with text and octets as views. A dictionary stays one: each of its values is looked up once.
+fn with_views(fields: &Fields) -> Fields {
+    let of = |field: &FieldRef| {
+        let viewed = match field.data_type() {
+            DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+            DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+            DataType::Struct(fields) => DataType::Struct(with_views(fields)),
+            _ => return Arc::clone(field),
+        };
+        Arc::new(field.as_ref().clone().with_data_type(viewed))
+    };
+    fields.iter().map(of).collect()
 }
 
 /// The reason why a value is wrong.

@@ -7,10 +7,13 @@ use arrow::array::Array;
 use arrow::datatypes::DataType;
 use wirespeed::names::read::{Former, NameFormat};
 use wirespeed::names::{Name, NameBatch};
-use wirespeed_columns::{self as columns, Invalid, each_text};
+use wirespeed_columns::{self as columns, Invalid, each_text, may_hold_addresses};
 use wirespeed_records::{address, host, is_unset};
 
 use crate::table::Kind;
+
+/// The most bytes of a name, a domain or a URL. Longer ones are wrong: rows of a small file may share one.
+pub(crate) const LONGEST_NAME: usize = 64 << 10;
 
 /// What a row has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,25 +49,24 @@ pub(crate) enum Keys<'a> {
 
 /// Whether a column of this type may hold such keys.
 pub(crate) fn may_hold(kind: Kind, of: &DataType) -> bool {
-    match of {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Dictionary(_, values) => {
-            !matches!(**values, DataType::Dictionary(..)) && may_hold(kind, values)
-        }
-        DataType::UInt32
-        | DataType::FixedSizeBinary(4 | 16)
-        | DataType::Binary
-        | DataType::LargeBinary
-        | DataType::BinaryView => kind == Kind::Addresses,
-        _ => false,
+    let values = match of {
+        DataType::Dictionary(_, values) => values,
+        of => of,
+    };
+    match kind {
+        Kind::Addresses => may_hold_addresses(of),
+        Kind::Names | Kind::Domains => is_text(values),
     }
+}
+
+fn is_text(of: &DataType) -> bool {
+    matches!(of, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View)
 }
 
 /// Reads a column that is no dictionary. Returns its keys, and the state of each row.
 pub(crate) fn read(kind: Kind, array: &dyn Array) -> Result<(Keys<'_>, Vec<State>)> {
-    let is_text = matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
     match kind {
-        Kind::Addresses if is_text => addresses_of_texts(array),
+        Kind::Addresses if is_text(array.data_type()) => addresses_of_texts(array),
         Kind::Addresses => {
             let nulls = array.logical_nulls();
             let read = columns::addresses(array, Invalid::Null)?;
@@ -118,6 +120,9 @@ fn names(kind: Kind, array: &dyn Array) -> Result<(Keys<'static>, Vec<State>)> {
 fn push(names: &mut NameBatch, kind: Kind, text: &[u8], former: &mut Former) -> State {
     if is_unset(text) {
         return State::Unset;
+    }
+    if text.len() > LONGEST_NAME {
+        return State::Wrong;
     }
     let text = if kind == Kind::Domains { host(text) } else { text };
     if kind == Kind::Domains && address(text).is_some() {

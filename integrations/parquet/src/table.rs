@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use arrow::array::{Array, ArrayRef, StringArray, StringBuilder, UInt32Array};
 use arrow::compute::take;
 use wirespeed::NameReader;
-use wirespeed::names::NameList;
-use wirespeed_records::{AddressTable, NamesOrList, TableError, TableFile, TableReading};
+use wirespeed::names::{AnyNameReader, NameList};
+use wirespeed_records::{AddressTable, TableError, TableFile, TableReading};
 
 /// The keys of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub(crate) struct ReadTable {
 pub(crate) enum Lookup {
     Addresses(AddressTable),
     Names(NameReader),
-    Domains(NameList),
+    Domains(Arc<NameList>),
 }
 
 impl ReadTable {
@@ -47,8 +47,8 @@ impl ReadTable {
         Self::read(file, |file, add| {
             let (names, report) = file.read_names(reading, add)?;
             let lookup = match names {
-                NamesOrList::Names(names) => Lookup::Names(names),
-                NamesOrList::Domains(list) => Lookup::Domains(*list),
+                AnyNameReader::Names(names) => Lookup::Names(names),
+                AnyNameReader::List(list) => Lookup::Domains(list),
             };
             Ok((lookup, report))
         })
@@ -139,7 +139,7 @@ mod tests {
 
     fn file(fields: &[&str]) -> TableFile {
         let fields = fields.iter().map(|&field| field.to_owned()).collect();
-        TableFile { name: "t".into(), path: "x".into(), fields }
+        TableFile { name: "t".into(), path: "x".into(), fields, sources: Vec::new() }
     }
 
     #[test]

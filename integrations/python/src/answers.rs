@@ -1,5 +1,6 @@
 //! Answers for Python, of the kind of the question.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use wirespeed::fib::read::record;
 use wirespeed::{Labels, LabelsGuard, NextHop};
 
 use crate::arrow::Array;
@@ -74,9 +76,14 @@ impl Coded {
         Self { codes, texts }
     }
 
-    /// The labels of numbers. The labels were entered before the numbers were looked up.
-    pub(crate) fn labels(numbers: Vec<u32>, known: &LabelsGuard<'_, String>) -> Result<Self, Failure> {
-        let (mut codes, mut texts) = (HashMap::new(), Vec::new());
+    /// The labels of numbers, or a field of each, where labels are records: none of a label that lacks it.
+    /// The labels were entered before the numbers were looked up. Fails if no label has the field.
+    pub(crate) fn labels(
+        numbers: Vec<u32>,
+        known: &LabelsGuard<'_, String>,
+        field: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let (mut codes, mut texts) = (HashMap::new(), Texts::default());
         let mut coded = numbers;
         // Neighbours are often equal.
         let (mut last, mut code_of_last) = (0, 0);
@@ -90,8 +97,12 @@ impl Coded {
                     Some(&code) => code,
                     None => {
                         let text = known.get(NextHop(last)).ok_or_else(no_label)?;
-                        texts.push(text.clone());
-                        let code = u32::try_from(texts.len()).map_err(|_| no_label())?;
+                        let code = match field {
+                            None => texts.code(text.as_str().into())?,
+                            Some(field) => {
+                                record::field(text, field).map_or(Ok(0), |value| texts.code(value))?
+                            }
+                        };
                         codes.insert(last, code);
                         code
                     }
@@ -99,7 +110,13 @@ impl Coded {
             }
             *number = code_of_last;
         }
-        Ok(Self { codes: coded, texts })
+        if let Some(field) = field
+            && texts.texts.is_empty()
+        {
+            let check = record::check_field(|| known.iter().map(|(_, text)| text.as_str()), field);
+            check.map_err(|error| Failure::input(error.to_string()))?;
+        }
+        Ok(Self { codes: coded, texts: texts.texts })
     }
 
     /// The texts as Python has them: a dictionary of Arrow, an array of objects, a list, or one.
@@ -121,6 +138,25 @@ impl Coded {
             Kind::One => answers.next().map_or_else(|| Ok(py.None().into_bound(py)), Ok),
             _ => list_or_array(py, kind, PyList::new(py, answers.collect::<Vec<_>>())?),
         }
+    }
+}
+
+/// Texts, each once, with codes from 1.
+#[derive(Default)]
+struct Texts {
+    texts: Vec<String>,
+    codes: HashMap<String, u32>,
+}
+
+impl Texts {
+    fn code(&mut self, text: Cow<'_, str>) -> Result<u32, Failure> {
+        if let Some(&code) = self.codes.get(&*text) {
+            return Ok(code);
+        }
+        self.texts.push(text.clone().into_owned());
+        let code = u32::try_from(self.texts.len()).map_err(|_| no_label())?;
+        self.codes.insert(text.into_owned(), code);
+        Ok(code)
     }
 }
 

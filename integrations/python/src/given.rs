@@ -49,6 +49,17 @@ pub(crate) fn value_or_none(object: &Bound<'_, PyAny>) -> Result<Option<Value>, 
     if object.is_none() { Ok(None) } else { value(object).map(Some) }
 }
 
+/// A file, with the columns to take: a path, or a pair of a path and columns.
+pub(crate) fn of_file(object: &Bound<'_, PyAny>) -> Result<(PathBuf, Vec<String>), Failure> {
+    if let Ok(path) = object.extract::<PathBuf>() {
+        return Ok((path, Vec::new()));
+    }
+    let found = object.get_type().name()?;
+    object.extract().map_err(|_| {
+        Failure::Type(format!("a {found} is no file: give a path, or a path and a list of columns"))
+    })
+}
+
 /// Entries of a mapping, or pairs of an iterable.
 pub(crate) fn pairs<K, V>(
     object: &Bound<'_, PyAny>,

@@ -6,8 +6,11 @@ use std::sync::Mutex;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
-use wirespeed::names::NameBuilder;
-use wirespeed::names::read::{Former, NameFormat, ReadOptions, read_table};
+use wirespeed::names::read::lists::{
+    ListFormat, ListOptions, TableOrList, read_table_or_list, recognise_list,
+};
+use wirespeed::names::read::{Former, NameFormat, ReadOptions, Source};
+use wirespeed::names::{AnyNameReader, AnyNames, NameBuilder};
 use wirespeed::prelude::*;
 
 use crate::answers::{self, Coded};
@@ -18,10 +21,11 @@ use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::text_column::{NAMES, TextColumn};
 use crate::texts::{Texts, Value, Values};
 
-/// Table of names, live. The longest prefix of components wins.
+/// Table of names, live. The longest prefix of components wins. A list of domains has scopes and exceptions,
+/// and takes no changes.
 #[pyclass(frozen, mapping, module = "wirespeed")]
 pub(crate) struct NameTable {
-    reader: NameReader,
+    reader: AnyNameReader,
     labels: Labels<String>,
     /// The form that names are written in.
     form: NameFormat,
@@ -29,11 +33,32 @@ pub(crate) struct NameTable {
 }
 
 struct State {
-    table: wirespeed::NameTable,
+    names: AnyNames,
     texts: Texts,
     origin: Origin,
     /// Lines that were passed over, by reason.
     skipped: Vec<(String, u64)>,
+}
+
+/// What a call changes.
+struct Live<'s> {
+    table: &'s mut wirespeed::NameTable,
+    texts: &'s mut Texts,
+    origin: &'s mut Origin,
+    skipped: &'s mut Vec<(String, u64)>,
+}
+
+impl State {
+    /// The table, for calls that a list of domains does not allow.
+    fn live(&mut self) -> Result<Live<'_>, Failure> {
+        let Self { names, texts, origin, skipped } = self;
+        let table = names.table_mut().ok_or_else(|| {
+            Failure::state(
+                "a list of domains has scopes and exceptions: it is looked up, and not a dictionary",
+            )
+        })?;
+        Ok(Live { table, texts, origin, skipped })
+    }
 }
 
 #[pymethods]
@@ -57,7 +82,7 @@ impl NameTable {
                 Values::Numbers(names) => builder.names(names),
                 Values::Labels(names) => builder.labelled_names(&labels, names),
             };
-            Ok(Self::made(builder.build()?, labels, form, Origin::Changed, Vec::new()))
+            Ok(Self::made(AnyNames::Table(builder.build()?), labels, form, Origin::Changed, Vec::new()))
         })
     }
 
@@ -68,41 +93,61 @@ impl NameTable {
         let form = form_of(form)?;
         detached(py, || {
             let file = OfFile::now(&path)?;
-            let (mut table, labels) = (wirespeed::NameTable::open(&path)?, Labels::open(&path)?);
-            table.attach_labels(&labels);
-            Ok(Self::made(table, labels, form, Origin::Image(file), Vec::new()))
+            let (names, labels) = AnyNames::open(&path)?;
+            check_form(&names, form)?;
+            Ok(Self::made(names, labels, form, Origin::Image(file), Vec::new()))
         })
     }
 
-    /// Builds a table of a file with a name and its value on each line.
+    /// Builds a table of a file with a name and its value on each line, or of a list of domains: a hosts
+    /// file, an Adblock list, a configuration of dnsmasq, a response policy zone or the Public Suffix List.
     #[classmethod]
-    #[pyo3(signature = (path, *, form="domains", lenient=false, engine=None, memory_cap=None))]
+    #[pyo3(signature = (path, format=None, *, form="domains", lenient=false, engine=None, memory_cap=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
     fn from_file(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         path: PathBuf,
+        format: Option<&str>,
         form: &str,
         lenient: bool,
         engine: Option<String>,
         memory_cap: Option<u64>,
     ) -> Result<Self, Failure> {
         let again = PyDict::new(py);
+        again.set_item("format", format)?;
         again.set_item("form", form)?;
         again.set_item("lenient", lenient)?;
         again.set_item("engine", &engine)?;
         again.set_item("memory_cap", memory_cap)?;
         let (form, again) = (form_of(form)?, again.unbind());
+        let format = format.map(str::parse::<ListFormat>);
+        let format = format.transpose().map_err(|error| Failure::input(error.to_string()))?;
         detached(py, || {
-            let file = OfFile::now(&path)?;
-            let (source, options) =
-                (wirespeed::names::read::Source::Path(path), ReadOptions { format: Some(form), lenient });
-            let (fib, report) =
-                read_table(&source, &options).map_err(|error| Failure::File(error.to_string()))?;
-            let labels = Labels::new();
+            let failed = |error: &dyn std::fmt::Display| Failure::File(error.to_string());
+            let (file, source) = (OfFile::now(&path)?, Source::Path(path));
+            // Other forms than that of domains are no lists.
+            let format = match format {
+                None if form == NameFormat::Domains => {
+                    recognise_list(&source).map_err(|error| failed(&error))?
+                }
+                given => given,
+            };
+            let names = ReadOptions { format: format.is_none().then_some(form), lenient };
+            let list = ListOptions { format, lenient, ..ListOptions::default() };
+            let read = read_table_or_list(&source, &names, &list).map_err(|error| failed(&error))?;
+            let skipped: Vec<_> = match &read {
+                TableOrList::Table(_, report) => {
+                    report.skipped.iter().map(|one| (one.reason.to_string(), one.count)).collect()
+                }
+                TableOrList::List(_, report) => {
+                    report.skipped.iter().map(|one| (one.reason.to_string(), one.count)).collect()
+                }
+            };
             let builder = with_settings(wirespeed::NameTable::builder(), engine, memory_cap);
-            let table = builder.fib(fib, &labels).build()?;
-            let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
-            Ok(Self::made(table, labels, form, Origin::File(file, again), skipped.collect()))
+            let (names, labels) = builder.build_read(read)?;
+            check_form(&names, form)?;
+            Ok(Self::made(names, labels, form, Origin::File(file, again), skipped))
         })
     }
 
@@ -124,11 +169,12 @@ impl NameTable {
         Ok(answers::numbers(py, names.kind(), numbers)?)
     }
 
-    /// Looks up names: the label of the longest prefix for each.
-    #[pyo3(signature = (names, *, threads=1, errors="raise"))]
+    /// Looks up names: the label of the longest prefix for each, or a field of it where labels are records.
+    #[pyo3(signature = (names, *, field=None, threads=1, errors="raise"))]
     fn lookup_labels<'py>(
         &self,
         names: &Bound<'py, PyAny>,
+        field: Option<&str>,
         threads: usize,
         errors: &str,
     ) -> Result<Bound<'py, PyAny>, Failure> {
@@ -140,9 +186,40 @@ impl NameTable {
             // Entered before the lookup: then what it finds resolves.
             let known = self.labels.enter();
             let (numbers, _) = look_up(&columns, of_threads, false, || self.worker(wrong))?;
-            Coded::labels(numbers, &known)
+            Coded::labels(numbers, &known, field)
         })?;
         Ok(coded.answer(py, names.kind())?)
+    }
+
+    /// The registrable domain of each domain, by a table of the Public Suffix List: example.co.uk of
+    /// www.example.co.uk. None for a public suffix itself, and for an IP address.
+    #[pyo3(signature = (domains, *, errors="raise"))]
+    fn registrable<'py>(
+        &self,
+        domains: &Bound<'py, PyAny>,
+        errors: &str,
+    ) -> Result<Bound<'py, PyAny>, Failure> {
+        let py = domains.py();
+        let (column, wrong) = (TextColumn::of(domains, NAMES)?, Wrong::of(errors)?);
+        let found = detached(py, || {
+            let (suffixes, mut former, mut found) = (self.reader.suffixes()?, Former::default(), Vec::new());
+            for (at, domain) in column.all(wrong)?.into_iter().enumerate() {
+                let mut text = String::new();
+                let is_found = match &domain {
+                    None => false,
+                    Some(domain) => match (suffixes.registrable(domain, &mut former, &mut text), wrong) {
+                        (Ok(is_found), _) => is_found,
+                        (Err(_), Wrong::Null) => false,
+                        (Err(why), Wrong::Raise) => {
+                            return Err(Failure::Input(format!("{domain:?}: {why}")).at(at));
+                        }
+                    },
+                };
+                found.push(is_found.then_some(text));
+            }
+            Ok(found)
+        })?;
+        Ok(answers::texts(py, column.kind(), found)?)
     }
 
     /// Inserts a name, or replaces the value of an equal one.
@@ -165,7 +242,8 @@ impl NameTable {
 
     /// Replaces all names by those of a file or an image, in one step.
     fn load(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        self.in_state(py, |State { table, texts, origin, skipped }| {
+        self.in_state(py, |state| {
+            let Live { table, texts, origin, skipped } = state.live()?;
             texts.check_no_numbers(table.is_empty())?;
             let loaded = table.load(&path, texts.labels());
             texts.hold_all();
@@ -178,9 +256,8 @@ impl NameTable {
     /// Saves the table as an image, with its names and labels. An existing file is replaced as a whole or not
     /// at all.
     fn save(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
-        self.in_state(py, |State { table, texts, origin, .. }| {
-            let is_labelled = !texts.is_empty();
-            if is_labelled { table.save_labelled(&path, texts.labels()) } else { table.save(&path) }?;
+        self.in_state(py, |State { names, texts, origin, .. }| {
+            names.save(&path, texts.labels())?;
             *origin = Origin::Image(OfFile::now(&path)?);
             Ok(())
         })
@@ -219,14 +296,14 @@ impl NameTable {
 
     /// The engine.
     #[getter]
-    fn engine(&self) -> &'static str {
-        self.reader.engine().as_str()
+    fn engine(&self, py: Python<'_>) -> Result<&'static str, Failure> {
+        self.in_state(py, |state| Ok(state.names.engine().as_str()))
     }
 
     /// Bytes that the table holds.
     #[getter]
     fn memory_usage(&self, py: Python<'_>) -> Result<u64, Failure> {
-        self.in_state(py, |state| Ok(state.table.memory_usage()))
+        self.in_state(py, |state| Ok(state.names.memory_usage()))
     }
 
     /// The value of a name itself, or another object if it is not there.
@@ -260,7 +337,7 @@ impl NameTable {
     }
 
     fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {
-        self.in_state(py, |state| Ok(state.table.len()))
+        self.in_state(py, |state| Ok(state.names.len()))
     }
 
     fn __contains__(&self, name: &Bound<'_, PyAny>) -> Result<bool, Failure> {
@@ -300,14 +377,14 @@ impl NameTable {
 
 impl NameTable {
     fn made(
-        table: wirespeed::NameTable,
+        names: AnyNames,
         labels: Labels<String>,
         form: NameFormat,
         origin: Origin,
         skipped: Vec<(String, u64)>,
     ) -> Self {
-        let (reader, texts) = (table.reader(), Texts::of(labels.clone()));
-        Self { reader, labels, form, state: Mutex::new(State { table, texts, origin, skipped }) }
+        let (reader, texts) = (names.reader(), Texts::of(labels.clone()));
+        Self { reader, labels, form, state: Mutex::new(State { names, texts, origin, skipped }) }
     }
 
     /// Runs code with the table, without the interpreter's lock.
@@ -320,7 +397,8 @@ impl NameTable {
     }
 
     fn change(&self, py: Python<'_>, changes: Vec<(NameBuf, Option<Value>)>) -> Result<usize, Failure> {
-        self.in_state(py, |State { table, texts, origin, .. }| {
+        self.in_state(py, |state| {
+            let Live { table, texts, origin, .. } = state.live()?;
             let values = changes.iter().filter_map(|(_, value)| value.clone()).collect();
             let applied = texts.with(values, table.is_empty(), |numbers, labels| {
                 if let Some(labels) = labels {
@@ -346,7 +424,8 @@ impl NameTable {
         py: Python<'_>,
         make: impl Fn(String, NextHop, &Texts) -> T + Sync,
     ) -> Result<Vec<T>, Failure> {
-        self.in_state(py, |State { table, texts, .. }| {
+        self.in_state(py, |state| {
+            let Live { table, texts, .. } = state.live()?;
             let entries = table.entries().iter();
             Ok(entries.map(|(name, number)| make(name.to_string(), NextHop(number), texts)).collect())
         })
@@ -355,7 +434,8 @@ impl NameTable {
     /// The value of a name itself.
     fn exact(&self, name: &Bound<'_, PyAny>) -> Result<Option<Value>, Failure> {
         let of_name = parsed(name, self.form)?;
-        self.in_state(name.py(), |State { table, texts, .. }| {
+        self.in_state(name.py(), |state| {
+            let Live { table, texts, .. } = state.live()?;
             let number = NextHop(table.entries().result(&of_name));
             Ok(number.is_some().then(|| texts.value(number)))
         })
@@ -402,6 +482,16 @@ fn with_settings(mut builder: NameBuilder, engine: Option<String>, memory_cap: O
         builder = builder.engine(engine);
     }
     if let Some(cap) = memory_cap { builder.memory_cap(cap) } else { builder }
+}
+
+/// Refuses other forms than that of domains for a list of these.
+fn check_form(names: &AnyNames, form: NameFormat) -> Result<(), Failure> {
+    match names {
+        AnyNames::List(_) if form != NameFormat::Domains => {
+            Err(Failure::input(format!("a list of domains has the form \"domains\", not {:?}", form.name())))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn form_of(form: &str) -> Result<NameFormat, Failure> {

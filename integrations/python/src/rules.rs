@@ -214,7 +214,7 @@ impl Classifier {
         let coded = detached(src.py(), || {
             // Entered before the lookup: then what it finds resolves.
             let known = self.labels.enter();
-            Coded::labels(self.classified(&packets, of_threads)?.1, &known)
+            Coded::labels(self.classified(&packets, of_threads)?.1, &known, None)
         })?;
         Ok(coded.answer(src.py(), packets.kind)?)
     }

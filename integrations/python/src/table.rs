@@ -8,6 +8,7 @@ use ipnet::IpNet;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
+use wirespeed::fib::merge::{MergeSource, read_sources};
 use wirespeed::fib::read::{Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, read_fib};
 use wirespeed::prelude::*;
 use wirespeed::{Fib, IpBuilder, Prefix};
@@ -140,6 +141,50 @@ impl Table {
         })
     }
 
+    /// Builds a table of several files, merged with inheritance: names of fields with files, the first one
+    /// counts most. A file is a path, or a pair of a path and the columns to take.
+    #[classmethod]
+    #[pyo3(signature = (sources, *, origins=false, mask_host_bits=false, lenient=false, engine=None,
+        prefix_lookups=false, memory_cap=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
+    fn from_files(
+        _class: &Bound<'_, PyType>,
+        py: Python<'_>,
+        sources: &Bound<'_, PyAny>,
+        origins: bool,
+        mask_host_bits: bool,
+        lenient: bool,
+        engine: Option<String>,
+        prefix_lookups: bool,
+        memory_cap: Option<u64>,
+    ) -> Result<Self, Failure> {
+        let sources = given::pairs(sources, |name| given::text(name, "name of a field"), given::of_file)?;
+        let sources: Vec<_> = sources
+            .into_iter()
+            .map(|(name, (path, columns))| MergeSource { name, columns, file: path.into_os_string() })
+            .collect();
+        if sources.is_empty() {
+            return Err(Failure::input("a merged table needs a file"));
+        }
+        let options = ReadOptions { lenient, mask_host_bits, origins, ..ReadOptions::default() };
+        let settings = Settings { engine, memory_cap, prefix_lookups };
+        detached(py, || {
+            let merged = read_sources(&sources, &options);
+            let (merged, reports) = merged.map_err(|error| Failure::File(error.to_string()))?;
+            let labels = Labels::new();
+            let table = settings.of(IpTable::builder().fib(merged.fib, &labels)).build()?;
+            let mut skipped: Vec<(String, u64)> = Vec::new();
+            for one in reports.iter().flat_map(|report| &report.skipped) {
+                let reason = one.reason.to_string();
+                match skipped.iter_mut().find(|(known, _)| *known == reason) {
+                    Some((_, count)) => *count += one.count,
+                    None => skipped.push((reason, one.count)),
+                }
+            }
+            Ok(Self::made(table, labels, Origin::Changed, skipped))
+        })
+    }
+
     /// Looks up addresses: the number of the longest prefix's value for each.
     #[pyo3(signature = (addresses, *, threads=1, errors="raise"))]
     fn lookup<'py>(
@@ -156,11 +201,13 @@ impl Table {
         Ok(answers::numbers(py, addresses.kind(), numbers)?)
     }
 
-    /// Looks up addresses: the label of the longest prefix for each.
-    #[pyo3(signature = (addresses, *, threads=1, errors="raise"))]
+    /// Looks up addresses: the label of the longest prefix for each, or a field of it where labels are
+    /// records.
+    #[pyo3(signature = (addresses, *, field=None, threads=1, errors="raise"))]
     fn lookup_labels<'py>(
         &self,
         addresses: &Bound<'py, PyAny>,
+        field: Option<&str>,
         threads: usize,
         errors: &str,
     ) -> Result<Bound<'py, PyAny>, Failure> {
@@ -174,7 +221,7 @@ impl Table {
             // Entered before the lookup: then what it finds resolves.
             let known = labels.enter();
             let (numbers, _) = look_up(&columns, of_threads, false, || worker(reader))?;
-            Coded::labels(numbers, &known)
+            Coded::labels(numbers, &known, field)
         })?;
         Ok(coded.answer(py, addresses.kind())?)
     }

@@ -64,9 +64,9 @@ impl TextColumn {
     }
 
     /// All texts, in order.
-    pub(crate) fn all(&self) -> Result<Vec<Option<String>>, Failure> {
+    pub(crate) fn all(&self, wrong: Wrong) -> Result<Vec<Option<String>>, Failure> {
         let mut all = Vec::new();
-        for column in self.columns(Wrong::Raise)? {
+        for column in self.columns(wrong)? {
             let from = all.len();
             all.resize(from + column.len(), None);
             let read = column.read(0, &mut all[from..]);

@@ -75,7 +75,7 @@ impl Vrps {
         let (py, wrong) = (prefixes.py(), Wrong::of(errors)?);
         let of_prefixes = TextColumn::of(prefixes, PREFIXES).map_err(|failure| failure.of("prefixes"))?;
         let kind = of_prefixes.kind();
-        let prefixes = of_prefixes.all().map_err(|failure| failure.of("prefixes"))?;
+        let prefixes = of_prefixes.all(Wrong::Raise).map_err(|failure| failure.of("prefixes"))?;
         let origins = self::origins(origins, wrong).map_err(|failure| failure.of("origins"))?;
         if prefixes.len() != origins.len() {
             let lens = [prefixes.len(), origins.len()];
@@ -185,7 +185,7 @@ fn origins(object: &Bound<'_, PyAny>, wrong: Wrong) -> Result<Vec<Option<Asn>>, 
                     of_numbers(of_chunks(&chunks)?)
                 }
                 Some(chunks) => {
-                    let texts = TextColumn::Arrow(ORIGINS, chunks).all()?;
+                    let texts = TextColumn::Arrow(ORIGINS, chunks).all(Wrong::Raise)?;
                     texts.into_iter().map(|text| text.as_deref().map(of_text)).collect()
                 }
             }

@@ -32,4 +32,4 @@ def test_program(number: int, tmp_path: Path) -> None:
 
 
 def test_programs_are_found() -> None:
-    assert len(PROGRAMS) == 8
+    assert len(PROGRAMS) == 9

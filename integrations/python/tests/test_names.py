@@ -1,6 +1,7 @@
 """Tables of names."""
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -97,3 +98,81 @@ def test_files_images_and_pickles(tmp_path: Path) -> None:
     text.write_text("other.com o\n")
     table.load(text)
     assert table.lookup_labels(["other.com", "example.com"]) == ["o", None]
+
+
+LISTS = {
+    "hosts": "0.0.0.0 ads.example\n",
+    "adblock": "||ads.example^\n@@||good.ads.example^\n",
+    "dnsmasq": "address=/ads.example/0.0.0.0\nserver=/good.ads.example/#\n",
+    "rpz": "$TTL 60\n@ SOA a. b. 1 2 3 4 5\nads.example CNAME .\n*.ads.example CNAME .\ngood.ads.example CNAME rpz-passthru.\n",
+    "psl": "// ===BEGIN ICANN DOMAINS===\nads.example\n!good.ads.example\n// ===END ICANN DOMAINS===\n",
+}
+
+
+@pytest.mark.parametrize("format", list(LISTS))
+def test_lists_of_domains(tmp_path: Path, format: str) -> None:
+    path, image = tmp_path / "list", tmp_path / "list.img"
+    path.write_text(LISTS[format])
+    table = NameTable.from_file(path)
+    value = {"rpz": "nxdomain", "psl": "icann"}.get(format, "blocked")
+    beneath = None if format == "hosts" else value
+    asked = ["ads.example", "x.ads.example", "good.ads.example", "example.org", None]
+    right = [value, beneath, None, None, None]
+    assert table.lookup_labels(asked) == right and table.labels == {1: value}
+    assert table.lookup(pa.array(asked)).to_pylist() == [1, beneath and 1, None, None, None]
+    assert NameTable.from_file(path, format).lookup_labels(asked, threads=2) == right  # type: ignore[arg-type]
+    assert pickle.loads(pickle.dumps(table)).lookup_labels(asked) == right
+    table.save(image)
+    assert NameTable.open(image).lookup_labels(asked) == right and len(NameTable.open(image)) == len(table)
+    assert table.engine and table.memory_usage > 0 and "domains" in repr(table)
+    changes: list[Callable[[], object]] = [
+        lambda: table.insert("a.com", "x"),
+        lambda: table.load(path),
+        lambda: table.keys(),
+        lambda: "a.com" in table,
+    ]
+    for change in changes:
+        with pytest.raises(wirespeed.StateError, match="list of domains"):
+            change()
+    assert table.lookup_labels(asked) == right
+
+
+def test_registrable_domains(tmp_path: Path) -> None:
+    path, image = tmp_path / "public_suffix_list.dat", tmp_path / "psl.img"
+    path.write_text("// ===BEGIN ICANN DOMAINS===\nuk\nco.uk\n*.ck\n!www.ck\n// ===END ICANN DOMAINS===\n")
+    NameTable.from_file(path).save(image)
+    asked = ["www.example.co.uk", "co.uk", "a.b.shop.ck", "shop.ck", "a.www.ck", None, "192.0.2.1"]
+    right = ["example.co.uk", None, "b.shop.ck", None, "www.ck", None, None]
+    for table in (NameTable.from_file(path), NameTable.open(image)):
+        assert table.registrable(asked) == right
+        assert table.registrable(pa.array(asked)).to_pylist() == right
+        assert table.registrable("WWW.Example.CO.UK") == "example.co.uk" and table.registrable("uk") is None
+        with pytest.raises(wirespeed.InputError, match=r"1: .*a\.\.uk"):
+            table.registrable(["a.uk", "a..uk"])
+        assert table.registrable(["a.uk", "a..uk"], errors="null") == ["a.uk", None]
+    with pytest.raises(wirespeed.Error, match="no list of public suffixes"):
+        NameTable(NAMES).registrable("www.example.com")
+
+
+def test_lists_that_are_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    path.write_text("0.0.0.0 ads.example\n0.0.0.0 a..b\n")
+    with pytest.raises(wirespeed.FileError, match="list:2"):
+        NameTable.from_file(path)
+    table = NameTable.from_file(path, lenient=True)
+    assert len(table) == 1 and sum(table.skipped.values()) == 1
+    with pytest.raises(wirespeed.InputError, match="hosts, adblock"):
+        NameTable.from_file(path, "plain")  # type: ignore[arg-type]
+    with pytest.raises(wirespeed.InputError, match="form"):
+        NameTable.from_file(path, "hosts", form="urls", lenient=True)
+    path.write_text("ads.example ads\n")
+    assert NameTable.from_file(path).lookup_labels("x.ads.example") == "ads"
+
+
+def test_fields_of_labels() -> None:
+    table = NameTable({"example.com": "list=shop,rank=7", "example.org": "list=news"})
+    asked = ["a.example.com", "example.org", "example.net"]
+    assert table.lookup_labels(asked, field="list") == ["shop", "news", None]
+    assert table.lookup_labels(asked, field="rank") == ["7", None, None]
+    with pytest.raises(wirespeed.InputError, match="no field colour; there are list, rank"):
+        table.lookup_labels(asked, field="colour")

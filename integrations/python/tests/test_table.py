@@ -287,3 +287,43 @@ def test_lookups_run_while_the_table_changes() -> None:
     for reader in readers:
         reader.join()
     assert all(len(values) == 1 for values in seen), "a batch sees one state"
+
+
+def test_merged_files_and_fields_of_labels(tmp_path: Path) -> None:
+    own, asn, listed = tmp_path / "own.csv", tmp_path / "asn.txt", tmp_path / "list"
+    own.write_text("prefix,site,rack\n10.1.0.0/16,Kiel,7\n10.2.0.0/16,Bonn,\n")
+    asn.write_text("10.0.0.0/8 64496\n2001:db8::/32 64497\n")
+    listed.write_text("10.1.2.0/24\n")
+    table = Table.from_files({"own": (own, ["site", "rack"]), "asn": asn, "listed": listed}, prefix_lookups=True)
+    asked = ["10.1.2.3", "10.2.0.1", "10.3.0.1", "2001:db8::1", "192.0.2.1"]
+    assert table.lookup_labels("10.1.2.3") == "site=Kiel,rack=7,asn=64496,listed=true"
+    assert table.lookup_labels(asked, field="asn") == ["64496", "64496", "64496", "64497", None]
+    assert table.lookup_labels(asked, field="site") == ["Kiel", "Bonn", None, None, None]
+    assert table.lookup_labels("10.3.0.1", field="rack") is None
+    column = pa.array(table.lookup_labels(pa.array(asked), field="asn"))
+    assert column.to_pylist() == ["64496", "64496", "64496", "64497", None]
+    assert column.dictionary.to_pylist() == ["64496", "64497"]
+    found = table.lookup_labels(np.array([host("10.1.2.3"), host("10.3.0.1")], dtype=np.uint32), field="site")
+    assert found.tolist() == ["Kiel", None]
+    assert table.lookup_prefix("10.1.2.3") == "10.1.2.0/24"
+    pairs = Table.from_files([("asn", str(asn)), ("own", (str(own), ["site"]))])
+    assert pairs.lookup_labels("10.1.2.3") == "asn=64496,own=Kiel"
+    for field in ["colour", ""]:
+        with pytest.raises(wirespeed.InputError, match="there are asn, listed, rack, site"):
+            table.lookup_labels(asked, field=field)
+    with pytest.raises(wirespeed.InputError, match="the labels have no fields"):
+        Table(LABELS).lookup_labels("10.1.2.3", field="asn")
+    with pytest.raises(wirespeed.InputError, match="needs a file"):
+        Table.from_files({})
+    wrong: Any = 7
+    with pytest.raises(TypeError, match="element 0: a int is no file"):
+        Table.from_files({"a": wrong})
+    with pytest.raises(wirespeed.FileError, match="asn.txt:1"):
+        Table.from_files({"asn": (asn, ["x"])})
+    asn.write_text("10.0.0.0/8 1\n10.0.0.0/33 1\n")
+    with pytest.raises(wirespeed.FileError, match="asn.txt:2"):
+        Table.from_files({"asn": asn})
+    lenient = Table.from_files({"asn": asn}, lenient=True)
+    assert sum(lenient.skipped.values()) == 1
+    with pytest.raises(wirespeed.StateError, match="save it first|not what a file holds"):
+        pickle.dumps(lenient)

@@ -7,7 +7,7 @@ const KNOWN: &[(&str, &[&str])] = &[
     ("wirespeed_image", &[]),
     ("wirespeed_kernels", &[]),
     ("wirespeed_fib", &["Address", "Family", "NextHop"]),
-    ("wirespeed_namelookup", &["Match", "Name", "NameDomain", "Names"]),
+    ("wirespeed_namelookup", &["Match", "Name", "NameBatch", "NameDomain", "Names"]),
     ("wirespeed_table", &["Domain", "Keys"]),
     ("wirespeed_classify", &["Tuple", "kernel::result_bytes"]),
 ];

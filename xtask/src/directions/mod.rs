@@ -1,5 +1,6 @@
 //! The directions in which code may depend on code: crates on crates beneath them, and inside a crate files
-//! on files without a circle. Tests hold both; `cargo test -p xtask directions` tells what is amiss.
+//! on files without a circle, and on layers beneath theirs. Tests hold all three;
+//! `cargo test -p xtask directions` tells what is amiss.
 //!
 //! Imports are read from `use` items as text. Code behind `#[cfg(test)]` does not count, and neither does
 //! `pub use`: a module may show what lies beneath it.
@@ -9,6 +10,7 @@ mod circles;
 mod crates;
 mod gpu;
 mod imports;
+mod layers;
 mod modules;
 
 use std::collections::{BTreeMap, BTreeSet};

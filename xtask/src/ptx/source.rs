@@ -100,7 +100,9 @@ pub(super) fn embedded(kernels: &Path) -> Result<BTreeSet<String>> {
 fn listed(text: &str) -> Option<BTreeSet<String>> {
     let list = text.split_once("\nmodules![")?.1.split_once(']')?.0;
     // Between quotes is every second part.
-    Some(list.split('"').skip(1).step_by(2).map(str::to_owned).collect())
+    // An item begins with its name. The feature that it needs is behind it.
+    let names = list.split(',').filter_map(|line| line.split('"').nth(1));
+    Some(names.map(str::to_owned).collect())
 }
 
 /// What a text includes by `#include "NAME"`. Conditions are not looked at: a header too many is watched for
@@ -157,7 +159,7 @@ mod tests {
 
     #[test]
     fn the_list_of_modules_is_read_as_the_macro_takes_it() {
-        let text = "macro_rules! modules {\n(x) => {};\n}\n\nmodules![\"a\",\n    \"b_c\", // why\n];\n";
+        let text = "macro_rules! modules {\n(x) => {};\n}\n\nmodules![\"a\",\n    \"b_c\" if \"papers\", // why\n];\n";
         assert_eq!(listed(text).unwrap(), BTreeSet::from(["a".to_owned(), "b_c".to_owned()]));
         assert_eq!(listed("nothing"), None);
     }

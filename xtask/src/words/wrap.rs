@@ -32,14 +32,14 @@ pub(super) fn too_long(block: &Block<'_>) -> Vec<usize> {
 }
 
 /// Lines of a block that belong together.
-struct Part {
-    from: usize,
-    to: usize,
-    kind: Kind,
+pub(super) struct Part {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+pub(super) enum Kind {
     /// Code, a drawing, a row of a table, an empty line: left as it is.
     Verbatim,
     Heading,
@@ -47,7 +47,7 @@ enum Kind {
     Text(usize),
 }
 
-fn parts(block: &Block<'_>) -> Vec<Part> {
+pub(super) fn parts(block: &Block<'_>) -> Vec<Part> {
     let (mut parts, mut fence): (Vec<Part>, Option<&str>) = (Vec::new(), None);
     for at in 0..block.lines.len() {
         let content = block.content(at);

@@ -6,14 +6,13 @@
 //! conformance_on_real_sets!(linear_on_real_sets, Linear<Ipv4Tuple>, Linear<OpenFlowTuple>);
 //! ```
 //!
-//! The oracle judges hand-picked sets (empty, one rule that matches all, exact ones only,
-//! 1,024 classes, all classes matching, equal priorities, masks with holes, ranges), random sets, random
-//! histories of updates (each state of the patched table, and a table built anew from the same rules), large
-//! classes, images saved, opened, mapped and damaged, live tables under concurrent readers, rules chosen to
-//! do harm, few rules that make much work, and real sets where they are at hand.
-//! In each state tuples are made of the rules: some that match, some that miss by a bit, some that are half
-//! of one rule and half of another; looked up single, in batches of odd sizes, on all cores, and step by
-//! step.
+//! The oracle judges hand-picked sets: empty, one rule that matches all, exact ones only, 1,024 classes, all
+//! classes matching, equal priorities, masks with holes, ranges. It judges random sets, and each state of
+//! random histories of updates, patched and built anew. Further large classes, images saved, opened, mapped
+//! and damaged, and live tables under concurrent readers; rules chosen to do harm, few rules that make much
+//! work, and real sets where they are at hand. In each state tuples are made of the rules: some that match,
+//! some that miss by a bit, some that are half of one rule and half of another. They are looked up single, in
+//! batches of odd sizes, on all cores, and step by step.
 //!
 //! An engine that ends somewhere may refuse a large set by a typed error; see [`Tally`].
 

@@ -29,8 +29,9 @@ pub fn wide_ranges<T: Tuple, E: Engine<T>>() {
     }
     let tally = Tally::<T, E>::new("wide_ranges");
     let mut all = hostile::<T>(if rounds::is_long() { 150 } else { 60 });
-    // An engine of a paper may look through all patterns for each tuple, so it is asked for few.
-    let (step, is_asked_for_few) = (table_step::<_, E>(), E::STANDING.is_paper() && !rounds::is_long());
+    // An engine may look through all patterns for each tuple. One that is not recommended is asked for few.
+    let (step, is_asked_for_few) =
+        (table_step::<_, E>(), !E::STANDING.is_recommended() && !rounds::is_long());
     // Three wide ranges are two hundred thousand patterns a rule, and two of addresses are half as many.
     all[0] = if is_asked_for_few {
         ("single wide ranges", random_ranges(20, 1))
@@ -47,7 +48,7 @@ pub fn wide_ranges<T: Tuple, E: Engine<T>>() {
             }
             check_counts::<T, E>(&table, &rules, what);
         }
-        in_and_out(&tally, &rules, 60 / step, what);
+        in_and_out(&tally, &rules, if is_asked_for_few { 60 / step.max(4) } else { 60 / step }, what);
     }
     tally.finish();
 }

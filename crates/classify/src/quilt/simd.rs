@@ -137,7 +137,7 @@ mod avx512 {
                 }
             }
             if !view.scan.tops.is_empty() {
-                chunk.scan(view.scan, tuples);
+                chunk.scan::<T>(view.scan, tuples.len());
             }
             for (at, result) in results.iter_mut().enumerate() {
                 *result = Rank::from_bits(chunk.best[position(at)]).result();
@@ -360,17 +360,68 @@ mod avx512 {
     }
 
     impl Chunk {
-        /// Compares tuples with scanned cells.
+        /// Compares the first tuples with scanned cells: a few of them with a group while it is in registers.
         #[inline(never)]
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi1,bmi2,popcnt")]
-        fn scan<T: Tuple>(&mut self, scan: ScanView<'_>, tuples: &[T]) {
-            for (few, tuples) in tuples.chunks(TOGETHER).enumerate() {
-                let of = |at| position(few * TOGETHER + at);
-                // Nothing betters those that aren't there.
-                let mut bests = [u64::MAX; TOGETHER];
-                (0..tuples.len()).for_each(|at| bests[at] = self.best[of(at)]);
-                scanned(scan, tuples, &mut bests);
-                (0..tuples.len()).for_each(|at| self.best[of(at)] = bests[at]);
+        fn scan<T: Tuple>(&mut self, scan: ScanView<'_>, tuples: usize) {
+            // Nothing betters those that aren't there.
+            (tuples..CHUNK).for_each(|at| self.best[position(at)] = u64::MAX);
+            for first in (0..CHUNK).step_by(TOGETHER) {
+                self.scan_few::<T>(scan, first);
+            }
+        }
+
+        /// The best rank for each tuple of the positions from `first` on: of what was found before, and of
+        /// the scanned cells that match.
+        #[inline]
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi1,bmi2,popcnt")]
+        fn scan_few<T: Tuple>(&mut self, scan: ScanView<'_>, first: usize) {
+            let few = first..first + TOGETHER;
+            // SAFETY: as many elements as a vector has.
+            let found = |bests: &[u64]| unsafe { _mm512_loadu_si512(bests[few.clone()].as_ptr().cast()) };
+            let over =
+                |rank: u64, found| _mm512_cmpgt_epu64_mask(_mm512_set1_epi64(rank.cast_signed()), found);
+            let (mut live, mut so_far) = (u8::MAX, found(&self.best));
+            'groups: for (group, &[top, rest]) in scan.tops.iter().enumerate() {
+                live &= over(rest, so_far);
+                if live == 0 {
+                    break;
+                }
+                let open = live & over(top, so_far);
+                if open == 0 {
+                    continue;
+                }
+                let cells = &scan.cells[group * scan_len(T::WORDS)..][..scan_len(T::WORDS)];
+                let mut halves = [u32::MAX; TOGETHER];
+                for (word, of_word) in cells.chunks_exact(3 * SCAN_LANES).enumerate() {
+                    // SAFETY: of a word there are 16 masks, 16 least numbers and 16 spans.
+                    let [masks, least, spans] = unsafe {
+                        [0, VALUES_AFTER, SPANS_AFTER]
+                            .map(|from| _mm512_loadu_si512(of_word[from..].as_ptr().cast()))
+                    };
+                    let tuples = &self.words[word / BLOCK][few.clone()];
+                    for (halves, tuple) in halves.iter_mut().zip(tuples) {
+                        let tuple = _mm512_set1_epi32(tuple[word % BLOCK].cast_signed());
+                        let over = _mm512_sub_epi16(_mm512_and_si512(tuple, masks), least);
+                        *halves = match word {
+                            0 => _mm512_cmple_epu16_mask(over, spans),
+                            _ => _mm512_mask_cmple_epu16_mask(*halves, over, spans),
+                        };
+                    }
+                    // Under many masks most groups are out after a word.
+                    if halves.iter().fold(0, |all, halves| all | halves) == 0 {
+                        continue 'groups;
+                    }
+                }
+                let ranks = &scan.ranks[group * SCAN_LANES..][..SCAN_LANES];
+                for (at, (halves, best)) in halves.into_iter().zip(&mut self.best[few.clone()]).enumerate() {
+                    // Two bits a cell.
+                    let lanes = halves & halves >> 1 & 0x5555_5555;
+                    if lanes != 0 && open >> at & 1 == 1 {
+                        *best = (*best).max(highest(ranks, _pext_u32(lanes, 0x5555_5555)));
+                    }
+                }
+                so_far = found(&self.best);
             }
         }
     }
@@ -378,62 +429,6 @@ mod avx512 {
     /// Tuples that are held against a group of scanned cells while it is in registers: as many as a vector
     /// has ranks.
     const TOGETHER: usize = 8;
-
-    /// The best rank for each of a few tuples: of what was found before, and of the scanned cells that match.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,bmi1,bmi2,popcnt")]
-    fn scanned<T: Tuple>(scan: ScanView<'_>, tuples: &[T], bests: &mut [u64; TOGETHER]) {
-        let mut words = [[_mm512_setzero_si512(); TOGETHER]; MOST_WORDS];
-        for (at, tuple) in tuples.iter().enumerate() {
-            for (vectors, &word) in words.iter_mut().zip(tuple.words()) {
-                vectors[at] = _mm512_set1_epi32(word.cast_signed());
-            }
-        }
-        // SAFETY: as many elements as a vector has.
-        let found = |bests: &[u64; TOGETHER]| unsafe { _mm512_loadu_si512(bests.as_ptr().cast()) };
-        let over = |rank: u64, found| _mm512_cmpgt_epu64_mask(_mm512_set1_epi64(rank.cast_signed()), found);
-        let (mut live, mut so_far) = (u8::MAX, found(bests));
-        'groups: for (group, &[top, rest]) in scan.tops.iter().enumerate() {
-            live &= over(rest, so_far);
-            if live == 0 {
-                break;
-            }
-            let open = live & over(top, so_far);
-            if open == 0 {
-                continue;
-            }
-            let cells = &scan.cells[group * scan_len(T::WORDS)..][..scan_len(T::WORDS)];
-            let mut halves = [u32::MAX; TOGETHER];
-            for (word, (vectors, of_word)) in words.iter().zip(cells.chunks_exact(3 * SCAN_LANES)).enumerate()
-            {
-                // SAFETY: of a word there are 16 masks, 16 least numbers and 16 spans.
-                let [masks, least, spans] = unsafe {
-                    [0, VALUES_AFTER, SPANS_AFTER]
-                        .map(|from| _mm512_loadu_si512(of_word[from..].as_ptr().cast()))
-                };
-                for (halves, &tuple) in halves.iter_mut().zip(vectors) {
-                    let over = _mm512_sub_epi16(_mm512_and_si512(tuple, masks), least);
-                    *halves = match word {
-                        0 => _mm512_cmple_epu16_mask(over, spans),
-                        _ => _mm512_mask_cmple_epu16_mask(*halves, over, spans),
-                    };
-                }
-                // Under many masks most groups are out after a word.
-                if halves.iter().fold(0, |all, halves| all | halves) == 0 {
-                    continue 'groups;
-                }
-            }
-            let ranks = &scan.ranks[group * SCAN_LANES..][..SCAN_LANES];
-            for (at, (halves, best)) in halves.into_iter().zip(&mut *bests).enumerate() {
-                // Two bits a cell.
-                let lanes = halves & halves >> 1 & 0x5555_5555;
-                if lanes != 0 && open >> at & 1 == 1 {
-                    *best = (*best).max(highest(ranks, _pext_u32(lanes, 0x5555_5555)));
-                }
-            }
-            so_far = found(bests);
-        }
-    }
 
     /// The highest of some of 16 ranks.
     #[inline]

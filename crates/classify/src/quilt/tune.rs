@@ -1,5 +1,5 @@
 //! Which of several plans a set is built by: that whose lookups read least, over tuples that some of its
-//! rules match.
+//! rules match, and over tuples that few or none do, as most of what a router forwards.
 //!
 //! How many cells a bucket should have, and how many layers there are then, is another question for each set.
 //! Layers are tried in the order of how often they have the answer to these tuples, so that their heights
@@ -33,21 +33,32 @@ const SCANS: [Shape; 4] = [
     Shape { full: 16, further: 10, roomy: 16, least: 32 },
     Shape { full: 5, further: 60, roomy: 8, least: 256 },
 ];
+/// So many of the first plans, the best, are tried again with a scan.
+const AGAIN: usize = 2;
+/// The fewest cells of a layer in these. Cells of wide masks are scanned then: together they fill buckets
+/// that most tuples ask for.
+const NOT_WIDE: u32 = 32;
+/// A plan that scans has to cost less by this part, more than samples err by.
+const CLEAR: u64 = 12;
 /// Many layers: real sets have fewer.
 const MANY: usize = 16;
 /// The fewest cells that plans are compared for: with fewer any plan is a good one.
 const FEW: usize = 32;
+/// The fewest cells where plans without many layers are tried again with a scan: of fewer a larger part is
+/// scanned, and updates of these take longer.
+const SOME: usize = 4_000;
 /// Tuples that plans are held against.
 const SAMPLES: usize = 3_000;
-/// What a lookup reads of one layer, bucket, group or group of scanned cells costs, in tenths of a nanosecond
-/// or thereabouts: of tables that are near.
-const COSTS: [u64; 4] = [10, 15, 20, 25];
+/// What a lookup reads of one layer, bucket and group, and what a scan and a group of it cost: in tenths of a
+/// nanosecond or thereabouts, of tables that are near.
+const COSTS: [u64; 5] = [10, 15, 20, 10, 18];
 /// Cells from so many on are far, and buckets and groups cost this many times as much.
 const FAR: (usize, u64) = (30_000, 2);
 
 /// A store of these cells.
 pub(super) fn store<T: Tuple>(cells: &[(Cell<T>, Rank)], seed: u64, shift: u32) -> Result<Store<T>, Full> {
     let samples = samples(cells, seed);
+    let mixed = mixed(&samples, seed);
     let (cells, scanned) = crowd::split(cells, seed);
     let draft = Draft::of(cells.iter().map(|&(cell, _)| cell));
     let of = |shape: &Shape| {
@@ -58,32 +69,56 @@ pub(super) fn store<T: Tuple>(cells: &[(Cell<T>, Rank)], seed: u64, shift: u32) 
         store.fill(&cells, &scanned, &masks)?;
         store.sort_layers(&store.tally(&samples).wins);
         let cost = cost(&store.tally(&samples), cells.len());
-        Ok((cost, store))
+        Ok(Built { cost, shape: *shape, store })
     };
-    let best_of = |shapes: &[Shape]| shapes.par_iter().map(of).collect::<Vec<_>>().into_iter().reduce(better);
-    let shapes = if cells.len() < FEW { &SHAPES[..1] } else { &SHAPES[..] };
-    let mut best = best_of(shapes).expect("there are shapes");
-    if best.as_ref().is_ok_and(|(_, store)| store.layers.len() > MANY) {
-        best = better(best, best_of(&SCANS).expect("there are shapes"));
+    let build = |shapes: &[Shape]| by_cost(shapes.par_iter().map(of).collect());
+    let mut built = build(if cells.len() < FEW { &SHAPES[..1] } else { &SHAPES })?;
+    if built[0].store.layers.len() > MANY {
+        built.extend(build(&SCANS).unwrap_or_default());
+        built.sort_by_key(|built| built.cost);
+    } else if cells.len() >= SOME {
+        // What most of the mixed tuples ask for is the same, and near.
+        let with_mixed = |built: &Built<T>| built.cost + cost(&built.store.tally(&mixed), 0);
+        let again: Vec<Shape> =
+            built.iter().take(AGAIN).map(|built| Shape { least: NOT_WIDE, ..built.shape }).collect();
+        let scans = build(&again).unwrap_or_default();
+        let best = scans.into_iter().map(|built| (with_mixed(&built), built)).min_by_key(|(cost, _)| *cost);
+        if let Some((cost, scan)) = best
+            && cost + cost / CLEAR < with_mixed(&built[0])
+        {
+            return Ok(scan.store);
+        }
     }
-    best.map(|(_, store)| store)
+    Ok(built.swap_remove(0).store)
 }
 
-type Built<T> = Result<(u64, Store<T>), Full>;
+/// What a plan comes to.
+struct Built<T: Tuple> {
+    cost: u64,
+    shape: Shape,
+    store: Store<T>,
+}
 
-/// The first of two of one cost.
-fn better<T: Tuple>(one: Built<T>, other: Built<T>) -> Built<T> {
-    match (one, other) {
-        (Ok((cost, store)), Ok((more, _))) if cost <= more => Ok((cost, store)),
-        (Ok(one), Err(_)) => Ok(one),
-        (_, other) => other,
+/// Plans that there was room for, the cheapest first.
+fn by_cost<T: Tuple>(all: Vec<Result<Built<T>, Full>>) -> Result<Vec<Built<T>>, Full> {
+    let (mut built, mut full) = (Vec::new(), None);
+    for one in all {
+        match one {
+            Ok(one) => built.push(one),
+            Err(one) => full = Some(one),
+        }
+    }
+    built.sort_by_key(|built| built.cost);
+    match full {
+        Some(full) if built.is_empty() => Err(full),
+        _ => Ok(built),
     }
 }
 
 fn cost(tally: &Tally, cells: usize) -> u64 {
     let times = if cells < FAR.0 { 1 } else { FAR.1 };
-    let scanned = tally.scanned * COSTS[3];
-    tally.layers * COSTS[0] + (tally.buckets * COSTS[1] + tally.groups * COSTS[2]) * times + scanned
+    let of_buckets = (tally.buckets * COSTS[1] + tally.groups * COSTS[2]) * times;
+    tally.layers * COSTS[0] + of_buckets + tally.scans * COSTS[3] + tally.scanned() * COSTS[4]
 }
 
 /// Tuples that some cells match, spread over all.
@@ -105,4 +140,12 @@ fn sample<T: Tuple>(cell: &Cell<T>, rng: &mut Rng) -> T {
         *to = half(0) << 16 | half(1);
     }
     tuple.and(&T::USED)
+}
+
+/// Tuples whose fields are each of another sample: most match rules of few fields, or none.
+fn mixed<T: Tuple>(samples: &[T], seed: u64) -> Vec<T> {
+    let mut rng = Rng::new(!seed);
+    let mut drawn = || samples[usize::try_from(rng.below(samples.len() as u64)).expect("an index")];
+    let mix = || T::FIELDS.iter().fold(T::default(), |tuple, field| tuple.with(field, drawn().field(field)));
+    std::iter::repeat_with(mix).take(samples.len()).collect()
 }

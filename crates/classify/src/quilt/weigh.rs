@@ -13,10 +13,23 @@ pub(super) struct Tally {
     pub(super) layers: u64,
     pub(super) buckets: u64,
     pub(super) groups: u64,
-    /// Groups of scanned cells.
-    pub(super) scanned: u64,
+    /// Lookups of a store that has scanned cells.
+    pub(super) scans: u64,
+    /// Lookups that each group of scanned cells may be better for.
+    opened: Vec<u64>,
     /// How often each layer had the answer, by the layer's id.
     pub(super) wins: Vec<u64>,
+}
+
+/// Tuples that a group of scanned cells is read for at once, if it may be better for one of them.
+const TOGETHER: u64 = 8;
+
+impl Tally {
+    /// Groups of scanned cells that lookups read: each for as many tuples as are together with one that it
+    /// may be better for, and for all of them where that is more.
+    pub(super) fn scanned(&self) -> u64 {
+        self.opened.iter().map(|&opened| self.scans.min(TOGETHER * opened)).sum()
+    }
 }
 
 impl<T: Tuple> Store<T> {
@@ -48,11 +61,14 @@ impl<T: Tuple> Store<T> {
                 }
             }
         }
-        for (group, top) in self.scan.tops().iter().enumerate() {
+        let tops = self.scan.tops();
+        tally.scans += u64::from(!tops.is_empty());
+        tally.opened.resize(tops.len(), 0);
+        for (group, top) in tops.iter().enumerate() {
             if top.bits() <= best {
                 continue;
             }
-            tally.scanned += 1;
+            tally.opened[group] += 1;
             for (cell, rank) in self.scan.group(group) {
                 if rank.bits() > best && cell.matches(tuple) {
                     (best, winner) = (rank.bits(), None);

@@ -1,11 +1,7 @@
-//! [`RuleFormat`]: the formats of rules, by name, and how a reader recognises them.
+//! [`RuleFormat`]: the formats of rules, by name.
 
 use std::fmt;
 use std::str::FromStr;
-
-use wirespeed_input::Input;
-
-use super::report::ReadError;
 
 /// A format of rules; see [`read`](super).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +19,7 @@ pub enum RuleFormat {
     Nft,
     /// `aws ec2 describe-security-groups`.
     SecurityGroups,
-    /// `kubectl get networkpolicy -o json`.
+    /// `kubectl get networkpolicy -o json` or `-o yaml`.
     NetworkPolicy,
 }
 
@@ -75,46 +71,5 @@ impl FromStr for RuleFormat {
     fn from_str(text: &str) -> Result<Self, UnknownFormat> {
         let found = Self::ALL.into_iter().find(|format| format.name() == text);
         found.ok_or_else(|| UnknownFormat(text.to_owned()))
-    }
-}
-
-/// The most bytes in which a format is recognised.
-const LOOK_AHEAD: usize = 16 << 10;
-
-/// Recognises the format from the first line that is neither blank nor a comment. A file without such a line
-/// is plain.
-pub(super) fn recognise(input: &mut Input<'_>) -> Result<RuleFormat, ReadError> {
-    let name = input.name().to_owned();
-    let (start, _) = input.look_ahead(LOOK_AHEAD);
-    let start = String::from_utf8_lossy(start).into_owned();
-    let mut lines = start.trim_start_matches('\u{feff}').lines().map(str::trim);
-    let Some(line) = lines.find(|line| !line.is_empty() && !line.starts_with('#')) else {
-        return Ok(RuleFormat::Plain);
-    };
-    let is_flow = |line: &str| {
-        line.contains(',')
-            || line.contains("actions=")
-            || line.contains("FLOW reply")
-            || line.contains("OFPST_FLOW")
-    };
-    Ok(match line.as_bytes()[0] {
-        b'@' => RuleFormat::ClassBench,
-        b'*' | b'-' | b':' => RuleFormat::Iptables,
-        b'{' => of_json(&start),
-        _ if is_flow(line) => RuleFormat::Ovs,
-        _ if line.contains('=') => RuleFormat::Plain,
-        _ => {
-            let start = line.chars().take(40).collect();
-            return Err(ReadError::UnknownFormat { name, start });
-        }
-    })
-}
-
-/// The format of JSON.
-fn of_json(start: &str) -> RuleFormat {
-    match start.trim_start_matches('\u{feff}').split('"').nth(1) {
-        Some("SecurityGroups") => RuleFormat::SecurityGroups,
-        Some("apiVersion" | "items" | "kind" | "metadata" | "spec") => RuleFormat::NetworkPolicy,
-        _ => RuleFormat::Nft,
     }
 }

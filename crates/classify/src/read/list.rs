@@ -10,6 +10,7 @@ use serde_json::{Deserializer, Map, Value};
 use wirespeed_input::Input;
 
 use super::report::ReadError;
+use super::yaml::Document;
 
 /// The longest element, in bytes: a set of some 300,000 prefixes.
 pub(super) const LONGEST_ELEMENT: u64 = if cfg!(fuzzing) { 64 << 10 } else { 16 << 20 };
@@ -41,6 +42,35 @@ pub(super) fn each_element(
         (Some(end), _) => Err(end),
         (None, Ok(())) => Ok(()),
         (None, Err(error)) => Err(broken(name, count.get() + 1, error)),
+    }
+}
+
+/// Gives every element of a document of YAML to `take`, with its place in the list from 0. `None` of one that
+/// is the document itself, which a document without a list is whatever else it has.
+pub(super) fn each_element_of(
+    Document { value, line, .. }: Document,
+    name: &str,
+    shape: Shape,
+    mut take: impl FnMut(Option<u64>, Value) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    let bad = |why| ReadError::Bad { name: name.to_owned(), line, why, text: String::new() };
+    let is_list = value.get(shape.list).is_some();
+    if value.is_object() && !is_list {
+        return take(None, value);
+    }
+    let is_odd = |key: &&String| **key != shape.list && !shape.beside.contains(&key.as_str());
+    if let Some(key) = value.as_object().filter(|_| is_list).and_then(|all| all.keys().find(is_odd)) {
+        return Err(bad(format!("{key:?} beside {:?}", shape.list)));
+    }
+    let mut take = |at: u64, element| take(Some(at - 1), element);
+    let (bytes, count) = (Cell::new(0), Cell::new(0));
+    let mut end = None;
+    let mut list = List { shape, take: &mut take, bytes: &bytes, count: &count, end: &mut end };
+    let read = value.deserialize_map(&mut list);
+    match (end, read) {
+        (Some(end), _) => Err(end),
+        (None, Ok(())) => Ok(()),
+        (None, Err(error)) => Err(bad(error.to_string())),
     }
 }
 

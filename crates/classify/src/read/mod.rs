@@ -14,7 +14,7 @@
 //! | `iptables` | `iptables-save` and `ip6tables-save`, one chain with all that it jumps to | the first wins, the chain's policy last |
 //! | `nft` | `nft -j list ruleset`, one chain | the first wins, the chain's policy last |
 //! | `security-groups` | `aws ec2 describe-security-groups`, the groups of an interface | none: all rules allow |
-//! | `network-policy` | `kubectl get networkpolicy -o json`, the policies of a pod | none: all rules allow |
+//! | `network-policy` | `kubectl get networkpolicy -o json` or `-o yaml`, the policies of a pod | none: all rules allow |
 //!
 //! A line that is not a rule is an error with its line number. [`ReadOptions::lenient`] leaves it out
 //! instead, and reports its line and the reason. A rule of a firewall may also depend on facts outside a
@@ -52,11 +52,13 @@ mod list;
 mod nft;
 mod ovs;
 mod plain;
+mod recognise;
 mod report;
 mod services;
 mod trace;
 mod uncertain;
 mod updates;
+mod yaml;
 
 use std::io::Read;
 
@@ -194,7 +196,7 @@ fn read<T: Tuple>(
 ) -> Result<(RuleFile<T>, RuleReport), ReadError> {
     let format = match options.format {
         Some(format) => format,
-        None => format::recognise(&mut input)?,
+        None => recognise::recognise(&mut input)?,
     };
     let mut reading = Reading::new(&input, format, options.lenient);
     let mut file = RuleFile::default();

@@ -23,6 +23,9 @@ pub struct RuleReport {
     pub entries: u64,
     /// Rules of chains or tables that the user did not choose.
     pub elsewhere: u64,
+    /// Rules and blocks of addresses that are of the other family of addresses than the tuple, in a file of
+    /// both families. No packet of the tuple's family can match them.
+    pub other_family: u64,
     /// Rules without a verdict in the chosen part that change nothing for other rules: they count or log.
     pub without_verdict: u64,
     /// Rules that were read without a condition that no tuple holds: filters of ClassBench that look at TCP
@@ -39,7 +42,7 @@ pub struct RuleReport {
 /// A rule that was left out, or that is uncertain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The line, or the number of the JSON element, from 1.
+    /// The line, or the number of the JSON element, from 1. 0 of what the file implies and no line says.
     pub line: u64,
     /// The reason.
     pub why: String,
@@ -47,9 +50,30 @@ pub struct LeftOut {
     pub text: String,
 }
 
+impl LeftOut {
+    /// The place in the file as text: `line 7`, or `implied` of what no line says.
+    pub fn place(&self) -> String {
+        if self.line == 0 { "implied".to_owned() } else { format!("line {}", self.line) }
+    }
+}
+
 impl fmt::Display for LeftOut {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}: {}", self.line, self.why, self.text)
+        write!(f, "{}: {}: {}", self.place(), self.why, self.text)
+    }
+}
+
+impl RuleReport {
+    /// Refuses a file of both families of addresses, for a caller that took the tuple by the content alone:
+    /// rules of one family would pass for the whole file. `choose` tells how to choose a tuple.
+    pub fn refuse_other_family(&self, choose: &str) -> Result<(), ReadError> {
+        let why = match self.other_family {
+            0 => return Ok(()),
+            1 => "1 entry is of the other family of addresses".to_owned(),
+            entries => format!("{entries} entries are of the other family of addresses"),
+        };
+        let why = format!("the file is of IPv4 and of IPv6, and {why}: {choose}");
+        Err(ReadError::Choice { name: self.name.clone(), why })
     }
 }
 
@@ -64,6 +88,7 @@ impl fmt::Display for RuleReport {
             rules,
             entries,
             elsewhere,
+            other_family,
             without_verdict,
             widened,
             assumed,
@@ -75,6 +100,10 @@ impl fmt::Display for RuleReport {
         write!(f, "{name}: {format}, {read}, {} of {patterns}", counted(*rules as u64, "rule"))?;
         if *elsewhere > 0 {
             write!(f, "\n  {} of other chains or tables passed over", counted(*elsewhere, "rule"))?;
+        }
+        if *other_family > 0 {
+            let entries = if *other_family == 1 { "entry" } else { "entries" };
+            write!(f, "\n  {other_family} {entries} of the other family of addresses passed over")?;
         }
         if *without_verdict > 0 {
             write!(f, "\n  {} without a verdict", counted(*without_verdict, "rule"))?;
@@ -205,6 +234,7 @@ impl Reading {
             rules: 0,
             entries: 0,
             elsewhere: 0,
+            other_family: 0,
             without_verdict: 0,
             widened: 0,
             assumed: Vec::new(),

@@ -8,6 +8,7 @@ use wirespeed_image::{Image, Patch};
 use wirespeed_table::{BuildError, BuildOptions, Engine, Outgrown, Standing};
 
 use super::class::{Held, Stale};
+use super::engine::Tss;
 use super::filter::Filters;
 use super::form::Form;
 use super::hash::Keys;
@@ -22,34 +23,6 @@ use crate::limits::check_entries;
 use crate::rules::{Changed, RuleSet};
 use crate::seeded::Seeded;
 use crate::tuple::Tuple;
-
-/// Builds, and keeps up to date, a table for tuple search or Bloom search.
-///
-/// It holds a copy of all slots and filters, four bits for each bit of a filter, and the worse rules of
-/// patterns that several have.
-#[derive(Clone, Debug)]
-pub struct Tss<T, F> {
-    pub(super) classes: Vec<Option<Held<T>>>,
-    /// Numbers of classes.
-    pub(super) masks: HashMap<T, u32, Seeded>,
-    /// Numbers of classes that went.
-    pub(super) free: Vec<u32>,
-    /// The capacity in classes.
-    pub(super) classes_room: usize,
-    pub(super) order: Order,
-    /// Classes in use, as in the image.
-    pub(super) in_use: usize,
-    /// Classes that came, went or are others than before, some more than once.
-    pub(super) dirty: Vec<u32>,
-    pub(super) slots: Slots,
-    pub(super) slot_runs: Runs,
-    pub(super) filters: Filters,
-    pub(super) bit_runs: Runs,
-    pub(super) scratch: Vec<Entry>,
-    /// Whether sections are as long as it takes.
-    pub(super) is_building: bool,
-    form: PhantomData<F>,
-}
 
 /// Keys to try. One is enough but for a chance of one in billions.
 const ATTEMPTS: u64 = 4;

@@ -14,8 +14,11 @@
 //!
 //! See [`layout`] for the sections and [`hash`] for the positions of entries.
 
+mod batch;
 mod build;
 mod class;
+mod classes;
+mod engine;
 mod filter;
 mod form;
 pub mod hash;
@@ -31,6 +34,6 @@ mod simd;
 mod tests;
 mod update;
 
-pub use build::Tss;
+pub use engine::Tss;
 pub use form::Form;
 pub use layout::TssTable;

@@ -2,9 +2,9 @@
 
 use wirespeed_table::VectorLevel;
 
+use super::batch::{Portable, batch as run};
 use super::form::Form;
 use super::layout::View;
-use super::lookup::{Portable, batch as run};
 use crate::tuple::Tuple;
 
 /// Looks up a batch with the fastest vectors that this CPU has.
@@ -67,9 +67,9 @@ mod avx512 {
 
     use std::ops::Range;
 
+    use super::super::batch::{Lanes, Passed, batch as run};
     use super::super::form::Form;
     use super::super::layout::{LEAST_LOG, View, slot_elements};
-    use super::super::lookup::{Lanes, Passed, batch as run};
     use super::super::plan::{LANES, Plan, Rows};
     use crate::tuple::Tuple;
 

@@ -6,8 +6,8 @@
 use wirespeed_image::{Patch, PatchBuilder};
 use wirespeed_table::Outgrown;
 
-use super::build::Tss;
 use super::class::{Held, Stale};
+use super::engine::Tss;
 use super::form::Form;
 use super::layout::{
     BOUND_AT, CLASS_WORDS, CLASSES, CLASSES_AT, FILTERS, FIRST_BITS_AT, FIRST_SLOT_AT, HEAD, LEAST_LOG,

@@ -47,6 +47,12 @@ pub enum FrameError {
         /// What it takes at least.
         least: usize,
     },
+    /// A kind of tuple that isn't read from frames.
+    #[error("a tuple of {tuple} is made of match fields, not of a frame")]
+    OfFields {
+        /// The tuple's name.
+        tuple: &'static str,
+    },
 }
 
 /// What a header is of.

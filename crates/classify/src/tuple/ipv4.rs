@@ -49,10 +49,11 @@ impl Ipv4Tuple {
         }
     }
 
-    /// The tuple of a packet as most are: without options, with both ports. It stays in registers, while one
-    /// that is returned with an error goes through memory.
+    /// The tuple of an IPv4 packet as most are: without options, with both ports; `None` for any other. It
+    /// stays in registers, while one of [`of_packet`](Self::of_packet) goes through memory.
     #[inline]
-    pub(super) fn of_plain(packet: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn of_plain(packet: &[u8]) -> Option<Self> {
         let head: &[u8; 24] = packet.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let length = word(0) & 0xffff;

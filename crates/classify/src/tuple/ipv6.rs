@@ -50,9 +50,11 @@ impl Ipv6Tuple {
         }
     }
 
-    /// The tuple of a packet as most are: without extension headers, with both ports.
+    /// The tuple of an IPv6 packet as most are: without extension headers, with both ports; `None` for any
+    /// other. It stays in registers, while one of [`of_packet`](Self::of_packet) goes through memory.
     #[inline]
-    pub(super) fn of_plain(packet: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn of_plain(packet: &[u8]) -> Option<Self> {
         let head: &[u8; 44] = packet.first_chunk()?;
         let word = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
         let is_plain = head[0] >> 4 == 6 && word(4) >> 16 >= 4 && frame::has_ports(head[6]);

@@ -9,6 +9,8 @@
 //! Ipv6Tuple      src ×4 | dst ×4 | sport,dport | proto,0,0,0                     10 words, 37 bytes packed
 //! OpenFlowTuple  in_port,dl_src.. | ..dl_src | dl_dst.. | ..dl_dst,dl_vlan
 //!                | pcp,0,dl_type | tos,proto,0,0 | nw_src | nw_dst | tp_src,tp_dst    9 words, 36 bytes packed
+//! OpenFlow13Tuple  in_port,eth_src.. | ..eth_src | eth_dst.. | ..eth_dst,eth_vlan
+//!                | eth_type,tos,proto | sport,dport | label | src ×4 | dst ×4 | link   16 words, 64 bytes packed
 //! ```
 //!
 //! In memory and in images the words are little-endian, as engines and kernels read them. The packed form has
@@ -19,6 +21,7 @@ mod frame;
 mod ipv4;
 mod ipv6;
 mod openflow;
+mod openflow13;
 mod text;
 
 use std::fmt::{Debug, Display};
@@ -38,6 +41,7 @@ pub use frame::{FrameError, Layer, has_ports};
 pub use ipv4::Ipv4Tuple;
 pub use ipv6::Ipv6Tuple;
 pub use openflow::{OpenFlowTuple, VLAN_NONE};
+pub use openflow13::OpenFlow13Tuple;
 pub use text::TupleError;
 pub(crate) use text::no_field;
 
@@ -256,10 +260,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packed_text_and_fields_are_the_tuple(words in proptest::array::uniform10(any::<u32>())) {
+        fn packed_text_and_fields_are_the_tuple(words in proptest::array::uniform16(any::<u32>())) {
             holds::<Ipv4Tuple>(&words);
             holds::<Ipv6Tuple>(&words);
             holds::<OpenFlowTuple>(&words);
+            holds::<OpenFlow13Tuple>(&words);
         }
 
         #[test]

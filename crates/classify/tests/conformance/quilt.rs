@@ -2,8 +2,9 @@
 
 use wirespeed_classify::conformance::probes;
 use wirespeed_classify::generate::{Kind, classbench};
+use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::{Quilt, QuiltTable};
-use wirespeed_classify::{BuildOptions, Engine, Ipv4Tuple, Lookup, RuleSet};
+use wirespeed_classify::{BuildOptions, Engine, Ipv4Tuple, Lookup, Rule, RuleSet};
 use wirespeed_image::Table;
 
 #[test]
@@ -48,4 +49,34 @@ fn a_table_grows_and_answers_like_one_built_anew() {
         assert_eq!(answers(&table), answers(&anew));
     }
     assert!(grown > 1, "it grew {grown} times");
+}
+
+/// Rules of a source and a destination each, and some of few fields, which most tuples are held against.
+#[test]
+fn rules_that_most_tuples_ask_for_are_scanned_in_batches_of_any_length() {
+    let rule = |text: String| text.parse::<Rule<Ipv4Tuple>>().expect("a rule");
+    let narrow = (0..5_000).map(|n| {
+        let (high, low) = (n / 200, n % 200);
+        rule(format!("src=10.{high}.{low}.1 dst=172.16.{low}.{high} dport=80 proto=tcp"))
+    });
+    let wide = (1..13).map(|n| rule(format!("sport={n}000-{n}999 proto=tcp")));
+    let all = || narrow.clone().chain(wide.clone()).chain([rule(String::from("proto=tcp"))]);
+    let options = BuildOptions { seed: Some(1), ..BuildOptions::default() };
+    let is_scanned = |rules: &RuleSet<Ipv4Tuple>| {
+        let (_, table) = Quilt::<Ipv4Tuple>::build(rules, &options).expect("a table");
+        table.shape().expect("it has one").contains(" scanned")
+    };
+    assert!(!is_scanned(&narrow.clone().collect()), "one layer has them all");
+    let rules: RuleSet<Ipv4Tuple> = all().collect();
+    assert!(is_scanned(&rules));
+    let (_, table) = Quilt::<Ipv4Tuple>::build(&rules, &options).expect("a table");
+    let (_, truth) = Linear::<Ipv4Tuple>::build(&rules, &options).expect("a table");
+    let tuples = probes::around(&rules, 400);
+    for len in 1..=130 {
+        let tuples = &tuples[len..2 * len];
+        let (mut found, mut right) = (vec![u32::MAX; len], vec![u32::MAX; len]);
+        table.lookup_batch(tuples, &mut found);
+        truth.lookup_batch(tuples, &mut right);
+        assert_eq!(found, right, "a batch of {len}");
+    }
 }

@@ -2,6 +2,7 @@ use wirespeed_classify::oracle::{Oracle, Right};
 use wirespeed_classify::read::{
     Assumptions, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport, read_rules_from,
 };
+use wirespeed_classify::write::write_rules;
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
 
 fn read<T: Tuple>(text: &str, options: &ReadOptions) -> Result<(RuleFile<T>, RuleReport), ReadError> {
@@ -67,8 +68,17 @@ fn groups_allow_what_they_say_and_doubt_what_they_refer_to() {
     );
     let why: Vec<_> = report.left_out.iter().map(|one| (one.line, one.why.as_str())).collect();
     assert_eq!(why, [(2, "members of the group sg-9"), (3, "a type of ICMP")]);
-    // The range of IPv6, and the rule of the other group.
-    assert_eq!(report.elsewhere, 2);
+    // The rule of the other group, and the range of IPv6.
+    assert_eq!((report.elsewhere, report.other_family), (1, 1));
+    assert!(
+        report.to_string().contains("\n  1 entry of the other family of addresses passed over"),
+        "{report}"
+    );
+    let refused = report.refuse_other_family("choose").expect_err("both families").to_string();
+    assert_eq!(
+        refused,
+        "list: the file is of IPv4 and of IPv6, and 1 entry is of the other family of addresses: choose"
+    );
     let both = read::<Ipv4Tuple>(GROUPS, &new(Some("sg-1,sg-2"), None)).expect("groups").0;
     verdicts(&both, [("udp dport=53", "allow"), ("tcp src=10.1.1.1 dport=443", "allow")]);
     let six = read::<Ipv6Tuple>(GROUPS, &new(Some("sg-1"), None)).expect("groups").0;
@@ -76,6 +86,8 @@ fn groups_allow_what_they_say_and_doubt_what_they_refer_to() {
     let out = read::<Ipv4Tuple>(GROUPS, &new(Some("sg-1"), Some("egress"))).expect("groups").0;
     verdicts(&out, [("udp dst=198.51.100.7", "allow"), ("udp src=198.51.100.7", "deny")]);
     let switch = read::<OpenFlowTuple>(GROUPS, &new(Some("sg-2"), None)).expect("groups").0;
+    let one = read::<Ipv4Tuple>(GROUPS, &new(Some("db"), None)).expect("groups").1;
+    assert!(one.other_family == 0 && one.refuse_other_family("choose").is_ok(), "{one}");
     verdicts(&switch, [("dl_type=0x800 nw_proto=17 tp_dst=53", "allow"), ("dl_type=0x806", "-")]);
 }
 
@@ -158,6 +170,7 @@ const POLICIES: &str = r#"{"apiVersion":"v1","kind":"List","metadata":{"resource
 fn policies_of_a_pod() {
     let (file, report) = read::<Ipv4Tuple>(POLICIES, &new(Some("web"), None)).expect("policies");
     assert_eq!((report.format, report.records), (RuleFormat::NetworkPolicy, 7));
+    assert_eq!(report.other_family, 1);
     verdicts(
         &file,
         [
@@ -221,4 +234,215 @@ fn one_policy_alone_and_wrong_ones() {
     assert!(
         error(POLICIES, &new(Some("lab/open"), Some("egress"))).contains("no policy lab/open for egress")
     );
+}
+
+/// A file as people keep it: all that an application has.
+const APPLICATION: &str = "\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {ratio: 0.5, mode: 0644}
+---
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {name: web}
+spec:
+  podSelector: {matchLabels: {app: web}}
+  ingress:
+  - from: [{ipBlock: {cidr: 10.0.0.0/8}}]
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: apps/v1
+  kind: Deployment
+  metadata: {name: web}
+  spec: {template: {cpu: 1.5}}
+- apiVersion: networking.k8s.io/v1
+  kind: NetworkPolicy
+  metadata: {name: db}
+  spec: {podSelector: {matchLabels: {app: db}}}
+";
+
+#[test]
+fn other_kinds_beside_policies_are_left_out_with_their_line() {
+    let says = |kind: &str| format!("kind {kind} is no NetworkPolicy of networking.k8s.io/v1");
+    let options = new(Some("web"), None);
+    let message = error(APPLICATION, &options);
+    assert!(message.starts_with(&format!("list:1: {}", says("ConfigMap of v1"))), "{message}");
+    let lenient = ReadOptions { lenient: true, ..options.clone() };
+    let (file, report) = read::<Ipv4Tuple>(APPLICATION, &lenient).expect("lenient");
+    let left_out: Vec<_> = report.left_out.iter().map(|one| (one.line, one.why.clone())).collect();
+    assert_eq!(left_out, [(1, says("ConfigMap of v1")), (17, says("Deployment of apps/v1"))]);
+    // No policy is lost with them.
+    verdicts(&file, [("tcp src=10.1.1.1 dport=9", "allow"), ("tcp src=11.1.1.1 dport=9", "deny")]);
+    // What the policy implies has its line.
+    let line = |rule: u32| file.lines.of(rule).map(|line| (line.line, line.text.as_str()));
+    assert_eq!(line(2), Some((Some(6), "what the policy does not allow")));
+    let unknown = ReadOptions { lenient: true, chain: Some("web".into()), ..ReadOptions::default() };
+    let (_, report) = read::<Ipv4Tuple>(APPLICATION, &unknown).expect("lenient");
+    assert!(
+        report.left_out.iter().any(|one| one.to_string().starts_with("line 6: the state of a connection")),
+        "{report}"
+    );
+    // In a policy a number of another form is wrong, as is a policy of another kind.
+    for (from, to, says, line) in [
+        ("{name: web}\nspec", "{name: web, generation: 0x1}\nspec", "0x1 is a number in another form", 8),
+        ("{name: db}", "{name: db, generation: 1.5}", "1.5 is a number in another form", 23),
+        (
+            "apps/v1\n  kind: Deployment\n  metadata: {name: web}\n  spec: {template: {cpu: 1.5}}",
+            "cilium.io/v2\n  kind: CiliumNetworkPolicy",
+            "kind CiliumNetworkPolicy of",
+            17,
+        ),
+    ] {
+        let text = APPLICATION.replacen(from, to, 1);
+        assert_ne!(text, APPLICATION);
+        let options =
+            ReadOptions { chain: Some(if line == 8 { "db" } else { "web" }.into()), ..lenient.clone() };
+        let (file, report) = read::<Ipv4Tuple>(&text, &options).expect("lenient");
+        let is_there = report.left_out.iter().any(|one| one.line == line && one.why.starts_with(says));
+        assert!(is_there, "{report}");
+        verdicts(&file, [("tcp src=11.1.1.1 dport=9", "deny?")]);
+    }
+    let text = APPLICATION.replacen("kind: List\n", "kind: List\nmetadata: {x: 0x1}\n", 1);
+    let message = read::<Ipv4Tuple>(&text, &lenient).expect_err("the list").to_string();
+    assert!(message.starts_with("list:16: 0x1 is a number"), "{message}");
+    // As JSON.
+    let other = r#"{"apiVersion":"v1","kind":"Pod","metadata":{}},{"apiVersion":"networking"#;
+    let json = POLICIES.replacen(r#"{"apiVersion":"networking"#, other, 1);
+    assert!(error(&json, &options).starts_with(&format!("list:1: {}", says("Pod of v1"))));
+    let file = read::<Ipv4Tuple>(&json, &lenient).expect("lenient").0;
+    verdicts(&file, [("tcp src=10.2.0.1 dport=443", "allow"), ("tcp src=10.2.0.1 dport=8011", "deny")]);
+}
+
+/// The first two policies of [`POLICIES`] as `kubectl -o yaml` writes them, and the others as manifests.
+const MANIFESTS: &str = "\
+apiVersion: v1
+items:
+- apiVersion: networking.k8s.io/v1
+  kind: NetworkPolicy
+  metadata:
+    annotations:
+      note: |
+        {\"kind\": \"none\"}
+    name: web
+    namespace: shop
+  spec:
+    ingress:
+    - from:
+      - ipBlock:
+          cidr: 10.0.0.0/8
+          except:
+          - 10.1.0.0/16
+          - 10.1.2.0/24
+      - ipBlock:
+          cidr: 2001:db8::/32
+      ports:
+      - port: 443
+        protocol: TCP
+      - endPort: 8010
+        port: 8000
+    - from:
+      - podSelector:
+          matchLabels:
+            app: x
+      ports:
+      - port: 53
+        protocol: UDP
+    - from: [{ipBlock: {cidr: 192.0.2.0/24}}]
+      ports: [{port: metrics}]
+    - ports: [{protocol: SCTP}]
+    podSelector:
+      matchLabels:
+        app: web
+    policyTypes:
+    - Ingress
+- apiVersion: networking.k8s.io/v1
+  kind: NetworkPolicy
+  metadata: {namespace: shop, name: all}
+  spec:
+    podSelector: {}
+    policyTypes: [Ingress, Egress]
+    ingress:
+    - from: [{ipBlock: {cidr: 198.51.100.0/24}}]
+kind: List
+metadata:
+  resourceVersion: \"\"
+---
+# A manifest.
+apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata: {namespace: shop, name: others}
+spec:
+  podSelector: {matchLabels: {app: db}}
+  ingress: [{ports: [{port: 22}]}]
+---
+---
+kind: NetworkPolicy
+apiVersion: networking.k8s.io/v1
+metadata: {namespace: lab, name: open}
+spec: {podSelector: {}, ingress: [{}]}
+";
+
+#[test]
+fn policies_in_yaml_are_those_in_json() {
+    let texts = |file: &RuleFile<Ipv4Tuple>| {
+        let mut text = Vec::new();
+        write_rules(&file.rules, &mut text).expect("a Vec takes what is written");
+        String::from_utf8(text).expect("text")
+    };
+    for (chain, table) in [("web", None), ("all", Some("egress")), ("lab/open", None), ("shop/others", None)]
+    {
+        let options = new(Some(chain), table);
+        let (json, of_json) = read::<Ipv4Tuple>(POLICIES, &options).expect("policies");
+        let dashed = format!("---\n{MANIFESTS}");
+        let with_mark = format!("\u{feff}# a comment\r\n\r\n{}", MANIFESTS.replace('\n', "\r\n"));
+        for text in [MANIFESTS, &dashed, &with_mark] {
+            let (yaml, of_yaml) = read::<Ipv4Tuple>(text, &options).expect("policies");
+            assert_eq!((of_yaml.format, of_yaml.records), (RuleFormat::NetworkPolicy, of_json.records));
+            assert_eq!(texts(&yaml), texts(&json), "{chain}");
+            let whys = |report: &RuleReport| -> Vec<_> {
+                report.left_out.iter().map(|one| one.why.clone()).collect()
+            };
+            assert_eq!(whys(&of_yaml), whys(&of_json), "{chain}");
+        }
+    }
+    // Each rule is named by its line.
+    let (_, report) = read::<Ipv4Tuple>(MANIFESTS, &new(Some("web"), None)).expect("policies");
+    let lines: Vec<_> = report.left_out.iter().map(|one| one.line).collect();
+    assert_eq!(lines, [26, 33, 59], "{report}");
+}
+
+#[test]
+fn wrong_yaml_has_its_line() {
+    for (from, to, says) in [
+        ("port: metrics", "port: 70000", "list:33: not a range of ports"),
+        (
+            "cidr: 198.51.100.0/24",
+            "cidr: 198.51.100.0/33",
+            "list:48: \"198.51.100.0/33\" is no block of addresses",
+        ),
+        ("metadata: {namespace: shop, name: all}", "metadata: {}", "list:41: a policy without a name"),
+        (
+            "kind: NetworkPolicy\napiVersion",
+            "kind: Pod\napiVersion",
+            "list:62: kind Pod of networking.k8s.io/v1 is no NetworkPolicy of networking",
+        ),
+        ("kind: NetworkPolicy\napiVersion", "\tkind: x\napiVersion", "list:63: "),
+        ("port: 443", "port: 0443", "list:22: 0443 is a number in another form"),
+        ("kind: List", "kind: List\nspec: {}", "list:1: \"spec\" beside \"items\""),
+        ("kind: List", "kind: List\nextra: {}", "list:1: \"extra\" beside \"items\""),
+    ] {
+        assert!(MANIFESTS.contains(from), "{from}");
+        let text = MANIFESTS.replacen(from, to, 1);
+        let message = error(&text, &new(Some("all"), None));
+        assert!(message.starts_with(says), "{message}");
+    }
+    // A policy that is not understood could be for the same pods.
+    let text = MANIFESTS.replacen("metadata: {namespace: shop, name: all}", "metadata: {}", 1);
+    let lenient = ReadOptions { lenient: true, ..new(Some("web"), None) };
+    let (file, report) = read::<Ipv4Tuple>(&text, &lenient).expect("lenient");
+    verdicts(&file, [("tcp src=10.2.0.1 dport=443", "allow"), ("tcp src=10.2.0.1 dport=1", "deny?")]);
+    assert!(report.left_out.iter().any(|one| one.line == 41), "{report}");
 }

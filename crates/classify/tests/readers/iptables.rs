@@ -1,5 +1,6 @@
 //! Files by hand.
 
+use proptest::prelude::*;
 use wirespeed_classify::oracle::{Oracle, Right};
 use wirespeed_classify::read::{Assumptions, ReadError, ReadOptions, RuleFile, RuleReport, read_rules_from};
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
@@ -462,6 +463,51 @@ fn sets_by_their_content() {
             .to_string()
             .starts_with("ipset save:1: ")
     );
+}
+
+const SETS: &[&str] = &[
+    "create a hash:net family inet\n",
+    "create b hash:ip,port family inet6\n",
+    "create a hash:ip\n",
+    "add a 10.0.0.0/8\n",
+    "add a 10.0.0.1\n",
+    "add a 10.1.0.0/16 nomatch\n",
+    "add b 2001:db8::1,tcp:443\n",
+    "add c 1.1.1.1\n",
+    "add a\n",
+    "create c list:set size 8\n",
+    "create d bitmap:port range 1-9\n",
+    "add d 7\n",
+    "add a 10.0.0.0/8 timeout 3\n",
+    "flush a\n",
+];
+const RULES: &[&str] = &[
+    "*filter\n",
+    ":INPUT DROP [0:0]\n",
+    "-A INPUT -m set --match-set a src -j ACCEPT\n",
+    "-A INPUT -m set ! --match-set b src,dst -j DROP\n",
+    "-A INPUT -m set --match-set c dst -j ACCEPT\n",
+    "-A INPUT -p tcp -m set --match-set d dst -j ACCEPT\n",
+    "-A INPUT -m set --match-set a\n",
+    "-A INPUT -m set --match-set a src --return-nomatch -j ACCEPT\n",
+    "-A INPUT -j SET --add-set a src\n",
+    "COMMIT\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The fuzz target makes the same checks.
+    #[test]
+    fn any_sets_beside_any_rules(
+        sets in prop::collection::vec(prop::sample::select(SETS), 0..12),
+        rules in prop::collection::vec(prop::sample::select(RULES), 0..8),
+    ) {
+        let all = format!("*filter\n:INPUT DROP [0:0]\n{}COMMIT\n", rules.concat());
+        for rules in [rules.concat(), all] {
+            crate::beside_sets::check(&[sets.concat().as_bytes(), crate::beside_sets::BETWEEN, rules.as_bytes()].concat());
+        }
+    }
 }
 
 /// Time grows with the length of a file, not with its square.

@@ -1,6 +1,7 @@
 //! Readers of rules: each format by hand, at random, and beside the programs that it is written for.
 
 mod allow;
+mod beside_sets;
 mod firewalls;
 mod formats;
 mod hostile;

@@ -70,6 +70,32 @@ fn verdict<T: Tuple>(file: &RuleFile<T>, tuple: &str) -> String {
 }
 
 #[test]
+fn rules_of_the_other_family_are_counted() {
+    let set = |name: &str, kind: &str, of: &str| {
+        format!(r#"{{"set":{{"family":"inet","table":"t","name":"{name}","type":"{kind}","elem":[{of}]}}}}"#)
+    };
+    let six = [
+        of("ip6", "saddr", "==", "'@six'"),
+        of("icmpv6", "type", "!=", "1"),
+        "{'match':{'op':'==','left':{'meta':{'key':'nfproto'}},'right':'ipv6'}}".to_owned(),
+        "{'vmap':{'key':{'concat':[{'payload':{'protocol':'ip6','field':'daddr'}}]},'data':{'set':[]}}}"
+            .to_owned(),
+    ];
+    let both = [of("ip", "saddr", "==", "'@none'"), of("tcp", "dport", "==", "22")];
+    let mut elements = vec![
+        chain("inet", "in", Some("drop")),
+        set("six", "ipv6_addr", r#""2001:db8::1""#),
+        set("none", "ipv4_addr", ""),
+    ];
+    elements
+        .extend(six.iter().chain(&both).map(|one| rule("inet", "in", &format!("{one},{{'accept':null}}"))));
+    let v4 = read::<Ipv4Tuple>(&list(&elements), &ReadOptions::default()).expect("a chain").1;
+    let v6 = read::<Ipv6Tuple>(&list(&elements), &ReadOptions::default()).expect("a chain").1;
+    // An empty set is of its family.
+    assert_eq!((v4.other_family, v6.other_family, v4.elsewhere), (4, 1, 0));
+}
+
+#[test]
 fn the_chain_is_of_the_tuples_family() {
     let elements = [
         r#"{"chain":{"family":"ip","table":"nat","name":"pre","type":"nat","hook":"prerouting","prio":-100,"policy":"accept"}}"#.to_owned(),
@@ -80,7 +106,7 @@ fn the_chain_is_of_the_tuples_family() {
     ];
     let (v4, report) = read::<Ipv4Tuple>(&list(&elements), &ReadOptions::default()).expect("a chain");
     assert_eq!(["tcp dport=22", "tcp dport=23", "udp"].map(|t| verdict(&v4, t)), ["accept", "drop", "drop"]);
-    assert_eq!((report.elsewhere, report.records), (1, 2));
+    assert_eq!((report.elsewhere, report.other_family, report.records), (0, 1, 2));
     let v6 = read::<Ipv6Tuple>(&list(&elements), &ReadOptions::default()).expect("a chain").0;
     assert_eq!(["tcp dport=23", "tcp dport=22"].map(|t| verdict(&v6, t)), ["accept", "accept"]);
     // As frames: only those of the family.

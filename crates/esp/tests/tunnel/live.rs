@@ -223,6 +223,58 @@ fn associations_that_stay_go_on_and_others_begin_or_end() {
     assert_eq!(sealed(sa(&after, 0x101), &packet).err(), Some(Fault::SaGone));
 }
 
+/// A line `update` with the keys that there are: numbers go on, and so does the place of the association.
+#[test]
+fn an_update_with_the_same_keys_goes_on() {
+    let mut database = Database::new().unwrap();
+    let packet = inner(false, 60, 0);
+    apply(&mut database, &format!("{SA}\n{}\n{OUT}\n", SA.replace("0x100", "0x101"))).unwrap();
+    let before = database.state();
+    let sent: Vec<Vec<u8>> = (0..3).map(|_| sealed(sa(&before, 0x100), &packet).unwrap()).collect();
+    opened(sa(&before, 0x100), &sent[0]).unwrap();
+    opened(sa(&before, 0x100), &sent[2]).unwrap();
+    let update = SA.replace("add", "update");
+    // The line as it was: the association itself stays.
+    apply(&mut database, &update).unwrap();
+    assert!(std::ptr::eq(sa(&before, 0x100), sa(&database.state(), 0x100)));
+    let mut vectors: Vec<Vec<u8>> = sent.iter().map(|sent| sent[28..36].to_vec()).collect();
+    // Other words, twice in one call, and numbers that were used already.
+    let words = "limit packet-hard 9";
+    let (one, other) = (format!("{update} {words}"), format!("{update} replay-oseq 1 {words}"));
+    apply(&mut database, &format!("{one}\n{other}\n")).unwrap();
+    let state = database.state();
+    assert_eq!(sealed(sa(&before, 0x100), &packet).err(), Some(Fault::SaGone));
+    assert_eq!((sa(&state, 0x100).sent(), sa(&state, 0x100).carried().0), (3, 5));
+    let next = sealed(sa(&state, 0x100), &packet).unwrap();
+    assert_eq!(next[24..28], [0, 0, 0, 4]);
+    vectors.push(next[28..36].to_vec());
+    opened(sa(&state, 0x100), &sent[1]).unwrap();
+    for old in &sent {
+        assert_eq!(opened(sa(&state, 0x100), old), Err(Fault::Replay));
+    }
+    let newest = |state: &State| {
+        let number = policy(&database.reader(), Direction::Out, &packet);
+        match state.outbound(number) {
+            Outbound::Protect(sa) => sa.spi(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(newest(&state), 0x101, "the one that was changed is no newer for it");
+    // A change that fails behind it: what was made before holds, and the numbers go on.
+    let behind = "state delete dst 192.0.2.2 spi 9999";
+    assert!(matches!(apply(&mut database, &format!("{update}\n{behind}\n")), Err(Error::NoSa { .. })));
+    assert_eq!(sealed(sa(&state, 0x100), &packet).err(), Some(Fault::SaGone));
+    assert_eq!(sa(&database.state(), 0x100).sent(), 4);
+    // Other keys: a new one, the newest.
+    apply(&mut database, &update.replace("0x0011", "0x9911")).unwrap();
+    let state = database.state();
+    assert_eq!(sa(&state, 0x100).sent(), 0);
+    assert_eq!(opened(sa(&state, 0x100), &next), Err(Fault::Tag));
+    vectors.sort();
+    vectors.dedup();
+    assert_eq!(vectors.len(), 4, "no vector comes twice");
+}
+
 /// Another description with the same keys: numbers go on, and never back.
 #[test]
 fn an_association_that_changes_with_its_keys_goes_on() {

@@ -1,8 +1,10 @@
 //! Sequence numbers: replays, order, both halves, and the end.
 
-use wirespeed_esp::{Fault, Sa, SaConfig};
+use wirespeed_esp::{
+    Arrival, Beginning, Change, Database, Fault, Sa, SaConfig, Scratch, Sealing, open, seal,
+};
 
-use crate::{config, inner, opened, sealed, suites};
+use crate::{arrival, config, inner, opened, sealed, suites, with_hop_less};
 
 #[test]
 fn no_packet_is_taken_twice() {
@@ -90,6 +92,76 @@ fn an_association_ends_with_its_limits() {
             (0..5).map(|_| opened(&there, &sealed(&far, &inner(false, 30, 0)).unwrap())).collect();
         assert_eq!(outcomes.iter().filter(|outcome| outcome.is_ok()).count(), most);
         assert_eq!(outcomes[4], Err(Fault::Lifetime));
+    }
+}
+
+/// Packets in a row take their numbers at once. Those that come twice in a list, or of two associations in
+/// turns, are told apart.
+#[test]
+fn lists_of_packets_have_the_numbers_of_packets_one_by_one() {
+    for keys in suites(10) {
+        let last = u64::from(u32::MAX);
+        let one = SaConfig { sent: last - 4, received: last - 4, ..config(keys.clone(), false) };
+        let other = SaConfig { spi: 0x777, most_packets: Some(3), ..config(keys, false) };
+        let mut database = Database::new().unwrap();
+        database.apply([&one, &other].map(|config| Change::AddSa(Box::new(config.clone())))).unwrap();
+        let state = database.state();
+        let [here, limited] = [&one, &other].map(|config| Sa::new(config).unwrap());
+        let mut packets = Vec::new();
+        for (sa, wanted) in [(&here, Fault::Sequence), (&limited, Fault::Lifetime)] {
+            let inners: Vec<Vec<u8>> = (0..6).map(|at| inner(false, 10 * at, 0)).collect();
+            let sealings: Vec<_> = inners.iter().map(|inner| Sealing::begin(sa, inner).unwrap()).collect();
+            let mut numbers = sealings[0].take(sealings.len());
+            let (mut unsealed, begin) = (Vec::new(), packets.len());
+            for (sealing, inner) in sealings.into_iter().zip(&inners) {
+                let mut packet = vec![0; sealing.len()];
+                packet[sealing.head()..][..inner.len()].copy_from_slice(inner);
+                match sealing.write_next(packets.len(), &mut packet, &mut numbers) {
+                    Ok(written) => {
+                        unsealed.push(written);
+                        packets.push(packet);
+                    }
+                    Err(fault) => assert_eq!(fault, wanted),
+                }
+            }
+            drop(numbers);
+            seal(&unsealed, &mut packets[..], &mut Scratch::default());
+            // The first has four numbers left, and the other may have three packets.
+            assert_eq!(packets.len() - begin, if wanted == Fault::Sequence { 4 } else { 3 });
+        }
+        assert_eq!((here.sent(), limited.carried()), (last, (3, 60 + 30)));
+        // Packets 0 to 3 of the one, 4 to 6 of the other, in turns; two of them come twice.
+        let order = [4, 0, 1, 5, 1, 2, 6, 3, 4];
+        let mut came: Vec<Vec<u8>> = order.iter().map(|&at| packets[at].clone()).collect();
+        let mut beginning = Beginning::new(&state);
+        let openings: Vec<_> = came
+            .iter()
+            .enumerate()
+            .map(|(at, packet)| match arrival(&here, packet) {
+                Arrival::Esp(envelope) => beginning.begin(envelope, at).unwrap(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        drop(beginning);
+        let mut outcomes = Vec::new();
+        open(&openings, &mut came[..], &mut Scratch::default(), &mut outcomes);
+        let seen = |at: usize| order[..at].contains(&order[at]);
+        for (at, (outcome, packet)) in outcomes.iter().zip(&came).enumerate() {
+            let wanted = with_hop_less(&inner(false, 10 * (order[at] % 4), 0));
+            let found = outcome.map(|opened| packet[opened.start..][..opened.len].to_vec());
+            assert_eq!(found, if seen(at) { Err(Fault::Replay) } else { Ok(wanted) }, "{at}");
+        }
+        let known = state.sa(one.dst, one.spi).unwrap();
+        assert_eq!((known.received(), known.carried()), (last, (4, 80 + 60)));
+        // Nothing is left of a window's lock, and an index that is nobody's has no association.
+        let mut beginning = Beginning::new(&state);
+        let mut begin = |packet: &[u8]| match arrival(&here, packet) {
+            Arrival::Esp(envelope) => beginning.begin(envelope, 0).err(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(begin(&packets[0]), Some(Fault::Replay));
+        packets[0][20..24].fill(0x99);
+        assert_eq!(begin(&packets[0]), Some(Fault::NoSa));
     }
 }
 

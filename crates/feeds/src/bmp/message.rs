@@ -1,5 +1,6 @@
 //! [`Messages`]: the messages of BMP (RFC 7854, section 4; RFC 8671; RFC 9069).
 
+use std::fmt;
 use std::net::IpAddr;
 
 use super::fault::{Bytes, Fault};
@@ -49,6 +50,16 @@ pub enum View {
     PostPolicy,
     /// The routes of a peer as they came.
     PrePolicy,
+}
+
+impl fmt::Display for View {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LocRib => "loc-rib",
+            Self::PostPolicy => "post-policy",
+            Self::PrePolicy => "pre-policy",
+        })
+    }
 }
 
 /// The messages of a connection, as long as whole ones are there. Ends after a violation.

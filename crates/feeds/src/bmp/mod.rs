@@ -16,8 +16,9 @@
 //! - When a router's connection ends its routes stay, and age. When it is back they are compared: those that
 //!   don't come again are removed when nearly no new prefix has come for [`Options::quiet`].
 //! - When a router says that a peer is down, the peer's routes go at once.
-//! - A message that violates BMP's framing ends the connection with a warning. An UPDATE that can't be read
-//!   is skipped and counted.
+//! - A message that violates BMP's framing ends the connection with a warning. So does silence: the first
+//!   message must come within [`Options::first_message`], or earlier if new connections need the place. An
+//!   UPDATE that can't be read is skipped and counted.
 
 mod fault;
 mod message;
@@ -57,6 +58,9 @@ pub struct Options {
     pub quiet: Duration,
     /// The routes of all peers that the feed holds at most. Others are skipped and counted.
     pub cap: usize,
+    /// The time in which a router's first message must be whole. A connection without one is ended, and
+    /// counted as a violation.
+    pub first_message: Duration,
 }
 
 impl Default for Options {
@@ -67,6 +71,7 @@ impl Default for Options {
             view: None,
             quiet: Duration::from_secs(3),
             cap: 16 << 20,
+            first_message: Duration::from_secs(30),
         }
     }
 }

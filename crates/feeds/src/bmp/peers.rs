@@ -45,8 +45,8 @@ pub struct PeerStatus {
 }
 
 impl Peers {
-    /// The peers now: those that are up, and those whose routes are held until their router is back. Takes a
-    /// lock for a moment.
+    /// The peers now: those that are up, those whose routes are held until their router is back, and those
+    /// that went down since their router connected. Takes a lock for a moment.
     #[must_use]
     pub fn list(&self) -> Vec<PeerStatus> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -16,7 +16,7 @@ use super::update::{ByFamily, Update};
 use crate::model::{Hop, PathKind};
 use crate::quiet::Quiet;
 use crate::state::Paths;
-use crate::status::{Skip, Status};
+use crate::status::{Monitored, Skip, Status};
 
 /// Views of peers that a router may have at most.
 const SOURCES: usize = 16_384;
@@ -32,6 +32,10 @@ pub(crate) struct Router {
     quiet: Option<Quiet>,
     /// The peers that are up: by address, and whether it is the router's own choice.
     up: HashMap<(IpAddr, bool), AddPath>,
+    /// The peers that are down, with the views of which no routes are held any more.
+    down: BTreeMap<(IpAddr, bool), Vec<PeerStatus>>,
+    ups: u64,
+    downs: u64,
     sources: BTreeMap<(View, IpAddr), Source>,
 }
 
@@ -52,12 +56,23 @@ pub(crate) struct Tables {
 
 impl Router {
     pub(crate) fn new(address: IpAddr, name: String) -> Self {
-        Self { address, name, lost_at: None, quiet: None, up: HashMap::new(), sources: BTreeMap::new() }
+        Self {
+            address,
+            name,
+            lost_at: None,
+            quiet: None,
+            up: HashMap::new(),
+            down: BTreeMap::new(),
+            ups: 0,
+            downs: 0,
+            sources: BTreeMap::new(),
+        }
     }
 
     /// Starts anew with a connection.
     pub(crate) fn connected(&mut self, options: &Options, rib: &mut Rib) {
         self.up.clear();
+        self.down.clear();
         self.quiet = Some(Quiet::new(options.quiet, Instant::now(), rib.came()));
         for source in self.sources.values_mut() {
             rib.begin(source.id);
@@ -71,7 +86,9 @@ impl Router {
         let now = SystemTime::now();
         self.lost_at.get_or_insert(now);
         self.quiet = None;
-        self.up.clear();
+        for (peer, _) in std::mem::take(&mut self.up) {
+            self.goes_down(peer, Vec::new());
+        }
         for source in self.sources.values_mut().filter(|source| source.status.up) {
             (source.status.up, source.status.since) = (false, now);
         }
@@ -82,6 +99,31 @@ impl Router {
         self.sources
             .values()
             .map(|source| PeerStatus { routes: rib.routes_of(source.id), ..source.status.clone() })
+            .chain(self.down.values().flatten().cloned())
+    }
+
+    /// Adds the peers.
+    pub(crate) fn count(&self, monitored: &mut Monitored) {
+        monitored.peers_up += self.up.len() as u64;
+        monitored.peers_down += self.down.len() as u64;
+        monitored.ups += self.ups;
+        monitored.downs += self.downs;
+    }
+
+    /// Notes that a peer came up, or is up.
+    fn comes_up(&mut self, peer: (IpAddr, bool), add_path: AddPath) {
+        self.down.remove(&peer);
+        if self.up.insert(peer, add_path).is_none() {
+            self.ups += 1;
+        }
+    }
+
+    /// Notes that a peer that was up is down, with the views that went with it.
+    fn goes_down(&mut self, peer: (IpAddr, bool), views: Vec<PeerStatus>) {
+        self.downs += 1;
+        if self.down.len() < SOURCES {
+            self.down.insert(peer, views);
+        }
     }
 
     /// Removes what did not come again, if the routes are whole. True once.
@@ -139,7 +181,7 @@ impl Router {
             status.skip(Skip::OverCap);
             return;
         }
-        self.up.insert((peer.address, is_loc_rib), add_path);
+        self.comes_up((peer.address, is_loc_rib), add_path);
         let of_peer = |&(view, address): &(View, IpAddr)| {
             address == peer.address && (view == View::LocRib) == is_loc_rib
         };
@@ -167,17 +209,22 @@ impl Router {
             return;
         }
         let is_loc_rib = peer.view == Some(View::LocRib);
-        if self.up.remove(&(peer.address, is_loc_rib)).is_none() {
-            status.skip(Skip::UnknownPeer);
-        }
-        let mut fates = BTreeMap::new();
+        let was_up = self.up.remove(&(peer.address, is_loc_rib)).is_some();
+        let (mut fates, mut views) = (BTreeMap::new(), Vec::new());
         self.sources.retain(|&(view, address), source| {
             let goes = address == peer.address && (view == View::LocRib) == is_loc_rib;
             if goes {
                 fates.insert(source.id, Fate::Removed);
+                let since = SystemTime::now();
+                views.push(PeerStatus { up: false, active: false, since, ..source.status.clone() });
             }
             !goes
         });
+        if was_up {
+            self.goes_down((peer.address, is_loc_rib), views);
+        } else {
+            status.skip(Skip::UnknownPeer);
+        }
         tables.rib.decide(&fates);
         self.activate(&mut tables.rib);
     }
@@ -201,8 +248,8 @@ impl Router {
         };
         let is_loc_rib = view == View::LocRib;
         // GoBGP sends its Loc-RIB without a Peer Up.
-        if is_loc_rib {
-            self.up.entry((peer.address, true)).or_default();
+        if is_loc_rib && !self.up.contains_key(&(peer.address, true)) {
+            self.comes_up((peer.address, true), AddPath::default());
         }
         let Some(&add_path) = self.up.get(&(peer.address, is_loc_rib)) else {
             status.skip(Skip::UnknownPeer);

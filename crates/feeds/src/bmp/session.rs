@@ -12,13 +12,13 @@ use super::router::{Router, Tables};
 use crate::feed::Out;
 use crate::model::{Batch, Change, Reason};
 use crate::state::Paths;
-use crate::status::Status;
+use crate::status::{Monitored, Status};
 use crate::tcp::{self, Connection};
 
 /// How often the loop looks whether the feed was dropped.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Connections at one time at most.
+/// Connections at one time at most. The oldest that has not said what router it is gives way to a new one.
 const CONNECTIONS: usize = 64;
 
 /// Routers that are remembered at most, with their routes.
@@ -31,6 +31,7 @@ const PEERS_EVERY: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 struct Session {
     connection: Connection,
+    since: Instant,
     router: Option<usize>,
     is_over: bool,
 }
@@ -56,6 +57,7 @@ pub(super) fn run(listener: &TcpListener, options: &Options, peers: &Peers, out:
         for at in (0..ready.len()).filter(|&at| ready[at]) {
             all.read(at, &mut batch, &mut out.status);
         }
+        all.end_silent(&mut out.status);
         all.sessions.retain(|session| !session.is_over);
         all.accept(listener, &mut out.status);
         all.tables.rib.drain(&mut batch);
@@ -77,6 +79,7 @@ pub(super) fn run(listener: &TcpListener, options: &Options, peers: &Peers, out:
             peers.set(list);
         }
         out.status.prefixes = all.tables.rib.prefixes() as u64;
+        out.status.monitored = Some(all.monitored());
         out.send(batch);
     }
 }
@@ -89,16 +92,52 @@ struct All<'a> {
 }
 
 impl All<'_> {
+    /// Takes the connections that wait, but no more at once than have a place: what they said is read before
+    /// others come in their place.
     fn accept(&mut self, listener: &TcpListener, status: &mut Status) {
-        while let Some(connection) = tcp::accept(listener) {
+        let places = self.sessions.iter().filter(|session| session.router.is_none()).count();
+        for _ in 0..(CONNECTIONS - self.sessions.len() + places).max(1) {
+            let Some(connection) = tcp::accept(listener) else { break };
             status.connections += 1;
             if self.sessions.len() >= CONNECTIONS {
+                // Sessions are in the order in which they came.
+                let oldest = self.sessions.iter().position(|session| session.router.is_none());
+                let dropped = oldest.map(|at| self.sessions.remove(at).connection);
+                let is_new = dropped.is_none();
+                let from = dropped.as_ref().unwrap_or(&connection).from;
                 status.violations += 1;
-                tracing::warn!(from = %connection.from, limit = CONNECTIONS, "BMP: too many connections");
-                continue;
+                tracing::warn!(%from, limit = CONNECTIONS, "BMP: too many connections: this one is dropped");
+                if is_new {
+                    continue;
+                }
             }
-            self.sessions.push(Session { connection, router: None, is_over: false });
+            self.sessions.push(Session { connection, since: Instant::now(), router: None, is_over: false });
         }
+    }
+
+    /// Ends the sessions without a first message in time, so that they take no place from routers.
+    fn end_silent(&mut self, status: &mut Status) {
+        let first_message = self.options.first_message;
+        let is_silent = |session: &&mut Session| {
+            !session.is_over && session.router.is_none() && session.since.elapsed() > first_message
+        };
+        for session in self.sessions.iter_mut().filter(is_silent) {
+            status.violations += 1;
+            session.is_over = true;
+            tracing::warn!(
+                from = %session.connection.from,
+                after = ?first_message,
+                "BMP: the connection is dropped: no message came"
+            );
+        }
+    }
+
+    /// The routers that are connected, and the peers of all.
+    fn monitored(&self) -> Monitored {
+        let routers = self.sessions.iter().filter(|session| session.router.is_some()).count() as u64;
+        let mut monitored = Monitored { routers, ..Monitored::default() };
+        self.routers.iter().for_each(|router| router.count(&mut monitored));
+        monitored
     }
 
     /// Reads what a session has.

@@ -1,88 +1,26 @@
 //! FRR and GoBGP in namespaces, where they are installed.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-use tempfile::TempDir;
 use wirespeed_feeds::{bmp, fpm};
+use wirespeed_netns::Daemon;
 
 use crate::follower::Follower;
 use crate::namespace::Namespace;
-
-const FRR: &str = "/usr/lib/frr";
-
-/// A daemon, ended with the test.
-struct Daemon(Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // Under `ip netns exec` the child is the daemon itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// FRR in a namespace: its folder in the run directory goes with it.
-struct Frr<'a> {
-    namespace: &'a Namespace,
-    run: PathBuf,
-    files: TempDir,
-    daemons: Vec<Daemon>,
-}
-
-impl<'a> Frr<'a> {
-    fn new(namespace: &'a Namespace) -> Option<Self> {
-        if !Path::new(FRR).join("zebra").exists() {
-            println!("skipped: FRR is not installed");
-            return None;
-        }
-        let run = Path::new("/var/run/frr").join(&namespace.name);
-        fs::create_dir_all(&run).ok()?;
-        let owned = Command::new("chown").args(["frr:frr"]).arg(&run).status();
-        if !owned.is_ok_and(|status| status.success()) {
-            println!("skipped: there is no user frr");
-            return None;
-        }
-        let files = tempfile::tempdir().unwrap();
-        fs::set_permissions(files.path(), fs::Permissions::from_mode(0o755)).unwrap();
-        Some(Self { namespace, run, files, daemons: Vec::new() })
-    }
-
-    fn start(&mut self, daemon: &str, arguments: &[&str], configuration: &str) {
-        let file = self.files.path().join(format!("{daemon}.conf"));
-        fs::write(&file, configuration).unwrap();
-        let mut command = self.namespace.command(&format!("{FRR}/{daemon}"));
-        command.args(["-N", &self.namespace.name, "-f"]).arg(&file).args(arguments);
-        self.daemons.push(Daemon(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()));
-        // The others connect to zebra's socket.
-        let (end, socket) = (Instant::now() + Duration::from_secs(10), self.run.join("zserv.api"));
-        while !socket.exists() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-    }
-}
-
-impl Drop for Frr<'_> {
-    fn drop(&mut self) {
-        self.daemons.clear();
-        let _ = fs::remove_dir_all(&self.run);
-    }
-}
 
 #[test]
 fn frr_sends_its_routes_by_fpm() {
     let Some(namespace) = Namespace::new() else { return };
     namespace.add_link();
-    let Some(mut frr) = Frr::new(&namespace) else { return };
+    let Some(mut frr) = namespace.frr() else { return };
     let mut options = fpm::Options::default();
     options.quiet = Duration::from_secs(2);
     // FRR connects within the namespace: listen there, and first.
     let feed = namespace.inside(move || fpm::listen(options)).unwrap();
     let mut follower = Follower::new(feed);
-    frr.start("zebra", &["-M", "dplane_fpm_nl"], "fpm address 127.0.0.1 port 2620\n");
+    frr.start("zebra", &["-M", "dplane_fpm_nl"], "fpm address 127.0.0.1 port 2620\n").unwrap();
     frr.start(
         "staticd",
         &[],
@@ -91,7 +29,8 @@ fn frr_sends_its_routes_by_fpm() {
          ip route 198.51.100.0/24 10.9.0.3\n\
          ip route 203.0.113.0/24 blackhole\n\
          ipv6 route 2001:db8:1::/48 2001:db8:9::2\n",
-    );
+    )
+    .unwrap();
     let a0 = namespace.inside(|| fs::read_to_string("/proc/self/net/dev")).is_ok();
     assert!(a0);
     follower.until("FRR's routes", |follower| {
@@ -106,12 +45,11 @@ fn frr_sends_its_routes_by_fpm() {
     follower.until("Synced", |follower| follower.feed.status().synced);
 
     // zebra is killed: its routes stay. A new one knows no static routes.
-    frr.daemons.clear();
+    frr.stop();
     follower.until("Stale", |follower| follower.feed.status().stale_since.is_some());
     assert!(follower.model.path("192.0.2.0/24").is_some());
-    let _ = fs::remove_file(frr.run.join("zserv.api"));
     // `-r` keeps the routes in the kernel, without it zebra sweeps those of the old one.
-    frr.start("zebra", &["-M", "dplane_fpm_nl"], "fpm address 127.0.0.1 port 2620\n");
+    frr.start("zebra", &["-M", "dplane_fpm_nl"], "fpm address 127.0.0.1 port 2620\n").unwrap();
     follower.until("Resynced", |follower| follower.feed.status().resyncs > 0);
     assert_eq!(follower.model.path("198.51.100.0/24"), None);
     assert!(follower.model.path("10.9.0.0/24").is_some());
@@ -126,7 +64,7 @@ fn frr_and_gobgp_send_their_routes_by_bmp() {
         println!("skipped: GoBGP is not installed");
         return;
     }
-    let Some(mut frr) = Frr::new(&one) else { return };
+    let Some(mut frr) = one.frr() else { return };
     one.ip(&format!("link add a0 type veth peer name b0 netns {}", two.name));
     one.ip("addr add 10.9.0.1/24 dev a0");
     two.ip("addr add 10.9.0.2/24 dev b0");
@@ -139,7 +77,7 @@ fn frr_and_gobgp_send_their_routes_by_bmp() {
     let (mut of_frr, frr_peers) = one.inside(listen);
     let (mut of_gobgp, gobgp_peers) = two.inside(listen);
 
-    frr.start("zebra", &[], "");
+    frr.start("zebra", &[], "").unwrap();
     frr.start(
         "bgpd",
         &["-M", "bmp", "-l", "10.9.0.1"],
@@ -147,8 +85,9 @@ fn frr_and_gobgp_send_their_routes_by_bmp() {
          neighbor 10.9.0.2 remote-as 64497\n bmp targets t\n  \
          bmp connect 127.0.0.1 port 11019 min-retry 500 max-retry 1000\n  \
          bmp monitor ipv4 unicast post-policy\n exit\nexit\n",
-    );
-    let file = frr.files.path().join("gobgpd.toml");
+    )
+    .unwrap();
+    let file = frr.folder().join("gobgpd.toml");
     fs::write(
         &file,
         "[global.config]\nas = 64497\nrouter-id = \"10.9.0.2\"\n\
@@ -158,8 +97,7 @@ fn frr_and_gobgp_send_their_routes_by_bmp() {
     )
     .unwrap();
     let mut gobgpd = two.command("gobgpd");
-    gobgpd.args(["-t", "toml", "-f"]).arg(&file).stdout(Stdio::null()).stderr(Stdio::null());
-    let _gobgpd = Daemon(gobgpd.spawn().unwrap());
+    let gobgpd = Daemon::start(gobgpd.args(["-t", "toml", "-f"]).arg(&file)).unwrap();
     let gobgp = |arguments: &str| {
         let end = Instant::now() + Duration::from_secs(20);
         while !two.command("gobgp").args(arguments.split(' ')).output().unwrap().status.success() {
@@ -192,7 +130,7 @@ fn frr_and_gobgp_send_their_routes_by_bmp() {
 
     // The session ends, and FRR tells that its peer is down.
     two.ip("link set b0 down");
-    drop(_gobgpd);
+    drop(gobgpd);
     of_frr.until_path("100.64.0.0/16", None);
     assert_eq!(of_frr.feed.status().violations, 0);
 }

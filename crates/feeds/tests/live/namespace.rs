@@ -5,7 +5,7 @@ use std::process::Command;
 use std::thread;
 
 use wirespeed_feeds::kernel;
-use wirespeed_netns::Namespaces;
+use wirespeed_netns::{Frr, Namespaces};
 
 /// A network namespace with a loopback that is up.
 pub(crate) struct Namespace {
@@ -48,6 +48,11 @@ impl Namespace {
 
     pub(crate) fn try_ip(&self, arguments: &str) -> io::Result<String> {
         self.all.try_ip(ONLY, arguments)
+    }
+
+    /// FRR in the namespace. Without it prints that the test is skipped.
+    pub(crate) fn frr(&self) -> Option<Frr<'_>> {
+        Frr::or_skip(&self.all, ONLY)
     }
 
     /// Many commands of `ip` at once. Those that fail are left out.

@@ -4,11 +4,11 @@
 //! wirespeed_fib::conformance!(sail_l_v4, wirespeed_fib::V4, wirespeed_sail::SailL);
 //! ```
 //!
-//! The oracle judges hand-picked tables, random tables, random histories of updates (each
-//! state of the patched table, and a table built anew from the same Rib), images saved, opened and mapped,
-//! live tables under concurrent readers, calls that fail at every step, and full real tables where they are
-//! at hand. In each state every prefix is probed at its first and last address, one before
-//! and one after, along with random addresses; single, in batches of odd sizes, and step by step.
+//! The oracle judges hand-picked tables, random tables, and each state of random histories of updates,
+//! patched and built anew from the same Rib. It judges images saved, opened and mapped, live tables under
+//! concurrent readers, calls that fail at every step, and full real tables where they are at hand. In each
+//! state every prefix is probed at its first and last address, one before and one after, along with random
+//! addresses; single, in batches of odd sizes, and step by step.
 //!
 //! An engine whose images are of megabytes however few the routes goes through the same tests in fewer
 //! rounds, as [`rounds`] says; those that count the routes through all of them.

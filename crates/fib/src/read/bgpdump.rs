@@ -12,10 +12,11 @@ use std::net::IpAddr;
 
 use wirespeed_input::Input;
 
+use super::any_prefix::AnyPrefix;
 use super::error::{End, Fault, Place, SkipReason};
 use super::peers::PeerBook;
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table};
+use super::table::Table;
 use super::text::{each_line, utf8, words};
 use super::updates::{Updates, time};
 

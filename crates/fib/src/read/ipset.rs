@@ -17,10 +17,11 @@ use std::net::IpAddr;
 
 use wirespeed_input::Input;
 
+use super::any_prefix::AnyPrefix;
 use super::error::{End, Fault, SkipReason};
 use super::members::Members;
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table};
+use super::table::Table;
 use super::text::{each_line, prefix_family, utf8};
 use crate::address::Family;
 use crate::prefix::PrefixError;

@@ -7,9 +7,10 @@ use std::net::IpAddr;
 
 use rustc_hash::FxHashMap;
 
+use super::any_prefix::AnyPrefix;
 use super::error::{Fault, SkipReason};
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table};
+use super::table::Table;
 use crate::address::Family;
 use crate::next_hop::NextHop;
 

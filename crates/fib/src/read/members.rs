@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use super::any_prefix::AnyPrefix;
 use super::error::{End, ReadError};
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table};
+use super::table::Table;
 use super::{Fault, MEMBER};
 use crate::address::{Address, V4, V6};
 use crate::next_hop::NextHop;

@@ -22,6 +22,7 @@
 //! # Ok::<(), read::ReadError>(())
 //! ```
 
+pub(crate) mod any_prefix;
 mod bgpdump;
 mod built_in;
 mod cloud;
@@ -47,6 +48,8 @@ mod nft_sets;
 mod peers;
 pub(crate) mod pfx2as;
 mod plain;
+mod recognise;
+pub mod record;
 mod report;
 mod starts;
 pub(crate) mod table;

@@ -16,11 +16,12 @@
 use serde_json::Value;
 use wirespeed_input::Input;
 
+use super::any_prefix::AnyPrefix;
 use super::error::{End, Fault, SkipReason};
 use super::json::{Entry, Groups, array, each_entry, text};
 use super::members::Members;
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table};
+use super::table::Table;
 use super::text::prefix_family;
 use crate::address::{Family, V4, V6};
 use crate::prefix::PrefixError;

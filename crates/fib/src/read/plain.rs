@@ -19,9 +19,10 @@ use std::net::{IpAddr, Ipv4Addr};
 use wirespeed_input::Input;
 
 use super::MEMBER;
+use super::any_prefix::AnyPrefix;
 use super::error::{End, Fault, SkipReason};
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table, no_more};
+use super::table::{Table, no_more};
 use super::text::{each_line, mask_len, split_word, uncomment};
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, table: &mut Table) -> Result<(), End> {

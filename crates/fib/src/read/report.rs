@@ -239,9 +239,11 @@ impl<F, R: Reason> Ledger<F, R> {
             .into())
     }
 
-    /// Reports an error of the input: truncated compressed data, or an error of the operating system.
+    /// Reports an error of the input: truncated compressed data, data that unpacks to too much, or an error
+    /// of the operating system.
     pub fn broken(&mut self, place: Place, error: io::Error) -> Result<(), End<F, R>> {
-        if error.raw_os_error().is_some() || self.report.compression == Compression::None {
+        let is_damage = error.raw_os_error().is_none() && error.kind() != io::ErrorKind::FileTooLarge;
+        if !is_damage || self.report.compression == Compression::None {
             return Err(ReadError::Io { name: self.report.name.clone(), cause: error }.into());
         }
         let compression = self.report.compression.name();

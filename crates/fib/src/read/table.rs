@@ -1,20 +1,19 @@
 //! The table that readers fill.
 
-use std::fmt;
 #[cfg(feature = "mrt")]
 use std::net::IpAddr;
 
 use rustc_hash::FxHashMap;
 
+use super::any_prefix::AnyPrefix;
 use super::error::{Fault, SkipReason};
 use super::report::Ledger;
 use super::text;
-use crate::address::{Address, Family, V4, V6};
-use crate::fib::{AnyUpdate, Fib};
+use crate::address::{Address, V4, V6};
+use crate::fib::Fib;
 use crate::next_hop::{NextHop, NextHops};
 use crate::prefix::Prefix;
 use crate::range::prefixes_of_range;
-use crate::update::Update;
 
 /// Addresses whose ranges are read.
 pub(super) trait Ranged: Address {
@@ -40,53 +39,6 @@ impl Ranged for V6 {
 
     fn any(prefix: Prefix<Self>) -> AnyPrefix {
         AnyPrefix::V6(prefix)
-    }
-}
-
-/// A prefix of either family.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum AnyPrefix {
-    V4(Prefix<V4>),
-    V6(Prefix<V6>),
-}
-
-impl AnyPrefix {
-    /// The prefix of length 0 of a family.
-    pub(super) fn default_of(family: Family) -> Self {
-        match family {
-            Family::V4 => Self::V4(Prefix::DEFAULT),
-            Family::V6 => Self::V6(Prefix::DEFAULT),
-        }
-    }
-
-    pub(super) fn family(self) -> Family {
-        match self {
-            Self::V4(_) => Family::V4,
-            Self::V6(_) => Family::V6,
-        }
-    }
-
-    pub(super) fn announce(self, next_hop: Option<NextHop>) -> AnyUpdate {
-        match self {
-            Self::V4(prefix) => AnyUpdate::V4(Update::Announce { prefix, next_hop }),
-            Self::V6(prefix) => AnyUpdate::V6(Update::Announce { prefix, next_hop }),
-        }
-    }
-
-    pub(super) fn withdraw(self) -> AnyUpdate {
-        match self {
-            Self::V4(prefix) => AnyUpdate::V4(Update::Withdraw { prefix }),
-            Self::V6(prefix) => AnyUpdate::V6(Update::Withdraw { prefix }),
-        }
-    }
-}
-
-impl fmt::Display for AnyPrefix {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::V4(prefix) => prefix.fmt(f),
-            Self::V6(prefix) => prefix.fmt(f),
-        }
     }
 }
 

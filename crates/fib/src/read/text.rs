@@ -4,10 +4,10 @@ use std::net::IpAddr;
 
 use wirespeed_input::{Input, Line};
 
+use super::any_prefix::AnyPrefix;
 use super::error::{End, Fault, Place, Reason, SkipReason};
 use super::report::Ledger;
-use super::table::AnyPrefix;
-use crate::address::{Address, Family, V4};
+use crate::address::{Family, V4};
 use crate::prefix::{Prefix, PrefixError};
 
 /// The most bytes of a next hop; a group of a hundred addresses fits.
@@ -231,35 +231,6 @@ impl Ledger {
 fn looks_like_csv(word: &str) -> bool {
     let cell = first_cell(word);
     word.contains(',') || cell.len() < word.len() && prefix_in_words(cell.as_bytes()).is_ok()
-}
-
-impl AnyPrefix {
-    /// Makes a prefix of an address and a length, both checked.
-    pub(super) fn from_ip(address: IpAddr, len: u32) -> Result<Self, PrefixError> {
-        fn new<A: Address>(address: A, len: u32) -> Result<Prefix<A>, PrefixError> {
-            Prefix::new(address, checked_len::<A>(len)?)
-        }
-        match address {
-            IpAddr::V4(address) => new(address.into(), len).map(Self::V4),
-            IpAddr::V6(address) => new(address.into(), len).map(Self::V6),
-        }
-    }
-
-    /// The prefix of this length that contains an address.
-    fn around(address: IpAddr, len: u32) -> Result<Self, PrefixError> {
-        fn around<A: Address>(address: A, len: u32) -> Result<Prefix<A>, PrefixError> {
-            Ok(Prefix::around(address, checked_len::<A>(len)?))
-        }
-        match address {
-            IpAddr::V4(address) => around(address.into(), len).map(Self::V4),
-            IpAddr::V6(address) => around(address.into(), len).map(Self::V6),
-        }
-    }
-}
-
-fn checked_len<A: Address>(len: u32) -> Result<u8, PrefixError> {
-    let fitting = u8::try_from(len).ok().filter(|&len| len <= A::BITS);
-    fitting.ok_or(PrefixError::TooLong { len, family: A::FAMILY })
 }
 
 #[cfg(test)]

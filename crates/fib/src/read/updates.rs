@@ -11,10 +11,11 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use wirespeed_input::Input;
 
+use super::any_prefix::AnyPrefix;
 use super::error::{End, Fault, SkipReason};
 use super::peers::PeerBook;
 use super::report::Ledger;
-use super::table::{AnyPrefix, HopFinder, no_more};
+use super::table::{HopFinder, no_more};
 use super::text::{each_line, split_word, uncomment, utf8};
 use crate::address::Family;
 use crate::fib::AnyUpdate;

@@ -15,13 +15,13 @@
 use serde_json::Value;
 use wirespeed_input::Input;
 
+use super::any_prefix::AnyPrefix;
 use super::csv::cells::Cells;
 use super::csv::record::each_record;
 use super::error::{End, Fault, ReadError, SkipReason};
 use super::format::Format;
 use super::json::{Entry, Groups, each_entry, text};
 use super::report::Ledger;
-use super::table::AnyPrefix;
 use super::vrps_header::Columns;
 use crate::address::{Address, V4, V6};
 use crate::prefix::Prefix;

@@ -1,6 +1,7 @@
 //! Draws the prefixes of a table from a [`Shape`]: a number of prefixes at the top, split from node to node.
 
-use super::rng::Rng;
+use wirespeed_rng::Rng;
+
 use super::shape::{
     ANY_KIND, Above, BINS, CLASSES, KINDS, MAGNITUDES, Place, Row, SURE, Shape, Sibling, Split, class_of,
     kind, past, run_kind, smallest,

@@ -8,8 +8,8 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use wirespeed_rng::Rng;
 
-use super::rng::Rng;
 use crate::address::Address;
 use crate::next_hop::NextHop;
 use crate::prefix::Prefix;

@@ -2,10 +2,10 @@
 
 use std::io::Read;
 
+use super::addresses::Trace;
 use super::error::TraceError;
 use super::packet::Link;
 use super::packets::{PacketError, Packets};
-use super::read::Trace;
 use crate::address::Address;
 
 /// Reads the destinations of a capture. If the capture is truncated or broken after its header, the part

@@ -15,6 +15,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod addresses;
 #[cfg(feature = "capture")]
 pub mod capture;
 mod deepest;
@@ -32,6 +33,7 @@ mod text;
 #[cfg(feature = "synth")]
 mod zipf;
 
+pub use addresses::Trace;
 pub use deepest::deepest;
 pub use error::TraceError;
 #[cfg(feature = "synth")]
@@ -39,7 +41,7 @@ pub use generate::{Generator, KindError, NoPrefixes, TraceKind, fill, keys};
 pub use packed::{from_packed, write_packed};
 #[cfg(feature = "capture")]
 pub use packets::{Packet, PacketError, Packets};
-pub use read::{Format, Trace, from_reader, is_capture};
+pub use read::{Format, from_reader, is_capture};
 pub use text::{from_text, write_text};
 #[cfg(feature = "synth")]
 pub use zipf::Zipf;

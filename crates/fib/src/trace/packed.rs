@@ -3,8 +3,8 @@
 
 use std::io::{self, Read, Write};
 
+use super::addresses::Trace;
 use super::error::TraceError;
-use super::read::Trace;
 use crate::address::Address;
 
 /// Addresses of a buffer: a multiple of both sizes.

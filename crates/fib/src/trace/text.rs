@@ -5,8 +5,8 @@
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
 
+use super::addresses::Trace;
 use super::error::TraceError;
-use super::read::Trace;
 use crate::address::Address;
 
 /// The longest text of an address. A longer first column is not an address.

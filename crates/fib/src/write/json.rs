@@ -5,7 +5,7 @@ use std::io::Write;
 use serde_json::{Value, json};
 
 use super::{Member, Routes, Way, WriteError, destination, is_foreign};
-use crate::read::table::AnyPrefix;
+use crate::read::any_prefix::AnyPrefix;
 
 /// Writes routes like `ip -json route`.
 pub(super) fn ip_route(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {

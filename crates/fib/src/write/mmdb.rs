@@ -17,7 +17,7 @@ use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Routes, WriteError, refuse};
-use crate::read::table::AnyPrefix;
+use crate::read::any_prefix::AnyPrefix;
 use crate::read::{label_fields, label_text, label_value};
 
 /// The name of a record that is one value.

@@ -17,7 +17,7 @@ use std::net::IpAddr;
 
 use crate::fib::Fib;
 use crate::next_hop::{NextHop, NextHops};
-use crate::read::table::AnyPrefix;
+use crate::read::any_prefix::AnyPrefix;
 use crate::read::text::{TYPES, next_hop};
 use crate::read::{Format, TimedUpdate};
 

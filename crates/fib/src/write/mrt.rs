@@ -12,8 +12,8 @@ use super::{Routes, WriteError, refuse, text_of};
 use crate::address::Address;
 use crate::next_hop::NextHops;
 use crate::prefix::Prefix;
+use crate::read::any_prefix::AnyPrefix;
 use crate::read::mrt_header::{BGP4MP_ET, TABLE_DUMP_V2};
-use crate::read::table::AnyPrefix;
 use crate::read::{Format, TimedUpdate};
 
 const PEER_INDEX_TABLE: u16 = 1;

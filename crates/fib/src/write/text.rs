@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::{Member, Routes, Way, WriteError, destination, is_foreign, refuse, text_of};
 use crate::fib::AnyUpdate;
 use crate::next_hop::{NextHop, NextHops};
+use crate::read::any_prefix::AnyPrefix;
 use crate::read::pfx2as::is_origin;
-use crate::read::table::AnyPrefix;
 use crate::read::{Format, TimedUpdate};
 use crate::update::Update;
 

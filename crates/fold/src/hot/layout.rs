@@ -33,9 +33,7 @@
 //! blocks of 100 KB in all. With c16 these answer 43 % of keys drawn by prefix and 81 % of random ones, and
 //! after a day of updates without a new build 31 % and 78 % (`benches/hot_share.rs`).
 
-use wirespeed_image::{
-    Checked, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, width_for,
-};
+use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, width_for};
 
 use super::block::{Block, ESCAPE};
 use crate::v4::layout::Upper;
@@ -226,11 +224,6 @@ impl FoldHotTable {
             None => value <= results && value < mark(self.width).into(),
         }
     }
-
-    fn first_bad<T: Element>(&self, section: SectionId, results: u64) -> Option<usize> {
-        let elements = self.image.section::<T>(section);
-        elements.iter().position(|&value| !self.admits(section, value.into(), results))
-    }
 }
 
 impl Table for FoldHotTable {
@@ -243,15 +236,7 @@ impl Table for FoldHotTable {
         let table = Self::new(image);
         let results = table.image.results();
         for section in [C16, N24, B16, C24, N32, HOT] {
-            let bad = match table.image.width(section) {
-                Some(2) => table.first_bad::<u16>(section, results),
-                Some(4) => table.first_bad::<u32>(section, results),
-                _ => table.first_bad::<u64>(section, results),
-            };
-            if let Some(index) = bad {
-                let name = table.image.memory_usage().swap_remove(usize::from(section.0)).name;
-                return Err(ImageError::Malformed(format!("{name}[{index}] leads nowhere")));
-            }
+            table.image.check_elements(section, |value| table.admits(section, value, results))?;
         }
         Ok(table)
     }

@@ -20,8 +20,7 @@
 
 use wirespeed_fib::V4;
 use wirespeed_image::{
-    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, WORD,
-    width_for,
+    Checked, Column, Image, ImageBuilder, ImageError, SectionId, SectionUsage, Table, WORD, width_for,
 };
 
 /// Bits that choose a slot.
@@ -148,21 +147,6 @@ impl FoldTableV4 {
             _ => bytes / (LONG * self.width) as u64,
         }
     }
-
-    fn first_bad<T: Element>(&self, section: SectionId, results: u64) -> Option<usize> {
-        let elements = self.image.section::<T>(section);
-        let limit = match section {
-            C18 => self.pieces(N24),
-            B18 => self.pieces(C24),
-            C24 => self.pieces(N32),
-            _ => return elements.iter().position(|&value| !self.admits(section, value.into(), results)),
-        };
-        // The largest decides, and finding it runs at the speed of memory.
-        if elements.iter().copied().max().is_none_or(|most| most.into() < limit) {
-            return None;
-        }
-        elements.iter().position(|&value| value.into() >= limit)
-    }
 }
 
 impl Table for FoldTableV4 {
@@ -178,15 +162,7 @@ impl Table for FoldTableV4 {
         table.check_shape()?;
         let results = table.image.results();
         for section in [C18, N24, B18, C24, N32] {
-            let bad = match table.image.width(section) {
-                Some(2) => table.first_bad::<u16>(section, results),
-                Some(4) => table.first_bad::<u32>(section, results),
-                _ => table.first_bad::<u64>(section, results),
-            };
-            if let Some(index) = bad {
-                let name = table.image.memory_usage().swap_remove(usize::from(section.0)).name;
-                return Err(ImageError::Malformed(format!("{name}[{index}] leads nowhere")));
-            }
+            table.image.check_elements(section, |value| table.admits(section, value, results))?;
         }
         Ok(table)
     }

@@ -32,8 +32,10 @@ pub const ON_GPU: &[u8] = &[16, 16, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8, 8];
 pub const SHAPES: [&[u8]; 3] = [FASTEST, SMALLEST, ON_GPU];
 /// Most steps of any shape.
 pub const MOST_STEPS: usize = 16;
-/// Bytes from which on a table is looked up in rounds of [`Rounds::Far`].
-const FAR_FROM: u64 = 13 << 20;
+/// Bytes from which on a table is looked up in rounds of [`Rounds::Far`] with AVX2.
+const FAR_FROM_AVX2: u64 = 13 << 20;
+/// Bytes from which on a table is looked up in rounds of [`Rounds::Far`] with AVX-512.
+const FAR_FROM_AVX512: u64 = 15 << 20;
 /// Bits after which chunks are shared.
 pub(crate) const SHARED_FROM: u8 = 32;
 
@@ -169,10 +171,14 @@ impl FoldTableV6 {
         Ok(Self { image, shape, width, base, chunks, steps })
     }
 
-    /// The rounds that are the fastest with vectors of a level, as far as was measured: with AVX2 only.
+    /// The rounds that are the fastest with vectors of a level, as far as was measured.
     pub(super) fn rounds(&self, level: VectorLevel) -> Rounds {
-        let is_far = level == VectorLevel::Avx2 && self.image.bytes() >= FAR_FROM;
-        if is_far { Rounds::Far } else { Rounds::Near }
+        let from = match level {
+            VectorLevel::Avx512 => FAR_FROM_AVX512,
+            VectorLevel::Avx2 => FAR_FROM_AVX2,
+            VectorLevel::Portable => return Rounds::Near,
+        };
+        if self.image.bytes() >= from { Rounds::Far } else { Rounds::Near }
     }
 
     /// Bytes of an element of a chunk: 2 or 4.

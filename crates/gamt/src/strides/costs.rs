@@ -2,8 +2,8 @@
 //!
 //! In a batch many lookups are under way, so a read costs not its latency but its share of what the memory
 //! system can have under way. The default is one AVX-512 gather of 4-byte units after another, at random
-//! places of an array in huge pages, on a core of an AMD EPYC of the Zen 4 kind with 32 KB of L1, 1 MB of L2,
-//! and 32 MB of shared L3 of which about half is available:
+//! places of an array in huge pages. The core is one of an AMD EPYC of the Zen 4 kind with 32 KB of L1, 1 MB
+//! of L2, and 32 MB of shared L3 of which about half is available:
 //!
 //! | 4 KB | 32 KB | 256 KB | 1 MB | 2 MB | 4 MB | 8 MB | 16 MB | 32 MB | 64 MB | 128 MB |
 //! |---|---|---|---|---|---|---|---|---|---|---|

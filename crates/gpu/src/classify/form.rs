@@ -7,10 +7,12 @@
 //!
 //! Tuples are structures of arrays, as in the paper (GSwitch, Algorithm 3), so that the threads of a warp
 //! read consecutive words. They are divided into groups, so that a tuple is written while it is in the cache,
-//! and the first tuples of a batch form a batch, too. On the bus a tuple takes only its own bytes: 13, 37 or
-//! 36.
+//! and the first tuples of a batch form a batch, too. On the bus a tuple takes only its own bytes: 13, 37,
+//! 36 or 64.
 
-use bytemuck::cast_slice;
+use std::marker::PhantomData;
+
+use bytemuck::{cast_slice, cast_slice_mut};
 use wirespeed_classify::Tuple;
 
 use crate::runtime::Form;
@@ -28,6 +30,7 @@ pub const fn kind<T: Tuple>() -> Option<&'static str> {
         (4, 13) => Some("t4"),
         (10, 37) => Some("t10"),
         (9, 36) => Some("t9"),
+        (16, 64) => Some("t16"),
         _ => None,
     }
 }
@@ -55,23 +58,90 @@ pub const fn bytes_of<T: Tuple>(count: usize) -> usize {
 /// Writes tuples to the start of `to`, for results of `result_bytes` bytes. `None` if they don't fit, or if
 /// there is no kernel.
 pub fn pack<T: Tuple>(tuples: &[T], result_bytes: usize, to: &mut [u8]) -> Option<Form> {
-    let kind = kind::<T>()?;
-    let (second, bytes) = (second_of::<T>(tuples.len()), bytes_of::<T>(tuples.len()));
-    let (first, tails) = to.get_mut(..bytes)?.split_at_mut(second);
-    let (groups, rest) = tuples.as_chunks::<GROUP>();
-    let mut to = first.chunks_exact_mut(whole::<T>() * ROW);
-    for (group, to) in groups.iter().zip(&mut to) {
-        write_group(group, to);
+    let (kind, lanes) = (kind::<T>()?, Lanes::new(tuples.len()));
+    let to = to.get_mut(..lanes.bytes())?;
+    lanes.write_all(to, 0, tuples);
+    Some(Form::parts(kind, tuples.len(), lanes.second(), lanes.bytes()).with_results_of(result_bytes))
+}
+
+/// The places of at most `capacity` tuples in a batch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lanes<T> {
+    capacity: usize,
+    tuple: PhantomData<fn() -> T>,
+}
+
+impl<T: Tuple> Lanes<T> {
+    /// Bytes of a group.
+    const GROUP_BYTES: usize = whole::<T>() * ROW;
+
+    pub(super) const fn new(capacity: usize) -> Self {
+        Self { capacity, tuple: PhantomData }
     }
-    if let Some(to) = to.next() {
-        let mut last = [T::default(); GROUP];
-        last[..rest.len()].copy_from_slice(rest);
-        write_group(&last, to);
+
+    pub(super) const fn capacity(self) -> usize {
+        self.capacity
     }
-    for (tuple, tail) in tuples.iter().zip(tails) {
-        [.., *tail] = tuple.words()[T::WORDS - 1].to_le_bytes();
+
+    /// The offset of the second part.
+    pub(super) const fn second(self) -> usize {
+        second_of::<T>(self.capacity)
     }
-    Some(Form::parts(kind, tuples.len(), second, bytes).with_results_of(result_bytes))
+
+    /// Bytes of all places.
+    pub(super) const fn bytes(self) -> usize {
+        bytes_of::<T>(self.capacity)
+    }
+
+    /// Writes tuples to their places, from the first one of a group on. The last group is filled up with
+    /// zeros.
+    pub(super) fn write_all(self, to: &mut [u8], at: usize, tuples: &[T]) {
+        debug_assert!(at.is_multiple_of(GROUP) || tuples.is_empty(), "{at} is in a group");
+        let (groups, rest) = tuples.as_chunks::<GROUP>();
+        let (first, tails) = to.split_at_mut(self.second());
+        let mut places = first[at / GROUP * Self::GROUP_BYTES..].chunks_exact_mut(Self::GROUP_BYTES);
+        for (group, to) in groups.iter().zip(&mut places) {
+            write_group(group, to);
+        }
+        if let Some(to) = places.next().filter(|_| !rest.is_empty()) {
+            let mut last = [T::default(); GROUP];
+            last[..rest.len()].copy_from_slice(rest);
+            write_group(&last, to);
+        }
+        if has_tail::<T>() {
+            tuples
+                .iter()
+                .zip(&mut tails[at..])
+                .for_each(|(tuple, to)| [.., *to] = tuple.words()[T::WORDS - 1].to_le_bytes());
+        }
+    }
+
+    /// Moves the second part of `len` tuples behind their last group. The places are those of `len` tuples
+    /// then.
+    pub(super) fn shortened(self, to: &mut [u8], len: usize) -> Self {
+        let short = Self::new(len);
+        if has_tail::<T>() && short.second() != self.second() {
+            to.copy_within(self.second()..self.second() + len, short.second());
+        }
+        short
+    }
+
+    /// Reads `len` tuples.
+    pub(super) fn read(self, from: &[u8], len: usize) -> Vec<T> {
+        let mut tuples = vec![T::default(); len];
+        let (first, tails) = from.split_at(self.second());
+        let to: &mut [u32] = cast_slice_mut(&mut tuples);
+        for (at, to) in to.chunks_exact_mut(T::WORDS).enumerate() {
+            let group = &first[at / GROUP * Self::GROUP_BYTES..][..Self::GROUP_BYTES];
+            for (row, word) in group.as_chunks::<ROW>().0.iter().zip(&mut *to) {
+                *word = u32::from_le_bytes(row.as_chunks::<WORD>().0[at % GROUP]);
+            }
+            if has_tail::<T>() {
+                to[T::WORDS - 1] = u32::from(tails[at]) << 24;
+            }
+        }
+        tuples
+    }
 }
 
 /// Writes the whole words of a group.
@@ -106,7 +176,7 @@ pub fn has_too_large(results: &[u8], bytes: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+    use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple};
 
     use super::*;
 
@@ -151,6 +221,7 @@ mod tests {
         come_back::<Ipv4Tuple>("t4");
         come_back::<Ipv6Tuple>("t10");
         come_back::<OpenFlowTuple>("t9");
+        come_back::<OpenFlow13Tuple>("t16");
     }
 
     #[test]

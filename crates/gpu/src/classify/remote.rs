@@ -20,11 +20,12 @@ use wirespeed_image::Patch;
 use wirespeed_image::device::OnDevice;
 
 use super::form::{bytes_of, has_too_large, kind, most_of, pack};
+use super::in_place::InPlace;
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
 use crate::remote::{Answers, RemoteTable};
-use crate::runtime::{Batch, Done, Fleet, Form};
+use crate::runtime::{Batch, Done, Fleet, FleetBatch, Form};
 use crate::trip::look_up;
 
 /// A table of rules on GPUs. Clones are the same table.
@@ -60,6 +61,11 @@ impl<T: Tuple> Remote<T> {
         look_up(self, tuples, numbers)
     }
 
+    /// Bytes of the largest number.
+    fn result_bytes(&self) -> usize {
+        result_bytes(self.inner.largest.load(Ordering::Acquire))
+    }
+
     /// The number of keys to ask a slot for, so that it holds `count` tuples.
     fn slot_keys_of(&self, count: usize) -> usize {
         self.inner.copies.slot_keys(count, bytes_of::<T>(count))
@@ -78,6 +84,8 @@ impl<T: Tuple> RemoteTable for Remote<T> {
     /// Tuples like those of future lookups: launches and transfers are measured with them on each GPU.
     /// Without tuples nothing is measured.
     type KeyHint<'k> = &'k [T];
+
+    type Written = InPlace<T>;
 
     const PARTS: usize = 8;
 
@@ -114,6 +122,14 @@ impl<T: Tuple> RemoteTable for Remote<T> {
         self.slot_keys_of(tuples.len())
     }
 
+    fn write_to(&self, slot: impl FnOnce() -> Option<FleetBatch>, tuples: usize) -> Option<InPlace<T>> {
+        InPlace::new(slot()?, tuples, self.result_bytes())
+    }
+
+    fn once_more(&self, form: Form, error: &GpuError) -> Option<Form> {
+        matches!(error, GpuError::NarrowResults { .. }).then(|| form.with_results_of(self.result_bytes()))
+    }
+
     fn patch(&self, patch: &Patch) {
         if let Some((_, largest)) = patch.counts() {
             let known = self.inner.largest.fetch_max(largest, Ordering::AcqRel);
@@ -135,7 +151,7 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 
 impl<T: Tuple> Answers<u32> for Remote<T> {
     fn pack(&self, tuples: &[T], to: &mut Batch) -> Option<Form> {
-        pack(tuples, result_bytes(self.inner.largest.load(Ordering::Acquire)), to.keys_mut())
+        pack(tuples, self.result_bytes(), to.keys_mut())
     }
 
     fn check(&self, done: &Done) -> Result<(), GpuError> {

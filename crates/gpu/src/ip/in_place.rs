@@ -11,6 +11,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use wirespeed_fib::Address;
 
 use super::keys::{KeyBytes, expand, first_48, first_64, write};
+use crate::in_place::{self, InSlot};
 use crate::runtime::{Done, FleetBatch, Form, Planes};
 
 /// Addresses in a slot, as keys of a kind. They lie nowhere else, and are read there, too.
@@ -69,77 +70,6 @@ impl<A: Address> InPlace<A> {
         })
     }
 
-    /// Adds an address. Panics if there is no room.
-    #[inline]
-    pub fn push(&mut self, address: A) {
-        assert!(self.len < self.capacity, "there is room");
-        let ((first, second), at) = (self.planes, self.len);
-        // SAFETY: `new` saw that `capacity` keys of the kind fit, which is of the family, and that the first
-        // plane is aligned for addresses, and so for their parts; the second starts at a multiple of 16 bytes
-        // from there. The slot is held, and nobody else has a reference to its memory: they are lent by
-        // methods of `self` alone.
-        unsafe {
-            match self.key_bytes() {
-                6 => {
-                    let (upper, lower) = first_48(address);
-                    first.cast::<u32>().add(at).write(upper.to_le());
-                    second.cast::<u16>().add(at).write(lower.to_le());
-                }
-                8 => first.cast::<u64>().add(at).write(first_64(address).to_le()),
-                _ => first.cast::<A>().add(at).write(address),
-            }
-        }
-        self.len += 1;
-        self.forget();
-    }
-
-    /// Adds at most `most` addresses. Returns how many. Panics if there is no room for `most`.
-    #[inline]
-    pub fn extend(&mut self, addresses: impl Iterator<Item = A>, most: usize) -> usize {
-        let bytes = self.key_bytes();
-        let count = fill(bytes, self.room(most), addresses);
-        self.len += count;
-        self.forget();
-        count
-    }
-
-    /// Adds addresses. Panics if there is no room.
-    pub fn extend_from(&mut self, addresses: &[A]) {
-        let (kind, is_streamed) = (self.kind, self.is_streamed);
-        let (first, second) = self.room(addresses.len());
-        write(addresses, kind, (first, second), is_streamed);
-        self.len += addresses.len();
-        self.forget();
-    }
-
-    /// The addresses. Those of keys that are not whole are made now, in memory of their own.
-    pub fn keys(&self) -> &[A] {
-        let (first, second) = self.written();
-        addresses(self.kind, (first, second), &self.read)
-    }
-
-    /// The number of addresses.
-    #[inline]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Whether there are no addresses.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    /// The slot, the form of its keys, and the value that reads them when the slot is back.
-    pub fn into_slot(mut self) -> (FleetBatch, Form, Sent<A>) {
-        let form = Form::keys(self.kind.count(), self.len).expect("they are in a slot");
-        // A batch that is not full has its second plane nearer to the first one.
-        let low = Planes::of(self.kind.count()).low(self.capacity);
-        if let Some((from, to)) = low.zip(form.second()).filter(|(from, to)| from != to) {
-            self.slot.batch().keys_mut().copy_within(from..from + form.bytes() - to, to);
-        }
-        (self.slot, form, Sent { kind: self.kind, len: self.len, read: self.read })
-    }
-
     /// Bytes of a key.
     #[inline]
     const fn key_bytes(&self) -> usize {
@@ -181,20 +111,86 @@ impl<A: Address> InPlace<A> {
     }
 }
 
-impl<A: Address> Sent<A> {
-    /// The number of addresses.
+impl<A: Address> in_place::InPlace for InPlace<A> {
+    type Domain = A;
+    type Sent = Sent<A>;
+
     #[inline]
-    pub fn len(&self) -> usize {
+    fn push(&mut self, address: A) -> bool {
+        assert!(self.len < self.capacity, "there is room");
+        let ((first, second), at) = (self.planes, self.len);
+        // SAFETY: `new` saw that `capacity` keys of the kind fit, which is of the family, and that the first
+        // plane is aligned for addresses, and so for their parts; the second starts at a multiple of 16 bytes
+        // from there. The slot is held, and nobody else has a reference to its memory: they are lent by
+        // methods of `self` alone.
+        unsafe {
+            match self.key_bytes() {
+                6 => {
+                    let (upper, lower) = first_48(address);
+                    first.cast::<u32>().add(at).write(upper.to_le());
+                    second.cast::<u16>().add(at).write(lower.to_le());
+                }
+                8 => first.cast::<u64>().add(at).write(first_64(address).to_le()),
+                _ => first.cast::<A>().add(at).write(address),
+            }
+        }
+        self.len += 1;
+        self.forget();
+        true
+    }
+
+    /// Panics if there is no room for `most` addresses.
+    #[inline]
+    fn extend<'k, I>(&mut self, addresses: I, most: usize) -> (usize, Option<(A::Key<'k>, I)>)
+    where
+        I: Iterator<Item = A::Key<'k>>,
+    {
+        let bytes = self.key_bytes();
+        let count = fill(bytes, self.room(most), addresses);
+        self.len += count;
+        self.forget();
+        (count, None)
+    }
+
+    fn extend_from(&mut self, addresses: &[A]) -> usize {
+        let (kind, is_streamed) = (self.kind, self.is_streamed);
+        let (first, second) = self.room(addresses.len());
+        write(addresses, kind, (first, second), is_streamed);
+        self.len += addresses.len();
+        self.forget();
+        addresses.len()
+    }
+
+    fn keys(&self) -> &[A] {
+        let (first, second) = self.written();
+        addresses(self.kind, (first, second), &self.read)
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no addresses.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
+    fn into_slot(mut self) -> (FleetBatch, Form, Sent<A>) {
+        let form = Form::keys(self.kind.count(), self.len).expect("they are in a slot");
+        // A batch that is not full has its second plane nearer to the first one.
+        let low = Planes::of(self.kind.count()).low(self.capacity);
+        if let Some((from, to)) = low.zip(form.second()).filter(|(from, to)| from != to) {
+            self.slot.batch().keys_mut().copy_within(from..from + form.bytes() - to, to);
+        }
+        (self.slot, form, Sent { kind: self.kind, len: self.len, read: self.read })
+    }
+}
+
+impl<A: Address> InSlot for Sent<A> {
+    type Domain = A;
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.len
     }
 
-    /// The addresses, in the slot that has come back. Those of keys that are not whole are made now.
-    pub fn keys<'k>(&'k self, done: &'k Done) -> &'k [A] {
+    fn keys<'k>(&'k self, done: &'k Done) -> &'k [A] {
         let (planes, keys) = (Planes::of(self.kind.count()), done.keys());
         let (wide, narrow) = planes.widths();
         let second = planes.low(self.len).map_or(&keys[..0], |low| &keys[low..][..narrow * self.len]);

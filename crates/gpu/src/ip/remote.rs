@@ -19,12 +19,13 @@ use bytemuck::cast_slice_mut;
 use wirespeed_fib::{Address, Family, NextHop};
 use wirespeed_image::device::OnDevice;
 
+use super::in_place::InPlace;
 use super::keys::{KeyBytes, pack_to};
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
 use crate::remote::{Answers, RemoteTable};
-use crate::runtime::{Batch, Fleet, Form};
+use crate::runtime::{Batch, Fleet, FleetBatch, Form};
 use crate::trip::look_up;
 
 /// A table on GPUs. Clones are the same table.
@@ -86,6 +87,8 @@ impl<A: Address> RemoteTable for Remote<A> {
     /// The number of leading bits of an address that lookups in the table depend on.
     type KeyHint<'k> = u8;
 
+    type Written = InPlace<A>;
+
     const PARTS: usize = 4;
 
     const LEAST_PART: usize = 1 << 17;
@@ -112,6 +115,11 @@ impl<A: Address> RemoteTable for Remote<A> {
 
     fn slot_keys(&self, addresses: &[A]) -> usize {
         addresses.len()
+    }
+
+    fn write_to(&self, slot: impl FnOnce() -> Option<FleetBatch>, addresses: usize) -> Option<InPlace<A>> {
+        let kind = self.in_place()?;
+        InPlace::new(slot()?, kind, addresses).ok()
     }
 
     fn reach(&self, bits: u8) {

@@ -24,7 +24,7 @@ use crate::runtime::Form;
 /// Names of a group.
 pub const GROUP: usize = 32;
 /// Alignment of the second part and of the end.
-const ALIGN: usize = 16;
+pub(super) const ALIGN: usize = 16;
 /// Bytes of a group's ends in the packed form.
 const PACKED_GROUP: usize = size_of::<u32>() + GROUP * size_of::<u16>();
 /// Bytes of a row.
@@ -62,7 +62,7 @@ impl Wanted {
     }
 
     /// A form for this result and these names.
-    fn form(self, lie: &'static str, count: usize, second: usize, bytes: usize) -> Form {
+    pub(super) fn form(self, lie: &'static str, count: usize, second: usize, bytes: usize) -> Form {
         let form = Form::parts(self.kind(lie), count, second, bytes);
         match self {
             Self::Results => form,
@@ -92,7 +92,7 @@ pub fn row_bytes_of(names: Names<'_>, stride: usize) -> usize {
 /// Writes names to the start of `to`, packed if possible, otherwise with one end for each. `None` if they
 /// don't fit.
 pub fn pack(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
-    let second = (names.len().div_ceil(GROUP) * PACKED_GROUP).next_multiple_of(ALIGN);
+    let second = second_of(names.len());
     let places = to.get_mut(..second)?;
     if !write_short_ends(names, places) {
         return pack_ends(names, wanted, to);
@@ -132,8 +132,33 @@ pub fn pack_rows(names: Names<'_>, stride: usize, wanted: Wanted, to: &mut [u8])
     Some(wanted.form(ROWS, names.len(), second, second + used * ROW))
 }
 
+/// The offset of the second part of so many packed names.
+pub(super) const fn second_of(names: usize) -> usize {
+    (names.div_ceil(GROUP) * PACKED_GROUP).next_multiple_of(ALIGN)
+}
+
+/// Writes the end of one packed name to its place in the first part. Its group starts at `group`, and the end
+/// is less than 64 KiB from there.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // a slot is less than 4 GiB, and the caller saw to the group
+pub(super) fn write_end(places: &mut [u8], name: usize, group: usize, end: usize) {
+    let (start, ends) = places[name / GROUP * PACKED_GROUP..][..PACKED_GROUP].split_at_mut(size_of::<u32>());
+    if name.is_multiple_of(GROUP) {
+        start.copy_from_slice(&(group as u32).to_le_bytes());
+    }
+    ends.as_chunks_mut::<2>().0[name % GROUP] = ((end - group) as u16).to_le_bytes();
+}
+
+/// Reads the end of one packed name.
+pub(super) fn end_in(places: &[u8], name: usize) -> usize {
+    let (start, ends) = places[name / GROUP * PACKED_GROUP..][..PACKED_GROUP].split_at(size_of::<u32>());
+    let [start, ..] = *start.as_chunks::<4>().0 else { unreachable!("a start has 4 bytes") };
+    u32::from_le_bytes(start) as usize
+        + usize::from(u16::from_le_bytes(ends.as_chunks::<2>().0[name % GROUP]))
+}
+
 /// The bytes of all names.
-fn text(names: Names<'_>) -> &[u8] {
+pub(super) fn text(names: Names<'_>) -> &[u8] {
     let end = names.ends().last().copied().unwrap_or(names.start());
     &names.bytes()[names.start() as usize..end as usize]
 }

@@ -16,11 +16,12 @@ use wirespeed_image::device::OnDevice;
 use wirespeed_namelookup::{Match, NameDomain, Names};
 
 use super::form::{Wanted, bytes_of, pack, unpack_matches};
+use super::in_place::InPlace;
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
 use crate::remote::{Answers, RemoteTable};
-use crate::runtime::{Batch, Fleet, Form};
+use crate::runtime::{Batch, Fleet, FleetBatch, Form};
 use crate::trip::look_up;
 
 /// A table of names on GPUs. Clones are the same table.
@@ -59,6 +60,8 @@ impl RemoteTable for Remote {
     /// names nothing is measured.
     type KeyHint<'k> = Names<'k>;
 
+    type Written = InPlace;
+
     const PARTS: usize = 8;
 
     const LEAST_PART: usize = 1 << 14;
@@ -80,6 +83,14 @@ impl RemoteTable for Remote {
 
     fn slot_keys(&self, names: Names<'_>) -> usize {
         self.copies.slot_keys(names.len(), bytes_of(names))
+    }
+
+    fn write_to(&self, slot: impl FnOnce() -> Option<FleetBatch>, names: usize) -> Option<InPlace> {
+        // A batch that fills a slot keeps it from those that are ready to go.
+        if !self.copies.has_spare_slots(names) {
+            return None;
+        }
+        InPlace::new(slot()?, names)
     }
 }
 

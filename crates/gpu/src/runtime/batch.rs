@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::command::Command;
+use super::core::Core;
 use super::form::Form;
-use super::gpu::Core;
 use super::options::Way;
 use super::planes::Planes;
 use super::reply::Reply;
@@ -85,6 +85,11 @@ impl Batch {
     /// Whether the batch belongs to the device of a table.
     pub fn is_beside(&self, table: &TableHandle) -> bool {
         table.is_of(&self.lent.core)
+    }
+
+    /// All bytes of the batch.
+    pub fn keys(&self) -> &[u8] {
+        self.lent.slot().keys()
     }
 
     /// All bytes of the batch. They still hold an earlier batch's content.
@@ -259,6 +264,23 @@ impl Done {
     /// The submitted keys, and the bytes after them.
     pub fn keys(&self) -> &[u8] {
         self.lent.slot().keys()
+    }
+
+    /// The form of the keys.
+    pub fn form(&self) -> Form {
+        self.lent.slot().request.form
+    }
+
+    /// Whether the batch belongs to the device of a table.
+    pub fn is_beside(&self, table: &TableHandle) -> bool {
+        table.is_of(&self.lent.core)
+    }
+
+    /// Sends the keys once more, in this form. They stay in the slot, whatever comes of it: errors are in the
+    /// ticket.
+    pub fn submit_form(mut self, table: &TableHandle, form: Form) -> Ticket {
+        let slot = self.lent.slot.take().expect("what is done has its slot");
+        Batch::new(Arc::clone(&self.lent.core), slot).submit_form(table, form)
     }
 
     /// Bytes of a result.

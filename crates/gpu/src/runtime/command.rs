@@ -3,7 +3,7 @@
 use crossbeam_channel::Sender;
 
 use super::Result;
-use super::calibrate::Calibration;
+use super::calibration::Calibration;
 use super::form::Form;
 use super::on_device::{DeviceKeys, DeviceMemory, Enqueued};
 use super::slot::Slot;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use wirespeed_image::{Image, Patch};
 
-use super::batch::{Batch, Ticket};
+use super::batch::{Batch, Done, Ticket};
 use super::form::Form;
 use super::gpu::Gpu;
 use super::table::TableHandle;
@@ -102,6 +102,10 @@ impl Fleet {
 
     /// A batch like that of [`batch`](Self::batch). `None` if no slot is free.
     pub fn try_batch(&self, keys: usize) -> Result<Option<FleetBatch>> {
+        // The usual case, without a list.
+        if let [gpu] = &*self.gpus {
+            return Ok(gpu.try_batch(keys)?.map(|batch| FleetBatch { device: 0, batch }));
+        }
         for device in self.by_load()? {
             // A device that is lost at this moment is left out the next time.
             if let Some(batch) = self.unless_lost(device, self.gpus[device].try_batch(keys))? {
@@ -147,6 +151,15 @@ impl FleetTable {
         self.replicas.iter().find(|replica| batch.is_beside(replica))
     }
 
+    /// Sends the keys of a batch that has come back once more, in this form. Gives the batch back if it is of
+    /// another fleet.
+    pub fn submit_again(&self, done: Done, form: Form) -> std::result::Result<Ticket, Done> {
+        match self.replicas.iter().find(|replica| done.is_beside(replica)) {
+            Some(replica) => Ok(done.submit_form(replica, form)),
+            None => Err(done),
+        }
+    }
+
     /// Applies a patch on all devices ([`TableHandle::patch`]), and returns the version that it makes.
     pub fn patch(&self, patch: &Patch) -> Result<u64> {
         let _in_order = locked(&self.order);
@@ -178,6 +191,11 @@ impl FleetBatch {
     /// The index of the batch's device.
     pub const fn device(&self) -> usize {
         self.device
+    }
+
+    /// All bytes of the batch.
+    pub fn keys(&self) -> &[u8] {
+        self.batch.keys()
     }
 
     /// The batch, for filling.

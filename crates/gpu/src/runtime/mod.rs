@@ -27,11 +27,14 @@
 
 mod batch;
 mod calibrate;
+mod calibration;
 mod command;
+mod core;
 mod flag;
 mod fleet;
 mod form;
 mod gpu;
+mod graphs;
 mod memory;
 mod on_device;
 mod options;
@@ -39,6 +42,7 @@ mod owner;
 mod planes;
 mod pool;
 mod reply;
+mod shared;
 mod slot;
 mod submitter;
 mod table;
@@ -46,7 +50,7 @@ mod tune;
 mod writes;
 
 pub use batch::{Batch, Done, Ticket};
-pub use calibrate::{Calibration, Curve, Measured};
+pub use calibration::{Calibration, Curve, Measured};
 pub use fleet::{Fleet, FleetBatch, FleetTable};
 pub use form::Form;
 pub use gpu::Gpu;

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use super::options::SlotSize;
 use super::slot::{Slot, Slots};
 use super::{Result, locked};
 use crate::error::GpuError;
@@ -13,6 +14,8 @@ pub(super) struct Pool {
     returned: Condvar,
     /// The number of keys in a slot of each size, ascending.
     sizes: Vec<usize>,
+    /// The number of slots of each size.
+    counts: Vec<usize>,
 }
 
 #[derive(Default)]
@@ -32,10 +35,12 @@ struct Takers {
 }
 
 impl Pool {
-    /// Makes a pool without slots, for slots of these numbers of keys, ascending.
-    pub(super) fn new(sizes: Vec<usize>) -> Self {
-        let free = sizes.iter().map(|_| Vec::new()).collect();
-        Self { inner: Mutex::new(Inner { free, ..Inner::default() }), returned: Condvar::new(), sizes }
+    /// Makes a pool without slots, for slots of these sizes, ascending.
+    pub(super) fn new(slots: &[SlotSize]) -> Self {
+        let free = slots.iter().map(|_| Vec::new()).collect();
+        let (sizes, counts) = slots.iter().map(|size| (size.keys, size.slots)).unzip();
+        let inner = Mutex::new(Inner { free, ..Inner::default() });
+        Self { inner, returned: Condvar::new(), sizes, counts }
     }
 
     /// The smallest free slot for `keys` keys. `None` if all that are large enough are lent.
@@ -62,6 +67,13 @@ impl Pool {
             inner = self.returned.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
             inner.waiting -= 1;
         }
+    }
+
+    /// Whether a quarter of the slots for `keys` keys is free.
+    pub(super) fn has_spare(&self, keys: usize) -> bool {
+        let Ok(first) = self.first_fit(keys) else { return false };
+        let all: usize = self.counts[first..].iter().sum();
+        4 * locked(&self.inner).free[first..].iter().map(Vec::len).sum::<usize>() >= all
     }
 
     pub(super) fn give_back(&self, slot: Box<Slot>) {

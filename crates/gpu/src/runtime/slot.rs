@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::flag::Flag;
 use super::form::Form;
+use super::graphs::Graphs;
 use super::options::Way;
-use super::owner::Graphs;
 use super::reply::Reply;
 use crate::driver::{DevicePtr, Event, Pinned, Stream};
 use crate::error::GpuError;

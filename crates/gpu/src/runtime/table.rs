@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use wirespeed_image::{Image, Patch, SectionId};
 
 use super::command::{Command, Copy, Install};
-use super::gpu::Core;
+use super::core::Core;
 use super::writes::{Places, Writes};
 use super::{Result, locked};
 use crate::driver::DevicePtr;

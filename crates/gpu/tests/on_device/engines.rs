@@ -4,7 +4,7 @@ use wirespeed_classify::bloom::BloomSearch;
 use wirespeed_classify::linear::Linear;
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
-use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Tuple};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple, Tuple};
 use wirespeed_dir24::Dir24;
 use wirespeed_fib::{Address, Engine, V4, V6};
 use wirespeed_fold::{FoldHot, FoldV4, FoldV6};
@@ -98,6 +98,7 @@ pub(crate) fn all() -> Vec<Said> {
         of_tuples::<_, Linear<Ipv4Tuple>>(),
         of_tuples::<_, Linear<Ipv6Tuple>>(),
         of_tuples::<_, Linear<OpenFlowTuple>>(),
+        of_tuples::<_, Linear<OpenFlow13Tuple>>(),
         of_tuples::<_, TupleSearch<Ipv4Tuple>>(),
         of_tuples::<_, TupleSearch<Ipv6Tuple>>(),
         of_tuples::<_, TupleSearch<OpenFlowTuple>>(),
@@ -107,5 +108,6 @@ pub(crate) fn all() -> Vec<Said> {
         of_tuples::<_, Quilt<Ipv4Tuple>>(),
         of_tuples::<_, Quilt<Ipv6Tuple>>(),
         of_tuples::<_, Quilt<OpenFlowTuple>>(),
+        of_tuples::<_, Quilt<OpenFlow13Tuple>>(),
     ]
 }

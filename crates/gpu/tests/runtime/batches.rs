@@ -140,6 +140,26 @@ fn a_fixed_way_is_kept() {
 }
 
 #[test]
+fn a_recording_that_other_code_ends_is_done_without() {
+    let always = Transfer::Always(Way::Graphs);
+    let (gpu, control) = start_with(16, GpuOptions { transfer: always, ..options() });
+    let table = gpu.upload(&image(|i| i), gather).unwrap();
+    let look_up = || results(&send(&gpu, &table, &keys(1, 100), None).wait())[0];
+    let right = keys(1, 1)[0] & (LEN - 1);
+    assert_eq!(look_up(), right);
+    control.spoils_recording.store(true, Ordering::SeqCst);
+    assert_eq!(look_up(), right);
+    assert!(!control.spoils_recording.load(Ordering::SeqCst), "it was recorded");
+    // As at first: plain, recorded, and replayed from then on.
+    for replays in [0, 1, 2] {
+        assert_eq!(look_up(), right);
+        assert_eq!(control.replays.load(Ordering::SeqCst), replays);
+    }
+    drop((gpu, table));
+    control.check_ended();
+}
+
+#[test]
 fn sixty_four_threads_share_four_slots() {
     let (gpu, control) = start(7);
     let table = gpu.upload(&image(|i| i ^ 0x55), gather).unwrap();

@@ -10,7 +10,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use wirespeed::engine::{Addresses, Compiled};
 use wirespeed::image_file::{self, NumberedRoutes};
-use wirespeed_fib::read::Format;
+use wirespeed_fib::merge::MergeSource;
+use wirespeed_fib::read::{Format, ReadReport};
 use wirespeed_fib::write::write_fib;
 use wirespeed_fib::{Family, Fib, Rib, V4, V6};
 use wirespeed_image::Image;
@@ -21,7 +22,7 @@ use crate::busy::Busy;
 use crate::engine::{BothFamilies, Choice};
 use crate::family::{self, number_of};
 use crate::made::{Entries, ImageArguments, ImageReport};
-use crate::merged::{self, MergeSource};
+use crate::merged;
 use crate::number::{Bytes, counted, grouped};
 use crate::output::{Output, is_no_input};
 use crate::source::{FamilyArgument, Loaded, ReadArguments, TableArguments};
@@ -41,7 +42,7 @@ pub(crate) struct Options {
     /// Sources to merge to one table, each by an option of its own, the first one that counts most. A field
     /// that a prefix lacks comes from the shorter prefixes around it. NAME is the field of values without
     /// names and of lists; COLUMN,... are the columns to take
-    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", value_parser = MergeSource::parse)]
+    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE")]
     merge: Vec<MergeSource>,
 
     /// Format of the output: an image, or one of routes. Of labels that are records (asn=13335,country=US)
@@ -101,7 +102,7 @@ fn to_parser() -> impl TypedValueParser<Value = To> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
-    let inputs = options.fib.iter().chain(options.merge.iter().map(MergeSource::file));
+    let inputs = options.fib.iter().chain(options.merge.iter().map(|source| &source.file));
     is_no_input(Some(&options.image.output), inputs)?;
     if let (To::Routes(format), Some(option)) = (options.to, options.of_images()) {
         bail!("{option} is for images, and --to {format} writes none");
@@ -112,7 +113,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             options.read.check(&[&report], None)?;
             (fib, report.faults())
         }
-        None => merged::load(&options.read, &options.merge)?,
+        None => {
+            let (fib, reports) = merged::load(&options.read, &options.merge)?;
+            (fib, reports.iter().map(ReadReport::faults).sum())
+        }
     };
     if let To::Routes(format) = options.to {
         options.write(fib, format)?;

@@ -85,8 +85,23 @@ impl Folder {
 
     /// Runs `lookupctl` here with something on standard input.
     pub(crate) fn run_with(&self, arguments: &str, input: &[u8]) -> Ran {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_lookupctl"))
-            .args(arguments.split_whitespace())
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lookupctl"));
+        command.args(arguments.split_whitespace());
+        self.run_command(command, input)
+    }
+
+    /// Runs `lookupctl` here with so many MiB of memory.
+    pub(crate) fn run_within(&self, mib: usize, arguments: &str) -> Ran {
+        let mut command = Command::new("sh");
+        let limited = format!("ulimit -v {} && exec \"$0\" {arguments}", mib << 10);
+        // Threads of the pool have memory of their own.
+        command.args(["-c", &limited, env!("CARGO_BIN_EXE_lookupctl")]).env("RAYON_NUM_THREADS", "1");
+        self.run_command(command, b"")
+    }
+
+    /// Runs a command here.
+    pub(crate) fn run_command(&self, mut command: Command, input: &[u8]) -> Ran {
+        let mut child = command
             .current_dir(self.0.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -100,7 +115,7 @@ impl Folder {
         let Output { status, stdout, stderr } = child.wait_with_output().unwrap();
         writer.join().unwrap();
         let ran = Ran {
-            arguments: arguments.to_owned(),
+            arguments: command.get_args().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "),
             status: status.code(),
             stdout: String::from_utf8_lossy(&stdout).into_owned(),
             stderr: String::from_utf8(stderr).unwrap(),

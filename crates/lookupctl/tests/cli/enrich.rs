@@ -59,6 +59,30 @@ fn every_format() {
 }
 
 #[test]
+fn merged_tables_and_their_fields_and_a_source_that_changes() {
+    let folder = Folder::new();
+    folder.write("own.csv", "prefix,site\n10.1.0.0/16,Kiel\n");
+    folder.write("log.csv", "src\n10.1.1.1\n10.2.0.1\n2001:db8::1\n");
+    let merge = "--merge net=own:site=own.csv --merge net=hop=both";
+    let ran = folder.run(&format!("enrich {merge} --fields net=hop,own log.csv")).ok();
+    let right = "src,src_net_hop,src_net_own\n10.1.1.1,192.0.2.2,Kiel\n10.2.0.1,192.0.2.1,\n\
+                 2001:db8::1,fe80::2,\n";
+    assert_eq!(ran.stdout, right);
+    let whole = folder.run(&format!("enrich {merge} log.csv")).ok().stdout;
+    assert!(whole.contains("10.1.1.1,\"own=Kiel,hop=192.0.2.2\""), "{whole}");
+    for (arguments, said) in [
+        ("--merge net=own=own.csv --table net=both", "has a file, and sources"),
+        ("--merge own.csv", "TABLE=NAME=FILE"),
+        ("--merge net=own=own.csv --fields net=rack", "no field rack; there are own"),
+        ("--merge net=own=nosuch", "nosuch"),
+        ("--merge net=a=- -", "standard input"),
+    ] {
+        let ran = folder.run(&format!("enrich {arguments} log.csv").replace(" - log.csv", " -")).status(2);
+        assert!(ran.stderr.contains(said) && ran.stdout.is_empty(), "{said}: {ran:?}");
+    }
+}
+
+#[test]
 fn tables_with_fields_and_names() {
     let folder = Folder::new();
     folder.write("geo.csv", "network,country,city\n10.0.0.0/8,FR,\"Lyon, \"\"3e\"\"\"\n2001:db8::/32,DE,\n");
@@ -236,7 +260,7 @@ fn wrong_command_lines() {
     folder.write("wrong.csv", "prefix,c\n10.0.0.0/99,x\n");
     let csv = b"a,src,src_ip,src_x\n1,2,3,4\n";
     for (arguments, says) in [
-        ("", "no table: name one with --table NAME=FILE"),
+        ("", "no table: name one with --table NAME=FILE, --merge TABLE=NAME=FILE"),
         ("--table v4", "a table is named NAME=FILE"),
         ("--table a=v4 --table a=v6", "two tables have the name \"a\""),
         ("--table a=v4 --fields b=c", "there is no --table b=FILE"),
@@ -271,7 +295,7 @@ fn wrong_command_lines() {
         folder.run_with(&format!("enrich {arguments}"), csv).refused(&[says]);
     }
     folder.write("x.parquet", "PAR1\u{15}");
-    folder.run("enrich --table a=v4 x.parquet").refused(&["x.parquet: Parquet is for another program"]);
+    folder.run("enrich --table a=v4 x.parquet").refused(&["x.parquet: the output of Parquet is a file"]);
     folder
         .run_with("enrich --table a=v4", b"x,y\n1,2\n")
         .refused(&["no column is known to hold addresses", "are x, y"]);
@@ -658,4 +682,63 @@ fn compressed_input() {
         "{}",
         ran.stderr
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn parquet_goes_to_another_program() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = Folder::new();
+    // By content, whatever the name.
+    folder.write("flows", "PAR1\u{15}");
+    folder.write("flows.parquet", "src\n10.1.1.1\n");
+    folder.write("v4", "10.0.0.0/8 a\n");
+    let run = |arguments: &str, path: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lookupctl"));
+        command.args(arguments.split_whitespace()).env("PATH", folder.path(path));
+        folder.run_command(command, b"given")
+    };
+    let says = "flows: Parquet is for another program, wirespeed-parquet enrich";
+    run("enrich --table a=v4 flows -o out", "nowhere").refused(&[says, "nor on the PATH"]);
+    // A stand-in, which says what it got.
+    std::fs::create_dir(folder.path("bin")).unwrap();
+    let stand_in = folder.write(
+        "bin/wirespeed-parquet",
+        "#!/bin/sh\nread -r line\necho \"out: $line\"\nfor word; do echo \"[$word]\"; done >&2\nexit 7\n",
+    );
+    std::fs::set_permissions(&stand_in, PermissionsExt::from_mode(0o755)).unwrap();
+    let ran = run("enrich flows --table a=v4 --domain x --lenient -o out", "bin");
+    assert_eq!(ran.status, Some(7), "{ran:?}");
+    assert_eq!(ran.stdout, "out: given\n");
+    assert_eq!(
+        ran.stderr,
+        "[enrich]\n[flows]\n[--table]\n[a=v4]\n[--domain]\n[x]\n[--lenient]\n[-o]\n[out]\n"
+    );
+    for option in [
+        "--rules a=v4",
+        "--format csv",
+        "--proto p",
+        "--sport p",
+        "--dport p",
+        "--icmp-type p",
+        "--icmp-code p",
+        "--assume ct=new",
+        "--chain a",
+        "--ipset v4",
+        "--copy",
+        "--block 7",
+    ] {
+        let name = option.split(' ').next().unwrap();
+        let says = format!("{name} is not for Parquet: flows is a file of Parquet");
+        run(&format!("enrich flows -o out {option}"), "bin").refused(&[&says]);
+    }
+    run("enrich flows --table a=v4", "bin").refused(&["flows: the output of Parquet is a file"]);
+    // What only has the name is no Parquet.
+    let ran = run("enrich flows.parquet --table a=v4", "bin").ok();
+    assert_eq!(ran.stdout, "src,src_a\n10.1.1.1,a\n");
+    // A program that can't be run is told.
+    std::fs::set_permissions(&stand_in, PermissionsExt::from_mode(0o644)).unwrap();
+    let ran = run("enrich flows --table a=v4 -o out", "bin");
+    assert!(ran.status == Some(2) && ran.stderr.contains("wirespeed-parquet: "), "{ran:?}");
 }

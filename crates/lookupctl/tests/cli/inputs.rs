@@ -62,7 +62,12 @@ fn netmasks_are_lengths() {
 fn host_bits_are_masked_on_request_and_counted() {
     let folder = Folder::new();
     folder.write("hosts", "10.1.2.3/8 a\n10.1.2.3 255.255.0.0 b\n2001:db8::1/32 c\n203.0.113.0/24 d\n");
-    folder.run("info hosts").refused(&["hosts:1: host bits are set"]);
+    let says = "hosts:1: host bits are set: \"10.1.2.3/8 a\" (--mask-host-bits clears them)";
+    folder.run("info hosts").refused(&[says]);
+    folder.write("table", "10.0.0.0/8 a\n");
+    folder.write("updates", "A 10.1.2.3/8 a\n");
+    let says = ["updates:1: host bits are set", "(--mask-host-bits clears them)"];
+    folder.run("replay --fib table --updates updates --seconds 0.01 --device cpu").refused(&says);
     let ran = folder.run("lookup --fib hosts --mask-host-bits 10.9.9.9 10.1.9.9 2001:db8:9::").ok();
     let prefixes: Vec<_> = ran.stdout.lines().map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(prefixes, ["10.0.0.0/8", "10.1.0.0/16", "2001:db8::/32"]);

@@ -157,3 +157,29 @@ fn an_image_of_vrfs_answers_for_the_one_that_is_chosen() {
     folder.run("build --fib v4 -o four.img").ok();
     folder.run("lookup --image four.img --vrf 7 10.1.2.3").refused(&["--vrf 7: no input names VRFs"]);
 }
+
+#[test]
+fn sources_are_merged_to_one_table() {
+    let folder = Folder::new();
+    folder.write("own.csv", "prefix,site,rack\n10.1.0.0/16,Kiel,7\n");
+    folder.write("list", "10.1.2.0/24\n");
+    let merge = "--merge own:site=own.csv --merge hop=v4 --merge listed=list";
+    let ran = folder.run(&format!("lookup {merge} --json 10.1.2.9 10.200.0.1")).ok();
+    let next_hops: Vec<_> = ran.json().iter().map(|line| line["next_hop"].clone()).collect();
+    assert_eq!(next_hops, ["own=Kiel,hop=192.0.2.3,listed=true", "hop=192.0.2.1"]);
+    assert!(ran.stderr.contains("merged 3 sources"), "{ran:?}");
+    // As the image that `build` makes of them.
+    folder.run(&format!("build {merge} -o all.img")).ok();
+    let of_image = folder.run("lookup --image all.img --json 10.1.2.9 10.200.0.1").ok();
+    assert_eq!(of_image.json(), ran.json());
+    for (arguments, said) in [
+        ("--merge own=own.csv --fib v4 10.1.2.3", "--fib"),
+        ("--merge own.csv 10.1.2.3", "a source is NAME=FILE"),
+        ("--merge hop:a=v4 10.1.2.3", "v4"),
+        ("--merge a=nosuch 10.1.2.3", "nosuch"),
+        ("--merge a=-", "standard input"),
+    ] {
+        let ran = folder.run(&format!("lookup {arguments}")).status(2);
+        assert!(ran.stderr.contains(said) && ran.stdout.is_empty(), "{ran:?}");
+    }
+}

@@ -4,6 +4,9 @@
 #![allow(clippy::unwrap_used)] // every function here is a test or helps one
 
 mod bad_input;
+#[path = "../../../feeds/tests/senders/bmp.rs"]
+#[allow(dead_code, reason = "tests of feeds use more of it")]
+mod bmp;
 mod build;
 mod classify;
 mod common;

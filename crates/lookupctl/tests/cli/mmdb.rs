@@ -1,5 +1,7 @@
 //! Tables in MaxMind DB files: written, recognised and looked up, and bad input.
 
+use std::io::Write;
+
 use crate::common::Folder;
 
 #[test]
@@ -31,4 +33,23 @@ fn bad_files_are_one_line() {
     folder.write("cut.mmdb", &whole[..whole.len() / 2]);
     folder.run("info cut.mmdb --format mmdb").refused(&["cut.mmdb"]);
     folder.run("info t.mmdb --value-columns nope").refused(&["nope"]);
+}
+
+#[test]
+fn a_packed_file_that_unpacks_to_much_takes_little_memory() {
+    let folder = Folder::new();
+    // A database of zeros with no networks at its end: 320 MiB of them.
+    let packed = |bytes: &[u8]| {
+        let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        gz.write_all(bytes).unwrap();
+        gz.finish().unwrap()
+    };
+    let (zeros, end) = (packed(&vec![0; 32 << 20]), packed(b"\xab\xcd\xefMaxMind.com"));
+    folder.write("bomb.mmdb.gz", [zeros.repeat(10), end].concat());
+    for more in ["", "--lenient"] {
+        let says =
+            ["bomb.mmdb.gz: unpacks to over 64 MiB and over 100 times its size, which is the limit for gzip"];
+        folder.run_within(256, &format!("info bomb.mmdb.gz --format mmdb {more}")).refused(&says);
+        folder.run_within(256, &format!("info bomb.mmdb.gz {more}")).refused(&["bomb.mmdb.gz: "]);
+    }
 }

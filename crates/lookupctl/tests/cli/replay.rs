@@ -384,3 +384,15 @@ fn an_interrupt_ends_it_with_what_was_measured() {
     assert!(replay(&folder, "--fib v4 --count 100 --seconds 0.01").get("interrupted").is_none());
     assert!(folder.run("replay --help").ok().stdout.contains("130"));
 }
+
+#[test]
+fn merged_sources_replay_as_their_image() {
+    let folder = Folder::new();
+    folder.write("list", "10.1.2.0/24\n");
+    folder.write("trace", "10.9.9.9\n10.1.2.3\n10.1.2.9\n11.0.0.1\n203.0.113.1\n");
+    let merge = "--merge hop=v4 --merge listed=list";
+    folder.run(&format!("build {merge} -o all.img")).ok();
+    let [of_sources, of_image] = [format!("{merge} --format plain"), "--image all.img".to_owned()]
+        .map(|table| replay(&folder, &format!("{table} --trace trace --seconds 0.01")));
+    assert_eq!(of_sources["checksum"], of_image["checksum"]);
+}

@@ -171,6 +171,27 @@ fn frames_that_are_made_all_come_out() {
         assert_eq!(report["frames_out"], 20_000);
         assert!(report["chunks"]["cpu"].as_u64().unwrap() > 0);
     }
+    // A capture from memory: each worker gives all of it, in order, round and round.
+    folder.write(
+        "in.pcap",
+        pcap(&[frame([10, 1, 2, 9], 64), frame([10, 1, 2, 9], 1), frame([10, 1, 2, 9], 9)]),
+    );
+    let report =
+        json(&folder, "route --fib v4 --in loop:in.pcap --count 3000 --threads 2 --buffers 4k --json");
+    assert!(is_whole(&report), "{report}");
+    assert_eq!(
+        (&report["frames_in"], &report["frames_out"], &report["dropped"]["expired"]),
+        (&3000.into(), &2000.into(), &1000.into()),
+        "{report}"
+    );
+    // What is sent of them goes to files.
+    let report =
+        json(&folder, "route --fib v4 --in loop:in.pcap --count 300 --out sink --out out.pcap --json");
+    assert_eq!((&report["frames_in"], &report["frames_out"]), (&300.into(), &200.into()), "{report}");
+    let report = json(&folder, "route --fib v4 --in gen:64 --count 300 --out out.pcap --json");
+    assert_eq!((&report["frames_out"], is_whole(&report)), (&300.into(), true), "{report}");
+    let report = json(&folder, "route --fib v4 --in out.pcap --json");
+    assert_eq!((&report["frames_in"], &report["frames_out"]), (&300.into(), &300.into()), "{report}");
     let text = folder.run("route --fib v4 --count 1000 --threads 1").ok().stdout;
     assert!(text.contains("out       1,000") && text.contains("Mpps"), "{text}");
 }
@@ -180,11 +201,23 @@ fn bad_input_is_an_error_that_says_why() {
     let folder = Folder::new();
     folder.write("noise.pcap", crate::common::noise(300));
     folder.write("in.pcap", pcap(&[frame([10, 1, 2, 9], 64)]));
+    folder.write("empty.pcap", pcap(&[]));
+    let mut part = pcap(&[frame([10, 1, 2, 9], 64), frame([10, 1, 2, 9], 64)]);
+    part.truncate(part.len() - 5);
+    folder.write("part.pcap", part);
+    folder.write("large.pcap", pcap(&[frame([10, 1, 2, 9], 64), vec![0; 2000]]));
     folder.write("bad_rules", "dst=10.0.0.0/8 action=7\n");
     for (arguments, expected) in [
         ("--in noise.pcap", "noise.pcap"),
         ("--in absent.pcap", "absent.pcap"),
         ("--in gen:20", "gen:20"),
+        ("--in gen:64 --out x.pcap", "--count"),
+        ("--in gen:64 --out x.pcap --count 9 --threads 2", "--threads"),
+        ("--in loop:none.pcap", "none.pcap: No such file"),
+        ("--in loop:empty.pcap", "empty.pcap: it has no packet"),
+        ("--in loop:part.pcap", "part.pcap: "),
+        ("--in loop:large.pcap", "large.pcap: packet 2 has 2000 bytes, and at most 1856 fit a buffer"),
+        ("--in loop:in.pcap --out in.pcap", "in.pcap"),
         ("--in in.pcap --out no/such/folder.pcap", "no/such/folder.pcap"),
         ("--in in.pcap --threads 2", "--threads"),
         ("--app acl", "--rules"),

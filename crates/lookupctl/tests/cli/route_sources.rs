@@ -2,12 +2,14 @@
 //! and the router of BMP are senders of our own.
 
 use std::fs::File;
+use std::io::Write;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::bmp::{LOC_RIB, Peer, initiation};
 use crate::common::Folder;
 use crate::route::{Router, World, printed};
 
@@ -30,31 +32,11 @@ fn fpm(routes: &[([u8; 4], u8, [u8; 4])]) -> Vec<u8> {
     [&[1, 1][..], &length, &messages].concat()
 }
 
-/// Messages of BMP of a router that shows its own choice: prefixes of 16 bits, with their BGP next hops.
-fn bmp(routes: &[([u8; 2], [u8; 4])]) -> Vec<u8> {
-    let message = |kind: u8, body: &[u8]| {
-        let length = u32::try_from(6 + body.len()).unwrap().to_be_bytes();
-        [&[3][..], &length, &[kind], body].concat()
-    };
-    let bgp = |kind: u8, body: &[u8]| {
-        let length = u16::try_from(19 + body.len()).unwrap().to_be_bytes();
-        [&[0xff; 16][..], &length, &[kind], body].concat()
-    };
-    // Loc-RIB, of AS 64496.
-    let mut peer = [0; 42];
-    (peer[0], peer[28], peer[29]) = (3, 0xfb, 0xf0);
-    let open = bgp(1, &[4, 0xfb, 0xf0, 0, 90, 10, 0, 0, 1, 0]);
-    let mut all = message(4, &[]);
-    all.extend(message(3, &[&peer[..], &[0; 20], &open, &open].concat()));
-    for (prefix, next_hop) in routes {
-        // Origin, an AS path of one AS of four bytes, next hop.
-        let path = [0x40, 1, 1, 0, 0x40, 2, 6, 2, 1, 0, 0, 0xfb, 0xf1, 0x40, 3, 4];
-        let attributes = [&path[..], next_hop].concat();
-        let length = u16::try_from(attributes.len()).unwrap().to_be_bytes();
-        let update = [&[0, 0][..], &length, &attributes, &[16], prefix].concat();
-        all.extend(message(0, &[&peer[..], &bgp(2, &update)].concat()));
-    }
-    all
+/// Messages of BMP of a router that shows its own choice: prefixes, with their BGP next hops.
+fn bmp(routes: &[(&str, &str)]) -> Vec<u8> {
+    let update = |&(prefix, next_hop): &(&str, &str)| LOC_RIB.announce(&[prefix], next_hop, &[64_497]);
+    let updates: Vec<u8> = routes.iter().flat_map(update).collect();
+    [initiation("edge"), LOC_RIB.up(false), updates].concat()
 }
 
 impl World {
@@ -78,13 +60,14 @@ impl World {
     /// A process in the router's namespace that connects to a port, sends bytes, and stays.
     fn sender(&self, port: &str, bytes: &[u8]) -> Router {
         let script = "\
-import socket, sys, time
+import socket, sys
 s = socket.create_connection(('127.0.0.1', int(sys.argv[1])))
-s.sendall(bytes.fromhex(sys.argv[2]))
-time.sleep(600)
+for line in sys.stdin: s.sendall(bytes.fromhex(line))
 ";
-        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        Router(self.command("r", "python3").args(["-c", script, port, &hex]).spawn().unwrap())
+        let mut command = self.command("r", "python3");
+        let mut sender = Router(command.args(["-uc", script, port]).stdin(Stdio::piped()).spawn().unwrap());
+        send(&mut sender, bytes);
+        sender
     }
 
     /// Whether pings from a host are answered, at the latest after some time.
@@ -96,6 +79,12 @@ time.sleep(600)
     fn pings_once(&self, side: &str, to: &str) -> bool {
         self.run(side, &["ping", "-n", "-c", "1", "-W", "1", to]).is_ok()
     }
+}
+
+/// Sends more bytes by a process that [`World::sender`] started.
+fn send(sender: &mut Router, bytes: &[u8]) {
+    let line: String = bytes.iter().map(|byte| format!("{byte:02x}")).chain(["\n".to_owned()]).collect();
+    sender.0.stdin.as_mut().unwrap().write_all(line.as_bytes()).unwrap();
 }
 
 /// Whether something becomes true, at the latest after some time.
@@ -167,7 +156,8 @@ fn a_router_gives_its_routes_by_bmp() {
     world.ip("r", "route add 192.0.2.0/24 via 10.0.2.2");
     let arguments = "route ra rb --feed bmp:127.0.0.1:11019 --driver packet --json";
     let Some(mut router) = world.start(&folder, arguments, "waiting for all routes of bmp:") else { return };
-    let routes = [([172, 16], [10, 0, 2, 2]), ([172, 20], [192, 0, 2, 1]), ([172, 21], [198, 51, 100, 1])];
+    let routes =
+        [("172.16.0.0/16", "10.0.2.2"), ("172.20.0.0/16", "192.0.2.1"), ("172.21.0.0/16", "198.51.100.1")];
     let _sender = world.sender("11019", &bmp(&routes));
     let log = folder.path("log");
     assert!(
@@ -187,7 +177,92 @@ fn a_router_gives_its_routes_by_bmp() {
         "{report}"
     );
     assert!(source["stale_s"].is_null() && source["synced"] == true, "{report}");
+    let bmp = &source["bmp"];
+    assert_eq!((&bmp["routers"], &bmp["peers_up"], &bmp["peers_down"]), (&1.into(), &1.into(), &0.into()));
+    let [own] = &bmp["peers"].as_array().unwrap()[..] else { panic!("{report}") };
+    assert_eq!((&own["router_name"], &own["view"]), (&"edge".into(), &"loc-rib".into()), "{report}");
+    assert_eq!((&own["up"], &own["routes"], &own["announced"]), (&true.into(), &3.into(), &3.into()));
     assert!(report["dropped"]["unresolved"].as_u64().unwrap() >= 2, "{report}");
+}
+
+#[test]
+fn peers_of_bmp_go_up_and_down_and_everyone_is_told() {
+    let Some(world) = World::new() else { return };
+    let folder = Folder::new();
+    let (one, two) = (Peer::new("10.9.0.1", 65_001), Peer::new("10.9.0.2", 65_002).post_policy());
+    let up = [
+        initiation("edge\n1"),
+        one.up(false),
+        one.announce(&["172.16.0.0/16", "172.17.0.0/16"], "10.0.2.2", &[65_001]),
+        two.up(false),
+        two.announce(&["172.20.0.0/16"], "10.0.2.2", &[65_002]),
+    ]
+    .concat();
+    let arguments = "route ra rb --feed bmp:127.0.0.1:11019 --metrics 9464";
+    let Some(mut router) = world.start(&folder, arguments, "waiting for all routes of bmp:") else { return };
+    let mut sender = world.sender("11019", &up);
+    let log = folder.path("log");
+    let is_told = |router: &mut Router, text: &str| (0..4).any(|_| printed(&mut router.0, &log, text));
+    let said = || std::fs::read_to_string(&log).unwrap();
+    let source = "bmp:127.0.0.1:11019: 3 routes, 3 changes, 0 resyncs, 1 router, 2 peers up, 0 down\n";
+    assert!(is_told(&mut router, source), "{}", said());
+    send(&mut sender, &one.down());
+    assert!(
+        is_told(&mut router, "1 route, 5 changes, 0 resyncs, 1 router, 1 peer up, 1 down, 1 lost"),
+        "{}",
+        said()
+    );
+    let metrics = || {
+        let script =
+            "import urllib.request as u; print(u.urlopen('http://127.0.0.1:9464/metrics').read().decode())";
+        let page = world.run("r", &["python3", "-c", script]).unwrap();
+        ["routers", "peers_up", "peers_down", "peer_ups_total", "peer_downs_total"].map(|name| {
+            let begin = format!("wirespeed_source_{name}{{source=\"bmp:127.0.0.1:11019\"}} ");
+            let value = page.lines().find_map(|line| line.strip_prefix(&begin));
+            value.unwrap_or_else(|| panic!("{name}: {page}")).parse::<f64>().unwrap()
+        })
+    };
+    assert_eq!(metrics(), [1.0, 1.0, 1.0, 2.0, 1.0]);
+    // The router is lost: its routes stay, and age.
+    drop(sender);
+    assert!(
+        is_told(&mut router, "0 routers, 0 peers up, 2 down, 2 lost since the start, stale for 1 s"),
+        "{}",
+        said()
+    );
+    assert_eq!(metrics(), [0.0, 0.0, 2.0, 2.0, 2.0]);
+    let _sender = world.sender("11019", &up);
+    assert!(
+        is_told(&mut router, "1 resync, 1 router, 2 peers up, 0 down, 2 lost since the start\n"),
+        "{}",
+        said()
+    );
+    Command::new("kill").args(["-INT", &router.0.id().to_string()]).output().unwrap();
+    assert_eq!(router.0.wait().unwrap().code(), Some(130));
+    let summary = std::fs::read_to_string(folder.path("out")).unwrap();
+    for (peer, told) in [
+        ("10.9.0.1 AS65001 pre-policy", "2 routes, 2 announced, 0 withdrawn"),
+        ("10.9.0.2 AS65002 post-policy", "1 route, 2 announced, 0 withdrawn"),
+    ] {
+        let begin = format!("peer      {peer} of 127.0.0.1 \"edge\\n1\": up for ");
+        let line = summary.lines().find(|line| line.starts_with(&begin));
+        assert!(line.is_some_and(|line| line.ends_with(told)), "{summary}");
+    }
+}
+
+#[test]
+fn a_replay_follows_a_router_of_bmp() {
+    let Some(world) = World::new() else { return };
+    let folder = Folder::new();
+    let arguments =
+        "replay --follow bmp:127.0.0.1:11019 --count 1000 --threads 1 --device cpu --seconds 60 --json";
+    let Some(mut replay) = world.start(&folder, arguments, "waiting for all routes of bmp:") else { return };
+    let _sender = world.sender("11019", &bmp(&[("172.16.0.0/16", "10.0.2.2")]));
+    assert!((0..4).any(|_| printed(&mut replay.0, &folder.path("log"), "trace: ")));
+    let report = report(&mut replay, &folder.path("out"));
+    let bmp = &report["followed"]["bmp"];
+    assert_eq!((&bmp["routers"], &bmp["ups"], &bmp["downs"]), (&1.into(), &1.into(), &0.into()), "{report}");
+    assert_eq!(bmp["peers"][0]["routes"], 1, "{report}");
 }
 
 #[test]

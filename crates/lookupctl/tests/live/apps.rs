@@ -14,10 +14,11 @@ use wirespeed_router::io::{Interface, PacketOptions, PacketPort, Port};
 use crate::traffic::{Sender, transfer};
 use crate::world::{DRIVERS, World, drivers};
 
-/// Two hosts of one subnet, behind two interfaces of `r`.
-fn one_subnet() -> Option<World> {
-    let world = World::bare(&["a", "b", "r"])?;
-    for (side, last) in [("a", 1), ("b", 2)] {
+/// Hosts of one subnet, each behind an interface of `r`, which is the last side: `a` is at 10.0.5.1 and
+/// fd05::1, `b` at 10.0.5.2 and fd05::2, and so on.
+pub(crate) fn subnet(sides: &[&str]) -> Option<World> {
+    let world = World::bare(sides)?;
+    for (last, &side) in (1..sides.len()).zip(sides) {
         let peer = format!("h{side} netns {}", world.name(side));
         world.ip("r", &format!("link add r{side} type veth peer name {peer}"));
         world.ip("r", &format!("link set r{side} up"));
@@ -27,6 +28,11 @@ fn one_subnet() -> Option<World> {
         world.without_offloads(side, &format!("h{side}"));
     }
     Some(world)
+}
+
+/// Two hosts of one subnet, behind two interfaces of `r`.
+fn one_subnet() -> Option<World> {
+    subnet(&["a", "b", "r"])
 }
 
 /// The packets of all flows of a switch, as it tells a controller: the numbers of ports that flows are of are

@@ -117,7 +117,7 @@ fn check(page: &BTreeMap<String, f64>, report: &Value) {
 }
 
 /// A core that this process may use.
-fn allowed_core() -> String {
+pub(crate) fn allowed_core() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
     list.trim().split([',', '-']).next().unwrap().to_owned()

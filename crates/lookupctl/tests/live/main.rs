@@ -8,7 +8,11 @@
 
 mod apps;
 mod changes;
+mod controllers;
+mod daemons;
+mod many;
 mod peer;
+mod queues;
 mod soak;
 mod traced;
 mod traffic;

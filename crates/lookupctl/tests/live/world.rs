@@ -159,12 +159,21 @@ impl World {
 
     /// Waits until something holds. Returns whether it came to hold in time.
     pub(crate) fn until(what: impl Fn() -> bool) -> bool {
+        Self::until_every(Duration::from_millis(20), what)
+    }
+
+    /// Waits for what comes within a fraction of a millisecond most often. Returns whether it came in time.
+    pub(crate) fn until_soon(what: impl Fn() -> bool) -> bool {
+        Self::until_every(Duration::from_micros(100), what)
+    }
+
+    fn until_every(pause: Duration, what: impl Fn() -> bool) -> bool {
         let start = Instant::now();
         while start.elapsed() < Duration::from_secs(30) {
             if what() {
                 return true;
             }
-            thread::sleep(Duration::from_millis(20));
+            thread::sleep(pause);
         }
         false
     }
@@ -209,6 +218,19 @@ impl Router {
             .filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("status")).ok())
             .map(|status| of(&status))
             .collect()
+    }
+
+    /// Seconds of CPU time of each worker.
+    pub(crate) fn busy(&self) -> Vec<f64> {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.child.id())).unwrap();
+        let of = |thread: std::io::Result<std::fs::DirEntry>| {
+            let folder = thread.ok()?.path();
+            let name = std::fs::read_to_string(folder.join("comm")).ok()?;
+            let spent = std::fs::read_to_string(folder.join("schedstat")).ok()?;
+            let nanoseconds: f64 = spent.split(' ').next()?.parse().ok()?;
+            name.starts_with("worker ").then_some(nanoseconds / 1e9)
+        };
+        threads.filter_map(of).collect()
     }
 
     /// Ends it as Ctrl-C does: its report, whose sums were checked.

@@ -79,6 +79,7 @@ mod long;
 mod lookup;
 mod memo;
 mod place;
+mod ring;
 mod room;
 mod simd;
 mod states;

@@ -8,7 +8,7 @@
 use wirespeed_table::VectorLevel;
 
 use super::layout::View;
-use super::lookup::{Answer, Portable, ring};
+use super::ring::{Answer, Portable, ring};
 use crate::names::Names;
 
 /// Whether this CPU has what [`batch`] wants for vectors.
@@ -52,7 +52,7 @@ mod avx512 {
     use super::super::layout::{
         BUCKET_BYTES, Bucket, ENDS, Header, LENGTH_MASK, LONG_BYTES, LONG_MARK, STATE_BYTES, Slot, View,
     };
-    use super::super::lookup::{Answer, Probe, component_len, ring};
+    use super::super::ring::{Answer, Probe, component_len, ring};
     use crate::name::SLASH;
     use crate::names::Names;
 

@@ -257,9 +257,10 @@ impl<F: Form> Placed<F> {
         Some(())
     }
 
-    /// Adds arrays for large states that come to be in each other's way: some hundred of several lengths, a
-    /// fortieth of all slots or less and as much for each five hundredths of head room, and for halves of
-    /// numbers long ones, which keep any apart, another fortieth, but for the smallest tables one at least.
+    /// Adds arrays for large states that come to be in each other's way. There are some hundred of several
+    /// lengths: a fortieth of all slots or less, and as much for each five hundredths of head room. Long ones
+    /// for halves of numbers, which keep any apart, take another fortieth. The smallest tables have one at
+    /// least.
     fn keep_arrays(&mut self, head_room: u32) -> Option<()> {
         let mut left = self.lengths.slots / 40 * (1 + u64::from(head_room) / 5);
         // Of the numbers that arrays can have some are left for those that updates need.

@@ -4,12 +4,12 @@
 //! wirespeed_namelookup::conformance!(acta, wirespeed_namelookup::Acta);
 //! ```
 //!
-//! The oracle judges hand-picked tables, random tables, random histories of updates (each
-//! state of the patched table, and a table built anew from the same names), images saved, opened, mapped and
-//! damaged, live tables under concurrent readers, names chosen to do harm, and real ones where
-//! they are at hand. In each state every entry is probed, with its parents, its
-//! siblings, and names of a byte or a component more or less, along with random names; single, in batches of
-//! odd sizes, with and without lengths, on all cores, and step by step.
+//! The oracle judges hand-picked tables, random tables, and each state of random histories of updates,
+//! patched and built anew from the same names. It judges images saved, opened, mapped and damaged, live
+//! tables under concurrent readers, names chosen to do harm, and real ones where they are at hand. In each
+//! state every entry is probed, with its parents, its siblings, and names of a byte or a component more or
+//! less, along with random names; single, in batches of odd sizes, with and without lengths, on all cores,
+//! and step by step.
 //!
 //! An engine that ends somewhere may refuse a table by a typed error; see [`Tally`].
 

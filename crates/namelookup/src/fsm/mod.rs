@@ -23,6 +23,7 @@
 //! 4    10.99              3.58                  6.83                       208,364
 //! ```
 
+mod link;
 mod part;
 #[cfg(test)]
 mod tests;
@@ -36,14 +37,11 @@ use wirespeed_table::BuildError;
 
 use crate::table::{NameTable, NodeId};
 
+pub(crate) use link::number;
+pub use link::{ACCEPTING, LEAF};
 use part::Part;
 pub use text::{Chunk, Stride, chunks};
 pub(crate) use text::{bytes_of, chunk, cut, write_text};
-
-/// A bit of a target whose transition ends an entry.
-pub const ACCEPTING: u32 = 1 << 31;
-/// A target without a state: a leaf.
-pub const LEAF: u32 = ACCEPTING - 1;
 
 /// The machine.
 #[derive(Clone, Debug)]
@@ -255,9 +253,4 @@ impl Fsm {
         self.targets.push(target);
         self.results.push(result);
     }
-}
-
-/// Converts a count that was checked against the limit of [`LEAF`] transitions, or an index below one.
-pub(crate) fn number(count: usize) -> u32 {
-    u32::try_from(count).expect("fewer than 2^31 transitions")
 }

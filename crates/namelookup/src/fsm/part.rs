@@ -2,8 +2,8 @@
 
 use rayon::prelude::*;
 
+use super::link::{ACCEPTING, LEAF, number};
 use super::text::{Stride, chunk};
-use super::{ACCEPTING, LEAF, number};
 use crate::table::{Children, Node, NodeId};
 
 /// States and transitions, numbered within the part.

@@ -5,9 +5,9 @@
 //! byte a step), 215 times as much; the paper has 130 times for 2.76 M names. One core looks up 9.3 M/s in
 //! batches and 1.5 M/s one by one (the paper: 2.28 M/s). [`LiveNames`](crate::LiveNames) takes 0.45 to 0.78
 //! M/s removals, 0.51 to 0.75 M/s insertions of names that were there before and 0.77 M/s of others (the
-//! paper: 0.6 M/s and 0.03 M/s). Made names, which share less with those of the table, come in at 0.09 M/s
-//! while as many others go (`cargo xtask record names`), and at 0.16 to 0.19 M/s the first 33,000 of them,
-//! whether to 0.7 M or to 10 M names (figure 24).
+//! paper: 0.6 M/s and 0.03 M/s). Made names share less with those of the table. They come in at 0.09 M/s
+//! while as many others go (`cargo xtask record names`). The first 33,000 of them come in at 0.16 to 0.19
+//! M/s, whether to 0.7 M or to 10 M names (figure 24).
 //!
 //! Dropped: halved states in shared arrays of 262,147 slots, which led to one array for each (221 MB in all);
 //! moving a state of hundreds of transitions among full arrays by force (a second each).

@@ -6,10 +6,6 @@ use std::str::FromStr;
 
 use wirespeed_fib::read::parts::split_word;
 
-use super::form::Former;
-use super::reason::NameReason;
-use crate::name::NameBuf;
-
 /// A form of names in text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -53,20 +49,6 @@ impl NameFormat {
             Self::Urls => "urls",
             Self::Ndn => "ndn",
         }
-    }
-
-    /// Parses a name in this form.
-    ///
-    /// ```
-    /// use wirespeed_namelookup::read::NameFormat;
-    ///
-    /// let text = b"http://me@WWW.parc.com:80/a%20b/c?d=e/f#g";
-    /// assert_eq!(NameFormat::Urls.parse(text)?.to_string(), "/com/parc/www/=a%20b/c?d=e%2Ff");
-    /// assert_eq!(NameFormat::Domains.parse(b"*.parc.com")?.to_string(), "/com/parc");
-    /// # Ok::<(), wirespeed_namelookup::read::NameReason>(())
-    /// ```
-    pub fn parse(self, text: &[u8]) -> Result<NameBuf, NameReason> {
-        Former::default().form(text, self).map(ToOwned::to_owned)
     }
 
     /// Recognises the form of words, by the first words. `None` if they can't be names.

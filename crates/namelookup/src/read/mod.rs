@@ -38,6 +38,7 @@
 mod foreign;
 mod form;
 mod format;
+mod host;
 mod labels;
 pub mod lists;
 mod reason;

@@ -3,7 +3,7 @@
 use std::net::Ipv6Addr;
 
 use super::foreign::{foreign, is_address};
-use super::form::host;
+use super::host::host;
 use super::reason::NameReason;
 use crate::name::SLASH;
 

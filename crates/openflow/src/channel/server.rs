@@ -33,8 +33,8 @@ const WRITE: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
 /// Controllers that may be connected to one address that is listened at.
 const MOST: usize = 64;
-/// Bytes that are read at once.
-const READ: usize = 1 << 16;
+/// Bytes that are read at once: some 1,700 changes of flows, which are published together.
+const READ: usize = 1 << 18;
 
 /// Where controllers are.
 #[derive(Clone, Debug, PartialEq, Eq)]

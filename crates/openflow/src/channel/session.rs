@@ -3,6 +3,7 @@
 //! A run of changes of flows is made under one lock and published once: at its end, or before anything else
 //! is answered. So a controller that sends many at once pays for one publication.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
 
 use super::answer::{Later, answer, flows};
@@ -18,6 +19,8 @@ use crate::wire::{Failure, HEADER, Header, Multipart, Out, Request, VERSION};
 
 /// Errors that wait while a run of changes is made.
 const MOST_ERRORS: usize = 256;
+/// Messages that are read before one is handled: lines of memory for them are on their way meanwhile.
+const AHEAD: usize = 8;
 
 /// A controller's messages.
 pub(crate) struct Talk {
@@ -75,21 +78,31 @@ impl Talk {
     fn messages(&mut self, bytes: &[u8]) -> Result<usize, Closed> {
         let switch = self.switch.clone();
         let shared = &*switch.0;
-        let mut used = 0;
+        let (mut used, mut ahead) = (0, 0);
+        let mut waiting = VecDeque::with_capacity(AHEAD);
         let mut run: Option<MutexGuard<'_, Control>> = None;
         let mut errors = Vec::new();
         let mut ended = Ok(());
-        while let Some(header) = Header::of(&bytes[used..]) {
-            let len = usize::from(header.len);
-            if len < HEADER {
+        loop {
+            while waiting.len() < AHEAD
+                && let Some(header) = Header::of(&bytes[ahead..])
+                && let Some(message) = bytes.get(ahead..ahead + usize::from(header.len).max(HEADER))
+            {
+                ahead += message.len();
+                let request = Request::read(message);
+                if let (Some(control), Ok(Request::FlowMod(asked))) = (&run, &request) {
+                    control.prefetch(asked);
+                }
+                waiting.push_back((header, message, request));
+            }
+            let Some((header, message, request)) = waiting.pop_front() else { break };
+            if usize::from(header.len) < HEADER {
                 // Nothing says where the next message begins.
-                errors.push(error(Failure::BAD_LEN, &bytes[used..used + HEADER], header.xid));
+                errors.push(error(Failure::BAD_LEN, message, header.xid));
                 ended = Err(Closed);
                 break;
             }
-            let Some(message) = bytes.get(used..used + len) else { break };
-            used += len;
-            let request = Request::read(message);
+            used += message.len();
             let is_slave = self.link.role() == Role::Slave;
             if let (Ok(Request::FlowMod(asked)), true, false) = (&request, self.is_greeted, is_slave) {
                 let control = run.get_or_insert_with(|| shared.control());

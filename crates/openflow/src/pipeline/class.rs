@@ -22,7 +22,7 @@ use super::flow::{Flow, Shape};
 use super::hit::Hit;
 use super::hot::Hot;
 use super::row::Row;
-use crate::wire::Key;
+use crate::wire::{Key, WORDS};
 
 /// Slots up to which a class is searched in one loop: 16 KiB.
 const FEW_SLOTS: usize = 2048;
@@ -111,8 +111,9 @@ impl Class {
 
     /// The flows of a value.
     pub(crate) fn of_value(&self, value: &Key) -> impl Iterator<Item = &Arc<Flow>> {
-        let value: Vec<u64> = self.shape.extract.all(value).collect();
-        self.find(&value).into_iter().flat_map(|(_, entry)| {
+        let mut words = [0; WORDS];
+        words.iter_mut().zip(self.shape.extract.all(value)).for_each(|(to, word)| *to = word);
+        self.find(&words[..self.shape.extract.len()]).into_iter().flat_map(|(_, entry)| {
             self.tops[entry]
                 .iter()
                 .chain(self.rest.get(&entry).into_iter().flat_map(|rest| rest.iter().rev()))
@@ -266,6 +267,18 @@ impl Class {
         self.tops[entry].as_ref().map_or(0, |flow| extract.hash_value(flow.value()))
     }
 
+    /// Brings near what a change of a flow looks at first.
+    #[inline]
+    pub(crate) fn prefetch(&self, flow: &Flow) {
+        prefetch(&self.slots, self.home(self.shape.extract.hash_value(flow.value())));
+    }
+
+    /// Brings near what a change of the flow of a key looks at first.
+    pub(crate) fn prefetch_key(&self, key: &Key) {
+        let extract = &self.shape.extract;
+        prefetch(&self.slots, self.home(by_width!(extract, hash(extract, key))));
+    }
+
     /// Adds a flow of this mask, in the place of one with the same value and priority.
     pub(crate) fn insert(&mut self, flow: Arc<Flow>) {
         let priority = flow.priority;
@@ -343,11 +356,12 @@ impl Class {
     }
 
     fn grow(&mut self) {
-        let len = self.slots.len() * 2;
-        let old = std::mem::replace(&mut self.slots, HugeVec::filled(0, len));
-        for &slot in old.iter().filter(|&&slot| slot != 0) {
-            let entry = Self::entry(slot);
-            self.place(self.hash_of(entry), entry);
+        self.slots = HugeVec::filled(0, self.slots.len() * 2);
+        // Entries are read as they lie: in the order of slots each of them would be a line of its own.
+        for entry in 0..self.tops.len() {
+            if self.tops[entry].is_some() {
+                self.place(self.hash_of(entry), entry);
+            }
         }
     }
 

@@ -68,6 +68,8 @@ pub(crate) struct Control {
     flows: usize,
     timers: Timers,
     gone: Vec<(Arc<Flow>, Went)>,
+    /// The instructions of the last flow that was added: mostly those of the next one.
+    instructions: Arc<Instructions>,
     events: Vec<Event>,
     /// Counts changes of flows that a classifier may hold.
     epoch: u64,
@@ -94,6 +96,7 @@ impl Control {
             flows: 0,
             timers: Timers::default(),
             gone: Vec::new(),
+            instructions: Arc::default(),
             events: Vec::new(),
             epoch: 0,
             changed_at: 0,
@@ -117,7 +120,7 @@ impl Control {
     /// lets workers read it.
     fn turn(&mut self) {
         let Self { copies, log, published, .. } = self;
-        copies.change(|state| published.iter().chain(&*log).for_each(|change| state.apply(change)));
+        copies.change(|state| state.apply_all(published.iter().chain(&*log)));
         std::mem::swap(published, log);
         log.clear();
     }
@@ -160,7 +163,10 @@ impl Control {
             return None;
         }
         self.is_front_due = false;
-        Some((Gathered::of(&self.model.tables[0])?, self.epoch))
+        let gathered = Gathered::of(&self.model.tables[0])?;
+        // Flows changed that the classifier in use does not have.
+        let is_there = self.model.front.as_ref().is_some_and(|front| gathered.is_in(front));
+        (!is_there).then_some((gathered, self.epoch))
     }
 
     /// Takes a classifier into use that was built in `took` milliseconds, unless its flows changed.
@@ -242,6 +248,13 @@ impl Control {
         }
     }
 
+    /// Brings near what a change of a flow looks at first.
+    pub(crate) fn prefetch(&self, asked: &FlowMod) {
+        if let Some(table) = self.model.tables.get(usize::from(asked.table)) {
+            table.prefetch_match(&asked.matched);
+        }
+    }
+
     fn add(&mut self, asked: &FlowMod, now: u64) -> Result<(), Failure> {
         let table = &self.model.tables[usize::from(asked.table)];
         let old = table.get(&asked.matched, asked.priority).cloned();
@@ -257,7 +270,10 @@ impl Control {
         let kept = old.as_ref().filter(|_| asked.flags & FlowMod::RESET_COUNTS == 0);
         let counts = kept.map_or_else(|| self.counts.counts(), |old| old.life.counts.clone());
         let life = Arc::new(Life::new(asked, now, counts));
-        let instructions = Arc::new(asked.instructions.clone());
+        if *self.instructions != asked.instructions {
+            self.instructions = Arc::new(asked.instructions.clone());
+        }
+        let instructions = Arc::clone(&self.instructions);
         let mut flow =
             Flow::new(asked.table, asked.priority, &asked.matched, shape, instructions, Arc::clone(&life));
         if let Some(kept) = kept {
@@ -342,7 +358,8 @@ impl Control {
 
     /// Changes groups.
     pub(crate) fn group_mod(&mut self, asked: &GroupMod, now: u64) -> Result<(), Failure> {
-        let is_known = self.model.groups.contains_key(&asked.number);
+        let known = self.model.groups.get(&asked.number).cloned();
+        let is_known = known.is_some();
         match asked.command {
             Command::Add | Command::Modify => {
                 if asked.number > group::MAX {
@@ -357,7 +374,11 @@ impl Control {
                     return Err(Failure::OUT_OF_GROUPS);
                 }
                 self.check_group(asked)?;
-                let made = Group::new(asked.kind, asked.buckets.clone(), now, self.workers);
+                let buckets = asked.buckets.clone();
+                let made = match known {
+                    Some(known) => known.changed(asked.kind, buckets, self.workers),
+                    None => Group::new(asked.kind, buckets, now, self.workers),
+                };
                 self.change(Change::Group(asked.number, Some(Arc::new(made))));
                 Ok(())
             }
@@ -439,7 +460,8 @@ impl Control {
 
     /// Changes meters.
     pub(crate) fn meter_mod(&mut self, asked: &MeterMod, now: u64) -> Result<(), Failure> {
-        let is_known = self.model.meters.contains_key(&asked.number);
+        let known = self.model.meters.get(&asked.number);
+        let is_known = known.is_some();
         match asked.command {
             Command::Add if is_known => return Err(Failure::METER_EXISTS),
             Command::Modify if !is_known => return Err(Failure::METER_UNKNOWN),
@@ -447,7 +469,10 @@ impl Control {
                 return Err(Failure::OUT_OF_METERS);
             }
             Command::Add | Command::Modify => {
-                let made = Meter::new(asked, now, self.workers);
+                let made = match known {
+                    Some(known) => known.changed(asked, self.workers),
+                    None => Meter::new(asked, now, self.workers),
+                };
                 self.change(Change::Meter(asked.number, Some(Arc::new(made))));
             }
             Command::Delete if asked.number == meter::ALL => {

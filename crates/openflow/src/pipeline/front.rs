@@ -1,20 +1,33 @@
 //! [`Front`]: the façade's classifier for wildcards of the first table.
 //!
 //! A table with many masks needs a look into a hash table for each. The classifier answers for all masks that
-//! an [`OpenFlowTuple`] can hold at once, in batches, on the CPU or on a GPU. It is built from the flows of
-//! small classes once they have not changed for a while. Any change of such a flow lets it go: the hash
-//! tables have all flows, and they answer until it is built again.
+//! its tuples can hold at once, in batches, on the CPU or on a GPU. It is built from the flows of small
+//! classes once they have not changed for a while. Any change of such a flow lets it go: the hash tables have
+//! all flows, and they answer until it is built again.
+//!
+//! ```text
+//! OpenFlowTuple      36 bytes    links, tags, IPv4, ports: words 0 to 4 of a key
+//! OpenFlow13Tuple    64 bytes    all fields but ipv6_nd_target, which no match has a mask over
+//! ```
+//!
+//! `ipv6_nd_target` has no place: a message of neighbour discovery has 509 bits of the other fields, and none
+//! of them excludes the target's 128. With its types as one bit these are 606 bits, and the tuple has 512. A
+//! wider tuple would cost every frame a second cache line.
+//!
+//! The wide tuple costs more to make, to hash and to bring to a GPU. So it is used only where some masks need
+//! it.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
+use wirespeed::engine::RuleTuple;
 use wirespeed::{Classifier, Device, Fleet, RuleReader};
-use wirespeed_classify::{OpenFlowTuple, Pattern, Rule, Tuple};
+use wirespeed_classify::{OpenFlow13Tuple, OpenFlowTuple, Pattern, Rule, Tuple};
 
 use super::flow::Flow;
 use super::hit::Hit;
 use super::hot::Hot;
-use super::row::Row;
+use super::row::{Row, Short};
 use super::table::Table;
 use crate::wire::number::port;
 use crate::wire::{Field, Key};
@@ -31,19 +44,179 @@ const MOST_OF_CLASS: usize = 8192;
 /// The most flows of a classifier. Engines hold more; a quarter of a million takes seconds to build.
 const MOST: usize = 1 << 18;
 
-/// The words of keys that tuples hold.
-const WORDS: [u8; 5] = [0, 1, 2, 3, 4];
+/// A tuple that is made of a key: its fields, each in a place of the tuple.
+pub(crate) trait OfKey: RuleTuple {
+    /// The bits of keys that tuples hold. Word 0 has the lower half of the port.
+    const HELD: Key;
 
-/// The bits of keys that tuples hold. Word 0 has the lower half of the port.
-const HELD: Key = {
-    let mut held = Key([0; crate::wire::WORDS]);
-    held.0[0] = 0x0000_ffff_ffff_1fff;
-    held.0[1] = !3;
-    held.0[2] = 0xffff_ffff_ffff_0700;
-    held.0[3] = u64::MAX;
-    held.0[4] = 0xffff_ffff_0000_0000;
-    held
-};
+    /// A row that has all that a tuple holds.
+    type Row: Row;
+
+    /// The tuple of a key, or of a mask over keys.
+    fn of_key<R: Row>(key: &R) -> Self;
+
+    /// A mask of flows as a mask of tuples, if tuples hold all that it looks at.
+    fn mask(mask: &Key) -> Option<Self> {
+        let mut held = plain(mask);
+        let has_port = held.of(Field::InPort) != 0;
+        // The lower half tells ports of frames apart.
+        held.0[0] &= 0x0000_ffff_ffff_ffff;
+        let is_whole_port = !has_port || mask.of(Field::InPort) == Field::InPort.all();
+        (Self::HELD.covers(&held) && is_whole_port).then(|| Self::of_key(&held))
+    }
+}
+
+/// A mask without fields that are the same for all frames that come in: [`may_match`] looks at these.
+fn plain(mask: &Key) -> Key {
+    let unread = [Field::Metadata, Field::TunnelId, Field::InPhyPort];
+    unread.into_iter().fold(*mask, |mask, field| mask.with(field, 0))
+}
+
+/// Whether a flow may match a frame that comes in, by the fields that all of these have alike: no metadata,
+/// no tunnel, and the physical port that is the port itself.
+fn may_match(flow: &Flow) -> bool {
+    let matched = flow.matched();
+    let number = matched.value.of(Field::InPort);
+    // The lower halves of numbers of ports that there can be, LOCAL among them, differ. Others are of no
+    // frame.
+    let is_port = number <= u128::from(MOST_PORTS) || number == u128::from(port::LOCAL);
+    let is_of_port = !matched.has(Field::InPhyPort) || matched.value.of(Field::InPhyPort) == number;
+    let is_zero = |field| matched.value.of(field) == 0;
+    is_port && is_of_port && is_zero(Field::Metadata) && is_zero(Field::TunnelId)
+}
+
+/// The lower 32 bits of a number without so many of its lowest ones.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // 32 bits of it
+const fn half(number: u64, shift: u32) -> u32 {
+    (number >> shift) as u32
+}
+
+impl OfKey for OpenFlowTuple {
+    const HELD: Key = {
+        let mut held = Key([0; crate::wire::WORDS]);
+        held.0[0] = 0x0000_ffff_ffff_1fff;
+        held.0[1] = !3;
+        held.0[2] = 0xffff_ffff_ffff_0700;
+        held.0[3] = u64::MAX;
+        held.0[4] = 0xffff_ffff_0000_0000;
+        held
+    };
+
+    type Row = Short;
+
+    #[inline]
+    fn of_key<R: Row>(key: &R) -> Self {
+        let [ports, dst, src, addresses, transport] = [0, 1, 2, 3, 4].map(|at| key.word(at));
+        let port = half(ports, 32) & 0xffff;
+        let vlan = half(ports, 0) & 0xffff;
+        Self::from_words(&[
+            port << 16 | half(src, 48) & 0xffff,
+            half(src, 16),
+            half(dst, 32),
+            half(dst, 16) << 16 | vlan,
+            (half(src, 8) & 0xff) << 24 | half(ports, 16) & 0xffff,
+            (half(dst, 0) & 0xfc) << 24 | (half(dst, 8) & 0xff) << 16,
+            half(addresses, 32),
+            half(addresses, 0),
+            half(transport, 32),
+        ])
+    }
+}
+
+impl OfKey for OpenFlow13Tuple {
+    const HELD: Key = {
+        let (mut held, mut at) = (Key([0; crate::wire::WORDS]), 0);
+        while at < Field::ALL.len() {
+            let field = Field::ALL[at];
+            if !matches!(field, Field::Ipv6NdTarget | Field::Metadata | Field::TunnelId | Field::InPhyPort) {
+                held.set(field, field.all());
+            }
+            at += 1;
+        }
+        held.0[0] &= 0x0000_ffff_ffff_ffff;
+        held
+    };
+
+    type Row = Key;
+
+    #[inline]
+    fn of_key<R: Row>(key: &R) -> Self {
+        // A table whose rows are short has no flow that looks at the other words.
+        let word = |at: u8| if usize::from(at) < R::WORDS { key.word(at) } else { 0 };
+        let [ports, dst, src, addresses, transport] = [0, 1, 2, 3, 4].map(word);
+        let [from, from_low, to, to_low] = [10, 11, 12, 13].map(word);
+        let (label, extensions, sender, target) = (word(8), word(9), word(16), word(17));
+        // An address of ARP's target beside that of its sender, or one of neighbour discovery alone: only the
+        // latter's frames and matches have an IP protocol.
+        let (target, link) = if dst & 0xff00 == 0 { (target, sender) } else { (0, sender | target) };
+        let of_mpls = half(word(7), 0) << 12 | (half(src, 1) & 7) << 9 | (half(src, 0) & 1) << 8;
+        let kind_and_code = (half(transport, 16) & 0xff) << 24 | (half(transport, 0) & 0xff) << 16;
+        Self::from_words(&[
+            half(ports, 32) << 16 | half(src, 48) & 0xffff,
+            half(src, 16),
+            half(dst, 32),
+            half(dst, 16) << 16 | (half(src, 8) & 7) << 13 | half(ports, 0) & 0x1fff,
+            half(ports, 16) << 16 | (half(dst, 0) & 0xff) << 8 | half(dst, 8) & 0xff,
+            half(transport, 32) | kind_and_code | half(link, 32) & 0xffff,
+            half(label, 32) << 12 | half(extensions, 0) & 0x1ff | half(label, 0) << 8 | of_mpls,
+            half(addresses, 32) | half(from, 32),
+            half(addresses, 0) | half(from, 0),
+            half(from_low, 32),
+            half(from_low, 0),
+            half(to, 32) | half(target, 16),
+            half(to, 0) | half(target, 0) << 16,
+            half(to_low, 32),
+            half(to_low, 0),
+            half(link, 0),
+        ])
+    }
+}
+
+/// A classifier of a kind of tuples.
+#[derive(Debug)]
+pub(crate) struct Of<T: OfKey> {
+    reader: RuleReader<T>,
+    /// Keeps the table.
+    _classifier: Classifier<T>,
+}
+
+impl<T: OfKey> Of<T> {
+    fn new(flows: &[Arc<Flow>], device: Device, fleet: Option<&Fleet>) -> Result<Self, wirespeed::Error> {
+        let rules = flows.iter().map(|flow| {
+            let matched = flow.matched();
+            let mask = T::mask(&matched.mask).unwrap_or_default();
+            Rule::new(Pattern::new(T::of_key(&matched.value), mask), u32::from(flow.priority), 1)
+        });
+        let mut builder = Classifier::<T>::builder().rules(rules).device(device);
+        if let Some(fleet) = fleet {
+            builder = builder.fleet(fleet.clone());
+        }
+        let classifier = builder.build()?;
+        Ok(Self { reader: classifier.reader(), _classifier: classifier })
+    }
+
+    pub(crate) const fn reader(&self) -> &RuleReader<T> {
+        &self.reader
+    }
+}
+
+/// The classifier of a front, of the kind of tuples that its flows need.
+#[derive(Debug)]
+pub(crate) enum Rules {
+    Narrow(Of<OpenFlowTuple>),
+    Wide(Of<OpenFlow13Tuple>),
+}
+
+impl Rules {
+    /// Keys of a batch, and where it is looked up best.
+    pub(crate) fn suited(&self) -> Option<wirespeed::gpu::costs::Suited> {
+        match self {
+            Self::Narrow(of) => of.reader.batches().suited(),
+            Self::Wide(of) => of.reader.batches().suited(),
+        }
+    }
+}
 
 /// A classifier for flows of some masks.
 #[derive(Debug)]
@@ -53,93 +226,56 @@ pub(crate) struct Front {
     flows: Vec<(Hot, Option<Arc<Flow>>)>,
     /// The highest priority of a flow.
     best: u16,
-    reader: RuleReader<OpenFlowTuple>,
-    /// Keeps the table.
-    _classifier: Classifier<OpenFlowTuple>,
-}
-
-/// The tuple of a key: its fields, each in the place of a tuple that is as wide.
-#[inline]
-pub(crate) fn tuple<R: Row>(key: &R) -> OpenFlowTuple {
-    let [ports, dst, src, addresses, transport] = std::array::from_fn(|at| key.word(WORDS[at]));
-    let half = |number: u64, shift: u32| {
-        #[allow(clippy::cast_possible_truncation)] // 32 bits of it
-        let half = (number >> shift) as u32;
-        half
-    };
-    let port = half(ports, 32) & 0xffff;
-    let vlan = half(ports, 0) & 0xffff;
-    OpenFlowTuple::from_words(&[
-        port << 16 | half(src, 48) & 0xffff,
-        half(src, 16),
-        half(dst, 32),
-        half(dst, 16) << 16 | vlan,
-        (half(src, 8) & 0xff) << 24 | half(ports, 16) & 0xffff,
-        (half(dst, 0) & 0xfc) << 24 | (half(dst, 8) & 0xff) << 16,
-        half(addresses, 32),
-        half(addresses, 0),
-        half(transport, 32),
-    ])
-}
-
-/// A mask of flows as a mask of tuples, if tuples hold all that it looks at.
-fn mask(mask: &Key) -> Option<OpenFlowTuple> {
-    let mut held = *mask;
-    let has_port = held.of(Field::InPort) != 0;
-    // The lower half tells ports of frames apart.
-    held.0[0] &= 0x0000_ffff_ffff_ffff;
-    let is_whole_port = !has_port || mask.of(Field::InPort) == Field::InPort.all();
-    (HELD.covers(&held) && is_whole_port).then(|| tuple(&held))
+    rules: Rules,
 }
 
 /// The flows of a classifier that is to be built.
 pub(crate) struct Gathered {
     masks: FxHashSet<Key>,
     flows: Vec<Arc<Flow>>,
+    is_wide: bool,
 }
 
 /// Whether a class of this mask and so many flows may go into a classifier.
 pub(crate) fn suits(shape: &Key, flows: usize) -> bool {
-    flows <= MOST_OF_CLASS && mask(shape).is_some()
+    flows <= MOST_OF_CLASS && OpenFlow13Tuple::mask(shape).is_some()
 }
 
 impl Gathered {
     /// The flows of a table that a classifier is to answer for; `None` if it would not pay.
     pub(crate) fn of(table: &Table) -> Option<Self> {
+        let is_narrow = |mask: &Key| OpenFlowTuple::mask(mask).is_some();
+        let suited = || table.classes().filter(|class| suits(&class.shape().mask, class.len()));
+        let is_wide = suited().filter(|class| !is_narrow(&class.shape().mask)).count() >= LEAST_CLASSES;
         let mut masks = FxHashSet::default();
         let mut flows: Vec<Arc<Flow>> = Vec::new();
-        for class in table.classes() {
-            if suits(&class.shape().mask, class.len()) && flows.len() + class.len() <= MOST {
+        for class in suited().filter(|class| is_wide || is_narrow(&class.shape().mask)) {
+            if flows.len() + class.len() <= MOST {
                 masks.insert(class.shape().mask);
                 flows.extend(class.iter().cloned());
             }
         }
-        // The lower halves of numbers of ports that there can be, LOCAL among them, differ. Others are of no
-        // frame.
-        flows.retain(|flow| {
-            let number = flow.matched().value.of(Field::InPort);
-            number <= u128::from(MOST_PORTS) || number == u128::from(port::LOCAL)
-        });
-        (masks.len() >= LEAST_CLASSES).then_some(Self { masks, flows })
+        flows.retain(|flow| may_match(flow));
+        (masks.len() >= LEAST_CLASSES).then_some(Self { masks, flows, is_wide })
+    }
+
+    /// Whether a classifier that is in use has these flows. Any change of one would have let it go.
+    pub(crate) fn is_in(&self, front: &Front) -> bool {
+        front.masks == self.masks
     }
 
     /// Builds the classifier.
     pub(crate) fn build(self, device: Device, fleet: Option<&Fleet>) -> Option<Front> {
-        let Self { masks, flows } = self;
-        let rules = flows.iter().map(|flow| {
-            let matched = flow.matched();
-            let mask = mask(&matched.mask).unwrap_or_default();
-            Rule::new(Pattern::new(tuple(&matched.value), mask), u32::from(flow.priority), 1)
-        });
-        let mut builder = Classifier::<OpenFlowTuple>::builder().rules(rules).device(device);
-        if let Some(fleet) = fleet {
-            builder = builder.fleet(fleet.clone());
-        }
-        match builder.build() {
-            Ok(classifier) => {
+        let Self { masks, flows, is_wide } = self;
+        let rules = match is_wide {
+            false => Of::new(&flows, device, fleet).map(Rules::Narrow),
+            true => Of::new(&flows, device, fleet).map(Rules::Wide),
+        };
+        match rules {
+            Ok(rules) => {
                 let best = flows.iter().map(|flow| flow.priority).max().unwrap_or(0);
                 let flows = flows.into_iter().map(|flow| (flow.hot.clone(), Some(flow))).collect();
-                Some(Front { masks, flows, best, reader: classifier.reader(), _classifier: classifier })
+                Some(Front { masks, flows, best, rules })
             }
             Err(error) => {
                 tracing::warn!(%error, "no classifier for wildcards; hash tables answer");
@@ -160,8 +296,8 @@ impl Front {
         self.best
     }
 
-    pub(crate) const fn reader(&self) -> &RuleReader<OpenFlowTuple> {
-        &self.reader
+    pub(crate) const fn rules(&self) -> &Rules {
+        &self.rules
     }
 
     /// The flow of a rule's number, 0 for none.
@@ -172,22 +308,159 @@ impl Front {
 }
 
 #[cfg(test)]
+#[allow(clippy::cast_possible_truncation)] // random numbers that are small
 mod tests {
-    use super::*;
+    use wirespeed_rng::Rng;
 
-    #[test]
-    fn tuples_hold_their_fields() {
-        assert_eq!(OpenFlowTuple::USED.and(&tuple(&HELD)), tuple(&HELD));
-        // Each bit of a key that is held is a bit of the tuple, and no two are one.
-        let mut seen = OpenFlowTuple::default();
-        for (word, &bits) in HELD.0.iter().enumerate() {
+    use super::*;
+    use crate::pipeline::parse::came_in;
+    use crate::wire::Match;
+
+    /// Each bit of a key that is held is a bit of the tuple.
+    fn holds<T: OfKey>(mut see: impl FnMut(usize, u32, T)) {
+        assert_eq!(T::USED.and(&T::of_key(&T::HELD)), T::of_key(&T::HELD));
+        for (word, &bits) in T::HELD.0.iter().enumerate() {
             for bit in (0..64).filter(|bit| bits >> bit & 1 == 1) {
                 let mut key = Key::default();
                 key.0[word] = 1 << bit;
-                let tuple = tuple(&key);
-                assert_eq!((tuple.ones(), tuple.and(&seen).ones()), (1, 0), "bit {bit} of word {word}");
-                seen = seen.or(&tuple);
+                let tuple = T::of_key(&key);
+                assert_eq!(tuple.ones(), 1, "bit {bit} of word {word}");
+                see(word, bit, tuple);
             }
+        }
+    }
+
+    #[test]
+    fn narrow_tuples_hold_their_fields() {
+        let mut seen = OpenFlowTuple::default();
+        holds::<OpenFlowTuple>(|word, bit, tuple| {
+            assert_eq!(tuple.and(&seen).ones(), 0, "bit {bit} of word {word}");
+            seen = seen.or(&tuple);
+        });
+    }
+
+    /// The types that matches fix, and the fields that frames of these may have.
+    type Kind = (Vec<(Field, u128)>, Vec<Field>);
+
+    /// Each kind of frames.
+    fn kinds() -> Vec<Kind> {
+        use Field::{
+            ArpOp, ArpSha, ArpSpa, ArpTha, ArpTpa, EthDst, EthSrc, EthType, Icmpv4Code, Icmpv4Type,
+            Icmpv6Code, Icmpv6Type, InPort, IpDscp, IpEcn, IpProto, Ipv4Dst, Ipv4Src, Ipv6Dst, Ipv6Exthdr,
+            Ipv6Flabel, Ipv6NdSll, Ipv6NdTll, Ipv6Src, MplsBos, MplsLabel, MplsTc, PbbIsid, SctpDst, SctpSrc,
+            TcpDst, TcpSrc, UdpDst, UdpSrc, VlanPcp, VlanVid,
+        };
+        let v4 = [EthType, IpDscp, IpEcn, IpProto, Ipv4Src, Ipv4Dst];
+        let v6 = [EthType, IpDscp, IpEcn, IpProto, Ipv6Src, Ipv6Dst, Ipv6Flabel, Ipv6Exthdr];
+        let of = |fixed: &[(Field, u128)], fields: &[Field]| {
+            let link = [InPort, EthDst, EthSrc, VlanVid, VlanPcp];
+            (fixed.to_vec(), [&link[..], fields].concat())
+        };
+        let ip = |ether: u128, proto: u128, base: &[Field], fields: &[Field]| {
+            of(&[(EthType, ether), (IpProto, proto)], &[base, fields].concat())
+        };
+        let nd = |kind: u128, field: Field| {
+            let fixed = [(EthType, 0x86dd), (IpProto, 58), (Icmpv6Type, kind)];
+            of(&fixed, &[&v6[..], &[Icmpv6Type, Icmpv6Code, field]].concat())
+        };
+        vec![
+            of(&[(EthType, 0x9999)], &[EthType]),
+            of(&[(EthType, 0x0806)], &[EthType, ArpOp, ArpSpa, ArpTpa, ArpSha, ArpTha]),
+            of(&[(EthType, 0x8847)], &[EthType, MplsLabel, MplsTc, MplsBos]),
+            of(&[(EthType, 0x88e7)], &[EthType, PbbIsid]),
+            ip(0x0800, 6, &v4, &[TcpSrc, TcpDst]),
+            ip(0x0800, 17, &v4, &[UdpSrc, UdpDst]),
+            ip(0x0800, 1, &v4, &[Icmpv4Type, Icmpv4Code]),
+            ip(0x0800, 47, &v4, &[]),
+            ip(0x86dd, 6, &v6, &[TcpSrc, TcpDst]),
+            ip(0x86dd, 132, &v6, &[SctpSrc, SctpDst]),
+            ip(0x86dd, 58, &v6, &[Icmpv6Type, Icmpv6Code]),
+            nd(135, Ipv6NdSll),
+            nd(136, Ipv6NdTll),
+        ]
+    }
+
+    /// Numbers of few values, so that keys and matches meet.
+    fn number(rng: &mut Rng, field: Field) -> u128 {
+        let pool = [0, field.all(), 1, field.all() / 3, 1 << (field.bits() / 2)];
+        pool[rng.below(5) as usize] & field.all()
+    }
+
+    #[test]
+    fn wide_tuples_match_as_their_keys_do() {
+        let (mut rng, kinds) = (Rng::new(5), kinds());
+        let (mut matches, mut misses) = (0, 0);
+        for round in 0..60_000_usize {
+            let (fixed, fields) = &kinds[round % kinds.len()];
+            let mut key = came_in(1 + rng.below(3) as u32);
+            for &field in fields.iter().filter(|&&field| field != Field::InPort) {
+                key.set(field, number(&mut rng, field));
+            }
+            fixed.iter().for_each(|&(field, wanted)| key.set(field, wanted));
+            // A match of this kind or of another one, or of a part of the fields that fix it.
+            let of = if rng.chance(0.7) { round } else { rng.below(kinds.len() as u64) as usize };
+            let (fixed, fields) = &kinds[of % kinds.len()];
+            let mut wanted = Match::all();
+            fixed.iter().for_each(|&(field, number)| wanted = wanted.with(field, number));
+            for &field in fields.iter().filter(|&&field| !wanted.has(field)).collect::<Vec<_>>() {
+                if !rng.chance(0.3) {
+                    continue;
+                }
+                let number = if rng.chance(0.7) { key.of(field) } else { number(&mut rng, field) };
+                let mask = match field.is_maskable() {
+                    true => field.all() << rng.below(field.bits().into()) & field.all(),
+                    false => field.all(),
+                };
+                wanted = wanted.with_masked(field, number & mask, mask);
+            }
+            let mask = OpenFlow13Tuple::mask(&wanted.mask).expect("all of these fields are held");
+            let value = OpenFlow13Tuple::of_key(&wanted.value);
+            let is_match = wanted.matches(&key);
+            assert_eq!(value.and(&mask), value, "{wanted:?}");
+            assert_eq!(OpenFlow13Tuple::of_key(&key).matches(&value, &mask), is_match, "{wanted:?} {key:?}");
+            *(if is_match { &mut matches } else { &mut misses }) += 1;
+        }
+        assert!(matches > 5_000 && misses > 5_000, "{matches} match, {misses} do not");
+    }
+
+    #[test]
+    fn wide_tuples_hold_each_bit() {
+        let mut bits = 0;
+        holds::<OpenFlow13Tuple>(|_, _, _| bits += 1);
+        assert!(bits > 512, "fields share places: {bits} bits");
+        let target = Match::all().with(Field::Ipv6NdTarget, 1);
+        assert_eq!(OpenFlow13Tuple::mask(&target.mask), None, "by the hash tables alone");
+    }
+
+    #[test]
+    fn the_target_of_neighbour_discovery_has_no_place() {
+        let has_link =
+            |fields: &[Field]| fields.contains(&Field::Ipv6NdSll) || fields.contains(&Field::Ipv6NdTll);
+        for (fixed, fields) in kinds().into_iter().filter(|(_, fields)| has_link(fields)) {
+            let mut types = Key::default();
+            fixed.iter().for_each(|&(field, _)| types.set(field, field.all()));
+            let mut all = types;
+            fields.iter().for_each(|&field| all.set(field, field.all()));
+            let ones = |key: &Key| OpenFlow13Tuple::of_key(&key.and(&OpenFlow13Tuple::HELD)).ones();
+            assert_eq!((ones(&all), ones(&types), Field::Ipv6NdTarget.bits()), (509, 32, 128));
+            assert!(ones(&all) - ones(&types) + 1 + Field::Ipv6NdTarget.bits() > 512);
+        }
+    }
+
+    #[test]
+    fn short_rows_are_as_good_where_no_flow_looks_further() {
+        let mut rng = Rng::new(6);
+        for _ in 0..2000 {
+            let mut frame: Vec<u8> = (0..80).map(|_| rng.below(256) as u8).collect();
+            let ether = [[8, 0], [0x86, 0xdd], [8, 6], [0x88, 0x47]][rng.below(4) as usize];
+            frame[12..14].copy_from_slice(&ether);
+            frame[14] = if ether == [8, 0] { 0x45 } else { frame[14] & 15 | 0x60 };
+            let (short, key) = (Short::read(&frame, 3), <Key as Row>::read(&frame, 3));
+            let mut first = Key::default();
+            first.0[..8].fill(u64::MAX);
+            let mask = OpenFlow13Tuple::of_key(&OpenFlow13Tuple::HELD.and(&first));
+            let value = OpenFlow13Tuple::of_key(&key.and(&first));
+            assert!(OpenFlow13Tuple::of_key(&short).matches(&value, &mask), "{frame:x?}");
         }
     }
 }

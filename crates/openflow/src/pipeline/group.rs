@@ -33,6 +33,12 @@ impl Group {
         }
     }
 
+    /// The group with another type and other buckets. Its packets and bytes and its time go on; those of
+    /// buckets begin anew.
+    pub(crate) fn changed(&self, kind: GroupKind, buckets: Vec<Bucket>, workers: usize) -> Self {
+        Self { counts: self.counts.clone(), ..Self::new(kind, buckets, self.since, workers) }
+    }
+
     /// The bucket of a flow in a group that selects: each has a share of all hashes by its weight.
     pub(crate) fn select(&self, hash: u32) -> Option<usize> {
         let mut at = (u64::from(hash) * self.weights) >> 32;

@@ -43,6 +43,11 @@ impl Meter {
         }
     }
 
+    /// The meter with other flags and bands. Its packets and bytes and its time go on; bands begin anew.
+    pub(crate) fn changed(&self, asked: &MeterMod, workers: usize) -> Self {
+        Self { counts: self.counts.clone(), ..Self::new(asked, self.since, workers) }
+    }
+
     /// Meters a packet of so many bytes at a time in nanoseconds. Of the bands whose rate is exceeded the one
     /// with the highest rate decides.
     pub(crate) fn take(&self, worker: usize, bytes: u64, now: u64) -> Metered {

@@ -26,6 +26,8 @@ pub(crate) trait Row: Copy {
 
     /// A row without fields, to be read to.
     const NONE: Self;
+    /// The words that it holds, from the first on.
+    const WORDS: usize;
 
     /// The word of a number, which is one of those that the row holds.
     fn word(&self, at: u8) -> u64;
@@ -33,6 +35,7 @@ pub(crate) trait Row: Copy {
 
 impl Row for Key {
     const NONE: Self = Self([0; crate::wire::WORDS]);
+    const WORDS: usize = crate::wire::WORDS;
 
     #[inline]
     fn read(frame: &[u8], in_port: u32) -> Self {
@@ -52,6 +55,7 @@ pub(crate) struct Short(pub(crate) [u64; SHORT]);
 
 impl Row for Short {
     const NONE: Self = Self([0; SHORT]);
+    const WORDS: usize = SHORT;
 
     #[inline]
     fn read(frame: &[u8], in_port: u32) -> Self {

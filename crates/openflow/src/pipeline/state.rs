@@ -102,6 +102,19 @@ impl State {
         self.numbering.place(number).map(|at| self.ports[at])
     }
 
+    /// Makes changes in their order.
+    pub(crate) fn apply_all<'c>(&mut self, changes: impl Iterator<Item = &'c Change> + Clone) {
+        /// Changes whose lines of memory are on their way while one is made.
+        const AHEAD: usize = 8;
+        let mut ahead = changes.clone().skip(AHEAD);
+        for change in changes {
+            if let Some(Change::Insert(flow) | Change::Remove(flow)) = ahead.next() {
+                self.tables[usize::from(flow.table)].prefetch(flow);
+            }
+            self.apply(change);
+        }
+    }
+
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
             Change::Insert(flow) => {

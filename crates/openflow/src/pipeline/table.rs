@@ -17,6 +17,8 @@ pub(crate) struct Table {
     classes: Vec<Class>,
     /// The class of each mask.
     of_mask: FxHashMap<Key, usize>,
+    /// The class that changed last: mostly that of the next change.
+    last: usize,
     /// The classes by their highest priority, the highest first.
     order: Vec<(u16, usize)>,
     /// The number of classes that look at words that no short row has.
@@ -96,19 +98,28 @@ impl Table {
         }
     }
 
+    /// The place of a mask's class.
+    #[inline]
+    fn class(&self, mask: &Key) -> Option<usize> {
+        match self.classes.get(self.last) {
+            Some(last) if last.shape().mask == *mask => Some(self.last),
+            _ => self.of_mask.get(mask).copied(),
+        }
+    }
+
     /// The flow of a match and a priority.
     pub(crate) fn get(&self, matched: &Match, priority: u16) -> Option<&Arc<Flow>> {
-        self.classes[*self.of_mask.get(&matched.mask)?].get(&matched.value, priority)
+        self.classes[self.class(&matched.mask)?].get(&matched.value, priority)
     }
 
     /// The shape of a mask, if there is a class of it.
     pub(crate) fn shape(&self, mask: &Key) -> Option<&Arc<Shape>> {
-        self.of_mask.get(mask).map(|&at| self.classes[at].shape())
+        self.class(mask).map(|at| self.classes[at].shape())
     }
 
     /// The number of flows of a mask.
     pub(crate) fn class_len(&self, mask: &Key) -> usize {
-        self.of_mask.get(mask).map_or(0, |&at| self.classes[at].len())
+        self.class(mask).map_or(0, |at| self.classes[at].len())
     }
 
     /// All flows.
@@ -134,10 +145,24 @@ impl Table {
         self.iter().any(|flow| flow.priority == priority && flow.matched().overlaps(matched))
     }
 
+    /// Brings near what a change of a flow looks at first.
+    pub(crate) fn prefetch(&self, flow: &Flow) {
+        if let Some(at) = self.class(&flow.shape().mask) {
+            self.classes[at].prefetch(flow);
+        }
+    }
+
+    /// Brings near what a change of the flow of a match looks at first.
+    pub(crate) fn prefetch_match(&self, matched: &Match) {
+        if let Some(at) = self.class(&matched.mask) {
+            self.classes[at].prefetch_key(&matched.value);
+        }
+    }
+
     /// Adds a flow, in the place of one with its match and priority.
     pub(crate) fn insert(&mut self, flow: Arc<Flow>) {
-        let at = match self.of_mask.get(&flow.shape().mask) {
-            Some(&at) => at,
+        let at = match self.class(&flow.shape().mask) {
+            Some(at) => at,
             None => {
                 self.wide += usize::from(!flow.shape().extract.is_short());
                 self.classes.push(Class::new(Arc::clone(flow.shape())));
@@ -150,7 +175,7 @@ impl Table {
 
     /// Removes the flow of the match and the priority of this one.
     pub(crate) fn remove(&mut self, flow: &Flow) {
-        let Some(&at) = self.of_mask.get(&flow.shape().mask) else { return };
+        let Some(at) = self.class(&flow.shape().mask) else { return };
         self.change(at, |class| class.remove(flow));
         if self.classes[at].len() == 0 {
             self.wide -= usize::from(!flow.shape().extract.is_short());
@@ -167,6 +192,7 @@ impl Table {
 
     /// Changes a class, and keeps the order of classes.
     fn change(&mut self, at: usize, change: impl FnOnce(&mut Class)) {
+        self.last = at;
         let class = &mut self.classes[at];
         let (best, len) = (class.best(), class.len());
         change(class);

@@ -36,12 +36,16 @@ impl Match {
     /// The match with a field of this value under a mask. A mask of 0 is no demand.
     #[must_use]
     pub fn with_masked(mut self, field: Field, value: u128, mask: u128) -> Self {
+        self.set_masked(field, value, mask);
+        self
+    }
+
+    fn set_masked(&mut self, field: Field, value: u128, mask: u128) {
         if mask & field.all() != 0 {
             self.fields |= field.bit();
             self.mask.set(field, mask);
             self.value.set(field, value & mask);
         }
-        self
     }
 
     /// Whether it looks at a field.
@@ -159,7 +163,7 @@ impl Match {
             } else if field == Field::VlanVid && value != 0 && value & 0x1000 == 0 {
                 return Err(Failure::MATCH_VALUE);
             }
-            read = read.with_masked(field, value, mask.unwrap_or(field.all()));
+            read.set_masked(field, value, mask.unwrap_or(field.all()));
         }
         read.check(given)?;
         Ok(read)
@@ -181,6 +185,7 @@ impl Match {
 }
 
 /// Reads one field: its value, and its mask if it has one.
+#[inline]
 pub(super) fn read_oxm(
     cursor: &mut Cursor<'_>,
     unknown: Failure,

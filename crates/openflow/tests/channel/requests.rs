@@ -301,6 +301,32 @@ fn any_cut_of_the_bytes_gives_the_same_answers() {
 }
 
 #[test]
+fn messages_that_come_together_are_handled_one_after_the_other() {
+    let (switch, mut session) = greeted();
+    // Two masks by turns.
+    let flow = |number: u32| {
+        let (field, value) = if number.is_multiple_of(2) { (Field::InPort, 1) } else { (Field::EthSrc, 7) };
+        FlowMod::add(0, 10 + number as u16, Match::all().with(field, value), output(1))
+    };
+    let mut asked = Vec::new();
+    (0..30).for_each(|number| asked.extend(flow(number).to_message(number)));
+    asked.extend(FlowMod::add(255, 1, Match::all(), output(1)).to_message(30));
+    asked.extend(message(2, &[3; 5]));
+    for number in [4, 4, 7] {
+        asked.extend(FlowMod { command: FlowCommand::DeleteStrict, ..flow(number) }.to_message(31));
+    }
+    asked.extend(flow(7).to_message(32));
+    asked.extend(message(20, &[]));
+    // A length that lies ends the session: what follows is not read as messages.
+    asked.extend([4, 2, 0, 7, 0, 0, 0, 1]);
+    asked.extend(flow(50).to_message(33));
+    let kinds: Vec<u8> =
+        messages(&session.receive(&asked).unwrap()).into_iter().map(|(kind, _)| kind).collect();
+    assert_eq!((kinds, switch.flows()), (vec![1, 3, 21, 1], 29));
+    assert_eq!(session.receive(&message(20, &[])), None);
+}
+
+#[test]
 fn lies_about_lengths_end_in_errors() {
     let mut rng = Rng::new(3);
     let seeds = [

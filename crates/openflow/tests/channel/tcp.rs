@@ -54,7 +54,7 @@ fn controllers_come_and_go_while_frames_are_forwarded() {
     let stats = std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             let mut memory = Memory::new(256).unwrap();
-            let source = Box::new(|frame: &mut Vec<u8>| frame.resize(64, 1));
+            let source = Box::new(|give: &mut dyn FnMut(&[u8])| give(&[1; 64]));
             let ports = MemoryPort::ports(
                 ["in".to_owned(), "out".to_owned()],
                 source,
@@ -164,9 +164,10 @@ fn sent_with_and_without(fail: Fail, flow: Instructions) -> (bool, bool) {
         eventually("it has a controller", || channel.controllers() == 1 && !switch.is_standalone());
         let worker = scope.spawn(move || {
             let mut memory = Memory::new(256).unwrap();
-            let source = Box::new(|frame: &mut Vec<u8>| {
-                frame.resize(64, 0);
+            let source = Box::new(|give: &mut dyn FnMut(&[u8])| {
+                let mut frame = [0; 64];
                 frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+                give(&frame);
             });
             let names = ["in".to_owned(), "out".to_owned()];
             let ports = MemoryPort::ports(names, source, &mut memory, Limits::default());

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use wirespeed_openflow::wire::{
-    Action, Bucket, Command, FlowMod, GroupKind, GroupMod, Instructions, Match, number,
+    Action, Band, Bucket, Command, FlowMod, GroupKind, GroupMod, Instructions, Match, MeterMod, number,
 };
 use wirespeed_openflow::{Session, Switch, SwitchOptions};
 
-use crate::list;
+use crate::{asked, be, list};
 
 const ANY: u32 = number::port::ANY;
 const PORTS: u32 = 6;
@@ -149,4 +149,59 @@ fn a_group_fails_over_and_back() {
     assert_eq!(ways(&switch, 10), to(Some(2)));
     switch.set_link(1, true);
     assert_eq!(ways(&switch, 10), to(Some(1)));
+}
+
+/// Packets and bytes of group 1 or of meter 1, and those of its buckets or bands, from the statistics.
+fn counted(switch: &Switch, kind: u8) -> Vec<[u64; 2]> {
+    let entry = asked(switch, kind, &[0, 0, 0, 1, 0, 0, 0, 0]);
+    let parts = std::iter::once(&entry[16..32]).chain(entry[40..].chunks(16));
+    parts.map(|part| [be(&part[..8]), be(&part[8..])]).collect()
+}
+
+/// A change of a group or of a meter lets its own counters go on, and those of its buckets and bands begin
+/// anew.
+#[test]
+fn counters_of_groups_and_meters_outlive_a_change() {
+    const GROUPS: u8 = 6;
+    const METERS: u8 = 9;
+    let switch = switch();
+    let any = number::group::ANY;
+    let group = |command, buckets| GroupMod { command, kind: GroupKind::All, number: 1, buckets };
+    let band = |rate| Band { rate, burst: 1, remark: None };
+    let flags = MeterMod::PKTPS | MeterMod::BURST;
+    let meter = |command, bands| MeterMod { command, flags, number: 1, bands };
+    add_group(&switch, 1, GroupKind::All, vec![bucket(0, 1, ANY, any), bucket(0, 2, ANY, any)]);
+    switch.meter_mod(&meter(Command::Add, vec![band(1)])).unwrap();
+    let apply = vec![Action::Group(1)];
+    let instructions = Instructions { meter: Some(1), apply, has_apply: true, ..Instructions::default() };
+    switch.flow_mod(&FlowMod::add(0, 1, Match::all(), instructions)).unwrap();
+    let run = |frames: u8| {
+        let frames: Vec<(u32, Vec<u8>)> = (0..frames).map(|at| (IN, frame(1, at))).collect();
+        let (stats, sent, _) = list::run(&switch, switch.app().unwrap(), PORTS, &frames, 8);
+        assert!(stats.is_whole(), "{stats:?}");
+        sent.len() as u64
+    };
+    // One packet a second: one or two pass, whatever the time between them.
+    let first = run(20) / 2;
+    assert!((1..20).contains(&first), "{first} pass the meter");
+    let packets = |packets: u64| [packets, packets * 60];
+    assert_eq!(counted(&switch, GROUPS), [first, first, first].map(packets));
+    assert_eq!(counted(&switch, METERS), [20, 20 - first].map(packets));
+    // Without buckets and with one, and with two bands that no packet is over.
+    switch.group_mod(&group(Command::Modify, Vec::new())).unwrap();
+    assert_eq!(counted(&switch, GROUPS), [first].map(packets));
+    switch.group_mod(&group(Command::Modify, vec![bucket(0, 3, ANY, any)])).unwrap();
+    switch.meter_mod(&meter(Command::Modify, vec![band(1_000_000), band(2_000_000)])).unwrap();
+    assert_eq!(counted(&switch, GROUPS), [first, 0].map(packets));
+    assert_eq!(counted(&switch, METERS), [20, 0, 0].map(packets));
+    switch.meter_mod(&meter(Command::Modify, Vec::new())).unwrap();
+    assert_eq!(run(5), 5);
+    assert_eq!(counted(&switch, GROUPS), [first + 5, 5].map(packets));
+    assert_eq!(counted(&switch, METERS), [25].map(packets));
+    // One that is removed and added again begins anew.
+    switch.meter_mod(&meter(Command::Delete, Vec::new())).unwrap();
+    switch.meter_mod(&meter(Command::Add, Vec::new())).unwrap();
+    switch.group_mod(&group(Command::Delete, Vec::new())).unwrap();
+    add_group(&switch, 1, GroupKind::All, vec![bucket(0, 3, ANY, any)]);
+    assert_eq!((counted(&switch, GROUPS), counted(&switch, METERS)), (vec![[0; 2]; 2], vec![[0; 2]]));
 }

@@ -8,7 +8,7 @@ mod local;
 mod made;
 mod model;
 
-use wirespeed_openflow::wire::{Command, FlowMod, GroupMod, Request};
+use wirespeed_openflow::wire::{Command, Field, FlowMod, GroupMod, Request};
 use wirespeed_openflow::{Session, Switch, SwitchOptions};
 use wirespeed_rng::Rng;
 
@@ -20,8 +20,28 @@ fn options() -> SwitchOptions {
     SwitchOptions::with_ports((1..=PORTS).map(|n| format!("p{n}")))
 }
 
+/// Which flows there are.
+#[derive(Clone, Copy, PartialEq)]
+enum Kinds {
+    /// Flows on all fields.
+    All,
+    /// Flows on links, tags, IPv4 and ports, which have a classifier of narrow tuples.
+    Narrow,
+}
+
+impl Kinds {
+    fn has(self, flow: &FlowMod) -> bool {
+        use Field::{EthDst, EthSrc, EthType, InPort, IpDscp, IpProto, Ipv4Dst, Ipv4Src, VlanPcp, VlanVid};
+        use Field::{TcpDst, TcpSrc, UdpDst, UdpSrc};
+        let narrow = [InPort, EthDst, EthSrc, EthType, VlanVid, VlanPcp, IpDscp, IpProto, Ipv4Src, Ipv4Dst];
+        let ports = [TcpSrc, TcpDst, UdpSrc, UdpDst];
+        self == Self::All
+            || flow.matched.iter().all(|field| narrow.contains(&field) || ports.contains(&field))
+    }
+}
+
 /// A switch and a model with the same groups and flows.
-fn both(rng: &mut Rng, flows: u16, options: SwitchOptions) -> (Switch, Model) {
+fn both(rng: &mut Rng, flows: u16, kinds: Kinds, options: SwitchOptions) -> (Switch, Model) {
     let switch = Switch::new(options).unwrap();
     let mut model = Model { ports: PORTS, ..Model::default() };
     for (number, kind, buckets) in made::groups(rng) {
@@ -30,7 +50,10 @@ fn both(rng: &mut Rng, flows: u16, options: SwitchOptions) -> (Switch, Model) {
         model.groups.insert(number, (kind, buckets));
     }
     for priority in 0..flows {
-        add(&switch, &mut model, made::flow(rng, priority));
+        let flow = made::flow(rng, priority);
+        if kinds.has(&flow) {
+            add(&switch, &mut model, flow);
+        }
     }
     (switch, model)
 }
@@ -131,9 +154,9 @@ fn compare_statistics(switch: &Switch, model: &Model, came: &[(u32, Vec<u8>)], s
     }
 }
 
-fn compare(seed: u64, flows: u16, with_classifier: bool) {
+fn compare(seed: u64, flows: u16, kinds: Kinds, with_classifier: bool) {
     let mut rng = Rng::new(seed);
-    let (switch, mut model) = both(&mut rng, flows, options());
+    let (switch, mut model) = both(&mut rng, flows, kinds, options());
     if with_classifier {
         switch.settle();
         assert!(switch.has_classifier(), "seed {seed}");
@@ -161,23 +184,24 @@ fn compare(seed: u64, flows: u16, with_classifier: bool) {
 #[test]
 fn random_flows_do_what_the_model_does() {
     for seed in 0..wirespeed_image::rounds::fewer(300) as u64 {
-        compare(seed, 60, false);
+        compare(seed, 60, Kinds::All, false);
     }
 }
 
 #[test]
 fn the_classifier_does_what_the_model_does() {
     for seed in 1000..1004 {
-        compare(seed, 80, true);
+        compare(seed, 80, Kinds::All, true);
+        compare(seed, 160, Kinds::Narrow, true);
     }
 }
 
 /// Runs chunks that are handed over to the classifier's device, and compares with the model. A chunk is all
 /// frames of a port.
-fn compare_large(seed: u64, settings: SwitchOptions, is_by_gpu: bool) {
+fn compare_large(seed: u64, kinds: Kinds, settings: SwitchOptions, is_by_gpu: bool) {
     let mut rng = Rng::new(seed);
     let sizes = [1025, 1500, 2048, 4096];
-    let (switch, mut model) = both(&mut rng, 80, SwitchOptions { workers: sizes.len(), ..settings });
+    let (switch, mut model) = both(&mut rng, 160, kinds, SwitchOptions { workers: sizes.len(), ..settings });
     switch.settle();
     assert!(switch.has_classifier(), "seed {seed}");
     let (mut all_frames, mut all_sent) = (Vec::new(), Vec::new());
@@ -202,28 +226,33 @@ fn compare_large(seed: u64, settings: SwitchOptions, is_by_gpu: bool) {
 #[test]
 fn large_chunks_do_what_the_model_does() {
     for seed in 2000..2003 {
-        compare_large(seed, options(), false);
+        compare_large(seed, Kinds::All, options(), false);
+        compare_large(seed, Kinds::Narrow, options(), false);
     }
 }
 
 /// The host build of the kernels, in a GPU's place.
-#[test]
-fn large_chunks_on_a_device_do_what_the_model_does() {
-    use wirespeed::engine::Served;
+fn on_a_device<T: wirespeed::engine::Served>(kinds: Kinds) {
     use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
     use wirespeed_kernels_host::{HostDriver, Sanitizers};
     let Some(driver) = HostDriver::for_tests(Sanitizers::Off) else { return };
     let slots = vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 13 }];
-    let device = GpuOptions { slots, ..wirespeed_classify::OpenFlowTuple::gpu_options() };
+    let device = GpuOptions { slots, ..T::gpu_options() };
     let fleet = wirespeed::Fleet::new(vec![Gpu::start(Box::new(driver), device).unwrap()]).unwrap();
     let settings = SwitchOptions { device: wirespeed::Device::Gpu, fleet: Some(fleet), ..options() };
-    compare_large(2003, settings, true);
+    compare_large(2003, kinds, settings, true);
+}
+
+#[test]
+fn large_chunks_on_a_device_do_what_the_model_does() {
+    on_a_device::<wirespeed_classify::OpenFlow13Tuple>(Kinds::All);
+    on_a_device::<wirespeed_classify::OpenFlowTuple>(Kinds::Narrow);
 }
 
 /// A flow of each way of a frame that does not go out; the destination's last byte says which.
 #[test]
 fn each_frame_that_stays_has_its_own_count() {
-    use wirespeed_openflow::wire::{Action, Field, Instructions, Match};
+    use wirespeed_openflow::wire::{Action, Instructions, Match};
     use wirespeed_router::Reason;
     const CONTROLLER: u32 = 0xffff_fffd;
     let switch = Switch::new(SwitchOptions::with_ports(["a", "b", "c"])).unwrap();
@@ -269,7 +298,7 @@ fn each_frame_that_stays_has_its_own_count() {
 /// Frames that go back as they are, and by the interpreter.
 #[test]
 fn a_port_that_forwards_nothing_sends_nothing_back() {
-    use wirespeed_openflow::wire::{Action, Field, Instructions, Match};
+    use wirespeed_openflow::wire::{Action, Instructions, Match};
     use wirespeed_router::Reason;
     const IN_PORT: u32 = 0xffff_fff8;
     let switch = Switch::new(SwitchOptions::with_ports(["a", "b"])).unwrap();
@@ -303,7 +332,7 @@ fn a_port_that_forwards_nothing_sends_nothing_back() {
 #[test]
 fn changes_of_flows_are_seen() {
     let mut rng = Rng::new(7);
-    let (switch, mut model) = both(&mut rng, 30, options());
+    let (switch, mut model) = both(&mut rng, 30, Kinds::All, options());
     let mut session = Session::new(&switch);
     session.receive(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
     let mut next = 100;

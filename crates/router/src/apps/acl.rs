@@ -166,6 +166,27 @@ impl<'t, A: App> Acl<'t, A> {
     }
 }
 
+impl<T> Asked<T> {
+    #[inline]
+    fn push(&mut self, tuple: T, frame: usize) {
+        self.tuples.push(tuple);
+        // Fewer than 2^32 frames.
+        self.frames.push(narrow::u32(frame));
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn push_any(&mut self, tuple: Result<T, FrameError>, frame: usize) -> Option<Verdict> {
+        match tuple {
+            Ok(tuple) => {
+                self.push(tuple, frame);
+                None
+            }
+            Err(_) => Some(Verdict::Drop(Reason::Cut)),
+        }
+    }
+}
+
 impl<T: RuleTuple> Default for Rules<T> {
     fn default() -> Self {
         Self { reader: None, hits: Vec::new(), spare: Vec::new() }
@@ -173,25 +194,24 @@ impl<T: RuleTuple> Default for Rules<T> {
 }
 
 impl<T: RuleTuple> Rules<T> {
-    /// Takes the tuple of a packet. A packet without a whole transport header has none, and is dropped: no
-    /// rule could be asked.
+    /// Takes the tuple of a packet: as one that is plain, or as any. A packet without a whole transport
+    /// header has none, and is dropped: no rule could be asked.
     #[inline]
     fn take(
         &self,
         asked: &mut Asked<T>,
         frame: usize,
-        tuple: impl FnOnce() -> Result<T, FrameError>,
+        plain: impl FnOnce() -> Option<T>,
+        any: impl FnOnce() -> Result<T, FrameError>,
     ) -> Option<Verdict> {
         self.reader.as_ref()?;
-        match tuple() {
-            Ok(tuple) => {
-                asked.tuples.push(tuple);
-                // Fewer than 2^32 frames.
-                asked.frames.push(narrow::u32(frame));
-                None
-            }
-            Err(_) => Some(Verdict::Drop(Reason::Cut)),
+        match plain() {
+            // From registers to the list: a tuple that both ways lead to goes through memory, and its copy
+            // waits for the writing.
+            Some(tuple) => asked.push(tuple, frame),
+            None => return asked.push_any(any(), frame),
         }
+        None
     }
 
     fn spare(&mut self) -> Asked<T> {
@@ -209,8 +229,12 @@ impl<A: App> App for Acl<'_, A> {
         let (mut v4, mut v6) = (self.v4.spare(), self.v6.spare());
         let (rules4, rules6) = (&self.v4, &self.v6);
         let inner = self.inner.pre_shade_shown(chunk, memory, |at, packet| match packet {
-            Packet::V4(packet) => rules4.take(&mut v4, at, || Ipv4Tuple::of_packet(packet)),
-            Packet::V6(packet) => rules6.take(&mut v6, at, || Ipv6Tuple::of_packet(packet)),
+            Packet::V4(packet) => {
+                rules4.take(&mut v4, at, || Ipv4Tuple::of_plain(packet), || Ipv4Tuple::of_packet(packet))
+            }
+            Packet::V6(packet) => {
+                rules6.take(&mut v6, at, || Ipv6Tuple::of_plain(packet), || Ipv6Tuple::of_packet(packet))
+            }
         });
         Pending { inner, v4, v6 }
     }

@@ -1,5 +1,7 @@
 //! [`Fib`]: a table that ports look up in, as the routes of its VRF make it.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ pub(super) struct Fib {
     table: IpTable,
     /// The path of each prefix in the table.
     paths: HashMap<IpNet, Arc<Path>>,
+    /// The interfaces whose links routes lead to, with the numbers of those.
+    links: BTreeMap<u32, usize>,
     /// The hosts that have a route of their own, with their interfaces.
     hosts: HashMap<IpNet, u32>,
     /// Prefixes whose route may differ from the table's. One may be there several times.
@@ -49,6 +53,7 @@ impl Fib {
             vrf,
             table: builder.build()?,
             paths: HashMap::default(),
+            links: BTreeMap::new(),
             hosts: HashMap::default(),
             touched: prefixes.collect(),
             is_on_link_touched: true,
@@ -111,6 +116,9 @@ impl Fib {
             return Ok(());
         }
         let no_host_bits = |_| Error::Control("a route was told with host bits");
+        for hop in path.iter().flat_map(|path| path.hops.iter().filter(|hop| hop.gateway.is_none())) {
+            *self.links.entry(hop.interface).or_default() += 1;
+        }
         let old = match path {
             Some(path) => {
                 let index = labels.use_path(self.vrf, path, ways)?;
@@ -122,6 +130,14 @@ impl Fib {
                 self.paths.remove(&prefix)
             }
         };
+        for hop in old.iter().flat_map(|old| old.hops.iter().filter(|hop| hop.gateway.is_none())) {
+            if let Entry::Occupied(mut routes) = self.links.entry(hop.interface) {
+                *routes.get_mut() -= 1;
+                if *routes.get() == 0 {
+                    routes.remove();
+                }
+            }
+        }
         gone.extend(old);
         Ok(())
     }
@@ -151,12 +167,13 @@ impl Fib {
         gone: &mut Vec<Arc<Path>>,
     ) -> Result<(), Error> {
         let mut wanted = HashMap::default();
-        for (interface, address) in ways.neighbours.resolved() {
-            let host = IpNet::from(address);
-            let is_taken = ways.routes.path(self.vrf, &host).is_some();
-            let is_port = ways.links.port(interface).is_some();
-            if is_port && !is_taken && self.is_on_link(interface, address, ways) {
-                wanted.insert(host, interface);
+        for &interface in self.links.keys().filter(|&&interface| ways.links.port(interface).is_some()) {
+            for address in ways.neighbours.resolved(interface) {
+                let host = IpNet::from(address);
+                let is_taken = ways.routes.path(self.vrf, &host).is_some();
+                if !is_taken && self.is_on_link(interface, address, ways) {
+                    wanted.insert(host, interface);
+                }
             }
         }
         let mut updates = Vec::new();

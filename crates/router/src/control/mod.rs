@@ -47,7 +47,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use wirespeed::{IpTable, Labels};
 use wirespeed_feeds::{Change, Feed, InterfaceAddress, Path, PathKind, Rule, RuleAction, TableId};
 
@@ -335,12 +335,11 @@ impl Control {
         let concerns_hosts = old.is_some_and(is_on_link)
             || path.is_some_and(is_on_link)
             || self.neighbours.has_within(&prefix);
-        for (&vrf, fib) in &mut self.fibs {
-            if self.routes.concerns(table, vrf) {
-                fib.touch(prefix);
-                if concerns_hosts {
-                    fib.touch_hosts();
-                }
+        for vrf in self.routes.concerned(table) {
+            let Some(fib) = self.fibs.get_mut(&vrf) else { continue };
+            fib.touch(prefix);
+            if concerns_hosts {
+                fib.touch_hosts();
             }
         }
     }
@@ -352,13 +351,16 @@ impl Control {
             self.is_own_touched = true;
             self.make_tables()?;
         }
-        self.publish_own()?;
+        let are_links_touched = self.links.take_touched();
+        if are_links_touched || self.is_own_touched {
+            self.publish_own()?;
+        }
         let are_neighbours_touched = self.neighbours.take_touched();
         if are_neighbours_touched {
             self.fibs.values_mut().for_each(Fib::touch_hosts);
         }
         let is_way_touched =
-            self.links.take_touched() | are_neighbours_touched | std::mem::take(&mut self.is_way_touched);
+            are_links_touched | are_neighbours_touched | std::mem::take(&mut self.is_way_touched);
         let ways = Ways { links: &self.links, neighbours: &self.neighbours, routes: &self.routes };
         if is_way_touched {
             self.paths.resolve_again(ways)?;
@@ -414,9 +416,9 @@ impl Control {
         };
         self.tables.set(vrfs.iter().filter_map(table).collect());
         let paths = &mut self.paths;
-        let (wanted, others) = std::mem::take(&mut self.fibs)
-            .into_iter()
-            .partition(|(vrf, _)| vrfs.iter().any(|(wanted, _)| wanted == vrf));
+        let wanted: BTreeSet<Vrf> = vrfs.iter().map(|&(vrf, _)| vrf).collect();
+        let (wanted, others) =
+            std::mem::take(&mut self.fibs).into_iter().partition(|(vrf, _)| wanted.contains(vrf));
         self.fibs = wanted;
         let others: BTreeMap<Vrf, Fib> = others;
         others.into_values().for_each(|fib| fib.end(paths));
@@ -426,7 +428,9 @@ impl Control {
     /// Tells ports and their filters what the router is.
     fn publish_own(&mut self) -> Result<(), Error> {
         let of = |interface: u32, wants_v4: bool| {
-            let mut all = self.addresses.iter().filter(|address| address.interface == interface);
+            // Addresses are in the order of their interfaces.
+            let least = InterfaceAddress { interface, net: IpNet::V4(Ipv4Net::default()) };
+            let mut all = self.addresses.range(least..).take_while(|address| address.interface == interface);
             all.find_map(|address| {
                 let address = address.net.addr();
                 let is_link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
@@ -451,20 +455,21 @@ impl Control {
             }
         }
         if std::mem::take(&mut self.is_own_touched) {
+            // What is the router's in one VRF may be anybody's in another.
+            let mut all: BTreeMap<Vrf, Vec<IpAddr>> = BTreeMap::new();
+            for address in &self.addresses {
+                all.entry(self.links.vrf(address.interface)).or_default().push(address.net.addr());
+            }
+            let of = |port: u32| all.get(&self.links.vrf(port)).into_iter().flatten().copied();
             for (&port, local) in self.links.ports().iter().zip(&self.local_addresses) {
-                // What is the router's in one VRF may be anybody's in another.
-                let vrf = self.links.vrf(port);
-                let own = self.addresses.iter().filter(|address| self.links.vrf(address.interface) == vrf);
-                local.set(own.map(|address| address.net.addr()))?;
+                local.set(of(port))?;
             }
             self.own.set_sources(self.links.ports().iter().map(|&port| {
-                let vrf = self.links.vrf(port);
-                let own = self.addresses.iter().filter(|address| self.links.vrf(address.interface) == vrf);
-                own.filter_map(|address| match address.net.addr() {
+                let v4 = of(port).filter_map(|address| match address {
                     IpAddr::V4(address) => Some(address),
                     IpAddr::V6(_) => None,
-                })
-                .collect()
+                });
+                v4.collect()
             }));
         }
         Ok(())

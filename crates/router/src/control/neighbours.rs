@@ -1,6 +1,7 @@
 //! [`Neighbours`]: hosts that links reach directly.
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -37,6 +38,8 @@ struct Told {
 pub(super) struct Neighbours {
     /// Neighbours by address first, so that those of a prefix lie together.
     told: BTreeMap<(IpAddr, u32), Told>,
+    /// The addresses of each interface.
+    of_interfaces: HashMap<u32, BTreeSet<IpAddr>>,
     is_touched: bool,
 }
 
@@ -54,11 +57,18 @@ impl Neighbours {
         let is_stale = neighbour.state == NeighbourState::Stale;
         let is_fixed = matches!(neighbour.state, NeighbourState::Permanent | NeighbourState::NoArp);
         self.told.insert(key, Told { seen, is_stale, is_fixed });
+        self.of_interfaces.entry(neighbour.interface).or_default().insert(neighbour.address);
         self.is_touched |= was != Some(seen);
     }
 
     pub(super) fn remove(&mut self, interface: u32, address: IpAddr) {
         self.is_touched |= self.told.remove(&(address, interface)).is_some();
+        if let Entry::Occupied(mut addresses) = self.of_interfaces.entry(interface) {
+            addresses.get_mut().remove(&address);
+            if addresses.get().is_empty() {
+                addresses.remove();
+            }
+        }
     }
 
     /// Whether a neighbour changed since the last call.
@@ -96,12 +106,12 @@ impl Neighbours {
         self.told.range(first..).next().is_some_and(|((address, _), _)| prefix.contains(address))
     }
 
-    /// The neighbours whose addresses are known. Link-local ones are no destinations.
-    pub(super) fn resolved(&self) -> impl Iterator<Item = (u32, IpAddr)> + '_ {
-        self.told.iter().filter_map(|(&(address, interface), Told { seen, .. })| {
+    /// The neighbours at an interface whose link-layer addresses are known. Link-local ones are no
+    /// destinations.
+    pub(super) fn resolved(&self, interface: u32) -> impl Iterator<Item = IpAddr> + '_ {
+        self.of_interfaces.get(&interface).into_iter().flatten().copied().filter(move |&address| {
             let is_link_local = matches!(address, IpAddr::V6(v6) if v6.is_unicast_link_local());
-            let is_host = matches!(seen, Seen::At(mac) if !mac.is_group()) && !is_link_local;
-            is_host.then_some((interface, address))
+            matches!(self.of(interface, address), Seen::At(mac) if !mac.is_group()) && !is_link_local
         })
     }
 }

@@ -14,6 +14,8 @@ use crate::{Group, Hop, Mac, PortId, Route};
 pub(super) struct Links {
     /// The interfaces of ports, in their order.
     ports: Vec<u32>,
+    /// The place of each there.
+    places: HashMap<u32, PortId>,
     links: HashMap<u32, Link>,
     is_touched: bool,
     is_vrf_touched: bool,
@@ -21,7 +23,9 @@ pub(super) struct Links {
 
 impl Links {
     pub(super) fn new(ports: Vec<u32>) -> Self {
-        Self { ports, links: HashMap::new(), is_touched: false, is_vrf_touched: true }
+        // Ports are fewer than their numbers.
+        let places = ports.iter().copied().zip((0..=u16::MAX).map(PortId)).collect();
+        Self { ports, places, links: HashMap::new(), is_touched: false, is_vrf_touched: true }
     }
 
     pub(super) fn set(&mut self, link: Link) {
@@ -51,8 +55,7 @@ impl Links {
 
     /// The port of an interface.
     pub(super) fn port(&self, interface: u32) -> Option<PortId> {
-        let at = self.ports.iter().position(|&port| port == interface)?;
-        u16::try_from(at).ok().map(PortId)
+        self.places.get(&interface).copied()
     }
 
     /// The interfaces of ports, in their order.

@@ -56,9 +56,10 @@ impl Routes {
         !self.is_given(vrf) && (vrf.is_some() || self.table == TableId::MAIN)
     }
 
-    /// Whether routes of a table count in a VRF.
-    pub(super) fn concerns(&self, table: TableId, vrf: Vrf) -> bool {
-        table == self.number(vrf) || (vrf.is_none() && table == TableId::LOCAL)
+    /// The VRFs, or ports outside, in which routes of a table count.
+    pub(super) fn concerned(&self, table: TableId) -> impl Iterator<Item = Vrf> + use<> {
+        let is_outside = table == self.table || table == TableId::LOCAL;
+        [Some(Some(table)), is_outside.then_some(None)].into_iter().flatten()
     }
 
     /// Sets a route of the kernel, or takes it away. Returns the path that was there.

@@ -2,6 +2,7 @@
 
 use wirespeed::NextHop;
 use wirespeed_feeds::{Hop as FeedHop, Link, Neighbour, NeighbourState, PathKind, Route as FeedRoute};
+use wirespeed_image::rounds;
 
 use super::*;
 use crate::apps::Ip;
@@ -361,4 +362,68 @@ fn some_link() -> Link {
 fn a_router_has_a_port() {
     let none: [(u32, LocalAddresses); 0] = [];
     assert!(Control::new(none, Options::default()).is_err());
+}
+
+/// Bytes of memory that the process has.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
+}
+
+/// The kernel's changes about a VRF with one port: a link with an address, a gateway, and routes by it.
+fn vrf(port: u32, routes: u32) -> Vec<Change> {
+    let table = TableId(1000 + port);
+    let [.., high, low] = port.to_be_bytes();
+    let address: IpNet = format!("10.{high}.{low}.1/24").parse().unwrap();
+    let gateway = format!("10.{high}.{low}.2");
+    let mut changes = vec![
+        link(port, Some(table)),
+        Change::Address(InterfaceAddress { interface: FIRST + port, net: address }),
+        route(table, &address.trunc().to_string(), &[(None, Some(port))]),
+        neighbour(port, &gateway, low),
+    ];
+    let to = |n: u32| IpAddr::from(((20 << 24) + (n << 8)).to_be_bytes());
+    changes
+        .extend((0..routes).map(|n| route(table, &format!("{}/24", to(n)), &[(Some(&gateway), Some(port))])));
+    changes
+}
+
+/// `WIRESPEED_TESTS=long` has a thousand VRFs with a thousand routes each.
+#[test]
+fn many_vrfs_start_soon_and_change_soon() {
+    let (ports, routes) = if rounds::is_long() { (1000_u32, 1000) } else { (200, 20) };
+    let mut router = Router::new(ports, Source::Kernel, TableId::MAIN);
+    let before = resident();
+    let start = Instant::now();
+    let changes: Vec<Vec<Change>> = (0..ports).map(|port| vrf(port, routes)).collect();
+    println!("made in {:.2} s", start.elapsed().as_secs_f64());
+    let start = Instant::now();
+    router.take(changes.into_iter().flatten());
+    println!(
+        "{ports} VRFs with {routes} routes: {:.2} s, {} MiB",
+        start.elapsed().as_secs_f64(),
+        (resident() - before) >> 20
+    );
+    assert_eq!(router.control.count_tables(), ports as usize);
+    for port in [0, 1, ports - 1] {
+        let [.., low] = port.to_be_bytes();
+        let port = u16::try_from(port).unwrap();
+        assert_eq!(router.out(port, "20.0.1.1"), (port, low));
+    }
+    // A change of a route, of a neighbour and of a link, each alone.
+    let start = Instant::now();
+    router.take([gone(TableId(1007), "20.0.1.0/24")]);
+    let of_route = start.elapsed();
+    assert_eq!(router.at(7, "20.0.1.1"), None);
+    assert_eq!(router.out(8, "20.0.1.1"), (8, 8));
+    let start = Instant::now();
+    router.take([neighbour(7, "10.0.7.2", 77)]);
+    let of_neighbour = start.elapsed();
+    assert_eq!(router.out(7, "20.0.2.1"), (7, 77));
+    let start = Instant::now();
+    router.take([link(7, Some(TableId(1008)))]);
+    let of_link = start.elapsed();
+    assert_eq!(router.out(7, "20.0.1.1"), (8, 8));
+    println!("a route {of_route:?}, a neighbour {of_neighbour:?}, a link {of_link:?}");
 }

@@ -29,6 +29,9 @@ use crate::{Error, Frame, Memory, Reason, narrow};
 const ETHERNET: u32 = 1;
 const RAW: [u32; 5] = [12, 14, 101, 228, 229];
 
+/// The most bytes of frames that [`CapturePort::frames`] keeps: 1 GiB.
+pub const MOST_KEPT: usize = 1 << 30;
+
 /// A port whose frames come from a capture, and go to one.
 pub struct CapturePort {
     name: String,
@@ -57,7 +60,8 @@ impl CapturePort {
     pub fn from_file(mut self, path: &Path) -> Result<Self, Error> {
         let bad = |what: String| Error::Capture { path: path.to_owned(), what };
         let input = open(&Source::from_arg(path)).map_err(|error| bad(error.cause.to_string()))?;
-        let mut packets = Packets::new(Box::new(input) as Box<dyn Read + Send>);
+        // Packets are read one at a time.
+        let mut packets = Packets::new(Box::new(input.unlimited()) as Box<dyn Read + Send>);
         // A file that is no capture is an error now; damage further in ends the frames.
         self.waiting = match packets.next() {
             Ok(None) => None,
@@ -69,6 +73,37 @@ impl CapturePort {
         };
         self.source = Some(packets);
         Ok(self)
+    }
+
+    /// The frames of a capture, to be given from memory. Fails if one can't be forwarded, has more than
+    /// `most` bytes or is cut off, and if there are none or more than [`MOST_KEPT`] bytes of them.
+    pub fn frames(path: &Path, most: usize) -> Result<Vec<Vec<u8>>, Error> {
+        let bad = |what: String| Err(Error::Capture { path: path.to_owned(), what });
+        let mut port = Self::new("in").from_file(path)?;
+        let (mut frames, mut bytes) = (Vec::new(), 0);
+        while port.next()? {
+            let Some(frame) = port.waiting.take() else { break };
+            if frame.len() > most {
+                return bad(format!(
+                    "packet {} has {} bytes, and at most {most} fit a buffer",
+                    frames.len() + 1,
+                    frame.len()
+                ));
+            }
+            bytes += frame.len();
+            if bytes > MOST_KEPT {
+                return bad(format!(
+                    "its frames have more than {MOST_KEPT} bytes, which is too many to keep"
+                ));
+            }
+            frames.push(frame);
+        }
+        match (port.damage, port.counts.refused, frames.len()) {
+            (Some(damage), ..) => bad(damage),
+            (None, 0, 0) => bad("it has no packet".to_owned()),
+            (None, 0, _) => Ok(frames),
+            (None, refused, _) => bad(format!("{refused} of its packets are neither Ethernet nor IP")),
+        }
     }
 
     /// Writes what is sent to a capture, as an interface of the port's name.

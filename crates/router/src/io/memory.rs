@@ -24,8 +24,9 @@ use crate::{Error, Frame, Memory, narrow};
 /// Rounds that a frame makes before it gets its hops back: its time to live has to last so long.
 pub const ROUNDS: u8 = 60;
 
-/// Gives frames, one after the other, without an end: writes the next one's bytes to an empty vector.
-pub type Source = Box<dyn FnMut(&mut Vec<u8>) + Send>;
+/// Gives frames, one after the other, without an end. A call hands the bytes of the next frame to its
+/// argument, which copies them to a buffer at once. Of several frames in one call the first one counts.
+pub type Source = Box<dyn FnMut(&mut dyn FnMut(&[u8])) + Send>;
 
 /// A port whose frames come from a [`Source`], and which takes every frame that is sent. The ports of a
 /// worker share the frames that come round: traffic that leaves by one port only comes in at all of them
@@ -48,7 +49,6 @@ struct Ring {
     /// Frames that are still to be received, by any port.
     left: u64,
     load: Option<Load>,
-    bytes: Vec<u8>,
 }
 
 /// Bounds of the frames that the ports of a worker give, all of them together.
@@ -97,7 +97,6 @@ impl MemoryPort {
             reserve: buffers / 16,
             left: limits.count.unwrap_or(u64::MAX),
             load: limits.rate.map(|rate| Load { rate, since: None, given: 0.0 }),
-            bytes: Vec::new(),
         };
         while ring.make(memory) {}
         let ring = Arc::new(Mutex::new(ring));
@@ -122,9 +121,13 @@ impl Ring {
         if memory.free() <= self.reserve {
             return false;
         }
-        self.bytes.clear();
-        (self.source)(&mut self.bytes);
-        let Some(frame) = memory.copy_of(&self.bytes) else { return false };
+        let mut made = None;
+        (self.source)(&mut |bytes| {
+            if made.is_none() {
+                made = memory.copy_of(bytes);
+            }
+        });
+        let Some(frame) = made else { return false };
         // It fits a buffer, which is shorter than 2^16.
         *memory.mark(&frame) = Mark { rounds: ROUNDS, len: narrow::u16(frame.len()) };
         self.ready.push_back(frame);
@@ -227,5 +230,37 @@ impl Port for MemoryPort {
 
     fn counts(&self) -> PortCounts {
         self.counts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Frames that come from a source which gives so many a call, and the buffers that are free then.
+    fn received(gives: usize) -> (Vec<Vec<u8>>, usize) {
+        let mut memory = Memory::new(16).unwrap();
+        let mut number = 0;
+        let source: Source = Box::new(move |give| {
+            for _ in 0..gives {
+                number += 1;
+                give(&[number; 60]);
+            }
+        });
+        let mut ports = MemoryPort::ports(["in".to_owned()], source, &mut memory, Limits::default());
+        let mut frames = Vec::new();
+        let count = ports[0].receive(&mut memory, &mut frames, 4).unwrap();
+        assert_eq!(count, frames.len());
+        let bytes = frames.iter().map(|frame| memory.bytes(frame).to_vec()).collect();
+        frames.into_iter().for_each(|frame| memory.give(frame));
+        ports[0].close(&mut memory);
+        (bytes, memory.free())
+    }
+
+    #[test]
+    fn a_call_of_the_source_makes_one_frame_and_no_buffer_is_lost() {
+        assert_eq!(received(0), (vec![], 16));
+        assert_eq!(received(1), (vec![vec![1; 60], vec![2; 60], vec![3; 60], vec![4; 60]], 16));
+        assert_eq!(received(2), (vec![vec![1; 60], vec![3; 60], vec![5; 60], vec![7; 60]], 16));
     }
 }

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
+use wirespeed::image::prefetch_at;
 use wirespeed_rng::Rng;
 
 use super::memory::Source;
@@ -82,6 +83,9 @@ const DNS: u16 = 53;
 /// form, such as sealed, is made anew, and the making is not to be measured.
 const MADE: usize = 16 << 20;
 
+/// Bytes before the ones that are brought near.
+const AHEAD: usize = 4096;
+
 /// Frames that were made, one after the other.
 #[derive(Default)]
 struct Made {
@@ -103,7 +107,12 @@ impl Made {
     /// The next frame, round and round.
     fn next(&mut self) -> &[u8] {
         let begin = self.next.checked_sub(1).map_or(0, |before| self.ends[before]);
-        let frame = &self.bytes[begin..self.ends[self.next]];
+        let end = self.ends[self.next];
+        // Lines of the frames to come are on their way meanwhile.
+        for line in (begin..end).step_by(64) {
+            prefetch_at(self.bytes.as_ptr().wrapping_add(line + AHEAD));
+        }
+        let frame = &self.bytes[begin..end];
         self.next = (self.next + 1) % self.ends.len();
         frame
     }
@@ -118,9 +127,9 @@ impl Traffic {
         let mut at = to.len() * part / parts.max(1);
         let mut rng = Rng::new(part as u64 + 1);
         let mut made = Made::default();
-        Box::new(move |frame| {
+        Box::new(move |give| {
             if made.is_whole() {
-                return frame.extend_from_slice(made.next());
+                return give(made.next());
             }
             let destination = match to.get(at) {
                 Some(&destination) => destination,
@@ -139,9 +148,20 @@ impl Traffic {
             };
             let bytes = datagram.to_bytes();
             made.push(&bytes);
-            frame.extend_from_slice(&bytes);
+            give(&bytes);
         })
     }
+}
+
+/// A source of frames that are there, round and round.
+///
+/// Panics without a frame.
+#[must_use]
+pub fn again(frames: &[Vec<u8>]) -> Source {
+    assert!(!frames.is_empty(), "no frame to give again");
+    let mut made = Made::default();
+    frames.iter().for_each(|frame| made.push(frame));
+    Box::new(move |give| give(made.next()))
 }
 
 #[cfg(test)]
@@ -158,6 +178,12 @@ mod tests {
         }
     }
 
+    fn given(source: &mut Source) -> Vec<u8> {
+        let mut frame = Vec::new();
+        source(&mut |bytes| frame = bytes.to_vec());
+        frame
+    }
+
     #[test]
     fn destinations_come_round() {
         let to: Arc<[IpAddr]> = ["10.0.0.1", "2001:db8:1::1", "10.0.0.3"].map(|a| a.parse().unwrap()).into();
@@ -166,8 +192,7 @@ mod tests {
         let mut kinds = Vec::new();
         let mut sizes = std::collections::BTreeSet::new();
         for _ in 0..300 {
-            let mut frame = Vec::new();
-            source(&mut frame);
+            let frame = given(&mut source);
             kinds.push(frame[12]);
             sizes.insert(frame.len());
         }
@@ -179,11 +204,7 @@ mod tests {
     fn frames_come_again_once_enough_are_made() {
         let to: Arc<[IpAddr]> = ["10.0.0.1", "10.0.0.2", "10.0.0.3"].map(|a| a.parse().unwrap()).into();
         let mut source = Traffic { to, sizes: Sizes::Fixed(1518), mac: Mac([2; 6]) }.source(0, 1);
-        let mut next = || {
-            let mut frame = Vec::new();
-            source(&mut frame);
-            frame
-        };
+        let mut next = || given(&mut source);
         let made: Vec<_> = (0..MADE.div_ceil(1518)).map(|_| next()).collect();
         assert!(made.windows(2).all(|pair| pair[0] != pair[1]), "the next destination");
         for _ in 0..2 {

@@ -15,6 +15,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use wirespeed_feeds::Monitored;
+
 use crate::{Error, Report};
 use serve::Server;
 
@@ -42,6 +44,8 @@ pub struct SourceState {
     pub overruns: u64,
     /// Messages that were skipped.
     pub skipped: u64,
+    /// The routers and their peers; `None` if the source is not of BMP.
+    pub monitored: Option<Monitored>,
 }
 
 /// The report and the states that a scraper is told.

@@ -86,34 +86,40 @@ fn of_sources(encoder: &mut DescriptorEncoder<'_>, sources: &[SourceState]) -> f
     if sources.is_empty() {
         return Ok(());
     }
-    type Count = fn(&SourceState) -> u64;
-    let counters: [(&str, &str, Count); 6] = [
-        ("source_changes", "Changes of routes that a source told", |of| of.changes),
-        ("source_resyncs", "Times that a state was compared with its source again", |of| of.resyncs),
-        ("source_connections", "Connections of a source", |of| of.connections),
+    type Count = fn(&SourceState) -> Option<u64>;
+    let counters: [(&str, &str, Count); 8] = [
+        ("source_changes", "Changes of routes that a source told", |of| Some(of.changes)),
+        ("source_resyncs", "Times that a state was compared with its source again", |of| Some(of.resyncs)),
+        ("source_connections", "Connections of a source", |of| Some(of.connections)),
         ("source_violations", "Connections that were dropped for a violation of their protocol", |of| {
-            of.violations
+            Some(of.violations)
         }),
-        ("source_overruns", "Times that the kernel's buffer overran", |of| of.overruns),
-        ("source_skipped", "Messages of a source that were skipped", |of| of.skipped),
+        ("source_overruns", "Times that the kernel's buffer overran", |of| Some(of.overruns)),
+        ("source_skipped", "Messages of a source that were skipped", |of| Some(of.skipped)),
+        ("source_peer_ups", "Times that a peer of a router came up", |of| Some(of.monitored?.ups)),
+        ("source_peer_downs", "Times that a peer of a router went down", |of| Some(of.monitored?.downs)),
     ];
     for (name, help, count) in counters {
-        family(encoder, name, help, "source", sources.iter().map(|of| (of.source.as_str(), count(of))))?;
+        let counts = sources.iter().filter_map(|of| Some((of.source.as_str(), count(of)?)));
+        family(encoder, name, help, "source", counts)?;
     }
-    type Value = fn(&SourceState) -> f64;
-    let gauges: [(&str, &str, Value); 3] = [
-        ("source_routes", "Routes of a source", |of| of.prefixes as f64),
+    type Value = fn(&SourceState) -> Option<f64>;
+    let gauges: [(&str, &str, Value); 6] = [
+        ("source_routes", "Routes of a source", |of| Some(of.prefixes as f64)),
         ("source_synced", "Whether the first state of a source was whole: 1 or 0", |of| {
-            f64::from(of.is_synced)
+            Some(f64::from(of.is_synced))
         }),
         ("source_stale_seconds", "Time since a source was lost; 0 while it is there", |of| {
-            of.stale.unwrap_or_default().as_secs_f64()
+            Some(of.stale.unwrap_or_default().as_secs_f64())
         }),
+        ("source_routers", "Routers that are connected", |of| Some(of.monitored?.routers as f64)),
+        ("source_peers_up", "Peers of routers that are up", |of| Some(of.monitored?.peers_up as f64)),
+        ("source_peers_down", "Peers of routers that are down", |of| Some(of.monitored?.peers_down as f64)),
     ];
     for (name, help, value) in gauges {
         let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for of in sources {
-            ConstGauge::new(value(of)).encode(family.encode_family(&[("source", of.source.as_str())])?)?;
+        for (of, value) in sources.iter().filter_map(|of| Some((of, value(of)?))) {
+            ConstGauge::new(value).encode(family.encode_family(&[("source", of.source.as_str())])?)?;
         }
     }
     Ok(())

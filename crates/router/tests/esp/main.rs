@@ -131,6 +131,40 @@ fn frames_go_through_a_tunnel_and_come_out() {
     }
 }
 
+/// The datagram with another second byte of the destination.
+fn to_network(network: u8) -> Vec<u8> {
+    let mut frame = datagram(false, 100);
+    frame[14 + 17] = network;
+    seal_header(&mut frame);
+    frame
+}
+
+#[test]
+fn packets_in_turns_have_each_the_policy_of_their_own() {
+    let text = lines("out", SUITES[0], TUNNELS[0], "")
+        + "policy add src 10.1.0.0/16 dst 10.66.0.0/16 dir out action block\n";
+    // Sealed, dropped, and in the clear.
+    let frames: Vec<_> = [2, 66, 3, 3, 2, 2, 66, 3, 66].map(to_network).into();
+    let (stats, sent, _) = run(&database(&text), &frames);
+    assert_eq!((stats.dropped.of(Reason::EspPolicy), stats.dropped.all()), (3, 3));
+    let protocols: Vec<u8> = sent.iter().map(|frame| frame[14 + 9]).collect();
+    assert_eq!(protocols, [50, 17, 17, 50, 50, 17]);
+}
+
+#[test]
+fn without_a_policy_packets_in_the_clear_are_decided_by_what_holds_otherwise() {
+    for (text, dropped) in
+        [("", 0), ("policy setdefault fwd block\n", 3), ("policy setdefault out block\n", 3)]
+    {
+        let (stats, sent, _) = run(&database(text), &[2, 66, 3].map(to_network));
+        assert_eq!(
+            (stats.dropped.of(Reason::EspPolicy), sent.len()),
+            (dropped, 3 - dropped as usize),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn each_drop_has_its_reason() {
     let text = lines("out", SUITES[0], TUNNELS[0], "")
@@ -336,12 +370,13 @@ fn frames_in_memory_are_sealed_and_opened() {
         for (tunnel, is_v6) in [(TUNNELS[0], false), (TUNNELS[1], true)] {
             let more = "flag esn replay-window 4096";
             let here = database(&lines("out", suite, tunnel, more));
-            let source = Box::new(move |frame: &mut Vec<u8>| frame.extend(datagram(is_v6, 200)));
+            let source = Box::new(move |give: &mut dyn FnMut(&[u8])| give(&datagram(is_v6, 200)));
             assert_eq!(from_memory(&here, source, COUNT as u64), (COUNT as u64, 0));
             let there = database(&lines("fwd", suite, tunnel, more));
             let (_, sealed, _) = run(&here, &vec![datagram(is_v6, 200); COUNT]);
             let mut sealed = sealed.into_iter();
-            let source = Box::new(move |frame: &mut Vec<u8>| frame.extend(sealed.next().unwrap_or_default()));
+            let source =
+                Box::new(move |give: &mut dyn FnMut(&[u8])| give(&sealed.next().unwrap_or_default()));
             assert_eq!(from_memory(&there, source, COUNT as u64), (0, COUNT as u64));
         }
     }

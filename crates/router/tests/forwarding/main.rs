@@ -2,6 +2,7 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
 
+mod any_frames;
 mod app;
 mod errors;
 mod frames;
@@ -9,6 +10,7 @@ mod list;
 mod names;
 mod oracle;
 mod shown;
+mod witness;
 
 use std::net::IpAddr;
 
@@ -187,6 +189,38 @@ fn any_flipped_bit_is_what_it_is() {
             frame
         });
         check(&flipped.collect::<Vec<_>>(), 256);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The fuzz target makes the same checks.
+    #[test]
+    fn any_frames_are_accounted_for(
+        seed: u64,
+        bytes in prop::collection::vec(any::<u8>(), 0..400),
+        changes in prop::collection::vec((any::<u8>(), any::<prop::sample::Index>(), any::<u8>()), 0..20),
+    ) {
+        let mut all = any_frames::cut(&bytes);
+        // Good frames to the router, with a byte changed here and there.
+        let mut rng = wirespeed_rng::Rng::new(seed);
+        all.extend(Kind::ALL.iter().map(|kind| {
+            let mut frame = frames::of_kind(*kind, &mut rng);
+            if frame.len() >= 6 {
+                frame[..6].copy_from_slice(&any_frames::mac(0).0);
+            }
+            frame
+        }));
+        let count = all.len();
+        for (at, place, byte) in changes {
+            let frame = &mut all[usize::from(at) % count];
+            if !frame.is_empty() {
+                let place = place.index(frame.len());
+                frame[place] = byte;
+            }
+        }
+        any_frames::check(&all);
     }
 }
 

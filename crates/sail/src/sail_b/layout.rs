@@ -33,7 +33,7 @@
 use std::fmt::Debug;
 use std::marker::PhantomData;
 
-use wirespeed_image::{Checked, Element, Image, ImageBuilder, ImageError, SectionId, Table};
+use wirespeed_image::{Checked, Image, ImageBuilder, ImageError, SectionId, Table};
 
 /// Addresses of a chunk.
 pub const CHUNK: usize = crate::sail_l::CHUNK;
@@ -222,15 +222,8 @@ impl<L: Levels> Table for SplitTable<L> {
         let table = Self::new(image);
         table.check_shape()?;
         for at in usize::from(next_hops::<L>(0).0)..=usize::from(long::<L>().0) {
-            let bad = match table.image.width(id(at)) {
-                Some(1) => table.first_bad::<u8>(id(at)),
-                Some(2) => table.first_bad::<u16>(id(at)),
-                _ => table.first_bad::<u32>(id(at)),
-            };
-            if let Some(index) = bad {
-                let name = &table.image.memory_usage()[at].name;
-                return Err(ImageError::Malformed(format!("{name}[{index}] is no result and leads nowhere")));
-            }
+            let bounds = table.bounds(id(at), table.image.results());
+            table.image.check_elements(id(at), |value| bounds.admit(value))?;
         }
         Ok(table)
     }
@@ -274,24 +267,6 @@ impl<L: Levels> SplitTable<L> {
         } else {
             Bounds { upto: results, from: u64::MAX }
         }
-    }
-
-    /// The first element of a section that may not have its value.
-    fn first_bad<T: Element>(&self, section: SectionId) -> Option<usize> {
-        /// Elements looked at together, a whole number of words.
-        const RUN: usize = 4096;
-        let bounds = self.bounds(section, self.image.results());
-        let runs = self.image.section::<T>(section).chunks(RUN);
-        runs.enumerate().find_map(|(at, run)| {
-            // Most of the arrays of a level are zero, which is always admitted: these run by at the speed of
-            // memory.
-            let is_zero = bytemuck::try_cast_slice::<T, u64>(run)
-                .is_ok_and(|words| words.iter().all(|&word| word == 0));
-            if is_zero {
-                return None;
-            }
-            run.iter().position(|&value| !bounds.admit(value.into())).map(|bad| at * RUN + bad)
-        })
     }
 }
 

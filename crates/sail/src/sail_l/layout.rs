@@ -25,9 +25,7 @@
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
-use wirespeed_image::{
-    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for,
-};
+use wirespeed_image::{Checked, Column, Image, ImageBuilder, ImageError, SectionId, Table, width_for};
 
 /// Elements of a chunk.
 pub const CHUNK: usize = 256;
@@ -175,15 +173,9 @@ impl<A: Address> Table for SailLTable<A> {
         let table = Self::new(image);
         table.check_shape()?;
         let results = table.image.results();
-        for (section, usage) in (0..).map(SectionId).zip(table.image.memory_usage()).take(sections::<A>()) {
-            let bad = match usage.width {
-                1 => table.first_bad::<u8>(section, results),
-                2 => table.first_bad::<u16>(section, results),
-                _ => table.first_bad::<u32>(section, results),
-            };
-            if let Some(index) = bad {
-                return Err(ImageError::Malformed(format!("{}[{index}] leads nowhere", usage.name)));
-            }
+        for section in (0..).map(SectionId).take(sections::<A>()) {
+            let bounds = table.bounds(section, results);
+            table.image.check_elements(section, |value| bounds.admit(value))?;
         }
         Ok(table)
     }
@@ -231,16 +223,5 @@ impl<A: Address> SailLTable<A> {
         } else {
             plain(results + 1)
         }
-    }
-
-    /// The first element of a section that may not have its value.
-    fn first_bad<T: Element>(&self, section: SectionId, results: u64) -> Option<usize> {
-        let bounds = self.bounds(section, results);
-        let elements = self.image.section::<T>(section);
-        // Without a flag the largest element decides, and finding it runs at the speed of memory.
-        if bounds.flag == 0 && elements.iter().copied().max().is_none_or(|most| bounds.admit(most.into())) {
-            return None;
-        }
-        elements.iter().position(|&value| !bounds.admit(value.into()))
     }
 }

@@ -4,6 +4,7 @@ mod build;
 mod kernel;
 pub mod layout;
 mod lookup;
+mod portable;
 mod simd;
 mod update;
 
@@ -13,4 +14,4 @@ pub use layout::SailLTable;
 // What the other variants and the paper's accounting have in common with it.
 pub(crate) use build::{chunks, element};
 pub(crate) use layout::{BCN16, CHUNK, chunk_ids, levels, next_hops};
-pub(crate) use lookup::{Ids, first_index, index_in};
+pub(crate) use portable::{Ids, first_index, index_in};

@@ -15,7 +15,7 @@ use wirespeed_fib::{Address, Family, NextHop, VectorLevel};
 use wirespeed_image::{Element, Table, prefetch_at};
 
 use super::layout::{BCN16, LEAF, SailLTable, next_hops};
-use super::lookup::lookup;
+use super::portable::lookup;
 
 /// How far ahead keys are prefetched, in keys: past the reads that are under way.
 const AHEAD: usize = 512;

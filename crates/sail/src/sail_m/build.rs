@@ -14,8 +14,8 @@ use super::fibs::{FibId, Fibs};
 use super::layout::{
     FIRST, LEAF, MAX_ARRAYS, SailMTable, allocate, elements, id_width, leaf, next_hops, slots_for,
 };
+use super::log::Log;
 use super::overlay::{Octets, Overlay, Position};
-use super::update::Log;
 use crate::sail_l::{CHUNK, element, levels};
 
 /// SAIL_M's control plane: build, and keep up to date, a [`SailMTable`].

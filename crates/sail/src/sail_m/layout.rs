@@ -23,10 +23,11 @@
 //! the bit before it, `W` the narrowest that holds every next hop of every FIB. Chunks and arrays are
 //! numbered from 1; chunk 0 and array 0 stay zero, which leads to no route.
 //!
-//! What was tried first is the paper's layout: BC16 and the bit map B24, which it keeps on chip (2^16 × 17 +
-//! 2^24 bits = 2.13 MB at most), chunk ids apart, and an array of F next hops beside every element of levels
-//! 16, 24 and 32. Its lookup reads one place of large memory where this one reads two that are smaller. On
-//! the real table of 2026 and variations of it that lack and change these shares of its prefixes, in MB:
+//! What was tried first is the paper's layout: BC16 and the bit map B24, chunk ids apart, and an array of F
+//! next hops beside every element of levels 16, 24 and 32. The paper keeps BC16 and B24 on chip (2^16 × 17 +
+//! 2^24 bits = 2.13 MB at most). Its lookup reads one place of large memory where this one reads two that are
+//! smaller. On the real table of 2026 and variations of it that lack and change these shares of its prefixes,
+//! in MB:
 //!
 //! ```text
 //! FIBs   lack, change    distinct arrays    SAIL_L for each    paper's layout    this one
@@ -36,10 +37,10 @@
 //!  12     1 %,  2 %               72,431              186.3             101.3        33.6
 //! ```
 //!
-//! In prototypes side by side (keys by prefix, mixed over the FIBs, a core of a busy Zen 4 with 32 MB of
-//! third cache) the paper's layout ran at 57, 42, 52 and 20 M/s, arrays kept once at 72, 44, 41 and 41. The
-//! arrays side by side were level with one after the other for mixed keys and mostly ahead of it for batches
-//! of one FIB.
+//! In prototypes side by side the paper's layout ran at 57, 42, 52 and 20 M/s, arrays kept once at 72, 44, 41
+//! and 41. Keys were drawn by prefix and mixed over the FIBs, on a core of a busy Zen 4 with 32 MB of third
+//! cache. The arrays side by side were level with one after the other for mixed keys and mostly ahead of it
+//! for batches of one FIB.
 //!
 //! With hundreds of FIBs of which most are small the difference is no longer one of degree: an element of the
 //! paper's has a next hop for each of them. The price is in updates and in the control plane. An update
@@ -49,9 +50,7 @@
 use std::marker::PhantomData;
 
 use wirespeed_fib::Address;
-use wirespeed_image::{
-    Checked, Column, Element, Image, ImageBuilder, ImageError, SectionId, Table, width_for,
-};
+use wirespeed_image::{Checked, Column, Image, ImageBuilder, ImageError, SectionId, Table, width_for};
 
 use super::fibs::FibId;
 pub(super) use crate::sail_l::layout::FIRST;
@@ -248,15 +247,9 @@ impl<A: Address> Table for SailMTable<A> {
         let table = Self::new(image);
         table.check_shape()?;
         let results = table.image.results();
-        for (section, usage) in (0..).map(SectionId).zip(table.image.memory_usage()).take(sections::<A>()) {
-            let bad = match usage.width {
-                1 => table.first_bad::<u8>(section, results),
-                2 => table.first_bad::<u16>(section, results),
-                _ => table.first_bad::<u32>(section, results),
-            };
-            if let Some(index) = bad {
-                return Err(ImageError::Malformed(format!("{}[{index}] leads nowhere", usage.name)));
-            }
+        for section in (0..).map(SectionId).take(sections::<A>()) {
+            let bounds = table.bounds(section, results);
+            table.image.check_elements(section, |value| bounds.admit(value))?;
         }
         Ok(table)
     }
@@ -314,18 +307,6 @@ impl<A: Address> SailMTable<A> {
             _ if section == next_hops::<A>() => Bounds::up_to(results),
             _ => Bounds { least: self.slots as u64, ..Bounds::up_to(self.slots as u64) },
         }
-    }
-
-    /// The first element of a section that may not have its value.
-    fn first_bad<T: Element>(&self, section: SectionId, results: u64) -> Option<usize> {
-        let bounds = self.bounds(section, results);
-        let elements = self.image.section::<T>(section);
-        // Mostly the largest element decides, and finding it runs at the speed of memory.
-        let decides = bounds.flag == 0 && bounds.least == 0;
-        if decides && elements.iter().copied().max().is_none_or(|most| bounds.admit(most.into())) {
-            return None;
-        }
-        elements.iter().position(|&value| !bounds.admit(value.into()))
     }
 }
 

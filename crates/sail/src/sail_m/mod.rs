@@ -7,6 +7,7 @@ mod fibs;
 pub mod kernel;
 pub mod layout;
 mod live;
+mod log;
 mod lookup;
 mod overlay;
 mod update;

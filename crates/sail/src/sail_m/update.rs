@@ -17,12 +17,12 @@
 
 use wirespeed_fib::rib::Cursor;
 use wirespeed_fib::{Address, NextHop, Outgrown, Prefix};
-use wirespeed_image::{Patch, PatchBuilder, SectionId};
+use wirespeed_image::Patch;
 
 use super::build::SailM;
-use super::layout::{LEAF, elements, next_hops};
+use super::log::Log;
 use super::overlay::Overlay;
-use crate::sail_l::{element, levels};
+use crate::sail_l::element;
 
 /// A prefix that changed, and where.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ impl SailM {
         overlay: &Overlay<'_, A>,
         changed: impl Iterator<Item = (usize, Prefix<A>)>,
     ) -> Result<Patch, Outgrown> {
-        let mut log = Log::on::<A>(self);
+        let mut log = Log::on::<A>(self.leaf, self.arrays.capacity() as u64);
         // Of a FIB that was removed, in table order, the outermost prefixes cover all there is to empty.
         let mut emptied: Option<(usize, Prefix<A>)> = None;
         for (slot, prefix) in changed {
@@ -150,69 +150,5 @@ impl SailM {
                 self.reclaim(level + 1, id);
             }
         }
-    }
-}
-
-/// The changes of the table that follow from changes of the form; none while the form is built.
-pub(super) struct Log {
-    patch: Option<PatchBuilder>,
-    table: Shape,
-}
-
-/// The shape of the table that a patch is for.
-struct Shape {
-    /// Levels, and the bit of elements between the first level and the last that says that lookups end there.
-    levels: usize,
-    leaf: u32,
-    /// The section of the arrays' next hops, and the capacity in arrays.
-    next_hops: SectionId,
-    arrays: u64,
-}
-
-impl Log {
-    /// A log for a form that has no table yet.
-    pub(super) fn off() -> Self {
-        Self { patch: None, table: Shape { levels: 0, leaf: 0, next_hops: elements(0), arrays: 0 } }
-    }
-
-    /// A log for a patch of the engine's table.
-    fn on<A: Address>(engine: &SailM) -> Self {
-        let (levels, leaf) = (levels::<A>(), engine.leaf);
-        let arrays = engine.arrays.capacity() as u64;
-        let table = Shape { levels, leaf, next_hops: next_hops::<A>(), arrays };
-        Self { patch: Some(PatchBuilder::new()), table }
-    }
-
-    /// An element ends a lookup, with an array.
-    pub(super) fn leaf(&mut self, level: usize, element: u64, id: u32) {
-        let leaf = match level {
-            0 => LEAF,
-            level if level + 1 < self.table.levels => self.table.leaf,
-            _ => 0,
-        };
-        self.set(elements(level), element, leaf | id);
-    }
-
-    /// An element leads to a chunk of the next level.
-    pub(super) fn link(&mut self, level: usize, element: u64, chunk: u32) {
-        self.set(elements(level), element, chunk);
-    }
-
-    /// An array has these next hops.
-    pub(super) fn array(&mut self, id: u32, array: &[NextHop]) {
-        for (slot, next_hop) in (0u64..).zip(array) {
-            self.set(self.table.next_hops, slot * self.table.arrays + u64::from(id), next_hop.0);
-        }
-    }
-
-    fn set(&mut self, section: SectionId, index: u64, value: u32) {
-        if let Some(patch) = &mut self.patch {
-            patch.set(section, index, value.into());
-        }
-    }
-
-    /// The patch; `counts` are the table's after it.
-    fn finish(self, counts: (u64, u64)) -> Patch {
-        self.patch.unwrap_or_default().finish(Some(counts))
     }
 }

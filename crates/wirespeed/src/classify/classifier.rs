@@ -193,7 +193,7 @@ impl<T: RuleTuple> Classifier<T> {
         // After updates the lines of the source file may be wrong, so none are saved.
         let (rules, beside) = (self.rules(), (&*self.doubts, &Lines::default()));
         let save = |image: &_| image_file::save(image, rules, &labels.texts, beside, path).map(drop);
-        self.core.with_image(|image| labels.save_beside(image, path, save))
+        self.core.with_image(|image| labels.save_beside(image, self.core.left_out(), path, save))
     }
 }
 

@@ -6,11 +6,12 @@
 //! values ──► Labels::intern ──► index ─ ─ a rule's action ─ ─ ► RuleMatch { number, action } ──► Labels::get ──► &value
 //! ```
 //!
-//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], or the 12 fields
-//! of [`OpenFlowTuple`]. A [`Rule`] tests them by masks and ranges, and has a priority and an action. A
-//! lookup finds the best rule that matches: the highest priority, and among equals the lowest number. The
-//! result is the rule's number, from 1, and its action in the same state of the rules. The action
-//! is an index, [`NextHop`](crate::NextHop), as with addresses; [`Labels`](crate::Labels) map it to a value.
+//! A packet's header fields are a [`Tuple`]: the 5-tuple of [`Ipv4Tuple`] or [`Ipv6Tuple`], the 12 fields of
+//! [`OpenFlowTuple`], or the fields of OpenFlow 1.3 in an [`OpenFlow13Tuple`]. A [`Rule`] tests them by masks
+//! and ranges, and has a priority and an action. A lookup finds the best rule that matches: the highest
+//! priority, and among equals the lowest number. The result is the rule's number, from 1, and its action in
+//! the same state of the rules. The action is an index, [`NextHop`](crate::NextHop), as with addresses;
+//! [`Labels`](crate::Labels) map it to a value.
 //!
 //! # An access list in a proxy
 //!
@@ -197,6 +198,7 @@ pub mod image_file;
 mod reader;
 mod replace;
 pub mod tuple_name;
+mod tuple_start;
 mod turnover;
 mod verdict;
 
@@ -212,7 +214,7 @@ pub use verdict::RuleVerdict;
 pub type RulePipeline<'k, T> = crate::Pipeline<'k, T>;
 
 pub use wirespeed_classify::{
-    Applied, BuildError, Engine, FieldRange, FrameError, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple,
-    Pattern, Rule, RuleError, RuleNumber, RuleSet, RuleTextError, RuleUpdate, Step, Tuple, TupleError,
-    UpdateError, VLAN_NONE, generate, oracle, read, tuple, write,
+    Applied, BuildError, Engine, FieldRange, FrameError, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlow13Tuple,
+    OpenFlowTuple, Pattern, Rule, RuleError, RuleNumber, RuleSet, RuleTextError, RuleUpdate, Step, Tuple,
+    TupleError, UpdateError, VLAN_NONE, generate, oracle, read, tuple, write,
 };

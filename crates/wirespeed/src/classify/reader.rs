@@ -152,9 +152,9 @@ impl<T: RuleTuple> RuleReader<T> {
     /// Looks up like [`lookup_batch`](Self::lookup_batch), and writes the numbers with the rules' actions, in
     /// one state.
     ///
-    /// If a GPU looked a batch up, and meanwhile one of its rules was taken out or any rule was put in place
-    /// of another ([`RuleUpdate::Set`](super::RuleUpdate)), the CPU looks the batch up again, because the
-    /// actions of the numbers are not known any more.
+    /// A rule may be taken out while a GPU looks a batch up, or be put in place of another
+    /// ([`RuleUpdate::Set`](super::RuleUpdate)). The actions of the batch's numbers are not known any more
+    /// then, and the CPU looks the batch up again.
     ///
     /// Panics when the lengths differ.
     pub fn match_batch(&self, tuples: &[T], matches: &mut [Option<RuleMatch>]) {

@@ -1,5 +1,6 @@
 //! The tuples by name. This list is the only one in the project, like the list of engines in
-//! [`engine`](crate::engine).
+//! [`engine`](crate::engine). [`OpenFlow13Tuple`](wirespeed_classify::OpenFlow13Tuple) is not in it: it is
+//! made by a switch alone, and no file of rules has its fields.
 
 use std::fmt;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 #[cfg(feature = "rules")]
-use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple, RuleSet};
 use wirespeed_fib::{Address, NextHop, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError};
 #[cfg(feature = "names")]
@@ -15,6 +15,10 @@ use wirespeed_namelookup::{Match, NameBatch, NameDomain, NameModel};
 use wirespeed_rng::Rng;
 use wirespeed_table::{BuildError, BuildOptions, Companion, Model};
 
+#[cfg(feature = "names")]
+use super::NameKeys;
+#[cfg(feature = "rules")]
+use super::TupleKeys;
 use super::auto::{AutoV4, AutoV6};
 use super::erased::{Adopt, AnyLive, AnyReader, AnyTable, Compile, Compiled, GoLive, Open, Resume};
 use super::{EngineName, Engines, UnknownEngine, Visitor, visit};
@@ -255,7 +259,7 @@ addresses!(V6, AutoV6);
 impl Served for NameDomain {
     type Beside = ();
     type Remote = names::Remote;
-    type Owned = NameBatch;
+    type Owned = NameKeys;
     type Answer = NextHop;
 
     fn results(answers: &mut [NextHop]) -> &mut [u32] {
@@ -263,16 +267,18 @@ impl Served for NameDomain {
     }
 
     /// Names of the table with paths after them.
-    fn sample(model: &NameModel, fleet: &Fleet) -> NameBatch {
+    fn sample(model: &NameModel, fleet: &Fleet) -> NameKeys {
         let count = sample_size(fleet);
         let spec = TraceSpec { load: Load::Average, misses: 0.0, seed: 1 };
-        made_names::trace(model.names(), Paths::made(), &spec, count).unwrap_or_else(|_| {
+        let names = made_names::trace(model.names(), Paths::made(), &spec, count).unwrap_or_else(|_| {
             // An empty table.
             let mut domains = Domains::new(1);
             let mut batch = NameBatch::new();
             while batch.len() < count && batch.push(domains.draw()).is_ok() {}
             batch
-        })
+        });
+        #[allow(clippy::useless_conversion)] // without GPUs there is one kind of memory
+        names.into()
     }
 
     fn key_hint<'k>(names: Self::Keys<'k>, _: u8) -> KeyHint<'k, Self> {
@@ -281,7 +287,11 @@ impl Served for NameDomain {
 
     fn gpu_options() -> GpuOptions {
         GpuOptions {
-            slots: vec![SlotSize { slots: 32, keys: 1 << 16 }, SlotSize { slots: 8, keys: 1 << 18 }],
+            slots: vec![
+                SlotSize { slots: 64, keys: 1 << 14 },
+                SlotSize { slots: 48, keys: 1 << 16 },
+                SlotSize { slots: 8, keys: 1 << 18 },
+            ],
             key_bytes: NAME_BYTES,
             result_bytes: size_of::<Match>(),
             ..GpuOptions::default()
@@ -297,15 +307,15 @@ macro_rules! tuples {
         impl Served for $tuple {
             type Beside = RuleFacts<Self>;
             type Remote = classify::Remote<Self>;
-            type Owned = Vec<Self>;
+            type Owned = TupleKeys<Self>;
             type Answer = u32;
 
             fn results(answers: &mut [u32]) -> &mut [u32] {
                 answers
             }
 
-            fn sample(rules: &RuleSet<Self>, fleet: &Fleet) -> Vec<Self> {
-                wirespeed_classify::generate::tuples(rules, sample_size(fleet), 1.0, 1)
+            fn sample(rules: &RuleSet<Self>, fleet: &Fleet) -> TupleKeys<Self> {
+                wirespeed_classify::generate::tuples(rules, sample_size(fleet), 1.0, 1).into()
             }
 
             fn key_hint<'k>(tuples: Self::Keys<'k>, _: u8) -> KeyHint<'k, Self> {
@@ -335,6 +345,8 @@ tuples!(Ipv4Tuple);
 tuples!(Ipv6Tuple);
 #[cfg(feature = "rules")]
 tuples!(OpenFlowTuple);
+#[cfg(feature = "rules")]
+tuples!(OpenFlow13Tuple);
 
 /// Keys of a sample that GPUs are measured with.
 #[cfg(any(feature = "names", feature = "rules"))]

@@ -4,14 +4,12 @@ use std::path::{Path, PathBuf};
 
 use wirespeed_image::Image;
 
+use super::left_out::LEFT_OUT;
 #[cfg(any(feature = "names", feature = "rules"))]
 use crate::engine::{AnyTable, Served};
 use crate::engine::{EngineName, ImageOf, image_of};
 use crate::error::Error;
 use crate::labels::saved::{GAPS, TYPE};
-
-/// The attachment of the number of lines that a lenient reading left out, 8 bytes little-endian.
-pub(crate) const LEFT_OUT: &str = "left-out";
 
 /// An image that was read, with its file and its engine.
 #[derive(Debug)]

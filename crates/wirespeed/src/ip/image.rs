@@ -43,7 +43,7 @@ impl IpTable {
         let made =
             self.v4.to_image().and_then(|v4| both::container(BOTH_FAMILIES, &v4, &self.v6.to_image()?));
         let made = made.map_err(|source| Error::in_image(path, source))?;
-        labels.save_beside(&made, path, |image| both::save(image, &labels.texts, path).map(drop))
+        labels.save_beside(&made, 0, path, |image| both::save(image, &labels.texts, path).map(drop))
     }
 }
 

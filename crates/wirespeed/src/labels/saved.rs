@@ -8,6 +8,7 @@
 //!
 //! The last two are only there if they say something, so an image of an older version has neither.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
@@ -15,6 +16,7 @@ use wirespeed_fib::{NextHop, NextHops};
 use wirespeed_image::Image;
 
 use crate::error::Error;
+use crate::image_file::with_left_out;
 
 /// The attachment of pairs of indexes, 4 bytes little-endian each, in order.
 pub(crate) const GAPS: &str = "label-gaps";
@@ -67,10 +69,12 @@ impl SavedLabels {
         Ok(())
     }
 
-    /// Calls `save` with the image and what lies beside the texts.
+    /// Calls `save` with the image and what lies beside the texts: of labels, and how many lines were left
+    /// out. The images in a container have that number of their own.
     pub(crate) fn save_beside<R>(
         &self,
         image: &Image,
+        left_out: u64,
         path: &Path,
         save: impl FnOnce(&Image) -> Result<R, Error>,
     ) -> Result<R, Error> {
@@ -78,12 +82,12 @@ impl SavedLabels {
             self.gaps.iter().flat_map(|(gap, same)| [gap.0, same.0]).flat_map(u32::to_le_bytes).collect();
         let of_type = self.of_type.unwrap_or_default();
         let beside = [(GAPS, &gaps[..]), (TYPE, of_type.as_bytes())];
-        let mut attached = None;
+        let mut attached = with_left_out(image, left_out, path)?;
         for (name, bytes) in beside.into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
-            let more = attached.as_ref().unwrap_or(image).with_attachment(name, bytes);
-            attached = Some(more.map_err(|source| Error::in_image(path, source))?);
+            let more = attached.with_attachment(name, bytes);
+            attached = Cow::Owned(more.map_err(|source| Error::in_image(path, source))?);
         }
-        save(attached.as_ref().unwrap_or(image))
+        save(&attached)
     }
 }
 

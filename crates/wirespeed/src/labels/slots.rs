@@ -31,6 +31,8 @@ use crate::sync::{AtomicPtr, AtomicU64, Mutex, MutexGuard, Ordering};
 pub(super) struct Slots<T> {
     buckets: [OnceLock<Bucket<T>>; BUCKETS],
     limbo: Mutex<Limbo<T>>,
+    /// The number of values that were stored or taken away.
+    changes: AtomicU64,
     /// Threads share values, and any of them may drop values: as in a `OnceLock`.
     _owned: PhantomData<OnceLock<T>>,
 }
@@ -78,7 +80,12 @@ struct Grace {
 impl<T> Slots<T> {
     pub(super) fn new() -> Self {
         let limbo = Limbo { grace: Grace::default(), values: VecDeque::new() };
-        Self { buckets: [const { OnceLock::new() }; BUCKETS], limbo: Mutex::new(limbo), _owned: PhantomData }
+        Self {
+            buckets: [const { OnceLock::new() }; BUCKETS],
+            limbo: Mutex::new(limbo),
+            changes: AtomicU64::new(0),
+            _owned: PhantomData,
+        }
     }
 
     /// The value of an index. Wait-free.
@@ -116,6 +123,12 @@ impl<T> Slots<T> {
             let mark = limbo.grace.mark();
             limbo.values.push_back((mark, AtomicPtr::new(old)));
         }
+        self.changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// The number of values that were stored or taken away before.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
     /// Marks this moment.

@@ -28,6 +28,21 @@ fn equal_values_share_an_index_through_all_growth() {
 }
 
 #[test]
+fn each_change_of_a_value_is_counted() {
+    let labels = Labels::new();
+    let mut before = labels.changes();
+    let mut has_changed = || std::mem::replace(&mut before, labels.changes()) != labels.changes();
+    let one = labels.intern(1).unwrap();
+    assert!(has_changed());
+    assert_eq!(labels.intern(1), Ok(one));
+    assert!(!has_changed());
+    labels.replace(one, 2).unwrap();
+    assert!(has_changed());
+    assert!(labels.replace(NextHop(9), 3).is_err());
+    assert!(!has_changed());
+}
+
+#[test]
 fn appended_values_keep_their_places_and_the_first_is_found() {
     let labels = Labels::new();
     for value in [Some(7), None, Some(8), Some(7)] {

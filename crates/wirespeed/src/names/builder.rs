@@ -209,6 +209,14 @@ impl NameBuilder {
         NameTable::build(NameModel::new(names, aggregate), choice, options, settings.device, claims)
     }
 
+    /// The builder itself, if no names were added; an error for a list of this file otherwise.
+    pub(super) fn alone(self, file: &str) -> Result<Self, Error> {
+        match self.names.is_empty() {
+            true => Ok(self),
+            false => Err(Error::ImageOf { path: file.into(), found: "a list of domains", wanted: "names" }),
+        }
+    }
+
     /// The names that were added, with the claims on their labels.
     pub(super) fn into_names(self) -> Result<(NameRib, Claims), Error> {
         Ok((self.names, self.draft.finish()?.1))

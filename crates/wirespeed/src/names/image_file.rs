@@ -93,6 +93,11 @@ impl NameImageFile {
         self.is_aggregated
     }
 
+    /// The number of names that are compiled.
+    pub(super) fn entries(&self) -> u64 {
+        self.file.image.entries()
+    }
+
     /// Makes the engine's table, checked, without attachments.
     pub fn into_table(self) -> Result<Box<dyn AnyTable<NameDomain>>, Error> {
         self.file.into_table(&ATTACHMENTS)

@@ -1,11 +1,15 @@
 //! [`NameList`]: a list of domains whose entries have scopes and exceptions, compiled.
 
 use std::fmt;
+use std::hash::Hash;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
+use wirespeed_fib::NextHop;
 use wirespeed_namelookup::list::{Answer, Answers, Precedence, Resolved, Scope, Suffix, Verdict};
 use wirespeed_namelookup::read::lists::{DomainList, ListOptions};
-use wirespeed_namelookup::read::{Label, Labels, Source};
+use wirespeed_namelookup::read::{Former, Label, Labels as Values, NameFormat, NameReason, Source};
 use wirespeed_namelookup::{Match, Name, Names};
 
 use super::builder::NameBuilder;
@@ -16,6 +20,7 @@ use crate::device::Device;
 use crate::engine::EngineName;
 use crate::error::Error;
 use crate::gpu::runtime::Fleet;
+use crate::labels::{Labels, parse};
 
 /// A list of domains: hosts files, Adblock filter lists, dnsmasq configurations, response policy zones, the
 /// Public Suffix List, or entries of the caller's own.
@@ -76,7 +81,9 @@ pub struct NameList {
     held: Held,
     reader: NameReader,
     answers: Answers,
-    labels: Labels,
+    labels: Values,
+    /// The number of names.
+    len: usize,
 }
 
 /// What a list was made of.
@@ -101,8 +108,9 @@ impl NameList {
         let of_names =
             || Error::ImageOf { path: path.to_owned(), found: "names", wanted: "a list of domains" };
         let (answers, labels) = (file.list()?.ok_or_else(of_names)?, file.labels()?);
+        let len = usize::try_from(file.entries()).unwrap_or(usize::MAX);
         let reader = NameReader::of_file(file)?;
-        Ok(Self { held: Held::File(path.to_owned()), reader, answers, labels })
+        Ok(Self { held: Held::File(path.to_owned()), reader, answers, labels, len })
     }
 
     /// Saves the compiled list, with its names, answers and values. An existing file is replaced completely
@@ -144,6 +152,33 @@ impl NameList {
         }
     }
 
+    /// Looks up names, and writes the number of each answer's value: [`NextHop::NONE`] for an exception and
+    /// for no answer. [`labels`](Self::labels) has the values by number. Otherwise like
+    /// [`lookup_batch`](Self::lookup_batch).
+    pub fn lookup_values<'b>(&self, names: impl Into<Names<'b>>, numbers: &mut [NextHop]) {
+        let names = names.into();
+        let mut answers = vec![None; names.len()];
+        self.lookup_batch(names, &mut answers);
+        assert_eq!(answers.len(), numbers.len(), "a number for each name");
+        for (number, answer) in numbers.iter_mut().zip(answers) {
+            *number = answer.map_or(NextHop::NONE, |answer| NextHop(answer.verdict.result()));
+        }
+    }
+
+    /// The values of the list as labels, by the numbers that [`lookup_values`](Self::lookup_values) gives.
+    ///
+    /// Fails if a value is no such label, or if two values are one.
+    pub fn labels<T: FromStr<Err: ToString> + Eq + Hash>(&self) -> Result<Labels<T>, Error> {
+        let labels = Labels::new();
+        for (number, value) in self.labels.iter() {
+            let value = value.to_string();
+            if labels.intern(parse(&value)?)? != NextHop(number) {
+                return Err(Error::LabelsAlike { text: value });
+            }
+        }
+        Ok(labels)
+    }
+
     /// The value of an answer of this list. `None` for an exception.
     #[must_use]
     pub fn value(&self, answer: Answer) -> Option<&str> {
@@ -165,16 +200,71 @@ impl NameList {
         self.answers.suffix(name, found)
     }
 
+    /// Appends the registrable domain of a domain in text, `example.co.uk` of `www.example.co.uk`, in small
+    /// letters. Returns whether there is one: not of a public suffix itself, nor of an IP address, nor in a
+    /// list that is not one of public suffixes. O(length); nothing is allocated where the buffers are kept.
+    ///
+    /// Fails if the text is no domain.
+    ///
+    /// ```
+    /// use wirespeed::names::NameList;
+    /// use wirespeed::names::read::Former;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("public_suffix_list.dat");
+    /// std::fs::write(&path, "// ===BEGIN ICANN DOMAINS===\n*.ck\n!www.ck\n// ===END ICANN DOMAINS===\n")?;
+    /// let list = NameList::builder().file(&path).build()?;
+    /// let (mut former, mut text) = (Former::default(), String::new());
+    /// assert!(list.registrable("a.b.shop.ck", &mut former, &mut text)?);
+    /// assert_eq!(text, "b.shop.ck");
+    /// assert!(!list.registrable("shop.ck", &mut former, &mut text)?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn registrable(
+        &self,
+        domain: &str,
+        former: &mut Former,
+        into: &mut String,
+    ) -> Result<bool, NameReason> {
+        if domain.parse::<IpAddr>().is_ok() {
+            return Ok(false);
+        }
+        let name = former.form(domain.as_bytes(), NameFormat::Domains)?;
+        let found = self.suffix(name).and_then(|found| found.registrable);
+        Ok(found.inspect(|name| name.append_domain(into)).is_some())
+    }
+
     /// Whether the list is one of public suffixes.
     #[must_use]
     pub fn is_of_suffixes(&self) -> bool {
         self.answers.is_of_suffixes()
     }
 
+    /// The number of names that the list has entries for.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the list has no entry.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// The engine that looks up.
     #[must_use]
     pub fn engine(&self) -> EngineName {
         self.reader.engine()
+    }
+
+    /// Bytes that the list holds, without its file.
+    #[must_use]
+    pub fn memory_usage(&self) -> u64 {
+        match &self.held {
+            Held::Table(table) => table.memory_usage(),
+            Held::File(_) => 0,
+        }
     }
 }
 
@@ -198,6 +288,11 @@ pub struct NameListBuilder {
 }
 
 impl NameListBuilder {
+    /// A list that was read, with the settings of a builder without names.
+    pub(super) fn of(table: NameBuilder, read: DomainList) -> Self {
+        Self { read, table, error: None }
+    }
+
     /// Adds the entries of a file. The [format](super::read::lists::ListFormat) is recognised by content,
     /// plain or compressed.
     ///
@@ -311,8 +406,8 @@ impl NameListBuilder {
         }
         let Resolved { names, answers } = self.read.list.resolve();
         let table = self.table.rib(names).build()?;
-        let reader = table.reader();
-        Ok(NameList { held: Held::Table(table), reader, answers, labels: self.read.labels })
+        let (reader, len) = (table.reader(), table.len());
+        Ok(NameList { held: Held::Table(table), reader, answers, labels: self.read.labels, len })
     }
 }
 

@@ -162,6 +162,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod any;
 mod builder;
 mod entry_list;
 pub mod image_file;
@@ -170,6 +171,7 @@ mod reader;
 mod replace;
 mod table;
 
+pub use any::{AnyNameGuard, AnyNameReader, AnyNames};
 pub use builder::NameBuilder;
 pub use list::{NameList, NameListBuilder};
 pub use reader::{NameGuard, NameReader};

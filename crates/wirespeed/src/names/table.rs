@@ -66,8 +66,10 @@ impl NameTable {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let file = NameImageFile::open(path.as_ref())?.without_list()?;
         let names = file.names()?.ok_or_else(|| Error::without(file.path(), "names"))?;
-        let (engine, names) = (file.engine(), NameModel::new(names, file.is_aggregated()));
-        Ok(Self { core: TableCore::resume(Choice::named(engine), names, file.into_bare()?, ())? })
+        let (engine, left_out) = (file.engine(), file.left_out()?);
+        let names = NameModel::new(names, file.is_aggregated());
+        let core = TableCore::resume(Choice::named(engine), names, file.into_bare()?, ())?;
+        Ok(Self { core: core.with_left_out(left_out) })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -147,7 +149,7 @@ impl NameTable {
         let (engine, names) = (self.engine(), self.entries());
         let is_aggregated = self.is_aggregated();
         let save = |image: &_| image_file::save(engine, image, names, &texts, is_aggregated, path).map(drop);
-        self.core.with_image(|image| labels.save_beside(image, path, save))
+        self.core.with_image(|image| labels.save_beside(image, self.core.left_out(), path, save))
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Counted`]: the labels in models, for each domain.
 
 #[cfg(feature = "rules")]
-use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, RuleUpdate};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple, RuleSet, RuleUpdate};
 use wirespeed_fib::{Address, NextHop, Prefix, Rib, Update, V4, V6};
 use wirespeed_forest::{FibId, Fibs, FibsUpdate, InFibs};
 #[cfg(feature = "names")]
@@ -167,3 +167,5 @@ tuples!(Ipv4Tuple);
 tuples!(Ipv6Tuple);
 #[cfg(feature = "rules")]
 tuples!(OpenFlowTuple);
+#[cfg(feature = "rules")]
+tuples!(OpenFlow13Tuple);

@@ -55,7 +55,7 @@ impl Vrfs {
 
     fn save_with(&self, labels: &SavedLabels, path: &Path) -> Result<(), Error> {
         let container = self.to_image().map_err(|source| Error::in_image(path, source))?;
-        labels.save_beside(&container, path, |image| both::save(image, &labels.texts, path).map(drop))
+        labels.save_beside(&container, 0, path, |image| both::save(image, &labels.texts, path).map(drop))
     }
 
     fn to_image(&self) -> Result<Image, ImageError> {

@@ -490,6 +490,43 @@ fn names_on_both_devices() {
     assert_eq!(table.lookups().unwrap().cpu, 0);
 }
 
+/// Names of which a slot holds fewer than keys, and groups of more than 64 KiB.
+#[test]
+fn long_names_leave_their_slot() {
+    let Some((fleet, _)) = on_host(NameDomain::gpu_options()) else { return };
+    let long = "x".repeat(3000);
+    let of = |n: usize| match n % 3 {
+        0 => NameBuf::root(),
+        1 => NameBuf::new(&format!("/com/{n}")).unwrap(),
+        _ => NameBuf::new(&format!("/com/{long}/{n}")).unwrap(),
+    };
+    let entries = [(NameBuf::new("/com").unwrap(), NextHop(1)), (of(2), NextHop(2)), (of(500), NextHop(3))];
+    let table = NameTable::builder().names(entries).device(Device::Gpu).fleet(fleet).build().unwrap();
+    let batches = table.reader().batches();
+    let right = |n: usize| match n {
+        2 => NextHop(2),
+        500 => NextHop(3),
+        n => NextHop(u32::from(n % 3 > 0)),
+    };
+    for (count, first) in [(40, 0), (100, 1), (1000, 0)] {
+        let names: Vec<_> = (first..first + count).map(of).collect();
+        let right: Vec<_> = (first..first + count).map(right).collect();
+        let all: NameBatch = names.iter().map(|name| &**name as &Name).collect();
+        for way in 0..3 {
+            let mut batch = batches.batch(count + 5).unwrap();
+            match way {
+                0 => names.iter().for_each(|name| batch.push(&**name).unwrap()),
+                1 => assert_eq!(batch.extend(names.iter().map(|name| &**name)), count),
+                _ => assert_eq!(batch.extend_from(all.names()), count),
+            }
+            assert!(batch.keys().iter().eq(all.names().iter()), "{count} names in way {way}");
+            let answers = batch.submit().wait();
+            check_answers(&answers, &right, "long names");
+            assert!(answers.keys().iter().eq(all.names().iter()), "{count} names in way {way}");
+        }
+    }
+}
+
 #[test]
 fn rules_on_both_devices_and_numbers_that_become_too_wide() {
     let rules = crate::classify::rules::<Ipv4Tuple>(3);
@@ -515,18 +552,32 @@ fn rules_on_both_devices_and_numbers_that_become_too_wide() {
     let batches = classifier.reader().batches();
     let tuple: Ipv4Tuple = "dport=53".parse().unwrap();
     let mut sent = batches.batch(1).unwrap();
-    sent.push(&tuple).unwrap();
+    assert_eq!(sent.extend_from(&[tuple]), 1);
     let sent = sent.submit();
     let number = RuleNumber::new(70_000).unwrap();
     classifier
         .apply(&[RuleUpdate::Set(number.get(), "dport=53 priority=9 action=2".parse().unwrap())])
         .unwrap();
-    assert!([1, 70_000].contains(&sent.wait().get(0)));
+    let sent = sent.wait();
+    assert!(sent.is_from_gpu() && [1, 70_000].contains(&sent.get(0)));
+    assert_eq!(sent.keys(), [tuple]);
+    let mut filled = batches.batch(40).unwrap();
+    assert_eq!(filled.extend_from(&[tuple; 20]), 20);
+    filled.push(&tuple).unwrap();
+    assert_eq!((filled.extend_from(&[tuple; 4]), filled.extend(std::iter::repeat_n(&tuple, 8))), (4, 8));
+    assert_eq!(filled.keys(), [tuple; 33]);
     let mut batch = batches.batch(1).unwrap();
     batch.push(&tuple).unwrap();
     let answers = batch.submit().wait();
     assert!(answers.is_from_gpu());
     check_answers(&answers, &[70_000], "a wide number");
+    drop(answers);
+
+    // Numbers of bytes when the batch begins, of more when it is sent.
+    classifier.apply(&[RuleUpdate::Remove(number.get())]).unwrap();
+    let answers = filled.submit().wait();
+    assert!(answers.is_from_gpu() && answers.keys() == [tuple; 33]);
+    check_answers(&answers, &[1; 33], "sent later");
 }
 
 #[test]

@@ -157,3 +157,43 @@ fn compiled_alone(table: &Ipv4Table) -> Image {
         <wirespeed_sail::SailL as Engine<V4>>::build(&table.routes().to_rib(), &Default::default()).unwrap();
     compiled.image().clone()
 }
+
+#[test]
+fn lines_that_were_left_out_stay_told() {
+    use wirespeed::image_file::{ImageFile, with_left_out};
+    use wirespeed::names::image_file::NameImageFile;
+
+    let dir = tempfile::tempdir().unwrap();
+    let (path, again) = (dir.path().join("image"), dir.path().join("again"));
+    let note = || {
+        let image = Image::open(&path).unwrap();
+        with_left_out(&image, 7, &path).unwrap().save(&path).unwrap();
+    };
+    let left_out = |family| ImageFile::open_family(&again, family).unwrap().left_out().unwrap();
+    let table = Ipv4Table::builder().rib(rib::<V4>(21)).build().unwrap();
+    table.save(&path).unwrap();
+    note();
+    let mut opened = Ipv4Table::open(&path).unwrap();
+    opened.save(&again).unwrap();
+    assert_eq!(left_out(Family::V4), 7);
+    // Both families in one file.
+    IpTable::open(&path).unwrap().save(&again).unwrap();
+    assert_eq!((left_out(Family::V4), left_out(Family::V6)), (7, 0));
+    let mut both = IpTable::open(&again).unwrap();
+    both.save(&again).unwrap();
+    assert_eq!((left_out(Family::V4), left_out(Family::V6)), (7, 0));
+    // Changes do not bring the lines back, and other routes in place of all do.
+    both.insert("10.1.0.0/16".parse::<IpNet>().unwrap(), NextHop(2)).unwrap();
+    both.save(&again).unwrap();
+    assert_eq!(left_out(Family::V4), 7);
+    opened.replace(rib::<V4>(22)).unwrap();
+    opened.save(&again).unwrap();
+    assert_eq!(left_out(Family::V4), 0);
+
+    let names =
+        NameTable::builder().rib([(NameBuf::new("/com/example").unwrap(), 1)].into_iter().collect()).build();
+    names.unwrap().save(&path).unwrap();
+    note();
+    NameTable::open(&path).unwrap().save(&again).unwrap();
+    assert_eq!(NameImageFile::open(&again).unwrap().left_out().unwrap(), 7);
+}

@@ -7,8 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, FixedSizeBinaryArray, RecordBatch, StringArray, UInt16Array, UInt32Array, UInt64Array,
+    ArrayRef, DictionaryArray, FixedSizeBinaryArray, RecordBatch, StringArray, UInt16Array, UInt32Array,
+    UInt64Array,
 };
+use arrow::datatypes::Int32Type;
 use datafusion::parquet::arrow::ArrowWriter;
 use wirespeed::fib::oracle;
 use wirespeed::fib::{Prefix, V4};
@@ -20,8 +22,26 @@ use super::publish;
 pub(crate) struct Data {
     pub(crate) flows: PathBuf,
     pub(crate) shared: PathBuf,
-    rows: Vec<(Option<Ipv4Addr>, u64)>,
+    rows: Vec<Row>,
     dir: tempfile::TempDir,
+}
+
+/// A flow.
+struct Row {
+    id: u64,
+    number: u32,
+    dst: Option<Ipv4Addr>,
+    ip: Option<IpAddr>,
+    bytes: u64,
+}
+
+const ROUTES: [&str; 3] = ["10.0.0.0/8", "10.1.0.0/24", "192.0.2.0/24"];
+const NAMES: [&str; 3] = ["www.parc.com", "parc.com", "example.org"];
+const PORTS: [u16; 3] = [53, 80, 443];
+
+/// One of three by a flow's number.
+fn pick<T: Copy>(of: [T; 3], number: u32) -> T {
+    of[number as usize % 3]
 }
 
 const NETS: [(&str, &str); 6] = [
@@ -78,41 +98,32 @@ impl Data {
                 _ => Some(Ipv4Addr::from(0x0a00_0000 | (n & 0x0007_ffff))),
             })
             .collect();
-        let ip = numbers.iter().zip(&dst).map(|(n, dst)| match (n % 3, dst) {
-            (0, _) => Some(Ipv6Addr::from(0x2001_0db8 << 96 | u128::from(*n)).octets()),
-            (_, dst) => dst.map(|dst| dst.to_ipv6_mapped().octets()),
-        });
+        let ip: Vec<Option<Ipv6Addr>> = numbers
+            .iter()
+            .zip(&dst)
+            .map(|(n, dst)| match (n % 3, dst) {
+                (0, _) => Some(Ipv6Addr::from(0x2001_0db8 << 96 | u128::from(*n))),
+                (_, dst) => dst.map(|dst| dst.to_ipv6_mapped()),
+            })
+            .collect();
+        let octets = ip.iter().map(|ip| ip.map(|ip| ip.octets()));
+        let texts: Vec<_> = dst.iter().map(|dst| dst.map(|dst| dst.to_string())).collect();
+        let ids: Vec<u64> = (0..rows).map(|n| u64::from(n * 4 + file)).collect();
         let bytes: Vec<u64> = numbers.iter().map(|n| u64::from(n % 1500)).collect();
-        let columns: [(&str, ArrayRef); 8] = [
+        let columns: [(&str, ArrayRef); 10] = [
+            ("id", Arc::new(UInt64Array::from(ids.clone()))),
             ("dst", Arc::new(dst.iter().map(|dst| dst.map(u32::from)).collect::<UInt32Array>())),
-            ("ip", Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(ip, 16).unwrap())),
-            ("text", Arc::new(dst.iter().map(|dst| dst.map(|dst| dst.to_string())).collect::<StringArray>())),
+            ("ip", Arc::new(FixedSizeBinaryArray::try_from_sparse_iter_with_size(octets, 16).unwrap())),
+            ("text", Arc::new(texts.iter().map(Option::as_deref).collect::<StringArray>())),
+            (
+                "dictionary",
+                Arc::new(texts.iter().map(Option::as_deref).collect::<DictionaryArray<Int32Type>>()),
+            ),
             ("bytes", Arc::new(UInt64Array::from(bytes.clone()))),
-            (
-                "route",
-                Arc::new(
-                    numbers
-                        .iter()
-                        .map(|n| Some(["10.0.0.0/8", "10.1.0.0/24", "192.0.2.0/24"][*n as usize % 3]))
-                        .collect::<StringArray>(),
-                ),
-            ),
+            ("route", Arc::new(numbers.iter().map(|&n| Some(pick(ROUTES, n))).collect::<StringArray>())),
             ("origin", Arc::new(UInt32Array::from_iter_values(numbers.iter().map(|n| 64_496 + n % 2)))),
-            (
-                "name",
-                Arc::new(
-                    numbers
-                        .iter()
-                        .map(|n| Some(["www.parc.com", "parc.com", "example.org"][*n as usize % 3]))
-                        .collect::<StringArray>(),
-                ),
-            ),
-            (
-                "port",
-                Arc::new(UInt16Array::from_iter_values(
-                    numbers.iter().map(|n| [53, 80, 443][*n as usize % 3]),
-                )),
-            ),
+            ("name", Arc::new(numbers.iter().map(|&n| Some(pick(NAMES, n))).collect::<StringArray>())),
+            ("port", Arc::new(UInt16Array::from_iter_values(numbers.iter().map(|&n| pick(PORTS, n))))),
         ];
         let batch =
             RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
@@ -121,7 +132,10 @@ impl Data {
         let mut writer = ArrowWriter::try_new(out, batch.schema(), None).unwrap();
         writer.write(&batch).unwrap();
         writer.close().unwrap();
-        self.rows.extend(dst.into_iter().zip(bytes));
+        for (at, (id, bytes)) in ids.into_iter().zip(bytes).enumerate() {
+            let ip = ip[at].map(|ip| IpAddr::V6(ip).to_canonical());
+            self.rows.push(Row { id, number: numbers[at], dst: dst[at], ip, bytes });
+        }
     }
 
     fn publish_all(&self) {
@@ -148,6 +162,11 @@ impl Data {
         publish(&[&dir.join("acl4.img"), &dir.join("acl6.img")], &self.shared, "acl");
     }
 
+    /// The networks as routes, whose labels begin with `prefix`.
+    pub(crate) fn routes(&self, prefix: &str) -> String {
+        NETS.map(|(net, label)| format!("{net} {prefix}{label}\n")).concat()
+    }
+
     /// Flows and bytes of each label of `dst`, by the oracle, as CSV.
     pub(crate) fn by_label(&self, prefix: &str) -> String {
         let routes: Vec<(Prefix<V4>, NextHop)> = NETS
@@ -156,7 +175,7 @@ impl Data {
             .filter_map(|((net, _), index)| Some((net.parse().ok()?, NextHop(index))))
             .collect();
         let mut sums = BTreeMap::<Option<String>, (u64, u64)>::new();
-        for &(dst, bytes) in &self.rows {
+        for &Row { dst, bytes, .. } in &self.rows {
             let found = dst.map_or(NextHop::NONE, |dst| oracle::scan(&routes, V4(dst.into())));
             let label = found.0.checked_sub(1).map(|index| format!("{prefix}{}", NETS[index as usize].1));
             let sum = sums.entry(label).or_default();
@@ -168,4 +187,62 @@ impl Data {
         }
         text
     }
+
+    /// What every function says of the flows whose numbers are in a range, by slow walks over what they look
+    /// up in, as CSV.
+    pub(crate) fn by_every_function(&self, ids: std::ops::Range<u64>) -> String {
+        let mut rows: Vec<_> = self.rows.iter().filter(|row| ids.contains(&row.id)).collect();
+        rows.sort_by_key(|row| row.id);
+        let mut text = "id,i,label,asn,prefix,len,around,state,n,list,rule,action\n".to_owned();
+        for &&Row { id, number, dst, ip, .. } in &rows {
+            let is_null = dst.is_none();
+            let (dst, ip) =
+                (dst.map_or_else(Vec::new, |dst| around(dst.into())), ip.map(|ip| (ip, around(ip))));
+            let empty = String::new;
+            let last = |found: &[usize]| found.last().map(|&at| at + 1);
+            let index = last(&dst).map_or_else(empty, |index| index.to_string());
+            let label = last(&dst).map_or_else(empty, |index| format!("AS{}", NETS[index - 1].1));
+            let len = last(&dst)
+                .map_or_else(empty, |index| NETS[index - 1].0.rsplit_once('/').unwrap().1.to_owned());
+            let of_ip = ip.as_ref().and_then(|(_, found)| last(found)).map(|index| NETS[index - 1]);
+            let (prefix, asn) = of_ip.unwrap_or(("", ""));
+            let all: Vec<_> = dst.iter().map(|at| (at + 1).to_string()).collect();
+            // One payload: 10.0.0.0/8 up to 16 bits, AS 64496.
+            let state = match pick(ROUTES, number) {
+                "192.0.2.0/24" => "not-found",
+                "10.0.0.0/8" if number % 2 == 0 => "valid",
+                _ => "invalid",
+            };
+            let is_listed = pick(NAMES, number).ends_with("parc.com");
+            let (n, list) = if is_listed { ("1", "parc") } else { ("", "") };
+            let port = pick(PORTS, number);
+            let of_v4 = match port {
+                443 => Some((1, "web")),
+                53 => Some((2, "dns")),
+                _ => None,
+            };
+            let rule = of_v4.filter(|_| !is_null).map_or_else(empty, |(rule, _)| rule.to_string());
+            let action = match &ip {
+                None => "",
+                Some((IpAddr::V4(_), _)) => of_v4.map_or("", |(_, action)| action),
+                Some((IpAddr::V6(_), _)) if port == 80 => "old web",
+                Some((IpAddr::V6(_), _)) => "",
+            };
+            writeln!(
+                text,
+                "{id},{index},{label},{asn},{prefix},{len},{},{state},{n},{list},{rule},{action}",
+                all.join("+"),
+            )
+            .unwrap();
+        }
+        text
+    }
+}
+
+/// The networks that contain an address, shortest first.
+fn around(address: IpAddr) -> Vec<usize> {
+    let mut found: Vec<_> =
+        (0..NETS.len()).filter(|&at| NETS[at].0.parse::<IpNet>().unwrap().contains(&address)).collect();
+    found.sort_by_key(|&at| NETS[at].0.parse::<IpNet>().unwrap().prefix_len());
+    found
 }

@@ -7,9 +7,14 @@ mod process;
 mod readme;
 mod s3;
 
+use std::io::BufRead;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+
+use ballista_core::extension::SessionConfigExt;
+use datafusion::prelude::SessionConfig;
+use wirespeed_ballista::{ImageCache, Stores, executor_config, run_executor};
 
 use data::{Data, image_of};
 use process::{Cluster, Running, program, wait_for};
@@ -62,6 +67,102 @@ const ALL: &str = "SELECT lpm('ris', dst) AS i, lpm_label('ris', text) AS label,
         classify('acl', dst, dst, 6, 1, port) AS rule, classify_action('acl', ip, ip, 6, 1, port) AS action,
         count(*) AS flows, sum(bytes) AS bytes
     FROM flows GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11";
+
+/// All functions, row by row. The rows are slices of longer arrays, which the limit leaves behind the sort.
+const EACH: &str =
+    "SELECT id, lpm('ris', dst) AS i, lpm_label('ris', text) AS label, lpm_asn('ris', ip) AS asn,
+        lpm_prefix('ris', ip) AS prefix, lpm_len('ris', text) AS len,
+        array_to_string(lpm_all('ris', dst), '+') AS around, rov('rpki', route, origin) AS state,
+        name_lookup('names', name) AS n, name_label('names', name) AS list,
+        classify('acl', dst, dst, 6, 1, port) AS rule, classify_action('acl', ip, ip, 6, 1, port) AS action
+    FROM (SELECT id, dst, text, ip, route, origin, name, port FROM flows ORDER BY id LIMIT 700 OFFSET 5)
+    ORDER BY id";
+
+#[test]
+fn every_function_answers_as_a_slow_walk_for_every_type_of_column() {
+    let data = Data::new(300);
+    let cluster = Cluster::start(2, 60);
+    let by_dictionary = BY_LABEL.replace("dst)", "dictionary)");
+    assert_ne!(by_dictionary, BY_LABEL);
+    for adaptive in ["true", "false"] {
+        let set = format!("ballista.planner.adaptive.enabled={adaptive}");
+        for at in [&["--local"][..], &["--scheduler", &cluster.address, "--set", &set]] {
+            let ask = |sql| output(client(at, &data, sql));
+            assert_eq!(ask(EACH), data.by_every_function(5..705), "{at:?}");
+            assert_eq!(ask(&by_dictionary), data.by_label("AS"), "{at:?}");
+        }
+    }
+}
+
+/// An executor that lacks the option's extension drops the option, and tells so, rather than give nulls.
+#[test]
+fn an_executor_without_the_option_names_it() {
+    let data = Data::new(50);
+    let cluster = Cluster::start(0, 60);
+    let work_dir = data.dir("work");
+    let stores = Stores::default();
+    let cache = ImageCache::new(stores.clone(), None);
+    let mut config = executor_config(&cache, &stores, work_dir.to_str().unwrap());
+    config.override_config_producer = Some(std::sync::Arc::new(SessionConfig::new_with_ballista));
+    let (host, port) = cluster.address.rsplit_once(':').unwrap();
+    (config.scheduler_host, config.scheduler_port) = (host.to_owned(), port.parse().unwrap());
+    config.vcores = 1;
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.thread_stack_size(32 << 20).enable_all().build().unwrap();
+    let address = "127.0.0.1:0".parse().unwrap();
+    runtime.spawn(run_executor(config, address, Duration::from_secs(30)));
+    let error = refusal(client(&["--scheduler", &cluster.address], &data, BY_LABEL));
+    assert!(error.contains("there is no table \"ris\"") && error.contains("wirespeed.tables"), "{error}");
+    runtime.shutdown_background();
+}
+
+#[test]
+fn a_followed_file_reaches_the_next_query_while_one_runs() {
+    let data = Data::new(1500);
+    let cluster = Cluster::start(2, 60);
+    let at = ["--scheduler", &cluster.address];
+    let routes = data.dir("followed").join("routes.txt");
+    let write = |text: &str| {
+        let next = routes.with_extension("next");
+        std::fs::write(&next, text).unwrap();
+        std::fs::rename(&next, &routes).unwrap();
+    };
+    write(&data.routes("AS"));
+    let mut follow = program("publish");
+    follow.arg(&routes).arg("--to").arg(&data.shared).args(["--name", "ris", "--follow", "--every", "0.05"]);
+    follow.stderr(std::process::Stdio::piped());
+    let mut follow = Running::new(follow);
+    let (mut places, mut warnings) = (follow.lines(), follow.warnings());
+    let next = |of: &mut dyn BufRead| {
+        let mut line = String::new();
+        of.read_line(&mut line).unwrap();
+        line
+    };
+    let first = next(&mut places);
+    assert!(first.contains("ris-") && first.ends_with(".img\n"), "{first}");
+
+    let sql = slow("lpm_label('ris', dst) AS label, count(lpm_label('ris', ip)) AS flows");
+    let here = output(client(&["--local"], &data, &sql));
+    assert!(here.contains("AS64496"), "{here}");
+    // The first query of the cluster: what its stages have written is a sign that it runs.
+    let mut query = Running::new(client(&at, &data, &sql));
+    wait_for("output of a stage", || cluster.executors.iter().any(|executor| has_file(&executor.work_dir)));
+    write(&data.routes("New"));
+    assert_ne!(next(&mut places), first);
+    assert!(query.is_running(), "the query ended before the file was published");
+    assert_eq!(output(client(&at, &data, BY_LABEL)), data.by_label("New"));
+    assert_eq!(query.output(), here, "one state of the table");
+
+    // A state that is wrong is told, and the one before it stays.
+    write("10.0.0.0/8 X\n10.0.0.0/33 X\n");
+    let warning = next(&mut warnings);
+    assert!(warning.contains("ris: the last state stays") && warning.contains("routes.txt:2"), "{warning}");
+    assert_eq!(output(client(&at, &data, BY_LABEL)), data.by_label("New"));
+    write(&data.routes("Newer"));
+    next(&mut places);
+    assert_eq!(output(client(&at, &data, BY_LABEL)), data.by_label("Newer"));
+    assert!(follow.terminate());
+}
 
 #[test]
 fn functions_over_a_shuffle_and_tables_that_are_missing() {

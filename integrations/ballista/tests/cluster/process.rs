@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// The program with a subcommand.
@@ -27,8 +27,18 @@ impl Running {
     /// The first line of its output.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
-        BufReader::new(self.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        self.lines().read_line(&mut line).unwrap();
         line
+    }
+
+    /// Its output as it comes, once.
+    pub(crate) fn lines(&mut self) -> BufReader<ChildStdout> {
+        BufReader::new(self.0.stdout.take().unwrap())
+    }
+
+    /// What it writes to stderr, if that is a pipe, as it comes, once.
+    pub(crate) fn warnings(&mut self) -> BufReader<ChildStderr> {
+        BufReader::new(self.0.stderr.take().unwrap())
     }
 
     /// All of its output. The process has to succeed.

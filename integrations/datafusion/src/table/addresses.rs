@@ -105,6 +105,11 @@ impl AddressTable {
         self.labels.of(self.lpm(array, invalid)?)
     }
 
+    /// A field of the label of each address's longest prefix.
+    pub(crate) fn field(&self, array: &ArrayRef, field: &str, invalid: Invalid) -> Result<ArrayRef, Error> {
+        self.labels.field(&self.lpm(array, invalid)?, field)
+    }
+
     /// The label of each address's longest prefix as an AS number.
     pub(crate) fn asns(&self, array: &ArrayRef, invalid: Invalid) -> Result<ArrayRef, Error> {
         self.labels.asns(&self.lpm(array, invalid)?, invalid)

@@ -1,11 +1,9 @@
 //! [`PayloadTable`]: origin validation (RFC 6811) over columns of prefixes and origins.
 
-use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, StringArray, UInt8Array};
 use arrow::datatypes::{DataType, UInt8Type, UInt32Type};
-use wirespeed::fib::read::{ReadOptions, Source, read_vrps};
 use wirespeed::fib::rpki::{Origin, Validity, Vrps};
 use wirespeed::{Prefix, V4, V6};
 use wirespeed_columns::{Invalid, Refused, each_text};
@@ -25,11 +23,6 @@ impl PayloadTable {
     #[must_use]
     pub fn new(payloads: Vrps) -> Self {
         Self(Box::new(payloads))
-    }
-
-    pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let (vrps, _) = read_vrps(&Source::Path(path.to_owned()), &ReadOptions::default())?;
-        Ok(Self::new(vrps))
     }
 
     /// The state of each route: of its prefix, as text, and its origin, a number or text.

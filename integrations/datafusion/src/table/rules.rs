@@ -9,6 +9,7 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{UInt8Type, UInt16Type};
 use wirespeed::classify::RuleVerdict;
 use wirespeed::classify::image_file::RuleImageFile;
+use wirespeed::content::{FileTable, How};
 use wirespeed::engine::RuleTuple;
 use wirespeed::prelude::*;
 use wirespeed_columns::{self as column, Invalid, Refused, addresses};
@@ -29,6 +30,30 @@ struct Rules<T: RuleTuple> {
     reader: RuleReader<T>,
     /// What the indexes of its actions are greater by in the column of labels.
     before: u32,
+}
+
+/// Rules of a file.
+enum OfFile {
+    V4(RuleReader<Ipv4Tuple>, Labels<String>),
+    V6(RuleReader<Ipv6Tuple>, Labels<String>),
+    Other,
+}
+
+impl OfFile {
+    fn open(path: &Path, how: &How) -> Result<Self, Error> {
+        if !super::is_image(path)? {
+            return Ok(match wirespeed::content::read(path, how)? {
+                FileTable::Ipv4Rules(rules, labels) => OfFile::V4(rules.reader(), labels),
+                FileTable::Ipv6Rules(rules, labels) => OfFile::V6(rules.reader(), labels),
+                _ => OfFile::Other,
+            });
+        }
+        Ok(match RuleImageFile::open(path)?.tuple().as_str() {
+            Ipv4Tuple::NAME => OfFile::V4(RuleReader::open(path)?, Labels::open(path)?),
+            Ipv6Tuple::NAME => OfFile::V6(RuleReader::open(path)?, Labels::open(path)?),
+            _ => OfFile::Other,
+        })
+    }
 }
 
 /// The 5-tuples of a batch.
@@ -66,18 +91,25 @@ impl RuleTable {
         }
     }
 
-    /// Opens an image, or an image of each family.
-    pub(super) fn open(paths: &[&Path]) -> Result<Self, Error> {
+    /// Opens a file, or a file of each family: images, or rules.
+    pub(super) fn open(paths: &[&Path], how: &How) -> Result<Self, Error> {
         let (mut v4, mut v6, mut actions) = (None, None, Texts::default());
         for path in paths {
             let join = |reason| Error::Join { path: path.to_path_buf(), reason };
-            let tuple = RuleImageFile::open(path)?.tuple();
-            let before = actions.push(&Labels::<String>::open(path)?);
-            let before = u32::try_from(before).map_err(|_| join("too many labels"))?;
-            let is_first = match tuple.as_str() {
-                Ipv4Tuple::NAME => v4.replace(Rules { reader: RuleReader::open(path)?, before }).is_none(),
-                Ipv6Tuple::NAME => v6.replace(Rules { reader: RuleReader::open(path)?, before }).is_none(),
-                _ => return Err(join("rules of another tuple than the 5-tuple of IPv4 or IPv6")),
+            let mut number =
+                |labels| u32::try_from(actions.push::<String>(labels)).map_err(|_| join("too many labels"));
+            let is_first = match OfFile::open(path, how)? {
+                OfFile::V4(reader, labels) => {
+                    let before = number(&labels)?;
+                    v4.replace(Rules { reader, before }).is_none()
+                }
+                OfFile::V6(reader, labels) => {
+                    let before = number(&labels)?;
+                    v6.replace(Rules { reader, before }).is_none()
+                }
+                OfFile::Other => {
+                    return Err(join("no rules of the 5-tuple of IPv4 or IPv6, as the file before it has"));
+                }
             };
             if !is_first {
                 return Err(join("a file before it has rules of this family already"));

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test's helpers may panic like the test
 
 mod addresses;
+mod files;
 mod names;
 mod payloads;
 mod rules;

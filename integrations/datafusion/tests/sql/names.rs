@@ -1,4 +1,4 @@
-//! `name_lookup` and `name_label`.
+//! `name_lookup`, `name_label` and `name_registrable`.
 
 use std::sync::Arc;
 
@@ -89,4 +89,45 @@ async fn other_forms_and_what_is_none() {
     assert!(name.contains("\"a/b c\" is no name"), "{name}");
     context.sql("SET wirespeed.invalid = 'null'").await.unwrap();
     assert_eq!(answer(&context, "SELECT name_lookup('a/b c')").await.unwrap(), [None]);
+}
+
+#[tokio::test]
+async fn registrable_domains() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("public_suffix_list.dat");
+    let text = "// ===BEGIN ICANN DOMAINS===\nuk\nco.uk\n*.ck\n!www.ck\n// ===END ICANN DOMAINS===\n";
+    std::fs::write(&path, text).unwrap();
+    let tables = Tables::new();
+    tables.insert("psl", Table::open(&[&path]).unwrap());
+    tables.insert("names", table());
+    let context = session(&tables);
+    let asked = [
+        (Some("www.example.co.uk"), Some("example.co.uk")),
+        (Some("WWW.Example.CO.UK"), Some("example.co.uk")),
+        (Some("co.uk"), None),
+        (None, None),
+        (Some("a.b.shop.ck"), Some("b.shop.ck")),
+        (Some("shop.ck"), None),
+        (Some("a.www.ck"), Some("www.ck")),
+        (Some("a.b.org"), Some("b.org")),
+        (Some("192.0.2.1"), None),
+    ];
+    let texts = || asked.iter().map(|(domain, _)| *domain);
+    let columns: [(&str, ArrayRef); 3] = [
+        ("utf8", Arc::new(texts().collect::<StringArray>())),
+        ("utf8_view", Arc::new(texts().collect::<StringViewArray>())),
+        ("dictionary", Arc::new(texts().collect::<DictionaryArray<Int32Type>>())),
+    ];
+    register(&context, "asked", &columns);
+    let right = asked.map(|(_, right)| right.map(str::to_owned));
+    for (column, _) in &columns {
+        let sql = format!("SELECT name_registrable('psl', {column}) FROM asked ORDER BY n");
+        assert_eq!(answer(&context, &sql).await.unwrap(), right, "{sql}");
+    }
+    let other = error(&context, "SELECT name_registrable('names', 'www.parc.com')").await;
+    assert!(other.contains("\"names\"") && other.contains("no list of public suffixes"), "{other}");
+    let wrong = error(&context, "SELECT name_registrable('psl', 'a..uk')").await;
+    assert!(wrong.contains("\"a..uk\" is no domain"), "{wrong}");
+    context.sql("SET wirespeed.invalid = 'null'").await.unwrap();
+    assert_eq!(answer(&context, "SELECT name_registrable('psl', 'a..uk')").await.unwrap(), [None]);
 }

@@ -30,6 +30,7 @@ _Prefix: TypeAlias = str | IPv4Network | IPv6Network
 _Texts: TypeAlias = list[str] | list[str | None] | tuple[str | None, ...]
 _Integers: TypeAlias = list[int] | list[int | None] | tuple[int | None, ...]
 _Path: TypeAlias = str | PathLike[str]
+_File: TypeAlias = _Path | tuple[_Path, list[str]]
 _Value: TypeAlias = int | str
 _Prefixes: TypeAlias = list[str] | list[str | None] | list[_Prefix | None] | tuple[_Prefix | None, ...]
 _Origin: TypeAlias = int | str
@@ -37,6 +38,7 @@ _Origins: TypeAlias = Sequence[_Origin | None] | npt.NDArray[Any] | _Arrow
 _State: TypeAlias = Literal["valid", "invalid", "not-found"]
 _Errors: TypeAlias = Literal["raise", "null"]
 _Form: TypeAlias = Literal["names", "domains", "urls", "ndn"]
+_List: TypeAlias = Literal["hosts", "adblock", "dnsmasq", "rpz", "psl"]
 _Default = TypeVar("_Default")
 
 @final
@@ -83,6 +85,32 @@ class Table:
         memory_cap: int | None = None,
     ) -> Table: ...
     @overload
+    @classmethod
+    def from_files(
+        cls,
+        sources: Mapping[str, _File],
+        *,
+        origins: bool = False,
+        mask_host_bits: bool = False,
+        lenient: bool = False,
+        engine: str | None = None,
+        prefix_lookups: bool = False,
+        memory_cap: int | None = None,
+    ) -> Table: ...
+    @overload
+    @classmethod
+    def from_files(
+        cls,
+        sources: Iterable[tuple[str, _File]],
+        *,
+        origins: bool = False,
+        mask_host_bits: bool = False,
+        lenient: bool = False,
+        engine: str | None = None,
+        prefix_lookups: bool = False,
+        memory_cap: int | None = None,
+    ) -> Table: ...
+    @overload
     def lookup(self, addresses: _Address, *, threads: int = 1, errors: _Errors = "raise") -> int | None: ...
     @overload
     def lookup(self, addresses: _Addresses, *, threads: int = 1, errors: _Errors = "raise") -> list[int | None]: ...
@@ -93,17 +121,17 @@ class Table:
     @overload
     def lookup(self, addresses: _Arrow, *, threads: int = 1, errors: _Errors = "raise") -> Array: ...
     @overload
-    def lookup_labels(self, addresses: _Address, *, threads: int = 1, errors: _Errors = "raise") -> str | None: ...
+    def lookup_labels(self, addresses: _Address, *, field: str | None = None, threads: int = 1, errors: _Errors = "raise") -> str | None: ...
     @overload
     def lookup_labels(
-        self, addresses: _Addresses, *, threads: int = 1, errors: _Errors = "raise"
+        self, addresses: _Addresses, *, field: str | None = None, threads: int = 1, errors: _Errors = "raise"
     ) -> list[str | None]: ...
     @overload
     def lookup_labels(
-        self, addresses: npt.NDArray[Any], *, threads: int = 1, errors: _Errors = "raise"
+        self, addresses: npt.NDArray[Any], *, field: str | None = None, threads: int = 1, errors: _Errors = "raise"
     ) -> npt.NDArray[np.object_]: ...
     @overload
-    def lookup_labels(self, addresses: _Arrow, *, threads: int = 1, errors: _Errors = "raise") -> Array: ...
+    def lookup_labels(self, addresses: _Arrow, *, field: str | None = None, threads: int = 1, errors: _Errors = "raise") -> Array: ...
     @overload
     def lookup_lengths(
         self, addresses: _Address, *, threads: int = 1, errors: _Errors = "raise"
@@ -165,7 +193,8 @@ class Table:
 
 @final
 class NameTable:
-    """Table of names, live. The longest prefix of components wins.
+    """Table of names, live. The longest prefix of components wins. A list of domains has scopes and exceptions, and takes
+    no changes.
 
     `form` says how names are written: "domains" (www.example.com), "urls", "names" (/com/example) or "ndn". Values and
     answers are as in `Table`.
@@ -185,6 +214,7 @@ class NameTable:
     def from_file(
         cls,
         path: _Path,
+        format: _List | None = None,
         *,
         form: _Form = "domains",
         lenient: bool = False,
@@ -198,11 +228,17 @@ class NameTable:
     @overload
     def lookup(self, names: _Arrow, *, threads: int = 1, errors: _Errors = "raise") -> Array: ...
     @overload
-    def lookup_labels(self, names: str, *, threads: int = 1, errors: _Errors = "raise") -> str | None: ...
+    def lookup_labels(self, names: str, *, field: str | None = None, threads: int = 1, errors: _Errors = "raise") -> str | None: ...
     @overload
-    def lookup_labels(self, names: _Texts, *, threads: int = 1, errors: _Errors = "raise") -> list[str | None]: ...
+    def lookup_labels(self, names: _Texts, *, field: str | None = None, threads: int = 1, errors: _Errors = "raise") -> list[str | None]: ...
     @overload
-    def lookup_labels(self, names: _Arrow, *, threads: int = 1, errors: _Errors = "raise") -> Array: ...
+    def lookup_labels(self, names: _Arrow, *, field: str | None = None, threads: int = 1, errors: _Errors = "raise") -> Array: ...
+    @overload
+    def registrable(self, domains: str, *, errors: _Errors = "raise") -> str | None: ...
+    @overload
+    def registrable(self, domains: _Texts, *, errors: _Errors = "raise") -> list[str | None]: ...
+    @overload
+    def registrable(self, domains: _Arrow, *, errors: _Errors = "raise") -> Array: ...
     def insert(self, name: str, value: _Value) -> None: ...
     def withdraw(self, name: str) -> bool: ...
     def apply(self, changes: Mapping[str, _Value | None] | Iterable[tuple[str, _Value | None]]) -> int: ...

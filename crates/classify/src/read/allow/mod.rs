@@ -16,11 +16,9 @@ pub(super) mod security_groups;
 use std::net::IpAddr;
 
 use serde_json::Value;
-use wirespeed_input::Input;
 
 use super::assume::AssumptionKey;
 use super::chains::{Chains, End, Fact, FieldSet, Line, Region, Then, TooMany, When, flatten};
-use super::list::{Shape, each_element};
 use super::report::{Fault, ReadError, Reading};
 use super::{ReadOptions, RuleFile};
 use crate::tuple::{Field, Tuple};
@@ -99,17 +97,21 @@ impl<T: Tuple> Condition<T> {
 
 /// The lines of a list.
 struct Lines<T: Tuple> {
+    /// The line of what the list implies, where it has one.
+    line: Option<u64>,
     lines: Vec<Line<T>>,
 }
 
 impl<T: Tuple> Lines<T> {
     /// Begins with the replies of connections, which are allowed wherever the first packet was.
-    fn new() -> Self {
+    /// `line` is the line of the list, where it has one.
+    fn new(line: Option<u64>) -> Self {
         let replies =
             Fact::one_of(AssumptionKey::Ct, &["established", "related"], "the state of a connection");
         let when = When { region: Region::all(), facts: vec![replies] };
         let text = "replies of connections that were allowed".to_owned();
-        Self { lines: vec![Line { at: 0, text, when, then: Then::Verdict(ALLOW.to_owned()) }] }
+        let at = line.unwrap_or_default();
+        Self { line, lines: vec![Line { at, text, when, then: Then::Verdict(ALLOW.to_owned()) }] }
     }
 
     /// Allows packets of all these conditions.
@@ -157,11 +159,15 @@ impl<T: Tuple> Lines<T> {
 
     /// Writes the list out as rules.
     fn finish(
-        self,
+        mut self,
         options: &ReadOptions,
         reading: &mut Reading,
         file: &mut RuleFile<T>,
     ) -> Result<(), ReadError> {
+        if let Some(at) = self.line {
+            let text = "what the policy does not allow".to_owned();
+            self.lines.push(Line { at, text, when: When::always(), then: Then::Verdict(DENY.to_owned()) });
+        }
         let mut chains = Chains::<T>::new();
         chains.chain(CHAIN, End::Verdict(DENY.to_owned())).lines = self.lines;
         let within = match T::field_of("dl_type") {
@@ -175,27 +181,36 @@ impl<T: Tuple> Lines<T> {
 /// An element that is not understood: the number of its first rule, and the reason.
 type Lost = (u64, String);
 
-/// The elements of a list that `take` understands, and the first that it does not. A strict reading ends at
-/// that one.
-fn elements<E>(
-    input: &mut Input<'_>,
-    shape: Shape,
-    reading: &mut Reading,
-    take: impl Fn(&Value, &mut Reading) -> Result<E, String>,
-) -> Result<(Vec<E>, Option<Lost>), ReadError> {
-    let (mut taken, mut lost) = (Vec::new(), None);
-    each_element(input, shape, |_, element| {
-        match take(&element, reading) {
-            Ok(element) => taken.push(element),
+/// The elements of a list that are understood, and the first that is not.
+struct Elements<E> {
+    taken: Vec<E>,
+    lost: Option<Lost>,
+}
+
+impl<E> Elements<E> {
+    fn new() -> Self {
+        Self { taken: Vec::new(), lost: None }
+    }
+
+    /// Takes an element that stands at a line, or after the records so far. A strict reading ends at one that
+    /// is not understood.
+    fn take(
+        &mut self,
+        element: &Value,
+        line: Option<u64>,
+        reading: &mut Reading,
+        by: impl FnOnce(&Value, &mut Reading) -> Result<E, String>,
+    ) -> Result<(), ReadError> {
+        match by(element, reading) {
+            Ok(element) => self.taken.push(element),
             Err(why) => {
-                let at = reading.report.records + 1;
+                let at = line.unwrap_or(reading.report.records + 1);
                 reading.fault(Fault::bad(&why), at, &element.to_string())?;
-                lost.get_or_insert((at, why));
+                self.lost.get_or_insert((at, why));
             }
         }
         Ok(())
-    })?;
-    Ok((taken, lost))
+    }
 }
 
 /// The addresses of a block, `address/length`, without its host bits. `None` of the other family.

@@ -1,4 +1,5 @@
-//! Policies of Kubernetes as `kubectl get networkpolicy -o json` writes them, several or one.
+//! Policies of Kubernetes as `kubectl get networkpolicy` writes them with `-o json` or `-o yaml`, several or
+//! one.
 //!
 //! ```text
 //! {"apiVersion": "v1", "kind": "List", "items": [
@@ -8,6 +9,12 @@
 //!                   "ports": [{"protocol": "TCP", "port": 443}]}]}}]}
 //! ```
 //!
+//! YAML has the same objects, in any number of documents. Its rules are named by their lines, and those of
+//! JSON by their numbers. What a policy implies has the line of the policy in YAML.
+//!
+//! Objects of other kinds beside policies are refused, or left out in a lenient reading. One whose kind is
+//! called a policy could have been for the same pods, so that answers are in doubt.
+//!
 //! The rules are for the pods that one policy selects. It is chosen as a chain, by `NAME` or
 //! `NAMESPACE/NAME`, and the direction as a table. What the policy doesn't allow is denied, unless another
 //! policy of the namespace allows it: one that selects the same pods or all pods is taken with it, and of
@@ -16,14 +23,18 @@
 //! the file: such rules are left out, and stay as doubts. Traffic of the pod's own node is always allowed,
 //! and not in the rules.
 
+use std::mem;
+
 use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::super::chains::Region;
-use super::super::list::Shape;
-use super::super::report::{ReadError, Reading};
+use super::super::list::{Shape, each_element, each_element_of};
+use super::super::recognise::LOOK_AHEAD;
+use super::super::report::{Fault, ReadError, Reading};
+use super::super::yaml::each_document;
 use super::super::{ReadOptions, RuleFile};
-use super::{Condition, Direction, Lines, array, block, elements, number, object, text, too_many};
+use super::{Condition, Direction, Elements, Lines, array, block, number, object, text, too_many};
 use crate::tuple::Tuple;
 
 const LIST: Shape =
@@ -34,13 +45,14 @@ const VERSION: &str = "networking.k8s.io/v1";
 struct Policy {
     namespace: String,
     name: String,
+    /// The line where it begins, in a file of YAML.
+    line: Option<u64>,
     /// Which pods it selects.
     selector: Value,
     /// Whether it is for the direction: what it doesn't allow is denied.
     is_for: bool,
-    /// The number of its first rule in the file, from 1.
-    at: u64,
-    rules: Vec<Value>,
+    /// Its rules, each with its line, or its number in a file of JSON, from 1.
+    rules: Vec<(u64, Value)>,
 }
 
 pub(in crate::read) fn read<T: Tuple>(
@@ -50,12 +62,20 @@ pub(in crate::read) fn read<T: Tuple>(
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let direction = Direction::of(options, reading)?;
-    let (policies, lost) =
-        elements(input, LIST, reading, |element, reading| policy(element, direction, reading))?;
+    let mut elements = Elements::new();
+    match is_json(input) {
+        true => each_element(input, LIST, |_, element| {
+            take(&mut elements, &element, None, reading, |element, reading| {
+                policy(element, direction, None, |_| None, reading)
+            })
+        })?,
+        false => in_yaml(input, direction, reading, &mut elements)?,
+    }
+    let Elements { taken: policies, lost } = elements;
     let name = reading.report.name.clone();
     let chosen = choose(&policies, options.chain.as_deref(), direction)
         .map_err(|why| ReadError::Choice { name: name.clone(), why })?;
-    let mut lines = Lines::<T>::new();
+    let mut lines = Lines::<T>::new(chosen.line);
     if let Some((at, why)) = lost {
         // It could have been for the same pods.
         lines.unknown(at, "", &why);
@@ -72,22 +92,90 @@ pub(in crate::read) fn read<T: Tuple>(
             true => Condition::always(),
             false => Condition::unknown(Region::all(), format!("pods that {} selects", policy.name)),
         };
-        for (at, rule) in (policy.at..).zip(&policy.rules) {
-            let mut elsewhere = 0;
+        for &(at, ref rule) in &policy.rules {
+            let mut other_family = 0;
             lines.rule(at, rule, reading, |lines, text| {
-                allow(lines, direction, &pods, rule, at, text, &mut elsewhere)
+                allow(lines, direction, &pods, rule, at, text, &mut other_family)
             })?;
-            reading.report.elsewhere += elsewhere;
+            reading.report.other_family += other_family;
         }
     }
     lines.finish(options, reading, file)
 }
 
-fn policy(element: &Value, direction: Direction, reading: &mut Reading) -> Result<Policy, String> {
-    object(element, &["apiVersion", "kind", "metadata", "spec", "status"])?;
-    if text(element, "kind")? != Some("NetworkPolicy") || text(element, "apiVersion")? != Some(VERSION) {
-        return Err(format!("no NetworkPolicy of {VERSION}"));
+/// Whether a file is an object of JSON.
+fn is_json(input: &mut Input<'_>) -> bool {
+    let (start, _) = input.look_ahead(LOOK_AHEAD);
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    start.trim_ascii_start().first() == Some(&b'{')
+}
+
+/// The policies of all documents.
+fn in_yaml(
+    input: &mut Input<'_>,
+    direction: Direction,
+    reading: &mut Reading,
+    elements: &mut Elements<Policy>,
+) -> Result<(), ReadError> {
+    let name = input.name().to_owned();
+    each_document(input, |mut document| {
+        let (own, lines) = (document.line, mem::take(&mut document.lines));
+        let faults = mem::take(&mut document.faults);
+        if let Some((line, why)) = faults.get("").filter(|_| document.value.get(LIST.list).is_some()) {
+            let (name, line, why) = (name.clone(), *line, why.clone());
+            return Err(ReadError::Bad { name, line, why, text: String::new() });
+        }
+        each_element_of(document, &name, LIST, |at, element| {
+            let place = at.map_or_else(String::new, |at| format!("/items/{at}"));
+            let line = at.map_or(Some(own), |_| lines.get(&place).copied());
+            let line_of = |part: &str| lines.get(&format!("{place}{part}")).copied();
+            let fault = faults.get(&place);
+            let at = fault.map(|(line, _)| *line).filter(|_| !is_other_kind(&element)).or(line);
+            take(elements, &element, at, reading, |element, reading| match fault {
+                Some((_, why)) => Err(why.clone()),
+                None => policy(element, direction, line, line_of, reading),
+            })
+        })
+    })
+}
+
+/// Takes an element by `by`, if it may be a policy.
+fn take(
+    elements: &mut Elements<Policy>,
+    element: &Value,
+    line: Option<u64>,
+    reading: &mut Reading,
+    by: impl FnOnce(&Value, &mut Reading) -> Result<Policy, String>,
+) -> Result<(), ReadError> {
+    if is_other_kind(element) {
+        let at = line.unwrap_or(reading.report.records + 1);
+        return reading.fault(Fault::bad(no_policy(element)), at, &element.to_string());
     }
+    elements.take(element, line, reading, by)
+}
+
+/// Whether an element has a kind that is none of policies.
+fn is_other_kind(element: &Value) -> bool {
+    text(element, "kind").ok().flatten().is_some_and(|kind| kind != "List" && !kind.contains("Policy"))
+}
+
+fn no_policy(element: &Value) -> String {
+    let of = |key| text(element, key).ok().flatten().unwrap_or("none");
+    format!("kind {} of {} is no NetworkPolicy of {VERSION}", of("kind"), of("apiVersion"))
+}
+
+/// Reads a policy, which has its line in YAML. `line_of` tells the line of a rule by its place in the policy.
+fn policy(
+    element: &Value,
+    direction: Direction,
+    line: Option<u64>,
+    line_of: impl Fn(&str) -> Option<u64>,
+    reading: &mut Reading,
+) -> Result<Policy, String> {
+    if text(element, "kind")? != Some("NetworkPolicy") || text(element, "apiVersion")? != Some(VERSION) {
+        return Err(no_policy(element));
+    }
+    object(element, &["apiVersion", "kind", "metadata", "spec", "status"])?;
     let metadata = element.get("metadata").ok_or("a policy without metadata")?;
     let name = text(metadata, "name")?.ok_or("a policy without a name")?.to_owned();
     let namespace = text(metadata, "namespace")?.unwrap_or("default").to_owned();
@@ -97,7 +185,7 @@ fn policy(element: &Value, direction: Direction, reading: &mut Reading) -> Resul
         Direction::In => ("Ingress", "ingress"),
         Direction::Out => ("Egress", "egress"),
     };
-    let rules = array(spec, key)?.to_vec();
+    let rules = array(spec, key)?;
     let types = array(spec, "policyTypes")?;
     if let Some(other) = types.iter().find(|one| !matches!(one.as_str(), Some("Ingress" | "Egress"))) {
         return Err(format!("a type that is not known ({other})"));
@@ -107,9 +195,13 @@ fn policy(element: &Value, direction: Direction, reading: &mut Reading) -> Resul
         types => types.iter().any(|one| one == own),
     };
     let selector = spec.get("podSelector").cloned().unwrap_or(Value::Null);
-    let at = reading.report.records + 1;
+    let before = reading.report.records;
     reading.report.records += rules.len() as u64;
-    Ok(Policy { namespace, name, selector, is_for, at, rules })
+    let rules = (0..).zip(rules).map(|(at, rule)| {
+        let own = line_of(&format!("/spec/{key}/{at}"));
+        (own.unwrap_or(before + at + 1), rule.clone())
+    });
+    Ok(Policy { namespace, name, line, selector, is_for, rules: rules.collect() })
 }
 
 /// The policy that is asked for, or the only one for the direction.
@@ -148,7 +240,7 @@ fn allow<T: Tuple>(
     rule: &Value,
     at: u64,
     shown: &str,
-    elsewhere: &mut u64,
+    other_family: &mut u64,
 ) -> Result<(), String> {
     let key = if direction == Direction::In { "from" } else { "to" };
     object(rule, &[key, "ports"])?;
@@ -162,7 +254,7 @@ fn allow<T: Tuple>(
     for one in peers {
         match peer::<T>(one, direction)? {
             Some(condition) => ends.push(condition),
-            None => *elsewhere += 1,
+            None => *other_family += 1,
         }
     }
     // Peers of the other family alone are not all peers.

@@ -10,17 +10,17 @@
 //! The groups are chosen as a chain, by their ids or names, several with commas between: an interface allows
 //! what any of its groups allows. The direction is chosen as a table. Members of other groups and of prefix
 //! lists are not in the file, and types of ICMP are in no tuple: such rules are left out, and stay as doubts.
-//! The other family's ranges are elsewhere. What AWS never filters (its DNS, DHCP, instance metadata) is not
+//! Ranges of the other family are counted. What AWS never filters (its DNS, DHCP, instance metadata) is not
 //! in the rules.
 
 use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::super::chains::{FieldSet, Region};
-use super::super::list::Shape;
+use super::super::list::{Shape, each_element};
 use super::super::report::{ReadError, Reading};
 use super::super::{ReadOptions, RuleFile};
-use super::{Condition, Direction, Lines, array, block, elements, number, object, text, too_many};
+use super::{Condition, Direction, Elements, Lines, array, block, number, object, text, too_many};
 use crate::tuple::Tuple;
 
 const LIST: Shape = Shape { list: "SecurityGroups", beside: &[], alone: &[] };
@@ -59,12 +59,15 @@ pub(in crate::read) fn read<T: Tuple>(
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
     let direction = Direction::of(options, reading)?;
-    let (groups, lost) =
-        elements(input, LIST, reading, |element, reading| group(element, direction, reading))?;
+    let mut elements = Elements::new();
+    each_element(input, LIST, |_, element| {
+        elements.take(&element, None, reading, |element, reading| group(element, direction, reading))
+    })?;
+    let Elements { taken: groups, lost } = elements;
     let name = reading.report.name.clone();
     let chosen = choose(&groups, options.chain.as_deref())
         .map_err(|why| ReadError::Choice { name: name.clone(), why })?;
-    let mut lines = Lines::<T>::new();
+    let mut lines = Lines::<T>::new(None);
     if let Some((at, why)) = lost {
         // It could have been a chosen one.
         lines.unknown(at, "", &why);
@@ -74,11 +77,11 @@ pub(in crate::read) fn read<T: Tuple>(
         let permissions: Vec<Value> = serde_json::from_str(&group.json).expect("it was written from values");
         own += permissions.len() as u64;
         for (at, permission) in (group.at..).zip(&permissions) {
-            let mut elsewhere = 0;
+            let mut other_family = 0;
             lines.rule(at, permission, reading, |lines, text| {
-                rule(lines, direction, permission, at, text, &mut elsewhere)
+                rule(lines, direction, permission, at, text, &mut other_family)
             })?;
-            reading.report.elsewhere += elsewhere;
+            reading.report.other_family += other_family;
         }
     }
     reading.report.elsewhere += reading.report.records - own;
@@ -143,7 +146,7 @@ fn rule<T: Tuple>(
     permission: &Value,
     at: u64,
     shown: &str,
-    elsewhere: &mut u64,
+    other_family: &mut u64,
 ) -> Result<(), String> {
     object(permission, &PERMISSION)?;
     let what = traffic::<T>(permission)?;
@@ -158,7 +161,7 @@ fn rule<T: Tuple>(
             }
             match block(far, cidr)? {
                 Some(addresses) => ranges = ranges.or(&addresses).map_err(too_many)?,
-                None => *elsewhere += 1,
+                None => *other_family += 1,
             }
         }
     }

@@ -20,7 +20,8 @@ use wirespeed_table::sort_by_number;
 
 use super::fact::Truth;
 use super::program::{Go, Program};
-use super::region::{Region, TooMany};
+use super::region::Region;
+use super::set::TooMany;
 use super::{Chains, End, Line, Then};
 use crate::read::assume::{Assumption, AssumptionKey, Assumptions};
 use crate::read::report::{LeftOut, ReadError, Reading};

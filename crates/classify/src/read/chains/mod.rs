@@ -21,8 +21,8 @@ mod set;
 pub(super) use fact::{Fact, Truth, Wanted};
 pub(super) use flatten::flatten;
 
-pub(super) use region::{Region, TooMany};
-pub(super) use set::FieldSet;
+pub(super) use region::Region;
+pub(super) use set::{FieldSet, TooMany};
 
 use std::collections::BTreeMap;
 

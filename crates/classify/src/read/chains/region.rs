@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use super::set::FieldSet;
+use super::set::{FieldSet, TooMany};
 use crate::tuple::{Field, Tuple};
 
 /// The most boxes that a region may have.
@@ -21,21 +21,6 @@ pub(in crate::read) struct Cell<T> {
     /// Sets in the order of the tuple's fields; `None` of a field that may be anything.
     sets: Box<[Option<Arc<FieldSet>>]>,
     of: PhantomData<T>,
-}
-
-/// A set or a region of more parts than are allowed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::read) struct TooMany {
-    /// The parts.
-    pub(in crate::read) what: &'static str,
-    /// The largest number allowed.
-    pub(in crate::read) limit: u64,
-}
-
-impl std::fmt::Display for TooMany {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "it takes over {} {}", self.limit, self.what)
-    }
 }
 
 impl<T: Tuple> Region<T> {

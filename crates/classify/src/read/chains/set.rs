@@ -5,9 +5,23 @@
 //! two of which have a number in common. The complement of one can have many more, so operations on these are
 //! bounded.
 
-use super::region::TooMany;
 use crate::expand::prefixes;
 use crate::tuple::{Field, FieldMatch};
+
+/// A set or a region of more parts than are allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::read) struct TooMany {
+    /// The parts.
+    pub(in crate::read) what: &'static str,
+    /// The largest number allowed.
+    pub(in crate::read) limit: u64,
+}
+
+impl std::fmt::Display for TooMany {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it takes over {} {}", self.limit, self.what)
+    }
+}
 
 /// The most values under masks that a set may have.
 const MOST_MASKED: usize = 1 << 12;

@@ -201,6 +201,33 @@ pub(super) fn named<T: Tuple>(name: &str) -> &'static Field {
     T::field_of(name).expect("all tuples have these")
 }
 
+/// The family that the tuple is not of, as tables call it.
+pub(super) fn other_family<T: Tuple>() -> &'static str {
+    if is_v6::<T>() { "ip" } else { "ip6" }
+}
+
+/// Whether a statement of a rule lets packets through only of the family that the tuple is not of.
+pub(super) fn is_of_other_family<T: Tuple>(statement: &Value) -> bool {
+    let other: [&str; 3] = if is_v6::<T>() { ["ip", "ipv4", "icmp"] } else { ["ip6", "ipv6", "icmpv6"] };
+    let is_other = |value: &Value| value.as_str().is_some_and(|word| other.contains(&word));
+    let (left, right) = match single(statement) {
+        Some(("match", wanted)) if text(wanted, "op") == Some("==") => (&wanted["left"], &wanted["right"]),
+        Some(("match", wanted)) => (&wanted["left"], &Value::Null),
+        Some(("vmap", map)) => (&map["key"], &Value::Null),
+        _ => return false,
+    };
+    let of_part = |part: &Value| match single(part) {
+        Some(("payload", payload)) => is_other(&payload["protocol"]) && payload.get("tunnel").is_none(),
+        Some(("meta", meta)) => matches!(text(meta, "key"), Some("nfproto" | "protocol")) && is_other(right),
+        _ => false,
+    };
+    match single(left) {
+        Some(("concat", parts)) => parts.as_array().is_some_and(|parts| parts.iter().any(of_part)),
+        Some(("&", Value::Array(sides))) => sides.first().is_some_and(of_part),
+        _ => of_part(left),
+    }
+}
+
 /// Whether a tuple is one of IPv6.
 pub(super) fn is_v6<T: Tuple>() -> bool {
     T::field_of("src").is_some_and(|field| field.width == 128)

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A chain is of a family, a table and a name. An IPv4 tuple is of the families `ip` and `inet`, an IPv6
-//! tuple of `ip6` and `inet`; what is of others is elsewhere. Where no chain is asked for, it is the only one
-//! of type `filter` at a hook, else one by its name, by `TABLE NAME`, by `FAMILY TABLE NAME`, or by its hook.
-//! Several that could be meant are an error that names them.
+//! tuple of `ip6` and `inet`; what is of others is elsewhere, or of the other family. Where no chain is asked
+//! for, it is the only one of type `filter` at a hook, else one by its name, by `TABLE NAME`, by
+//! `FAMILY TABLE NAME`, or by its hook. Several that could be meant are an error that names them.
 //!
 //! What nft leaves out of its lists holds all the same: `tcp dport 22` wants TCP, and `ip saddr` in a table
 //! of `inet` wants IPv4.
@@ -30,7 +30,7 @@ use super::report::{Fault, ReadError, Reading};
 use super::{ReadOptions, RuleFile};
 use crate::tuple::Tuple;
 use choose::{Base, choose};
-use key::{Family, single, text};
+use key::{Family, other_family, single, text};
 use rule::Reader;
 use sets::Sets;
 
@@ -109,7 +109,9 @@ pub(super) fn read<T: Tuple>(
     let base = choose::<T>(&bases, options, &reading.report.name)?;
     let table = (base.family.clone(), base.table.clone());
     let (own, others): (Vec<_>, Vec<_>) = rules.into_iter().partition(|rule| rule.of == table);
-    reading.report.elsewhere += others.len() as u64;
+    let other_family = others.iter().filter(|rule| rule.of.0 == other_family::<T>()).count() as u64;
+    reading.report.other_family += other_family;
+    reading.report.elsewhere += others.len() as u64 - other_family;
     let mut named = Sets::default();
     for set in sets.iter().filter(|set| set.of == table) {
         named.add(&set.name, &again(&set.json));
@@ -135,7 +137,11 @@ pub(super) fn read<T: Tuple>(
         };
         let shown: String = rule.json.chars().take(200).collect();
         match again(&rule.json) {
-            Value::Array(expressions) => chain.lines.extend(reader.lines(rule.at, &shown, &expressions)),
+            Value::Array(expressions) => {
+                let is_other = expressions.iter().any(key::is_of_other_family::<T>);
+                reading.report.other_family += u64::from(is_other && reader.family == Family::Inet);
+                chain.lines.extend(reader.lines(rule.at, &shown, &expressions));
+            }
             _ => {
                 reading.fault(Fault::bad("a rule without expressions"), rule.at, &shown)?;
                 chain.lines.push(rule::unknown(rule.at, &shown, "a rule without expressions".to_owned()));

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 use wirespeed_table::sort_by_number;
 
-use super::{add, next};
+use super::file::{add, next};
 use crate::pattern::Pattern;
 use crate::read::RuleFile;
 use crate::read::report::{Fault, LeftOut, ReadError, Reading};

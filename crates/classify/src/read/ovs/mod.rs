@@ -24,6 +24,7 @@
 
 mod asks;
 mod conjunction;
+mod file;
 mod flow;
 mod vlan;
 mod words;
@@ -39,6 +40,7 @@ use crate::pattern::Pattern;
 use crate::rule::Rule;
 use crate::tuple::Tuple;
 use conjunction::{Conjunctions, Member, clauses};
+use file::{add, next};
 use flow::{Assumed, Flow, Meaning, Table};
 
 pub(super) fn read<T: Tuple>(
@@ -192,16 +194,4 @@ impl<T: Tuple> Flows<'_, T> {
     fn nothing_known(&mut self, at: u64, fault: Fault, line: &str) -> Fault {
         self.may_be_any(at, u32::from(u16::MAX), fault, line)
     }
-}
-
-/// Adds a rule of a line.
-fn add<T: Tuple>(file: &mut RuleFile<T>, rule: Rule<T>, at: u64, line: &str) -> Result<(), String> {
-    file.add(rule)?;
-    file.lines.add(file.rules.last_number(), Some(at), line);
-    Ok(())
-}
-
-/// The number that the next rule will have.
-fn next<T: Tuple>(file: &RuleFile<T>) -> u32 {
-    file.rules.last_number().saturating_add(1)
 }

@@ -29,13 +29,14 @@ use serde_json::{Map, Value};
 use wirespeed_input::Input;
 
 use self::records::{Record, Records};
+use super::any_prefix::AnyPrefix;
 use super::csv::Columns;
 use super::error::{End, Fault, SkipReason};
 use super::fields::Labels;
 use super::format::Format;
 use super::json::{Entry, Groups, array, each_entry, text};
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table};
+use super::table::Table;
 use super::text::prefix_family;
 use crate::address::Family;
 

@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
+use super::super::any_prefix::AnyPrefix;
 use super::super::error::{End, Fault, Place, SkipReason};
 use super::super::fields::Labels;
 use super::super::report::Ledger;
-use super::super::table::{AnyPrefix, Table};
+use super::super::table::Table;
 use crate::next_hop::NextHop;
 
 /// An entry without its prefix.

@@ -28,11 +28,12 @@ use wirespeed_input::Input;
 
 use self::fields::Fields;
 use self::tree::{Step, Tree};
+use super::any_prefix::AnyPrefix;
 use super::csv::{Columns, label};
 use super::error::{End, Fault, Place, ReadError, SkipReason};
 use super::mmdb_marker;
 use super::report::Ledger;
-use super::table::{AnyPrefix, Table};
+use super::table::Table;
 use crate::next_hop::NextHop;
 
 /// The most bytes of a file, which is held in memory. The largest database that is sold has less than half.

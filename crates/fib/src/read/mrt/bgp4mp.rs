@@ -12,9 +12,9 @@ use super::attributes::{Attributes, next_hop};
 use super::octets::{Octets, family};
 use super::{BGP4MP_ET, Record};
 use crate::address::Family;
+use crate::read::any_prefix::AnyPrefix;
 use crate::read::error::{Fault, SkipReason};
 use crate::read::report::Ledger;
-use crate::read::table::AnyPrefix;
 use crate::read::updates::Updates;
 
 const UPDATE: u8 = 2;

@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::address::{Address, Family, V4, V6};
 use crate::prefix::{Prefix, PrefixError};
+use crate::read::any_prefix::AnyPrefix;
 use crate::read::error::SkipReason;
-use crate::read::table::AnyPrefix;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Octets<'b>(pub(super) &'b [u8]);

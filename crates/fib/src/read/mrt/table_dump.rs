@@ -9,10 +9,11 @@
 use super::Record;
 use super::attributes::{AsWidth, of_entry, origin_of_entry};
 use super::octets::{Octets, family};
+use crate::read::any_prefix::AnyPrefix;
 use crate::read::error::{Fault, SkipReason};
 use crate::read::peers::PeerBook;
 use crate::read::report::Ledger;
-use crate::read::table::{AnyPrefix, Table};
+use crate::read::table::Table;
 
 pub(super) fn read(
     record: &Record<'_>,

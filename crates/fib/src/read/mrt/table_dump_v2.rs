@@ -14,10 +14,11 @@ use super::Record;
 use super::attributes::{AsWidth, of_entry, origin_of_entry};
 use super::octets::{Octets, family};
 use crate::address::Family;
+use crate::read::any_prefix::AnyPrefix;
 use crate::read::error::{Fault, SkipReason};
 use crate::read::peers::{PeerBook, PeerId};
 use crate::read::report::Ledger;
-use crate::read::table::{AnyPrefix, Table};
+use crate::read::table::Table;
 
 const PEER_INDEX_TABLE: u16 = 1;
 const UNICAST: u8 = 1;

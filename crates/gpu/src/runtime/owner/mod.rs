@@ -16,7 +16,6 @@
 //! a launch, so few checks are in vain. A small batch waits neither for the end of a large one nor for many
 //! checks.
 
-mod graphs;
 mod joined;
 mod launch;
 mod patch;
@@ -31,18 +30,18 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use rustc_hash::FxHashMap;
 
 use super::Result;
-use super::calibrate::Choice;
+use super::calibration::Choice;
 use super::command::{Answer, Command, Staging};
 use super::flag::Flag;
-use super::gpu::Shared;
+use super::graphs::Graphs;
 use super::memory::Purpose;
 use super::options::SlotSize;
 use super::reply::Reply;
+use super::shared::Shared;
 use super::slot::{Outcome, Request, Slot, Slots};
 use crate::driver::{Driver, Event, Pinned, Stream};
 use crate::error::GpuError;
 
-pub(super) use graphs::Graphs;
 use joined::Joined;
 use launch::Tuner;
 use patch::Patcher;

@@ -21,7 +21,7 @@ use super::{Cargo, Owner};
 use crate::driver::{DevicePtr, Driver, Event, Pinned, Shape, Stream, writers};
 use crate::error::GpuError;
 use crate::runtime::Result;
-use crate::runtime::gpu::Shared;
+use crate::runtime::shared::Shared;
 use crate::runtime::writes::{DeviceWrite, Writes};
 
 /// The most patches that can be under way to the device.

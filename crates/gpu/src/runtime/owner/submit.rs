@@ -13,15 +13,15 @@ use std::sync::Arc;
 
 use bytemuck::bytes_of;
 
-use super::graphs::{Plan, Recorded};
 use super::launch::Launch;
 use super::{Cargo, Flight, Owner};
 use crate::driver::batches::{Batches, KernelBatch};
-use crate::driver::{DevicePtr, Event, Shape, Stream};
+use crate::driver::{DevicePtr, Event, Graph, Shape, Stream};
 use crate::error::GpuError;
 use crate::runtime::Result;
 use crate::runtime::command::OnDevice;
 use crate::runtime::form::Form;
+use crate::runtime::graphs::{Plan, Recorded};
 use crate::runtime::on_device::{DeviceKeys, Enqueued};
 use crate::runtime::options::{Transfer, Way};
 use crate::runtime::slot::{Outcome, Request, Slot, Slots};
@@ -204,21 +204,30 @@ impl Owner {
             // patches is the caller's.
             Plan::Plain => return unsafe { self.copies(slot, form, launch, None, false) },
             Plan::Replay(graph) => graph,
-            Plan::Record => {
-                self.driver.begin_capture(slot.stream)?;
-                // SAFETY: nothing is done until the graph is replayed; for that see below.
-                let copied = unsafe { self.copies(slot, form, launch, None, false) };
-                // The recording is ended in any case; otherwise the stream would record for ever.
-                let graph = self.driver.end_capture(slot.stream);
-                copied?;
-                let graph = graph?;
-                slot.graphs.keep(recorded, graph, &mut *self.driver);
-                graph
-            }
+            Plan::Record => match self.record(slot, form, launch) {
+                Ok(graph) => {
+                    slot.graphs.keep(recorded, graph, &mut *self.driver);
+                    graph
+                }
+                // Other code of the process ends a recording, for example by waiting for the whole context.
+                // SAFETY: as for a plain batch.
+                Err(GpuError::Call { .. }) => return unsafe { self.copies(slot, form, launch, None, false) },
+                Err(error) => return Err(error),
+            },
         };
         // SAFETY: its buffers are this slot's, and stay with the flight; the table's copy is that of
         // `launch`, whose id no other has.
         unsafe { self.driver.replay(graph, slot.stream) }
+    }
+
+    /// Records the work of a batch.
+    fn record(&mut self, slot: &mut Slot, form: Form, launch: &Launch) -> Result<Graph> {
+        self.driver.begin_capture(slot.stream)?;
+        // SAFETY: nothing is done until the graph is replayed, and whoever does that promises the rest.
+        let copied = unsafe { self.copies(slot, form, launch, None, false) };
+        // The recording is ended in any case; otherwise the stream would record for ever.
+        let graph = self.driver.end_capture(slot.stream);
+        copied.and(graph)
     }
 
     /// Launches a lookup of batches, each in a row of blocks of this shape.

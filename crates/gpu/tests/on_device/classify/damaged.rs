@@ -7,7 +7,9 @@ use wirespeed_classify::quilt::layout::{
     RANKS, REST_AT, SCAN, SCAN_AT, SCAN_LANES, SCAN_RANKS, SCAN_TOPS, SHIFT_AT, SLOTS, SPANS_AFTER, TOPS,
     WORDS_AT, group_len, record_len, scan_len,
 };
-use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlowTuple, Rank, RuleNumber, Tuple};
+use wirespeed_classify::{
+    Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlow13Tuple, OpenFlowTuple, Rank, RuleNumber, Tuple,
+};
 use wirespeed_fib::synth::rng::Rng;
 use wirespeed_image::{Image, ImageBuilder, Table};
 
@@ -161,4 +163,5 @@ fn quilts_that_no_engine_made() {
     answers_are_the_cpus::<Ipv4Tuple>();
     answers_are_the_cpus::<Ipv6Tuple>();
     answers_are_the_cpus::<OpenFlowTuple>();
+    answers_are_the_cpus::<OpenFlow13Tuple>();
 }

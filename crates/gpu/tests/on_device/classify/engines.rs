@@ -82,7 +82,7 @@ fn updates<T: Tuple>(rules: &RuleSet<T>) -> Vec<RuleUpdate<T>> {
 /// for all, or everything with `WIRESPEED_TEST_WHOLE`.
 fn runs(module: &str, test: &str) -> bool {
     let is_whole = crate::device::is_whole();
-    let shorts = ["linear_ipv6", "bloom_openflow", "tuple_search_ipv4", "quilt_openflow"];
+    let shorts = ["linear_ipv6", "bloom_openflow", "tuple_search_ipv4", "quilt_openflow", "quilt_openflow13"];
     let is_short = test == "random_sets" && shorts.contains(&module);
     if !is_whole && !is_short {
         println!("skipped: minutes on the host build; WIRESPEED_TEST_WHOLE=1 runs it");
@@ -98,7 +98,7 @@ macro_rules! on_device_rules {
     (@ $module:ident, $tuple:ty, $engine:ty, $($test:ident)+) => {
         mod $module {
             #[allow(unused_imports)]
-            use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+            use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple};
 
             $(#[test]
             fn $test() {
@@ -120,6 +120,7 @@ on_device_rules! {
     linear_ipv4, Ipv4Tuple, wirespeed_classify::linear::Linear<Ipv4Tuple>;
     linear_ipv6, Ipv6Tuple, wirespeed_classify::linear::Linear<Ipv6Tuple>;
     linear_openflow, OpenFlowTuple, wirespeed_classify::linear::Linear<OpenFlowTuple>;
+    linear_openflow13, OpenFlow13Tuple, wirespeed_classify::linear::Linear<OpenFlow13Tuple>;
     tuple_search_ipv4, Ipv4Tuple, wirespeed_classify::tuple_search::TupleSearch<Ipv4Tuple>;
     tuple_search_ipv6, Ipv6Tuple, wirespeed_classify::tuple_search::TupleSearch<Ipv6Tuple>;
     tuple_search_openflow, OpenFlowTuple, wirespeed_classify::tuple_search::TupleSearch<OpenFlowTuple>;
@@ -129,4 +130,5 @@ on_device_rules! {
     quilt_ipv4, Ipv4Tuple, wirespeed_classify::quilt::Quilt<Ipv4Tuple>;
     quilt_ipv6, Ipv6Tuple, wirespeed_classify::quilt::Quilt<Ipv6Tuple>;
     quilt_openflow, OpenFlowTuple, wirespeed_classify::quilt::Quilt<OpenFlowTuple>;
+    quilt_openflow13, OpenFlow13Tuple, wirespeed_classify::quilt::Quilt<OpenFlow13Tuple>;
 }

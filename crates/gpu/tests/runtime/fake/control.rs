@@ -12,6 +12,8 @@ pub(crate) struct Control {
     pub(crate) lose_at: AtomicU64,
     /// The launch of this number, from 1 on, is refused, once.
     pub(crate) refuse_launch: AtomicU64,
+    /// The next recording is ended by other code of the process.
+    pub(crate) spoils_recording: AtomicBool,
     /// While it is set nothing is done, and no event comes.
     pub(crate) hangs: AtomicBool,
     /// While it is set no lookup announces its end.
@@ -38,6 +40,7 @@ impl Control {
             calls: AtomicU64::new(0),
             lose_at: AtomicU64::new(u64::MAX),
             refuse_launch: AtomicU64::new(u64::MAX),
+            spoils_recording: AtomicBool::new(false),
             hangs: AtomicBool::new(false),
             is_silent: AtomicBool::new(false),
             holds_ends: AtomicBool::new(false),

@@ -211,6 +211,10 @@ impl Driver for Fake {
     fn end_capture(&mut self, _: Stream) -> Result<Graph> {
         self.call()?;
         let (_, ops) = self.capture.take().expect("a stream is recorded");
+        if self.control.spoils_recording.swap(false, Ordering::SeqCst) {
+            let why = "CUDA_ERROR_STREAM_CAPTURE_INVALIDATED".into();
+            return Err(GpuError::Call { call: "cuStreamEndCapture", why });
+        }
         let graph = Graph(self.id());
         self.graphs.insert(graph, ops);
         Ok(graph)

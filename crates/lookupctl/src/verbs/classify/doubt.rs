@@ -99,9 +99,10 @@ pub(super) fn assumed(assuming: &[String]) -> Option<String> {
     (!assuming.is_empty()).then(|| format!("assuming {}", assuming.join(", ")))
 }
 
-/// The rules that were left out, each once: `line 7 (a connection's state)`.
+/// The rules that were left out, each once, by line: `line 7 (a connection's state)`.
 pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(u64, String)> {
-    doubts.uncertain.iter().map(|one| (one.why.line, one.why.why.clone())).collect()
+    let why = doubts.uncertain.iter().map(|one| &one.why);
+    why.map(|why| (why.line, format!("{} ({})", why.place(), why.why))).collect()
 }
 
 /// A message that a set is not whole, with the reason. `None` if no rule was left out.
@@ -112,7 +113,7 @@ pub(super) fn not_whole<T>(doubts: &Doubts<T>) -> Option<String> {
 
 /// The rules that were left out, as text.
 pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
-    let all: Vec<_> = lines(doubts).into_iter().map(|(line, why)| format!("line {line} ({why})")).collect();
+    let all: Vec<_> = lines(doubts).into_iter().map(|(_, left_out)| left_out).collect();
     listed(&all, SHOWN)
 }
 

@@ -48,8 +48,8 @@ pub(crate) struct RuleArguments {
     #[arg(long, value_name = "N")]
     flow_table: Option<u8>,
 
-    /// Fields that the rules test: the 5-tuple of ipv4 or ipv6. By default recognised by content; flows of
-    /// ovs-ofctl are read as rules of ipv4
+    /// Fields that the rules test: the 5-tuple of ipv4 or ipv6. By default recognised by content; a file
+    /// of both families needs the option, and flows of ovs-ofctl are read as rules of ipv4
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     tuple: Option<TupleName>,
 
@@ -255,7 +255,7 @@ impl<T: FlowTuple> Rules<T> {
         });
         let left_out = doubts.uncertain.iter().filter(|one| one.effect != Effect::Skip);
         let left_out = left_out.filter_map(|one| {
-            let name = format!("line {} ({})", one.why.line, one.why.why);
+            let name = format!("{} ({})", one.why.place(), one.why.why);
             OnPorts::of(&one.rule, one.before, one.action(), name)
         });
         let mut on_ports: Vec<_> = left_out.chain(of_set).collect();

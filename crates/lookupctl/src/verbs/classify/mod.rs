@@ -55,7 +55,7 @@ The firewall of a host, with ufw, docker or firewalld: its content, and the verd
   iptables-save > fw.txt; lookupctl classify lookup --rules fw.txt --assume ct=new --assume in=eth0 src=192.0.2.1 dport=443 tcp
 
 A set is a file of ClassBench filters, of ovs-ofctl dump-flows, of iptables-save, of nft -j list ruleset, \
-of aws ec2 describe-security-groups, of kubectl get networkpolicy -o json, or of rules in words, one a line: src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3. The highest priority wins, and among equals the first rule. The \
+of aws ec2 describe-security-groups, of kubectl get networkpolicy -o json or -o yaml, or of rules in words, one a line: src=10.0.0.0/8 dport=1024-65535 proto=tcp priority=10 action=3. The highest priority wins, and among equals the first rule. The \
 format is recognised by content, plain or compressed with gzip, bzip2 or zstd; - is standard input.
 Rules test the fields of a 5-tuple of IPv4 or IPv6 (src dst sport dport proto) or the 12 fields of OpenFlow (in_port dl_src \
 dl_dst dl_vlan dl_vlan_pcp dl_type nw_tos nw_proto nw_src nw_dst tp_src tp_dst), by content or as --tuple says.

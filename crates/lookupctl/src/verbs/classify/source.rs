@@ -25,6 +25,9 @@ use crate::number::counted;
 use crate::refuse::{Given, refuse};
 use crate::source::MemoryArgument;
 
+/// What chooses the rules of one family.
+const CHOOSE_TUPLE: &str = "choose one with --tuple ipv4 or --tuple ipv6";
+
 /// Options for reading rules.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
@@ -34,7 +37,8 @@ pub(super) struct ReadArguments {
     pub(super) format: Option<RuleFormat>,
 
     /// Fields that the rules test: ipv4 and ipv6 are 5-tuples, openflow has 12 fields. By default recognised
-    /// by content. A synthetic set has ipv4 by default, with --set classes openflow
+    /// by content; a file of both IPv4 and IPv6 needs the option. A synthetic set has ipv4 by default, with
+    /// --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     pub(super) tuple: Option<TupleName>,
 
@@ -114,7 +118,7 @@ impl ReadArguments {
             Some(tuple) => tuple,
             None => {
                 let mut input = Input::new(Box::new(&bytes[..]), name.clone())?;
-                tuple::recognise(&String::from_utf8_lossy(input.look_ahead(START).0))
+                TupleName::recognise(&String::from_utf8_lossy(input.look_ahead(START).0))
             }
         };
         Ok(Raw { name, bytes, tuple })
@@ -243,6 +247,9 @@ impl Raw {
     /// unless --lenient is given.
     pub(super) fn load<T: RuleTuple>(&self, read: &ReadArguments) -> Result<RuleFile<T>> {
         let loaded = self.parse(read)?;
+        if read.tuple.is_none() && !read.lenient {
+            loaded.report.refuse_other_family(CHOOSE_TUPLE)?;
+        }
         if !read.lenient && !loaded.is_whole() {
             bail!("{}: {}", self.name, loaded.refusal());
         }

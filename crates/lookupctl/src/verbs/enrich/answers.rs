@@ -9,7 +9,6 @@ use wirespeed::prelude::IpNet;
 use wirespeed::{IpReader, Key, Reader};
 use wirespeed_fib::NextHop;
 
-use super::cell::domain;
 use super::columns::Part;
 use super::keys::{Addresses, Keys, Placed};
 use super::table::Lookup;
@@ -162,5 +161,5 @@ fn suffix(part: Part, record: usize, keys: &Keys, lookup: &Lookup, into: &mut St
         Part::Suffix => Some(found.suffix),
         _ => found.registrable,
     });
-    name.inspect(|name| domain(name, into)).is_some()
+    name.inspect(|name| name.append_domain(into)).is_some()
 }

@@ -1,4 +1,4 @@
-//! Names of cells, and domains of names.
+//! Names of cells.
 
 use std::net::IpAddr;
 
@@ -15,27 +15,4 @@ pub(super) fn name<'f>(cell: &'f [u8], former: &'f mut Former) -> Option<&'f Nam
         None => NameFormat::recognise([cell])?,
     };
     former.form(cell, form).ok()
-}
-
-/// Writes a name as a domain.
-pub(super) fn domain(name: &Name, into: &mut String) {
-    let labels: Vec<_> = name.components().map(String::from_utf8_lossy).collect();
-    for (at, label) in labels.iter().rev().enumerate() {
-        if at > 0 {
-            into.push('.');
-        }
-        into.push_str(label);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn domains_of_names() {
-        let mut text = String::new();
-        domain(Name::new("/uk/co/example").unwrap(), &mut text);
-        assert_eq!(text, "example.co.uk");
-    }
 }

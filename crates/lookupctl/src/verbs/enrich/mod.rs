@@ -12,6 +12,7 @@ mod cell;
 mod columns;
 mod flow;
 mod keys;
+mod parquet;
 mod pieces;
 mod pipeline;
 mod spare;
@@ -22,7 +23,6 @@ mod work;
 mod write;
 
 use std::ffi::OsString;
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -40,13 +40,17 @@ use columns::Given;
 use pipeline::Pipeline;
 use table::{Followed, Kind, Reading, Spec};
 
+/// Bytes that are read at a time.
+const BLOCK: usize = 256 << 10;
+
 /// Adds columns to flow and log records: the values that tables have for their addresses and names, and the
 /// answers of rules
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
     /// The records: CSV or TSV with a header, nfdump's CSV, Zeek's logs, or JSON with an object on each line;
-    /// plain or compressed. - is standard input
+    /// plain or compressed. - is standard input. A Parquet file goes to the program wirespeed-parquet, which
+    /// takes the same options without those of rules
     #[arg(value_name = "RECORDS", default_value = "-")]
     records: OsString,
 
@@ -59,9 +63,17 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME=FILE")]
     table: Vec<String>,
 
+    /// Source of a table of addresses that is merged of several, and the name of the table's columns, as in
+    /// net=asn=rib.mrt or net=geo:country.iso_code,city=geo.mmdb. Several of one table are its sources, the
+    /// first one counts most. A field that a prefix lacks comes from the shorter prefixes around it. NAME is
+    /// the field of values without names and of lists; COLUMN,... are the columns to take
+    #[arg(long, value_name = "TABLE=NAME[:COLUMN,...]=FILE")]
+    merge: Vec<String>,
+
     /// Fields of a table's values, each for a column of its own: columns of CSV, fields of a MaxMind DB
     /// (geo=country.iso_code,city.names.en), of ranges of clouds or of delegations, or those of an image
-    /// whose labels are records (build --merge). By default one column has the whole value
+    /// whose labels are records (build --merge), or of a merged table. By default one column has the whole
+    /// value
     #[arg(long, value_name = "NAME=FIELD,...")]
     fields: Vec<String>,
 
@@ -96,7 +108,7 @@ pub(crate) struct Options {
 
     /// Column of names, domains or URLs, for --names. May be given more than once. By default found by usual
     /// names (query, server_name, host, ...)
-    #[arg(long, value_name = "COLUMN")]
+    #[arg(long, visible_alias = "domain", value_name = "COLUMN")]
     name_column: Vec<String>,
 
     /// Column of protocols, by number or name, for --rules. By default found by usual names (proto, protocol,
@@ -146,7 +158,7 @@ pub(crate) struct Options {
     output: Option<PathBuf>,
 
     /// Bytes that are read at a time and worked on together
-    #[arg(long, value_name = "BYTES", default_value = "262144", value_parser = parse_positive, hide = true)]
+    #[arg(long, value_name = "BYTES", default_value_t = BLOCK, value_parser = parse_positive, hide = true)]
     block: usize,
 
     /// Only read, cut, scan and write the records, for measurements
@@ -163,6 +175,7 @@ Examples:
   tail -f dns.log | lookupctl enrich --names list=domains.txt --name-column query
   lookupctl enrich conn.log --rules fw=fw.txt --assume ct=new --lenient > conn-fw.log
   nfdump -r nfcapd -o csv | lookupctl enrich --table asn=pfx2as.txt --lenient
+  lookupctl enrich flows.csv --merge net=own=networks.csv --merge net=geo:country=geo.mmdb --fields net=own,geo
 
 A new column is named by the column that is looked up (src, dst, or the name of another), the table, and the field: src_asn, \
 dst_geo_country_iso_code, query_list. With --prefix there is also src_asn_prefix. Dots in names become underscores.
@@ -189,8 +202,12 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
 }
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
+    let source = Source::from_arg(&options.records);
+    if parquet::is_parquet(&source) {
+        return parquet::hand_over(&source, options);
+    }
     let specs = options.specs()?;
-    let tables = specs.iter().map(|spec| ("a table", Some(&*spec.file.path)));
+    let tables = specs.iter().flat_map(|spec| spec.file.paths().map(|path| ("a table", Some(path))));
     let others = [("the sets", options.rule_arguments.ipset()), ("the records", Some(&*options.records))];
     stdin::at_most_one(tables.chain(others))?;
     let reading = Reading {
@@ -226,13 +243,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         let shape = Arc::clone(&shape);
         move |format, names: &[String]| columns::plan(&given, &specs, &shape, format, names)
     };
-    let source = Source::from_arg(&options.records);
-    if is_parquet(&source) {
-        bail!(
-            "{source}: Parquet is for another program, wirespeed-parquet enrich, which takes these options (integrations/parquet)"
-        );
-    }
-    let input = wirespeed_input::open(&source)?;
+    // Records are read a block at a time.
+    let input = wirespeed_input::open(&source)?.unlimited();
     let pipeline = Pipeline {
         name: source.to_string(),
         threads: options.threads.unwrap_or_else(threads::all_cores),
@@ -254,30 +266,23 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     Ok(if interrupt::is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
 }
 
-/// Whether a file is one of Parquet.
-fn is_parquet(source: &Source) -> bool {
-    let Source::Path(path) = source else { return false };
-    // A pipe gives its bytes once.
-    if !path.metadata().is_ok_and(|file| file.is_file()) {
-        return false;
-    }
-    let mut start = [0; 4];
-    std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"PAR1"
-}
-
 impl Options {
     /// The tables, those of addresses first.
     fn specs(&self) -> Result<Vec<Spec>> {
         let (mut tables, names) = (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
+        TableFile::add_sources(&mut tables, &self.merge)?;
         TableFile::name_fields(&mut tables, &self.fields)?;
         let rules = TableFile::parse_all(&self.rules)?;
         let of_kinds = [(tables, Kind::Addresses), (names, Kind::Names), (rules, Kind::Rules)];
         let of = |(files, kind): (Vec<_>, _)| files.into_iter().map(move |file| Spec::new(file, kind));
         let specs: Vec<_> = of_kinds.into_iter().flat_map(of).collect();
         if specs.is_empty() && !self.copy {
-            bail!("no table: name one with --table NAME=FILE, --names NAME=FILE or --rules NAME=FILE");
+            bail!(
+                "no table: name one with --table NAME=FILE, --merge TABLE=NAME=FILE, --names NAME=FILE or --rules NAME=FILE"
+            );
         }
-        let (has_table, has_rules) = (!self.table.is_empty(), !self.rules.is_empty());
+        let (has_table, has_rules) =
+            (!(self.table.is_empty() && self.merge.is_empty()), !self.rules.is_empty());
         for (is_given, has, option) in [
             (!self.name_column.is_empty(), !self.names.is_empty(), "--name-column is for --names"),
             (self.src.is_some(), has_table || has_rules, "--src is for --table and --rules"),
@@ -317,6 +322,6 @@ mod tests {
             options.specs().unwrap();
             seen += 1;
         }
-        assert_eq!(seen, 6);
+        assert_eq!(seen, 7);
     }
 }

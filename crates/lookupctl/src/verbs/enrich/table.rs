@@ -1,13 +1,14 @@
 //! The tables that answer: read, and read anew when their files change.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, Result, anyhow, bail};
-use wirespeed::names::NameList;
+use wirespeed::names::{AnyNameReader, NameList};
 use wirespeed::{NameReader, Reloader};
 use wirespeed_fib::read::{ReadError, is_built_in};
-use wirespeed_records::{AddressTable, Layout, NamesOrList, TableError, TableFile, TableReading};
+use wirespeed_records::{AddressTable, Layout, TableError, TableFile, TableReading};
 
 use super::values::{Encoded, Values};
 use crate::busy::Busy;
@@ -58,7 +59,7 @@ pub(super) type Versions = Arc<Vec<Arc<Version>>>;
 pub(super) enum Lookup {
     Addresses(AddressTable),
     Names(NameReader),
-    Domains(NameList),
+    Domains(Arc<NameList>),
     Rules(Box<dyn Judge>),
 }
 
@@ -97,14 +98,19 @@ impl Spec {
 
     /// Whether it comes from standard input or is built in, and not from a file that may change.
     fn is_read_once(&self) -> bool {
-        let path = &self.file.path;
-        path == "-" || self.kind == Kind::Addresses && is_built_in(path)
+        self.file.paths().any(|path| path == "-") || self.followed().next().is_none()
+    }
+
+    /// The files that may change.
+    fn followed(&self) -> impl Iterator<Item = PathBuf> {
+        let is_built_in = |path: &OsStr| self.kind == Kind::Addresses && is_built_in(path);
+        self.file.paths().filter(move |path| !is_built_in(path)).map(PathBuf::from)
     }
 
     /// Reads the table.
     fn read(&self, number: u32, reading: &Reading) -> Result<Version> {
         let file = &self.file;
-        let _busy = Busy::with(format!("reading {}", file.path.display()));
+        let _busy = Busy::with(format!("reading {}", file.name));
         let mut values = Values::new(file.fields.len().max(1));
         let mut add = |text: &str| values.add(text, file);
         let (lookup, report) = match self.kind {
@@ -119,8 +125,8 @@ impl Spec {
                 (Lookup::Addresses(table), report)
             }
             Kind::Names | Kind::Domains => match file.read_names(reading.tables, &mut add)? {
-                (NamesOrList::Names(names), report) => (Lookup::Names(names), report),
-                (NamesOrList::Domains(list), report) => (Lookup::Domains(*list), report),
+                (AnyNameReader::Names(names), report) => (Lookup::Names(names), report),
+                (AnyNameReader::List(list), report) => (Lookup::Domains(list), report),
             },
             Kind::Rules => {
                 let rules = reading.rules.open(&file.path, reading.tables.lenient)?;
@@ -142,7 +148,8 @@ impl Spec {
 pub(super) struct Followed {
     spec: Spec,
     reading: Reading,
-    reloader: Reloader,
+    /// `None` if nothing is followed.
+    reloader: Option<Reloader>,
     number: u32,
     /// Whether the file was missing at the last look.
     is_lost: bool,
@@ -151,11 +158,11 @@ pub(super) struct Followed {
 impl Followed {
     /// Reads the table for the first time.
     pub(super) fn open(spec: Spec, reading: Reading) -> Result<(Self, Arc<Version>)> {
-        let reloader = Reloader::new(PathBuf::from(&spec.file.path));
+        let reloader = Reloader::of_all(spec.followed()).filter(|_| !spec.is_read_once());
         let mut followed = Self { spec, reading, reloader, number: 0, is_lost: false };
-        let version = match followed.spec.is_read_once() {
-            true => Some(followed.spec.read(1, &followed.reading)),
-            false => followed.look()?,
+        let version = match followed.reloader {
+            None => Some(followed.spec.read(1, &followed.reading)),
+            Some(_) => followed.look()?,
         };
         followed.number = 1;
         let version = version
@@ -175,14 +182,14 @@ impl Followed {
     fn look(&mut self) -> Result<Option<Result<Version>>, wirespeed::Error> {
         let (spec, reading, number) = (&self.spec, &self.reading, self.number + 1);
         // A file that does not read counts as seen: it is read again when it changes again.
-        self.reloader.if_changed(|_| Ok(spec.read(number, reading)))
+        match &mut self.reloader {
+            None => Ok(None),
+            Some(reloader) => reloader.if_changed(|_| Ok(spec.read(number, reading))),
+        }
     }
 
     /// The next version, if the file has changed and reads. Otherwise the reason goes to stderr, once.
     pub(super) fn next(&mut self) -> Option<Arc<Version>> {
-        if self.spec.is_read_once() {
-            return None;
-        }
         let looked = self.look();
         let was_lost = std::mem::replace(&mut self.is_lost, looked.is_err());
         match looked {

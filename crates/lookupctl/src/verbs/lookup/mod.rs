@@ -14,6 +14,8 @@ use serde::Serialize;
 use wirespeed::Error;
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::image_file::ImageFile;
+use wirespeed_fib::merge::MergeSource;
+use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::{Family, Step};
 use wirespeed_sail::FibId;
 
@@ -21,6 +23,7 @@ use crate::Outcome;
 use crate::device::On;
 use crate::engine::BothFamilies;
 use crate::lines::{self, BadLine};
+use crate::merged;
 use crate::number::counted_u64;
 use crate::output::Output;
 use crate::several;
@@ -39,8 +42,12 @@ pub(crate) struct Options {
     addresses: Vec<IpAddr>,
 
     /// The table; - is standard input. Several tables are the FIBs of virtual routers: 0, 1 and so on
-    #[arg(long, value_name = "FILE", required_unless_present = "image")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["image", "merge"])]
     fib: Vec<OsString>,
+
+    /// Sources to merge to one table, each by an option of its own, the first one that counts most: see build
+    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", conflicts_with_all = ["fib", "within", "image"])]
+    merge: Vec<MergeSource>,
 
     /// FIB to look up in, if there are several
     #[arg(long = "in", value_name = "ID", default_value_t = 0, conflicts_with = "image")]
@@ -71,6 +78,7 @@ Examples:
   lookupctl lookup --fib fib.txt --all 192.0.2.1
   lookupctl lookup --fib rib.mrt.bz2 --json < hosts | jq -r .next_hop | sort
   lookupctl lookup --image fib.img 192.0.2.1
+  lookupctl lookup --merge own=networks.csv --merge asn=pfx2as.txt 192.0.2.1
   lookupctl lookup --image vrfs.img --vrf 7 192.0.2.1
   lookupctl lookup --fib fib.txt --device gpu 192.0.2.1
   lookupctl lookup --fib red.txt --fib blue.txt --in 1 192.0.2.1
@@ -83,7 +91,8 @@ Exit status 1 says that an address matches nothing, or that an answer is wrong; 
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.addresses.is_empty();
-    if from_stdin && options.fib.iter().any(|fib| fib == "-") {
+    let inputs = || options.fib.iter().chain(options.merge.iter().map(|source| &source.file));
+    if from_stdin && inputs().any(|file| file == "-") {
         bail!("the table and the addresses can't both come from standard input");
     }
     let within = usize::from(options.within);
@@ -100,13 +109,17 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
     let is_of_vrfs = matches!(images, Some(Err(Error::ImageOf { found: "VRFs", .. })));
     let vrfs = options.image.as_deref().filter(|_| is_of_vrfs);
     let fleet = options.lookup.fleet(&GpuOptions::default())?;
-    stdin::at_most_one(options.fib.iter().map(|fib| ("the table", Some(&**fib))))?;
+    stdin::at_most_one(inputs().map(|file| ("the table", Some(&**file))))?;
     let loaded = several::load(&options.read, &options.fib)?;
-    if vrfs.is_none() {
+    if vrfs.is_none() && options.merge.is_empty() {
         options.read.check(&loaded.iter().map(|loaded| &loaded.report).collect::<Vec<_>>(), None)?;
     }
     let mut left_out = loaded.iter().map(|loaded| loaded.report.faults()).sum();
-    let fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
+    let mut fibs: Vec<_> = loaded.into_iter().map(|loaded| loaded.fib).collect();
+    if !options.merge.is_empty() {
+        let (fib, reports) = merged::load(&options.read, &options.merge)?;
+        (fibs, left_out) = (vec![fib], reports.iter().map(ReadReport::faults).sum());
+    }
     let tables = match (vrfs, images) {
         (Some(path), _) => Tables::of_vrf(path, options.read.vrf(), fleet.as_ref())?,
         (None, Some(images)) => {

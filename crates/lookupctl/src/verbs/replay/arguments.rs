@@ -12,7 +12,7 @@ use super::feed::Pace;
 use super::plan::Plan;
 use super::{bound, choose};
 use crate::device::{Device, On};
-use crate::number::{parse_count, parse_positive};
+use crate::number::{grouped, parse_count, parse_positive};
 use crate::threads::{self, all_cores};
 
 /// Keys that the CPU looks up at a time.
@@ -196,6 +196,35 @@ impl DriveArguments {
         }
     }
 
+    /// Takes plans by which no thread has more batches under way than `room` says for batches of so many
+    /// keys: it would keep all slots, and wait for more. Fails if the user asks for more.
+    pub(in crate::verbs) fn fitting(
+        &self,
+        mut plans: Vec<Plan>,
+        room: impl Fn(usize) -> usize,
+    ) -> Result<Vec<Plan>> {
+        for plan in plans.iter_mut().filter(|plan| plan.only != Some(On::Cpu)) {
+            let Plan { batch, in_flight, .. } = *plan;
+            let there = room(batch.min(plan.len));
+            plan.in_flight = in_flight.min(there).max(1);
+            if self.in_flight.is_some() && plan.in_flight < in_flight {
+                bail!(
+                    "--in-flight {in_flight}: GPUs have room for {} batches of {} keys under way",
+                    grouped(there),
+                    grouped(batch)
+                );
+            }
+        }
+        let mut seen = Vec::new();
+        plans.retain(|plan| {
+            !seen.contains(plan) && {
+                seen.push(*plan);
+                true
+            }
+        });
+        Ok(plans)
+    }
+
     /// A core that lookups take from who writes, or from the thread that drives a GPU, shows as milliseconds
     /// of latency.
     pub(in crate::verbs) fn threads(&self, has_gpu: bool) -> usize {
@@ -332,6 +361,27 @@ mod tests {
         assert_eq!(plans(&gpu, true), [(Some(On::Gpu), 7, 2, 5)]);
         let both = [(cpu, 7, 2, 1), (Some(On::Gpu), 7, 2, 5), (None, 7, 2, 5)];
         assert_eq!(plans(&["--batch", "7", "--in-flight", "5", "--threads", "2"], true), both);
+    }
+
+    #[test]
+    fn no_more_batches_are_under_way_than_there_is_room_for() {
+        let drive = |options: &[&str]| Alone::parse_from([&["replay"], options].concat()).drive;
+        let fitting = |options: &[&str], room: usize| {
+            let drive = drive(options);
+            drive.fitting(drive.plans(1 << 22, true), |_| room)
+        };
+        let asked = ["--device", "gpu", "--batch", "4096", "--in-flight", "1000", "--threads", "2"];
+        let refused = fitting(&asked, 999).unwrap_err().to_string();
+        assert_eq!(refused, "--in-flight 1000: GPUs have room for 999 batches of 4,096 keys under way");
+        assert_eq!(fitting(&asked, 1000).unwrap()[0].in_flight, 1000);
+        // One is always under way, and what is tried is not tried twice.
+        let one = ["--device", "gpu", "--batch", "4096", "--in-flight", "1", "--threads", "8"];
+        assert_eq!(fitting(&one, 2).unwrap()[0].in_flight, 1);
+        let open = ["--threads", "4", "--batch", "4096"];
+        let tried =
+            |room| -> Vec<_> { fitting(&open, room).unwrap().iter().map(|plan| plan.in_flight).collect() };
+        assert_eq!(tried(1), [1, 1, 1]);
+        assert_eq!(tried(usize::MAX).len(), 1 + 2 * choose::IN_FLIGHT.len());
     }
 
     #[test]

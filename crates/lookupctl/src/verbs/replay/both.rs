@@ -17,6 +17,7 @@ use std::sync::Arc;
 use wirespeed::Counts;
 use wirespeed::engine::{Addresses, AnyReader, AnyTable};
 use wirespeed::gpu::offload::{Offload, Pipeline};
+use wirespeed::gpu::runtime::SlotSize;
 use wirespeed_fib::{NextHop, V4, V6};
 
 use super::place::{CpuKeys, CpuLane, GpuState, Lane, Place, gpu_state, only};
@@ -75,7 +76,9 @@ impl Place for InBoth<'_> {
     fn gpu(&self) -> Option<GpuState> {
         let (v4, v6) = (gpu_state(self.v4.offload.as_ref()?)?, gpu_state(self.v6.offload.as_ref()?)?);
         let counts = Counts { cpu: v4.counts.cpu + v6.counts.cpu, gpu: v4.counts.gpu + v6.counts.gpu };
-        Some(GpuState { counts, out: v4.out.or(v6.out), ..v4 })
+        // A batch takes a slot for each family.
+        let slots = v4.slots.into_iter().map(|size| SlotSize { slots: size.slots / 2, ..size }).collect();
+        Some(GpuState { counts, slots, out: v4.out.or(v6.out), ..v4 })
     }
 }
 

@@ -31,8 +31,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::cpu_time::cpu_seconds;
-use super::drive::{Driven, Feeder};
+use super::drive::{Driven, Feeder, cpu_seconds};
 use super::latency::Latencies;
 use super::place::{Lane, Place};
 use super::plan::Plan;
@@ -273,7 +272,7 @@ impl Search<'_> {
                 latencies: Latencies::new(),
                 batches: Vec::new(),
                 seconds: 0.0,
-                cpu_seconds: None,
+                cpu_seconds: 0.0,
                 fed: None,
             };
             let mut is_behind = false;
@@ -284,7 +283,7 @@ impl Search<'_> {
                 driven.latencies.merge(&latencies);
                 is_behind |= late;
             }
-            driven.cpu_seconds = cpu_seconds().zip(cpu_before).map(|(after, before)| after - before);
+            driven.cpu_seconds = cpu_seconds() - cpu_before;
             Trial { driven, is_behind }
         })
     }

@@ -13,9 +13,9 @@ use std::thread;
 use std::time::Instant;
 
 use anyhow::Result;
+use rustix::time::{ClockId, clock_gettime};
 use wirespeed_fib::NextHop;
 
-use super::cpu_time::cpu_seconds;
 use super::feed::Fed;
 use super::latency::Latencies;
 use super::place::{Lane, Place};
@@ -23,13 +23,20 @@ use super::plan::Plan;
 use crate::interrupt::is_interrupted;
 use crate::output::{TICK, progress};
 
+/// Seconds of CPU time that all threads of this program have taken, with those of the system for them.
+#[allow(clippy::cast_precision_loss)] // a time
+pub(super) fn cpu_seconds() -> f64 {
+    let taken = clock_gettime(ClockId::ProcessCPUTime);
+    taken.tv_sec as f64 + taken.tv_nsec as f64 / 1e9
+}
+
 /// The timed part of a replay.
 #[derive(Debug)]
 pub(in crate::verbs) struct Driven {
     /// Seconds from the common start to the end of the last thread.
     pub(in crate::verbs) seconds: f64,
-    /// Seconds of CPU time that all threads of the program took meanwhile, if the system tells.
-    pub(in crate::verbs) cpu_seconds: Option<f64>,
+    /// Seconds of CPU time that all threads of the program took meanwhile, with those of the system for them.
+    pub(in crate::verbs) cpu_seconds: f64,
     pub(in crate::verbs) latencies: Latencies,
     /// Batches that each thread has done.
     pub(in crate::verbs) batches: Vec<u64>,
@@ -84,7 +91,7 @@ impl Plan {
                 latencies: Latencies::new(),
                 batches: Vec::new(),
                 seconds: 0.0,
-                cpu_seconds: None,
+                cpu_seconds: 0.0,
                 fed: None,
             };
             for worker in workers {
@@ -93,7 +100,7 @@ impl Plan {
                 driven.batches.push(latencies.count());
                 driven.latencies.merge(&latencies);
             }
-            driven.cpu_seconds = cpu_seconds().zip(cpu_before).map(|(after, before)| after - before);
+            driven.cpu_seconds = cpu_seconds() - cpu_before;
             if let Some(feeder) = feeder {
                 driven.fed = Some(feeder.join().expect("the feeder does not panic")?);
             }

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use wirespeed_feeds::{Change, Feed, Path, Route, TableId};
+use wirespeed_feeds::{Change, Path, Route, TableId};
 use wirespeed_fib::{AnyUpdate, Fib, NextHop};
 
 use super::drive::Feeder;
 use super::feed::{Fed, Live};
-use crate::followed::{Followed, State};
+use crate::followed::{Followed, Open, State};
 use crate::number::counted;
 
 /// How long the feeder waits for changes before it looks whether it is told to stop.
@@ -20,8 +20,7 @@ const NAP: Duration = Duration::from_millis(20);
 
 /// A source that is followed, and the numbers of its paths.
 pub(super) struct Following {
-    source: Followed,
-    feed: Feed,
+    open: Open,
     /// The next hops of paths, numbered from 1 on.
     next_hops: HashMap<Arc<Path>, NextHop>,
 }
@@ -30,15 +29,16 @@ impl Following {
     /// Takes the first state of a source, when it is whole: the routes of its main table.
     pub(super) fn open(source: Followed) -> Result<(Self, Fib)> {
         let began = Instant::now();
-        let (source, feed) = source.open()?;
+        let open = source.open()?;
+        let source = open.source;
         if source != Followed::Kernel {
             eprintln!("waiting for all routes of {source}");
         }
-        let mut following = Self { source, feed, next_hops: HashMap::new() };
+        let mut following = Self { open, next_hops: HashMap::new() };
         let mut fib = Fib::default();
         let mut is_whole = false;
         while !is_whole {
-            let batch = following.feed.recv()?;
+            let batch = following.open.feed.recv()?;
             is_whole = batch.iter().any(|change| matches!(change, Change::Synced | Change::Resynced(_)));
             for update in following.updates(&batch)? {
                 match update {
@@ -66,7 +66,7 @@ impl Following {
 
     /// The state of the source.
     pub(super) fn state(&self) -> State {
-        State::of(self.source, &self.feed)
+        self.open.state()
     }
 
     /// The updates that changes mean for the main table.
@@ -110,7 +110,7 @@ impl Following {
         let feed = move |start: Instant, stop: &AtomicBool| {
             let mut applied = 0;
             while !stop.load(Ordering::Relaxed) {
-                let Some(batch) = self.feed.recv_timeout(NAP)? else { continue };
+                let Some(batch) = self.open.feed.recv_timeout(NAP)? else { continue };
                 let updates: Vec<_> = self.updates(&batch)?.iter().filter_map(&pick).collect();
                 if !updates.is_empty() {
                     live.take(&updates)?;

@@ -4,7 +4,6 @@ mod arguments;
 mod both;
 mod bound;
 mod choose;
-mod cpu_time;
 pub(in crate::verbs) mod drive;
 pub(in crate::verbs) mod feed;
 mod follow;
@@ -40,7 +39,8 @@ use crate::stdin;
 use crate::trace::{AnyKeys, Keys, Trace};
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
-    let tables = options.fib.iter().map(|fib| ("the table", Some(&**fib)));
+    let tables = options.fib.iter().chain(options.merge.iter().map(|source| &source.file));
+    let tables = tables.map(|file| ("the table", Some(&**file)));
     let beside = [("the trace", options.trace.file()), ("the updates", options.drive.updates_file())];
     stdin::at_most_one(tables.chain(beside))?;
     if options.fib.len() > 1 {
@@ -72,8 +72,8 @@ pub(crate) fn run(options: Options) -> Result<Outcome> {
             }
         }
         None => {
-            let (fib, report) = options.load()?;
-            let reports: Vec<_> = report.iter().collect();
+            let (fib, reports) = options.load()?;
+            let reports: Vec<_> = reports.iter().collect();
             match options.families(fib.v4.len(), fib.v6.len())? {
                 (Families::One(Family::V4), trace) => {
                     from_routes::<V4>(&options, has_gpu, fib, &reports, trace)?

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use wirespeed::engine::Addresses;
 use wirespeed::gpu::runtime::GpuOptions;
+use wirespeed_fib::merge::MergeSource;
 use wirespeed_fib::read::ReadReport;
 use wirespeed_fib::synth::{self, TableSpec};
 use wirespeed_fib::{AnyUpdate, Family, Fib, InFib, NextHop, Rib, Update, V4, V6};
@@ -19,6 +20,7 @@ use crate::engine::{self, BothFamilies, Choice};
 use crate::family;
 use crate::followed::Followed;
 use crate::memory::check_room;
+use crate::merged;
 use crate::number::{counted, grouped, parse_positive};
 use crate::refuse::{NOTHING_MADE, refuse};
 use crate::source::{FamilyArgument, ReadArguments, TableArguments};
@@ -34,6 +36,10 @@ pub(crate) struct Options {
     /// Several tables are the FIBs of virtual routers: keys go to each in turn, updates to the first
     #[arg(long, value_name = "FILE")]
     pub(super) fib: Vec<OsString>,
+
+    /// Sources to merge to one table, each by an option of its own, the first one that counts most: see build
+    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", conflicts_with_all = ["fib", "image", "follow"])]
+    pub(super) merge: Vec<MergeSource>,
 
     /// A source whose routes are the table, and are followed while lookups run: the kernel's main table,
     /// FRR's, which connects to this address by FPM, or routers', by BMP
@@ -81,6 +87,7 @@ Examples:
   lookupctl replay --fib fib.txt --trace zipf:1.1 --threads 1 --batch 256 --json
   lookupctl replay --image fib.img --trace addresses.bin
   lookupctl replay --follow kernel --seconds 60
+  lookupctl replay --merge own=networks.csv --merge asn=pfx2as.txt
   lookupctl replay --fib red.txt --fib blue.txt --engine sail-m
   lookupctl replay --device gpu --updates synth:1M
   lookupctl replay --device gpu --latency-bound 100us
@@ -103,7 +110,8 @@ impl Options {
     /// Refuses options for what is made where nothing is.
     pub(super) fn check(&self) -> Result<()> {
         self.trace.refuse_for_file(&[("count", self.count.is_some())])?;
-        let has_table = !self.fib.is_empty() || self.image.is_some() || self.follow.is_some();
+        let is_read = !(self.fib.is_empty() && self.merge.is_empty());
+        let has_table = is_read || self.image.is_some() || self.follow.is_some();
         let makes_updates = matches!(self.drive.updates()?, Some(Updates::Made(_)));
         let is_vain = has_table && !self.trace.is_made() && !makes_updates;
         refuse(&[("seed", self.seed.is_some() && is_vain)], NOTHING_MADE)
@@ -119,11 +127,14 @@ impl Options {
         self.seed.unwrap_or(1)
     }
 
-    /// The table that was asked for, or a synthetic one.
-    pub(super) fn load(&self) -> Result<(Fib, Option<ReadReport>)> {
+    /// The table that was asked for, with the reports of its files, or a synthetic one.
+    pub(super) fn load(&self) -> Result<(Fib, Vec<ReadReport>)> {
         if let Some(fib) = self.fib.first() {
             let loaded = self.read.load_one_of(fib)?;
-            return Ok((loaded.fib, Some(loaded.report)));
+            return Ok((loaded.fib, vec![loaded.report]));
+        }
+        if !self.merge.is_empty() {
+            return merged::load(&self.read, &self.merge);
         }
         let began = Instant::now();
         let family = self.family.wanted().unwrap_or(Family::V4);
@@ -137,7 +148,7 @@ impl Options {
             self.seed(),
             began.elapsed().as_secs_f64()
         );
-        Ok((fib, None))
+        Ok((fib, Vec::new()))
     }
 
     /// The families to replay, for a table with so many prefixes of each: the given family, or those that the

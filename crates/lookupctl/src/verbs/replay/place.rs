@@ -11,6 +11,7 @@ use wirespeed::Counts;
 use wirespeed::engine::{AnyReader, Served};
 use wirespeed::gpu::dispatch;
 use wirespeed::gpu::offload::{Answers, Offload, Pipeline, RemoteTable};
+use wirespeed::gpu::runtime::{Gpu, SlotSize};
 use wirespeed_fib::{Address, NextHop};
 use wirespeed_image::live::Reader;
 use wirespeed_namelookup::{Match, NameDomain, Names};
@@ -61,6 +62,18 @@ pub(in crate::verbs) struct GpuState {
     pub(in crate::verbs) counts: Counts,
     /// Why they no longer look up, if so.
     pub(in crate::verbs) out: Option<String>,
+    /// The slots of all of them, the smallest first.
+    pub(in crate::verbs) slots: Vec<SlotSize>,
+}
+
+impl GpuState {
+    /// Batches of so many keys that slots hold at once. Those over the largest slot go in parts.
+    pub(in crate::verbs) fn room(&self, keys: usize) -> usize {
+        match self.slots.iter().filter(|size| keys <= size.keys).map(|size| size.slots).sum() {
+            0 => self.slots.last().map_or(0, |size| size.slots / keys.div_ceil(size.keys)),
+            slots => slots,
+        }
+    }
 }
 
 /// The answer that a replay asks for: results alone, or with lengths.
@@ -173,7 +186,21 @@ pub(super) fn gpu_state<R: RemoteTable>(offload: &Offload<R>) -> Option<GpuState
         devices: gpus.len(),
         counts: offload.counts(),
         out: copies.is_out().map(|why| why.to_string()),
+        slots: slots(gpus),
     })
+}
+
+/// The slots of all GPUs, the smallest first.
+fn slots(gpus: &[Gpu]) -> Vec<SlotSize> {
+    let mut all: Vec<SlotSize> = Vec::new();
+    for size in gpus.iter().flat_map(|gpu| &gpu.options().slots) {
+        match all.iter_mut().find(|known| known.keys == size.keys) {
+            Some(known) => known.slots += size.slots,
+            None => all.push(*size),
+        }
+    }
+    all.sort_unstable_by_key(|size| size.keys);
+    all
 }
 
 /// Keys that the CPU looks up.

@@ -139,6 +139,10 @@ pub(in crate::verbs) fn play(
 ) -> Result<Report> {
     let running = Running::begin();
     let plans = options.plans(place.len(), place.gpu().is_some());
+    let plans = match place.gpu() {
+        None => plans,
+        Some(gpu) => options.fitting(plans, |keys| gpu.room(keys))?,
+    };
     let (plan, before, driven, latency_bound) = match options.latency_bound {
         None => {
             let plan = choose::best(&plans, place, options.explain)?;
@@ -180,7 +184,7 @@ pub(in crate::verbs) fn play(
         assuming: None,
         seconds: driven.seconds,
         mlookups_per_s: per_second(lookups, driven.seconds) / 1e6,
-        cpu_s_per_glookups: driven.cpu_seconds.filter(|_| lookups > 0).map(|cpu| cpu * 1e9 / lookups as f64),
+        cpu_s_per_glookups: (lookups > 0).then(|| driven.cpu_seconds * 1e9 / lookups as f64),
         latency_us: driven.latencies.percentiles(),
         latency_bound,
         updates,

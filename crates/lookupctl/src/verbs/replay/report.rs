@@ -181,6 +181,7 @@ impl fmt::Display for Report {
         )?;
         if let Some(source) = &self.followed {
             writeln!(f, "followed  {source}")?;
+            source.peers().try_for_each(|peer| writeln!(f, "peer      {peer}"))?;
         }
         if let [v4, v6] = &*self.families {
             writeln!(

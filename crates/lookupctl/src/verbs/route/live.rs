@@ -17,7 +17,6 @@ use wirespeed_router::io::{
 use wirespeed_router::{App, Error, Mac, Memory, PortId, PortTables, Report, Worker, run as run_workers};
 
 use super::faces::Faces;
-use super::fleet;
 use super::options::{AppName, Driver, Options};
 use super::pins::Pins;
 use super::report::Progress;
@@ -25,8 +24,9 @@ use super::sources::{Sources, States};
 use super::switch::OpenFlow;
 use super::tables::{AccessList, NameTables, own_mac};
 use super::tunnels::{Gpus, Tunnels};
-use crate::followed::State;
+use super::{Done, fleet};
 use crate::interrupt::{Running, is_interrupted};
+use crate::number::counted;
 
 /// Bytes between buffers: a chunk of AF_XDP.
 const STRIDE: u32 = 2048;
@@ -63,9 +63,6 @@ struct Beside<'d, S> {
     /// Where copies of dropped frames go.
     drops: Option<&'d CaptureWriter>,
 }
-
-/// A run: what was done, in how many seconds, and the states of the sources of routes.
-type Done = ((Report, f64), Vec<State>);
 
 /// The queues of a device that is made for the host: one for each worker, as its last port.
 struct HostPorts(Mutex<Vec<HostPort>>);
@@ -279,6 +276,8 @@ fn drive<A: App, S: FnMut() -> Result<()> + Send>(
     // The tables are read; the keys of tunnels may be read again.
     give_up_privileges(options.app == AppName::Esp).context("privileges can't be given up")?;
     tell_busy_polling(options, taken);
+    let shared = if workers > 1 { ", among which the queues of each interface are shared out" } else { "" };
+    eprintln!("{}{shared}", counted(workers, "worker"));
     let Beside { mut step, states, drops } = beside;
     let (stop, is_done) = (AtomicBool::new(false), AtomicBool::new(false));
     let running = Running::begin();
@@ -323,7 +322,7 @@ fn drive<A: App, S: FnMut() -> Result<()> + Send>(
     if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error).context("routes or interfaces can't be followed any more; forwarding ended");
     }
-    Ok(((report, start.elapsed().as_secs_f64()), states.now()))
+    Ok(Done { report, seconds: start.elapsed().as_secs_f64(), workers, sources: states.now() })
 }
 
 /// Takes the frames of all interfaces.
@@ -410,16 +409,20 @@ fn tell_busy_polling(options: &Options, taken: &[Taken]) {
     }
 }
 
-/// The number of workers: each has a queue of every interface of AF_XDP.
+/// The number of workers: each has a queue of every interface of AF_XDP. By default there are as many as the
+/// interface with the fewest queues has, and no more than cores.
 fn workers(options: &Options, taken: &[Taken]) -> Result<usize> {
     let queues =
         taken.iter().filter(|taken| matches!(taken.by, By::Xdp(_))).map(|taken| taken.interface.queues);
-    let most = queues.min().map_or(usize::MAX, |queues| queues as usize);
-    let asked = options.live_threads();
-    if let Some(asked) = asked.filter(|&asked| asked > most) {
-        bail!("--threads {asked} is more than the interface with the fewest queues has: {most}");
-    }
-    Ok(asked.unwrap_or(1).min(most))
+    let fewest = queues.min().map(|queues| queues as usize);
+    Ok(match (options.live_threads(), fewest) {
+        (Some(asked), Some(fewest)) if asked > fewest => {
+            bail!("--threads {asked} is more than the interface with the fewest queues has: {fewest}")
+        }
+        (Some(asked), _) => asked,
+        (None, Some(fewest)) => fewest.min(options.live_cores()?),
+        (None, None) => 1,
+    })
 }
 
 /// The memory and the ports of a worker.

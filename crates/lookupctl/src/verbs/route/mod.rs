@@ -38,8 +38,7 @@ use wiring::Wiring;
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     options.check()?;
     if !options.interfaces.is_empty() {
-        let (done, sources) = live(options)?;
-        return tell(options, &done, &sources);
+        return tell(options, &live(options)?);
     }
     // A GPU that is asked for and not there is told before files are read.
     let gpus = Gpus::open(options, options.threads())?;
@@ -71,7 +70,15 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         (Tables::Ip(_), AppName::Names) => bail!("--app names needs a table of names: --table FILE"),
     };
     wiring.finish()?;
-    tell(options, &done, &[])
+    tell(options, &done)
+}
+
+/// A run: what was done, in how many seconds, by how many workers, and the states of the sources of routes.
+struct Done {
+    report: Report,
+    seconds: f64,
+    workers: usize,
+    sources: Vec<State>,
 }
 
 /// The GPUs that look up, if there are some and the application looks up there. The switch and the gateway of
@@ -85,32 +92,29 @@ fn fleet(options: &Options) -> Result<Option<Fleet>> {
 }
 
 #[cfg(target_os = "linux")]
-fn live(options: &Options) -> Result<((Report, f64), Vec<State>)> {
+fn live(options: &Options) -> Result<Done> {
     live::run(options)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn live(_: &Options) -> Result<((Report, f64), Vec<State>)> {
+fn live(_: &Options) -> Result<Done> {
     bail!("interfaces can be used on Linux only; captures and frames in memory on every system")
 }
 
-/// Prints what was done in so many seconds.
-fn tell(options: &Options, (report, seconds): &(Report, f64), sources: &[State]) -> Result<Outcome> {
+/// Prints what was done.
+fn tell(options: &Options, done: &Done) -> Result<Outcome> {
     let mut output = Output::new();
-    report::tell(options, report, *seconds, sources, &mut output)?;
+    report::tell(options, done, &mut output)?;
     output.finish()?;
     Ok(if is_interrupted() { Outcome::Interrupted } else { Outcome::Done })
 }
 
 /// Runs the workers until the time is up, the source ends, or a signal comes.
-fn drive<A: App>(
-    options: &Options,
-    wiring: &Wiring,
-    app: impl Fn(usize) -> A + Sync,
-) -> Result<(Report, f64)> {
+fn drive<A: App>(options: &Options, wiring: &Wiring, app: impl Fn(usize) -> A + Sync) -> Result<Done> {
+    let workers = options.threads();
     let stop = AtomicBool::new(false);
     let running = Running::begin();
-    let pins = Pins::of(options, options.threads())?;
+    let pins = Pins::of(options, workers)?;
     let make = |at: usize| -> Result<Worker<A>, Error> {
         pins.pin(at)?;
         let (memory, ports) = wiring.open(at)?;
@@ -134,11 +138,11 @@ fn drive<A: App>(
                 std::thread::sleep(Duration::from_millis(5));
             }
         });
-        let report = run_workers(options.threads(), &stop, make, |report| _ = progress.tell(report, &[]));
+        let report = run_workers(workers, &stop, make, |report| _ = progress.tell(report, &[]));
         is_done.store(true, Ordering::Relaxed);
         report
     })?;
     drop(running);
     let seconds = wiring.started().unwrap_or(begin).elapsed().as_secs_f64();
-    Ok((report, seconds))
+    Ok(Done { report, seconds, workers, sources: Vec::new() })
 }

@@ -40,8 +40,9 @@ pub(crate) struct Options {
     pub(super) app: AppName,
 
     /// Where frames come from: a capture (pcap, pcapng, compressed or not; - is standard input), or frames
-    /// that are made in memory to addresses of the table: gen:SIZE in bytes, gen:imix
-    #[arg(long, value_name = "FILE|gen:SIZE", default_value = "gen:64", value_parser = parse_source)]
+    /// that are made in memory to addresses of the table: gen:SIZE in bytes, gen:imix. loop:FILE keeps a
+    /// capture in memory, and gives its frames round and round
+    #[arg(long, value_name = "FILE|loop:FILE|gen:SIZE", default_value = "gen:64", value_parser = parse_source)]
     pub(super) r#in: From,
 
     /// Where frames go to: a capture (.pcap, else pcapng; .gz and .zst compress it), or sink, which counts
@@ -133,8 +134,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "DEVICE")]
     device: Option<Device>,
 
-    /// Number of workers, each a thread. The default is 1 for captures and interfaces, all cores
-    /// for frames that are made
+    /// Number of workers, each a thread with buffers of its own. The default is 1 for captures, and all cores
+    /// for frames that are made. Between interfaces it is one for each queue of the interface with the fewest
+    /// queues, as far as there are cores, and 1 with AF_PACKET
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     threads: Option<usize>,
 
@@ -228,6 +230,7 @@ Examples:
   lookupctl route --fib rib.mrt.bz2 --in gen:imix --threads 1
   lookupctl route --fib fib.txt --in traffic.pcap --out forwarded.pcapng --drops dropped.pcapng
   lookupctl route --fib fib.txt --in traffic.pcap --trace 3
+  lookupctl route --fib fib.txt --in loop:traffic.pcap --threads 1 --seconds 10
   lookupctl route --app acl --rules acl.txt --fib fib.txt --in traffic.pcap
   lookupctl route --app esp --sad tunnels.txt --fib fib.txt --in clear.pcap --out sealed.pcapng
   lookupctl route --app names --table names.txt --in interests.pcap --out out.pcapng
@@ -316,6 +319,8 @@ pub(super) enum From {
     Made(Sizes),
     /// A capture.
     File(PathBuf),
+    /// A capture that is kept in memory, round and round.
+    Again(PathBuf),
 }
 
 fn parse_otherwise(text: &str) -> Result<Decision, String> {
@@ -365,7 +370,10 @@ fn parse_source(text: &str) -> Result<From, String> {
             .parse()
             .map(From::Made)
             .map_err(|error: wirespeed_router::io::traffic::NoSizes| error.to_string()),
-        None => Ok(From::File(text.into())),
+        None => Ok(match text.strip_prefix("loop:") {
+            Some(file) => From::Again(file.into()),
+            None => From::File(text.into()),
+        }),
     }
 }
 
@@ -395,6 +403,14 @@ impl Options {
             }
             From::File(_) if self.count.is_some() => bail!("--count is for frames that are made"),
             From::File(_) if self.load.is_some() => bail!("--load is for frames that are made"),
+            _ if self.writes() && self.threads.is_some_and(|threads| threads > 1) => {
+                bail!("--threads is for sinks: a capture that is written keeps its order with one worker")
+            }
+            From::Made(_) | From::Again(_)
+                if self.writes() && self.count.is_none() && self.seconds.is_none() =>
+            {
+                bail!("--out FILE of frames from memory has no end: give --count, or --seconds")
+            }
             From::Made(_) if self.app == AppName::Names => {
                 bail!("--app names needs a capture of Interests: --in FILE")
             }
@@ -448,7 +464,7 @@ impl Options {
     fn check_files(&self) -> Result<()> {
         let mut seen: Vec<PathBuf> = Vec::new();
         let read = match &self.r#in {
-            From::File(file) => Some(Path::new(file)),
+            From::File(file) | From::Again(file) => Some(Path::new(file)),
             From::Made(_) => None,
         };
         let written = self.out.iter().filter(|out| *out != "sink").map(Path::new);
@@ -510,12 +526,17 @@ impl Options {
         self.device.unwrap_or(Device::IfAny)
     }
 
-    /// The number of workers.
+    /// Whether frames go to files.
+    fn writes(&self) -> bool {
+        self.out.iter().any(|out| out != "sink")
+    }
+
+    /// The number of workers that don't take frames of interfaces.
     pub(super) fn threads(&self) -> usize {
         match self.r#in {
-            _ if !self.interfaces.is_empty() => self.threads.unwrap_or(1),
             From::File(_) => 1,
-            From::Made(_) => self.threads.unwrap_or_else(threads::all_cores),
+            _ if self.writes() => 1,
+            From::Made(_) | From::Again(_) => self.threads.unwrap_or_else(threads::all_cores),
         }
     }
 
@@ -524,8 +545,8 @@ impl Options {
         match self.r#in {
             // To the end of the capture.
             From::File(_) => Duration::MAX,
-            From::Made(_) if self.count.is_some() => Duration::MAX,
-            From::Made(_) => self.seconds.unwrap_or(Duration::from_secs(3)),
+            _ if self.count.is_some() => Duration::MAX,
+            From::Made(_) | From::Again(_) => self.seconds.unwrap_or(Duration::from_secs(3)),
         }
     }
 
@@ -537,6 +558,12 @@ impl Options {
     /// The number of workers that was asked for.
     pub(super) fn live_threads(&self) -> Option<usize> {
         self.threads
+    }
+
+    /// The cores that workers may have.
+    #[cfg(target_os = "linux")]
+    pub(super) fn live_cores(&self) -> Result<usize> {
+        Ok(self.cores(1)?.map_or_else(threads::all_cores, |cores| cores.len()))
     }
 
     /// Whether workers are pinned.

@@ -9,6 +9,7 @@ use wirespeed_router::io::PortCounts;
 use wirespeed_router::metrics::Metrics;
 use wirespeed_router::{Report, Stats, Why};
 
+use super::Done;
 use super::options::Options;
 use crate::followed::State;
 use crate::number::Grouped;
@@ -112,14 +113,8 @@ fn counted(counts: impl Iterator<Item = (&'static str, u64)>) -> String {
 }
 
 /// Tells what was done.
-pub(super) fn tell(
-    options: &Options,
-    report: &Report,
-    seconds: f64,
-    sources: &[State],
-    output: &mut Output,
-) -> Result<()> {
-    let Report { stats, counters, ports, damage } = report;
+pub(super) fn tell(options: &Options, done: &Done, output: &mut Output) -> Result<()> {
+    let Done { report: Report { stats, counters, ports, damage }, seconds, workers, sources } = done;
     let seconds = seconds.max(1e-9);
     let (mpps, gbps) = rates(stats, seconds);
     let us = |share| stats.latency(share).as_secs_f64() * 1e6;
@@ -127,7 +122,7 @@ pub(super) fn tell(
         return output.json(&Object {
             app: options.app.name(),
             device: options.device().name(),
-            threads: options.threads(),
+            threads: *workers,
             frames_in: stats.frames_in,
             frames_out: stats.frames_out,
             dropped: stats.dropped.iter().map(|(reason, count)| (reason.name(), count)).collect(),
@@ -176,6 +171,7 @@ pub(super) fn tell(
     }
     for source in sources {
         output.line(format_args!("routes    {source}"))?;
+        source.peers().try_for_each(|peer| output.line(format_args!("peer      {peer}")))?;
     }
     for damage in damage {
         output.line(format_args!("{damage}; nothing after that was read"))?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use wirespeed::Fleet;
 use wirespeed::prelude::IpNet;
-use wirespeed_feeds::{Change, Feed, Hop, Path, PathKind, Route, Skip, TableId};
+use wirespeed_feeds::{Change, Hop, Path, PathKind, Route, Skip, TableId};
 use wirespeed_fib::{Address, Fib, Prefix, Rib};
 use wirespeed_router::Error;
 use wirespeed_router::control::{self, Control, Source};
@@ -16,7 +16,7 @@ use wirespeed_router::io::{Interface, LocalAddresses};
 
 use super::options::Options;
 use super::tables::device;
-use crate::followed::{Followed, State, UNFOLLOWED};
+use crate::followed::{Followed, Open, State, UNFOLLOWED};
 
 /// How long the kernel may take to tell all of its routes.
 const FIRST_STATE: Duration = Duration::from_secs(60);
@@ -26,9 +26,9 @@ const COLLECT: Duration = Duration::from_millis(20);
 /// The sources of routes, and the state of the router that follows them.
 pub(super) struct Sources {
     pub(super) control: Control,
-    kernel: Feed,
+    kernel: Open,
     /// The source of routes in place of the kernel.
-    given: Option<(Followed, Feed)>,
+    given: Option<Open>,
     states: Arc<States>,
     /// Whether a file gives the routes.
     is_of_file: bool,
@@ -77,7 +77,7 @@ impl Sources {
         of.table = TableId(options.kernel_table);
         let ports = interfaces.iter().map(|interface| interface.index).zip(local.iter().cloned());
         let control = Control::new(ports, of)?;
-        let (_, kernel) = Followed::Kernel.open()?;
+        let kernel = Followed::Kernel.open()?;
         let given = options.feed.map(Followed::open).transpose()?;
         let mut sources = Self {
             control,
@@ -98,7 +98,7 @@ impl Sources {
             let routes = routes_of(options.read.load(file)?, file)?;
             self.control.take_routes(routes);
         }
-        if !self.control.first(&self.kernel, FIRST_STATE)? {
+        if !self.control.first(&self.kernel.feed, FIRST_STATE)? {
             bail!("the kernel did not tell all of its routes within {} s", FIRST_STATE.as_secs());
         }
         if let Some(rule) = self.control.unfollowed_rules().next() {
@@ -107,14 +107,14 @@ impl Sources {
                  delete it, or leave the interfaces to the kernel"
             );
         }
-        if let Some((source, feed)) = &self.given {
+        if let Some(Open { source, feed, .. }) = &self.given {
             eprintln!("waiting for all routes of {source}; the kernel forwards until then");
             while !self.control.first_routes(feed, Duration::from_millis(100))? {
-                self.control.follow(&self.kernel, Duration::ZERO)?;
+                self.control.follow(&self.kernel.feed, Duration::ZERO)?;
             }
         }
         let from = match (&self.given, &options.fib) {
-            (Some((source, _)), _) => source.to_string(),
+            (Some(given), _) => given.source.to_string(),
             (None, Some(file)) => file.to_string_lossy().into_owned(),
             (None, None) => "the kernel".to_owned(),
         };
@@ -130,19 +130,17 @@ impl Sources {
 
     /// Takes changes, and makes lookups see them.
     pub(super) fn follow(&mut self) -> Result<(), Error> {
-        if let Some((_, feed)) = &self.given {
-            self.control.follow_routes(feed)?;
+        if let Some(given) = &self.given {
+            self.control.follow_routes(&given.feed)?;
         }
-        self.control.follow(&self.kernel, COLLECT)?;
+        self.control.follow(&self.kernel.feed, COLLECT)?;
         self.note();
         Ok(())
     }
 
     /// Notes the states, and warns of rules that came and of routes that are not followed.
     fn note(&mut self) {
-        let kernel = State::of(Followed::Kernel, &self.kernel);
-        let given = self.given.as_ref().map(|(source, feed)| State::of(*source, feed));
-        let states = std::iter::once(kernel).chain(given).collect();
+        let states = std::iter::once(&self.kernel).chain(&self.given).map(Open::state).collect();
         *self.states.0.lock().unwrap_or_else(PoisonError::into_inner) = states;
         let rules: Vec<String> = self.control.unfollowed_rules().map(ToString::to_string).collect();
         for rule in rules.iter().filter(|rule| !self.warned.contains(rule)) {
@@ -154,10 +152,10 @@ impl Sources {
 
     /// Warns once of each kind of routes that are not followed. The statistics count them.
     fn warn_of_routes(&mut self) {
-        let (source, feed) = match &self.given {
-            Some((source, feed)) => (*source, feed),
+        let Open { source, feed, .. } = match &self.given {
+            Some(given) => given,
             None if self.is_of_file => return,
-            None => (Followed::Kernel, &self.kernel),
+            None => &self.kernel,
         };
         let skipped = feed.status().skipped;
         for (reason, what) in UNFOLLOWED {

@@ -9,9 +9,9 @@ use anyhow::Result;
 use wirespeed_openflow::Switch;
 use wirespeed_router::io::Port;
 use wirespeed_router::io::capture::{CapturePort, CaptureWriter, DropCapture};
-use wirespeed_router::io::memory::{Limits, MemoryPort};
-use wirespeed_router::io::traffic::Traffic;
-use wirespeed_router::{DropSink, Error, Memory, PortId};
+use wirespeed_router::io::memory::{Limits, MemoryPort, Source};
+use wirespeed_router::io::traffic::{Traffic, again};
+use wirespeed_router::{DropSink, Error, HEAD_ROOM, Memory, PortId};
 
 use super::options::{From, Options};
 use super::tables::{Tables, mac_of};
@@ -22,7 +22,8 @@ const STRIDE: u32 = 2048 + 64;
 
 /// The ports of a router, to be opened by its workers.
 pub(super) struct Wiring {
-    traffic: Option<Traffic>,
+    /// The frames that each worker has in memory, if they come from there.
+    made: Option<Box<dyn Fn(usize) -> Source + Send + Sync>>,
     count: Option<u64>,
     load: Option<f64>,
     buffers: u32,
@@ -46,20 +47,24 @@ impl Wiring {
     /// Opens files. Fails if one can't be read or written.
     pub(super) fn of(options: &Options, tables: &Tables) -> Result<Self> {
         let mut source = CapturePort::new("in");
-        let mut traffic = None;
-        match (&options.r#in, tables) {
-            (From::File(path), _) => source = source.from_file(path)?,
-            (From::Made(sizes), Tables::Ip(ip)) => {
-                traffic = Some(Traffic { to: ip.to.clone(), sizes: *sizes, mac: mac_of(PortId(0)) });
+        let workers = options.threads();
+        let mut made: Option<Box<dyn Fn(usize) -> Source + Send + Sync>> = None;
+        match &options.r#in {
+            From::File(path) => source = source.from_file(path)?,
+            From::Again(path) => {
+                let frames = CapturePort::frames(path, (STRIDE - u32::from(HEAD_ROOM)) as usize)?;
+                made = Some(Box::new(move |_| again(&frames)));
             }
-            (From::Made(sizes), Tables::Switch(_)) => {
-                // Any addresses: the switch has no table to draw them from.
-                let to = (0..options.buffers).map(address).collect();
-                traffic = Some(Traffic { to, sizes: *sizes, mac: mac_of(PortId(0)) });
-            }
-            // The options refuse it.
-            (From::Made(sizes), Tables::Names(_)) => {
-                traffic = Some(Traffic { to: [].into(), sizes: *sizes, mac: mac_of(PortId(0)) });
+            From::Made(sizes) => {
+                let to = match tables {
+                    Tables::Ip(ip) => ip.to.clone(),
+                    // Any addresses: the switch has no table to draw them from.
+                    Tables::Switch(_) => (0..options.buffers).map(address).collect(),
+                    // The options refuse it.
+                    Tables::Names(_) => [].into(),
+                };
+                let traffic = Traffic { to, sizes: *sizes, mac: mac_of(PortId(0)) };
+                made = Some(Box::new(move |worker| traffic.source(worker, workers)));
             }
         }
         // Files that are written lose what was in them: only once all that is read is there.
@@ -82,11 +87,11 @@ impl Wiring {
         let sinks = ports.len();
         ports.insert(0, Box::new(source));
         Ok(Self {
-            traffic,
+            made,
             count: options.count,
             load: options.load,
             buffers: options.buffers(),
-            workers: options.threads(),
+            workers,
             captures: Mutex::new(ports),
             sinks,
             writers,
@@ -103,18 +108,18 @@ impl Wiring {
     pub(super) fn open(&self, worker: usize) -> Result<(Memory, Vec<Box<dyn Port>>), Error> {
         let mut memory = Memory::with_stride(self.buffers, STRIDE)?;
         let mut ports = std::mem::take(&mut *self.captures.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(traffic) = &self.traffic {
+        if let Some(made) = &self.made {
             let count = self.sinks + 1;
+            // Files take what is sent: then there is one worker.
+            let count = if self.writers.is_empty() { count } else { 1 };
             let names = (0..count).map(|port| if port == 0 { "in".to_owned() } else { format!("out{port}") });
             let limits = Limits {
                 count: self.count.map(|all| share(all, worker as u64, self.workers as u64)),
                 rate: self.load.map(|load| load / self.workers as f64),
             };
-            let source = traffic.source(worker, self.workers);
-            ports = MemoryPort::ports(names, source, &mut memory, limits)
-                .into_iter()
-                .map(|port| Box::new(port) as Box<dyn Port>)
-                .collect();
+            let in_memory = MemoryPort::ports(names, made(worker), &mut memory, limits);
+            ports.drain(..count.min(ports.len()));
+            ports.splice(..0, in_memory.into_iter().map(|port| Box::new(port) as Box<dyn Port>));
         }
         // Frames that controllers send come in at a port behind all others, of one worker.
         if let Some(injector) = self.switch.as_ref().and_then(Switch::injector) {

@@ -107,6 +107,63 @@ const CHAIN_6: &str = r#"{"chain":{"family":"ip6","table":"filter","name":"input
 const NAT: &str = r#"{"chain":{"family":"ip","table":"nat","name":"prerouting","hook":"prerouting","type":"nat","prio":-100,"policy":"accept"}}"#;
 
 #[test]
+fn files_of_both_families_want_a_choice() {
+    let folder = Folder::new();
+    folder.write(
+        "groups",
+        r#"{"SecurityGroups": [{"GroupId": "sg-1", "GroupName": "web", "IpPermissionsEgress": [], "IpPermissions": [
+            {"IpProtocol": "tcp", "FromPort": 443, "ToPort": 443,
+             "IpRanges": [{"CidrIp": "10.0.0.0/8"}], "Ipv6Ranges": [{"CidrIpv6": "2001:db8::/32"}]}]}]}"#,
+    );
+    folder.write(
+        "policies",
+        "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: web}\nspec:\n  ingress:\n  \
+         - ports: [{port: 443}]\n    from: [{ipBlock: {cidr: 10.0.0.0/8}}, {ipBlock: {cidr: 2001:db8::/32}}]\n",
+    );
+    let payload = |family| format!(r#"{{"protocol": "{family}", "field": "saddr"}}"#);
+    folder.write(
+        "nft",
+        nft(&[
+            r#"{"set": {"family": "inet", "table": "filter", "name": "four", "type": "ipv4_addr", "elem": ["10.0.0.1"]}}"#,
+            r#"{"set": {"family": "inet", "table": "filter", "name": "six", "type": "ipv6_addr", "elem": ["2001:db8::1"]}}"#,
+            r#"{"chain": {"family": "inet", "table": "filter", "name": "in", "type": "filter", "hook": "input", "policy": "drop"}}"#,
+            &accept("inet", "in", &payload("ip"), "\"@four\""),
+            &accept("inet", "in", &payload("ip6"), "\"@six\""),
+        ]),
+    );
+    let (four, six) = (["src=10.0.0.1 tcp dport=443"], ["src=2001:db8::1 tcp dport=443"]);
+    for (name, allow) in [("groups", "allow"), ("policies", "allow"), ("nft", "accept")] {
+        let read = format!("--rules {name}");
+        let read = if name == "nft" { read } else { read + " --assume ct=new" };
+        for verb in ["lookup tcp", "verify", "replay", "build -o x.img"] {
+            folder.run(&format!("classify {verb} {read}")).refused(&[
+                &format!("{name}: the file is of IPv4 and of IPv6, and 1 entry is of the other family"),
+                "choose one with --tuple ipv4 or --tuple ipv6",
+            ]);
+        }
+        let records =
+            b"src,dst,proto,sport,dport\n10.0.0.1,10.0.0.2,6,1,443\n2001:db8::1,2001:db8::2,6,1,443\n";
+        let enrich = format!("enrich {}", read.replace("--rules ", "--rules r="));
+        folder.run_with(&enrich, records).refused(&[name, "--tuple ipv4 or --tuple ipv6"]);
+        // Each family by itself, and what was passed over is told.
+        for (tuple, asked) in [("ipv4", &four), ("ipv6", &six)] {
+            let read = format!("{read} --tuple {tuple}");
+            assert_eq!(actions(&folder, &read, asked), [allow], "{name} {tuple}");
+            let info = format!("classify info {name} --tuple {tuple}");
+            let told = folder.run(&info).ok().stdout;
+            assert!(told.contains("  1 entry of the other family of addresses passed over\n"), "{told}");
+            assert_eq!(folder.run(&format!("{info} --json")).ok().json()[0]["other_family"], 1);
+            let ran = folder.run_with(&format!("{enrich} --tuple {tuple}"), records).ok();
+            assert!(ran.stderr.contains("of the other family of addresses passed over"), "{}", ran.stderr);
+            let answers: Vec<_> = ran.stdout.lines().skip(1).map(|line| line.contains(allow)).collect();
+            assert_eq!(answers, [tuple == "ipv4", tuple == "ipv6"], "{}", ran.stdout);
+        }
+        let ran = folder.run(&format!("classify lookup {read} --lenient src=10.0.0.1 dport=443 tcp")).ok();
+        assert!(ran.stderr.contains("of the other family of addresses passed over"), "{}", ran.stderr);
+    }
+}
+
+#[test]
 fn chains_of_nft_are_those_of_the_family() {
     let folder = Folder::new();
     let port = |port: &str, family| accept(family, "input", r#"{"protocol":"tcp","field":"dport"}"#, port);

@@ -57,7 +57,7 @@ use wirespeed_fib::read::parts::{self, each_line, each_line_except};
 pub use format::{ListFormat, UnknownListFormat};
 use several::Several;
 
-use super::form::plain_domain;
+use super::host::plain_domain;
 use super::{Input, Labels, NameFib, NameReason, Place, ReadError, ReadOptions, ReadReport, Source, open};
 use crate::list::{Entries, Precedence, Scope, Verdict};
 use crate::name::{Name, NameError};
@@ -141,7 +141,6 @@ pub enum TableOrList {
 
 /// The reason why a file could be read neither as a table nor as a list.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
 pub enum TableOrListError {
     /// A table could not be read, or the format is not known.
     #[error(transparent)]
@@ -149,6 +148,13 @@ pub enum TableOrListError {
     /// A list could not be read.
     #[error(transparent)]
     List(#[from] ListError),
+}
+
+/// The format of a list that a file is recognised as. `None` if it may be something else: a table of names.
+pub fn recognise_list(source: &Source) -> Result<Option<ListFormat>, wirespeed_fib::read::OpenError> {
+    let mut input = open(source)?;
+    let (first, ends) = input.look_ahead(LOOK_AHEAD);
+    Ok(ListFormat::recognise(first, ends))
 }
 
 /// Reads a table of names or a list. If neither of the options names a format, the content decides: a list

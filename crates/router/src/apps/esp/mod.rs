@@ -19,20 +19,20 @@
 mod asked;
 mod places;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Instant;
 
 use wirespeed_esp::gpu::{Arrived, Batch, Offload, Sealed};
 use wirespeed_esp::{
-    Arrival, Direction, Envelope, Fault, Inbound, Opened, Opening, Outbound, Reader, Sa, Scratch, Sealing,
-    State, Unsealed, open, seal,
+    Arrival, Beginning, Direction, Envelope, Fault, Inbound, Opened, Outbound, Reader, Sa, Scratch, Sealing,
+    State, Taken, Unsealed, open, seal,
 };
 
 use super::ip::icmp::{self, Limit};
 use super::ip::{ERRORS_PER_SECOND, Owns};
-use crate::header::{TYPE_IPV4, TYPE_IPV6, be16, network};
+use crate::header::{ETHERNET, TYPE_IPV4, TYPE_IPV6, be16, network};
 use crate::{App, Chunk, Memory, PortId, Reason, Verdict, narrow};
 use asked::{Asked, NO_TUPLE};
 use places::Places;
@@ -183,17 +183,14 @@ impl<'t, A: App> Esp<'t, A> {
         state: &'s Arc<State>,
     ) -> (Through<'s>, Option<Batch<Arrived>>) {
         let mut openings = Vec::with_capacity(read.envelopes.len());
+        let mut beginning = Beginning::new(state);
         for &(frame, envelope) in &read.envelopes {
-            let at = frame as usize;
-            let opening = state
-                .sa(envelope.dst, envelope.spi)
-                .ok_or(Fault::NoSa)
-                .and_then(|sa| Opening::begin(sa, envelope, at));
-            match opening {
+            match beginning.begin(envelope, frame as usize) {
                 Ok(opening) => openings.push(opening),
-                Err(fault) => self.fail(chunk, at, fault),
+                Err(fault) => self.fail(chunk, frame as usize, fault),
             }
         }
+        drop(beginning);
         let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
         if let Some(gpu) = self.gpu.as_mut().map(RefCell::get_mut) {
             return (Vec::new(), gpu.open(state, openings, &places));
@@ -262,6 +259,10 @@ impl<'t, A: App> Esp<'t, A> {
         through: &[(u32, &Sa)],
         clear: &[u32],
     ) {
+        let is_asked = || !self.reader.rules(Direction::In).are_empty();
+        if through.is_empty() && !is_asked() && self.reader.state().inbound(0, None) == Inbound::Accept {
+            return;
+        }
         let mut through: Vec<(u32, Option<&Sa>)> =
             through.iter().map(|&(frame, sa)| (frame, Some(sa))).collect();
         through.extend(clear.iter().map(|&frame| (frame, None)));
@@ -301,28 +302,47 @@ impl<'t, A: App> Esp<'t, A> {
         let mut asked = std::mem::take(&mut self.asked);
         asked.ask(self.reader.rules(Direction::Out), chunk, memory, &read.packets, &frames);
         let state = self.reader.state();
-        let mut unsealed: Vec<Unsealed<'_>> = Vec::with_capacity(frames.len());
+        let mut ready: Vec<(u32, Sealing<'_>)> = Vec::with_capacity(frames.len());
+        // Frames in a row mostly have one policy.
+        let mut last = (0, state.outbound(0));
         for (&frame, &policy) in frames.iter().zip(asked.policies()) {
             let at = frame as usize;
             if policy == NO_TUPLE {
                 chunk.decide(at, Verdict::Drop(Reason::Cut));
                 continue;
             }
-            match state.outbound(policy) {
+            if policy != last.0 {
+                last = (policy, state.outbound(policy));
+            }
+            match last.1 {
                 Outbound::Pass if self.host == Some(chunk.port()) => self.fail(chunk, at, Fault::Policy),
                 Outbound::Pass => {}
                 Outbound::Discard => self.fail(chunk, at, Fault::Policy),
                 Outbound::Unkeyed => self.fail(chunk, at, Fault::Unkeyed),
-                Outbound::Protect(sa) => match wrap(chunk, memory, at, read.packets[at].into(), sa) {
-                    Ok(wrapped) => unsealed.push(wrapped),
-                    Err(fault) => {
-                        self.fail(chunk, at, fault);
-                        // Who sent a packet that came through a tunnel is not where the frame came from.
-                        if read.clear.contains(&frame) {
-                            self.tell(chunk, memory, at, read.packets[at].into(), sa, fault);
+                Outbound::Protect(sa) => {
+                    let start = usize::from(read.packets[at]);
+                    match Sealing::begin(sa, &memory.bytes(&chunk.frames()[at])[start..]) {
+                        Ok(sealing) => ready.push((frame, sealing)),
+                        Err(fault) => {
+                            self.fail(chunk, at, fault);
+                            // Who sent a packet that came through a tunnel is not where the frame came from.
+                            if read.clear.contains(&frame) {
+                                self.tell(chunk, memory, at, start, sa, fault);
+                            }
                         }
                     }
-                },
+                }
+            }
+        }
+        let mut unsealed: Vec<Unsealed<'_>> = Vec::with_capacity(ready.len());
+        for run in ready.chunk_by(|(_, one), (_, other)| one.is_beside(other)) {
+            let mut numbers = run[0].1.take(run.len());
+            for &(frame, sealing) in run {
+                let at = frame as usize;
+                match wrap(chunk, memory, at, read.packets[at].into(), sealing, &mut numbers) {
+                    Ok(wrapped) => unsealed.push(wrapped),
+                    Err(fault) => self.fail(chunk, at, fault),
+                }
             }
         }
         self.counts.sealed += unsealed.len() as u64;
@@ -389,10 +409,19 @@ impl<'t, A: App> Esp<'t, A> {
     }
 }
 
+/// Moves the link's header of so many bytes within a frame. Most have no tags, so that their length is known
+/// here.
+fn move_link(bytes: &mut [u8], from: usize, to: usize, len: usize) {
+    match bytes[from..].first_chunk::<ETHERNET>() {
+        Some(&header) if len == ETHERNET => bytes[to..to + ETHERNET].copy_from_slice(&header),
+        _ => bytes.copy_within(from..from + len, to),
+    }
+}
+
 /// Takes the tunnel's headers and trailer off a frame. The link's header moves to the inner packet.
 fn strip(chunk: &mut Chunk, memory: &mut Memory, at: usize, start: usize, opened: Opened) {
     let bytes = memory.bytes_mut(&chunk.frames()[at]);
-    bytes.copy_within(..start, opened.start);
+    move_link(bytes, 0, opened.start, start);
     let kind = if opened.is_ipv4 { TYPE_IPV4 } else { TYPE_IPV6 };
     bytes[opened.start + start - 2..opened.start + start].copy_from_slice(&kind.to_be_bytes());
     let frame = chunk.frame_mut(at);
@@ -407,9 +436,9 @@ fn wrap<'s>(
     memory: &mut Memory,
     at: usize,
     start: usize,
-    sa: &'s Sa,
+    sealing: Sealing<'s>,
+    numbers: &mut Taken<'s>,
 ) -> Result<Unsealed<'s>, Fault> {
-    let sealing = Sealing::begin(sa, &memory.bytes(&chunk.frames()[at])[start..])?;
     let (head, tail) = (narrow::u16(sealing.head()), narrow::u16(sealing.tail()));
     let frame = chunk.frame_mut(at);
     // What follows the packet is padding of the link.
@@ -418,13 +447,13 @@ fn wrap<'s>(
         return Err(Fault::Buffer);
     }
     let bytes = memory.bytes_mut(&chunk.frames()[at]);
-    bytes.copy_within(usize::from(head)..usize::from(head) + start, 0);
+    move_link(bytes, head.into(), 0, start);
     let kind = if sealing.is_ipv4() { TYPE_IPV4 } else { TYPE_IPV6 };
     bytes[start - 2..start].copy_from_slice(&kind.to_be_bytes());
-    let written = sealing.write(at, &mut bytes[start..]);
+    let written = sealing.write_next(at, &mut bytes[start..], numbers);
     if written.is_err() {
         // It is dropped as it came.
-        bytes.copy_within(..start, head.into());
+        move_link(bytes, 0, head.into(), start);
         let frame = chunk.frame_mut(at);
         frame.strip_front(head);
         frame.truncate(narrow::u16(start + sealing.inner()));
@@ -440,6 +469,15 @@ impl<A: App> App for Esp<'_, A> {
         const AHEAD: usize = 8;
         chunk.frames().iter().take(AHEAD).for_each(|frame| memory.prefetch(frame));
         let state = self.reader.state();
+        // Packets in a row mostly are for one end.
+        let last = Cell::new(None);
+        let is_end = |address| {
+            let is_end = last.get() == Some(address) || state.is_end(address);
+            if is_end {
+                last.set(Some(address));
+            }
+            is_end
+        };
         let mut read = self.spare.pop().unwrap_or_default();
         read.clear();
         read.packets.resize(chunk.len(), 0);
@@ -469,7 +507,7 @@ impl<A: App> App for Esp<'_, A> {
                 read.clear.push(frame);
                 continue;
             }
-            match Arrival::read(packet, |address| state.is_end(address), |port| state.is_port(port)) {
+            match Arrival::read(packet, is_end, |port| state.is_port(port)) {
                 Arrival::Clear => {
                     self.counts.learned += u64::from(state.learn(packet));
                     read.clear.push(frame);

@@ -14,6 +14,7 @@
 
 pub(super) mod icmp;
 mod lookups;
+mod near;
 mod options;
 mod own;
 mod v4;
@@ -29,6 +30,7 @@ use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
 use crate::{App, Chunk, Hop, Memory, Packet, PortId, PortTables, Reason, Route, Used, Verdict, narrow};
 use icmp::{Fault, Limit};
 use lookups::{At, Keys, Lookups, PLAIN};
+use near::NearHops;
 use own::OwnSources;
 pub use own::{Own, Owns};
 
@@ -43,6 +45,8 @@ pub struct Ip<'t> {
     /// Where the tables may change, and the change that `lookups` has.
     tables: Option<(&'t PortTables, u64)>,
     routes: &'t Labels<Route>,
+    /// Copies of the first of them.
+    near: NearHops,
     /// What the router is at its ports.
     own: &'t Owns,
     /// The router's own addresses at each port, and the change of `own` that they are of.
@@ -113,6 +117,7 @@ impl<'t> Ip<'t> {
             lookups,
             tables,
             routes,
+            near: NearHops::default(),
             own,
             sources: (own.sources(), version),
             sends: false,
@@ -512,20 +517,21 @@ impl<'t> App for Ip<'t> {
                 keys.found_v4.iter().chain(&keys.found_v6).for_each(|&found| used.note(found));
             }
         }
+        // After the lookup, so that the copies have the labels of all that it found.
+        self.near.refresh(self.routes, &guard);
         for (&at, &found) in keys.at_v4.iter().zip(&keys.found_v4) {
             if !chunk.is_undecided(at.frame as usize) {
                 continue;
             }
-            let route = guard.get(found);
             if at.packet == PLAIN
-                && let Some(Route::Via(hop)) = route
+                && let Some(hop) = self.near.get(found).or_else(|| via(guard.get(found)))
                 && let Some(bytes) = memory.first_mut(&chunk.frames()[at.frame as usize])
                 && v4::forward_plain(bytes, hop)
             {
                 chunk.decide(at.frame as usize, Verdict::Out(hop.port()));
             } else {
                 let packet = if at.packet == PLAIN { narrow::u16(ETHERNET) } else { at.packet };
-                self.route_v4(chunk, memory, At { packet, ..at }, route);
+                self.route_v4(chunk, memory, At { packet, ..at }, guard.get(found));
             }
         }
         for (&at, &found) in keys.at_v6.iter().zip(&keys.found_v6) {
@@ -546,6 +552,14 @@ impl<'t> App for Ip<'t> {
             ("errors_held", self.counts.errors_held),
             ("fragments", self.counts.fragments),
         ]
+    }
+}
+
+/// The next hop of a route that has one.
+fn via(route: Option<&Route>) -> Option<&Hop> {
+    match route {
+        Some(Route::Via(hop)) => Some(hop),
+        _ => None,
     }
 }
 

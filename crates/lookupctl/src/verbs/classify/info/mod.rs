@@ -100,6 +100,8 @@ struct Report {
     records: u64,
     /// Rules of other chains and tables.
     elsewhere: u64,
+    /// Rules and blocks of addresses of the other family.
+    other_family: u64,
     /// Rules that are wider than their file says. Answers by these rules are uncertain.
     widened: u64,
     /// Whether no rule was left out that could change an answer.
@@ -233,6 +235,7 @@ impl TupleVisitor for OfImage<'_> {
                 tuple,
                 records: count,
                 elsewhere: 0,
+                other_family: 0,
                 widened: doubts.widened().len() as u64,
                 whole: doubts.uncertain.is_empty(),
                 assuming: assuming(&doubts),
@@ -268,6 +271,7 @@ impl Report {
             tuple: T::NAME,
             records: read.records,
             elsewhere: read.elsewhere,
+            other_family: read.other_family,
             widened: read.widened,
             whole: loaded.is_whole(),
             assuming: assuming(&loaded.file.doubts),

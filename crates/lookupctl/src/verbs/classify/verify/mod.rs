@@ -13,7 +13,7 @@ use serde::Serialize;
 use truth::Truth;
 use wirespeed::classify::Facts;
 use wirespeed::classify::tuple_name::{TupleVisitor, visit};
-use wirespeed::engine::RuleTuple;
+use wirespeed::engine::{RuleTuple, TupleKeys};
 use wirespeed_classify::Ipv4Tuple;
 use wirespeed_classify::read::RuleFile;
 
@@ -161,8 +161,8 @@ impl<T: RuleTuple> check::Truth<T> for Truth<T> {
         }
     }
 
-    fn sample(&self) -> Vec<T> {
-        Vec::new()
+    fn sample(&self) -> TupleKeys<T> {
+        TupleKeys::default()
     }
 
     fn aside(&self) -> Aside {

@@ -14,6 +14,7 @@ use std::cmp::Reverse;
 use std::fmt;
 
 use serde::Serialize;
+use wirespeed::engine::NameKeys;
 use wirespeed::names::lists::{Answer, Answers, Precedence, Scope, Suffix, Verdict};
 use wirespeed::names::read::{Label, Labels};
 use wirespeed::names::{Match, Name, NameBatch, NameBuf};
@@ -202,7 +203,7 @@ impl check::Truth<NameDomain> for ListTruth {
         }
     }
 
-    fn sample(&self) -> NameBatch {
+    fn sample(&self) -> NameKeys {
         self.table.sample()
     }
 

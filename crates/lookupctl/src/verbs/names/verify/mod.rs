@@ -12,8 +12,9 @@ use list::{Entries, ListTruth};
 use mismatch::{Mismatch, Nothing, hold};
 use truth::Truth;
 use wirespeed::Fleet;
+use wirespeed::engine::NameKeys;
 use wirespeed::names::read::NameFib;
-use wirespeed::names::{Match, NameBatch, NameRib, NameUpdate};
+use wirespeed::names::{Match, NameRib, NameUpdate};
 use wirespeed_namelookup::{NameDomain, NameModel};
 
 use super::engines::engines;
@@ -142,8 +143,8 @@ impl check::Truth<NameDomain> for Truth {
         hold(table, batch.names(), &right, found, verdict, |wrong| wrong);
     }
 
-    fn sample(&self) -> NameBatch {
-        self.part(0).0
+    fn sample(&self) -> NameKeys {
+        self.part(0).0.into()
     }
 
     fn aside(&self) -> Nothing {

@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // every function here is a test or helps one
 
+mod damage;
+mod from_lookupctl;
+
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
@@ -10,16 +13,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Int32Array, Int64Array,
-    LargeBinaryArray, LargeStringArray, ListBuilder, RecordBatch, StringArray, StringBuilder,
-    StringViewArray, StructArray, UInt32Array,
+    Array, ArrayRef, AsArray, BinaryArray, DictionaryArray, FixedSizeBinaryArray, Float64Array, Int32Array,
+    Int64Array, LargeBinaryArray, LargeStringArray, ListBuilder, RecordBatch, StringArray, StringBuilder,
+    StringViewArray, StringViewBuilder, StructArray, UInt32Array,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, Int16Type, Schema};
 use ipnet::IpNet;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
 use parquet::file::metadata::{
     KeyValue, PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader, SortingColumn,
 };
@@ -56,6 +59,17 @@ impl Folder {
             .output()
             .unwrap();
         assert!(output.stdout.is_empty());
+        Ran { code: output.status.code().unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
+    }
+
+    /// Runs with so many MiB of memory.
+    fn run_within(&self, mib: usize, arguments: &str) -> Ran {
+        let limited = format!("ulimit -v {} && exec \"$0\" {arguments}", mib << 10);
+        let output = Command::new("sh")
+            .current_dir(self.0.path())
+            .args(["-c", &limited, env!("CARGO_BIN_EXE_wirespeed-parquet")])
+            .output()
+            .unwrap();
         Ran { code: output.status.code().unwrap(), stderr: String::from_utf8(output.stderr).unwrap() }
     }
 
@@ -116,6 +130,10 @@ impl Dice {
         (self.0 >> 33) % bound
     }
 
+    fn index(&mut self, bound: usize) -> usize {
+        usize::try_from(self.below(bound as u64)).unwrap()
+    }
+
     fn v4(&mut self) -> Ipv4Addr {
         let [a, b, c] = [self.below(4), self.below(4), self.below(256)].map(|n| u8::try_from(n).unwrap());
         if self.below(4) == 0 { Ipv4Addr::new(203, 0, c, a) } else { Ipv4Addr::new(10, a, b, c) }
@@ -169,6 +187,11 @@ fn addresses_of_every_type() {
         cast(of, &of_type).unwrap()
     };
     let numbers = fours.iter().map(|row| row.map(Ipv4Addr::to_bits));
+    let longs: ArrayRef = Arc::new(numbers.clone().map(|row| row.map(i64::from)).collect::<Int64Array>());
+    // Those that fit.
+    let of_low: Vec<_> =
+        of_fours.iter().map(|row| row.filter(|row| *row < IpAddr::V4([128, 0, 0, 0].into()))).collect();
+    let low = fours.iter().map(|row| row.and_then(|row| i32::try_from(row.to_bits()).ok()));
     let four_octets = fours.iter().map(|row| row.map(|row| row.octets()));
     let columns: Vec<(&str, ArrayRef, &[Option<IpAddr>])> = vec![
         ("utf8", Arc::clone(&utf8), &any),
@@ -186,6 +209,10 @@ fn addresses_of_every_type() {
             &of_fours,
         ),
         ("number", Arc::new(numbers.collect::<UInt32Array>()), &of_fours),
+        ("int64", Arc::clone(&longs), &of_fours),
+        ("uint64", cast(&longs, &DataType::UInt64).unwrap(), &of_fours),
+        ("int32", Arc::new(low.collect::<Int32Array>()), &of_low),
+        ("int64_dictionary", dictionary(&longs), &of_fours),
     ];
     write(&folder.path("in"), columns.iter().map(|(name, array, _)| (*name, Arc::clone(array))).collect());
     let options: Vec<_> = columns.iter().map(|(name, ..)| format!("--address {name}")).collect();
@@ -421,6 +448,19 @@ fn tables_with_fields_and_names() {
 }
 
 #[test]
+fn merged_sources_are_one_table() {
+    let folder = Folder::new();
+    fs::write(folder.path("own.csv"), "prefix,site\n10.1.0.0/16,Kiel\n").unwrap();
+    fs::write(folder.path("asn.txt"), "10.0.0.0/8 64496\n").unwrap();
+    let src: ArrayRef = Arc::new(StringArray::from(vec![Some("10.1.1.1"), Some("10.2.0.1"), None]));
+    write(&folder.path("in"), vec![("src", src)]);
+    let out =
+        folder.enrich("--merge net=own:site=own.csv --merge net=asn=asn.txt --fields net=own,asn --src src");
+    assert_eq!(texts(&out, "src_net_own"), [Some("Kiel"), None, None]);
+    assert_eq!(texts(&out, "src_net_asn"), [Some("64496"), Some("64496"), None]);
+}
+
+#[test]
 fn values_that_are_no_keys() {
     let folder = Folder::new();
     let rows = |bad: &str| {
@@ -435,9 +475,17 @@ fn values_that_are_no_keys() {
         let rows = (0..2500).map(|row| Some(if row == 1700 { vec![1, 2] } else { vec![10, 1, 2, 3] }));
         Arc::new(rows.collect::<BinaryArray>())
     };
-    for (column, shown) in
-        [(texts_of("10.1.2.999"), "\"10.1.2.999\""), (dictionary("x"), "\"x\""), (binary(""), "\"0102\"")]
-    {
+    let numbers = |wrong: i64| -> ArrayRef {
+        let right = i64::from(Ipv4Addr::new(10, 1, 2, 3).to_bits());
+        Arc::new((0..2500).map(|row| if row == 1700 { wrong } else { right }).collect::<Int64Array>())
+    };
+    for (column, shown) in [
+        (texts_of("10.1.2.999"), "\"10.1.2.999\""),
+        (dictionary("x"), "\"x\""),
+        (binary(""), "\"0102\""),
+        (numbers(-1), "\"-1\""),
+        (numbers(1 << 32), "\"4294967296\""),
+    ] {
         write(&folder.path("in"), vec![("dst", texts_of("10.1.2.3")), ("src", column)]);
         fs::write(folder.path("out"), "what was there").unwrap();
         let says = format!("in: row 1701: src {shown} is no address (--lenient passes such rows)");
@@ -469,6 +517,68 @@ fn files_without_rows() {
     assert_eq!(texts(&folder.enrich("--table asn=routes"), "src_asn"), [None; 3]);
 }
 
+/// The memory that files of little content take, at most.
+const LITTLE: usize = 256;
+
+/// Rows that are all the same long text.
+fn long_rows(length: usize, rows: usize) -> ArrayRef {
+    let text = "a".repeat(length);
+    let mut column = StringViewBuilder::new().with_deduplicate_strings();
+    (0..rows).for_each(|_| column.append_value(&text));
+    Arc::new(column.finish())
+}
+
+#[test]
+fn small_files_that_unpack_to_much_take_little_memory() {
+    let folder = Folder::new();
+    fs::write(folder.path("names"), "example.com 1\n").unwrap();
+    let zstd = || {
+        WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_statistics_enabled(EnabledStatistics::None)
+            .set_dictionary_enabled(false)
+    };
+    let write = |column: ArrayRef, properties| {
+        let batch = RecordBatch::try_from_iter([("key", column)]).unwrap();
+        write_with(&folder.path("in"), &batch, 1 << 20, properties);
+        assert!(folder.path("in").metadata().unwrap().len() < 1 << 20);
+    };
+    let by_address = "enrich in -o out --table asn=routes --address key --threads 1";
+    let by_name = "enrich in -o out --names list=names --domain key --threads 1";
+    let ran = |by: &str, code: i32, says: &str| {
+        let ran = folder.run_within(LITTLE, by);
+        assert_eq!(ran.code, code, "{by}: {}", ran.stderr);
+        assert!(ran.stderr.contains(says), "{}", ran.stderr);
+    };
+
+    // One page.
+    write(long_rows(400 << 20, 1), zstd());
+    let limit = "that unpacks to 419430404: the limit is 64 MiB, or 100 times its size";
+    for by in [by_address, by_name] {
+        ran(by, 2, "in: row group 1: column \"key\" has a page of ");
+        ran(by, 2, limit);
+    }
+
+    // Many pages for a batch, a dictionary of one value, and values that are as long as those before them.
+    let pages = || zstd().set_data_page_row_count_limit(1).set_write_batch_size(1);
+    let many = [
+        (long_rows(8 << 20, 32), pages()),
+        (
+            long_rows(1 << 20, 1 << 9),
+            zstd().set_dictionary_enabled(true).set_dictionary_page_size_limit(4 << 20),
+        ),
+        (long_rows(256 << 10, 1024), zstd().set_encoding(Encoding::DELTA_BYTE_ARRAY)),
+    ];
+    for (column, properties) in many {
+        let rows = column.len();
+        write(column, properties);
+        ran(by_name, 2, "in: row 1: key \"aaaa");
+        for by in [by_address, by_name] {
+            ran(&format!("{by} --lenient"), 0, &format!("key: {rows} wrong values passed through"));
+        }
+    }
+}
+
 #[test]
 fn what_is_refused() {
     let folder = Folder::new();
@@ -477,7 +587,7 @@ fn what_is_refused() {
     folder.refused("enrich text -o out --table asn=routes", "text: no Parquet file");
     folder.refused("enrich empty -o out --table asn=routes", "empty: no Parquet file");
     folder.refused("enrich missing -o out --table asn=routes", "missing: No such file");
-    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    let numbers: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0]));
     let ips: ArrayRef = Arc::new(StringArray::from(vec!["10.1.2.3", "10.1.2.4"]));
     write(&folder.path("in"), vec![("a", numbers), ("b", Arc::clone(&ips)), ("b_asn", ips)]);
     for (arguments, says) in [
@@ -486,7 +596,7 @@ fn what_is_refused() {
             "--table asn=routes",
             "no column is known to hold addresses; name some with --src, --dst or --address; the columns are a, b, b_asn",
         ),
-        ("--table asn=routes --src a", "column \"a\" is Int32, which holds no addresses"),
+        ("--table asn=routes --src a", "column \"a\" is Float64, which holds no addresses"),
         ("--table asn=routes --src c", "there is no column \"c\"; the columns are a, b, b_asn"),
         ("--table asn=routes --address b", "there is a column \"b_asn\" already"),
         ("--table asn=routes --table asn=routes", "two tables have the name \"asn\""),

@@ -1,7 +1,7 @@
 //! [`Graphs`]: recorded work of batches that repeat.
 
+use super::form::Form;
 use crate::driver::{Driver, Graph};
-use crate::runtime::form::Form;
 
 /// The number of graphs that a slot keeps, and the number of earlier batches that it remembers.
 const KEPT: usize = 8;
@@ -9,14 +9,14 @@ const KEPT: usize = 8;
 /// The work that a graph was recorded from, besides the slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recorded {
-    /// [`Launch::id`](super::launch::Launch::id): the program, the table's copy and the blocks.
+    /// [`Launch::id`](super::owner): the program, the table's copy and the blocks.
     pub(super) launch: u64,
     pub(super) form: Form,
 }
 
 /// The graphs of a slot, the last used one last.
 #[derive(Default)]
-pub(in crate::runtime) struct Graphs {
+pub(super) struct Graphs {
     kept: Vec<(Recorded, Graph)>,
     /// Work that was done once without a graph.
     seen: Vec<Recorded>,
