@@ -52,8 +52,7 @@ fn of_kernel(namespace: &str) -> Result<(), Box<dyn std::error::Error>> {
 fn of_fpm() -> Result<(), Box<dyn std::error::Error>> {
     let mut options = fpm::Options::default();
     options.address.set_port(0);
-    options.quiet = Duration::from_millis(500);
-    let quiet = options.quiet;
+    let quiet = options.first_quiet;
     let feed = fpm::listen(options)?;
     let mut sender = TcpStream::connect(feed.address().ok_or("no address")?)?;
     let all: Vec<u8> =
@@ -65,7 +64,7 @@ fn of_fpm() -> Result<(), Box<dyn std::error::Error>> {
     let mut table = LiveTable::of(&feed, PATIENCE)?;
     let whole = start.elapsed();
     println!(
-        "FPM: a table of {} that looks up {:.2} s after the first byte, of which {:.1} s are the quiet time; {} MB \
+        "FPM: a table of {} that looks up {:.2} s after the first byte, of which {:.1} s pass in silence; {} MB \
          in all",
         table.table().len(),
         whole.as_secs_f64(),

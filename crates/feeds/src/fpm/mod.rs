@@ -9,7 +9,8 @@
 //!   sends them within the routes, which works as well.
 //! - A changed route comes as a withdrawal and an announcement. Here that is one change.
 //! - FPM has no end marker. The table is taken for whole when nearly no new prefix has come for
-//!   [`Options::quiet`]. After a reconnect the routes that did not come again are removed then.
+//!   [`Options::first_quiet`]. After a reconnect the routes that did not come again are removed when that
+//!   holds for [`Options::quiet`].
 //! - Routes stay when the connection ends: forwarding goes on, and [`Status::stale_since`](crate::Status)
 //!   says since when nobody vouches for them.
 //! - A frame that violates the protocol ends the connection with a warning. zebra connects again within some
@@ -43,9 +44,13 @@ use crate::tcp;
 pub struct Options {
     /// The address to listen on. Nothing authenticates the sender, so the default is the loopback's.
     pub address: SocketAddr,
-    /// The table is taken for whole when at most a thousandth of its prefixes came anew within this time. A
-    /// table without any route takes twelve times as long.
+    /// After a reconnect the table is taken for whole when at most a thousandth of its prefixes came anew
+    /// within this time. A table without any route takes twelve times as long. If the time is too short,
+    /// routes that come late are removed for a while.
     pub quiet: Duration,
+    /// The time for the first table, where no route can be removed too early. FRR rests for a second where
+    /// its buffer is full.
+    pub first_quiet: Duration,
     /// The prefixes that the feed holds at most. Others are skipped and counted.
     pub cap: usize,
 }
@@ -55,6 +60,7 @@ impl Default for Options {
         Self {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 2620)),
             quiet: Duration::from_secs(5),
+            first_quiet: Duration::from_millis(1500),
             cap: 16 << 20,
         }
     }

@@ -36,7 +36,8 @@ pub(super) fn run(listener: &TcpListener, options: &Options, out: &mut Out) {
                 tracing::warn!(old = %old.connection.from, new = %connection.from, "FPM: a second connection");
             }
             PARTS.iter().for_each(|&part| state.begin(part));
-            session = Some(Session::new(connection, options.quiet, state.came()));
+            let quiet = if out.status.synced { options.quiet } else { options.first_quiet };
+            session = Some(Session::new(connection, quiet, state.came()));
             // Its first frame is there.
             is_ready = true;
         }

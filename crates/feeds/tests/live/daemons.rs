@@ -16,7 +16,7 @@ fn frr_sends_its_routes_by_fpm() {
     namespace.add_link();
     let Some(mut frr) = namespace.frr() else { return };
     let mut options = fpm::Options::default();
-    options.quiet = Duration::from_secs(2);
+    options.first_quiet = Duration::from_secs(2);
     // FRR connects within the namespace: listen there, and first.
     let feed = namespace.inside(move || fpm::listen(options)).unwrap();
     let mut follower = Follower::new(feed);

@@ -16,7 +16,7 @@ fn listen() -> Follower {
 fn listen_with(quiet: Duration) -> Follower {
     let mut options = fpm::Options::default();
     options.address.set_port(0);
-    options.quiet = quiet;
+    (options.quiet, options.first_quiet) = (quiet, quiet);
     Follower::new(fpm::listen(options).unwrap())
 }
 
@@ -51,6 +51,26 @@ fn routes_stay_when_frr_goes_and_are_swept_when_it_is_back() {
     assert_eq!(follower.seen.len(), 511, "500 are gone, 10 changed, and the marker");
     let status = follower.feed.status();
     assert_eq!((status.stale_since, status.resyncs, status.connections), (None, 1, 2));
+}
+
+#[test]
+fn the_first_table_is_whole_earlier_than_later_ones() {
+    let mut options = fpm::Options::default();
+    options.address.set_port(0);
+    (options.quiet, options.first_quiet) = (Duration::from_secs(600), Duration::from_millis(100));
+    let mut follower = Follower::new(fpm::listen(options).unwrap());
+    let mut sender = connect(&follower);
+    sender.write_all(&routes(0..100, "192.0.2.1")).unwrap();
+    follower.until("Synced", |follower| follower.seen.contains(&Change::Synced));
+    drop(sender);
+
+    let mut sender = connect(&follower);
+    sender.write_all(&routes(0..50, "192.0.2.2")).unwrap();
+    let is_new = |path: &&String| path.as_str() == "via 192.0.2.2 interface 7";
+    follower.until("changes", |follower| follower.model.routes.values().filter(is_new).count() == 50);
+    follower.settle(Duration::from_millis(400));
+    assert_eq!(follower.model.routes.len(), 100, "the others may still come");
+    assert_eq!(follower.feed.status().resyncs, 0);
 }
 
 #[test]

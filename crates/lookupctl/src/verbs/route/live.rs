@@ -382,15 +382,16 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses, takes: T
             "{name}: generic receive offload is on, and joined segments are refused, which makes TCP very slow: ethtool -K {name} gro off"
         );
     }
-    let by = match takes {
-        Takes::Transit(_) => {
-            eprintln!("{name}: the kernel forwards neither its IPv4 nor any IPv6 of this host meanwhile");
+    let by = match (Withheld::at(&interface, &local, takes.clone()), &takes) {
+        (Ok(withheld), _) => By::Packet { _off: None, _withheld: Some(withheld) },
+        // The kernel may answer the others, and does not if it doesn't forward.
+        (Err(error), Takes::Transit(_)) => {
+            eprintln!(
+                "{error}; so it forwards neither {name}'s IPv4 nor any IPv6 of this host meanwhile, nor after this program is killed"
+            );
             By::Packet { _off: Some(ForwardingOff::at(&interface)?), _withheld: None }
         }
-        _ => {
-            let withheld = Withheld::at(&interface, &local, takes.clone())?;
-            By::Packet { _off: None, _withheld: Some(withheld) }
-        }
+        (Err(error), _) => return Err(error.into()),
     };
     Ok(Taken { interface, local, takes, by, _promiscuous: promiscuous })
 }
