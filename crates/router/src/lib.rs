@@ -57,6 +57,7 @@ mod frame;
 pub mod frames;
 pub mod header;
 pub mod io;
+mod lateness;
 #[cfg(feature = "metrics")]
 pub mod metrics;
 mod narrow;

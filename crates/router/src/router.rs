@@ -23,6 +23,7 @@ pub fn run<A: App>(
     /// How often it tells.
     const TELL: Duration = Duration::from_millis(100);
     let running = AtomicUsize::new(workers);
+    let lateness = &Arc::default();
     let published: Vec<Arc<Published>> = (0..workers).map(|_| Arc::default()).collect();
     std::thread::scope(|scope| {
         let (running, make) = (&running, &make);
@@ -32,6 +33,7 @@ pub fn run<A: App>(
             let ended = Ended { running, stop };
             let body = move || {
                 let mut worker = make(at)?;
+                worker.share(lateness);
                 worker.run(stop, &published)?;
                 ended.well();
                 Ok::<Report, Error>(worker.report())

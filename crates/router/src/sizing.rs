@@ -14,12 +14,14 @@
 //! ```
 //!
 //! The deadline comes before the rate. A GPU gets one large chunk at first, and more at once as they come
-//! back in good time. One that is late is followed by fewer and smaller ones. Where more than one frame of a
-//! thousand is late all the same, chunks stay small until few enough are.
+//! back in good time. One that is late is followed by fewer and smaller ones. How many workers may have large
+//! chunks, and whether any may, is in [`Lateness`](crate::lateness::Lateness).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::Why;
+use crate::lateness::{Lateness, Share};
 
 /// How long each size is tried.
 const TRIAL: Duration = Duration::from_millis(20);
@@ -27,13 +29,6 @@ const TRIAL: Duration = Duration::from_millis(20);
 const KEPT: Duration = Duration::from_secs(1);
 /// The other size has to forward this much more, as a share, before it is taken.
 const MARGIN: f64 = 1.05;
-/// One frame of so many may be late: the deadline holds at p99.9.
-const OF_ONE_LATE: u64 = 1000;
-/// Late frames beyond that share before chunks stay small: a size has to be found first, and where a worker
-/// has to wait, all its chunks under way are late at once.
-const MORE_LATE: u64 = 20_000;
-/// Frames that the share is told of, at most. Then both numbers are halved: what was long ago counts less.
-const REMEMBERED: u64 = 100_000_000;
 
 /// Chunks that a GPU has at once, at most.
 pub(crate) const UNDER_WAY: usize = 8;
@@ -43,6 +38,8 @@ pub(crate) const UNDER_WAY: usize = 8;
 enum State {
     /// The ports run dry now and then, so that chunks are as small as they come.
     Calm,
+    /// The ports always have more, and large chunks would be late, or other workers have them.
+    Barred,
     /// A trial, with the rate of the size that was tried before it, if there was one.
     Trial { is_large: bool, before: Option<f64>, since: Option<(Instant, u64)> },
     /// The faster size.
@@ -62,37 +59,8 @@ pub(crate) struct Sizing {
     under_way: usize,
     state: State,
     is_large: bool,
-    /// Frames that were late. `None` where the size is the user's choice.
-    lateness: Option<Lateness>,
-}
-
-/// Frames that were late, among all.
-#[derive(Clone, Copy, Debug, Default)]
-struct Lateness {
-    /// The number of frames so far when it began to count.
-    begin: u64,
-    late: u64,
-    /// Whether chunks stay small until the share of late frames is as it should be.
-    is_barred: bool,
-}
-
-impl Lateness {
-    /// Notes the number of frames so far.
-    fn saw(&mut self, frames: u64) {
-        let count = frames - self.begin;
-        if count > REMEMBERED {
-            (self.begin, self.late) = (frames - count / 2, self.late / 2);
-        }
-        // Half the share, so that what comes next stays within it.
-        self.is_barred &= 2 * self.late * OF_ONE_LATE > count;
-    }
-
-    /// Counts frames that were late, after `frames` in all. Returns whether chunks have to be small now.
-    fn count(&mut self, late: usize, frames: u64) -> bool {
-        self.late += late as u64;
-        self.is_barred |= self.late.saturating_sub(MORE_LATE) * OF_ONE_LATE > frames - self.begin;
-        self.is_barred
-    }
+    /// What all workers know about late frames. `None` where the size is the user's choice.
+    lateness: Option<Share>,
 }
 
 impl Sizing {
@@ -108,7 +76,14 @@ impl Sizing {
             under_way: 1,
             state: State::Calm,
             is_large: false,
-            lateness: Some(Lateness::default()),
+            lateness: Some(Share::default()),
+        }
+    }
+
+    /// Shares what is known about late frames with other workers. Before the first chunk.
+    pub(crate) fn share(&mut self, lateness: &Arc<Lateness>) {
+        if let Some(share) = &mut self.lateness {
+            *share = Share::of(Arc::clone(lateness));
         }
     }
 
@@ -120,12 +95,14 @@ impl Sizing {
     /// Chunks for a GPU have `large` frames from now on; without it there are none.
     pub(crate) fn suit(&mut self, large: Option<usize>) {
         if large.is_none() {
-            (self.state, self.is_large) = (State::Calm, false);
+            self.be(State::Calm);
         }
         // A size that the deadline has made smaller stays until a GPU suits another one.
         if self.suited != large {
-            let Self { under_way, state, is_large, lateness, .. } = *self;
-            *self = Self { under_way, state, is_large, lateness, ..Self::new(self.small, large) };
+            let Self { small, .. } = *self;
+            self.suited = large;
+            self.large = large.map(|large| large.max(small));
+            self.most = self.large.unwrap_or(small);
         }
     }
 
@@ -141,15 +118,11 @@ impl Sizing {
     pub(crate) fn why(&self) -> Why {
         match self.state {
             _ if self.large.is_none() => Why::NoGpu,
-            State::Calm if self.is_barred() => Why::Deadline,
+            State::Barred => Why::Deadline,
             State::Calm => Why::LowLoad,
             State::Trial { .. } => Why::Trial,
             State::Kept { .. } => Why::Faster,
         }
-    }
-
-    fn is_barred(&self) -> bool {
-        self.lateness.is_some_and(|lateness| lateness.is_barred)
     }
 
     /// The number of chunks that may be under way at once.
@@ -168,16 +141,17 @@ impl Sizing {
     /// A chunk was done at `now`, after `frames` frames in all. `is_behind` says that it was full, so that
     /// more frames wait: without that a trial says nothing, and ends.
     pub(crate) fn done(&mut self, now: Instant, frames: u64, is_behind: bool) {
-        if let Some(lateness) = &mut self.lateness {
-            lateness.saw(frames);
-        }
         if self.large.is_none() {
             return;
         }
-        self.state = match self.state {
-            State::Calm | State::Trial { .. } if !is_behind => State::Calm,
-            State::Calm if self.is_barred() => State::Calm,
-            State::Calm => State::Trial { is_large: false, before: None, since: None },
+        if let Some(lateness) = &mut self.lateness {
+            lateness.saw(frames);
+        }
+        let before = self.state;
+        let state = match before {
+            State::Calm | State::Barred | State::Trial { .. } if !is_behind => State::Calm,
+            State::Calm | State::Barred if !self.takes_place() => State::Barred,
+            State::Calm | State::Barred => State::Trial { is_large: false, before: None, since: None },
             // The first chunk of a trial is still of the size before it.
             State::Trial { is_large, before, since: None } => {
                 State::Trial { is_large, before, since: Some((now, frames)) }
@@ -198,29 +172,48 @@ impl Sizing {
                 }
             }
             State::Kept { is_large, since } if now.saturating_duration_since(since) >= KEPT => {
-                State::Trial { is_large, before: None, since: Some((now, frames)) }
+                if self.takes_place() {
+                    State::Trial { is_large, before: None, since: Some((now, frames)) }
+                } else {
+                    State::Barred
+                }
             }
             kept @ State::Kept { .. } => kept,
         };
-        self.is_large = match self.state {
-            State::Calm => false,
-            State::Trial { is_large, .. } | State::Kept { is_large, .. } => is_large,
-        };
+        self.be(state);
     }
 
-    /// A large chunk of `len` frames took `took` where `deadline` is allowed, after `frames` frames in all:
-    /// large chunks become smaller, slowly larger again, or none for a while.
-    pub(crate) fn took(&mut self, took: Duration, deadline: Duration, len: usize, frames: u64) {
+    /// Whether the worker may have large chunks.
+    fn takes_place(&mut self) -> bool {
+        self.lateness.as_mut().is_none_or(Share::take_place)
+    }
+
+    /// Enters a state. One with small chunks alone needs no place among the workers that have large ones.
+    fn be(&mut self, state: State) {
+        (self.state, self.is_large) = match state {
+            State::Calm | State::Barred => (state, false),
+            State::Trial { is_large, .. } | State::Kept { is_large, .. } => (state, is_large),
+        };
+        let needs_place = matches!(state, State::Trial { .. } | State::Kept { is_large: true, .. });
+        if let Some(lateness) = self.lateness.as_mut().filter(|_| !needs_place) {
+            lateness.give_place();
+        }
+    }
+
+    /// A large chunk of `len` frames took `took` where `deadline` is allowed: large chunks become smaller,
+    /// slowly larger again, or none for a while.
+    pub(crate) fn took(&mut self, took: Duration, deadline: Duration, len: usize) {
         let Some(large) = &mut self.large else { return };
         if took > deadline {
             *large = (*large / 2).max(self.small);
             self.under_way = (self.under_way / 2).max(1);
-            if self.lateness.as_mut().is_some_and(|lateness| lateness.count(len, frames)) {
-                (self.state, self.is_large) = (State::Calm, false);
+            if self.lateness.as_ref().is_some_and(|lateness| lateness.late(len)) {
+                self.be(State::Barred);
             }
         } else if took < deadline / 2 {
             *large = (*large + *large / 64 + 1).min(self.most);
             self.under_way = (self.under_way + 1).min(UNDER_WAY);
+            self.lateness.iter().for_each(Share::in_time);
         }
     }
 }
@@ -269,7 +262,7 @@ mod tests {
         }
         assert_eq!(seen.into_iter().collect::<Vec<_>>(), [Why::Trial, Why::Faster]);
         // Most frames are late.
-        sizing.took(Duration::from_millis(9), Duration::from_millis(1), 100_000, 200_000);
+        sizing.took(Duration::from_millis(9), Duration::from_millis(1), 100_000);
         assert_eq!(sizing.why(), Why::Deadline);
         sizing.suit(None);
         assert_eq!(sizing.why(), Why::NoGpu);
@@ -287,13 +280,13 @@ mod tests {
         }
         assert_eq!(sizing.under_way(), 1);
         for at_once in 2..=UNDER_WAY + 2 {
-            sizing.took(deadline / 4, deadline, 100, n * 1000);
+            sizing.took(deadline / 4, deadline, 100);
             assert_eq!(sizing.under_way(), at_once.min(UNDER_WAY));
         }
         // Between half of the deadline and all of it nothing changes.
-        sizing.took(deadline * 3 / 4, deadline, 100, n * 1000);
+        sizing.took(deadline * 3 / 4, deadline, 100);
         assert_eq!(sizing.under_way(), UNDER_WAY);
-        sizing.took(deadline * 2, deadline, 100, n * 1000);
+        sizing.took(deadline * 2, deadline, 100);
         assert_eq!((sizing.under_way(), sizing.frames()), (UNDER_WAY / 2, 8192));
         // The user's choice is taken as it is.
         let mut chosen = Sizing::new(256, Some(16_384)).always();
@@ -326,7 +319,7 @@ mod tests {
         }
         assert!(sizing.is_large() && sizing.frames() == 16_385, "another size does not begin anew");
         let deadline = Duration::from_micros(200);
-        sizing.took(deadline * 2, deadline, 16_385, 1_000_000);
+        sizing.took(deadline * 2, deadline, 16_385);
         sizing.suit(Some(16_385));
         assert_eq!(sizing.frames(), 8192);
         sizing.suit(None);
@@ -340,11 +333,11 @@ mod tests {
         let mut sizing = Sizing::new(256, Some(16_384));
         sizing.is_large = true;
         let deadline = Duration::from_micros(200);
-        sizing.took(deadline * 2, deadline, 16_384, 16_384);
+        sizing.took(deadline * 2, deadline, 16_384);
         assert_eq!(sizing.frames(), 8192);
-        sizing.took(deadline / 3, deadline, 8192, 24_576);
+        sizing.took(deadline / 3, deadline, 8192);
         assert!((8193..9000).contains(&sizing.frames()));
-        (0..200).for_each(|_| sizing.took(deadline / 3, deadline, 8192, 1_000_000));
+        (0..200).for_each(|_| sizing.took(deadline / 3, deadline, 8192));
         assert_eq!(sizing.frames(), 16_384);
     }
 
@@ -361,7 +354,7 @@ mod tests {
                 (large, chunks) = (large + len, chunks + 1);
                 let is_late = chunks % each == 0;
                 late += if is_late { len } else { 0 };
-                sizing.took(if is_late { deadline * 2 } else { deadline / 3 }, deadline, len, frames);
+                sizing.took(if is_late { deadline * 2 } else { deadline / 3 }, deadline, len);
             }
             sizing.done(now, frames, true);
         }
@@ -380,5 +373,49 @@ mod tests {
         assert!((0.0003..0.0006).contains(&late) && large > 0.9, "{late} of {large}");
         // The user's choice holds.
         assert!(shares(new().always(), 20).1 > 0.9);
+    }
+
+    /// Workers with a GPU that serves `most` of them in time. Returns the shares of late frames, and of
+    /// frames in large chunks, of two seconds.
+    fn shares_of_many(workers: usize, most: usize) -> (f64, f64) {
+        let lateness = Arc::default();
+        let deadline = Duration::from_micros(500);
+        let mut all: Vec<(Sizing, u64)> = (0..workers)
+            .map(|_| {
+                let mut sizing = Sizing::new(256, Some(4096));
+                sizing.share(&lateness);
+                (sizing, 0)
+            })
+            .collect();
+        let (start, mut late, mut large) = (Instant::now(), 0, 0);
+        // A step is a tenth of a millisecond of each worker: 3 million frames a second small, and 9 large.
+        for step in 1..20_000 {
+            let now = start + Duration::from_micros(100 * step);
+            let at_gpu = all.iter().filter(|(sizing, _)| sizing.is_large()).count();
+            for (sizing, frames) in &mut all {
+                let len = if sizing.is_large() { 900 } else { 300 };
+                *frames += len;
+                if sizing.is_large() {
+                    large += len;
+                    let is_late = at_gpu > most;
+                    late += if is_late { len } else { 0 };
+                    sizing.took(if is_late { deadline * 2 } else { deadline / 3 }, deadline, 900);
+                }
+                sizing.done(now, *frames, true);
+            }
+        }
+        let frames: u64 = all.iter().map(|(_, frames)| frames).sum();
+        (late as f64 / frames as f64, large as f64 / frames as f64)
+    }
+
+    #[test]
+    fn workers_share_what_they_know_about_a_gpu() {
+        let (late, large) = shares_of_many(16, 16);
+        assert!(late == 0.0 && large > 0.8, "{late} of {large}");
+        // None is served in time, or some are.
+        let (late, large) = shares_of_many(16, 0);
+        assert!(late < 0.001 && large < 0.01, "{late} of {large}");
+        let (late, large) = shares_of_many(16, 4);
+        assert!(late < 0.001 && large > 0.1, "{late} of {large}");
     }
 }

@@ -14,7 +14,7 @@ pub enum Why {
     Trial,
     /// The size forwarded more than the other when both were tried last.
     Faster,
-    /// More frames than one of a thousand were late in large chunks, so chunks are small.
+    /// Large chunks were late, or those of other workers leave no room for more in time.
     Deadline,
 }
 

@@ -5,15 +5,17 @@
 //!                                                                             (the device looks up)
 //! ```
 //!
-//! A worker shares nothing with another: it has a queue of each device, its own memory, chunks and
-//! application. Chunks come back in the order in which they went, so the order within a flow is kept.
+//! A worker has a queue of each device, its own memory, chunks and application. It shares with others only
+//! what is known about a GPU's late chunks. Chunks come back in the order in which they went, so the order
+//! within a flow is kept.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::io::Port;
+use crate::lateness::Lateness;
 use crate::sizing::{Sizing, UNDER_WAY};
 use crate::stats::Stats;
 use crate::tracer::Tracer;
@@ -169,6 +171,11 @@ impl<A: App> Worker<A> {
         self
     }
 
+    /// Shares what is known about late frames with the other workers.
+    pub(crate) fn share(&mut self, lateness: &Arc<Lateness>) {
+        self.sizing.share(lateness);
+    }
+
     /// The application.
     pub const fn app(&self) -> &A {
         &self.app
@@ -286,6 +293,7 @@ impl<A: App> Worker<A> {
             self.queues.get(port.index()).map_or("no port", |queue| queue.port.name())
         });
         let (first, frames, from) = (chunk.first(), chunk.len(), chunk.port());
+        let was_large = chunk.is_by_gpu() || frames > self.settings.chunk;
         for queue in &mut self.queues {
             queue.forwarded.reserve(frames);
         }
@@ -314,8 +322,8 @@ impl<A: App> Worker<A> {
         let now = Instant::now();
         if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {
             self.stats.took(took, frames);
-            if self.sizing.is_large() {
-                self.sizing.took(took, self.settings.deadline, frames, self.stats.frames_in);
+            if was_large {
+                self.sizing.took(took, self.settings.deadline, frames);
             }
         }
         let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);

@@ -385,10 +385,13 @@ fn interfaces_are_forwarded_between_and_a_killed_router_leaves_the_kernel() {
             println!("skipped: {said}");
             return;
         }
-        // With AF_PACKET the kernel's forwarding of IPv6 is off, so it resolves no neighbour for a packet.
-        let hosts = if driver == "packet" { &["10.0.2.2"][..] } else { &["10.0.2.2", "fd02::2"] };
+        if std::fs::read_to_string(&log).unwrap().contains("forwards neither") {
+            println!("skipped: --driver {driver} switches the kernel's forwarding off before Linux 6.6");
+            continue;
+        }
+        let hosts = ["10.0.2.2", "fd02::2"];
         // The first packet resolves the neighbour, by the kernel; the next ones are forwarded here.
-        for to in [hosts, hosts].concat() {
+        for to in hosts.repeat(2) {
             assert_eq!(
                 world.reaches(to),
                 Some(63),
@@ -398,12 +401,7 @@ fn interfaces_are_forwarded_between_and_a_killed_router_leaves_the_kernel() {
         }
         let said = std::fs::read_to_string(&log).unwrap();
         assert!(said.contains("out rb (CPU)"), "{driver}: the router forwards, not the kernel: {said}");
-        if driver == "packet" {
-            // An end by signal puts the kernel's forwarding back.
-            Command::new("kill").args(["-INT", &router.0.id().to_string()]).output().unwrap();
-        } else {
-            router.0.kill().unwrap();
-        }
+        router.0.kill().unwrap();
         router.0.wait().unwrap();
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(world.reaches("10.0.2.2"), Some(63), "the kernel goes on after {driver}");

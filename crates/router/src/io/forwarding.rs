@@ -8,11 +8,13 @@ use super::sys::denied;
 use crate::Error;
 
 /// The kernel's forwarding of packets that come at an interface, switched off as long as this is kept. A port
-/// of AF_PACKET needs it, or else each packet is forwarded twice.
+/// of AF_PACKET needs it where [`Withheld`](super::Withheld) can't be used, or else each packet is forwarded
+/// twice.
 ///
 /// For IPv6 the kernel knows one switch for all interfaces, so it goes off for all.
 ///
-/// A process that is killed leaves forwarding off. AF_XDP needs no such switch, and there the kernel goes on.
+/// A process that is killed leaves forwarding off. With [`Withheld`](super::Withheld) the kernel goes on
+/// then.
 #[derive(Debug)]
 #[must_use = "forwarding is on again when this is dropped"]
 pub struct ForwardingOff {

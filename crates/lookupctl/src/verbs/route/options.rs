@@ -238,8 +238,9 @@ Examples:
   lookupctl route --app openflow --controller tcp:127.0.0.1:6653 --in gen:64 --seconds 60
 
 Between interfaces transit is forwarded here; packets for the host itself, ARP, multicast and everything else stay the kernel's, and \
-so do packets whose next hop it has not resolved yet. With AF_XDP the kernel forwards again as soon as this program ends, however it ends. \
-With AF_PACKET the kernel's own forwarding is off meanwhile, IPv4's at these interfaces and IPv6's of the whole host, and kill -9 leaves it off. \
+so do packets whose next hop it has not resolved yet. The kernel forwards again as soon as this program ends, however it ends. \
+With AF_PACKET on a kernel before Linux 6.6 its own forwarding is off meanwhile, IPv4's at these interfaces and IPv6's of the whole host, \
+and kill -9 leaves it off. \
 The kernel's firewall, NAT, rp_filter and ip_forward say nothing about what is forwarded here: --app acl filters it. \
 With --drops a flood that is dropped fills the disk. Of the rights of root those stay that interfaces need. \
 An interface that belongs to a VRF forwards by the VRF's table alone, the others by the tables local and main (--kernel-table). They are followed \
