@@ -134,7 +134,8 @@ impl Sizing {
     }
 
     /// Whether chunks are of the size for a GPU.
-    pub(crate) const fn is_large(&self) -> bool {
+    #[cfg(test)]
+    const fn is_large(&self) -> bool {
         self.is_large
     }
 
