@@ -6,16 +6,16 @@
 //!
 //! ```text
 //! workers with large chunks     1 ─ 8 chunks in good time ─► 2 ─ 16 ─► 3 ─ 24 ─► 4 … late ─► 2 …
-//! more than one of 1,000 late   none, until few enough are
+//! more than one of 2,000 late   none, until few enough are
 //! ```
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// One frame of so many may be late: the deadline holds at p99.9.
-const OF_ONE_LATE: u64 = 1000;
-/// Late frames beyond that share before all chunks stay small: a size has to be found first, and where a
-/// worker has to wait, all its chunks under way are late at once.
+/// One frame of so many may be late. The deadline holds at p99.9, and what is under way when chunks have to
+/// be small may be late, too.
+const OF_ONE_LATE: u64 = 2000;
+/// Late frames beyond that share before all chunks stay small: a size has to be found first.
 const MORE_LATE: u64 = 20_000;
 /// Frames that the share is told of, at most. Then both numbers are halved: what was long ago counts less.
 const REMEMBERED: u64 = 400_000_000;
@@ -82,8 +82,7 @@ impl Share {
         {
             all.late.fetch_sub(all.late.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
         }
-        // Half the share, so that what comes next stays within it.
-        if self.is_barred() && 2 * all.late.load(Ordering::Relaxed) * OF_ONE_LATE <= frames {
+        if self.is_barred() && all.late.load(Ordering::Relaxed) * OF_ONE_LATE <= frames {
             all.is_barred.store(false, Ordering::Relaxed);
         }
     }
@@ -176,16 +175,16 @@ mod tests {
     }
 
     #[test]
-    fn more_late_frames_than_one_of_a_thousand_bar_all() {
+    fn too_many_late_frames_bar_all() {
         let mut shares = shares(2);
-        shares[0].saw(1_000_000);
+        shares[0].saw(2_000_000);
         assert!(shares[0].take_place());
         assert!(!shares[0].late(20_000));
         assert!(shares[0].late(2_000) && shares[1].is_barred());
         shares[0].give_place();
         assert!(!shares[1].take_place());
-        shares[1].saw(42_000_000);
-        assert!(shares[1].is_barred(), "half of the share is not reached");
+        shares[1].saw(41_000_000);
+        assert!(shares[1].is_barred(), "one of 2,000 is not reached");
         shares[0].saw(4_000_000);
         assert!(!shares[1].is_barred() && shares[1].take_place());
     }

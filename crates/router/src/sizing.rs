@@ -320,7 +320,7 @@ mod tests {
         }
         assert!(sizing.is_large() && sizing.frames() == 16_385, "another size does not begin anew");
         let deadline = Duration::from_micros(200);
-        sizing.took(deadline * 2, deadline, 16_385);
+        sizing.took(deadline * 2, deadline, 9000);
         sizing.suit(Some(16_385));
         assert_eq!(sizing.frames(), 8192);
         sizing.suit(None);
@@ -334,7 +334,7 @@ mod tests {
         let mut sizing = Sizing::new(256, Some(16_384));
         sizing.is_large = true;
         let deadline = Duration::from_micros(200);
-        sizing.took(deadline * 2, deadline, 16_384);
+        sizing.took(deadline * 2, deadline, 9000);
         assert_eq!(sizing.frames(), 8192);
         sizing.took(deadline / 3, deadline, 8192);
         assert!((8193..9000).contains(&sizing.frames()));
@@ -369,9 +369,9 @@ mod tests {
             let (late, large) = shares(new(), each);
             assert!((0.0001..0.0011).contains(&late) && large < 0.05, "{late} of {large}");
         }
-        // One of 2,000 is no reason to go back to small ones.
-        let (late, large) = shares(new(), 2000);
-        assert!((0.0003..0.0006).contains(&late) && large > 0.9, "{late} of {large}");
+        // One of 4,000 is no reason to go back to small ones.
+        let (late, large) = shares(new(), 4000);
+        assert!((0.0001..0.0004).contains(&late) && large > 0.9, "{late} of {large}");
         // The user's choice holds.
         assert!(shares(new().always(), 20).1 > 0.9);
     }

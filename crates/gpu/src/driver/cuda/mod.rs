@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::{self, CUresult};
 
@@ -32,6 +33,19 @@ use modules::Function;
 const NEEDED_CAPABILITY: (u32, u32) = (7, 0);
 /// Alignment of a block of memory.
 const ALIGN: usize = 256;
+
+/// Kept while graphs are made or destroyed and while memory is freed.
+///
+/// All GPUs' owners in a process that open a GPU share its primary context. Calls of the driver may come from
+/// many threads, but one that waits for the whole context has crashed in `libcuda` while another thread made a
+/// graph (driver 580). Freeing memory may wait for the context, too. None of these calls is in the way of a
+/// batch.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    // It guards no data, so a thread that panicked has left nothing half done.
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A GPU.
 #[derive(Debug)]
@@ -148,9 +162,12 @@ impl Driver for Cuda {
             return;
         };
         if self.bind().is_ok() {
-            // SAFETY: the caller promises that nothing uses it. Where it fails the device is lost, and its
-            // memory with it.
-            let freed = unsafe { sys::cuMemFree_v2(base) };
+            let freed = {
+                let _alone = alone();
+                // SAFETY: the caller promises that nothing uses it. Where it fails the device is lost, and its
+                // memory with it.
+                unsafe { sys::cuMemFree_v2(base) }
+            };
             let _ = self.check("cuMemFree", freed);
         }
     }
@@ -180,8 +197,11 @@ impl Driver for Cuda {
             return;
         };
         if self.bind().is_ok() {
-            // SAFETY: the caller promises that nobody uses it.
-            let freed = unsafe { sys::cuMemFreeHost(host) };
+            let freed = {
+                let _alone = alone();
+                // SAFETY: the caller promises that nobody uses it.
+                unsafe { sys::cuMemFreeHost(host) }
+            };
             let _ = self.check("cuMemFreeHost", freed);
         }
     }
@@ -350,11 +370,13 @@ impl Driver for Cuda {
         // SAFETY: see the head.
         let result = unsafe { sys::cuStreamEndCapture(stream(on), &raw mut recorded) };
         self.check("cuStreamEndCapture", result)?;
+        let alone = alone();
         // SAFETY: see the head.
         let result = unsafe { sys::cuGraphInstantiateWithFlags(&raw mut ready, recorded, 0) };
         let made = self.check("cuGraphInstantiate", result);
         // SAFETY: it was just recorded, and what was made of it stands alone.
         let destroyed = unsafe { sys::cuGraphDestroy(recorded) };
+        drop(alone);
         made?;
         self.check("cuGraphDestroy", destroyed)?;
         Ok(Graph(ready.expose_provenance() as u64))
@@ -368,8 +390,11 @@ impl Driver for Cuda {
 
     fn drop_graph(&mut self, work: Graph) {
         if self.bind().is_ok() {
-            // SAFETY: see the head. The driver keeps what is still running.
-            let result = unsafe { sys::cuGraphExecDestroy(graph(work)) };
+            let result = {
+                let _alone = alone();
+                // SAFETY: see the head. The driver keeps what is still running.
+                unsafe { sys::cuGraphExecDestroy(graph(work)) }
+            };
             let _ = self.check("cuGraphExecDestroy", result);
         }
     }
@@ -379,9 +404,16 @@ impl Drop for Cuda {
     fn drop(&mut self) {
         // An error here has occurred before, and a lost device has nothing to give back.
         if self.bind().is_ok() {
-            // SAFETY: see the head. Nothing is used after it is destroyed: the context is waited for first.
+            // SAFETY: see the head. Nothing is used after it is destroyed: all work is waited for first. That of
+            // callers' streams has an event here.
             unsafe {
-                if sys::cuCtxSynchronize() == CUresult::CUDA_SUCCESS {
+                let mut waited = self
+                    .streams
+                    .iter()
+                    .map(|&on| sys::cuStreamSynchronize(stream(on)))
+                    .chain(self.events.iter().map(|&point| sys::cuEventSynchronize(event(point))));
+                if waited.all(|result| result == CUresult::CUDA_SUCCESS) {
+                    let _alone = alone();
                     for (_, host) in self.pinned.drain() {
                         let _ = sys::cuMemFreeHost(host);
                     }
