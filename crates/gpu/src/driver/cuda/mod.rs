@@ -37,8 +37,8 @@ const ALIGN: usize = 256;
 /// Kept while graphs are made or destroyed and while memory is freed.
 ///
 /// All GPUs' owners in a process that open a GPU share its primary context. Calls of the driver may come from
-/// many threads, but one that waits for the whole context has crashed in `libcuda` while another thread made a
-/// graph (driver 580). Freeing memory may wait for the context, too. None of these calls is in the way of a
+/// many threads, but one that waits for the whole context has crashed in `libcuda` while another thread made
+/// a graph (driver 580). Freeing memory may wait for the context, too. None of these calls is in the way of a
 /// batch.
 static ALONE: Mutex<()> = Mutex::new(());
 
@@ -164,8 +164,8 @@ impl Driver for Cuda {
         if self.bind().is_ok() {
             let freed = {
                 let _alone = alone();
-                // SAFETY: the caller promises that nothing uses it. Where it fails the device is lost, and its
-                // memory with it.
+                // SAFETY: the caller promises that nothing uses it. Where it fails the device is lost, and
+                // its memory with it.
                 unsafe { sys::cuMemFree_v2(base) }
             };
             let _ = self.check("cuMemFree", freed);
@@ -404,8 +404,8 @@ impl Drop for Cuda {
     fn drop(&mut self) {
         // An error here has occurred before, and a lost device has nothing to give back.
         if self.bind().is_ok() {
-            // SAFETY: see the head. Nothing is used after it is destroyed: all work is waited for first. That of
-            // callers' streams has an event here.
+            // SAFETY: see the head. Nothing is used after it is destroyed: all work is waited for first. That
+            // of callers' streams has an event here.
             unsafe {
                 let mut waited = self
                     .streams
