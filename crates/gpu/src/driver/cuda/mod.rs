@@ -37,8 +37,8 @@ const ALIGN: usize = 256;
 /// Kept while graphs are made or destroyed and while memory is freed.
 ///
 /// All that open a GPU in a process share its primary context. The driver may be called from many threads,
-/// but a call that waited for the whole context crashed in `libcuda` while another thread made a graph (driver
-/// 580). Freeing memory may wait for the context, too. None of these calls is in the way of a batch.
+/// but a call that waited for the whole context crashed in `libcuda` while another thread made a graph
+/// (driver 580). Freeing memory may wait for the context, too. None of these calls is in the way of a batch.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
