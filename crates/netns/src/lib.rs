@@ -2,6 +2,8 @@
 //! them.
 
 mod daemons;
+#[cfg(target_os = "linux")]
+mod ping;
 
 use std::ffi::OsStr;
 use std::io::{self, Write};
@@ -152,6 +154,17 @@ impl Namespaces {
         text.parse().map_err(io::Error::other)
     }
 
+    /// Whether an address answers an echo that a namespace sends. False where no route leads there.
+    #[cfg(target_os = "linux")]
+    pub fn pings(&self, side: &str, address: &str) -> io::Result<bool> {
+        let (enter, address) = (self.entrance(side)?, address.parse().map_err(io::Error::other)?);
+        let thread = std::thread::spawn(move || {
+            enter()?;
+            ping::ping(address)
+        });
+        thread.join().map_err(|_| io::Error::other("the thread that pings panicked"))?
+    }
+
     /// A function that moves the thread that calls it into a namespace: sockets that it opens from then on
     /// belong there. Threads for that are made for it and end.
     #[cfg(target_os = "linux")]
@@ -192,6 +205,22 @@ fn run(command: &mut Command) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn an_address_answers_or_not() {
+        let Some(all) = Namespaces::or_skip(&["r", "h"], &[]) else { return };
+        all.link(Link { router: ("r", "rh"), host: ("h", "hr"), net: 1, queues: 1 }).unwrap();
+        let pings = |address| all.pings("r", address).unwrap();
+        for address in ["10.0.1.2", "fd01::2", "10.0.1.1", "fd01::1"] {
+            // The link may not be up yet.
+            assert!((0..20).any(|_| pings(address)), "{address}");
+        }
+        for address in ["10.0.1.3", "10.9.0.1", "fd09::1"] {
+            assert!(!pings(address), "{address}");
+        }
+        assert!(all.pings("r", "nowhere").is_err() && all.pings("no such side", "10.0.1.2").is_err());
+    }
 
     #[test]
     fn a_program_that_is_not_installed_skips_a_test() {

@@ -279,7 +279,7 @@ pub(crate) struct World(Namespaces);
 impl World {
     /// Namespaces without links. `None`, and says so, where they can't be made.
     pub(crate) fn of(sides: &[&str]) -> Option<Self> {
-        Namespaces::or_skip(sides, &["ping", "python3"]).map(Self)
+        Namespaces::or_skip(sides, &["python3"]).map(Self)
     }
 
     /// Two hosts and a router. `None`, and says so, where they can't be made.

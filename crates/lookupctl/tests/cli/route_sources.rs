@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
+use wirespeed_netns::Namespaces;
 
 use crate::bmp::{LOC_RIB, Peer, initiation};
 use crate::common::Folder;
@@ -77,7 +78,7 @@ for line in sys.stdin: s.sendall(bytes.fromhex(line))
 
     /// Whether one ping from a host is answered.
     fn pings_once(&self, side: &str, to: &str) -> bool {
-        self.run(side, &["ping", "-n", "-c", "1", "-W", "1", to]).is_ok()
+        Namespaces::pings(self, side, to).unwrap()
     }
 }
 

@@ -22,7 +22,7 @@ fn router(world: &World, feed: &str, port: &str, start: impl FnOnce()) -> Option
 }
 
 fn pings(world: &World, address: &str) -> bool {
-    world.run("a", &["ping", "-n", "-c", "1", "-W", "1", address]).is_ok()
+    world.pings("a", address).unwrap()
 }
 
 /// A host behind `b`, and the routes to it: one comes and one goes while the router runs.

@@ -105,8 +105,7 @@ impl Frr {
 fn alone(world: &World, addresses: &[(&str, &str)]) {
     world.forward("r", false).unwrap();
     for (at, address) in addresses {
-        let ping = || world.run(at, &["ping", "-n", "-c", "1", "-W", "1", address]).is_ok();
-        assert!(World::until(ping), "{at}: {address}");
+        assert!(World::until(|| world.pings(at, address).unwrap()), "{at}: {address}");
     }
 }
 
