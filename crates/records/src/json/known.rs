@@ -8,9 +8,9 @@
 //!
 //! A lead is all that stands before a value: comma, name, colon and blanks, and braces of objects that end or
 //! begin there; the last one is the end of the record. Programs write records with the same members in the
-//! same order, so the lead that followed a lead before most often follows it again. Then 32 bytes are
-//! compared at once, and no byte of the name is looked at alone. A lead that is not the expected one is
-//! scanned once, and is known from then on.
+//! same order, so the leads that followed a lead before most often follow it again. Then 32 bytes are
+//! compared at once, or 64, and no byte of the name is looked at alone. A lead that is none of the expected
+//! ones is scanned once, and is known from then on.
 //!
 //! Whatever is unusual is left to the scanner of whole lines, which says what is wrong.
 
@@ -43,7 +43,7 @@ struct Object {
 }
 
 /// The most bytes of a lead that is kept.
-const WINDOW: usize = 32;
+const WINDOW: usize = 64;
 type Window = [u64; WINDOW / 8];
 /// The leads that there is space for, a power of two.
 const SLOTS: usize = 256;
@@ -51,6 +51,8 @@ const SLOTS: usize = 256;
 const MOST: usize = SLOTS / 2;
 /// The number at which no more are kept in a record.
 const FULL: usize = SLOTS / 4 * 3;
+/// The leads after a lead that are tried: members may be missing.
+const NEXT: usize = 4;
 /// The most objects that are known. Others are values.
 const MOST_OBJECTS: usize = 64;
 /// The place of the object that is the record.
@@ -70,7 +72,7 @@ struct Lead {
     /// The number of bytes. 0 if there is no lead here.
     len: usize,
     /// The leads that followed it last.
-    next: [u16; 2],
+    next: [u16; NEXT],
     /// The object before it, and that of the value after it.
     objects: [u16; 2],
     role: Role,
@@ -91,7 +93,7 @@ impl Lead {
         words: [0; WINDOW / 8],
         masks: [0; WINDOW / 8],
         len: 0,
-        next: [START; 2],
+        next: [START; NEXT],
         objects: [RECORD; 2],
         role: Role::End { insert: 0 },
     };
@@ -108,7 +110,9 @@ impl Lead {
     #[inline]
     fn is_at(&self, window: &Window) -> bool {
         let differs = |at: usize| (window[at] ^ self.words[at]) & self.masks[at];
-        self.len != 0 && differs(0) | differs(1) | differs(2) | differs(3) == 0
+        let half = |at: usize| differs(at) | differs(at + 1) | differs(at + 2) | differs(at + 3) == 0;
+        // Most are short.
+        self.len != 0 && half(0) && (self.len <= WINDOW / 2 || half(4))
     }
 }
 
@@ -164,7 +168,8 @@ impl Known {
             slot = slot.wrapping_add(1);
         };
         let next = &mut self.leads[usize::from(last)].next;
-        *next = [place, next[0]];
+        next.rotate_right(1);
+        next[0] = place;
         place
     }
 

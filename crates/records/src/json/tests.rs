@@ -98,7 +98,8 @@ const NAMES: &[&str] = &[
     "\"\"",
     "\"\\u0061\"",
     "\"src_asn\"",
-    "\"a name that is longer than what is kept\"",
+    "\"a name that is longer than the thirty-two bytes\"",
+    "\"a name that is longer than the sixty-four bytes that are the most that is kept\"",
     "\"a\"\"",
 ];
 const VALUES: &[&str] = &[
