@@ -262,23 +262,17 @@ impl<'a> Input<'a> {
         }
         self.window.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        loop {
-            match self.decoder.read(&mut self.window[self.end..]) {
-                Ok(n) => {
-                    self.end += n;
-                    self.check_size()?;
-                    return Ok(n);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
+        let n = decode(&mut self.decoder, &mut self.window[self.end..])?;
+        self.end += n;
+        self.check_size(self.end)?;
+        Ok(n)
     }
 
-    /// Refuses a file that unpacks to more than its size allows.
-    fn check_size(&self) -> io::Result<()> {
+    /// Refuses a file that unpacks to more than its size allows, with so many bytes after those that were
+    /// used.
+    fn check_size(&self, more: usize) -> io::Result<()> {
         let Some(packed) = &self.packed else { return Ok(()) };
-        let unpacked = self.offset + self.end as u64;
+        let unpacked = self.offset + more as u64;
         if unpacked <= FREE.max(packed.load(Ordering::Relaxed).saturating_mul(RATIO)) {
             return Ok(());
         }
@@ -289,6 +283,16 @@ impl<'a> Input<'a> {
             self.compression.name()
         );
         Err(io::Error::new(io::ErrorKind::FileTooLarge, what))
+    }
+}
+
+/// Reads until it is not interrupted.
+fn decode(decoder: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match decoder.read(into) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
     }
 }
 
@@ -307,6 +311,13 @@ impl BufRead for Input<'_> {
 
 impl Read for Input<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // Bytes for which the window is too small don't go through it.
+        if self.start == self.end && self.waiting.is_none() && into.len() >= WINDOW {
+            let n = decode(&mut self.decoder, into)?;
+            self.check_size(n)?;
+            self.offset += n as u64;
+            return Ok(n);
+        }
         let n = self.fill_buf()?.read(into)?;
         self.consume(n);
         Ok(n)
@@ -476,6 +487,26 @@ mod tests {
         }
         assert_eq!(input.next_line().unwrap(), None);
         assert_eq!(input.lines_read(), 4);
+    }
+
+    #[test]
+    fn reads_beside_the_window_and_through_it() {
+        let bytes: Vec<u8> = (0..=255).cycle().step_by(7).take(5 * WINDOW).collect();
+        let (mut input, mut read) = (input(&bytes), Vec::new());
+        for (turn, len) in [WINDOW, 10, 2 * WINDOW, 100, WINDOW + 1].into_iter().cycle().enumerate() {
+            if turn % 3 == 1 {
+                let (next, _) = input.look_ahead(50);
+                assert_eq!(next, &bytes[read.len()..][..next.len()]);
+            }
+            let mut into = vec![0; len];
+            let n = input.read(&mut into).unwrap();
+            read.extend_from_slice(&into[..n]);
+            assert_eq!(input.offset(), read.len() as u64);
+            if n == 0 {
+                break;
+            }
+        }
+        assert!(read == bytes);
     }
 
     #[test]

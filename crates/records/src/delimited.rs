@@ -69,7 +69,7 @@ impl Delimited {
         quotes: Quotes,
         records: &mut Records,
     ) -> usize {
-        let Records { records, cells, decoded, wanted, .. } = records;
+        let Records { records, cells, decoded, wanted, has_others, .. } = records;
         let mut open = cells.len();
         cells.resize(open + found.records().len() * *wanted, Cell::default());
         for ends in found.records() {
@@ -90,6 +90,8 @@ impl Delimited {
                         is_quoted && quotes.has_doubled() && memchr(b'"', &block[inner.clone()]).is_some();
                     cells[wanted] = Cell::of(block, inner, doubled, decoded);
                 }
+            } else {
+                *has_others = true;
             }
             records.push(Record { start, insert, end, content });
             start = end;
@@ -173,11 +175,11 @@ impl Cell {
     #[inline]
     fn of(block: &[u8], inner: Range<usize>, doubled: bool, decoded: &mut Vec<u8>) -> Self {
         if !doubled {
-            return Self { start: inner.start, len: inner.len(), is_decoded: false };
+            return Self::of_block(inner);
         }
         let start = decoded.len();
         undouble(&block[inner], decoded);
-        Self { start, len: decoded.len() - start, is_decoded: true }
+        Self::decoded_from(start, decoded)
     }
 }
 

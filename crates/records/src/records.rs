@@ -1,6 +1,9 @@
 //! [`Records`]: the records of a block as ranges of its bytes, and the [`Flaw`]s of those that are wrong.
 
 use std::fmt;
+use std::ops::Range;
+
+use crate::json::Known;
 
 /// The records of one block, and their wanted cells. Its memory is used again for the next block.
 #[derive(Debug, Default)]
@@ -11,8 +14,12 @@ pub struct Records {
     /// Cells whose bytes are not those of the block.
     pub(crate) decoded: Vec<u8>,
     pub(crate) wanted: usize,
+    /// Whether some record is a blank line or wrong.
+    pub(crate) has_others: bool,
     /// The number of ends of lines.
     pub(crate) lines: u64,
+    /// What is known of JSON's members from records before.
+    pub(crate) known: Known,
 }
 
 /// One record: a range of a block.
@@ -101,12 +108,33 @@ impl fmt::Display for Flaw {
     }
 }
 
-/// The place of a cell.
+/// The place of a cell. There are several for each record, so it is small.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cell {
-    pub(crate) start: usize,
-    pub(crate) len: usize,
-    pub(crate) is_decoded: bool,
+    start: usize,
+    /// The number of bytes, and [`Cell::DECODED`] for those that are not the block's.
+    len: usize,
+}
+
+impl Cell {
+    /// More than any number of bytes.
+    const DECODED: usize = 1 << (usize::BITS - 1);
+
+    /// A cell of the block.
+    #[inline]
+    pub(crate) const fn of_block(bytes: Range<usize>) -> Self {
+        Self { start: bytes.start, len: bytes.end - bytes.start }
+    }
+
+    /// The decoded bytes from a place to their end.
+    pub(crate) const fn decoded_from(start: usize, decoded: &[u8]) -> Self {
+        Self { start, len: (decoded.len() - start) | Self::DECODED }
+    }
+
+    #[inline]
+    const fn is_decoded(self) -> bool {
+        self.len & Self::DECODED != 0
+    }
 }
 
 impl Records {
@@ -114,6 +142,12 @@ impl Records {
     #[must_use]
     pub fn records(&self) -> &[Record] {
         &self.records
+    }
+
+    /// Whether all records take new columns: none is a blank line, and none is wrong.
+    #[must_use]
+    pub const fn are_whole(&self) -> bool {
+        !self.has_others
     }
 
     /// The number of ends of lines that the records have. A record with quotes may have several.
@@ -145,9 +179,9 @@ impl Records {
 
     #[inline]
     fn text<'r>(&'r self, block: &'r [u8], cell: &Cell) -> (&'r [u8], &'r [u8]) {
-        let of = if cell.is_decoded { &self.decoded } else { block };
+        let of = if cell.is_decoded() { &self.decoded } else { block };
         let behind = &of[cell.start..];
-        (&behind[..cell.len], behind)
+        (&behind[..cell.len & !Cell::DECODED], behind)
     }
 
     /// Forgets the records, and keeps the memory.
@@ -155,6 +189,7 @@ impl Records {
         self.records.clear();
         self.cells.clear();
         self.decoded.clear();
+        self.has_others = false;
         self.wanted = wanted;
     }
 
@@ -180,12 +215,12 @@ impl Records {
             return;
         }
         let Self { cells, decoded, .. } = self;
-        for cell in cells.iter_mut().filter(|cell| !cell.is_decoded) {
+        for cell in cells.iter_mut().filter(|cell| !cell.is_decoded()) {
             let bytes = &block[cell.start..][..cell.len];
             if memchr::memchr(b'\\', bytes).is_some() {
                 let start = decoded.len();
                 unescape(bytes, decoded);
-                *cell = Cell { start, len: decoded.len() - start, is_decoded: true };
+                *cell = Cell::decoded_from(start, decoded);
             }
         }
     }
@@ -193,6 +228,14 @@ impl Records {
     /// Starts a record: its cells are empty.
     pub(crate) fn open(&mut self) {
         self.cells.resize(self.cells.len() + self.wanted, Cell::default());
+    }
+
+    /// Empties the cells of the record that was opened last.
+    pub(crate) fn empty(&mut self) {
+        // Filling an empty list stores nothing at an address of no page, which some CPUs do slowly.
+        if self.wanted > 0 {
+            self.last().fill(Cell::default());
+        }
     }
 
     /// The cells of the record that was opened last.
@@ -204,7 +247,8 @@ impl Records {
     /// Ends the record that was opened last.
     pub(crate) fn close(&mut self, record: Record) {
         if !matches!(record.content, Content::Whole { .. }) {
-            self.last().fill(Cell::default());
+            self.has_others = true;
+            self.empty();
         }
         self.records.push(record);
     }

@@ -256,7 +256,7 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
             let Plan { wanted, numbers, added } = self.planned(format, &names)?;
             let is_number = |&(_, name): &(usize, &String)| numbers.contains(name);
             let numbers = wanted.iter().enumerate().filter(is_number).fold(0, |all, (at, _)| all | 1 << at);
-            let form = Form::Json(Members { wanted, numbers, added: added.clone() });
+            let form = Form::Json(Members::new(wanted, numbers, added.clone()));
             self.layout = Some(Arc::new(Layout::new(form, Encoder(Kind::Json), &added)));
             return self.next(ends);
         }

@@ -1,11 +1,11 @@
 //! `enrich`: a Parquet file with columns of what tables say of its addresses and names.
 
-use std::io::BufWriter;
+use std::io::{BufWriter, Write};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::Args;
 use wirespeed::image::replace_file;
 use wirespeed_records::{TableFile, TableReading};
@@ -14,6 +14,7 @@ use crate::columns::Given;
 use crate::file::Input;
 use crate::guarded::guarded;
 use crate::interrupt;
+use crate::output::{Failure, Output};
 use crate::table::ReadTable;
 
 /// Adds columns to a Parquet file: the values that tables have for its addresses and names
@@ -114,12 +115,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(1, NonZero::get);
     interrupt::await_signals()?;
     let mut summary = None;
-    let written = replace_file(&options.output, |file| -> Result<()> {
-        let mut to = BufWriter::with_capacity(1 << 20, file);
-        summary = Some(input.enrich(options.lenient, threads, &mut to)?);
+    let written = replace_file(&options.output, |file| {
+        let mut to = Output::new(BufWriter::with_capacity(1 << 20, file));
+        let enriched = input.enrich(options.lenient, threads, &mut to);
+        let enriched = enriched.and_then(|summary| Ok(to.flush().map(|()| summary)?));
+        summary = Some(to.or_of_output(enriched)?);
         Ok(())
     });
-    written.with_context(|| options.output.display().to_string())?;
+    written.map_err(|failure: Failure| failure.named(&options.output))?;
     if let Some(summary) = summary {
         eprintln!("{summary}");
     }

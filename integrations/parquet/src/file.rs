@@ -91,8 +91,13 @@ impl<'t> Input<'t> {
         Ok(Self { name, file: SharedFile::new(file), metadata, arrow, views, tables, keys })
     }
 
-    /// Writes the file with its new columns. `lenient` passes values that are no keys.
+    /// Writes the file with its new columns. `lenient` passes values that are no keys. An error has the name
+    /// of this file; `to` has to keep its own.
     pub(crate) fn enrich(&self, lenient: bool, threads: usize, to: impl Write + Send) -> Result<Summary> {
+        self.write(lenient, threads, to).with_context(|| self.name.clone())
+    }
+
+    fn write(&self, lenient: bool, threads: usize, to: impl Write + Send) -> Result<Summary> {
         let added = self.added();
         let properties = Arc::new(self.properties(&added)?);
         let of_added = ArrowSchemaConverter::new().convert(&added)?;
@@ -106,17 +111,13 @@ impl<'t> Input<'t> {
         let encoders = ArrowRowGroupWriterFactory::new(&alone, Arc::clone(&added));
         let mut summary = Summary::new(&self.keys);
         let groups = self.metadata.num_row_groups();
-        let look_up = |group| {
-            let place = || format!("{}: row group {}", self.name, group + 1);
-            guarded(place, || self.look_up(group, lenient, &added, &encoders))
-        };
+        let place = |group| move || format!("row group {}", group + 1);
+        let look_up = |group| guarded(place(group), || self.look_up(group, lenient, &added, &encoders));
         in_order(groups, threads, look_up, |group, (new, counts)| {
             interrupt::check()?;
             summary.add(&counts);
             let mut group_writer = writer.next_row_group()?;
-            let copied =
-                guarded(|| format!("row group {}", group + 1), || self.copy(group, &mut group_writer));
-            copied.with_context(|| self.name.clone())?;
+            guarded(place(group), || self.copy(group, &mut group_writer))?;
             for mut chunk in new {
                 if !self.has_indexes() {
                     // Readers expect the indexes of all columns or of none.
@@ -180,7 +181,7 @@ impl<'t> Input<'t> {
     ) -> Result<(Vec<ArrowColumnChunk>, Counts)> {
         let descriptor = self.metadata.file_metadata().schema_descr();
         let wanted = ProjectionMask::columns(descriptor, self.keys.iter().map(|key| &*key.column.name));
-        let damaged = || format!("{}: row group {}", self.name, group + 1);
+        let damaged = || format!("row group {}", group + 1);
         let rows = self.rows_together(group).with_context(damaged)?;
         let batches =
             ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.views.clone())
@@ -213,11 +214,8 @@ impl<'t> Input<'t> {
             }
             if let Some((row, key, column)) = first.filter(|_| !lenient) {
                 let row_of_file = self.rows_before(group)? + counts.rows + row as u64 + 1;
-                bail!(
-                    "{}: row {row_of_file}: {} (--lenient passes such rows)",
-                    self.name,
-                    refused(key, &column, row)?
-                );
+                let refused = refused(key, &column, row)?;
+                bail!("row {row_of_file}: {refused} (--lenient passes such rows)");
             }
             counts.rows += batch.num_rows() as u64;
         }

@@ -8,6 +8,7 @@ mod guarded;
 mod in_order;
 mod interrupt;
 mod keys;
+mod output;
 mod pages;
 mod shared_file;
 mod summary;

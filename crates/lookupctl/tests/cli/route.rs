@@ -4,7 +4,7 @@
 
 use std::io::Write;
 use std::ops::Deref;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;

@@ -10,7 +10,7 @@
 //! there is a step for each end of a cell alone.
 
 #[cfg(target_arch = "x86_64")]
-mod avx2;
+pub(crate) mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod ends;
@@ -108,7 +108,7 @@ fn of_window(window: &[u8; WINDOW], separator: u8) -> Marks {
     marks
 }
 
-const fn low_bits(len: usize) -> u64 {
+pub(crate) const fn low_bits(len: usize) -> u64 {
     if len < WINDOW { (1 << len) - 1 } else { u64::MAX }
 }
 

@@ -80,12 +80,23 @@ impl Folder {
     }
 
     fn refused(&self, arguments: &str, says: &str) {
+        let last = self.error(arguments);
+        assert!(last.contains(says), "{last}");
+    }
+
+    /// Runs, and fails with these words alone.
+    fn refused_with(&self, arguments: &str, says: &str) {
+        assert_eq!(self.error(arguments), says);
+    }
+
+    /// The error that a run ends with.
+    fn error(&self, arguments: &str) -> String {
         let ran = self.run(arguments);
         assert_eq!(ran.code, 2, "{}", ran.stderr);
-        let last = ran.stderr.lines().last().unwrap();
-        assert!(last.starts_with("wirespeed-parquet: ") && last.contains(says), "{}", ran.stderr);
+        let last = ran.stderr.lines().last().unwrap().strip_prefix("wirespeed-parquet: ");
         let names = fs::read_dir(self.0.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert!(names.into_iter().all(|name| !name.to_string_lossy().contains("part-")));
+        last.unwrap_or_else(|| panic!("{}", ran.stderr)).to_owned()
     }
 }
 
@@ -391,6 +402,21 @@ fn a_signal_leaves_what_was_there() {
 }
 
 #[test]
+fn an_error_of_the_output_names_the_output_alone() {
+    let folder = Folder::new();
+    write(&folder.path("in"), vec![("src", Arc::new(StringArray::from(vec!["10.1.2.3"; 2500])) as ArrayRef)]);
+    let there = |path| Path::new(path).exists();
+    if there("/dev/full") {
+        let error = "/dev/full: No space left on device (os error 28)";
+        folder.refused_with("enrich in -o /dev/full --table asn=routes", error);
+    }
+    folder.refused_with(
+        "enrich in -o missing/out --table asn=routes",
+        "missing/out: No such file or directory (os error 2)",
+    );
+}
+
+#[test]
 fn addresses_of_a_family_that_no_table_has() {
     let folder = Folder::new();
     fs::write(folder.path("four"), "10.0.0.0/8 1\n").unwrap();
@@ -489,7 +515,7 @@ fn values_that_are_no_keys() {
         write(&folder.path("in"), vec![("dst", texts_of("10.1.2.3")), ("src", column)]);
         fs::write(folder.path("out"), "what was there").unwrap();
         let says = format!("in: row 1701: src {shown} is no address (--lenient passes such rows)");
-        folder.refused("enrich in -o out --table asn=routes", &says);
+        folder.refused_with("enrich in -o out --table asn=routes", &says);
         assert_eq!(fs::read(folder.path("out")).unwrap(), b"what was there");
         let ran = folder.run("enrich in -o out --table asn=routes --lenient");
         assert!(ran.stderr.contains("src: 1 wrong values passed through"), "{}", ran.stderr);

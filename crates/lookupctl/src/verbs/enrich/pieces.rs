@@ -13,6 +13,7 @@ pub(super) struct Piece([u8; SLOT]);
 const SLOT: usize = 16;
 /// The most bytes of a part that is copied with what follows it. Most records are shorter.
 const SHORT: usize = 128;
+const HALF: usize = SHORT / 2;
 /// The length of a piece that is too long for a slot. It starts with its place among the long ones.
 const LONG: u8 = u8::MAX;
 /// The length of a piece that is not there.
@@ -102,7 +103,10 @@ impl Output {
         let room = self.bytes.get_mut(self.len..).and_then(<[u8]>::first_chunk_mut::<SHORT>);
         match (from, room) {
             (Some(from), Some(room)) if len <= SHORT => {
-                *room = *from;
+                room[..HALF].copy_from_slice(&from[..HALF]);
+                if len > HALF {
+                    room[HALF..].copy_from_slice(&from[HALF..]);
+                }
                 self.len += len;
             }
             _ => self.push(&bytes[part]),

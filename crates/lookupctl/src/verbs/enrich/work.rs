@@ -109,6 +109,11 @@ impl Worker {
         for ((keys, of), count) in keys.iter_mut().zip(&shape.keys).zip(&mut done.counts) {
             count.looked_up += keys.parse(of, cells, former, wrong) as u64;
         }
+        if wrong.is_empty() && records.are_whole() {
+            let len = records.records().len();
+            done.records += len as u64;
+            return len;
+        }
         // Of each record the first wrong cell in the order of keys.
         wrong.sort_by_key(|wrong| wrong.record);
         wrong.dedup_by_key(|wrong| wrong.record);

@@ -3,8 +3,18 @@
 //! A strict scanner (RFC 8259) that builds no tree: it goes once over an object, checks its form, and notes
 //! the wanted members. A wanted name is a member's name, with dots or without, or a path of names with dots
 //! between them: `id.orig_h` is the member `id.orig_h` or the member `orig_h` of the object `id`.
+//!
+//! Lines whose members are those of lines before go a shorter way ([`known`]).
+
+mod known;
+mod stops;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use known::Known;
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memchr::memchr;
 
@@ -20,36 +30,66 @@ pub(crate) struct Members {
     /// Names, at most [`Members::MOST`].
     pub(crate) wanted: Vec<String>,
     /// The bits of those that may be numbers.
-    pub(crate) numbers: u64,
-    pub(crate) added: Vec<String>,
+    numbers: u64,
+    added: Vec<String>,
+    /// A number that only clones have in common.
+    id: u64,
 }
 
 impl Members {
     /// The most wanted members: one bit each.
     pub(crate) const MOST: usize = 64;
 
+    pub(crate) fn new(wanted: Vec<String>, numbers: u64, added: Vec<String>) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        Self { wanted, numbers, added, id: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// All wanted members.
+    fn all(&self) -> Within {
+        let names = match self.wanted.len() {
+            Self::MOST => u64::MAX,
+            some => (1 << some) - 1,
+        };
+        Within { names, matched: 0 }
+    }
+
+    /// The number of the new member with this name.
+    fn taken(&self, name: &[u8]) -> Option<usize> {
+        self.added.iter().position(|added| added.as_bytes() == name)
+    }
+
     /// Scans whole lines of about so many bytes.
     pub(crate) fn scan(&self, block: &[u8], bytes: usize, records: &mut Records) {
-        let last = bytes.min(block.len()).saturating_sub(1);
-        let block = &block[..memchr(b'\n', &block[last..]).map_or(block.len(), |at| last + at + 1)];
+        self.scan_lines(block, bytes, records, true);
+    }
+
+    /// Scans lines, those with known members the shorter way if it is allowed.
+    fn scan_lines(&self, whole: &[u8], bytes: usize, records: &mut Records, by_known: bool) {
+        let last = bytes.min(whole.len()).saturating_sub(1);
+        let block = &whole[..memchr(b'\n', &whole[last..]).map_or(whole.len(), |at| last + at + 1)];
+        let mut known = std::mem::take(&mut records.known);
+        let is_ascii = known.prepare(self, block);
         // Once for all lines, or for each if there is a wrong one.
-        let is_text = std::str::from_utf8(block).is_ok();
-        let mut scanner = Scanner {
-            line: block,
-            base: 0,
-            at: 0,
-            members: self,
-            matched: vec![0; self.wanted.len()],
-            seen: 0,
-            key: Vec::new(),
-            names: None,
-        };
+        let is_text = is_ascii || std::str::from_utf8(block).is_ok();
+        let mut scanner = Scanner::new(block, self);
         let mut start = 0;
         while start < block.len() {
+            records.open();
+            let decoded = records.decoded.len();
+            if by_known
+                && is_text
+                && let Some((insert, end)) = scanner.usual(whole, start, &mut known, records)
+            {
+                records.close(Record { start, insert, end, content: Content::Whole { is_bare: false } });
+                start = end;
+                continue;
+            }
+            records.decoded.truncate(decoded);
+            records.empty();
             let to = memchr(b'\n', &block[start..]).map_or(block.len(), |at| start + at);
             let end = (to + 1).min(block.len());
             let line = &block[start..to];
-            records.open();
             let (insert, content) = if line.trim_ascii().is_empty() {
                 (to, Content::Blank)
             } else if !is_text && let Err(error) = std::str::from_utf8(line) {
@@ -65,6 +105,7 @@ impl Members {
             records.close(Record { start, insert, end, content });
             start = end;
         }
+        records.known = known;
         records.count_lines(block, true);
     }
 }
@@ -74,18 +115,9 @@ pub(crate) fn names(line: &[u8]) -> Result<Vec<String>, Flaw> {
     if let Err(error) = std::str::from_utf8(line) {
         return Err(Flaw::NotJson { what: "not UTF-8", byte: error.valid_up_to() + 1 });
     }
-    let members = Members { wanted: Vec::new(), numbers: 0, added: Vec::new() };
-    let names = Some((String::new(), Vec::new()));
-    let mut scanner = Scanner {
-        line,
-        base: 0,
-        at: 0,
-        members: &members,
-        matched: Vec::new(),
-        seen: 0,
-        key: Vec::new(),
-        names,
-    };
+    let members = Members::new(Vec::new(), 0, Vec::new());
+    let mut scanner = Scanner::new(line, &members);
+    scanner.names = Some((String::new(), Vec::new()));
     scanner.record(&mut Records::default())?;
     Ok(scanner.names.unwrap_or_default().1)
 }
@@ -118,14 +150,25 @@ fn before(bytes: &[u8], flags: impl Fn(u64) -> u64) -> usize {
     8 * words.len() + first(last).min(rest.len())
 }
 
+/// The wanted names that an object may have members of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Within {
+    /// Their bits.
+    names: u64,
+    /// The number of bytes of these names that the path to the object has, with the dot after it.
+    matched: usize,
+}
+
+impl Within {
+    const NONE: Self = Self { names: 0, matched: 0 };
+}
+
 struct Scanner<'l> {
     line: &'l [u8],
     /// The place of the line in its block.
     base: usize,
     at: usize,
     members: &'l Members,
-    /// The bytes of each wanted name that the objects around match.
-    matched: Vec<usize>,
     /// The wanted members that were seen: one bit each.
     seen: u64,
     key: Vec<u8>,
@@ -139,36 +182,32 @@ struct Text {
     is_escaped: bool,
 }
 
+impl<'l> Scanner<'l> {
+    fn new(line: &'l [u8], members: &'l Members) -> Self {
+        Self { line, base: 0, at: 0, members, seen: 0, key: Vec::new(), names: None }
+    }
+}
+
 impl Scanner<'_> {
     /// Scans the line. Returns the place of new members, and whether there are no others.
     fn record(&mut self, records: &mut Records) -> Result<(usize, bool), Flaw> {
         self.blanks();
         if self.peek() != Some(b'{') {
-            self.value(0, 0, records)?;
+            self.value(Within::NONE, 0, records)?;
             self.end()?;
             return Err(Flaw::NotObject);
         }
-        let all = match self.members.wanted.len() {
-            Self::ALL_BITS => u64::MAX,
-            some => (1 << some) - 1,
-        };
-        // Filling an empty list stores nothing at an address of no page, which some CPUs do slowly.
-        if !self.matched.is_empty() {
-            self.matched.fill(0);
-        }
-        let place = self.object(all, 1, records)?;
+        let place = self.object(self.members.all(), 1, records)?;
         self.end()?;
         Ok(place)
     }
-
-    const ALL_BITS: usize = Members::MOST;
 
     fn end(&mut self) -> Result<(), Flaw> {
         self.blanks();
         if self.at < self.line.len() { Err(self.wrong("more after the end")) } else { Ok(()) }
     }
 
-    fn value(&mut self, within: u64, depth: usize, records: &mut Records) -> Result<(), Flaw> {
+    fn value(&mut self, within: Within, depth: usize, records: &mut Records) -> Result<(), Flaw> {
         match self.peek() {
             Some(b'{') => self.object(within, depth + 1, records).map(drop),
             Some(b'[') => self.array(depth + 1, records),
@@ -182,9 +221,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Scans an object in which these wanted names, as far as they are not matched yet, may be. Returns the
+    /// Scans an object in which these wanted names may be. Returns the
     /// end of its last member, or of its opening brace, and whether it has none.
-    fn object(&mut self, within: u64, depth: usize, records: &mut Records) -> Result<(usize, bool), Flaw> {
+    fn object(&mut self, within: Within, depth: usize, records: &mut Records) -> Result<(usize, bool), Flaw> {
         if depth > DEEPEST {
             return Err(self.wrong("nested too deep"));
         }
@@ -225,7 +264,13 @@ impl Scanner<'_> {
     }
 
     /// Scans the value of a member.
-    fn member(&mut self, name: &Text, within: u64, depth: usize, records: &mut Records) -> Result<(), Flaw> {
+    fn member(
+        &mut self,
+        name: &Text,
+        within: Within,
+        depth: usize,
+        records: &mut Records,
+    ) -> Result<(), Flaw> {
         let line = self.line;
         let mut key = std::mem::take(&mut self.key);
         key.clear();
@@ -240,9 +285,15 @@ impl Scanner<'_> {
         done
     }
 
-    fn named(&mut self, name: &[u8], within: u64, depth: usize, records: &mut Records) -> Result<(), Flaw> {
+    fn named(
+        &mut self,
+        name: &[u8],
+        within: Within,
+        depth: usize,
+        records: &mut Records,
+    ) -> Result<(), Flaw> {
         if depth == 1
-            && let Some(taken) = self.members.added.iter().position(|added| added.as_bytes() == name)
+            && let Some(taken) = self.members.taken(name)
         {
             return Err(Flaw::Taken(taken));
         }
@@ -253,15 +304,21 @@ impl Scanner<'_> {
             }
             path.push_str(&String::from_utf8_lossy(name));
             names.push(path.clone());
-            let done = self.value(0, depth, records);
+            let done = self.value(Within::NONE, depth, records);
             if let Some((path, _)) = &mut self.names {
                 path.truncate(before);
             }
             return done;
         }
+        let (hits, inside) = self.wanted(name, within);
+        self.wanted_value(hits, inside, depth, records)
+    }
+
+    /// The bits of the wanted names that end with this one, and the names that are paths into it.
+    fn wanted(&self, name: &[u8], within: Within) -> (u64, Within) {
         let (mut hits, mut inside) = (0u64, 0u64);
-        for wanted in bits(within) {
-            let rest = &self.members.wanted[wanted].as_bytes()[self.matched[wanted]..];
+        for wanted in bits(within.names) {
+            let rest = &self.members.wanted[wanted].as_bytes()[within.matched..];
             // Most names differ in their first byte.
             if !name.is_empty() && rest.first() != name.first() {
                 continue;
@@ -272,16 +329,19 @@ impl Scanner<'_> {
                 _ => {}
             }
         }
-        if hits != 0 {
-            self.hit(hits, records)?;
-        } else if inside != 0 && self.peek() == Some(b'{') {
-            bits(inside).for_each(|wanted| self.matched[wanted] += name.len() + 1);
-            self.value(inside, depth, records)?;
-            bits(inside).for_each(|wanted| self.matched[wanted] -= name.len() + 1);
-        } else {
-            self.value(0, depth, records)?;
-        }
-        Ok(())
+        let matched = within.matched + name.len() + 1;
+        (hits, if inside == 0 { Within::NONE } else { Within { names: inside, matched } })
+    }
+
+    /// Scans the value of a member.
+    fn wanted_value(
+        &mut self,
+        hits: u64,
+        inside: Within,
+        depth: usize,
+        records: &mut Records,
+    ) -> Result<(), Flaw> {
+        if hits == 0 { self.value(inside, depth, records) } else { self.hit(hits, records) }
     }
 
     /// Scans a value that is wanted.
@@ -301,15 +361,15 @@ impl Scanner<'_> {
                 if is_escaped {
                     let start = records.decoded.len();
                     unescape(&self.line[inner], &mut records.decoded);
-                    Cell { start, len: records.decoded.len() - start, is_decoded: true }
+                    Cell::decoded_from(start, &records.decoded)
                 } else {
-                    Cell { start: self.base + inner.start, len: inner.len(), is_decoded: false }
+                    Cell::of_block(self.base + inner.start..self.base + inner.end)
                 }
             }
             Some(b'-' | b'0'..=b'9') if hits & self.members.numbers == hits => {
                 let start = self.at;
                 self.number()?;
-                Cell { start: self.base + start, len: self.at - start, is_decoded: false }
+                Cell::of_block(self.base + start..self.base + self.at)
             }
             Some(b'{' | b'[' | b't' | b'f' | b'-' | b'0'..=b'9') => {
                 // Of a member that is wanted twice, the one that takes no number.
@@ -342,7 +402,7 @@ impl Scanner<'_> {
         // Objects in arrays have no names of their own.
         let names = self.names.take();
         loop {
-            self.value(0, depth, records)?;
+            self.value(Within::NONE, depth, records)?;
             self.blanks();
             match self.peek() {
                 Some(b',') => {
@@ -431,6 +491,13 @@ impl Scanner<'_> {
         }
     }
 
+    /// Goes behind the next byte.
+    fn take(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
     fn peek(&self) -> Option<u8> {
         self.line.get(self.at).copied()
     }
@@ -481,116 +548,5 @@ fn unescape(inner: &[u8], into: &mut Vec<u8>) {
         at += if pair.is_some() { 6 } else { 0 };
         let one = pair.or_else(|| char::from_u32(first.into())).unwrap_or(char::REPLACEMENT_CHARACTER);
         into.extend_from_slice(one.encode_utf8(&mut [0; 4]).as_bytes());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde::de::IgnoredAny;
-    use serde_json::Value;
-
-    use super::*;
-
-    fn scanned(line: &[u8], wanted: &[&str]) -> (Records, Content) {
-        scanned_with(line, wanted, 0)
-    }
-
-    fn scanned_with(line: &[u8], wanted: &[&str], numbers: u64) -> (Records, Content) {
-        let own = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let members = Members { wanted: own(wanted), numbers, added: own(&["src_asn"]) };
-        let mut records = Records::default();
-        records.begin(wanted.len());
-        members.scan(line, line.len(), &mut records);
-        let content = records.records()[0].content;
-        (records, content)
-    }
-
-    #[test]
-    fn members_by_name_and_by_path() {
-        for line in [
-            r#"{"id.orig_h":"10.0.0.1","id.resp_h":null}"#,
-            r#"{"id":{"orig_h":"10.0.0.1","x":{"orig_h":1}}}"#,
-            r#" { "id" : { "\u006frig_h" : "10.0.0\u002e1" } , "ids":[{"id":{"orig_h":2}}]} "#,
-        ] {
-            let (records, content) = scanned(line.as_bytes(), &["id.orig_h", "id.resp_h"]);
-            assert_eq!(content, Content::Whole { is_bare: false }, "{line}");
-            assert_eq!(records.cell(line.as_bytes(), 0, 0), b"10.0.0.1", "{line}");
-            assert_eq!(records.cell(line.as_bytes(), 0, 1), b"", "{line}");
-        }
-        assert_eq!(names(br#"{"a":{"b":1,"c":[{"d":1}]},"e.f":2}"#).unwrap(), ["a", "a.b", "a.c", "e.f"]);
-    }
-
-    #[test]
-    fn members_that_may_be_numbers() {
-        let line = br#"{"port":443,"src":"10.0.0.1","proto":"tcp"}"#;
-        let wanted = ["src", "port", "proto"];
-        let (records, content) = scanned_with(line, &wanted, 0b110);
-        assert_eq!(content, Content::Whole { is_bare: false });
-        assert_eq!([0, 1, 2].map(|at| records.cell(line, 0, at)), [&b"10.0.0.1"[..], b"443", b"tcp"]);
-        assert_eq!(scanned_with(line, &wanted, 0b100).1, Content::Flawed(Flaw::NotText(1)));
-        assert_eq!(scanned_with(line, &["port", "port"], 0b01).1, Content::Flawed(Flaw::NotText(1)));
-        assert_eq!(scanned_with(br#"{"port":[443]}"#, &["port"], 1).1, Content::Flawed(Flaw::NotText(0)));
-    }
-
-    #[test]
-    fn the_first_byte_of_a_kind_at_every_place() {
-        for byte in 0..=255u8 {
-            for len in 0..20 {
-                for at in 0..len {
-                    let mut bytes = vec![b'5'; len];
-                    bytes[at] = byte;
-                    let is_plain = byte >= b' ' && !matches!(byte, b'"' | b'\\');
-                    assert_eq!(plain(&bytes), if is_plain { len } else { at });
-                    assert_eq!(digits(&bytes), if byte.is_ascii_digit() { len } else { at });
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn wrong_records() {
-        for (line, flaw) in [
-            (r#"{"a":"1","a":"2"}"#, Flaw::Twice(0)),
-            (r#"{"b.c":"1","b":{"c":"2"}}"#, Flaw::Twice(1)),
-            (r#"{"a":1}"#, Flaw::NotText(0)),
-            (r#"{"src_asn":1}"#, Flaw::Taken(0)),
-            ("[1]", Flaw::NotObject),
-            (r#"{"x":01}"#, Flaw::NotJson { what: "no comma", byte: 7 }),
-            (r#"{"x":1}}"#, Flaw::NotJson { what: "more after the end", byte: 8 }),
-            ("{\"x\":\"\u{1}\"}", Flaw::NotJson { what: "a control character in a string", byte: 7 }),
-        ] {
-            assert_eq!(scanned(line.as_bytes(), &["a", "b.c"]).1, Content::Flawed(flaw), "{line}");
-        }
-        let deep = format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
-        assert!(matches!(scanned(deep.as_bytes(), &[]).1, Content::Flawed(Flaw::NotJson { .. })));
-        assert!(matches!(scanned(b"{\"x\":\"\xff\"}", &[]).1, Content::Flawed(Flaw::NotJson { .. })));
-    }
-
-    proptest! {
-        #[test]
-        fn takes_what_serde_json_takes(line in r#"[{}\[\]",:\\a0-1.eEu tnrlf\-]{1,24}"#) {
-            let right = serde_json::from_str::<IgnoredAny>(&line).is_ok();
-            prop_assume!(!line.trim().is_empty());
-            let found = scanned(line.as_bytes(), &[]).1;
-            let is_ours = matches!(found, Content::Whole { .. } | Content::Flawed(Flaw::NotObject));
-            prop_assert_eq!(is_ours, right, "{:?}", found);
-        }
-
-        #[test]
-        fn strings_are_those_of_serde_json(text in "\\PC{0,12}|[\"\\\\/\u{8}\n\t\u{1f600}]{0,6}", nest: bool) {
-            let value = if nest {
-                serde_json::json!({"b": 1, "a": {"c": text}})
-            } else {
-                serde_json::json!({"a.c": text, "z": [text]})
-            };
-            let line = value.to_string();
-            let (records, content) = scanned(line.as_bytes(), &["a.c"]);
-            prop_assert_eq!(content, Content::Whole { is_bare: false });
-            prop_assert_eq!(records.cell(line.as_bytes(), 0, 0), text.as_bytes());
-            let insert = records.records()[0].insert;
-            let longer = format!("{},\"n\":1{}", &line[..insert], &line[insert..]);
-            prop_assert_eq!(&serde_json::from_str::<Value>(&longer).unwrap()["n"], 1);
-        }
     }
 }
