@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use wirespeed_image::Patch;
-use wirespeed_image::device::OnDevice;
 
 use crate::error::GpuError;
 use crate::follow::Staleness;
+use crate::remote::Source;
 use crate::runtime::{Calibration, Curve, Fleet, FleetBatch, FleetTable, Gpu, TableHandle};
 
 /// A table on GPUs.
@@ -28,15 +28,18 @@ pub struct Copies {
 /// take.
 const PATIENCE: Duration = Duration::from_millis(200);
 
+/// A measurement of a GPU, with its index and the copy on it.
+type Measure<'m> = dyn FnMut(usize, &Gpu, &TableHandle) -> Result<Option<Calibration>, GpuError> + 'm;
+
 impl Copies {
     /// Copies a table to all GPUs, and calls a measurement on each; the result of the first GPU counts.
     /// `None` says that there is nothing to measure with.
-    pub(crate) fn upload<T: OnDevice>(
+    pub(crate) fn upload(
         fleet: &Fleet,
-        table: &T,
-        mut measure: impl FnMut(usize, &Gpu, &TableHandle) -> Result<Option<Calibration>, GpuError>,
+        table: &dyn Source,
+        measure: &mut Measure<'_>,
     ) -> Result<Self, GpuError> {
-        let remote = fleet.upload(table.image(), |sections| table.programs(sections))?;
+        let remote = fleet.upload(table.image(), &|sections| table.programs(sections))?;
         let mut calibration = Calibration::default();
         for (at, (gpu, replica)) in fleet.gpus().iter().zip(remote.replicas()).enumerate() {
             let measured = measure(at, gpu, replica)?;
@@ -160,8 +163,8 @@ impl Copies {
     }
 
     /// Replaces the table. Success puts the copies in use again. Returns whether it succeeded.
-    pub(crate) fn replace<T: OnDevice>(&self, table: &T) -> bool {
-        let replaced = self.table.replace(table.image(), |sections| table.programs(sections));
+    pub(crate) fn replace(&self, table: &dyn Source) -> bool {
+        let replaced = self.table.replace(table.image(), &|sections| table.programs(sections));
         let is_replaced = replaced.is_ok();
         self.staleness.replaced(replaced);
         is_replaced

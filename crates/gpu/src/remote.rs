@@ -2,15 +2,34 @@
 
 use std::fmt;
 
-use wirespeed_image::Patch;
-use wirespeed_image::device::OnDevice;
+use wirespeed_image::device::{OnDevice, Programs, Sections};
 use wirespeed_image::live::Follower;
+use wirespeed_image::{Image, Patch};
 use wirespeed_table::Domain;
 
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::in_place::InPlace;
 use crate::runtime::{Batch, Done, Fleet, FleetBatch, Form};
+
+/// A table of any engine, as it is copied to GPUs.
+pub trait Source: Sync {
+    /// The image.
+    fn image(&self) -> &Image;
+
+    /// [`OnDevice::programs`].
+    fn programs(&self, sections: Sections<'_>) -> Programs;
+}
+
+impl<T: OnDevice> Source for T {
+    fn image(&self) -> &Image {
+        Self::image(self)
+    }
+
+    fn programs(&self, sections: Sections<'_>) -> Programs {
+        Self::programs(self, sections)
+    }
+}
 
 /// A table on GPUs, for keys of a domain. Clones share the table.
 pub trait RemoteTable: Clone + Send + Sync + 'static {
@@ -33,7 +52,7 @@ pub trait RemoteTable: Clone + Send + Sync + 'static {
 
     /// Copies a table to all GPUs. Finds the fastest launches and measures transfers, which takes about a
     /// second.
-    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, hint: Self::KeyHint<'_>) -> Result<Self, GpuError>;
+    fn upload(fleet: &Fleet, table: &dyn Source, hint: Self::KeyHint<'_>) -> Result<Self, GpuError>;
 
     /// The copies on the GPUs.
     fn copies(&self) -> &Copies;
@@ -66,7 +85,7 @@ pub trait RemoteTable: Clone + Send + Sync + 'static {
     }
 
     /// Replaces the table.
-    fn replace<T: OnDevice>(&self, table: &T) {
+    fn replace(&self, table: &dyn Source) {
         self.copies().replace(table);
     }
 

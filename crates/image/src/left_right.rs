@@ -38,6 +38,11 @@ mod sync {
 /// What the writer and all readers share.
 struct Shared<T> {
     copies: [UnsafeCell<T>; 2],
+    door: Door,
+}
+
+/// The part that is the same for copies of all types: which copy readers enter, and who may be inside.
+struct Door {
     /// The copy that readers enter: 0 or 1.
     current: AtomicUsize,
     /// The visits of each entrance.
@@ -50,10 +55,49 @@ struct Shared<T> {
 #[expect(unsafe_code)]
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
 
-impl<T> Shared<T> {
+impl Door {
     fn entrances(&self) -> MutexGuard<'_, Vec<Arc<Visits>>> {
         // A list of handles is whole after a panic, too.
         self.entrances.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Makes the visits of an entrance.
+    fn open(&self) -> Arc<Visits> {
+        let visits = Arc::new(Visits(AtomicUsize::new(0)));
+        self.entrances().push(Arc::clone(&visits));
+        visits
+    }
+
+    /// Forgets an entrance.
+    fn close(&self, gone: &Arc<Visits>) {
+        self.entrances().retain(|visits| !Arc::ptr_eq(visits, gone));
+    }
+
+    /// Makes a copy current, and lists the readers that may still be in the other one.
+    fn turn(&self, next: usize, inside: &mut Vec<(Arc<Visits>, usize)>) {
+        self.current.store(next, Ordering::SeqCst);
+        in_one_order();
+        // An entrance that is made after this list is taken finds the new copy current: both lock the list.
+        for visits in &*self.entrances() {
+            let seen = visits.0.load(Ordering::SeqCst);
+            if seen % 2 == 1 {
+                inside.push((Arc::clone(visits), seen));
+            }
+        }
+    }
+}
+
+/// Waits for the readers that are in the copy that is not current.
+fn wait(inside: &mut Vec<(Arc<Visits>, usize)>) {
+    for (visits, seen) in inside.drain(..) {
+        // Batches take microseconds; whoever holds a guard for longer may need this core.
+        let mut short = 0..SPINS;
+        while visits.0.load(Ordering::Acquire) == seen {
+            match short.next() {
+                Some(_) => std::hint::spin_loop(),
+                None => yield_now(),
+            }
+        }
     }
 }
 
@@ -96,11 +140,8 @@ pub struct Copies<T> {
 impl<T> Copies<T> {
     /// Takes both copies, which are equal.
     pub fn new(copies: [T; 2]) -> Self {
-        let shared = Shared {
-            copies: copies.map(UnsafeCell::new),
-            current: AtomicUsize::new(0),
-            entrances: Mutex::default(),
-        };
+        let door = Door { current: AtomicUsize::new(0), entrances: Mutex::default() };
+        let shared = Shared { copies: copies.map(UnsafeCell::new), door };
         Self { shared: Arc::new(shared), inside: Vec::new() }
     }
 
@@ -116,42 +157,22 @@ impl<T> Copies<T> {
     /// other copy current.
     #[expect(unsafe_code)]
     pub fn change(&mut self, change: impl FnOnce(&mut T)) {
-        self.wait();
-        let next = 1 - self.shared.current.load(Ordering::Relaxed);
+        wait(&mut self.inside);
+        let next = 1 - self.shared.door.current.load(Ordering::Relaxed);
         // SAFETY: no reader is in this copy. All that entered before it ceased to be current are gone, as
         // `inside` has every one of them. All that entered since are in the other one: whoever says that it
         // is inside after the writer asked for its visits finds the other one current. There is one writer,
         // and it is borrowed.
         change(unsafe { &mut *self.shared.copies[next].get() });
-        self.shared.current.store(next, Ordering::SeqCst);
-        in_one_order();
-        // An entrance that is made after this list is taken finds the new copy current: both lock the list.
-        for visits in &*self.shared.entrances() {
-            let seen = visits.0.load(Ordering::SeqCst);
-            if seen % 2 == 1 {
-                self.inside.push((Arc::clone(visits), seen));
-            }
-        }
-    }
-
-    /// Waits for the readers that are in the copy that is not current.
-    fn wait(&mut self) {
-        for (visits, seen) in self.inside.drain(..) {
-            // Batches take microseconds; whoever holds a guard for longer may need this core.
-            let mut short = 0..SPINS;
-            while visits.0.load(Ordering::Acquire) == seen {
-                match short.next() {
-                    Some(_) => std::hint::spin_loop(),
-                    None => yield_now(),
-                }
-            }
-        }
+        self.shared.door.turn(next, &mut self.inside);
     }
 }
 
 impl<T> Debug for Copies<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Copies").field("entrances", &self.shared.entrances().len()).finish_non_exhaustive()
+        f.debug_struct("Copies")
+            .field("entrances", &self.shared.door.entrances().len())
+            .finish_non_exhaustive()
     }
 }
 
@@ -161,9 +182,7 @@ pub struct Entrances<T>(Arc<Shared<T>>);
 impl<T> Entrances<T> {
     /// Makes an entrance for one thread at a time.
     pub fn entrance(&self) -> Entrance<T> {
-        let visits = Arc::new(Visits(AtomicUsize::new(0)));
-        self.0.entrances().push(Arc::clone(&visits));
-        Entrance { shared: Arc::clone(&self.0), visits, held: Cell::new(0) }
+        Entrance { shared: Arc::clone(&self.0), visits: self.0.door.open(), held: Cell::new(0) }
     }
 }
 
@@ -175,7 +194,7 @@ impl<T> Clone for Entrances<T> {
 
 impl<T> Debug for Entrances<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Entrances").field(&self.0.entrances().len()).finish()
+        f.debug_tuple("Entrances").field(&self.0.door.entrances().len()).finish()
     }
 }
 
@@ -198,7 +217,7 @@ impl<T> Entrance<T> {
         }
         self.held.set(held + 1);
         let stay = Stay { visits: &self.visits, held: &self.held };
-        let current = self.shared.current.load(Ordering::SeqCst);
+        let current = self.shared.door.current.load(Ordering::SeqCst);
         // SAFETY: the writer changes no copy that can have been current since this reader is inside, until it
         // has left. With a guard held already, that is the copy of that guard or the one made current after
         // it, and the writer can't come to the next change.
@@ -215,7 +234,7 @@ impl<T> Debug for Entrance<T> {
 
 impl<T> Drop for Entrance<T> {
     fn drop(&mut self) {
-        self.shared.entrances().retain(|visits| !Arc::ptr_eq(visits, &self.visits));
+        self.shared.door.close(&self.visits);
     }
 }
 
@@ -420,7 +439,7 @@ mod tests {
             assert!(*entrances.entrance().enter() < value);
             copies.change(|copy| *copy = value);
         }
-        assert_eq!((copies.shared.entrances().len(), *kept.enter()), (1, 99));
+        assert_eq!((copies.shared.door.entrances().len(), *kept.enter()), (1, 99));
     }
 
     #[test]

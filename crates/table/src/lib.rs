@@ -19,6 +19,7 @@
 
 #[cfg(feature = "conformance")]
 pub mod conformance;
+mod control;
 mod domain;
 mod engine;
 mod error;

@@ -1,10 +1,12 @@
 //! [`Live`]: a model, its engine and the live copies of its table, kept in step.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
+use std::mem::take;
 
 use wirespeed_image::live::{Applied, Beside, Follower, Reader, Writer};
-use wirespeed_image::{ImageError, Patch, Table};
+use wirespeed_image::{Patch, Table};
 
+use crate::control::{AnyTables, Control, growing};
 use crate::domain::{Domain, Model, Undone};
 use crate::engine::Engine;
 use crate::error::BuildError;
@@ -39,34 +41,26 @@ impl<D: Domain> Companion<D> for () {
 ///
 /// Memory: the model, what the engine holds, and two copies of the table (four while it is rebuilt). Sections
 /// that the copies [share](wirespeed_image::Table::share) are there once.
-#[derive(Debug)]
 pub struct Live<D: Domain, E: Engine<D>, B: Companion<D> = ()> {
-    model: D::Model,
+    control: Control<D, B>,
+    tables: Tables<D, E, B>,
+}
+
+/// The engine and the copies of its table.
+struct Tables<D: Domain, E: Engine<D>, B: Companion<D>> {
     /// `None` for a table that came compiled, and after a call that failed: the next change builds one. The
     /// table agrees with the model in any case.
     engine: Option<E>,
     writer: Writer<E::Table, B>,
-    /// The choice of data beside the table.
-    wanted: B::Wanted,
-    options: BuildOptions,
-    /// The number of leading bits of a key that lookups may depend on.
-    reach: u8,
-    /// The changes of the current call.
-    changed: Vec<D::Change>,
-    rebuilds: u64,
-}
-
-/// The most changes whose memory is kept between calls.
-const MUCH: usize = 1 << 14;
-
-/// The options of a live table of this number of entries, with this head room at least.
-fn growing(options: &BuildOptions, entries: usize, head_room: u32) -> BuildOptions {
-    BuildOptions { grows: true, ..options.for_entries(entries).with_head_room(head_room) }
+    /// The next state for readers, while a call makes it.
+    next: Next<E, E::Table>,
 }
 
 /// The next state for readers.
+#[derive(Default)]
 enum Next<E, T> {
     /// The current state.
+    #[default]
     Same,
     /// The current state with a patch.
     Patch(Patch),
@@ -116,7 +110,8 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     ) -> Self {
         let writer = Writer::with(table, B::of(&model, wanted.clone()));
         let reach = model.reach();
-        Self { model, engine, writer, wanted, options, reach, changed: Vec::new(), rebuilds: 0 }
+        let control = Control { model, wanted, options, reach, changed: Vec::new(), rebuilds: 0 };
+        Self { control, tables: Tables { engine, writer, next: Next::Same } }
     }
 
     /// Applies updates in order. Readers that enter from now on see all of them, and no reader sees a part.
@@ -160,38 +155,8 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     {
         let mut is_agreed = Some(is_agreed);
         let mut is_agreed = || is_agreed.take().is_some_and(|is_agreed| is_agreed());
-        self.change(&updates.into_iter().collect::<Vec<_>>(), wanted, &mut is_agreed)
-    }
-
-    /// Applies updates for [`apply_wanting`](Self::apply_wanting). It is compiled once for all kinds of
-    /// iterators, and calls `is_agreed` once at most.
-    fn change(
-        &mut self,
-        updates: &[&D::Update],
-        wanted: Option<B::Wanted>,
-        is_agreed: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Applied>, D::Error> {
-        self.model.check(updates)?;
-        let (mut changes, mut beside) = (0, B::Change::default());
-        for from in (0..updates.len()).step_by(D::TOGETHER) {
-            let to = updates.len().min(from.saturating_add(D::TOGETHER));
-            changes += self.model.apply(updates, from..to);
-            self.take(&mut beside);
-        }
-        let applied = match self.next() {
-            Ok(next) if is_agreed() => Ok(Some(Applied { changes, ..self.publish(next, beside, wanted) })),
-            Ok(next) => {
-                self.take_back(next);
-                Ok(None)
-            }
-            Err(error) => {
-                self.model.undo(&mut self.changed);
-                Err(error.into())
-            }
-        };
-        self.changed.clear();
-        self.changed.shrink_to(MUCH);
-        applied
+        let updates: Vec<_> = updates.into_iter().collect();
+        self.control.change(&mut self.tables, &updates, wanted, &mut is_agreed)
     }
 
     /// Replaces the whole model. Readers that enter from now on see all of it, and no reader sees a part. The
@@ -212,130 +177,13 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
     /// the table, if `wanted` is one.
     pub fn replace_wanting(
         &mut self,
-        mut model: D::Model,
+        model: D::Model,
         wanted: Option<B::Wanted>,
         is_agreed: impl FnOnce() -> bool,
     ) -> Result<Option<Applied>, BuildError> {
-        model.start();
-        let (engine, table) = self.built_anew(&model)?;
-        if !is_agreed() {
-            return Ok(None);
-        }
-        let (changes, reach) = (model.len(), model.reach());
-        self.model = model;
-        self.extend_reach(reach);
-        let published = self.publish(Next::Table(engine, table), B::Change::default(), wanted);
-        Ok(Some(Applied { changes, ..published }))
-    }
-
-    /// Gives the changes to the engine. An engine that fails is dropped.
-    fn take(&mut self, beside: &mut B::Change) {
-        let from = self.changed.len();
-        self.model.take_changed(&mut self.changed);
-        let changed = &self.changed[from..];
-        if changed.is_empty() {
-            return;
-        }
-        let is_taken = |engine: &mut E| {
-            let table = self.writer.current();
-            engine.take(&table, self.model.source(), changed).is_ok()
-        };
-        if !self.engine.as_mut().is_some_and(is_taken) {
-            self.engine = None;
-        }
-        B::changed(&self.model, self.wanted.clone(), changed, beside);
-    }
-
-    /// Makes the next state for readers. After an error of the engine it is dropped.
-    fn next(&mut self) -> Result<Next<E, E::Table>, BuildError> {
-        if self.changed.is_empty() {
-            return Ok(Next::Same);
-        }
-        let mut grown = None;
-        // A table that becomes empty is rebuilt, which gives back its memory.
-        if let Some(engine) = self.engine.as_mut().filter(|_| !self.model.is_empty()) {
-            let (table, source) = (self.writer.current(), self.model.source());
-            if let Ok(patch) = engine.patch(&table, source, &self.changed) {
-                return Ok(Next::Patch(patch));
-            }
-            let options = growing(&self.options, self.model.len(), E::LATER_HEAD_ROOM);
-            grown = engine.grow(&table, source, &options);
-        }
-        let next = match self.engine.take().zip(grown) {
-            Some(grown) => grown,
-            None => self.built_anew(&self.model)?,
-        };
-        Ok(Next::Table(next.0, next.1))
-    }
-
-    /// Builds the table of a model, with head room if it fits, otherwise with almost none.
-    fn built_anew(&self, model: &D::Model) -> Result<(E, E::Table), BuildError> {
-        let options = growing(&self.options, model.len(), E::LATER_HEAD_ROOM);
-        match E::build(model.source(), &options) {
-            Err(BuildError::Image(ImageError::OverCap { .. })) => {
-                let head_room = self.options.head_room;
-                E::build(model.source(), &BuildOptions { tight: true, head_room, ..options })
-            }
-            built => built,
-        }
-    }
-
-    /// Makes the next state visible to readers, with another choice of data beside the table if `wanted` is
-    /// one. Nothing here can fail.
-    fn publish(
-        &mut self,
-        next: Next<E, E::Table>,
-        mut beside: B::Change,
-        wanted: Option<B::Wanted>,
-    ) -> Applied {
-        let (mut applied, is_other) = (Applied::default(), wanted.is_some());
-        if let Some(wanted) = wanted {
-            self.wanted = wanted;
-            beside = B::replaced(&self.model, self.wanted.clone());
-        }
-        self.model.settle();
-        self.extend_reach(D::Model::reach_of(&self.changed));
-        match next {
-            Next::Same if is_other => self.writer.change_beside(beside),
-            Next::Same => {}
-            Next::Patch(patch) => {
-                applied.writes = patch.writes().len();
-                self.writer.patch_with(patch, beside).expect("an engine's patch fits its own table");
-            }
-            Next::Table(engine, table) => {
-                self.engine = Some(engine);
-                self.writer.replace_with(table, B::replaced(&self.model, self.wanted.clone()));
-                self.rebuilds += 1;
-                applied.rebuilt = true;
-            }
-        }
-        applied
-    }
-
-    /// Notes that lookups may depend on more bits from the next change on.
-    fn extend_reach(&mut self, reach: u8) {
-        if reach > self.reach {
-            self.reach = reach;
-            self.writer.reach(reach);
-        }
-    }
-
-    /// Takes back the changes of a call whose next state was this.
-    fn take_back(&mut self, next: Next<E, E::Table>) {
-        let undone = self.model.undo(&mut self.changed);
-        let Next::Patch(there) = next else { return };
-        // The engine has taken the changes. It takes them back, and its writes there and back form one patch,
-        // after which every lookup is answered as before.
-        if let (Undone::Retold, Some(engine)) = (undone, self.engine.as_mut()) {
-            let mut table = E::Table::clone(&self.writer.current());
-            table.apply(&there).expect("an engine's patch fits its own table");
-            engine.unpublished();
-            if let Ok(back) = engine.update(&table, self.model.source(), &self.changed) {
-                let patched = self.writer.patch_with(there.then(back), B::Change::default());
-                return patched.expect("an engine's patch fits its own table");
-            }
-        }
-        self.engine = None;
+        let mut is_agreed = Some(is_agreed);
+        let mut is_agreed = || is_agreed.take().is_some_and(|is_agreed| is_agreed());
+        self.control.replace(&mut self.tables, model, wanted, &mut is_agreed)
     }
 
     /// Adds a follower, such as a copy on a GPU. It is made from the current table, and is told of every
@@ -344,33 +192,122 @@ impl<D: Domain, E: Engine<D>, B: Companion<D>> Live<D, E, B> {
         &mut self,
         make: impl FnOnce(&E::Table) -> Result<F, X>,
     ) -> Result<(), X> {
-        self.writer.follow(make)
+        self.tables.writer.follow(make)
     }
 
     /// The number of leading bits of a key that lookups may depend on, for addresses: the length of the
     /// longest prefix that the table ever had.
     pub fn reach(&self) -> u8 {
-        self.reach
+        self.control.reach
     }
 
     /// A reader of the table.
     pub fn reader(&self) -> Reader<E::Table, B> {
-        self.writer.reader()
+        self.tables.writer.reader()
     }
 
     /// The current model.
     pub fn model(&self) -> &D::Model {
-        &self.model
+        &self.control.model
     }
 
     /// The number of updates after which the table was rebuilt.
     pub fn rebuilds(&self) -> u64 {
-        self.rebuilds
+        self.control.rebuilds
     }
 
     /// Bytes held: both copies of the table, the engine and the model.
     pub fn memory_usage(&self) -> u64 {
-        let engine = self.engine.as_ref().map_or(0, E::memory_usage);
-        self.writer.memory_usage() + engine + self.model.memory_usage()
+        let engine = self.tables.engine.as_ref().map_or(0, E::memory_usage);
+        self.tables.writer.memory_usage() + engine + self.control.model.memory_usage()
+    }
+}
+
+impl<D: Domain, E: Engine<D>, B: Companion<D>> Debug for Live<D, E, B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Live").field("engine", &E::NAME).finish_non_exhaustive()
+    }
+}
+
+impl<D: Domain, E: Engine<D>, B: Companion<D>> AnyTables<D, B> for Tables<D, E, B> {
+    fn take(&mut self, source: &D::Source, changed: &[D::Change]) {
+        let table = self.writer.current();
+        if self.engine.as_mut().is_some_and(|engine| engine.take(&table, source, changed).is_err()) {
+            self.engine = None;
+        }
+    }
+
+    fn patch(&mut self, source: &D::Source, changed: &[D::Change]) -> bool {
+        let Some(engine) = &mut self.engine else { return false };
+        let patch = engine.patch(&self.writer.current(), source, changed);
+        let is_patch = patch.is_ok();
+        self.next = patch.map_or(Next::Same, Next::Patch);
+        is_patch
+    }
+
+    fn grow(&mut self, source: &D::Source, options: &BuildOptions) -> bool {
+        let grown =
+            self.engine.as_mut().and_then(|engine| engine.grow(&self.writer.current(), source, options));
+        let Some((engine, table)) = self.engine.take().zip(grown) else { return false };
+        self.next = Next::Table(engine, table);
+        true
+    }
+
+    fn build(&mut self, source: &D::Source, options: &BuildOptions) -> Result<(), BuildError> {
+        let (engine, table) = E::build(source, options)?;
+        self.next = Next::Table(engine, table);
+        Ok(())
+    }
+
+    fn later_head_room(&self) -> u32 {
+        E::LATER_HEAD_ROOM
+    }
+
+    fn drop_engine(&mut self) {
+        self.engine = None;
+    }
+
+    fn drop_next(&mut self) {
+        self.next = Next::Same;
+    }
+
+    fn is_rebuilt(&self) -> bool {
+        matches!(self.next, Next::Table(..))
+    }
+
+    fn publish(&mut self, beside: B::Change) -> usize {
+        match take(&mut self.next) {
+            Next::Same => self.writer.change_beside(beside),
+            Next::Patch(patch) => {
+                let writes = patch.writes().len();
+                self.writer.patch_with(patch, beside).expect("an engine's patch fits its own table");
+                return writes;
+            }
+            Next::Table(engine, table) => {
+                self.engine = Some(engine);
+                self.writer.replace_with(table, beside);
+            }
+        }
+        0
+    }
+
+    fn take_back(&mut self, source: &D::Source, changed: &[D::Change], undone: Undone) {
+        let Next::Patch(there) = take(&mut self.next) else { return };
+        // The engine has taken the changes. It takes them back, and its writes there and back form one patch,
+        // after which every lookup is answered as before.
+        if let (Undone::Retold, Some(engine)) = (undone, self.engine.as_mut()) {
+            let mut table = E::Table::clone(&self.writer.current());
+            table.apply(&there).expect("an engine's patch fits its own table");
+            engine.unpublished();
+            if let Ok(back) = engine.update(&table, source, changed) {
+                let patched = self.writer.patch_with(there.then(back), B::Change::default());
+                return patched.expect("an engine's patch fits its own table");
+            }
+        }
+        self.engine = None;
+    }
+
+    fn reach(&mut self, bits: u8) {
+        self.writer.reach(bits);
     }
 }

@@ -75,6 +75,17 @@ pub fn on_all_cores<K: Keys, R: Send>(
     least: usize,
     lookup: impl Fn(K, &mut [R]) + Sync,
 ) {
+    on_all_cores_by(keys, results, least, &lookup);
+}
+
+/// Looks up for [`on_all_cores`]. It is compiled once for all tables of a domain.
+#[cfg(feature = "parallel")]
+fn on_all_cores_by<K: Keys, R: Send>(
+    keys: K,
+    results: &mut [R],
+    least: usize,
+    lookup: &(dyn Fn(K, &mut [R]) + Sync),
+) {
     assert_eq!(keys.len(), results.len(), "a result for each key");
     // A few parts for each thread balance out a slow one.
     let part = keys.len().div_ceil(4 * rayon::current_num_threads()).max(least);

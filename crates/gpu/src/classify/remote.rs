@@ -17,14 +17,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use wirespeed_classify::Tuple;
 use wirespeed_classify::kernel::result_bytes;
 use wirespeed_image::Patch;
-use wirespeed_image::device::OnDevice;
 
 use super::form::{bytes_of, has_too_large, kind, most_of, pack};
 use super::in_place::InPlace;
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
-use crate::remote::{Answers, RemoteTable};
+use crate::remote::{Answers, RemoteTable, Source};
 use crate::runtime::{Batch, Done, Fleet, FleetBatch, Form};
 use crate::trip::look_up;
 
@@ -91,12 +90,12 @@ impl<T: Tuple> RemoteTable for Remote<T> {
 
     const LEAST_PART: usize = 1 << 14;
 
-    fn upload<C: OnDevice>(fleet: &Fleet, table: &C, hint: &[T]) -> Result<Self, GpuError> {
+    fn upload(fleet: &Fleet, table: &dyn Source, hint: &[T]) -> Result<Self, GpuError> {
         if kind::<T>().is_none() {
             return Err(GpuError::Unsupported(format!("tuples of {}", T::NAME)));
         }
         let largest = table.image().results();
-        let copies = Copies::upload(fleet, table, |_, gpu, replica| {
+        let copies = Copies::upload(fleet, table, &mut |_, gpu, replica| {
             if hint.is_empty() {
                 return Ok(None);
             }
@@ -140,7 +139,7 @@ impl<T: Tuple> RemoteTable for Remote<T> {
         self.inner.copies.patch(patch);
     }
 
-    fn replace<C: OnDevice>(&self, table: &C) {
+    fn replace(&self, table: &dyn Source) {
         let largest = table.image().results();
         self.inner.largest.fetch_max(largest, Ordering::AcqRel);
         if self.inner.copies.replace(table) {

@@ -17,14 +17,13 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use bytemuck::cast_slice_mut;
 use wirespeed_fib::{Address, Family, NextHop};
-use wirespeed_image::device::OnDevice;
 
 use super::in_place::InPlace;
 use super::keys::{KeyBytes, pack_to};
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
-use crate::remote::{Answers, RemoteTable};
+use crate::remote::{Answers, RemoteTable, Source};
 use crate::runtime::{Batch, Fleet, FleetBatch, Form};
 use crate::trip::look_up;
 
@@ -93,9 +92,9 @@ impl<A: Address> RemoteTable for Remote<A> {
 
     const LEAST_PART: usize = 1 << 17;
 
-    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, bits: u8) -> Result<Self, GpuError> {
+    fn upload(fleet: &Fleet, table: &dyn Source, bits: u8) -> Result<Self, GpuError> {
         let kind = KeyBytes::for_bits(A::FAMILY, bits);
-        let copies = Copies::upload(fleet, table, |at, gpu, replica| {
+        let copies = Copies::upload(fleet, table, &mut |at, gpu, replica| {
             for &each in KeyBytes::kinds(A::FAMILY) {
                 if at == 0 || each == kind {
                     gpu.tune(replica, each.count())?;

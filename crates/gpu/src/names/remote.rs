@@ -12,7 +12,6 @@
 use std::fmt;
 use std::sync::Arc;
 
-use wirespeed_image::device::OnDevice;
 use wirespeed_namelookup::{Match, NameDomain, Names};
 
 use super::form::{Wanted, bytes_of, pack, unpack_matches};
@@ -20,7 +19,7 @@ use super::in_place::InPlace;
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
-use crate::remote::{Answers, RemoteTable};
+use crate::remote::{Answers, RemoteTable, Source};
 use crate::runtime::{Batch, Fleet, FleetBatch, Form};
 use crate::trip::look_up;
 
@@ -66,8 +65,8 @@ impl RemoteTable for Remote {
 
     const LEAST_PART: usize = 1 << 14;
 
-    fn upload<T: OnDevice>(fleet: &Fleet, table: &T, hint: Names<'_>) -> Result<Self, GpuError> {
-        let copies = Copies::upload(fleet, table, |_, gpu, replica| {
+    fn upload(fleet: &Fleet, table: &dyn Source, hint: Names<'_>) -> Result<Self, GpuError> {
+        let copies = Copies::upload(fleet, table, &mut |_, gpu, replica| {
             if hint.is_empty() {
                 return Ok(None);
             }

@@ -43,7 +43,7 @@ impl Gpu {
             fill(&mut batch.keys_mut()[..used], seed.get());
             Form::keys(key_bytes, count)
         };
-        run(self, table, write, Duration::from_millis(500))
+        run(self, table, &write, Duration::from_millis(500))
     }
 
     /// Measures like [`calibrate`](Self::calibrate), with keys of any length: `fill` writes the first keys of
@@ -53,7 +53,7 @@ impl Gpu {
         table: &TableHandle,
         fill: impl Fn(&mut Batch, usize) -> Option<Form>,
     ) -> Result<Calibration> {
-        run(self, table, fill, Duration::from_millis(500))
+        run(self, table, &fill, Duration::from_millis(500))
     }
 
     /// Measures by batch size the best numbers of blocks and threads for each of the table's programs, and
@@ -102,7 +102,7 @@ fn fill(bytes: &mut [u8], seed: u64) {
 fn run(
     gpu: &Gpu,
     table: &TableHandle,
-    fill: impl Fn(&mut Batch, usize) -> Option<Form>,
+    fill: &dyn Fn(&mut Batch, usize) -> Option<Form>,
     budget: Duration,
 ) -> Result<Calibration> {
     let most = gpu.largest_batch();

@@ -64,9 +64,8 @@ impl Fleet {
     pub fn upload(
         &self,
         image: &Image,
-        make: impl Fn(Sections<'_>) -> Programs + Sync,
+        make: &(dyn Fn(Sections<'_>) -> Programs + Sync),
     ) -> Result<FleetTable> {
-        let make = &make;
         let replicas: Result<Vec<TableHandle>> =
             on_all(&self.gpus, |gpu| gpu.upload(image, make)).into_iter().collect();
         Ok(FleetTable { replicas: replicas?.into(), order: Arc::default() })
@@ -180,9 +179,8 @@ impl FleetTable {
 
     /// Replaces the table on all devices ([`TableHandle::replace`]). If a device has no memory for it the
     /// call fails, and the other devices have the new table.
-    pub fn replace(&self, image: &Image, make: impl Fn(Sections<'_>) -> Programs + Sync) -> Result<u64> {
+    pub fn replace(&self, image: &Image, make: &(dyn Fn(Sections<'_>) -> Programs + Sync)) -> Result<u64> {
         let _in_order = locked(&self.order);
-        let make = &make;
         merged(on_all(&self.replicas, |replica| replica.replace(image, make)).into_iter())
     }
 }

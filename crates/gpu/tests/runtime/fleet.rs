@@ -11,7 +11,7 @@ use crate::common::{all, check_version, gather, image, keys, start};
 fn a_fleet_shares_the_work_and_the_changes() {
     let (gpus, controls): (Vec<_>, Vec<_>) = (20..23).map(start).unzip();
     let fleet = Fleet::new(gpus).unwrap();
-    let table = fleet.upload(&image(|_| 0), gather).unwrap();
+    let table = fleet.upload(&image(|_| 0), &gather).unwrap();
     let used = AtomicU64::new(0);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -26,7 +26,7 @@ fn a_fleet_shares_the_work_and_the_changes() {
         }
         for version in 1..=20u64 {
             let made = match version % 5 {
-                0 => table.replace(&image(|_| u32::try_from(version).unwrap()), gather),
+                0 => table.replace(&image(|_| u32::try_from(version).unwrap()), &gather),
                 _ => table.patch(&all(version)),
             };
             assert_eq!(made, Ok(version));

@@ -122,11 +122,13 @@ impl<T: RuleTuple> Classifier<T> {
         self.core.join_beside(actions(&doubts));
         let replaced = self.core.replace(is_interned, (&updates, len), |live, is_few| {
             if is_few && !has_removed {
-                let applied = turnover.during_if(is_turnover, || live.apply_wanting(&updates, wanted));
+                let applied =
+                    turnover.during_if(is_turnover, || live.apply_wanting(&updates, wanted, &mut || true));
                 return applied.map_err(|error| of_update(error, of_build));
             }
             number_from(&mut rules, last).ok_or(RuleError::Spent { limit: RuleNumber::MOST })?;
-            let replaced = turnover.during_if(is_turnover, || live.replace_wanting(rules, wanted));
+            let replaced =
+                turnover.during_if(is_turnover, || live.replace_wanting(rules, wanted, &mut || true));
             replaced.map_err(of_build)
         });
         let settled: Vec<_> = actions(&doubts).filter(|_| is_interned && replaced.is_ok()).collect();

@@ -63,19 +63,22 @@ impl<D: Served> fmt::Debug for Compiled<D> {
 
 /// A live table of any engine.
 pub trait AnyLive<D: Served>: Send + Sync {
-    /// [`Live::apply_if`].
-    fn apply_if(
-        &mut self,
-        updates: &[D::Update],
-        is_agreed: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Applied>, D::Error>;
-
     /// [`Live::apply_wanting`].
     fn apply_wanting(
         &mut self,
         updates: &[D::Update],
         wanted: Option<Wanted<D>>,
+        is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, D::Error>;
+
+    /// [`Live::apply_if`].
+    fn apply_if(
+        &mut self,
+        updates: &[D::Update],
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, D::Error> {
+        self.apply_wanting(updates, None, is_agreed)
+    }
 
     /// [`Live::apply`].
     fn apply(&mut self, updates: &[D::Update]) -> Result<Applied, D::Error> {
@@ -83,19 +86,22 @@ pub trait AnyLive<D: Served>: Send + Sync {
         self.apply_if(updates, &mut || true).map(Option::unwrap_or_default)
     }
 
-    /// [`Live::replace_if`].
-    fn replace_if(
-        &mut self,
-        model: D::Model,
-        is_agreed: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Applied>, BuildError>;
-
     /// [`Live::replace_wanting`].
     fn replace_wanting(
         &mut self,
         model: D::Model,
         wanted: Option<Wanted<D>>,
+        is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, BuildError>;
+
+    /// [`Live::replace_if`].
+    fn replace_if(
+        &mut self,
+        model: D::Model,
+        is_agreed: &mut dyn FnMut() -> bool,
+    ) -> Result<Option<Applied>, BuildError> {
+        self.replace_wanting(model, None, is_agreed)
+    }
 
     /// A reader of the table.
     fn reader(&self) -> Arc<dyn AnyReader<D>>;
@@ -117,36 +123,22 @@ pub trait AnyLive<D: Served>: Send + Sync {
 }
 
 impl<D: Served, E: Engine<D, Table: OnDevice>> AnyLive<D> for Live<D, E, D::Beside> {
-    fn apply_if(
-        &mut self,
-        updates: &[D::Update],
-        is_agreed: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Applied>, D::Error> {
-        Self::apply_if(self, updates, is_agreed)
-    }
-
     fn apply_wanting(
         &mut self,
         updates: &[D::Update],
         wanted: Option<Wanted<D>>,
-    ) -> Result<Option<Applied>, D::Error> {
-        Self::apply_wanting(self, updates, wanted, || true)
-    }
-
-    fn replace_if(
-        &mut self,
-        model: D::Model,
         is_agreed: &mut dyn FnMut() -> bool,
-    ) -> Result<Option<Applied>, BuildError> {
-        Self::replace_if(self, model, is_agreed)
+    ) -> Result<Option<Applied>, D::Error> {
+        Self::apply_wanting(self, updates, wanted, is_agreed)
     }
 
     fn replace_wanting(
         &mut self,
         model: D::Model,
         wanted: Option<Wanted<D>>,
+        is_agreed: &mut dyn FnMut() -> bool,
     ) -> Result<Option<Applied>, BuildError> {
-        Self::replace_wanting(self, model, wanted, || true)
+        Self::replace_wanting(self, model, wanted, is_agreed)
     }
 
     fn reader(&self) -> Arc<dyn AnyReader<D>> {
