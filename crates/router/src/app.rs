@@ -8,7 +8,6 @@
 //! transmit ◄──
 //! ```
 
-use crate::apps::{Lists, Read};
 use crate::header::{TYPE_IPV4, TYPE_IPV6, network};
 use crate::{Chunk, Memory, Verdict};
 
@@ -63,20 +62,6 @@ pub trait App {
             }
         }
         pending
-    }
-
-    /// Shows packets like [`pre_shade_shown`](Self::pre_shade_shown) to the access lists of an
-    /// [`Acl`](crate::apps::Acl). An application that writes the default body down has it compiled in its own
-    /// crate, with that crate's optimisation.
-    #[doc(hidden)]
-    fn pre_shade_listed(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        lists: &Lists<'_>,
-        read: &mut Read,
-    ) -> Self::Pending {
-        self.pre_shade_shown(chunk, memory, |at, packet| lists.take(read, at, packet))
     }
 
     /// Whether the answers are there, so that [`post_shade`](Self::post_shade) does not wait.

@@ -79,12 +79,6 @@ impl<T> Default for Asked<T> {
 #[derive(Debug)]
 pub struct Acl<'t, A> {
     inner: A,
-    lists: Lists<'t>,
-}
-
-/// What is the same in front of every application, and compiled here.
-#[derive(Debug)]
-pub struct Lists<'t> {
     v4: Rules<Ipv4Tuple>,
     v6: Rules<Ipv6Tuple>,
     decisions: &'t Labels<Decision>,
@@ -94,18 +88,12 @@ pub struct Lists<'t> {
     denied: u64,
 }
 
-/// The tuples of a chunk, of both families.
-#[derive(Debug)]
-pub struct Read {
-    v4: Asked<Ipv4Tuple>,
-    v6: Asked<Ipv6Tuple>,
-}
-
 /// A chunk of an [`Acl`] under way.
 #[derive(Debug)]
 pub struct Pending<P> {
     inner: P,
-    read: Read,
+    v4: Asked<Ipv4Tuple>,
+    v6: Asked<Ipv6Tuple>,
 }
 
 impl<'t, A: App> Acl<'t, A> {
@@ -113,21 +101,28 @@ impl<'t, A: App> Acl<'t, A> {
     /// matches no rule, or a rule without an action, gets `otherwise`. Without rules for a family its packets
     /// go on.
     pub fn new(inner: A, decisions: &'t Labels<Decision>, otherwise: Decision) -> Self {
-        let (v4, v6) = (Rules::default(), Rules::default());
-        Self { inner, lists: Lists { v4, v6, decisions, otherwise, permitted: 0, denied: 0 } }
+        Self {
+            inner,
+            v4: Rules::default(),
+            v6: Rules::default(),
+            decisions,
+            otherwise,
+            permitted: 0,
+            denied: 0,
+        }
     }
 
     /// Rules for IPv4.
     #[must_use]
     pub fn v4(mut self, reader: RuleReader<Ipv4Tuple>) -> Self {
-        self.lists.v4.reader = Some(reader);
+        self.v4.reader = Some(reader);
         self
     }
 
     /// Rules for IPv6.
     #[must_use]
     pub fn v6(mut self, reader: RuleReader<Ipv6Tuple>) -> Self {
-        self.lists.v6.reader = Some(reader);
+        self.v6.reader = Some(reader);
         self
     }
 
@@ -135,59 +130,39 @@ impl<'t, A: App> Acl<'t, A> {
     /// rules matched none.
     #[must_use]
     pub fn hits_v4(&self) -> &[u64] {
-        &self.lists.v4.hits
+        &self.v4.hits
     }
 
     /// The number of IPv6 packets that matched each rule.
     #[must_use]
     pub fn hits_v6(&self) -> &[u64] {
-        &self.lists.v6.hits
-    }
-}
-
-impl Lists<'_> {
-    /// Begins with a chunk.
-    fn begin(&mut self) -> Read {
-        Read { v4: self.v4.spare(), v6: self.v6.spare() }
+        &self.v6.hits
     }
 
-    /// Takes the tuple of a packet.
-    #[inline]
-    pub(crate) fn take(&self, read: &mut Read, at: usize, packet: Packet<'_>) -> Option<Verdict> {
-        match packet {
-            Packet::V4(packet) => self.v4.take(
-                &mut read.v4,
-                at,
-                || Ipv4Tuple::of_plain(packet),
-                || Ipv4Tuple::of_packet(packet),
-            ),
-            Packet::V6(packet) => self.v6.take(
-                &mut read.v6,
-                at,
-                || Ipv6Tuple::of_plain(packet),
-                || Ipv6Tuple::of_packet(packet),
-            ),
-        }
-    }
-
-    /// Decides about the packets of a chunk.
-    fn decide(&mut self, chunk: &mut Chunk, read: Read) {
-        let Read { mut v4, mut v6 } = read;
-        {
-            let (known, otherwise) = (self.decisions.enter(), self.otherwise);
-            let decision = |action| match known.get(action) {
-                None | Some(Decision::Otherwise) => otherwise,
-                Some(&decision) => decision,
-            };
-            for (permitted, denied) in
-                [self.v4.decide(&mut v4, chunk, decision), self.v6.decide(&mut v6, chunk, decision)]
-            {
-                self.permitted += permitted;
-                self.denied += denied;
+    fn decide<T: RuleTuple>(
+        rules: &mut Rules<T>,
+        asked: &mut Asked<T>,
+        chunk: &mut Chunk,
+        decision: impl Fn(NextHop) -> Decision,
+    ) -> (u64, u64) {
+        let Some(reader) = rules.reader.as_ref().filter(|_| !asked.tuples.is_empty()) else { return (0, 0) };
+        asked.matches.resize(asked.tuples.len(), None);
+        reader.match_batch(&asked.tuples, &mut asked.matches);
+        let mut denied = 0;
+        for (&frame, found) in asked.frames.iter().zip(&asked.matches) {
+            if let Some(found) = found {
+                let at = found.number.get() as usize;
+                if at >= rules.hits.len() {
+                    rules.hits.resize(at + 1, 0);
+                }
+                rules.hits[at] += 1;
+            }
+            if decision(found.map_or(NextHop::NONE, |found| found.action)) == Decision::Deny {
+                chunk.decide(frame as usize, Verdict::Drop(Reason::Denied));
+                denied += 1;
             }
         }
-        self.v4.spare.push(v4);
-        self.v6.spare.push(v6);
+        (asked.frames.len() as u64 - denied, denied)
     }
 }
 
@@ -239,34 +214,6 @@ impl<T: RuleTuple> Rules<T> {
         None
     }
 
-    /// Decides about the packets whose tuples were taken. Returns the numbers of those that are permitted and
-    /// denied.
-    fn decide(
-        &mut self,
-        asked: &mut Asked<T>,
-        chunk: &mut Chunk,
-        decision: impl Fn(NextHop) -> Decision,
-    ) -> (u64, u64) {
-        let Some(reader) = self.reader.as_ref().filter(|_| !asked.tuples.is_empty()) else { return (0, 0) };
-        asked.matches.resize(asked.tuples.len(), None);
-        reader.match_batch(&asked.tuples, &mut asked.matches);
-        let mut denied = 0;
-        for (&frame, found) in asked.frames.iter().zip(&asked.matches) {
-            if let Some(found) = found {
-                let at = found.number.get() as usize;
-                if at >= self.hits.len() {
-                    self.hits.resize(at + 1, 0);
-                }
-                self.hits[at] += 1;
-            }
-            if decision(found.map_or(NextHop::NONE, |found| found.action)) == Decision::Deny {
-                chunk.decide(frame as usize, Verdict::Drop(Reason::Denied));
-                denied += 1;
-            }
-        }
-        (asked.frames.len() as u64 - denied, denied)
-    }
-
     fn spare(&mut self) -> Asked<T> {
         let mut asked = self.spare.pop().unwrap_or_default();
         asked.tuples.clear();
@@ -279,9 +226,17 @@ impl<A: App> App for Acl<'_, A> {
     type Pending = Pending<A::Pending>;
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Self::Pending {
-        let mut read = self.lists.begin();
-        let inner = self.inner.pre_shade_listed(chunk, memory, &self.lists, &mut read);
-        Pending { inner, read }
+        let (mut v4, mut v6) = (self.v4.spare(), self.v6.spare());
+        let (rules4, rules6) = (&self.v4, &self.v6);
+        let inner = self.inner.pre_shade_shown(chunk, memory, |at, packet| match packet {
+            Packet::V4(packet) => {
+                rules4.take(&mut v4, at, || Ipv4Tuple::of_plain(packet), || Ipv4Tuple::of_packet(packet))
+            }
+            Packet::V6(packet) => {
+                rules6.take(&mut v6, at, || Ipv6Tuple::of_plain(packet), || Ipv6Tuple::of_packet(packet))
+            }
+        });
+        Pending { inner, v4, v6 }
     }
 
     fn is_ready(&self, pending: &Self::Pending) -> bool {
@@ -289,8 +244,24 @@ impl<A: App> App for Acl<'_, A> {
     }
 
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Self::Pending) {
-        self.lists.decide(chunk, pending.read);
-        self.inner.post_shade(chunk, memory, pending.inner);
+        let Pending { inner, mut v4, mut v6 } = pending;
+        {
+            let (known, otherwise) = (self.decisions.enter(), self.otherwise);
+            let decision = |action| match known.get(action) {
+                None | Some(Decision::Otherwise) => otherwise,
+                Some(&decision) => decision,
+            };
+            for (permitted, denied) in [
+                Self::decide(&mut self.v4, &mut v4, chunk, decision),
+                Self::decide(&mut self.v6, &mut v6, chunk, decision),
+            ] {
+                self.permitted += permitted;
+                self.denied += denied;
+            }
+        }
+        self.v4.spare.push(v4);
+        self.v6.spare.push(v6);
+        self.inner.post_shade(chunk, memory, inner);
     }
 
     fn suited_to_gpu(&self) -> Option<usize> {
@@ -303,7 +274,7 @@ impl<A: App> App for Acl<'_, A> {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.inner.counters();
-        counters.extend([("permitted", self.lists.permitted), ("denied", self.lists.denied)]);
+        counters.extend([("permitted", self.permitted), ("denied", self.denied)]);
         counters
     }
 }

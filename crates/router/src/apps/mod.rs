@@ -14,7 +14,6 @@ pub mod ip;
 mod names;
 
 pub use acl::{Acl, Decision, NoDecision};
-pub(crate) use acl::{Lists, Read};
 #[cfg(feature = "esp")]
 pub use esp::Esp;
 pub use ip::Ip;

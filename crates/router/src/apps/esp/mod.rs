@@ -72,12 +72,6 @@ const LEAST_FOR_GPU: usize = 512;
 #[derive(Debug)]
 pub struct Esp<'t, A> {
     inner: A,
-    gateway: Gateway<'t>,
-}
-
-/// What is the same in front of every application, and compiled here.
-#[derive(Debug)]
-struct Gateway<'t> {
     reader: Reader,
     own: &'t Owns,
     limit: Limit,
@@ -142,7 +136,8 @@ impl<'t, A: App> Esp<'t, A> {
     pub fn new(inner: A, reader: Reader, own: &'t Owns) -> Self {
         let of = |fault: &Fault| Reason::ALL.iter().copied().find(|reason| reason.name() == fault.name());
         let reasons = Fault::ALL.iter().map(|fault| of(fault).expect("each fault is a reason")).collect();
-        let gateway = Gateway {
+        Self {
+            inner,
             reader,
             own,
             limit: Limit::new(ERRORS_PER_SECOND),
@@ -154,15 +149,14 @@ impl<'t, A: App> Esp<'t, A> {
             gpu: None,
             late: 0,
             host: None,
-        };
-        Self { inner, gateway }
+        }
     }
 
     /// Takes packets of the host itself at a port, such as a [`HostPort`](crate::io::HostPort). They are for
     /// tunnels alone: one that no policy protects is dropped, because the host would get it back.
     #[must_use]
     pub const fn host(mut self, port: PortId) -> Self {
-        self.gateway.host = Some(port);
+        self.host = Some(port);
         self
     }
 
@@ -170,118 +164,8 @@ impl<'t, A: App> Esp<'t, A> {
     /// fails the CPU goes on: no packet is lost, and none is sent twice.
     #[must_use]
     pub fn gpu(mut self, gpu: Offload) -> Self {
-        self.gateway.gpu = Some(RefCell::new(gpu));
+        self.gpu = Some(RefCell::new(gpu));
         self
-    }
-}
-
-impl Gateway<'_> {
-    /// [`App::pre_shade`].
-    fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
-        /// Frames whose headers are on their way while one is read.
-        const AHEAD: usize = 8;
-        chunk.frames().iter().take(AHEAD).for_each(|frame| memory.prefetch(frame));
-        let state = self.reader.state();
-        // Packets in a row mostly are for one end.
-        let last = Cell::new(None);
-        let is_end = |address| {
-            let is_end = last.get() == Some(address) || state.is_end(address);
-            if is_end {
-                last.set(Some(address));
-            }
-            is_end
-        };
-        let mut read = self.spare.pop().unwrap_or_default();
-        read.clear();
-        read.packets.resize(chunk.len(), 0);
-        for at in 0..chunk.len() {
-            if let Some(ahead) = chunk.frames().get(at + AHEAD) {
-                memory.prefetch(ahead);
-            }
-            if !chunk.is_undecided(at) {
-                continue;
-            }
-            let bytes = memory.bytes(&chunk.frames()[at]);
-            // Frames of a chunk are fewer than 2^32, and headers of a frame shorter than 2^16.
-            let (frame, start) = match network(bytes) {
-                Ok((TYPE_IPV4 | TYPE_IPV6, start)) => (narrow::u32(at), start),
-                // The other application knows what to do with others.
-                _ => continue,
-            };
-            let (kind, packet) = (be16(bytes, start - 2), &bytes[start..]);
-            let is_version = packet
-                .first()
-                .is_some_and(|first| matches!((kind, first >> 4), (TYPE_IPV4, 4) | (TYPE_IPV6, 6)));
-            if !is_version {
-                continue;
-            }
-            read.packets[at] = narrow::u16(start);
-            if self.host == Some(chunk.port()) {
-                read.clear.push(frame);
-                continue;
-            }
-            match Arrival::read(packet, is_end, |port| state.is_port(port)) {
-                Arrival::Clear => {
-                    self.counts.learned += u64::from(state.learn(packet));
-                    read.clear.push(frame);
-                }
-                Arrival::Esp(envelope) => read.envelopes.push((frame, envelope)),
-                Arrival::Ike => chunk.decide(at, Verdict::Kernel),
-                Arrival::Keepalive => self.fail(chunk, at, Fault::Keepalive),
-                Arrival::Fragment => self.fail(chunk, at, Fault::Fragment),
-                Arrival::Bad => self.fail(chunk, at, Fault::Outer),
-            }
-        }
-        let (through, opening) = self.open(chunk, memory, &read, &state);
-        // The host's own packets come in nowhere.
-        let is_of_host = self.host == Some(chunk.port());
-        let came_in: &[u32] = if is_of_host { &[] } else { &read.clear };
-        self.check_inbound(chunk, memory, &read, &through, came_in);
-        let is_late = self.gpu.is_some() && (self.late > 0 || opening.is_some());
-        if is_late {
-            self.late += 1;
-            return Pending { read, opening, sealing: None, is_late };
-        }
-        let frames = through.iter().map(|&(frame, _)| frame).chain(read.clear.iter().copied()).collect();
-        let sealing = self.seal(chunk, memory, &read, frames, false);
-        Pending { read, opening, sealing, is_late }
-    }
-
-    /// [`App::is_ready`].
-    fn is_ready(&self, pending: &Pending) -> bool {
-        let Some(gpu) = &self.gpu else { return true };
-        let mut gpu = gpu.borrow_mut();
-        pending.opening.as_ref().is_none_or(|batch| gpu.is_ready(batch))
-            && pending.sealing.as_ref().is_none_or(|batch| gpu.is_ready(batch))
-    }
-
-    /// [`App::post_shade`] of the gateway alone.
-    fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Pending) {
-        let Pending { read, opening, mut sealing, is_late } = pending;
-        if let Some(batch) = &sealing
-            && let Some(gpu) = self.gpu.as_mut().map(RefCell::get_mut)
-        {
-            let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
-            gpu.sealed(batch, &mut places, &mut self.scratch);
-        }
-        if is_late {
-            self.late -= 1;
-            let mut frames = Vec::new();
-            if let Some(batch) = &opening {
-                let through = self.take_opened(chunk, memory, &read, batch);
-                self.check_inbound(chunk, memory, &read, &through, &[]);
-                frames.extend(through.iter().map(|&(frame, _)| frame));
-            }
-            frames.extend(&read.clear);
-            sealing = self.seal(chunk, memory, &read, frames, true);
-        }
-        if sealing.is_some() || opening.is_some_and(|batch| batch.on_device() > 0) {
-            chunk.set_by_gpu();
-        }
-        if let Some(failure) = self.gpu.as_mut().and_then(|gpu| gpu.get_mut().take_failure()) {
-            tracing::warn!(%failure, "a GPU that seals and opens packets failed: the CPU goes on");
-        }
-        self.spare.push(read);
     }
 
     fn fail(&self, chunk: &mut Chunk, at: usize, fault: Fault) {
@@ -581,21 +465,114 @@ impl<A: App> App for Esp<'_, A> {
     type Pending = Pending;
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
-        self.gateway.pre_shade(chunk, memory)
+        /// Frames whose headers are on their way while one is read.
+        const AHEAD: usize = 8;
+        chunk.frames().iter().take(AHEAD).for_each(|frame| memory.prefetch(frame));
+        let state = self.reader.state();
+        // Packets in a row mostly are for one end.
+        let last = Cell::new(None);
+        let is_end = |address| {
+            let is_end = last.get() == Some(address) || state.is_end(address);
+            if is_end {
+                last.set(Some(address));
+            }
+            is_end
+        };
+        let mut read = self.spare.pop().unwrap_or_default();
+        read.clear();
+        read.packets.resize(chunk.len(), 0);
+        for at in 0..chunk.len() {
+            if let Some(ahead) = chunk.frames().get(at + AHEAD) {
+                memory.prefetch(ahead);
+            }
+            if !chunk.is_undecided(at) {
+                continue;
+            }
+            let bytes = memory.bytes(&chunk.frames()[at]);
+            // Frames of a chunk are fewer than 2^32, and headers of a frame shorter than 2^16.
+            let (frame, start) = match network(bytes) {
+                Ok((TYPE_IPV4 | TYPE_IPV6, start)) => (narrow::u32(at), start),
+                // The other application knows what to do with others.
+                _ => continue,
+            };
+            let (kind, packet) = (be16(bytes, start - 2), &bytes[start..]);
+            let is_version = packet
+                .first()
+                .is_some_and(|first| matches!((kind, first >> 4), (TYPE_IPV4, 4) | (TYPE_IPV6, 6)));
+            if !is_version {
+                continue;
+            }
+            read.packets[at] = narrow::u16(start);
+            if self.host == Some(chunk.port()) {
+                read.clear.push(frame);
+                continue;
+            }
+            match Arrival::read(packet, is_end, |port| state.is_port(port)) {
+                Arrival::Clear => {
+                    self.counts.learned += u64::from(state.learn(packet));
+                    read.clear.push(frame);
+                }
+                Arrival::Esp(envelope) => read.envelopes.push((frame, envelope)),
+                Arrival::Ike => chunk.decide(at, Verdict::Kernel),
+                Arrival::Keepalive => self.fail(chunk, at, Fault::Keepalive),
+                Arrival::Fragment => self.fail(chunk, at, Fault::Fragment),
+                Arrival::Bad => self.fail(chunk, at, Fault::Outer),
+            }
+        }
+        let (through, opening) = self.open(chunk, memory, &read, &state);
+        // The host's own packets come in nowhere.
+        let is_of_host = self.host == Some(chunk.port());
+        let came_in: &[u32] = if is_of_host { &[] } else { &read.clear };
+        self.check_inbound(chunk, memory, &read, &through, came_in);
+        let is_late = self.gpu.is_some() && (self.late > 0 || opening.is_some());
+        if is_late {
+            self.late += 1;
+            return Pending { read, opening, sealing: None, is_late };
+        }
+        let frames = through.iter().map(|&(frame, _)| frame).chain(read.clear.iter().copied()).collect();
+        let sealing = self.seal(chunk, memory, &read, frames, false);
+        Pending { read, opening, sealing, is_late }
     }
 
     fn is_ready(&self, pending: &Pending) -> bool {
-        self.gateway.is_ready(pending)
+        let Some(gpu) = &self.gpu else { return true };
+        let mut gpu = gpu.borrow_mut();
+        pending.opening.as_ref().is_none_or(|batch| gpu.is_ready(batch))
+            && pending.sealing.as_ref().is_none_or(|batch| gpu.is_ready(batch))
     }
 
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Pending) {
-        self.gateway.post_shade(chunk, memory, pending);
+        let Pending { read, opening, mut sealing, is_late } = pending;
+        if let Some(batch) = &sealing
+            && let Some(gpu) = self.gpu.as_mut().map(RefCell::get_mut)
+        {
+            let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
+            gpu.sealed(batch, &mut places, &mut self.scratch);
+        }
+        if is_late {
+            self.late -= 1;
+            let mut frames = Vec::new();
+            if let Some(batch) = &opening {
+                let through = self.take_opened(chunk, memory, &read, batch);
+                self.check_inbound(chunk, memory, &read, &through, &[]);
+                frames.extend(through.iter().map(|&(frame, _)| frame));
+            }
+            frames.extend(&read.clear);
+            sealing = self.seal(chunk, memory, &read, frames, true);
+        }
+        if sealing.is_some() || opening.is_some_and(|batch| batch.on_device() > 0) {
+            chunk.set_by_gpu();
+        }
+        if let Some(failure) = self.gpu.as_mut().and_then(|gpu| gpu.get_mut().take_failure()) {
+            tracing::warn!(%failure, "a GPU that seals and opens packets failed: the CPU goes on");
+        }
+        self.spare.push(read);
         let pending = self.inner.pre_shade(chunk, memory);
         self.inner.post_shade(chunk, memory, pending);
     }
 
     fn suited_to_gpu(&self) -> Option<usize> {
-        self.gateway.gpu.as_ref().filter(|gpu| gpu.borrow().is_there()).map(|_| FOR_GPU)
+        self.gpu.as_ref().filter(|gpu| gpu.borrow().is_there()).map(|_| FOR_GPU)
     }
 
     fn least_for_gpu(&self) -> usize {
@@ -604,13 +581,13 @@ impl<A: App> App for Esp<'_, A> {
 
     fn counters(&self) -> Vec<(&'static str, u64)> {
         let mut counters = self.inner.counters();
-        let gpu = self.gateway.gpu.as_ref().map(|gpu| gpu.borrow().counts()).unwrap_or_default();
+        let gpu = self.gpu.as_ref().map(|gpu| gpu.borrow().counts()).unwrap_or_default();
         counters.extend([
-            ("esp_opened", self.gateway.counts.opened),
-            ("esp_sealed", self.gateway.counts.sealed),
-            ("esp_paths_learned", self.gateway.counts.learned),
-            ("esp_errors_sent", self.gateway.counts.errors_sent),
-            ("esp_errors_held", self.gateway.counts.errors_held),
+            ("esp_opened", self.counts.opened),
+            ("esp_sealed", self.counts.sealed),
+            ("esp_paths_learned", self.counts.learned),
+            ("esp_errors_sent", self.counts.errors_sent),
+            ("esp_errors_held", self.counts.errors_held),
             ("esp_by_gpu", gpu.by_device),
             ("esp_gpu_recovered", gpu.recovered),
         ]);

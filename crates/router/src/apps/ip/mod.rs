@@ -26,7 +26,6 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use wirespeed::{IpReader, Labels, LabelsGuard, NextHop, Submitted, V4, V6};
 
-use crate::apps::{Lists, Read};
 use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
 use crate::{App, Chunk, Hop, Memory, Packet, PortId, PortTables, Reason, Route, Used, Verdict, narrow};
 use icmp::{Fault, Limit};
@@ -452,16 +451,6 @@ impl<'t> App for Ip<'t> {
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending<'t> {
         self.pre_shade_shown(chunk, memory, |_, _| None)
-    }
-
-    fn pre_shade_listed(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        lists: &Lists<'_>,
-        read: &mut Read,
-    ) -> Pending<'t> {
-        self.pre_shade_shown(chunk, memory, |at, packet| lists.take(read, at, packet))
     }
 
     fn pre_shade_shown(
