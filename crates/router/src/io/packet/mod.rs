@@ -149,11 +149,13 @@ impl PacketPort {
         if options.bypass {
             set(libc::PACKET_QDISC_BYPASS, 1).map_err(failed("the queueing discipline stays"))?;
         }
+        // Frames that come have a header of virtio, too, before the place that is told of them.
+        let takes_virtio = set(libc::PACKET_VNET_HDR, 1).is_ok();
         // Without the right to a larger buffer there is less in flight, and nothing else changes.
         let _ = sys::set_option(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, SEND_BUFFER);
 
         let receive = receive::Shape::new(options.receive_bytes, options.wait_ms);
-        let transmit = transmit::Shape::new(options.transmit_frames, interface.longest_frame());
+        let transmit = transmit::Shape::new(options.transmit_frames, interface.longest_frame(), takes_virtio);
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_RX_RING, receive.request())
             .map_err(failed("no ring of received frames"))?;
         sys::set_option(&socket, libc::SOL_PACKET, libc::PACKET_TX_RING, transmit.request())

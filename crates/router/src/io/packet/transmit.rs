@@ -2,6 +2,10 @@
 //!
 //! A slot's status says whose it is. Free, it is ours. Filled, we ask the kernel to send it; the kernel frees
 //! it when the frame is sent or dropped.
+//!
+//! The kernel sends the pages of a slot as they are, behind a copied Ethernet header. A virtual interface
+//! copies them once more, and takes more time for it than for the frame. So where the kernel takes a header
+//! of virtio before each frame, it says that all of a frame is to be copied at once.
 
 #![allow(unsafe_code)] // memory that is shared with the kernel
 
@@ -22,18 +26,29 @@ const BLOCK: usize = 64 << 10;
 /// Bytes before a frame in its slot: a header, aligned to 16.
 const HEAD: usize = size_of::<tpacket3_hdr>().next_multiple_of(16);
 
+/// Bytes of a header of virtio, `struct virtio_net_hdr`: flags, a kind of segments, the bytes to copy, and
+/// three numbers for segments and checksums.
+const VIRTIO: usize = 10;
+
+/// The most bytes of a frame that is copied at once. Longer ones are left in their pages.
+const COPIED: u16 = 2048;
+
 /// The size of a ring.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     slots: usize,
     slot: usize,
+    /// Bytes before a frame in its slot.
+    head: usize,
 }
 
 impl Shape {
-    /// The ring of at least this many slots, each for a frame of `longest` bytes.
-    pub(super) fn new(frames: u32, longest: usize) -> Self {
-        let slot = (HEAD + longest).next_power_of_two().clamp(2048, BLOCK);
-        Self { slots: (frames.max(1) as usize).next_multiple_of(BLOCK / slot), slot }
+    /// The ring of at least this many slots, each for a frame of `longest` bytes, behind a header of virtio
+    /// if the kernel takes one.
+    pub(super) fn new(frames: u32, longest: usize, takes_virtio: bool) -> Self {
+        let head = HEAD + if takes_virtio { VIRTIO } else { 0 };
+        let slot = (head + longest).next_power_of_two().clamp(2048, BLOCK);
+        Self { slots: (frames.max(1) as usize).next_multiple_of(BLOCK / slot), slot, head }
     }
 
     /// The request to the kernel: `struct tpacket_req3`.
@@ -98,7 +113,9 @@ impl Transmit {
     /// Whether the kernel would refuse the frame: it allows for one VLAN tag.
     fn is_too_long(&self, bytes: &[u8]) -> bool {
         let tag = if bytes.get(12..14) == Some(&[0x81, 0]) { 4 } else { 0 };
-        bytes.len() < 14 || bytes.len() > self.longest + tag || bytes.len() > self.shape.slot - HEAD
+        bytes.len() < 14
+            || bytes.len() > self.longest + tag
+            || bytes.len() > self.shape.slot - self.shape.head
     }
 
     /// Fills the next slot. Returns `false` if the kernel has it.
@@ -112,14 +129,19 @@ impl Transmit {
         if status.load(Ordering::Acquire) != libc::TP_STATUS_AVAILABLE {
             return false;
         }
-        let len = u32::try_from(bytes.len()).expect("a frame that fits its slot");
+        let virtio = self.shape.head - HEAD;
+        let len = u32::try_from(virtio + bytes.len()).expect("a frame that fits its slot");
+        let copied = u16::try_from(bytes.len()).ok().filter(|&len| len <= COPIED).unwrap_or(0);
+        let [first, second] = copied.to_ne_bytes();
+        let header_of_virtio: [u8; VIRTIO] = [0, 0, first, second, 0, 0, 0, 0, 0, 0];
         // SAFETY: the slot is ours, as its status says. `is_too_long` has checked that the frame fits behind
         // the header, and a buffer is not in the ring, so the two don't overlap.
         unsafe {
             (&raw mut (*header).tp_next_offset).write(0);
             (&raw mut (*header).tp_len).write(len);
             (&raw mut (*header).tp_snaplen).write(len);
-            ptr::copy_nonoverlapping(bytes.as_ptr(), slot.add(HEAD).as_ptr(), bytes.len());
+            ptr::copy_nonoverlapping(header_of_virtio.as_ptr(), slot.add(HEAD).as_ptr(), virtio);
+            ptr::copy_nonoverlapping(bytes.as_ptr(), slot.add(self.shape.head).as_ptr(), bytes.len());
         }
         // Release: the kernel sees the frame once it sees the status.
         status.store(libc::TP_STATUS_SEND_REQUEST, Ordering::Release);
@@ -162,18 +184,20 @@ mod tests {
     #[test]
     fn shapes_fill_blocks_and_hold_the_longest_frame() {
         for (frames, longest) in [(1, 64), (1024, 1522), (1000, 1522), (7, 9022), (3, 65_000)] {
-            let shape = Shape::new(frames, longest);
-            assert!(shape.slots >= frames as usize && shape.slot >= (HEAD + longest).min(BLOCK));
-            assert_eq!(shape.bytes() % BLOCK, 0);
-            assert_eq!(BLOCK % shape.slot, 0);
-            let [block, blocks, slot, slots, ..] = shape.request();
-            assert_eq!(block / slot * blocks, slots);
+            for takes_virtio in [false, true] {
+                let shape = Shape::new(frames, longest, takes_virtio);
+                assert!(shape.slots >= frames as usize && shape.slot >= (shape.head + longest).min(BLOCK));
+                assert_eq!(shape.bytes() % BLOCK, 0);
+                assert_eq!(BLOCK % shape.slot, 0);
+                let [block, blocks, slot, slots, ..] = shape.request();
+                assert_eq!(block / slot * blocks, slots);
+            }
         }
     }
 
     #[test]
     fn a_full_ring_takes_no_more() {
-        let shape = Shape::new(32, 1522);
+        let shape = Shape::new(32, 1522, true);
         let mapping = Mapping::anonymous(shape.bytes()).expect("memory");
         let mut ring = Transmit::new(&mapping, 0, shape, 1500);
         let mut memory = Memory::new(64).expect("memory");
