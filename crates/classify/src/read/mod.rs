@@ -178,7 +178,7 @@ pub fn read_rules<T: Tuple>(
     source: &Source,
     options: &ReadOptions,
 ) -> Result<(RuleFile<T>, RuleReport), ReadError> {
-    T::read_rules(open(source)?, options)
+    read(open(source)?, options)
 }
 
 /// Reads a set from a stream of bytes; `name` is for messages.
@@ -187,11 +187,10 @@ pub fn read_rules_from<T: Tuple>(
     name: &str,
     options: &ReadOptions,
 ) -> Result<(RuleFile<T>, RuleReport), ReadError> {
-    T::read_rules(Input::new(Box::new(reader), name.to_owned())?, options)
+    read(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
-/// Reads a set for [`Tuple::read_rules`].
-pub(crate) fn read<T: Tuple>(
+fn read<T: Tuple>(
     mut input: Input<'_>,
     options: &ReadOptions,
 ) -> Result<(RuleFile<T>, RuleReport), ReadError> {
@@ -226,3 +225,21 @@ pub(crate) fn read<T: Tuple>(
     reading.report.entries = file.rules.entries_len();
     Ok((file, reading.report))
 }
+
+/// Compiles the readers of each tuple here, once for all test programs, as
+/// [`whole!`](wirespeed_table::whole!) does with engines.
+#[cfg(all(debug_assertions, not(test)))]
+const _: () = {
+    use crate::tuple::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple};
+    use crate::update::RuleUpdate;
+
+    type Reader<T> = fn(&Source, &ReadOptions) -> Result<(T, RuleReport), ReadError>;
+    type Readers<T> = (Reader<RuleFile<T>>, Reader<Vec<T>>, Reader<Vec<RuleUpdate<T>>>);
+
+    #[used]
+    static IPV4: Readers<Ipv4Tuple> = (read_rules, read_trace, read_updates);
+    #[used]
+    static IPV6: Readers<Ipv6Tuple> = (read_rules, read_trace, read_updates);
+    #[used]
+    static OPENFLOW: Readers<OpenFlowTuple> = (read_rules, read_trace, read_updates);
+};

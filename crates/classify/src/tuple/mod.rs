@@ -29,13 +29,9 @@ use std::hash::Hash;
 use std::str::FromStr;
 
 use bytemuck::Pod;
-#[cfg(feature = "text")]
-use wirespeed_input::Input;
 use wirespeed_table::Domain;
 
 use crate::domain::UpdateError;
-#[cfg(feature = "text")]
-use crate::read::{ReadError, ReadOptions, RuleFile, RuleReport};
 use crate::rules::{Changed, RuleSet};
 use crate::update::RuleUpdate;
 
@@ -188,13 +184,6 @@ pub trait Tuple:
     /// The tuple of an Ethernet frame that came in on a port. The docs of each type say how it treats packets
     /// that lack a field.
     fn of_frame(in_port: u16, frame: &[u8]) -> Result<Self, FrameError>;
-
-    /// Reads rules for [`read_rules`](crate::read::read_rules). It is a method so that the readers are
-    /// compiled in this crate, once for all crates that use them.
-    #[cfg(feature = "text")]
-    #[doc(hidden)]
-    fn read_rules(input: Input<'_>, options: &ReadOptions)
-    -> Result<(RuleFile<Self>, RuleReport), ReadError>;
 }
 
 /// A number of ones from the lowest bit on, at most 32.
@@ -225,15 +214,6 @@ macro_rules! words {
 
             fn of_frame(in_port: u16, frame: &[u8]) -> Result<Self, FrameError> {
                 Self::from_frame(in_port, frame)
-            }
-
-            #[cfg(feature = "text")]
-            fn read_rules(
-                input: wirespeed_input::Input<'_>,
-                options: &$crate::read::ReadOptions,
-            ) -> Result<($crate::read::RuleFile<Self>, $crate::read::RuleReport), $crate::read::ReadError>
-            {
-                $crate::read::read(input, options)
             }
         }
 
