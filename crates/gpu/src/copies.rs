@@ -8,8 +8,8 @@ use wirespeed_image::Patch;
 
 use crate::error::GpuError;
 use crate::follow::Staleness;
-use crate::remote::Source;
 use crate::runtime::{Calibration, Curve, Fleet, FleetBatch, FleetTable, Gpu, TableHandle};
+use crate::source::Source;
 
 /// A table on GPUs.
 #[derive(Debug)]

@@ -41,6 +41,7 @@ mod per_key;
 mod remote;
 pub mod runtime;
 mod simd;
+mod source;
 mod tally;
 pub mod trip;
 

@@ -20,7 +20,8 @@ use crate::error::GpuError;
 use crate::runtime::{Done, FleetBatch, Form, Ticket};
 use crate::trip::{self, look_up};
 
-pub use crate::remote::{Answers, KeysOf, RemoteFollower, RemoteTable, ResultOf, Source};
+pub use crate::remote::{Answers, KeysOf, RemoteFollower, RemoteTable, ResultOf};
+pub use crate::source::Source;
 
 /// A table on GPUs beside the same table on the CPU. Each call passes its lookup on the CPU, which answers
 /// the batches that a GPU can't answer, with one warning for all.

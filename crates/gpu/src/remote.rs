@@ -2,34 +2,15 @@
 
 use std::fmt;
 
-use wirespeed_image::device::{OnDevice, Programs, Sections};
+use wirespeed_image::Patch;
 use wirespeed_image::live::Follower;
-use wirespeed_image::{Image, Patch};
 use wirespeed_table::Domain;
 
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::in_place::InPlace;
 use crate::runtime::{Batch, Done, Fleet, FleetBatch, Form};
-
-/// A table of any engine, as it is copied to GPUs.
-pub trait Source: Sync {
-    /// The image.
-    fn image(&self) -> &Image;
-
-    /// [`OnDevice::programs`].
-    fn programs(&self, sections: Sections<'_>) -> Programs;
-}
-
-impl<T: OnDevice> Source for T {
-    fn image(&self) -> &Image {
-        Self::image(self)
-    }
-
-    fn programs(&self, sections: Sections<'_>) -> Programs {
-        Self::programs(self, sections)
-    }
-}
+use crate::source::Source;
 
 /// A table on GPUs, for keys of a domain. Clones share the table.
 pub trait RemoteTable: Clone + Send + Sync + 'static {

@@ -3,9 +3,9 @@
 use wirespeed_image::ImageError;
 use wirespeed_image::live::Applied;
 
+use crate::companion::Companion;
 use crate::domain::{Domain, Model, Undone};
 use crate::error::BuildError;
-use crate::live::Companion;
 use crate::options::BuildOptions;
 
 /// A model and its changes. This is compiled once for all engines of a domain.

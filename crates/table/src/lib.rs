@@ -18,6 +18,7 @@
 #![warn(missing_debug_implementations)]
 
 #[cfg(feature = "conformance")]
+mod companion;
 pub mod conformance;
 mod control;
 mod domain;
@@ -31,10 +32,11 @@ mod standing;
 pub mod vector;
 mod whole;
 
+pub use companion::Companion;
 pub use domain::{Domain, Keys, Model, Undone};
 pub use engine::Engine;
 pub use error::BuildError;
-pub use live::{Companion, Live};
+pub use live::Live;
 #[cfg(feature = "parallel")]
 pub use lookup::on_all_cores;
 pub use lookup::{Load, Lookup};

@@ -3,39 +3,15 @@
 use std::fmt::{self, Debug};
 use std::mem::take;
 
-use wirespeed_image::live::{Applied, Beside, Follower, Reader, Writer};
+use wirespeed_image::live::{Applied, Follower, Reader, Writer};
 use wirespeed_image::{Patch, Table};
 
+use crate::companion::Companion;
 use crate::control::{AnyTables, Control, growing};
 use crate::domain::{Domain, Model, Undone};
 use crate::engine::Engine;
 use crate::error::BuildError;
 use crate::options::BuildOptions;
-
-/// Data of a model that readers see beside results, such as the actions of rules. It has the same state as
-/// the table.
-pub trait Companion<D: Domain>: Beside<Change: Default> {
-    /// The choice of data that readers see.
-    type Wanted: Clone + Debug + Send + Sync + 'static;
-
-    /// Makes the data of a model.
-    fn of(model: &D::Model, wanted: Self::Wanted) -> Self;
-
-    /// Adds further changes to a change. `model` is the model after them.
-    fn changed(model: &D::Model, wanted: Self::Wanted, changed: &[D::Change], change: &mut Self::Change);
-
-    /// Makes the change that replaces the data by that of a model.
-    fn replaced(model: &D::Model, wanted: Self::Wanted) -> Self::Change;
-}
-
-/// No data.
-impl<D: Domain> Companion<D> for () {
-    type Wanted = ();
-
-    fn of(_: &D::Model, (): ()) {}
-    fn changed(_: &D::Model, (): (), _: &[D::Change], (): &mut ()) {}
-    fn replaced(_: &D::Model, (): ()) {}
-}
 
 /// A table that takes updates while any number of readers look up. It has one owner; readers are independent.
 ///

@@ -23,8 +23,9 @@ use super::keys::{KeyBytes, pack_to};
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
-use crate::remote::{Answers, RemoteTable, Source};
+use crate::remote::{Answers, RemoteTable};
 use crate::runtime::{Batch, Fleet, FleetBatch, Form};
+use crate::source::Source;
 use crate::trip::look_up;
 
 /// A table on GPUs. Clones are the same table.

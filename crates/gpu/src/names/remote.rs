@@ -19,8 +19,9 @@ use super::in_place::InPlace;
 use crate::copies::Copies;
 use crate::error::GpuError;
 use crate::numbers::unpack;
-use crate::remote::{Answers, RemoteTable, Source};
+use crate::remote::{Answers, RemoteTable};
 use crate::runtime::{Batch, Fleet, FleetBatch, Form};
+use crate::source::Source;
 use crate::trip::look_up;
 
 /// A table of names on GPUs. Clones are the same table.
