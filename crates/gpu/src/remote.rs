@@ -3,6 +3,7 @@
 use std::fmt;
 
 use wirespeed_image::Patch;
+use wirespeed_image::device::OnDevice;
 use wirespeed_image::live::Follower;
 use wirespeed_table::Domain;
 

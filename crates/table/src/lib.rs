@@ -17,8 +17,8 @@
 // Users print what they get, and keep it in types of their own that derive `Debug`.
 #![warn(missing_debug_implementations)]
 
-#[cfg(feature = "conformance")]
 mod companion;
+#[cfg(feature = "conformance")]
 pub mod conformance;
 mod control;
 mod domain;
