@@ -18,7 +18,7 @@ pub struct Records {
     pub(crate) has_others: bool,
     /// The number of ends of lines.
     pub(crate) lines: u64,
-    /// What is known of JSON's members from records before.
+    /// Names and order of JSON's members in the records before.
     pub(crate) known: Known,
 }
 

@@ -81,7 +81,7 @@ fn wrong_records() {
     assert!(matches!(scanned(b"{\"x\":\"\xff\"}", &[]).1, Content::Flawed(Flaw::NotJson { .. })));
 }
 
-/// What is told of records.
+/// The records of a block, each with the bytes of its cells.
 fn told(records: &Records, block: &[u8]) -> Vec<(Record, Vec<Vec<u8>>)> {
     let cells = |at| (0..records.wanted).map(|wanted| records.cell(block, at, wanted).to_vec()).collect();
     records.records().iter().enumerate().map(|(at, &record)| (record, cells(at))).collect()

@@ -384,10 +384,11 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses, takes: T
     }
     let by = match (Withheld::at(&interface, &local, takes.clone()), &takes) {
         (Ok(withheld), _) => By::Packet { _off: None, _withheld: Some(withheld) },
-        // The kernel may answer the others, and does not if it doesn't forward.
+        // Packets that are forwarded do no harm in a kernel that does not forward. What other applications
+        // take, it might answer.
         (Err(error), Takes::Transit(_)) => {
             eprintln!(
-                "{error}; so it forwards neither {name}'s IPv4 nor any IPv6 of this host meanwhile, nor after this program is killed"
+                "{error}; so the kernel forwards neither {name}'s IPv4 nor any IPv6 of this host meanwhile, nor after this program is killed"
             );
             By::Packet { _off: Some(ForwardingOff::at(&interface)?), _withheld: None }
         }

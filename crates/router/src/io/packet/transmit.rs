@@ -4,8 +4,8 @@
 //! it when the frame is sent or dropped.
 //!
 //! The kernel sends the pages of a slot as they are, behind a copied Ethernet header. A virtual interface
-//! copies them once more, and takes more time for it than for the frame. So where the kernel takes a header
-//! of virtio before each frame, it says that all of a frame is to be copied at once.
+//! copies such a frame once more, which takes more time than the frame itself. So the ring has a header of
+//! virtio before each frame, where the kernel takes one: it asks for a copy of the whole frame.
 
 #![allow(unsafe_code)] // memory that is shared with the kernel
 
