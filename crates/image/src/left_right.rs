@@ -50,7 +50,7 @@ struct Door {
 }
 
 // SAFETY: of the copies, readers have shared references, and the writer has the only reference to the one
-// that no reader is in (see `Copies::change`). A value is made by one thread, and changed and dropped by
+// that no reader is in (see `Copies::other_mut`). A value is made by one thread, and changed and dropped by
 // others.
 #[expect(unsafe_code)]
 unsafe impl<T: Send + Sync> Sync for Shared<T> {}
@@ -155,16 +155,50 @@ impl<T> Copies<T> {
     ///
     /// A thread that holds a guard of that copy waits for itself for ever. A panic of `change` leaves the
     /// other copy current.
-    #[expect(unsafe_code)]
     pub fn change(&mut self, change: impl FnOnce(&mut T)) {
+        change(self.other_mut());
+        self.turn();
+    }
+
+    /// The copy that readers enter.
+    #[expect(unsafe_code)]
+    pub fn current(&self) -> &T {
+        // SAFETY: only `other_mut` changes a copy, and not this one. `turn` makes the other one its target,
+        // and needs this writer, which is borrowed.
+        unsafe { &*self.shared.copies[self.at()].get() }
+    }
+
+    /// The copy that readers do not enter. Those that entered it while it was current may still be inside.
+    #[expect(unsafe_code)]
+    pub fn other(&self) -> &T {
+        // SAFETY: only `other_mut` changes this copy, and needs this writer, which is borrowed.
+        unsafe { &*self.shared.copies[1 - self.at()].get() }
+    }
+
+    /// Waits until no reader is in the copy that readers do not enter, and gives it for changes. Nobody else
+    /// sees them before [`turn`](Self::turn).
+    ///
+    /// A thread that holds a guard of that copy waits for itself for ever.
+    #[expect(unsafe_code)]
+    pub fn other_mut(&mut self) -> &mut T {
         wait(&mut self.inside);
-        let next = 1 - self.shared.door.current.load(Ordering::Relaxed);
+        let other = 1 - self.at();
         // SAFETY: no reader is in this copy. All that entered before it ceased to be current are gone, as
         // `inside` has every one of them. All that entered since are in the other one: whoever says that it
         // is inside after the writer asked for its visits finds the other one current. There is one writer,
         // and it is borrowed.
-        change(unsafe { &mut *self.shared.copies[next].get() });
-        self.shared.door.turn(next, &mut self.inside);
+        unsafe { &mut *self.shared.copies[other].get() }
+    }
+
+    /// Makes the copy current that readers did not enter. Waits for the readers that may still be in it.
+    pub fn turn(&mut self) {
+        wait(&mut self.inside);
+        self.shared.door.turn(1 - self.at(), &mut self.inside);
+    }
+
+    /// The number of the copy that readers enter.
+    fn at(&self) -> usize {
+        self.shared.door.current.load(Ordering::Relaxed)
     }
 }
 
@@ -349,6 +383,27 @@ mod models {
             change(&mut copies);
             reader.join().unwrap();
             assert_eq!(copies.entrances().entrance().enter().get(), 3);
+        });
+    }
+
+    #[test]
+    fn the_writer_reads_both_copies_beside_a_reader() {
+        model(|| {
+            let mut copies = copies();
+            let entrances = copies.entrances();
+            let reader = thread::spawn(move || {
+                let entrance = entrances.entrance();
+                let seen = entrance.enter().get();
+                assert!(entrance.enter().get() >= seen, "a change was undone");
+            });
+            copies.other_mut().set(1);
+            assert_eq!((copies.current().get(), copies.other().get()), (0, 1));
+            copies.turn();
+            assert_eq!((copies.current().get(), copies.other().get()), (1, 0));
+            copies.other_mut().set(2);
+            copies.turn();
+            assert_eq!((copies.current().get(), copies.other().get()), (2, 1));
+            reader.join().unwrap();
         });
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use wirespeed::{Device, Fleet};
-use wirespeed_image::left_right::{Copies, Entrances};
+use wirespeed_image::left_right::Entrances;
 use wirespeed_router::{Mac, PortId, Reason};
 
 use crate::error::Error;
@@ -150,14 +150,14 @@ impl Switch {
         let places = options.workers + 1;
         let mut state = State::new(options.numbering());
         state.is_standalone = options.fail == Fail::Standalone;
-        let copies = Copies::new([state.clone(), state.clone()]);
         let limits =
             Limits { flows: options.most_flows, groups: options.most_groups, meters: options.most_meters };
         let (packet_ins, waiting) = sync_channel(WAITING);
         let (injected, injections) = sync_channel(WAITING);
+        let control = Control::new(state, places, limits);
         Ok(Self(Arc::new(Shared {
-            entrances: copies.entrances(),
-            control: Mutex::new(Control::new(copies, state, places, limits)),
+            entrances: control.entrances(),
+            control: Mutex::new(control),
             tallies: Tallies::new(options.numbering().count(), places),
             start: Instant::now(),
             taken: AtomicUsize::new(0),
@@ -189,6 +189,7 @@ impl Switch {
     pub fn flow_mods(&self, asked: &[FlowMod]) -> Result<(), (usize, Failure)> {
         let now = self.0.now();
         let mut control = self.0.control();
+        control.begin();
         let changed = asked
             .iter()
             .enumerate()
@@ -216,7 +217,7 @@ impl Switch {
     /// The number of flows of all tables.
     #[must_use]
     pub fn flows(&self) -> usize {
-        self.0.control().model.tables.iter().map(crate::pipeline::table::Table::len).sum()
+        self.0.control().state().tables.iter().map(crate::pipeline::table::Table::len).sum()
     }
 
     /// Builds the classifier for wildcards if one is due, and ends flows whose time is over. A
@@ -236,19 +237,19 @@ impl Switch {
     /// Whether it forwards like a switch that learns addresses, because there is no controller.
     #[must_use]
     pub fn is_standalone(&self) -> bool {
-        self.0.control().model.is_standalone
+        self.0.control().state().is_standalone
     }
 
     /// Whether the classifier for wildcards of the first table is in use.
     #[must_use]
     pub fn has_classifier(&self) -> bool {
-        self.0.control().model.front.is_some()
+        self.0.control().state().front.is_some()
     }
 
     /// Tells whether a port has a link. Numbers are from 1 on, and that of LOCAL; others do nothing.
     pub fn set_link(&self, number: u32, is_up: bool) {
         let mut control = self.0.control();
-        if let Some(state) = control.model.port(number) {
+        if let Some(state) = control.state().port(number) {
             control.set_port(number, PortState { is_down: !is_up, ..state });
             control.make_seen();
         }
@@ -297,7 +298,7 @@ impl Shared {
     pub(crate) fn packet_out(&self, asked: &PacketOut) -> Result<(), Failure> {
         let control = self.control();
         let is_named = asked.in_port > port::MAX && asked.in_port != port::LOCAL;
-        let is_port = is_named || control.model.port(asked.in_port).is_some();
+        let is_port = is_named || control.state().port(asked.in_port).is_some();
         if !is_port {
             return Err(Failure::BAD_PORT);
         }
@@ -305,7 +306,7 @@ impl Shared {
         let mut sink =
             Out { shared: self, learned: self.learned.lock().unwrap_or_else(PoisonError::into_inner) };
         let mut run = Run {
-            state: &control.model,
+            state: control.state(),
             tallies: &self.tallies,
             worker: self.options.workers,
             now: self.nanoseconds(),

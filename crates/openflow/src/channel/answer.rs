@@ -80,7 +80,7 @@ pub(super) fn answer(
                 out.u8(table);
                 out.zeros(3);
                 let at = usize::from(table);
-                out.u32(u32::try_from(control.model.tables[at].len()).unwrap_or(u32::MAX));
+                out.u32(u32::try_from(control.state().tables[at].len()).unwrap_or(u32::MAX));
                 out.u64(shared.tallies.looked_up[at].sum().packets);
                 out.u64(shared.tallies.matched[at].sum().packets);
             }
@@ -128,7 +128,7 @@ pub(super) fn answer(
             (0..TABLES).for_each(|table| table_features(table, control, parts.element(2048)));
         }
         Multipart::PortDescs => {
-            for (at, &state) in control.model.ports.iter().enumerate() {
+            for (at, &state) in control.state().ports.iter().enumerate() {
                 port(parts.element(64), shared, at, state);
             }
         }
@@ -177,7 +177,7 @@ pub(super) fn flows(shared: &Shared, flows: &[Arc<Flow>], xid: u32, send: &mut d
 }
 
 fn groups(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>) -> Result<(), Failure> {
-    let mut known: Vec<_> = control.model.groups.iter().collect();
+    let mut known: Vec<_> = control.state().groups.iter().collect();
     known.sort_unstable_by_key(|&(&number, _)| number);
     if let &Multipart::Groups(number) = asked
         && number != group::ALL
@@ -199,7 +199,7 @@ fn groups(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
             out.zeros(2);
             out.u32(number);
             let leads = |flow: &Arc<Flow>| flow.leads_to(ports::ANY, number);
-            let users = control.model.tables.iter().flat_map(Table::iter).filter(|flow| leads(flow));
+            let users = control.state().tables.iter().flat_map(Table::iter).filter(|flow| leads(flow));
             out.u32(u32::try_from(users.count()).unwrap_or(u32::MAX));
             out.zeros(4);
             for counts in std::iter::once(&group.counts) {
@@ -219,7 +219,7 @@ fn groups(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
 }
 
 fn meters(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>) -> Result<(), Failure> {
-    let mut known: Vec<_> = control.model.meters.iter().collect();
+    let mut known: Vec<_> = control.state().meters.iter().collect();
     known.sort_unstable_by_key(|&(&number, _)| number);
     if let &(Multipart::Meters(number) | Multipart::MeterConfigs(number)) = asked
         && number != meter::ALL
@@ -243,7 +243,7 @@ fn meters(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
             out.u16(0);
             out.zeros(6);
             let uses = |flow: &&Arc<Flow>| flow.instructions.meter == Some(number);
-            let users = control.model.tables.iter().flat_map(Table::iter).filter(uses);
+            let users = control.state().tables.iter().flat_map(Table::iter).filter(uses);
             out.u32(u32::try_from(users.count()).unwrap_or(u32::MAX));
             out.u64(meter.counts.sum().packets);
             out.u64(meter.counts.sum().bytes);

@@ -105,7 +105,11 @@ impl Talk {
             used += message.len();
             let is_slave = self.link.role() == Role::Slave;
             if let (Ok(Request::FlowMod(asked)), true, false) = (&request, self.is_greeted, is_slave) {
-                let control = run.get_or_insert_with(|| shared.control());
+                let control = run.get_or_insert_with(|| {
+                    let mut control = shared.control();
+                    control.begin();
+                    control
+                });
                 if let Err(failure) = control.flow_mod(asked, shared.now()) {
                     errors.push(error(failure, message, header.xid));
                 }

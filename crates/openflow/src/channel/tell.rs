@@ -90,7 +90,7 @@ fn port_status(shared: &Shared, at: usize) -> Vec<u8> {
     let mut out = begin(12, 0);
     out.u8(2);
     out.zeros(7);
-    let state = shared.control().model.ports[at];
+    let state = shared.control().state().ports[at];
     port(&mut out, shared, at, state);
     end(out)
 }

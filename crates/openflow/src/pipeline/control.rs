@@ -1,11 +1,11 @@
 //! [`Control`]: changes of flows, groups, meters and ports, checked and made.
 //!
-//! It has a copy of the state of its own, in which it looks things up, and logs each change for the copies of
-//! the workers. They see the changes when they are published.
+//! Changes are made in the state that workers do not read yet, in which it looks things up, too
+//! ([`Versions`]). Workers see the changes when they are published.
 
 use std::sync::Arc;
 
-use wirespeed_image::left_right::Copies;
+use wirespeed_image::left_right::Entrances;
 
 use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
@@ -15,6 +15,7 @@ use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
 use super::table::Table;
 use super::timers::Timers;
+use super::versions::Versions;
 use crate::wire::number::{ALL_TABLES, group, meter, port};
 use crate::wire::{
     Action, Bucket, Command, Failure, FlowCommand, FlowMod, FlowQuery, GroupKind, GroupMod, Instructions,
@@ -54,13 +55,7 @@ pub(crate) enum Event {
 
 /// The side of a switch that changes it.
 pub(crate) struct Control {
-    pub(crate) model: State,
-    /// What workers read.
-    copies: Copies<State>,
-    /// Changes that neither copy has seen.
-    log: Vec<Change>,
-    /// Changes that the current copy has seen and the other has not.
-    published: Vec<Change>,
+    versions: Versions,
     workers: usize,
     /// The counters of flows.
     counts: Arc<Pool>,
@@ -84,12 +79,9 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(copies: Copies<State>, model: State, workers: usize, limits: Limits) -> Self {
+    pub(crate) fn new(state: State, workers: usize, limits: Limits) -> Self {
         Self {
-            model,
-            copies,
-            log: Vec::new(),
-            published: Vec::new(),
+            versions: Versions::new(state),
             workers,
             counts: Arc::new(Pool::new(workers)),
             limits,
@@ -111,28 +103,31 @@ impl Control {
         self.limits
     }
 
-    fn change(&mut self, change: Change) {
-        self.model.apply(&change);
-        self.log.push(change);
+    /// Entrances for workers to what they read.
+    pub(crate) fn entrances(&self) -> Entrances<State> {
+        self.versions.entrances()
     }
 
-    /// Waits for the workers in the copy that has not seen the last changes, makes all changes in it, and
-    /// lets workers read it.
-    fn turn(&mut self) {
-        let Self { copies, log, published, .. } = self;
-        copies.change(|state| state.apply_all(published.iter().chain(&*log)));
-        std::mem::swap(published, log);
-        log.clear();
+    /// The state with all changes, those that workers do not see yet among them.
+    pub(crate) fn state(&self) -> &State {
+        self.versions.newest()
+    }
+
+    fn change(&mut self, change: Change) {
+        self.versions.change(change);
+    }
+
+    /// Gets ready for many changes.
+    pub(crate) fn begin(&mut self) {
+        self.versions.catch_up();
     }
 
     /// Lets workers see all changes. Returns what controllers are to be told, with counters that are final.
     pub(crate) fn publish(&mut self) -> Vec<Event> {
-        if !self.log.is_empty() {
-            self.turn();
-        }
+        self.versions.publish();
         if !self.gone.is_empty() {
-            // Waits for the workers that still read the state before.
-            self.turn();
+            // No worker counts for these flows any more.
+            self.versions.catch_up();
             let gone = std::mem::take(&mut self.gone);
             self.events.extend(gone.into_iter().map(|(flow, went)| Event::FlowRemoved(flow, went)));
         }
@@ -146,15 +141,16 @@ impl Control {
 
     /// Ends flows whose time is over, and lets memory of flows that are gone go.
     pub(crate) fn tend(&mut self, now: u64) {
+        self.versions.catch_up();
         while let Some((flow, is_idle)) = self.timers.expired(now) {
             let went = if is_idle { Went::Idle } else { Went::Hard };
             let known =
-                self.model.tables[usize::from(flow.table)].get(&flow.matched(), flow.priority).cloned();
+                self.state().tables[usize::from(flow.table)].get(&flow.matched(), flow.priority).cloned();
             if let Some(known) = known.filter(|known| Arc::ptr_eq(&known.life, &flow.life)) {
                 self.remove(known, went, now);
             }
         }
-        self.turn();
+        self.versions.publish();
     }
 
     /// The flows for a classifier, if one is due, and the number that tells whether they changed meanwhile.
@@ -163,9 +159,9 @@ impl Control {
             return None;
         }
         self.is_front_due = false;
-        let gathered = Gathered::of(&self.model.tables[0])?;
+        let gathered = Gathered::of(&self.state().tables[0])?;
         // Flows changed that the classifier in use does not have.
-        let is_there = self.model.front.as_ref().is_some_and(|front| gathered.is_in(front));
+        let is_there = self.state().front.as_ref().is_some_and(|front| gathered.is_in(front));
         (!is_there).then_some((gathered, self.epoch))
     }
 
@@ -178,13 +174,13 @@ impl Control {
     }
 
     pub(crate) fn set_standalone(&mut self, is_standalone: bool) {
-        if self.model.is_standalone != is_standalone {
+        if self.state().is_standalone != is_standalone {
             self.change(Change::Standalone(is_standalone));
         }
     }
 
     pub(crate) fn tell_spent(&mut self, tells: bool) {
-        if self.model.tells_spent != tells {
+        if self.state().tells_spent != tells {
             self.change(Change::TellSpent(tells));
         }
     }
@@ -195,7 +191,7 @@ impl Control {
             return;
         }
         let mask = &flow.shape().mask;
-        if suits(mask, self.model.tables[0].class_len(mask)) {
+        if suits(mask, self.state().tables[0].class_len(mask)) {
             self.epoch += 1;
             (self.changed_at, self.is_front_due) = (now, true);
         }
@@ -250,13 +246,13 @@ impl Control {
 
     /// Brings near what a change of a flow looks at first.
     pub(crate) fn prefetch(&self, asked: &FlowMod) {
-        if let Some(table) = self.model.tables.get(usize::from(asked.table)) {
+        if let Some(table) = self.state().tables.get(usize::from(asked.table)) {
             table.prefetch_match(&asked.matched);
         }
     }
 
     fn add(&mut self, asked: &FlowMod, now: u64) -> Result<(), Failure> {
-        let table = &self.model.tables[usize::from(asked.table)];
+        let table = &self.state().tables[usize::from(asked.table)];
         let old = table.get(&asked.matched, asked.priority).cloned();
         if asked.flags & FlowMod::CHECK_OVERLAP != 0 && table.overlaps(&asked.matched, asked.priority) {
             return Err(Failure::FLOW_OVERLAP);
@@ -297,7 +293,7 @@ impl Control {
         let is_strict = matches!(asked.command, FlowCommand::ModifyStrict | FlowCommand::DeleteStrict);
         let mut flows = Vec::new();
         for table in self.tables_of(asked.table) {
-            let table = &self.model.tables[table];
+            let table = &self.state().tables[table];
             if is_strict {
                 flows.extend(table.get(&asked.matched, asked.priority).cloned());
             } else {
@@ -310,7 +306,7 @@ impl Control {
 
     fn tables_of(&self, table: u8) -> std::ops::Range<usize> {
         match table {
-            ALL_TABLES => 0..self.model.tables.len(),
+            ALL_TABLES => 0..self.state().tables.len(),
             table => usize::from(table)..usize::from(table) + 1,
         }
     }
@@ -322,7 +318,7 @@ impl Control {
         }
         let tables = self.tables_of(query.table);
         let mut flows: Vec<Arc<Flow>> =
-            tables.flat_map(|table| self.model.tables[table].within(&query.matched)).collect();
+            tables.flat_map(|table| self.state().tables[table].within(&query.matched)).collect();
         flows.retain(|flow| {
             (flow.life.cookie ^ query.cookie) & query.cookie_mask == 0
                 && flow.leads_to(query.out_port, query.out_group)
@@ -334,7 +330,7 @@ impl Control {
         if instructions.goto.is_some_and(|goto| goto <= table || goto >= TABLES) {
             return Err(Failure::INSTRUCTION_TABLE);
         }
-        if instructions.meter.is_some_and(|number| !self.model.meters.contains_key(&number)) {
+        if instructions.meter.is_some_and(|number| !self.state().meters.contains_key(&number)) {
             return Err(Failure::METER_UNKNOWN);
         }
         instructions.actions().try_for_each(|action| self.check_action(action, false))
@@ -345,11 +341,11 @@ impl Control {
         match action {
             Action::Output { port: port::TABLE, .. } if !is_packet_out => Err(Failure::ACTION_OUT_PORT),
             Action::Output { port, .. }
-                if (port <= port::MAX || port == port::LOCAL) && self.model.port(port).is_none() =>
+                if (port <= port::MAX || port == port::LOCAL) && self.state().port(port).is_none() =>
             {
                 Err(Failure::ACTION_OUT_PORT)
             }
-            Action::Group(number) if !self.model.groups.contains_key(&number) => {
+            Action::Group(number) if !self.state().groups.contains_key(&number) => {
                 Err(Failure::ACTION_OUT_GROUP)
             }
             _ => Ok(()),
@@ -358,7 +354,7 @@ impl Control {
 
     /// Changes groups.
     pub(crate) fn group_mod(&mut self, asked: &GroupMod, now: u64) -> Result<(), Failure> {
-        let known = self.model.groups.get(&asked.number).cloned();
+        let known = self.state().groups.get(&asked.number).cloned();
         let is_known = known.is_some();
         match asked.command {
             Command::Add | Command::Modify => {
@@ -370,7 +366,7 @@ impl Control {
                     (Command::Modify, false) => return Err(Failure::GROUP_UNKNOWN),
                     _ => {}
                 }
-                if !is_known && self.model.groups.len() >= self.limits.groups {
+                if !is_known && self.state().groups.len() >= self.limits.groups {
                     return Err(Failure::OUT_OF_GROUPS);
                 }
                 self.check_group(asked)?;
@@ -383,7 +379,7 @@ impl Control {
                 Ok(())
             }
             Command::Delete if asked.number == group::ALL => {
-                let numbers: Vec<u32> = self.model.groups.keys().copied().collect();
+                let numbers: Vec<u32> = self.state().groups.keys().copied().collect();
                 self.remove_flows(Went::GroupDeleted, now, |flow| {
                     flow.instructions.actions().any(|action| matches!(action, Action::Group(_)))
                 });
@@ -394,7 +390,7 @@ impl Control {
             Command::Delete if !is_known => Ok(()),
             Command::Delete => {
                 let leads = |bucket: &Bucket| bucket.actions.contains(&Action::Group(asked.number));
-                if self.model.groups.values().any(|group| group.buckets.iter().any(leads)) {
+                if self.state().groups.values().any(|group| group.buckets.iter().any(leads)) {
                     return Err(Failure::GROUP_CHAINED);
                 }
                 self.remove_flows(Went::GroupDeleted, now, |flow| flow.leads_to(port::ANY, asked.number));
@@ -415,11 +411,11 @@ impl Control {
                 if !watches_port && !watches_group {
                     return Err(Failure::GROUP_WATCH);
                 }
-                if watches_port && self.model.port(bucket.watch_port).is_none() {
+                if watches_port && self.state().port(bucket.watch_port).is_none() {
                     return Err(Failure::GROUP_WATCH);
                 }
                 let is_itself = bucket.watch_group == asked.number;
-                if watches_group && (is_itself || !self.model.groups.contains_key(&bucket.watch_group)) {
+                if watches_group && (is_itself || !self.state().groups.contains_key(&bucket.watch_group)) {
                     return Err(Failure::GROUP_WATCH);
                 }
             }
@@ -443,7 +439,7 @@ impl Control {
                 return Err(Failure::GROUP_LOOP);
             }
             if !seen.contains(&next)
-                && let Some(group) = self.model.groups.get(&next)
+                && let Some(group) = self.state().groups.get(&next)
             {
                 seen.push(next);
                 self.check_depth(number, &group.buckets, depth)?;
@@ -454,18 +450,18 @@ impl Control {
 
     fn remove_flows(&mut self, went: Went, now: u64, is_meant: impl Fn(&Flow) -> bool) {
         let flows: Vec<Arc<Flow>> =
-            self.model.tables.iter().flat_map(Table::iter).filter(|flow| is_meant(flow)).cloned().collect();
+            self.state().tables.iter().flat_map(Table::iter).filter(|flow| is_meant(flow)).cloned().collect();
         flows.into_iter().for_each(|flow| self.remove(flow, went, now));
     }
 
     /// Changes meters.
     pub(crate) fn meter_mod(&mut self, asked: &MeterMod, now: u64) -> Result<(), Failure> {
-        let known = self.model.meters.get(&asked.number);
+        let known = self.state().meters.get(&asked.number);
         let is_known = known.is_some();
         match asked.command {
             Command::Add if is_known => return Err(Failure::METER_EXISTS),
             Command::Modify if !is_known => return Err(Failure::METER_UNKNOWN),
-            Command::Add if self.model.meters.len() >= self.limits.meters => {
+            Command::Add if self.state().meters.len() >= self.limits.meters => {
                 return Err(Failure::OUT_OF_METERS);
             }
             Command::Add | Command::Modify => {
@@ -477,7 +473,7 @@ impl Control {
             }
             Command::Delete if asked.number == meter::ALL => {
                 self.remove_flows(Went::Deleted, now, |flow| flow.instructions.meter.is_some());
-                let numbers: Vec<u32> = self.model.meters.keys().copied().collect();
+                let numbers: Vec<u32> = self.state().meters.keys().copied().collect();
                 numbers.into_iter().for_each(|number| self.change(Change::Meter(number, None)));
             }
             Command::Delete if is_known => {
@@ -491,7 +487,7 @@ impl Control {
 
     /// Changes the configuration of a port.
     pub(crate) fn port_mod(&mut self, number: u32, config: u32, mask: u32) -> Result<(), Failure> {
-        let state = self.model.port(number).ok_or(Failure::PORT_BAD)?;
+        let state = self.state().port(number).ok_or(Failure::PORT_BAD)?;
         if config & !PortState::ALL != 0 {
             return Err(Failure::PORT_CONFIG);
         }
@@ -501,8 +497,8 @@ impl Control {
 
     /// Sets the state of a port that is there.
     pub(crate) fn set_port(&mut self, number: u32, state: PortState) {
-        let Some(at) = self.model.numbering.place(number) else { return };
-        if self.model.ports[at] != state {
+        let Some(at) = self.state().numbering.place(number) else { return };
+        if self.state().ports[at] != state {
             self.change(Change::Port(at, state));
             self.events.push(Event::PortChanged(at));
         }

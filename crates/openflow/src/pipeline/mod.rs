@@ -1,8 +1,8 @@
 //! The data plane: tables of flows, groups, meters, ports, and packets on their way through them.
 //!
 //! ```text
-//! controller ─► Control: model, checks ─ changes ─► State, two copies ◄─ read ─ workers: Run over chunks
-//!                  ▲ timers                            tables, groups, meters, ports, front
+//! controller ─► Control: checks ─ changes ─► Versions of State, two ◄─ read ─ workers: Run over chunks
+//!                  ▲ timers                     tables, groups, meters, ports, front
 //!                  └──── counters by worker, in the flows, groups, meters and ports themselves ────┘
 //! ```
 
@@ -26,3 +26,4 @@ mod set;
 pub(crate) mod state;
 pub(crate) mod table;
 mod timers;
+mod versions;
