@@ -7,7 +7,8 @@
 //! ```
 
 mod answers;
-#[cfg(test)]
+// Models are built without what drives GPUs.
+#[cfg(all(test, feature = "gpu"))]
 mod suites;
 
 use std::fmt;
