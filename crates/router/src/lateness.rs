@@ -8,6 +8,8 @@
 //! workers with large chunks     1 ─ 8 chunks in good time ─► 2 ─ 16 ─► 3 ─ 24 ─► 4 … late ─► 2 …
 //! more than one of 2,000 late   none, until few enough are
 //! ```
+//!
+//! Small chunks, which no GPU has, are late now and then, too, and leave large ones less of that share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -15,6 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 /// One frame of so many may be late. The deadline holds at p99.9, and what is under way when chunks have to
 /// be small may be late, too.
 const OF_ONE_LATE: u64 = 2000;
+/// Where more than one frame of so many is late in small chunks, the deadline is missed without a GPU, too.
+const OF_ONE_MISSED: u64 = 1000;
 /// Late frames beyond that share before all chunks stay small: a size has to be found first.
 const MORE_LATE: u64 = 20_000;
 /// Frames that the share is told of, at most. Then both numbers are halved: what was long ago counts less.
@@ -28,7 +32,10 @@ const TOLD: u64 = 1 << 14;
 #[derive(Debug)]
 pub(crate) struct Lateness {
     frames: AtomicU64,
+    /// Late frames of large chunks.
     late: AtomicU64,
+    /// Late frames of small chunks.
+    late_small: AtomicU64,
     /// Whether all chunks stay small until the share of late frames is as it should be.
     is_barred: AtomicBool,
     /// Workers that may have large chunks.
@@ -44,11 +51,22 @@ impl Default for Lateness {
         Self {
             frames: AtomicU64::new(0),
             late: AtomicU64::new(0),
+            late_small: AtomicU64::new(0),
             is_barred: AtomicBool::new(false),
             allowed: AtomicUsize::new(1),
             holders: AtomicUsize::new(0),
             proofs: AtomicUsize::new(0),
         }
+    }
+}
+
+impl Lateness {
+    /// Whether so many late frames of large chunks are too many among `frames` of all.
+    fn are_too_many(&self, late: u64, frames: u64) -> bool {
+        let (share, small) = (frames / OF_ONE_LATE, self.late_small.load(Ordering::Relaxed));
+        // Large chunks do not have to make up for a deadline that is missed without them.
+        let is_missed = small > frames / OF_ONE_MISSED;
+        late > if is_missed { share } else { share.saturating_sub(small) }
     }
 }
 
@@ -80,9 +98,11 @@ impl Share {
         if frames > REMEMBERED
             && all.frames.compare_exchange(frames, frames / 2, Ordering::Relaxed, Ordering::Relaxed).is_ok()
         {
-            all.late.fetch_sub(all.late.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+            for late in [&all.late, &all.late_small] {
+                late.fetch_sub(late.load(Ordering::Relaxed) / 2, Ordering::Relaxed);
+            }
         }
-        if self.is_barred() && all.late.load(Ordering::Relaxed) * OF_ONE_LATE <= frames {
+        if self.is_barred() && !all.are_too_many(all.late.load(Ordering::Relaxed), frames) {
             all.is_barred.store(false, Ordering::Relaxed);
         }
     }
@@ -110,6 +130,11 @@ impl Share {
         }
     }
 
+    /// A small chunk of `len` frames was late.
+    pub(crate) fn late_small(&self, len: usize) {
+        self.all.late_small.fetch_add(len as u64, Ordering::Relaxed);
+    }
+
     /// A large chunk came back in good time.
     pub(crate) fn in_time(&self) {
         let (all, allowed) = (&*self.all, self.all.allowed.load(Ordering::Relaxed));
@@ -125,7 +150,7 @@ impl Share {
     pub(crate) fn late(&self, len: usize) -> bool {
         let all = &*self.all;
         let late = all.late.fetch_add(len as u64, Ordering::Relaxed) + len as u64;
-        if late.saturating_sub(MORE_LATE) * OF_ONE_LATE > all.frames.load(Ordering::Relaxed) {
+        if all.are_too_many(late.saturating_sub(MORE_LATE), all.frames.load(Ordering::Relaxed)) {
             all.is_barred.store(true, Ordering::Relaxed);
         }
         all.proofs.store(0, Ordering::Relaxed);
@@ -190,11 +215,29 @@ mod tests {
     }
 
     #[test]
+    fn late_small_chunks_leave_large_ones_less() {
+        let mut shares = shares(1);
+        // 50,000 may be late of these.
+        shares[0].saw(100_000_000);
+        shares[0].late_small(40_000);
+        assert!(!shares[0].late(30_000) && !shares[0].is_barred());
+        assert!(shares[0].late(1) && shares[0].is_barred());
+        // The deadline is missed by small chunks alone: large ones have their whole share again.
+        shares[0].late_small(61_000);
+        shares[0].saw(101_000_000 - TOLD);
+        assert!(!shares[0].is_barred());
+        assert!(!shares[0].late(40_000));
+        assert!(shares[0].late(1_000) && shares[0].is_barred());
+    }
+
+    #[test]
     fn what_was_long_ago_counts_less() {
         let mut shares = shares(1);
         shares[0].late(10_000);
+        shares[0].late_small(100_000);
         shares[0].saw(REMEMBERED + TOLD);
         assert_eq!(shares[0].all.late.load(Ordering::Relaxed), 5_000);
+        assert_eq!(shares[0].all.late_small.load(Ordering::Relaxed), 50_000);
         assert_eq!(shares[0].all.frames.load(Ordering::Relaxed), (REMEMBERED + TOLD) / 2);
     }
 }

@@ -201,6 +201,13 @@ impl Sizing {
         }
     }
 
+    /// A small chunk of `len` frames took `took` where `deadline` is allowed.
+    pub(crate) fn took_small(&self, took: Duration, deadline: Duration, len: usize) {
+        if took > deadline {
+            self.lateness.iter().for_each(|lateness| lateness.late_small(len));
+        }
+    }
+
     /// A large chunk of `len` frames took `took` where `deadline` is allowed: large chunks become smaller,
     /// slowly larger again, or none for a while.
     pub(crate) fn took(&mut self, took: Duration, deadline: Duration, len: usize) {

@@ -324,6 +324,8 @@ impl<A: App> Worker<A> {
             self.stats.took(took, frames);
             if was_large {
                 self.sizing.took(took, self.settings.deadline, frames);
+            } else {
+                self.sizing.took_small(took, self.settings.deadline, frames);
             }
         }
         let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);

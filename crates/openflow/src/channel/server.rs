@@ -11,6 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use rustix::net::{RecvFlags, recv};
+
 use super::link::{Link, Links};
 use super::outbox::Outbox;
 use super::session::Talk;
@@ -33,8 +35,10 @@ const WRITE: Duration = Duration::from_secs(30);
 const AGAIN: Duration = Duration::from_secs(1);
 /// Controllers that may be connected to one address that is listened at.
 const MOST: usize = 64;
-/// Bytes that are read at once: some 1,700 changes of flows, which are published together.
+/// Bytes that are read at once: some 1,700 changes of flows.
 const READ: usize = 1 << 18;
+/// The time for which changes wait to be published while more of them come.
+const UNSEEN: Duration = Duration::from_millis(1);
 
 /// Where controllers are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -273,16 +277,21 @@ impl Common {
         self.streams().retain(|(known, _)| !Arc::ptr_eq(known, &link));
     }
 
-    fn read(&self, link: &Arc<Link>, mut stream: &TcpStream) {
+    fn read(&self, link: &Arc<Link>, stream: &TcpStream) {
         let mut talk = Talk::new(self.switch.clone(), Arc::clone(&self.links), Arc::clone(link));
-        if talk.begin().is_err() {
-            return;
+        if talk.begin().is_ok() {
+            self.take(&mut talk, link, stream);
         }
+        talk.settle();
+    }
+
+    /// Takes what a controller sends until either side ends it.
+    fn take(&self, talk: &mut Talk, link: &Arc<Link>, stream: &TcpStream) {
         let mut buffer = vec![0; READ];
         let mut is_asked = false;
         while !self.is_over() {
             let now = self.switch.0.now();
-            match stream.read(&mut buffer) {
+            match next(talk, stream, &mut buffer) {
                 Ok(0) => return,
                 Ok(count) => {
                     is_asked = false;
@@ -305,6 +314,18 @@ impl Common {
             }
         }
     }
+}
+
+/// Reads the next bytes of a controller. Changes are published before the thread waits for some: as long as
+/// bytes are there, more changes may come, and a publication waits for workers.
+fn next(talk: &mut Talk, mut stream: &TcpStream, buffer: &mut [u8]) -> std::io::Result<usize> {
+    if talk.unpublished().is_some_and(|since| since < UNSEEN)
+        && let Ok((count, _)) = recv(stream, &mut *buffer, RecvFlags::DONTWAIT)
+    {
+        return Ok(count);
+    }
+    talk.settle();
+    stream.read(buffer)
 }
 
 /// Writes what waits for a controller, until it is closed or can't be written.

@@ -1,10 +1,11 @@
 //! [`Session`]: one controller's messages, from the bytes of its connection to changes and answers.
 //!
-//! A run of changes of flows is made under one lock and published once: at its end, or before anything else
-//! is answered. So a controller that sends many at once pays for one publication.
+//! A run of changes of flows is made under one lock. Changes are published before anything else is answered,
+//! and once nothing more has come. So a controller that sends many at once pays for few publications.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, MutexGuard};
+use std::time::{Duration, Instant};
 
 use super::answer::{Later, answer, flows};
 use super::link::{Link, Links, Role};
@@ -30,11 +31,13 @@ pub(crate) struct Talk {
     /// The start of a message whose end has not come yet.
     partial: Vec<u8>,
     is_greeted: bool,
+    /// When the first of the changes was made that may not be published yet.
+    unpublished: Option<Instant>,
 }
 
 impl Talk {
     pub(crate) fn new(switch: Switch, links: Arc<Links>, link: Arc<Link>) -> Self {
-        Self { switch, links, link, partial: Vec::new(), is_greeted: false }
+        Self { switch, links, link, partial: Vec::new(), is_greeted: false, unpublished: None }
     }
 
     /// Greets.
@@ -47,7 +50,8 @@ impl Talk {
         self.link.outbox.push(end(hello))
     }
 
-    /// Takes bytes as they come: any number of messages, and parts of them. `Err` ends the connection.
+    /// Takes bytes as they come: any number of messages, and parts of them. The last changes of flows are made,
+    /// and not published. `Err` ends the connection.
     pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), Closed> {
         let mut rest = bytes;
         let mut partial = std::mem::take(&mut self.partial);
@@ -110,6 +114,7 @@ impl Talk {
                     control.begin();
                     control
                 });
+                self.unpublished.get_or_insert_with(Instant::now);
                 if let Err(failure) = control.flow_mod(asked, shared.now()) {
                     errors.push(error(failure, message, header.xid));
                 }
@@ -117,7 +122,8 @@ impl Talk {
                     continue;
                 }
             }
-            self.publish(run.take(), &mut errors)?;
+            self.publish(run.take());
+            self.tell(&mut errors)?;
             if matches!(request, Ok(Request::FlowMod(_))) && self.is_greeted && !is_slave {
                 continue;
             }
@@ -126,17 +132,33 @@ impl Talk {
                 break;
             }
         }
-        self.publish(run, &mut errors)?;
+        drop(run);
+        self.tell(&mut errors)?;
         ended.map(|()| used)
     }
 
-    /// Ends a run of changes: workers see them, and errors are told.
-    fn publish(&self, run: Option<MutexGuard<'_, Control>>, errors: &mut Vec<Vec<u8>>) -> Result<(), Closed> {
-        if let Some(mut control) = run {
+    /// The time since the first change that may not be published.
+    pub(crate) fn unpublished(&self) -> Option<Duration> {
+        self.unpublished.map(|since| since.elapsed())
+    }
+
+    /// Lets workers see all changes.
+    pub(crate) fn settle(&mut self) {
+        self.publish(None);
+    }
+
+    /// Ends a run of changes: workers see them, and those before it.
+    fn publish(&mut self, run: Option<MutexGuard<'_, Control>>) {
+        if self.unpublished.take().is_some() {
+            let mut control = run.unwrap_or_else(|| self.switch.0.control());
             let events = control.publish();
             drop(control);
             tell::events(&self.switch.0, &self.links, events);
         }
+    }
+
+    /// Tells errors.
+    fn tell(&self, errors: &mut Vec<Vec<u8>>) -> Result<(), Closed> {
         errors.drain(..).try_for_each(|error| self.link.outbox.push(error))
     }
 
@@ -374,8 +396,9 @@ impl Session {
             return None;
         }
         self.is_open = self.talk.receive(bytes).is_ok();
+        self.talk.settle();
         self.packets();
-        Some(self.talk.link.outbox.take(std::time::Duration::ZERO).unwrap_or_default())
+        Some(self.talk.link.outbox.take(Duration::ZERO).unwrap_or_default())
     }
 
     /// Sends packets that wait, and events of timeouts.

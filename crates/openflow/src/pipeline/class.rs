@@ -27,6 +27,12 @@ use crate::wire::{Key, WORDS};
 /// Slots up to which a class is searched in one loop: 16 KiB.
 const FEW_SLOTS: usize = 2048;
 
+/// Entries from which on there is room for [`ROOM`] times as many more when they fill their memory. Memory
+/// that is not used yet is none, but each time that entries move the system clears as much as they have: a
+/// third of the time of new flows went there, with room for as many more.
+const MANY: usize = 1 << 16;
+const ROOM: usize = 7;
+
 /// A value and its best flow; a free entry has no flow.
 #[derive(Clone, Debug)]
 #[repr(align(64))]
@@ -113,7 +119,8 @@ impl Class {
     pub(crate) fn of_value(&self, value: &Key) -> impl Iterator<Item = &Arc<Flow>> {
         let mut words = [0; WORDS];
         words.iter_mut().zip(self.shape.extract.all(value)).for_each(|(to, word)| *to = word);
-        self.find(&words[..self.shape.extract.len()]).into_iter().flat_map(|(_, entry)| {
+        let words = &words[..self.shape.extract.len()];
+        self.find(self.shape.extract.hash_value(words), words).into_iter().flat_map(|(_, entry)| {
             self.tops[entry]
                 .iter()
                 .chain(self.rest.get(&entry).into_iter().flat_map(|rest| rest.iter().rev()))
@@ -250,10 +257,10 @@ impl Class {
         &self.later[entry * words..(entry + 1) * words]
     }
 
-    /// The slot and the entry of a value.
-    fn find(&self, value: &[u64]) -> Option<(usize, usize)> {
+    /// The slot and the entry of a value with its hash.
+    fn find(&self, hash: u64, value: &[u64]) -> Option<(usize, usize)> {
         let (head, later) = value.split_at(self.shape.extract.width());
-        self.search(self.shape.extract.hash_value(value), |entry| {
+        self.search(hash, |entry| {
             self.entries[entry].head[..head.len()] == *head && self.later(entry) == later
         })
     }
@@ -264,13 +271,13 @@ impl Class {
         if !extract.has_later() {
             return extract.hash_value(&self.entries[entry].head[..extract.width()]);
         }
-        self.tops[entry].as_ref().map_or(0, |flow| extract.hash_value(flow.value()))
+        self.tops[entry].as_ref().map_or(0, |flow| flow.hash())
     }
 
     /// Brings near what a change of a flow looks at first.
     #[inline]
     pub(crate) fn prefetch(&self, flow: &Flow) {
-        prefetch(&self.slots, self.home(self.shape.extract.hash_value(flow.value())));
+        prefetch(&self.slots, self.home(flow.hash()));
     }
 
     /// Brings near what a change of the flow of a key looks at first.
@@ -282,7 +289,7 @@ impl Class {
     /// Adds a flow of this mask, in the place of one with the same value and priority.
     pub(crate) fn insert(&mut self, flow: Arc<Flow>) {
         let priority = flow.priority;
-        let is_new = match self.find(flow.value()) {
+        let is_new = match self.find(flow.hash(), flow.value()) {
             Some((_, entry)) => self.stack(entry, flow),
             None => {
                 self.add(flow);
@@ -297,13 +304,16 @@ impl Class {
 
     /// Adds an entry with a flow.
     fn add(&mut self, flow: Arc<Flow>) {
-        let (hash, width) = (self.shape.extract.hash_value(flow.value()), self.shape.extract.width());
+        let (hash, width) = (flow.hash(), self.shape.extract.width());
         let later = self.shape.extract.len() - width;
         if (self.tops.len() - self.free.len() + 1) * 2 > self.slots.len() {
             self.grow();
         }
         let entry = self.free.pop().unwrap_or_else(|| {
             self.tops.push(None);
+            if self.entries.len() == self.entries.capacity() && self.entries.len() >= MANY {
+                self.entries.reserve_exact(ROOM * self.entries.len());
+            }
             self.entries.push(Entry { head: [0; HEAD], hot: None });
             self.later.resize(self.tops.len() * later, 0);
             self.tops.len() - 1
@@ -367,7 +377,7 @@ impl Class {
 
     /// Removes the flow of the value and the priority of this one.
     pub(crate) fn remove(&mut self, flow: &Flow) {
-        let Some((at, entry)) = self.find(flow.value()) else { return };
+        let Some((at, entry)) = self.find(flow.hash(), flow.value()) else { return };
         let Some(top) = &self.tops[entry] else { return };
         let is_top = top.priority == flow.priority;
         match self.rest.get_mut(&entry) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::counts::{FlowCounts, Sum};
-use super::extract::Extract;
+use super::extract::{Extract, HEAD};
 use super::hot::{Hot, Quick};
 use crate::wire::number::port;
 use crate::wire::{Action, FlowMod, Instructions, Key, Match};
@@ -76,6 +76,34 @@ impl Life {
     }
 }
 
+/// The words of a flow's value that count. Most flows have few, and need no memory of their own for them.
+#[derive(Clone, Debug)]
+enum Value {
+    Few { words: [u64; HEAD], len: u8 },
+    Many(Box<[u64]>),
+}
+
+impl Value {
+    fn new(extract: &Extract, value: &Key) -> Self {
+        if extract.has_later() {
+            return Self::Many(extract.all(value).collect());
+        }
+        let (mut words, mut len) = ([0; HEAD], 0);
+        for (to, word) in words.iter_mut().zip(extract.all(value)) {
+            *to = word;
+            len += 1;
+        }
+        Self::Few { words, len }
+    }
+
+    fn words(&self) -> &[u64] {
+        match self {
+            Self::Few { words, len } => &words[..usize::from(*len)],
+            Self::Many(words) => words,
+        }
+    }
+}
+
 /// A flow of a table.
 #[derive(Debug)]
 pub(crate) struct Flow {
@@ -84,8 +112,9 @@ pub(crate) struct Flow {
     pub(crate) hot: Hot,
     fields: u64,
     shape: Arc<Shape>,
-    /// The words of the value that count.
-    value: Box<[u64]>,
+    value: Value,
+    /// The hash of the value.
+    hash: u64,
     pub(crate) instructions: Arc<Instructions>,
     pub(crate) life: Arc<Life>,
     /// The counters when they were reset.
@@ -101,12 +130,14 @@ impl Flow {
         instructions: Arc<Instructions>,
         life: Arc<Life>,
     ) -> Self {
+        let value = Value::new(&shape.extract, &matched.value);
         Self {
             table,
             priority,
             hot: Hot::new(life.counts.cell().clone(), quick(&instructions), priority, life.idle > 0),
             fields: matched.fields,
-            value: shape.extract.all(&matched.value).collect(),
+            hash: shape.extract.hash_value(value.words()),
+            value,
             shape,
             instructions,
             life,
@@ -123,6 +154,7 @@ impl Flow {
             fields: self.fields,
             shape: Arc::clone(&self.shape),
             value: self.value.clone(),
+            hash: self.hash,
             instructions,
             life: Arc::clone(&self.life),
             before: if reset { self.life.counts.sum() } else { self.before },
@@ -134,12 +166,17 @@ impl Flow {
     }
 
     pub(crate) fn value(&self) -> &[u64] {
-        &self.value
+        self.value.words()
+    }
+
+    /// The hash of the value.
+    pub(crate) const fn hash(&self) -> u64 {
+        self.hash
     }
 
     pub(crate) fn matched(&self) -> Match {
         let mut value = Key::default();
-        for (word, &number) in self.shape.extract.numbers().zip(&self.value) {
+        for (word, &number) in self.shape.extract.numbers().zip(self.value()) {
             value.0[word] = number;
         }
         Match { fields: self.fields, mask: self.shape.mask, value }
