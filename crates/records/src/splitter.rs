@@ -518,6 +518,12 @@ mod tests {
               #types\ttime\taddr\tstring\n1\tx\t<x>\n#close\tnow\n#fields\tid.orig_h\tnew\n#types\taddr\tstring\ny\t<y>\n",
             ),
             (
+                "#separator \\x09\n#unset_field\tnone\n#empty_field\t(no)\n#fields\tip\nnone\n(no)\n-\nnone1\n",
+                "ip",
+                "#separator \\x09\n#unset_field\tnone\n#empty_field\t(no)\n#fields\tip\tnew\n\
+              none\t<>\n(no)\t<>\n-\t<->\nnone1\t<none1>\n",
+            ),
+            (
                 "\n{\"id\":{\"o\":\"x\"} }\r\n{}\n\n{\"id.o\":\"y\"}",
                 "id.o",
                 "\n{\"id\":{\"o\":\"x\"},\"new\":\"<x>\" }\r\n{\"new\":\"<>\"}\n\n{\"id.o\":\"y\",\"new\":\"<y>\"}",
