@@ -147,7 +147,7 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
         }
         let block = match self.format {
             None => {
-                let Some(format) = self.recognised(ends) else { return self.unless_long(None) };
+                let Some(format) = self.recognised(ends)? else { return self.unless_long(None) };
                 self.format = Some(format);
                 return self.next(ends);
             }
@@ -192,15 +192,21 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
         }
     }
 
-    fn recognised(&self, ends: bool) -> Option<Format> {
+    /// The format by the first line that is not blank. Fails if that begins a list of JSON, whose objects are
+    /// no lines: a header of CSV does not begin so.
+    fn recognised(&self, ends: bool) -> Result<Option<Format>, Error> {
         let mut rest = &*self.bytes;
         loop {
             let end = memchr::memchr(b'\n', rest);
             let line = &rest[..end.unwrap_or(rest.len())];
             match end {
                 Some(end) if without_mark(line).trim_ascii().is_empty() => rest = &rest[end + 1..],
-                None if !ends => return None,
-                _ => return Some(Format::recognise(line)),
+                None if !ends => return Ok(None),
+                _ if is_list(line) => {
+                    let what = "a list of JSON, and not an object on each line: jq -c '.[]' makes them of it";
+                    return Err(Error::Header(what.to_owned()));
+                }
+                _ => return Ok(Some(Format::recognise(line))),
             }
         }
     }
@@ -414,6 +420,12 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
     }
 }
 
+/// Whether a line begins a list of objects of JSON.
+fn is_list(line: &[u8]) -> bool {
+    let inner = without_mark(line).trim_ascii().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    inner.is_some_and(|inner| inner.is_empty() || inner.starts_with(b"{"))
+}
+
 fn delimited(separator: u8, quotes: bool, names: &[String], plan: &Plan, encoder: Encoder) -> Arc<Layout> {
     let place = |wanted: &String| names.iter().position(|name| name == wanted);
     let places = plan.wanted.iter().enumerate().filter_map(|(at, wanted)| Some((place(wanted)?, at)));
@@ -547,6 +559,9 @@ mod tests {
             assert!(error.contains(says), "{error}");
         };
         is("a,b\n", "c", "there is no column \"c\"; the columns are a, b");
+        is("\u{feff}\n [ {\"ip\":\"x\"}]", "ip", "a list of JSON, and not an object on each line");
+        is("[\n{\"ip\":\"x\"}\n]\n", "ip", "a list of JSON");
+        is("[a],b\n", "c", "the columns are [a], b");
         is("a,b,a\n", "a", "there are two columns \"a\"");
         is("a,new\n", "a", "there is a column \"new\" already");
         is("\"a\"b,c\n", "a", "quotes of the header");
