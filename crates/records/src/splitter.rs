@@ -10,6 +10,7 @@ use crate::encode::{Encoder, Kind};
 use crate::format::{Format, MARK, without_mark};
 use crate::json::{self, Members};
 use crate::layout::{Form, Layout, Plan, cells};
+use crate::listed::listed;
 
 /// The longest record, in bytes, its line ending included.
 pub const LONGEST: usize = 1 << 20;
@@ -249,7 +250,7 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
         {
             return Err(Error::Plan(format!("there are two columns {twice:?}")));
         } else if let Some(lacking) = plan.wanted.iter().find(|wanted| !names.contains(wanted)) {
-            let names = names.join(", ");
+            let names = listed(names);
             return Err(Error::Plan(format!("there is no column {lacking:?}; the columns are {names}")));
         }
         Ok(plan)
