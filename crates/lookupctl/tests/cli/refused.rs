@@ -67,6 +67,15 @@ fn options_for_a_table_beside_an_image() {
             folder.run(&format!("{verb} {image} {option}")).refused(&[&says]);
         }
     }
+    for (verb, options) in [
+        ("lookup --image v4.img 10.0.0.1", "--memory-cap 1G,--verbose"),
+        ("names lookup --image names.img /com", "--memory-cap 1G"),
+        ("classify lookup --image rules.img tcp", "--memory-cap 1G,--tuple ipv6"),
+    ] {
+        for option in options.split(',') {
+            folder.run(&format!("{verb} {option}")).refused(&["'--image <IMG>' cannot be used with '--"]);
+        }
+    }
     // A table beside the image heeds it.
     folder.run("info v4.img v4 --family 4 --engine sail-l").ok();
 }

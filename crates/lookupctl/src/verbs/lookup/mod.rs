@@ -54,7 +54,7 @@ pub(crate) struct Options {
     within: u16,
 
     /// Compiled table (see build), instead of --fib. In an image of VRFs, --vrf is the number of a VRF
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "memory_cap", "verbose"])]
     image: Option<PathBuf>,
 
     #[command(flatten)]
