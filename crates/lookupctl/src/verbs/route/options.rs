@@ -527,6 +527,11 @@ impl Options {
         self.device.unwrap_or(Device::IfAny)
     }
 
+    /// Whether frames come from a capture that is read once.
+    pub(super) const fn reads_capture(&self) -> bool {
+        self.interfaces.is_empty() && matches!(self.r#in, From::File(_))
+    }
+
     /// Whether frames go to files.
     fn writes(&self) -> bool {
         self.out.iter().any(|out| out != "sink")
