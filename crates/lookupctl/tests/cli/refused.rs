@@ -72,10 +72,21 @@ fn options_for_a_table_beside_an_image() {
         ("lookup --image v4.img 10.0.0.1", "--memory-cap 1G,--verbose"),
         ("names lookup --image names.img /com", "--memory-cap 1G"),
         ("classify lookup --image rules.img tcp", "--memory-cap 1G,--tuple ipv6"),
+        ("replay --image v4.img", "--memory-cap 1G"),
+        ("names replay --image names.img", "--memory-cap 1G"),
+        ("classify replay --image rules.img", "--memory-cap 1G,--tuple ipv6"),
     ] {
         for option in options.split(',') {
             folder.run(&format!("{verb} {option}")).refused(&["'--image <IMG>' cannot be used with '--"]);
         }
+    }
+    for verb in [
+        "replay --image v4.img",
+        "names replay --image names.img",
+        "classify replay --image rules.img",
+        "replay",
+    ] {
+        folder.run(&format!("{verb} --rate 100 --seconds 0.01")).refused(&["--rate is for --updates"]);
     }
     // A table beside the image heeds it.
     folder.run("info v4.img v4 --family 4 --engine sail-l").ok();

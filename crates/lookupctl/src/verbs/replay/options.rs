@@ -47,7 +47,7 @@ pub(crate) struct Options {
     pub(super) follow: Option<Followed>,
 
     /// A compiled table (see build), to start at once
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "updates"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "updates", "memory_cap"])]
     pub(super) image: Option<PathBuf>,
 
     /// What to look up: a file of addresses (one a line, or .bin), a capture (pcap, pcapng), or a kind of
