@@ -102,6 +102,24 @@ fn packets_that_can_not_be_frames_are_told_with_the_reason() {
 }
 
 #[test]
+fn no_capture_takes_the_place_of_a_table() {
+    let folder = Folder::new();
+    folder.write("in.pcap", pcap(&[frame([10, 1, 2, 9], 64)]));
+    folder.write("rules", "action=1\n");
+    folder.write("flows", "priority=1,ip actions=output:2\n");
+    for (arguments, file) in [
+        ("route --in in.pcap --fib v4 --out v4", "v4"),
+        ("route --in in.pcap --fib v4 --app acl --rules rules --rules6 rules --drops rules", "rules"),
+        ("route --in in.pcap --app openflow --flows flows --out sink --out ./flows", "flows"),
+        ("route lo --app acl --rules rules --drops rules", "rules"),
+    ] {
+        let before = std::fs::read(folder.path(file)).unwrap();
+        folder.run(arguments).refused(&["the output is the input"]);
+        assert_eq!(std::fs::read(folder.path(file)).unwrap(), before, "{arguments}");
+    }
+}
+
+#[test]
 fn an_access_list_denies_and_counts() {
     let folder = Folder::new();
     folder.write("in.pcap", pcap(&[frame([10, 1, 2, 9], 64), frame([10, 9, 9, 9], 64)]));

@@ -33,6 +33,7 @@ use wirespeed_input::Source;
 use wirespeed_records::{Format, Splitter, TableFile, TableReading};
 
 use crate::number::parse_positive;
+use crate::output::is_no_input;
 use crate::verbs::classify::judge::RuleArguments;
 use crate::verbs::generate::Common;
 use crate::{Outcome, interrupt, stdin, threads};
@@ -210,6 +211,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let tables = specs.iter().flat_map(|spec| spec.file.paths().map(|path| ("a table", Some(path))));
     let others = [("the sets", options.rule_arguments.ipset()), ("the records", Some(&*options.records))];
     stdin::at_most_one(tables.chain(others))?;
+    // The records may be: their new file takes the place of the old one when all are in it.
+    let files = specs.iter().flat_map(|spec| spec.file.paths()).chain(options.rule_arguments.ipset());
+    is_no_input(options.output.as_deref(), files)?;
     let reading = Reading {
         tables: TableReading {
             lenient: options.lenient,

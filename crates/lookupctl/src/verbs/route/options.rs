@@ -16,6 +16,7 @@ use wirespeed_router::{CHUNK, Settings};
 use crate::device::Device;
 use crate::followed::Followed;
 use crate::number::{parse_count, parse_positive};
+use crate::output::is_no_input;
 use crate::source::ReadArguments;
 use crate::threads;
 use crate::verbs::replay::{parse_seconds, parse_time};
@@ -474,7 +475,7 @@ impl Options {
         Ok(())
     }
 
-    /// Refuses a file that is read and written, or written twice: frames would be lost.
+    /// Refuses a file that is read and written, or written twice: frames or a table would be lost.
     fn check_files(&self) -> Result<()> {
         let mut seen: Vec<PathBuf> = Vec::new();
         let read = match &self.r#in {
@@ -502,7 +503,14 @@ impl Options {
             }
             seen.push(whole);
         }
-        Ok(())
+        let tables = [&self.table, &self.rules, &self.rules6, &self.sad, &self.flows];
+        let tables =
+            || tables.into_iter().flatten().map(PathBuf::as_path).chain(self.fib.as_deref().map(Path::new));
+        self.out
+            .iter()
+            .map(Path::new)
+            .chain(self.drops.as_deref())
+            .try_for_each(|out| is_no_input(Some(out), tables()))
     }
 
     /// Refuses options that do not go together with interfaces.
@@ -514,6 +522,7 @@ impl Options {
         }
         self.check_app()?;
         self.check_heeded()?;
+        self.check_files()?;
         let has_source = self.feed.is_some() || self.kernel_table.is_some();
         if has_source && matches!(self.app, AppName::Names | AppName::Openflow) {
             bail!("--feed and --kernel-table are for --app ip, acl and esp: they give routes of IP")
