@@ -65,9 +65,10 @@ pub(crate) struct Options {
     table: Vec<String>,
 
     /// Source of a table of addresses that is merged of several, and the name of the table's columns, as in
-    /// net=asn=rib.mrt or net=geo:country.iso_code,city=geo.mmdb. Several of one table are its sources, the
-    /// first one counts most. A field that a prefix lacks comes from the shorter prefixes around it. NAME is
-    /// the field of values without names and of lists; COLUMN,... are the columns to take
+    /// net=asn=rib.mrt or net=geo:country.iso_code,city=geo.mmdb. Several of one table are its sources.
+    /// Each field of an address comes from the longest prefix that has it, of all sources, and where several
+    /// have it at one prefix, from the first of them. NAME is the field of values without names, of lists and
+    /// of a single column; COLUMN,... are the columns to take
     #[arg(long, value_name = "TABLE=NAME[:COLUMN,...]=FILE")]
     merge: Vec<String>,
 

@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) fib: Vec<OsString>,
 
-    /// Sources to merge to one table, each by an option of its own, the first one that counts most: see build
+    /// Sources to merge to one table, each by an option of its own: see build
     #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", conflicts_with_all = ["fib", "image", "follow"])]
     pub(super) merge: Vec<MergeSource>,
 
