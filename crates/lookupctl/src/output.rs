@@ -1,6 +1,5 @@
 //! Output on stdout, and the progress bar on stderr.
 
-use std::ffi::OsString;
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -48,15 +47,15 @@ impl Write for Output {
 }
 
 /// Refuses an output file that is one of the files that are read: it would take their place.
-pub(crate) fn is_no_input<'a>(
+pub(crate) fn is_no_input(
     output: Option<&Path>,
-    inputs: impl IntoIterator<Item = &'a OsString>,
+    inputs: impl IntoIterator<Item = impl AsRef<Path>>,
 ) -> Result<()> {
     // A file that is not there yet is no input.
     let Some((shown, output)) = output.and_then(|path| Some((path, path.canonicalize().ok()?))) else {
         return Ok(());
     };
-    if inputs.into_iter().any(|input| Path::new(input).canonicalize().is_ok_and(|input| input == output)) {
+    if inputs.into_iter().any(|input| input.as_ref().canonicalize().is_ok_and(|input| input == output)) {
         bail!("{}: the output is the input, which would be lost", shown.display());
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! [`Layout`]: where the wanted columns of records are, and how new ones are added.
 
+use crate::cell::is_unset;
 use crate::delimited::Delimited;
 use crate::encode::{Encoder, Kind};
 use crate::json::Members;
@@ -58,7 +59,12 @@ impl Layout {
                 members.scan(block, bytes, records);
             }
         }
-        if let Encoder(Kind::Zeek { .. }) = self.encoder {
+        if let Encoder(Kind::Zeek { unset, empty, .. }) = &self.encoder {
+            // The usual marks say of cells of every format that they are empty.
+            let own = [unset.as_slice(), empty].map(|mark| if is_unset(mark) { b"-" } else { mark });
+            if own != [b"-"; 2] {
+                records.clear(block, &own);
+            }
             records.unescape(block);
         }
         records.end()

@@ -22,6 +22,7 @@ mod encode;
 mod format;
 mod json;
 mod layout;
+mod listed;
 mod marks;
 mod records;
 mod splitter;
@@ -36,6 +37,7 @@ pub use dotted::{address, dotted};
 pub use encode::Encoder;
 pub use format::Format;
 pub use layout::{Layout, Plan};
+pub use listed::listed;
 pub use records::{Content, Flaw, Record, Records};
 pub use splitter::{Block, Error, LONGEST, Splitter};
 #[cfg(feature = "tables")]

@@ -225,6 +225,15 @@ impl Records {
         }
     }
 
+    /// Empties the cells that are one of these marks.
+    pub(crate) fn clear(&mut self, block: &[u8], marks: &[&[u8]]) {
+        for cell in self.cells.iter_mut().filter(|cell| !cell.is_decoded()) {
+            if marks.contains(&&block[cell.start..][..cell.len]) {
+                *cell = Cell::default();
+            }
+        }
+    }
+
     /// Starts a record: its cells are empty.
     pub(crate) fn open(&mut self) {
         self.cells.resize(self.cells.len() + self.wanted, Cell::default());

@@ -10,6 +10,7 @@ use crate::encode::{Encoder, Kind};
 use crate::format::{Format, MARK, without_mark};
 use crate::json::{self, Members};
 use crate::layout::{Form, Layout, Plan, cells};
+use crate::listed::listed;
 
 /// The longest record, in bytes, its line ending included.
 pub const LONGEST: usize = 1 << 20;
@@ -147,7 +148,7 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
         }
         let block = match self.format {
             None => {
-                let Some(format) = self.recognised(ends) else { return self.unless_long(None) };
+                let Some(format) = self.recognised(ends)? else { return self.unless_long(None) };
                 self.format = Some(format);
                 return self.next(ends);
             }
@@ -192,15 +193,21 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
         }
     }
 
-    fn recognised(&self, ends: bool) -> Option<Format> {
+    /// The format by the first line that is not blank. Fails if that begins a list of JSON, whose objects are
+    /// no lines: a header of CSV does not begin so.
+    fn recognised(&self, ends: bool) -> Result<Option<Format>, Error> {
         let mut rest = &*self.bytes;
         loop {
             let end = memchr::memchr(b'\n', rest);
             let line = &rest[..end.unwrap_or(rest.len())];
             match end {
                 Some(end) if without_mark(line).trim_ascii().is_empty() => rest = &rest[end + 1..],
-                None if !ends => return None,
-                _ => return Some(Format::recognise(line)),
+                None if !ends => return Ok(None),
+                _ if is_list(line) => {
+                    let what = "a list of JSON, and not an object on each line: jq -c '.[]' makes them of it";
+                    return Err(Error::Header(what.to_owned()));
+                }
+                _ => return Ok(Some(Format::recognise(line))),
             }
         }
     }
@@ -243,7 +250,7 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
         {
             return Err(Error::Plan(format!("there are two columns {twice:?}")));
         } else if let Some(lacking) = plan.wanted.iter().find(|wanted| !names.contains(wanted)) {
-            let names = names.join(", ");
+            let names = listed(names);
             return Err(Error::Plan(format!("there is no column {lacking:?}; the columns are {names}")));
         }
         Ok(plan)
@@ -414,6 +421,12 @@ impl<P: FnMut(Format, &[String]) -> Result<Plan, String>> Splitter<P> {
     }
 }
 
+/// Whether a line begins a list of objects of JSON.
+fn is_list(line: &[u8]) -> bool {
+    let inner = without_mark(line).trim_ascii().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+    inner.is_some_and(|inner| inner.is_empty() || inner.starts_with(b"{"))
+}
+
 fn delimited(separator: u8, quotes: bool, names: &[String], plan: &Plan, encoder: Encoder) -> Arc<Layout> {
     let place = |wanted: &String| names.iter().position(|name| name == wanted);
     let places = plan.wanted.iter().enumerate().filter_map(|(at, wanted)| Some((place(wanted)?, at)));
@@ -518,6 +531,12 @@ mod tests {
               #types\ttime\taddr\tstring\n1\tx\t<x>\n#close\tnow\n#fields\tid.orig_h\tnew\n#types\taddr\tstring\ny\t<y>\n",
             ),
             (
+                "#separator \\x09\n#unset_field\tnone\n#empty_field\t(no)\n#fields\tip\nnone\n(no)\n-\nnone1\n",
+                "ip",
+                "#separator \\x09\n#unset_field\tnone\n#empty_field\t(no)\n#fields\tip\tnew\n\
+              none\t<>\n(no)\t<>\n-\t<->\nnone1\t<none1>\n",
+            ),
+            (
                 "\n{\"id\":{\"o\":\"x\"} }\r\n{}\n\n{\"id.o\":\"y\"}",
                 "id.o",
                 "\n{\"id\":{\"o\":\"x\"},\"new\":\"<x>\" }\r\n{\"new\":\"<>\"}\n\n{\"id.o\":\"y\",\"new\":\"<y>\"}",
@@ -541,6 +560,9 @@ mod tests {
             assert!(error.contains(says), "{error}");
         };
         is("a,b\n", "c", "there is no column \"c\"; the columns are a, b");
+        is("\u{feff}\n [ {\"ip\":\"x\"}]", "ip", "a list of JSON, and not an object on each line");
+        is("[\n{\"ip\":\"x\"}\n]\n", "ip", "a list of JSON");
+        is("[a],b\n", "c", "the columns are [a], b");
         is("a,b,a\n", "a", "there are two columns \"a\"");
         is("a,new\n", "a", "there is a column \"new\" already");
         is("\"a\"b,c\n", "a", "quotes of the header");

@@ -178,7 +178,7 @@ pub fn read_rules<T: Tuple>(
     source: &Source,
     options: &ReadOptions,
 ) -> Result<(RuleFile<T>, RuleReport), ReadError> {
-    read(open(source)?, options)
+    read_rules_of(open(source)?, options)
 }
 
 /// Reads a set from a stream of bytes; `name` is for messages.
@@ -187,10 +187,11 @@ pub fn read_rules_from<T: Tuple>(
     name: &str,
     options: &ReadOptions,
 ) -> Result<(RuleFile<T>, RuleReport), ReadError> {
-    read(Input::new(Box::new(reader), name.to_owned())?, options)
+    read_rules_of(Input::new(Box::new(reader), name.to_owned())?, options)
 }
 
-fn read<T: Tuple>(
+/// Reads a set from an open file or stream, whose first bytes may have been looked at.
+pub fn read_rules_of<T: Tuple>(
     mut input: Input<'_>,
     options: &ReadOptions,
 ) -> Result<(RuleFile<T>, RuleReport), ReadError> {

@@ -481,3 +481,39 @@ fn each_statement_of_nft_is_read() {
     }
     assert!(known > 100 && doubtful > 60, "{known} known, {doubtful} not");
 }
+
+#[test]
+fn what_is_not_known_of_a_table_a_chain_or_a_rule_is_refused_and_leaves_doubts() {
+    let accepts = "{'accept':null}".replace('\'', "\"");
+    let plain = [
+        r#"{"table":{"family":"inet","name":"t","handle":1,"flags":["owner"]}}"#.to_owned(),
+        chain("inet", "in", Some("drop")),
+        rule("inet", "in", &format!("{},{accepts}", of("tcp", "dport", "==", "22"))),
+    ];
+    let good = list(&plain);
+    let (file, _) = read::<Ipv4Tuple>(&good, &ReadOptions::default()).unwrap();
+    assert_eq!(verdict(&file, "proto=tcp dport=22") + &verdict(&file, "proto=udp dport=1"), "acceptdrop");
+    for (from, to, says) in [
+        ("\"owner\"", "\"dormant\"", "a table that is dormant: its chains see no packet"),
+        ("[\"owner\"]", "\"dormant\"", "a table that is dormant"),
+        ("\"owner\"", "\"odd\"", "a flag of a table that is not known (\"odd\")"),
+        ("\"owner\"", "7", "a flag of a table that is not known (7)"),
+        ("\"policy\":\"drop\"", "\"policy\":\"odd\"", "a policy that is neither accept nor drop"),
+        ("\"policy\":\"drop\"", "\"policy\":7", "a policy that is neither"),
+        ("\"expr\":", "\"odd\":1,\"expr\":", "a member of a rule that is not known (odd)"),
+        ("\"expr\":", "\"comment\":\"\",\"index\":", "a rule without expressions"),
+    ] {
+        assert!(good.contains(from), "{from}");
+        let odd = good.replacen(from, to, 1);
+        let error = read::<Ipv4Tuple>(&odd, &ReadOptions::default()).unwrap_err().to_string();
+        assert!(error.contains(says), "{error}");
+        let lenient = ReadOptions { lenient: true, ..ReadOptions::default() };
+        let (file, report) = read::<Ipv4Tuple>(&odd, &lenient).unwrap();
+        assert_eq!(report.left_out.len(), 1, "{odd}");
+        assert!(verdict(&file, "proto=udp dport=1").ends_with('?'), "{odd}");
+    }
+    // Of another table it matters to nobody.
+    let other = r#"{"table":{"family":"ip","name":"t","flags":["dormant"]}}"#.to_owned();
+    let file = read::<Ipv4Tuple>(&list(&[&plain[..], &[other]].concat()), &ReadOptions::default()).unwrap().0;
+    assert_eq!(verdict(&file, "proto=udp dport=1"), "drop");
+}

@@ -1,6 +1,7 @@
 //! The first bytes of files of VRPs: JSON with payloads, or the columns of CSV.
 
 use super::csv::cells::{BadQuotes, Cells, Separator};
+use super::csv::header::listed;
 
 /// The arrays at the top of JSON, of rpki-client and Routinator.
 const ARRAYS: [&[u8]; 5] = [b"aspas", b"bgpsec_keys", b"nonfunc_cas", b"roas", b"routerKeys"];
@@ -49,7 +50,7 @@ impl Columns {
             (Some(asn), Some(prefix), Some(max_len)) => {
                 Ok(Self { separator, len: names.len(), asn, prefix, max_len })
             }
-            _ => Err(names.join(", ")),
+            _ => Err(listed(names)),
         }
     }
 }

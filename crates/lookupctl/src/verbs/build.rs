@@ -39,9 +39,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", required_unless_present = "merge", conflicts_with = "merge")]
     fib: Option<OsString>,
 
-    /// Sources to merge to one table, each by an option of its own, the first one that counts most. A field
-    /// that a prefix lacks comes from the shorter prefixes around it. NAME is the field of values without
-    /// names and of lists; COLUMN,... are the columns to take
+    /// Sources to merge to one table, each by an option of its own. Each field of an address comes from the
+    /// longest prefix that has it, of all sources, and where several have it at one prefix, from the first of
+    /// them. NAME is the field of values without names, of lists and of a single column; COLUMN,... are the
+    /// columns to take
     #[arg(long, value_name = "NAME[:COLUMN,...]=FILE")]
     merge: Vec<MergeSource>,
 

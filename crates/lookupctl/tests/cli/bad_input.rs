@@ -172,3 +172,13 @@ fn a_wrong_command_line_is_told_in_one_line() {
     let ran = folder.run("names").status(2);
     assert!(ran.stderr.contains("Usage: lookupctl names"), "{ran:?}");
 }
+
+#[test]
+fn a_file_that_holds_no_rules_is_not_held_in_memory() {
+    let folder = Folder::new();
+    // Its end takes no room on the disk.
+    std::fs::File::create(folder.path("zeros")).unwrap().set_len(1 << 30).unwrap();
+    folder.run_within(256, "classify info zeros").refused(&["zeros: not recognised as rules"]);
+    let named = folder.run_within(256, "classify info zeros --format plain");
+    named.refused(&["zeros:1: a line of over 262143 bytes"]);
+}

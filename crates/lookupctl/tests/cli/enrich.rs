@@ -742,3 +742,24 @@ fn parquet_goes_to_another_program() {
     let ran = run("enrich flows --table a=v4 -o out", "bin");
     assert!(ran.status == Some(2) && ran.stderr.contains("wirespeed-parquet: "), "{ran:?}");
 }
+
+#[test]
+fn the_output_is_no_table() {
+    let folder = Folder::new();
+    folder.write("records", "src_ip\n10.1.2.3\n");
+    folder.write("rules", "src=10.0.0.0/8 action=1\n");
+    folder.write("names", "a.example 1\n");
+    for (tables, file) in [
+        ("--table a=v4", "v4"),
+        ("--merge a=own=v4 --merge a=other=v6", "v6"),
+        ("--table a=v4 --names n=names", "names"),
+        ("--table a=v4 --rules r=rules", "./rules"),
+    ] {
+        let before = std::fs::read(folder.path(file)).unwrap();
+        folder.run(&format!("enrich records {tables} -o {file}")).refused(&["the output is the input"]);
+        assert_eq!(std::fs::read(folder.path(file)).unwrap(), before, "{file}");
+    }
+    folder.run("enrich records --table a=v4 -o records").ok();
+    let records = std::fs::read_to_string(folder.path("records")).unwrap();
+    assert!(records.starts_with("src_ip,src_a\n10.1.2.3,"), "{records}");
+}

@@ -82,6 +82,44 @@ fn a_capture_is_forwarded() {
 }
 
 #[test]
+fn packets_that_can_not_be_frames_are_told_with_the_reason() {
+    let folder = Folder::new();
+    let mut large = frame([10, 1, 2, 9], 64);
+    large.resize(9000, 0);
+    folder.write("large.pcap", pcap(&[large, frame([10, 1, 2, 9], 64)]));
+    let mut cooked = pcap(&[frame([10, 1, 2, 9], 64)]);
+    cooked[20] = 113;
+    folder.write("cooked.pcap", cooked);
+    for (file, forwarded) in [("large.pcap", 1), ("cooked.pcap", 0)] {
+        let arguments = format!("route --fib v4 --in {file}");
+        let told = folder.run(&arguments).ok().stdout;
+        let says = "in: 1 refused, as neither Ethernet nor IP or over 1856 bytes";
+        assert!(told.contains(says), "{told}");
+        let report = json(&folder, &format!("{arguments} --json"));
+        let refused = &report["ports"]["in"]["refused"];
+        assert_eq!((refused, &report["frames_out"]), (&1.into(), &forwarded.into()), "{report}");
+    }
+}
+
+#[test]
+fn no_capture_takes_the_place_of_a_table() {
+    let folder = Folder::new();
+    folder.write("in.pcap", pcap(&[frame([10, 1, 2, 9], 64)]));
+    folder.write("rules", "action=1\n");
+    folder.write("flows", "priority=1,ip actions=output:2\n");
+    for (arguments, file) in [
+        ("route --in in.pcap --fib v4 --out v4", "v4"),
+        ("route --in in.pcap --fib v4 --app acl --rules rules --rules6 rules --drops rules", "rules"),
+        ("route --in in.pcap --app openflow --flows flows --out sink --out ./flows", "flows"),
+        ("route lo --app acl --rules rules --drops rules", "rules"),
+    ] {
+        let before = std::fs::read(folder.path(file)).unwrap();
+        folder.run(arguments).refused(&["the output is the input"]);
+        assert_eq!(std::fs::read(folder.path(file)).unwrap(), before, "{arguments}");
+    }
+}
+
+#[test]
 fn an_access_list_denies_and_counts() {
     let folder = Folder::new();
     folder.write("in.pcap", pcap(&[frame([10, 1, 2, 9], 64), frame([10, 9, 9, 9], 64)]));

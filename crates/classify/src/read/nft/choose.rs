@@ -20,8 +20,11 @@ pub(super) struct Base {
     policy: Option<String>,
 }
 
+/// What may become of packets at the end of a chain that is at a hook.
+const POLICIES: [&str; 2] = ["accept", "drop"];
+
 impl Base {
-    /// Reads a chain.
+    /// Reads a chain, without a policy that is none.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let owned = |key| text(value, key).map(str::to_owned);
         let hook = match value.get("hook") {
@@ -29,7 +32,13 @@ impl Base {
             None => None,
         };
         let (family, table, name) = (owned("family")?, owned("table")?, owned("name")?);
-        Some(Self { family, table, name, hook, policy: owned("policy") })
+        let policy = owned("policy").filter(|policy| POLICIES.contains(&policy.as_str()));
+        Some(Self { family, table, name, hook, policy })
+    }
+
+    /// Whether it says what becomes of packets at its end.
+    pub(super) const fn has_policy(&self) -> bool {
+        self.policy.is_some()
     }
 
     /// What becomes of packets at its end.

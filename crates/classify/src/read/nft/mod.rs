@@ -11,6 +11,9 @@
 //! for, it is the only one of type `filter` at a hook, else one by its name, by `TABLE NAME`, by
 //! `FAMILY TABLE NAME`, or by its hook. Several that could be meant are an error that names them.
 //!
+//! A policy, a member of a rule or a flag of a table that is not known is refused, or leaves doubts in a
+//! lenient reading. So is a table that is dormant: its chains see no packet.
+//!
 //! What nft leaves out of its lists holds all the same: `tcp dport 22` wants TCP, and `ip saddr` in a table
 //! of `inet` wants IPv4.
 
@@ -38,9 +41,8 @@ use sets::Sets;
 const LIST: Shape = Shape { list: "nftables", beside: &[], alone: &[] };
 
 /// Elements that say nothing about packets by themselves.
-const OTHERS: [&str; 12] = [
+const OTHERS: [&str; 11] = [
     "metainfo",
-    "table",
     "flowtable",
     "counter",
     "quota",
@@ -53,6 +55,12 @@ const OTHERS: [&str; 12] = [
     "ct count",
 ];
 
+/// Members of a rule.
+const RULE: [&str; 7] = ["family", "table", "chain", "handle", "index", "comment", "expr"];
+
+/// Flags of a table that say nothing about packets.
+const TABLE_FLAGS: [&str; 2] = ["owner", "persist"];
+
 /// A rule, a set or a map as it came.
 struct Element {
     at: u64,
@@ -62,6 +70,8 @@ struct Element {
     name: String,
     /// The element in JSON, which takes less memory than what it says.
     json: String,
+    /// The reason why a rule is not understood.
+    wrong: Option<String>,
 }
 
 pub(super) fn read<T: Tuple>(
@@ -70,7 +80,7 @@ pub(super) fn read<T: Tuple>(
     file: &mut RuleFile<T>,
     options: &ReadOptions,
 ) -> Result<(), ReadError> {
-    let (mut bases, mut rules, mut sets) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut bases, mut rules, mut sets, mut tables) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     // A file that has no list is told from one whose list is empty.
     each_element(input, LIST, |at, element| {
         let bad = |reading: &mut Reading, why: &str| reading.fault(Fault::bad(why), at, &element.to_string());
@@ -79,16 +89,25 @@ pub(super) fn read<T: Tuple>(
         };
         let of = || Some((text(value, "family")?.to_owned(), text(value, "table")?.to_owned()));
         match kind {
+            "table" => tables.push((at, value.clone())),
             "chain" => match Base::of(value) {
-                Some(base) => bases.push(base),
+                Some(base) => {
+                    let is_wrong =
+                        !matches!(value.get("policy"), None | Some(Value::Null)) && !base.has_policy();
+                    bases.push(base);
+                    if is_wrong {
+                        bad(reading, "a policy that is neither accept nor drop")?;
+                    }
+                }
                 None => bad(reading, "a chain without a family, a table or a name")?,
             },
             "rule" => {
                 reading.report.records += 1;
                 match of().zip(text(value, "chain")) {
                     Some((of, chain)) => {
-                        let json = value["expr"].to_string();
-                        rules.push(Element { at, of, name: chain.to_owned(), json });
+                        let wrong = wrong(value);
+                        let json = if wrong.is_some() { value } else { &value["expr"] }.to_string();
+                        rules.push(Element { at, of, name: chain.to_owned(), json, wrong });
                     }
                     None => bad(reading, "a rule without a family, a table or a chain")?,
                 }
@@ -96,7 +115,7 @@ pub(super) fn read<T: Tuple>(
             "set" | "map" | "meter" => match of().zip(text(value, "name")) {
                 Some((of, name)) => {
                     let json = if kind == "meter" { "{\"meter\":0}".to_owned() } else { value.to_string() };
-                    sets.push(Element { at, of, name: name.to_owned(), json });
+                    sets.push(Element { at, of, name: name.to_owned(), json, wrong: None });
                 }
                 None => bad(reading, "a set without a family, a table or a name")?,
             },
@@ -105,8 +124,16 @@ pub(super) fn read<T: Tuple>(
         }
         Ok(())
     })?;
-    let nothing_known = !reading.report.left_out.is_empty();
     let base = choose::<T>(&bases, options, &reading.report.name)?;
+    for (at, table) in &tables {
+        if text(table, "family") == Some(&base.family)
+            && text(table, "name") == Some(&base.table)
+            && let Some(why) = flaw(table)
+        {
+            reading.fault(Fault::bad(why), *at, &table.to_string())?;
+        }
+    }
+    let nothing_known = !reading.report.left_out.is_empty();
     let table = (base.family.clone(), base.table.clone());
     let (own, others): (Vec<_>, Vec<_>) = rules.into_iter().partition(|rule| rule.of == table);
     let other_family = others.iter().filter(|rule| rule.of.0 == other_family::<T>()).count() as u64;
@@ -136,15 +163,16 @@ pub(super) fn read<T: Tuple>(
             continue;
         };
         let shown: String = rule.json.chars().take(200).collect();
-        match again(&rule.json) {
-            Value::Array(expressions) => {
+        match (rule.wrong, again(&rule.json)) {
+            (None, Value::Array(expressions)) => {
                 let is_other = expressions.iter().any(key::is_of_other_family::<T>);
                 reading.report.other_family += u64::from(is_other && reader.family == Family::Inet);
                 chain.lines.extend(reader.lines(rule.at, &shown, &expressions));
             }
-            _ => {
-                reading.fault(Fault::bad("a rule without expressions"), rule.at, &shown)?;
-                chain.lines.push(rule::unknown(rule.at, &shown, "a rule without expressions".to_owned()));
+            (why, _) => {
+                let why = why.unwrap_or_default();
+                reading.fault(Fault::bad(&why), rule.at, &shown)?;
+                chain.lines.push(rule::unknown(rule.at, &shown, why));
             }
         }
     }
@@ -156,6 +184,30 @@ pub(super) fn read<T: Tuple>(
         }
     }
     flatten(&chains, &base.name, &within::<T>(base.of_family())?, options, reading, file)
+}
+
+/// The reason why a rule is not understood, whatever its expressions are.
+fn wrong(rule: &Value) -> Option<String> {
+    let unknown = rule.as_object()?.keys().find(|key| !RULE.contains(&key.as_str()));
+    match unknown {
+        Some(key) => Some(format!("a member of a rule that is not known ({key})")),
+        None if !rule["expr"].is_array() => Some("a rule without expressions".to_owned()),
+        None => None,
+    }
+}
+
+/// The reason why nobody knows what the chains of a table do.
+fn flaw(table: &Value) -> Option<String> {
+    let flags = match table.get("flags") {
+        None | Some(Value::Null) => &[][..],
+        Some(Value::Array(flags)) => flags,
+        Some(flag) => std::slice::from_ref(flag),
+    };
+    let flag = flags.iter().find(|flag| !flag.as_str().is_some_and(|flag| TABLE_FLAGS.contains(&flag)))?;
+    Some(match flag.as_str() {
+        Some("dormant") => "a table that is dormant: its chains see no packet".to_owned(),
+        _ => format!("a flag of a table that is not known ({flag})"),
+    })
 }
 
 /// What this once was written from is JSON.

@@ -194,9 +194,15 @@ fn plain(name: &str) -> String {
 }
 
 /// The names for a message.
-fn listed(names: &[String]) -> String {
+pub(in crate::read) fn listed(names: &[String]) -> String {
     const SHOWN: usize = 20;
-    let shown: Vec<_> = names.iter().take(SHOWN).map(|name| name.escape_debug().to_string()).collect();
+    // A line that is no header may be one long name.
+    const LONGEST: usize = 40;
+    let short = |name: &String| match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", name[..end].escape_debug()),
+        None => name.escape_debug().to_string(),
+    };
+    let shown: Vec<_> = names.iter().take(SHOWN).map(short).collect();
     shown.join(", ") + if names.len() > SHOWN { ", …" } else { "" }
 }
 
@@ -206,6 +212,14 @@ mod tests {
 
     fn key(line: &str) -> Result<Key, String> {
         Header::find(line, &Columns::default()).map(|header| header.key).map_err(|unfit| unfit.problem)
+    }
+
+    #[test]
+    fn names_for_messages_are_cut() {
+        let names = |count: usize, len: usize| vec!["x".repeat(len); count];
+        assert_eq!(listed(&names(20, 40)), names(20, 40).join(", "));
+        assert_eq!(listed(&names(1, 41)), format!("{}…", "x".repeat(40)));
+        assert!(listed(&names(21, 1)).ends_with("x, …"));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub(super) struct Options {
     rules: SetArguments,
 
     /// A compiled set (see build), to start at once
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "set_count", "engine", "updates"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "set_count", "engine", "updates", "memory_cap", "tuple"])]
     image: Option<PathBuf>,
 
     /// What to look up: a file of tuples (as ClassBench writes traces, or in words), or a kind of trace to

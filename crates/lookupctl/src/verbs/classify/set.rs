@@ -119,12 +119,12 @@ impl Origin<'_> {
     }
 
     /// Loads the rules, and prints a description.
-    pub(super) fn load<T: RuleTuple>(&self, read: &ReadArguments, seed: u64) -> Result<Set<T>> {
+    pub(super) fn load<T: RuleTuple>(self, read: &ReadArguments, seed: u64) -> Result<Set<T>> {
         match self {
             Self::Read(raw) => Ok(Set { file: raw.load(read)?, synthetic: None }),
             Self::Made(made, count, _) => {
                 let began = Instant::now();
-                let set = made.make::<T>(*count, seed)?;
+                let set = made.make::<T>(count, seed)?;
                 eprintln!(
                     "synthetic set ({}): {} of {}, {} tuples, seed {seed}, made in {:.2} s",
                     made.set.name(),

@@ -3,8 +3,6 @@
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -14,7 +12,7 @@ use wirespeed::classify::TupleName;
 use wirespeed::engine::RuleTuple;
 use wirespeed_classify::read::{
     Assumption, Assumptions, Input, Line, ReadOptions, RuleFile, RuleFormat, RuleReport, Source, open,
-    read_rules_from, read_updates,
+    read_rules_of, read_updates,
 };
 use wirespeed_classify::{BuildOptions, RuleSet, RuleUpdate};
 use wirespeed_image::Image;
@@ -86,8 +84,7 @@ fn format_parser() -> impl TypedValueParser<Value = RuleFormat> {
 /// A file of rules before its tuple is known to the compiler.
 pub(super) struct Raw {
     name: String,
-    /// The bytes of the file, compressed or not.
-    bytes: Vec<u8>,
+    input: Input<'static>,
     tuple: TupleName,
 }
 
@@ -100,28 +97,22 @@ pub(super) struct Loaded<T: RuleTuple> {
 }
 
 impl ReadArguments {
-    /// Reads a file into memory, and recognises the tuple of its rules.
+    /// Opens a file, and recognises the tuple of its rules.
     pub(super) fn open(&self, from: &OsStr) -> Result<Raw> {
         /// The number of bytes by which the tuple is recognised.
         const START: usize = 1 << 16;
-        let name = Source::from_arg(from).to_string();
-        let mut bytes = Vec::new();
-        let read = match Source::from_arg(from) {
-            Source::Stdin => std::io::stdin().lock().read_to_end(&mut bytes),
-            Source::Path(path) => File::open(path).and_then(|mut file| file.read_to_end(&mut bytes)),
-        };
-        read.with_context(|| name.clone())?;
-        if Image::is_start(&bytes) {
+        let source = Source::from_arg(from);
+        let mut input = open(&source)?;
+        let name = source.to_string();
+        let (start, _) = input.look_ahead(START);
+        if Image::is_start(start) {
             bail!("{name}: a compiled image, not a file of rules");
         }
         let tuple = match self.tuple {
             Some(tuple) => tuple,
-            None => {
-                let mut input = Input::new(Box::new(&bytes[..]), name.clone())?;
-                TupleName::recognise(&String::from_utf8_lossy(input.look_ahead(START).0))
-            }
+            None => TupleName::recognise(&String::from_utf8_lossy(start)),
         };
-        Ok(Raw { name, bytes, tuple })
+        Ok(Raw { name, input, tuple })
     }
 
     /// Refuses options for reading rules if an image or a generated set is used.
@@ -219,7 +210,7 @@ impl Raw {
     }
 
     /// Reads the rules. Fails if there are none.
-    pub(super) fn parse<T: RuleTuple>(&self, read: &ReadArguments) -> Result<Loaded<T>> {
+    pub(super) fn parse<T: RuleTuple>(self, read: &ReadArguments) -> Result<Loaded<T>> {
         let began = Instant::now();
         let options = ReadOptions {
             format: read.format,
@@ -231,27 +222,29 @@ impl Raw {
             sets: read.sets()?,
             ..ReadOptions::default()
         };
-        let (file, report) = read_rules_from(&self.bytes[..], &self.name, &options)?;
-        read.refuse_in(&self.name, report.format)?;
+        let Self { name, input, .. } = self;
+        let (file, report) = read_rules_of(input, &options)?;
+        read.refuse_in(&name, report.format)?;
         if file.rules.is_empty() {
             let why = report.left_out.first();
             let why = why.map_or_else(String::new, |one| format!(" that can be expressed; {one}"));
             let helps = helps(&report)
                 .map_or_else(String::new, |helps| format!(": state what they ask for, as by {helps}"));
-            bail!("{}: no rules{why}{helps}", self.name);
+            bail!("{name}: no rules{why}{helps}");
         }
         Ok(Loaded { file, report, seconds: began.elapsed().as_secs_f64() })
     }
 
     /// Reads the rules, and prints their number and the rules that were left out. Fails if any were left out,
     /// unless --lenient is given.
-    pub(super) fn load<T: RuleTuple>(&self, read: &ReadArguments) -> Result<RuleFile<T>> {
+    pub(super) fn load<T: RuleTuple>(self, read: &ReadArguments) -> Result<RuleFile<T>> {
+        let name = self.name.clone();
         let loaded = self.parse(read)?;
         if read.tuple.is_none() && !read.lenient {
             loaded.report.refuse_other_family(CHOOSE_TUPLE)?;
         }
         if !read.lenient && !loaded.is_whole() {
-            bail!("{}: {}", self.name, loaded.refusal());
+            bail!("{name}: {}", loaded.refusal());
         }
         eprintln!("{loaded}");
         for unused in read.assume.iter().filter(|one| !loaded.file.doubts.assumed.contains(one)) {

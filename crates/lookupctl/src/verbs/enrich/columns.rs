@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use wirespeed_records::{Format, Plan, Role, added_name};
+use wirespeed_records::{Format, Plan, Role, added_name, listed};
 
 use super::table::{Kind, Spec};
 
@@ -241,7 +241,7 @@ fn tuple(given: &Given, format: Format, names: &[String]) -> Result<Vec<Column>,
 
 fn lists(format: Format, names: &[String]) -> String {
     let what = if format == Format::NdJson { "the members of the first object" } else { "the columns" };
-    format!("{what} are {}", names.join(", "))
+    format!("{what} are {}", listed(names))
 }
 
 /// The only column with a usual name. Fails if there are several.

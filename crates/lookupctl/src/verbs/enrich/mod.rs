@@ -33,6 +33,7 @@ use wirespeed_input::Source;
 use wirespeed_records::{Format, Splitter, TableFile, TableReading};
 
 use crate::number::parse_positive;
+use crate::output::is_no_input;
 use crate::verbs::classify::judge::RuleArguments;
 use crate::verbs::generate::Common;
 use crate::{Outcome, interrupt, stdin, threads};
@@ -64,9 +65,10 @@ pub(crate) struct Options {
     table: Vec<String>,
 
     /// Source of a table of addresses that is merged of several, and the name of the table's columns, as in
-    /// net=asn=rib.mrt or net=geo:country.iso_code,city=geo.mmdb. Several of one table are its sources, the
-    /// first one counts most. A field that a prefix lacks comes from the shorter prefixes around it. NAME is
-    /// the field of values without names and of lists; COLUMN,... are the columns to take
+    /// net=asn=rib.mrt or net=geo:country.iso_code,city=geo.mmdb. Several of one table are its sources.
+    /// Each field of an address comes from the longest prefix that has it, of all sources, and where several
+    /// have it at one prefix, from the first of them. NAME is the field of values without names, of lists and
+    /// of a single column; COLUMN,... are the columns to take
     #[arg(long, value_name = "TABLE=NAME[:COLUMN,...]=FILE")]
     merge: Vec<String>,
 
@@ -210,6 +212,9 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let tables = specs.iter().flat_map(|spec| spec.file.paths().map(|path| ("a table", Some(path))));
     let others = [("the sets", options.rule_arguments.ipset()), ("the records", Some(&*options.records))];
     stdin::at_most_one(tables.chain(others))?;
+    // The records may be: their new file takes the place of the old one when all are in it.
+    let files = specs.iter().flat_map(|spec| spec.file.paths()).chain(options.rule_arguments.ipset());
+    is_no_input(options.output.as_deref(), files)?;
     let reading = Reading {
         tables: TableReading {
             lenient: options.lenient,

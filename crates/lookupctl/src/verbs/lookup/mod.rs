@@ -45,7 +45,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE", required_unless_present_any = ["image", "merge"])]
     fib: Vec<OsString>,
 
-    /// Sources to merge to one table, each by an option of its own, the first one that counts most: see build
+    /// Sources to merge to one table, each by an option of its own: see build
     #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", conflicts_with_all = ["fib", "within", "image"])]
     merge: Vec<MergeSource>,
 
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     within: u16,
 
     /// Compiled table (see build), instead of --fib. In an image of VRFs, --vrf is the number of a VRF
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "memory_cap", "verbose"])]
     image: Option<PathBuf>,
 
     #[command(flatten)]

@@ -42,7 +42,7 @@ pub(super) struct Options {
     table: Option<OsString>,
 
     /// Compiled table (see build), instead of --table
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate", "memory_cap"])]
     image: Option<PathBuf>,
 
     /// Form of the names to look up. By default each name is recognised singly: /com/parc, ndn:/com/parc,

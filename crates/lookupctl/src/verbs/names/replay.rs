@@ -36,7 +36,7 @@ pub(super) struct Options {
     table: TableArguments,
 
     /// A compiled table (see build), to start at once
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["table", "engine", "updates", "names", "aggregate"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["table", "engine", "updates", "names", "aggregate", "memory_cap"])]
     image: Option<PathBuf>,
 
     /// What to look up: a file of names (one a line, in any form), or which of the table's names to make a

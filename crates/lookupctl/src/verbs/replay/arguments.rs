@@ -27,7 +27,7 @@ pub(in crate::verbs) struct DriveArguments {
 
     /// Updates a second, or max: these are repeated until the time is up. By default each is made once,
     /// spread over the time
-    #[arg(long, value_name = "N", requires = "updates", value_parser = parse_rate)]
+    #[arg(long, value_name = "N", value_parser = parse_rate)]
     rate: Option<Pace>,
 
     /// Where lookups run. The default is auto, in silence where there is no GPU and no option is for one
@@ -104,6 +104,10 @@ pub(in crate::verbs) enum Updates<'a> {
 impl DriveArguments {
     /// Refuses options that contradict each other.
     pub(in crate::verbs) fn check(&self) -> Result<()> {
+        // The parser would not ask for --updates beside an option that excludes them.
+        if self.rate.is_some() && self.updates.is_none() {
+            bail!("--rate is for --updates, and there are none");
+        }
         if self.latency_bound.is_some() && self.updates.is_some() && self.rate.is_none() {
             bail!("--latency-bound with --updates needs their --rate: they go in all through the search");
         }

@@ -37,7 +37,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) fib: Vec<OsString>,
 
-    /// Sources to merge to one table, each by an option of its own, the first one that counts most: see build
+    /// Sources to merge to one table, each by an option of its own: see build
     #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", conflicts_with_all = ["fib", "image", "follow"])]
     pub(super) merge: Vec<MergeSource>,
 
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     pub(super) follow: Option<Followed>,
 
     /// A compiled table (see build), to start at once
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "updates"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "updates", "memory_cap"])]
     pub(super) image: Option<PathBuf>,
 
     /// What to look up: a file of addresses (one a line, or .bin), a capture (pcap, pcapng), or a kind of

@@ -152,7 +152,7 @@ fn routed(
         }
         None if options.app == AppName::Acl => {
             forward(options, &taken, (sources, drops), (&tables, &host), |_| {
-                list.before(ip(), options.otherwise)
+                list.before(ip(), options.otherwise())
             })
         }
         None => forward(options, &taken, (sources, drops), (&tables, &host), |_| ip()),
@@ -343,7 +343,7 @@ fn take_all(
 fn take(options: &Options, interface: Interface, local: LocalAddresses, takes: Takes) -> Result<Taken> {
     let name = interface.name.clone();
     let promiscuous = (takes == Takes::All).then(|| Promiscuous::at(&interface)).transpose()?;
-    let why_not = match options.driver {
+    let why_not = match options.driver() {
         Driver::Packet => None,
         Driver::Auto | Driver::Xdp => match interface.unusable(STRIDE) {
             Some(reason) => Some(reason.to_string()),
@@ -365,7 +365,7 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses, takes: T
                     return Ok(Taken { interface, local, takes, by, _promiscuous: promiscuous });
                 }
                 // Frames that it takes or sends would not come here, or come twice.
-                Err(error @ Error::OtherXdp { .. }) if options.driver == Driver::Auto => {
+                Err(error @ Error::OtherXdp { .. }) if options.driver() == Driver::Auto => {
                     bail!("{error}: end it, or take what it passes on with --driver packet")
                 }
                 Err(error) => Some(error.to_string()),
@@ -373,7 +373,7 @@ fn take(options: &Options, interface: Interface, local: LocalAddresses, takes: T
         },
     };
     match why_not {
-        Some(reason) if options.driver == Driver::Xdp => bail!("{name}: AF_XDP can't be used: {reason}"),
+        Some(reason) if options.driver() == Driver::Xdp => bail!("{name}: AF_XDP can't be used: {reason}"),
         Some(reason) => eprintln!("{name}: AF_PACKET, because AF_XDP can't be used: {reason}"),
         None => eprintln!("{name}: AF_PACKET"),
     }

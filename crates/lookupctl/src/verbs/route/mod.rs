@@ -2,6 +2,7 @@
 
 #[cfg(target_os = "linux")]
 mod faces;
+mod heeded;
 #[cfg(target_os = "linux")]
 mod live;
 mod options;
@@ -42,6 +43,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     // A GPU that is asked for and not there is told before files are read.
     let gpus = Gpus::open(options, options.threads())?;
+    if options.app == AppName::Openflow {
+        // The switch opens them once there are flows to look up.
+        options.device().has_gpu()?;
+    }
     let tables = Tables::load(options, fleet(options)?)?;
     let wiring = Wiring::of(options, &tables)?;
     let done = match (&tables, options.app) {
@@ -49,7 +54,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             drive(options, &wiring, |_| Ip::new(&ip.reader, &ip.routes, &ip.own))?
         }
         (Tables::Ip(ip), AppName::Acl) => drive(options, &wiring, |_| {
-            ip.list.before(Ip::new(&ip.reader, &ip.routes, &ip.own), options.otherwise)
+            ip.list.before(Ip::new(&ip.reader, &ip.routes, &ip.own), options.otherwise())
         })?,
         (Tables::Ip(ip), AppName::Esp) => {
             let tunnels = Tunnels::open(options)?;

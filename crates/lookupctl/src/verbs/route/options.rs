@@ -1,7 +1,7 @@
 //! [`Options`]: what the router was asked for.
 
 use std::ffi::OsString;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,6 +16,7 @@ use wirespeed_router::{CHUNK, Settings};
 use crate::device::Device;
 use crate::followed::Followed;
 use crate::number::{parse_count, parse_positive};
+use crate::output::is_no_input;
 use crate::source::ReadArguments;
 use crate::threads;
 use crate::verbs::replay::{parse_seconds, parse_time};
@@ -31,9 +32,9 @@ pub(crate) struct Options {
     #[arg(value_name = "IF", conflicts_with_all = ["in", "out", "count"])]
     pub(super) interfaces: Vec<String>,
 
-    /// The way that frames of interfaces are taken
-    #[arg(long, value_name = "DRIVER", default_value = "auto", requires = "interfaces")]
-    pub(super) driver: Driver,
+    /// The way that frames of interfaces are taken. The default is auto
+    #[arg(long, value_name = "DRIVER")]
+    pub(super) driver: Option<Driver>,
 
     /// The application: the work that is done on frames
     #[arg(long, value_name = "NAME", default_value = "ip")]
@@ -57,12 +58,12 @@ pub(crate) struct Options {
 
     /// Who gives the routes between interfaces instead of the kernel: FRR, which connects to this address by
     /// FPM, or routers, by BMP
-    #[arg(long, value_name = "fpm:ADDR:PORT|bmp:ADDR:PORT", requires = "interfaces", conflicts_with = "fib", value_parser = parse_feed)]
+    #[arg(long, value_name = "fpm:ADDR:PORT|bmp:ADDR:PORT", conflicts_with = "fib", value_parser = parse_feed)]
     pub(super) feed: Option<Followed>,
 
-    /// The kernel's table that interfaces outside of VRFs forward by: a number, or main
-    #[arg(long, value_name = "N", requires = "interfaces", conflicts_with = "fib", default_value = "main", value_parser = parse_kernel_table)]
-    pub(super) kernel_table: u32,
+    /// The kernel's table that interfaces outside of VRFs forward by: a number, or main, the default
+    #[arg(long, value_name = "N", conflicts_with = "fib", value_parser = parse_kernel_table)]
+    pub(super) kernel_table: Option<u32>,
 
     /// The table of names, for --app names. Between interfaces a next hop is an interface, to its group of
     /// NDN forwarders, a neighbour of one, as ADDRESS%IF with a link-layer address, or several of these with
@@ -105,29 +106,31 @@ pub(crate) struct Options {
 
     /// The port LOCAL of the switch, for --app openflow between interfaces: an Ethernet device of this name
     /// is made, by which the host itself sends and receives
-    #[arg(long, value_name = "NAME", requires = "interfaces")]
+    #[arg(long, value_name = "NAME")]
     pub(super) local: Option<String>,
 
     /// The way of the host's own packets into tunnels, for --app esp between interfaces: a device of this
     /// name is made, and what the host routes to it is sealed as policies say, or dropped
-    #[arg(long, value_name = "NAME", requires = "interfaces")]
+    #[arg(long, value_name = "NAME")]
     pub(super) host_device: Option<String>,
 
-    /// The number that controllers know the switch by
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(super) datapath: u64,
+    /// The number that controllers know the switch by, for --app openflow. The default is 1
+    #[arg(long, value_name = "N")]
+    pub(super) datapath: Option<u64>,
 
     /// The switch learns addresses and floods while it has no controller, instead of going on with its flows
     #[arg(long)]
     pub(super) standalone: bool,
 
-    /// How long the switch waits for a controller before frames come, without --flows
-    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = parse_seconds)]
-    pub(super) wait: Duration,
+    /// How long the switch waits for a controller before frames of --in come, without --flows and
+    /// --standalone. The default is 30
+    #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
+    pub(super) wait: Option<Duration>,
 
-    /// What happens to packets that match no rule, or a rule without an action
-    #[arg(long, value_name = "permit|deny", default_value = "permit", value_parser = parse_otherwise)]
-    pub(super) otherwise: Decision,
+    /// What happens to packets that match no rule, or a rule without an action, for --app acl. The default is
+    /// permit
+    #[arg(long, value_name = "permit|deny", value_parser = parse_otherwise)]
+    otherwise: Option<Decision>,
 
     /// The device that looks up, and with --app esp the one that seals and opens packets. With auto, the
     /// default, a worker that is behind tries both, and keeps the faster
@@ -151,7 +154,7 @@ pub(crate) struct Options {
     /// Lets workers do the work of AF_XDP's drivers, in place of interrupts: for cores that do nothing else.
     /// Set napi_defer_hard_irqs and gro_flush_timeout of the interfaces (under /sys/class/net), or interrupts
     /// come too
-    #[arg(long, requires = "interfaces")]
+    #[arg(long)]
     pub(super) busy_poll: bool,
 
     /// Serves counters, sizes of chunks and latencies for Prometheus, at http://ADDRESS:PORT/metrics.
@@ -159,10 +162,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = parse_metrics)]
     pub(super) metrics: Option<SocketAddr>,
 
-    /// How long frames are made, 3 by default, or forwarded between interfaces, until Ctrl-C or SIGTERM by
-    /// default
+    /// How long frames are made at most, 3 by default without --count, or forwarded between interfaces, until
+    /// Ctrl-C or SIGTERM by default
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
-    seconds: Option<Duration>,
+    pub(super) seconds: Option<Duration>,
 
     /// Ends after this number of frames that are made, all workers together
     #[arg(long, value_name = "N", value_parser = parse_count)]
@@ -183,23 +186,25 @@ pub(crate) struct Options {
     /// Frames of a chunk for a GPU, as far as there are buffers. By default the number that was measured as
     /// the best; with auto a worker without buffers for 8,192 stays on the CPU
     #[arg(long, value_name = "N", value_parser = parse_positive)]
-    gpu_chunk: Option<usize>,
+    pub(super) gpu_chunk: Option<usize>,
 
     /// Buffers of a worker, 2,112 bytes each
     #[arg(long, value_name = "N", default_value = "64k", value_parser = parse_positive)]
     pub(super) buffers: usize,
 
-    /// Largest packet that links take, in bytes from the IP header on
-    #[arg(long, value_name = "BYTES", default_value_t = 1500)]
-    pub(super) mtu: u16,
+    /// Largest packet that links take, in bytes from the IP header on. The default is 1500. Interfaces have
+    /// their own
+    #[arg(long, value_name = "BYTES")]
+    pub(super) mtu: Option<u16>,
 
-    /// The router's own IPv4 address: the source of ICMP errors
-    #[arg(long, value_name = "ADDRESS", default_value = "192.0.2.254")]
-    pub(super) own: std::net::Ipv4Addr,
+    /// The router's own IPv4 address: the source of ICMP errors. The default is 192.0.2.254. Interfaces have
+    /// their own
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) own: Option<Ipv4Addr>,
 
-    /// The router's own IPv6 address
-    #[arg(long, value_name = "ADDRESS", default_value = "2001:db8::fe")]
-    pub(super) own6: std::net::Ipv6Addr,
+    /// The router's own IPv6 address. The default is 2001:db8::fe. Interfaces have their own
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) own6: Option<Ipv6Addr>,
 
     /// Tells the ways of the first frames, stage by stage
     #[arg(long, value_name = "N", default_value_t = 0)]
@@ -365,6 +370,12 @@ fn parse_metrics(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("{text:?} is no port and no ADDRESS:PORT, such as 9464 or [::1]:9464"))
 }
 
+/// Whether an address is one of a host, so that packets may come from it.
+fn is_of_host(address: IpAddr) -> bool {
+    let is_broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || is_broadcast)
+}
+
 fn parse_source(text: &str) -> Result<From, String> {
     match text.strip_prefix("gen:") {
         Some(sizes) => sizes
@@ -384,10 +395,10 @@ impl Options {
         if self.buffers > 1 << 24 {
             bail!("--buffers {} is too many: at most {} fit the numbers of buffers", self.buffers, 1 << 24)
         }
-        if self.mtu < LEAST_MTU {
-            bail!("--mtu {} is too small: each link takes {LEAST_MTU} bytes of IPv4 (RFC 791)", self.mtu)
+        if self.mtu() < LEAST_MTU {
+            bail!("--mtu {} is too small: each link takes {LEAST_MTU} bytes of IPv4 (RFC 791)", self.mtu())
         }
-        if self.own.is_multicast() || self.own.is_broadcast() || self.own6.is_multicast() {
+        if !is_of_host(self.own().into()) || !is_of_host(self.own6().into()) {
             bail!("--own and --own6 are the addresses of a host: errors come from them")
         }
         if self.out.len() > 1000 {
@@ -397,6 +408,7 @@ impl Options {
             return self.check_live();
         }
         self.check_app()?;
+        self.check_heeded()?;
         self.check_files()?;
         match &self.r#in {
             From::File(_) if self.threads.is_some_and(|threads| threads > 1) => {
@@ -435,11 +447,13 @@ impl Options {
             }
             _ => {}
         }
-        let options: [(bool, &str, &[AppName]); 8] = [
+        let options: [(bool, &str, &[AppName]); 10] = [
             (self.table.is_some(), "--table is for --app names", &[Names]),
             (self.pending.is_some(), "--pending is for --app names", &[Names]),
             (self.local.is_some(), "--local is for --app openflow", &[Openflow]),
             (self.host_device.is_some(), "--host-device is for --app esp", &[Esp]),
+            (self.otherwise.is_some(), "--otherwise is for --app acl", &[Acl]),
+            (self.datapath.is_some(), "--datapath is for --app openflow", &[Openflow]),
             (has_rules, "--rules and --rules6 are for --app acl", &[Acl]),
             (self.sad.is_some(), "--sad is for --app esp", &[Esp]),
             (
@@ -461,7 +475,7 @@ impl Options {
         Ok(())
     }
 
-    /// Refuses a file that is read and written, or written twice: frames would be lost.
+    /// Refuses a file that is read and written, or written twice: frames or a table would be lost.
     fn check_files(&self) -> Result<()> {
         let mut seen: Vec<PathBuf> = Vec::new();
         let read = match &self.r#in {
@@ -489,7 +503,14 @@ impl Options {
             }
             seen.push(whole);
         }
-        Ok(())
+        let tables = [&self.table, &self.rules, &self.rules6, &self.sad, &self.flows];
+        let tables =
+            || tables.into_iter().flatten().map(PathBuf::as_path).chain(self.fib.as_deref().map(Path::new));
+        self.out
+            .iter()
+            .map(Path::new)
+            .chain(self.drops.as_deref())
+            .try_for_each(|out| is_no_input(Some(out), tables()))
     }
 
     /// Refuses options that do not go together with interfaces.
@@ -500,14 +521,58 @@ impl Options {
             }
         }
         self.check_app()?;
-        let has_source = self.feed.is_some() || self.kernel_table != MAIN;
+        self.check_heeded()?;
+        self.check_files()?;
+        let has_source = self.feed.is_some() || self.kernel_table.is_some();
         if has_source && matches!(self.app, AppName::Names | AppName::Openflow) {
             bail!("--feed and --kernel-table are for --app ip, acl and esp: they give routes of IP")
         }
-        if self.kernel_table != MAIN && matches!(self.feed, Some(Followed::Bmp(_))) {
+        if self.kernel_table.is_some() && matches!(self.feed, Some(Followed::Bmp(_))) {
             bail!("--kernel-table is for routes of the kernel and of FPM: BMP has one table")
         }
         Ok(())
+    }
+
+    /// The way that frames of interfaces are taken.
+    #[cfg(target_os = "linux")]
+    pub(super) fn driver(&self) -> Driver {
+        self.driver.unwrap_or(Driver::Auto)
+    }
+
+    /// The kernel's table that interfaces outside of VRFs forward by.
+    #[cfg(target_os = "linux")]
+    pub(super) fn kernel_table(&self) -> u32 {
+        self.kernel_table.unwrap_or(MAIN)
+    }
+
+    /// The number of the switch.
+    pub(super) fn datapath(&self) -> u64 {
+        self.datapath.unwrap_or(1)
+    }
+
+    /// How long the switch waits for a controller.
+    pub(super) fn wait(&self) -> Duration {
+        self.wait.unwrap_or(Duration::from_secs(30))
+    }
+
+    /// What happens to packets that no rule decides.
+    pub(super) fn otherwise(&self) -> Decision {
+        self.otherwise.unwrap_or(Decision::Permit)
+    }
+
+    /// The largest packet of links.
+    pub(super) fn mtu(&self) -> u16 {
+        self.mtu.unwrap_or(1500)
+    }
+
+    /// The router's own IPv4 address.
+    pub(super) fn own(&self) -> Ipv4Addr {
+        self.own.unwrap_or(Ipv4Addr::new(192, 0, 2, 254))
+    }
+
+    /// The router's own IPv6 address.
+    pub(super) fn own6(&self) -> Ipv6Addr {
+        self.own6.unwrap_or(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0xfe))
     }
 
     /// Buffers of a worker.
@@ -525,6 +590,11 @@ impl Options {
     /// The device that looks up.
     pub(super) fn device(&self) -> Device {
         self.device.unwrap_or(Device::IfAny)
+    }
+
+    /// Whether frames come from a capture that is read once.
+    pub(super) const fn reads_capture(&self) -> bool {
+        self.interfaces.is_empty() && matches!(self.r#in, From::File(_))
     }
 
     /// Whether frames go to files.
@@ -546,8 +616,10 @@ impl Options {
         match self.r#in {
             // To the end of the capture.
             From::File(_) => Duration::MAX,
-            _ if self.count.is_some() => Duration::MAX,
-            From::Made(_) | From::Again(_) => self.seconds.unwrap_or(Duration::from_secs(3)),
+            From::Made(_) | From::Again(_) => {
+                let or_else = if self.count.is_some() { Duration::MAX } else { Duration::from_secs(3) };
+                self.seconds.unwrap_or(or_else)
+            }
         }
     }
 

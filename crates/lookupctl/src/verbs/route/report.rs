@@ -11,6 +11,7 @@ use wirespeed_router::{Report, Stats, Why};
 
 use super::Done;
 use super::options::Options;
+use super::wiring::LARGEST_FRAME;
 use crate::followed::State;
 use crate::number::Grouped;
 use crate::output::Output;
@@ -167,7 +168,13 @@ pub(super) fn tell(options: &Options, done: &Done, output: &mut Output) -> Resul
     }
     for (name, counts) in ports.iter().filter(|(_, counts)| counts.missed + counts.refused > 0) {
         let (missed, refused) = (Grouped(counts.missed), Grouped(counts.refused));
-        output.line(format_args!("{name}: {missed} missed by the device, {refused} refused"))?;
+        match options.reads_capture() {
+            // Only the source of a capture refuses any, and no device misses them.
+            true => output.line(format_args!(
+                "{name}: {refused} refused, as neither Ethernet nor IP or over {LARGEST_FRAME} bytes"
+            ))?,
+            false => output.line(format_args!("{name}: {missed} missed by the device, {refused} refused"))?,
+        }
     }
     for source in sources {
         output.line(format_args!("routes    {source}"))?;

@@ -74,7 +74,7 @@ impl Sources {
             (None, Some(Followed::Fpm(_))) => Source::AllTables,
             _ => Source::OneTable,
         };
-        of.table = TableId(options.kernel_table);
+        of.table = TableId(options.kernel_table());
         let ports = interfaces.iter().map(|interface| interface.index).zip(local.iter().cloned());
         let control = Control::new(ports, of)?;
         let kernel = Followed::Kernel.open()?;

@@ -27,7 +27,7 @@ impl OpenFlow {
         let switch = Switch::new(SwitchOptions {
             ports,
             local,
-            datapath: options.datapath,
+            datapath: options.datapath(),
             workers,
             device: match options.device() {
                 Device::Gpu => wirespeed::Device::Gpu,
@@ -71,12 +71,12 @@ impl OpenFlow {
             return;
         }
         let has_none = || self.channel.controllers() == 0;
-        let until = Instant::now() + options.wait;
+        let until = Instant::now() + options.wait();
         while has_none() && Instant::now() < until && !is_interrupted() {
             std::thread::sleep(Duration::from_millis(20));
         }
         if has_none() {
-            eprintln!("no controller within {} s: the switch drops all frames", options.wait.as_secs_f64());
+            eprintln!("no controller within {} s: the switch drops all frames", options.wait().as_secs_f64());
             return;
         }
         // Its first flows are on their way.

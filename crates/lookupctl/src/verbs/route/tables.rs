@@ -117,7 +117,7 @@ fn neighbour(next_hop: u32, options: &Options) -> Route {
     // At most as many as there are sinks.
     let port = PortId(1 + u16::try_from(next_hop.wrapping_sub(1) % sinks).unwrap_or(0));
     let [_, a, b, c] = next_hop.to_be_bytes();
-    Route::Via(Hop::new(port, Mac([2, 0, 1, a, b, c]), mac_of(port), options.mtu))
+    Route::Via(Hop::new(port, Mac([2, 0, 1, a, b, c]), mac_of(port), options.mtu()))
 }
 
 /// The device of a builder, for GPUs that are open already.
@@ -162,8 +162,8 @@ impl Tables {
         let list = AccessList::load(options, fleet.as_ref())?;
         let own = (0..=options.sinks()).map(|port| Own {
             mac: mac_of(PortId(port)),
-            v4: Some(options.own),
-            v6: Some(options.own6),
+            v4: Some(options.own()),
+            v6: Some(options.own6()),
         });
         Ok(Self::Ip(Box::new(IpTables {
             reader: table.reader(),

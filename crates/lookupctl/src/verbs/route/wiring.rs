@@ -19,6 +19,8 @@ use super::tables::{Tables, mac_of};
 /// Bytes between buffers: a line more than 2,048, so that the first lines of frames are in all sets of a
 /// cache.
 const STRIDE: u32 = 2048 + 64;
+/// Bytes of the largest frame that fits a buffer.
+pub(super) const LARGEST_FRAME: usize = (STRIDE - HEAD_ROOM as u32) as usize;
 
 /// The ports of a router, to be opened by its workers.
 pub(super) struct Wiring {
@@ -52,7 +54,7 @@ impl Wiring {
         match &options.r#in {
             From::File(path) => source = source.from_file(path)?,
             From::Again(path) => {
-                let frames = CapturePort::frames(path, (STRIDE - u32::from(HEAD_ROOM)) as usize)?;
+                let frames = CapturePort::frames(path, LARGEST_FRAME)?;
                 made = Some(Box::new(move |_| again(&frames)));
             }
             From::Made(sizes) => {

@@ -15,8 +15,9 @@ const NXDOMAIN: &str = "nxdomain";
 /// The weights of options for one domain, the order of dnsmasq from 2.86 on. A domain without `*.` weighs
 /// more than any with it.
 const SERVER: u8 = 0;
-const NO_SERVER: u8 = 1;
-const ADDRESS: u8 = 2;
+const USUAL_SERVERS: u8 = 1;
+const NO_SERVER: u8 = 2;
+const ADDRESS: u8 = 3;
 const WHOLE: u8 = 4;
 
 pub(super) fn read(input: &mut Input<'_>, ledger: &mut Ledger, into: &mut DomainList) -> Result<(), End> {
@@ -73,7 +74,7 @@ fn meaning<'t>(key: &[u8], last: &[u8], text: &'t mut String) -> Result<(Rule<'t
         // An address that is none says the same as no server.
         b"" => return Ok((Rule::Value(NXDOMAIN), NO_SERVER)),
         b"#" if is_address => return Ok((Rule::OneOf(super::BLOCKED), ADDRESS)),
-        b"#" => return Ok((Rule::Exception, SERVER)),
+        b"#" => return Ok((Rule::Exception, USUAL_SERVERS)),
         _ => {}
     }
     if is_address {

@@ -196,6 +196,8 @@ fn dnsmasq_ranks_the_lines_of_a_domain() {
         ("address=/d.example/192.0.2.1", "server=/d.example/#", "192.0.2.1"),
         ("local=/d.example/", "server=/d.example/192.0.2.2", "nxdomain"),
         ("address=/d.example/192.0.2.1", "local=/d.example/", "192.0.2.1"),
+        ("server=/d.example/#", "server=/d.example/192.0.2.2", "exception"),
+        ("local=/d.example/", "server=/d.example/#", "nxdomain"),
         ("server=/d.example/192.0.2.2", "address=/*.d.example/192.0.2.1", "server=192.0.2.2"),
         ("address=/d.example/192.0.2.1", "address=/d.example/", "192.0.2.1"),
     ] {
@@ -227,12 +229,9 @@ fn several_addresses_of_a_name_are_all_its_value() {
             "server=/d.example/192.0.2.2\nserver=/d.example/192.0.2.1#5353\n",
             "server=192.0.2.2,server=192.0.2.1#5353",
         ),
-        // What is no address stands alone: the last counts.
+        // The usual servers go before one of the domain's own, wherever their line is.
         ("server=/d.example/192.0.2.2\nserver=/d.example/192.0.2.1\nserver=/d.example/#\n", "exception"),
-        (
-            "server=/d.example/192.0.2.2\nserver=/d.example/#\nserver=/d.example/192.0.2.1\n",
-            "server=192.0.2.1",
-        ),
+        ("server=/d.example/192.0.2.2\nserver=/d.example/#\nserver=/d.example/192.0.2.1\n", "exception"),
         ("$ORIGIN z.\nd.example A 192.0.2.2\n A 192.0.2.1\n TXT x\n", "192.0.2.2,192.0.2.1"),
         ("$ORIGIN z.\nd.example A 192.0.2.2\n A 192.0.2.1\n CNAME .\n AAAA ::2\n", "nxdomain"),
         ("||x.example^\n|d.example^\n192.0.2.1 d.example\n", "blocked,192.0.2.1"),

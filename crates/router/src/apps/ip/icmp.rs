@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::{Duration, Instant};
 
-use super::v4;
+use super::{v4, v6};
 use crate::checksum::{add, checksum, sum};
 use crate::header::{IPV4, IPV6, ipv4_addresses, ipv6_addresses, ipv6_payload};
 use crate::narrow;
@@ -48,6 +48,7 @@ pub(in crate::apps) fn may_answer_v4(packet: &[u8]) -> bool {
 
 /// Whether a packet may be answered with an error (RFC 4443, 2.4 e).
 pub(in crate::apps) fn may_answer_v6(packet: &[u8], fault: Fault) -> bool {
+    let packet = without_padding(packet);
     let Some(payload) = ipv6_payload(packet) else { return false };
     // A later fragment has no header of ICMP, and may be answered.
     let is_error = payload.protocol == PROTOCOL_ICMPV6
@@ -97,7 +98,8 @@ pub(in crate::apps) fn error_v6(packet: &[u8], fault: Fault, own: Ipv6Addr) -> V
         Fault::BadHeader(at) => (4, 0, u32::from(at)),
         Fault::BeyondScope => (1, 2, 0),
     };
-    let quoted = &packet[..packet.len().min(MOST_V6 - IPV6 - ICMP)];
+    let whole = without_padding(packet);
+    let quoted = &whole[..whole.len().min(MOST_V6 - IPV6 - ICMP)];
     let mut answer = vec![0; IPV6 + ICMP];
     answer.extend(quoted);
     (answer[0], answer[6], answer[7]) = (0x60, PROTOCOL_ICMPV6, 64);
@@ -113,6 +115,11 @@ pub(in crate::apps) fn error_v6(packet: &[u8], fault: Fault, own: Ipv6Addr) -> V
     let sum = !add(pseudo, sum(&answer[IPV6..]));
     answer[IPV6 + 2..IPV6 + 4].copy_from_slice(&sum.to_be_bytes());
     answer
+}
+
+/// An IPv6 packet without the padding of its link behind it.
+fn without_padding(packet: &[u8]) -> &[u8] {
+    &packet[..v6::total_length(packet).min(packet.len())]
 }
 
 /// A limit on the rate of errors: a bucket of tokens (RFC 1812, 4.3.2.8; RFC 4443, 2.4 f).
@@ -156,6 +163,21 @@ impl Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn padding_of_the_link_is_no_part_of_a_packet() {
+        // No next header, and no payload: Ethernet pads it to 46 bytes.
+        let mut packet = vec![0; IPV6];
+        (packet[0], packet[6], packet[7], packet[8], packet[24]) = (0x60, 59, 1, 0x20, 0x20);
+        let own = Ipv6Addr::LOCALHOST;
+        let bare = error_v6(&packet, Fault::Expired, own);
+        assert_eq!(bare.len(), 2 * IPV6 + ICMP);
+        let padded = [&packet[..], &[0; 6]].concat();
+        assert_eq!(error_v6(&padded, Fault::Expired, own), bare);
+        // Fragment headers reach into the padding, so nobody knows what the packet is.
+        packet[6] = 44;
+        assert!(!may_answer_v6(&[&packet[..], &[59, 0, 0, 0, 0, 0, 0, 0]].concat(), Fault::Expired));
+    }
 
     #[test]
     fn errors_come_at_the_rate_that_is_allowed() {

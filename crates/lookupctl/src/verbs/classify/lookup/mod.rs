@@ -47,7 +47,7 @@ pub(super) struct Options {
     rules: Option<OsString>,
 
     /// Compiled set (see build), instead of --rules
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "rules"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "rules", "tuple", "memory_cap"])]
     image: Option<PathBuf>,
 
     /// Read Ethernet frames in hex, and look up the tuple of each frame
