@@ -1,8 +1,9 @@
 //! `enrich`: a Parquet file with columns of what tables say of its addresses and names.
 
+use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
 
 use anyhow::{Result, bail};
@@ -35,8 +36,9 @@ pub(crate) struct Options {
     table: Vec<String>,
 
     /// Source of a table of addresses that is merged of several, and the name of the table's columns, as in
-    /// net=asn=rib.mrt or net=geo:country.iso_code,city=geo.mmdb. Several of one table are its sources, the
-    /// first one counts most. A field that a prefix lacks comes from the shorter prefixes around it
+    /// net=asn=rib.mrt or net=geo:country.iso_code,city=geo.mmdb. Several of one table are its sources. Each
+    /// field of an address comes from the longest prefix that has it, of all sources, and where several have
+    /// it at one prefix, from the first of them
     #[arg(long, value_name = "TABLE=NAME[:COLUMN,...]=FILE")]
     merge: Vec<String>,
 
@@ -137,6 +139,14 @@ impl Options {
         TableFile::name_fields(&mut tables, &self.fields)?;
         if tables.is_empty() && names.is_empty() {
             bail!("no table: name one with --table NAME=FILE, --merge TABLE=NAME=FILE or --names NAME=FILE");
+        }
+        // The input may be: its new file takes the place of the old one when all rows are in it.
+        let is_output = |path: &OsStr| {
+            let found = (Path::new(path).canonicalize(), self.output.canonicalize());
+            matches!(found, (Ok(path), Ok(output)) if path == output)
+        };
+        if tables.iter().chain(&names).flat_map(TableFile::paths).any(is_output) {
+            bail!("{}: the output is a table, which would be lost", self.output.display());
         }
         let has_table = !tables.is_empty();
         for (is_given, has, option) in [

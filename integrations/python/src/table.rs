@@ -141,8 +141,9 @@ impl Table {
         })
     }
 
-    /// Builds a table of several files, merged with inheritance: names of fields with files, the first one
-    /// counts most. A file is a path, or a pair of a path and the columns to take.
+    /// Builds a table of several files, merged with inheritance: names of fields with files. Each field of an
+    /// address comes from the longest prefix that has it, of all files, and where several have it at one
+    /// prefix, from the first of them. A file is a path, or a pair of a path and the columns to take.
     #[classmethod]
     #[pyo3(signature = (sources, *, origins=false, mask_host_bits=false, lenient=false, engine=None,
         prefix_lookups=false, memory_cap=None))]

@@ -417,6 +417,19 @@ fn an_error_of_the_output_names_the_output_alone() {
 }
 
 #[test]
+fn an_output_that_is_a_table_is_refused() {
+    let folder = Folder::new();
+    write(&folder.path("in"), vec![("src", Arc::new(StringArray::from(vec!["10.1.2.3"])) as ArrayRef)]);
+    fs::write(folder.path("table"), "10.0.0.0/8 1\n").unwrap();
+    let error = "table: the output is a table, which would be lost";
+    folder.refused_with("enrich in -o table --table asn=table", error);
+    assert_eq!(fs::read_to_string(folder.path("table")).unwrap(), "10.0.0.0/8 1\n");
+    // The input may be the output.
+    assert_eq!(folder.run("enrich in -o in --table asn=table").code, 0);
+    assert_eq!(texts(&read(&folder.path("in")), "src_asn"), [Some("1")]);
+}
+
+#[test]
 fn addresses_of_a_family_that_no_table_has() {
     let folder = Folder::new();
     fs::write(folder.path("four"), "10.0.0.0/8 1\n").unwrap();
