@@ -64,11 +64,11 @@ pub unsafe extern "C" fn ws_table_open(path: *const c_char, options: *const ws_o
     handle(|| open(Path::new(unsafe { text(path, "path") }?), unsafe { Options::of(options) }?))
 }
 
-/// Makes a table of count sources that are merged. A source is a text NAME=FILE or
-/// NAME:COLUMN,COLUMN=FILE: a file of routes, the field of its values if they have no names or are a list, and
-/// the columns to take. The labels are records such as asn=64496,country=DE. Each field of an address comes from
-/// the longest prefix that has it, of all sources, and where several have it at one prefix, from the first of
-/// them. See ws_reader_label_field.
+/// Makes a table of count sources that are merged. A source is a text NAME=FILE or NAME:COLUMN,COLUMN=FILE: a
+/// file of routes, the field of its values if they have no names or are a list, and the columns to take. The
+/// labels are records such as asn=64496,country=DE. Each field of an address comes from the longest prefix
+/// that has it, of all sources, and where several have it at one prefix, from the first of them. See
+/// ws_reader_label_field.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_table_open_merged(
     sources: *const *const c_char,

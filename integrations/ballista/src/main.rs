@@ -147,7 +147,8 @@ struct Publish {
     files: Vec<PathBuf>,
     /// Source of routes that is merged with others to one table. May be repeated. Each field of an address
     /// comes from the longest prefix that has it, of all sources, and where several have it at one prefix,
-    /// from the first of them. NAME is the field of values without names and of lists; COLUMN,... are the columns to take.
+    /// from the first of them. NAME is the field of values without names and of lists; COLUMN,... are the
+    /// columns to take.
     #[arg(long, value_name = "NAME[:COLUMN,...]=FILE")]
     merge: Vec<MergeSource>,
     /// The format of the files. By default recognised by content.

@@ -50,8 +50,8 @@ impl Talk {
         self.link.outbox.push(end(hello))
     }
 
-    /// Takes bytes as they come: any number of messages, and parts of them. The last changes of flows are made,
-    /// and not published. `Err` ends the connection.
+    /// Takes bytes as they come: any number of messages, and parts of them. The last changes of flows are
+    /// made, and not published. `Err` ends the connection.
     pub(crate) fn receive(&mut self, bytes: &[u8]) -> Result<(), Closed> {
         let mut rest = bytes;
         let mut partial = std::mem::take(&mut self.partial);
