@@ -381,11 +381,12 @@ fn transit(mac: [u8; 6], tags: Tags, local: u32, ports: Option<&Vec<u16>>) -> Ve
         // Multicast, reserved and the broadcast address.
         load(Byte, R1, R7, 14 + 16),
         jump_from(R1, 224, Kernel),
-        // The key: ::ffff:a.b.c.d
+        // The key: ::ffff:a.b.c.d. The constant comes last: Linux 6.1 takes it for a saved register, and
+        // refuses to have a part of that overwritten by who has not CAP_PERFMON.
         store_constant(Double, R10, -16, 0),
-        store_constant(Word, R10, -8, i32::from_ne_bytes([0, 0, 0xff, 0xff])),
         load(Word, R1, R7, 14 + 16),
         store(Word, R10, -4, R1),
+        store_constant(Word, R10, -8, i32::from_ne_bytes([0, 0, 0xff, 0xff])),
         jump(Lookup),
     ]);
 
