@@ -136,7 +136,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
-    /// Output file. The default is standard output
+    /// Output file, or - for standard output, which is the default
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -268,11 +268,13 @@ impl Common {
         Self::write_to(self.output.as_deref(), write)
     }
 
-    /// Writes to a file, or to standard output. A file that was there stays as it was if this fails.
+    /// Writes to a file, or to standard output without one and for `-`. A file that was there stays as it was
+    /// if this fails.
     pub(crate) fn write_to(
         path: Option<&Path>,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
+        let path = path.filter(|path| *path != Path::new("-"));
         let _busy = Busy::unless_seen("writing", path.is_some());
         let Some(path) = path else { return Self::write_quietly(None, write) };
         // A signal ends the writing as a failure does, so that no unfinished file stays.
@@ -288,7 +290,7 @@ impl Common {
         path: Option<&Path>,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let Some(path) = path else {
+        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             let mut output = Output::new();
             write(&mut output)?;
             return output.finish();

@@ -29,6 +29,23 @@ fn equal_options_make_equal_tables() {
 }
 
 #[test]
+fn a_dash_is_standard_output() {
+    let folder = Folder::new();
+    folder.write("routes", "10.0.0.0/8 a\n");
+    for arguments in
+        ["gen fib --count 100", "gen trace --fib routes --count 100", "names gen names --count 100"]
+    {
+        let said = folder.run(arguments).ok().stdout;
+        assert_eq!(folder.run(&format!("{arguments} -o -")).ok().stdout, said);
+    }
+    let records = "src_ip\n10.1.2.3\n";
+    folder.write("records", records);
+    let enriched = folder.run("enrich --table t=routes records -o -").ok().stdout;
+    assert_eq!(enriched, "src_ip,src_t\n10.1.2.3,a\n");
+    assert!(!folder.path("-").exists());
+}
+
+#[test]
 fn a_table_is_written_in_every_format() {
     let folder = Folder::new();
     let formats = ["plain", "pfx2as", "bgpdump", "ip-route", "ip-route-json", "frr-json", "mmdb", "mrt"];

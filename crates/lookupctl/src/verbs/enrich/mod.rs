@@ -154,8 +154,8 @@ pub(crate) struct Options {
     threads: Option<usize>,
 
     /// Output file, which is there once the work is done: if a wrong record ends it, a new file does not
-    /// appear and an old one stays. The default is standard output, which has the records before the wrong
-    /// one
+    /// appear and an old one stays. The default is standard output (-), which has the records before the
+    /// wrong one
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 

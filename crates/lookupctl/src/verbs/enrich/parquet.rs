@@ -6,7 +6,7 @@
 use std::env;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, anyhow, bail};
@@ -33,7 +33,7 @@ pub(super) fn hand_over(source: &Source, options: &Options) -> Result<Outcome> {
     if let Some(option) = only_here(options) {
         bail!("{option} is not for Parquet: {source} is a file of Parquet, and {PROGRAM} has no such option");
     }
-    if options.output.is_none() {
+    if options.output.as_deref().is_none_or(|path| path == Path::new("-")) {
         bail!("{source}: the output of Parquet is a file: name it with -o FILE");
     }
     // The verb is the first argument there, too.
