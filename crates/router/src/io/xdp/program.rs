@@ -176,12 +176,11 @@ impl Attached {
 fn loaded(hook: Hook, name: &str, instructions: &[Instruction]) -> Result<OwnedFd, Error> {
     bpf::load(hook, "wirespeed", instructions).map_err(|(cause, log)| {
         let of = if hook == Hook::Xdp { "the XDP program" } else { "the program behind AF_PACKET" };
-        let what = if log.is_empty() {
-            format!("{of} can't be loaded")
-        } else {
-            format!("the kernel refuses {of}:\n{log}\n")
-        };
-        denied(name, &what, "CAP_BPF and CAP_NET_ADMIN", cause)
+        if log.is_empty() {
+            return denied(name, &format!("{of} can't be loaded"), "CAP_BPF and CAP_NET_ADMIN", cause);
+        }
+        // It was read, and is refused for what it does: no capability is missing.
+        Error::port(name, format!("the kernel refuses {of}:\n{log}\n"), cause)
     })
 }
 
