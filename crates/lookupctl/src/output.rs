@@ -46,6 +46,11 @@ impl Write for Output {
     }
 }
 
+/// The file of an output. None is standard output, as is `-`.
+pub(crate) fn file(output: Option<&Path>) -> Option<&Path> {
+    output.filter(|path| *path != Path::new("-"))
+}
+
 /// Refuses an output file that is one of the files that are read: it would take their place.
 pub(crate) fn is_no_input(
     output: Option<&Path>,

@@ -18,7 +18,7 @@ use crate::busy::Busy;
 use crate::family;
 use crate::interrupt::{Interrupted, Running, UntilSignal, is_interrupted};
 use crate::number::{parse_count, parse_positive};
-use crate::output::{Output, is_no_input};
+use crate::output::{self, Output, is_no_input};
 use crate::source::{FamilyArgument, ReadArguments, format_parser};
 use crate::trace;
 
@@ -274,7 +274,7 @@ impl Common {
         path: Option<&Path>,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let path = path.filter(|path| *path != Path::new("-"));
+        let path = output::file(path);
         let _busy = Busy::unless_seen("writing", path.is_some());
         let Some(path) = path else { return Self::write_quietly(None, write) };
         // A signal ends the writing as a failure does, so that no unfinished file stays.
@@ -290,7 +290,7 @@ impl Common {
         path: Option<&Path>,
         write: impl FnOnce(&mut dyn Write) -> Result<()>,
     ) -> Result<()> {
-        let Some(path) = path.filter(|path| *path != Path::new("-")) else {
+        let Some(path) = output::file(path) else {
             let mut output = Output::new();
             write(&mut output)?;
             return output.finish();

@@ -28,8 +28,8 @@ use crate::wire::{Key, WORDS};
 const FEW_SLOTS: usize = 2048;
 
 /// Entries from which on there is room for [`ROOM`] times as many more when they fill their memory. Memory
-/// that is not used yet is none, but each time that entries move the system clears as much as they have: a
-/// third of the time of new flows went there, with room for as many more.
+/// takes no pages before it is used, but each time that entries move the system clears pages for all of them.
+/// With room for as many more, new flows mostly waited for that.
 const MANY: usize = 1 << 16;
 const ROOM: usize = 7;
 

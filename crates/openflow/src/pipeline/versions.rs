@@ -43,15 +43,13 @@ impl Versions {
         self.ahead.push(change);
     }
 
-    /// Lets workers that enter from now on see all changes. Returns whether there were any.
-    pub(crate) fn publish(&mut self) -> bool {
-        if self.ahead.is_empty() {
-            return false;
+    /// Lets workers that enter from now on see all changes.
+    pub(crate) fn publish(&mut self) {
+        if !self.ahead.is_empty() {
+            self.copies.turn();
+            // What was behind is made.
+            std::mem::swap(&mut self.ahead, &mut self.behind);
         }
-        self.copies.turn();
-        // What was behind is made.
-        std::mem::swap(&mut self.ahead, &mut self.behind);
-        true
     }
 
     /// Waits for the workers that still read the state before the last publication, and makes the next state

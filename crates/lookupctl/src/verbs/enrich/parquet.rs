@@ -6,14 +6,14 @@
 use std::env;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Result, anyhow, bail};
 use wirespeed_input::Source;
 
 use super::Options;
-use crate::Outcome;
+use crate::{Outcome, output};
 
 const PROGRAM: &str = "wirespeed-parquet";
 
@@ -33,7 +33,7 @@ pub(super) fn hand_over(source: &Source, options: &Options) -> Result<Outcome> {
     if let Some(option) = only_here(options) {
         bail!("{option} is not for Parquet: {source} is a file of Parquet, and {PROGRAM} has no such option");
     }
-    if options.output.as_deref().is_none_or(|path| path == Path::new("-")) {
+    if output::file(options.output.as_deref()).is_none() {
         bail!("{source}: the output of Parquet is a file: name it with -o FILE");
     }
     // The verb is the first argument there, too.
