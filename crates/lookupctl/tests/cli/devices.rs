@@ -201,6 +201,10 @@ fn a_bound_that_nothing_keeps_is_told() {
     assert_eq!(report["latency_bound"]["held"], false, "{report}");
     assert!(report["latency_us"]["p99"].as_f64().unwrap() > 1.0, "{report}");
     assert!(folder.run(run).ok().stdout.contains("bound     p99 under 1 µs, not held, not even at"));
+    // A rate too low for millions is told all the same.
+    let one = "replay --fib v4 --keys 1 --threads 1 --seconds 0.01 --device cpu --latency-bound 1us";
+    let said = folder.run(one).ok().stdout;
+    assert!(!said.contains(" 0.0 M"), "{said}");
 }
 
 #[test]

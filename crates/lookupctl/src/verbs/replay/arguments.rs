@@ -188,7 +188,7 @@ impl DriveArguments {
     }
 
     fn plan(&self, len: usize, batch: usize, threads: usize) -> Plan {
-        Plan { len, batch, threads, in_flight: 1, only: None, time: self.seconds }
+        Plan { len, batch, threads, in_flight: 1, only: None, beside: None, time: self.seconds }
     }
 
     /// Numbers of batches under way to try on a GPU.

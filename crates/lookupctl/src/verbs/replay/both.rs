@@ -185,7 +185,8 @@ struct FamilyLane<'p, 'k, A: Addresses> {
 
 impl<'k, A: Addresses> OfFamily<'k, A> {
     fn lane_on(&self, on: Option<On>) -> FamilyLane<'_, 'k, A> {
-        let pipeline = self.offload.as_ref().map(|offload| only(Pipeline::new(offload), on));
+        let offload = self.offload.as_ref().filter(|_| on != Some(On::Cpu));
+        let pipeline = offload.map(|offload| only(Pipeline::new(offload), on));
         FamilyLane { keys: self.keys, cpu: &self.cpu, pipeline }
     }
 }
@@ -239,6 +240,7 @@ mod tests {
         threads: 3,
         in_flight: 5,
         only: None,
+        beside: None,
         time: Duration::from_millis(100),
     };
 

@@ -7,12 +7,10 @@
 //! due       │    │    │    │    │            every batch / rate, the threads in turn
 //! looked up │██   ██      ████ ██            latency = end - due
 //!
-//! for each plan (devices, size of batch, number of threads):
+//! for each plan (devices, size of batch, number of threads), then for plans of two teams:
 //!                          what comes through without a bound ─► halve the gap between what holds and what does not
-//! the best plans again:    for longer, lowered a little until the bound holds, then raised a little while it does
-//!                          ─► the best of them
-//! that:                    held for --seconds; lowered a little and held again where the bound breaks, then
-//!                          much, so that there is an end. The next best plan, too, where that was lowered
+//! the best plans again:    for longer, lowered until the bound holds, then raised while it does ─► the best of them
+//! that:                    held for --seconds in the same way. The next best plan, too, where that was lowered
 //! ```
 //!
 //! A rate that is kept for a moment often isn't for long: p99 is made of rare events. So there is a second
@@ -22,19 +20,24 @@
 //!
 //! More threads than a GPU needs to be busy may take turns with the one that drives it: 16 of them on 16
 //! cores kept 0.2 G lookups/s within a bound, on a GPU that made 16.6 without a bound. So with a GPU, and
-//! without `--threads`, fewer threads are tried, too.
+//! without `--threads`, fewer threads are tried, too. The cores that they leave can look up themselves: once
+//! each device was tried alone, plans of two teams are, each with its part of the keys and batches of its own
+//! size. The bound holds for each team.
+//!
+//! Steps down grow from a twentieth to two fifths, so that there is an end: first, most rates that break the
+//! bound are near one that keeps it; then, a thousandth is far. Rounds have a time, after which they begin
+//! nothing new, but for the first plan of the last, which goes down to its end.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
-use super::drive::{Driven, Feeder, cpu_seconds};
-use super::latency::Latencies;
-use super::place::{Lane, Place};
-use super::plan::Plan;
+use super::drive::{Driven, Feeder};
+use super::paced::Trial;
+use super::place::Place;
+use super::plan::{self, Plan};
 use crate::interrupt::{Interrupted, is_interrupted};
 
 /// Sizes of batches to try on the CPU.
@@ -43,24 +46,28 @@ pub(super) const ON_CPU: [usize; 6] = [1 << 6, 1 << 8, 1 << 10, 1 << 12, 1 << 14
 pub(super) const ON_GPU: [usize; 7] = [1 << 10, 1 << 12, 1 << 14, 1 << 15, 1 << 16, 1 << 18, 1 << 20];
 /// Batches of a thread under way on a GPU.
 pub(super) const IN_FLIGHT: usize = 4;
-/// The search takes no new plans after this time.
-const SEARCH: Duration = Duration::from_secs(30);
+/// The first round takes no new plans after this time, and the second round ends after it.
+const ROUND: Duration = Duration::from_secs(30);
+/// The last round ends after so many times the plan's time.
+const HOLDS: u32 = 6;
 /// How often the gap between a rate that is kept and one that is not is halved.
 const HALVINGS: usize = 6;
-/// The factor by which a rate that is not kept is lowered, again and again.
+/// The factor by which a rate that is not kept is lowered at first.
 const LOWER: f64 = 0.95;
-/// How often a rate is lowered: to about half.
-const LOWERINGS: usize = 14;
-/// How often a rate that is kept is raised by that factor: by half.
+/// What that factor loses with each step.
+const LOWER_STILL: f64 = 0.025;
+/// The least it gets to.
+const LOWEST: f64 = 0.6;
+/// How often a rate is lowered: to less than a thousandth.
+const LOWERINGS: usize = 22;
+/// How often a rate that is kept is raised: by half.
 const RAISINGS: usize = 8;
-/// The factor by which a rate is lowered when half of it is not kept either.
-const MUCH_LOWER: f64 = 0.6;
-/// How often it is lowered by that factor: to about a thousandth.
-const MUCH_LOWERINGS: usize = 12;
 /// How often a rate is tried for a moment before it is taken for one that is not kept.
 const TRIES: usize = 3;
 /// How often a rate is tried for the whole time.
 const LONG_TRIES: usize = 2;
+/// Rates that are tried so often; those below them are far from what was found, and are tried once.
+const NEAR_RATES: usize = 8;
 /// The best plans, which are tried for longer.
 const FINALISTS: usize = 4;
 /// A plan is tried further only if it keeps this part of what the best one so far kept.
@@ -69,17 +76,6 @@ const NEAR: f64 = 0.85;
 const WORTH: f64 = 1.02;
 /// The gap between a rate that is kept and one that is not is narrow enough at this factor.
 const NARROW: f64 = 1.03;
-/// Time from making threads to the first batch that is due.
-const LEAD: Duration = Duration::from_millis(2);
-/// A thread with more time than this before its next batch sleeps, and wakes up this long before it.
-const NAP: Duration = Duration::from_millis(1);
-
-/// The outcome of a trial of one rate.
-struct Trial {
-    driven: Driven,
-    /// Whether batches were due and could not even be sent.
-    is_behind: bool,
-}
 
 /// The rate that was found.
 pub(in crate::verbs) struct Held {
@@ -104,7 +100,10 @@ pub(in crate::verbs) fn hold(
     thread::scope(|scope| {
         let feeder = feeder.map(|feeder| scope.spawn(move || (feeder.feed)(Instant::now(), stop)));
         let search = Search { place, bound, time: plans[0].time };
-        let held = search.best(plans).map(|found| search.hold(&found, plans[0]));
+        let held = search.first_round(plans).and_then(|found| {
+            unless_interrupted()?;
+            Ok(search.last_round(&search.second_round(found), plans[0]))
+        });
         stop.store(true, Ordering::Relaxed);
         let fed = feeder.map(|feeder| feeder.join().expect("the feeder does not panic")).transpose()?;
         let (held, driven) = held?;
@@ -119,49 +118,100 @@ struct Search<'p> {
     time: Duration,
 }
 
+/// How rates are tried: for so long, so often, and none after a moment.
+#[derive(Clone, Copy)]
+struct Tries {
+    time: Duration,
+    count: usize,
+    until: Instant,
+}
+
 impl Search<'_> {
-    /// The best plans with the rates that they kept for a while, the best first. Empty if none kept any.
-    fn best(&self, plans: &[Plan]) -> Result<Vec<(Plan, f64)>> {
+    /// The plans with the rates that they kept for a moment, the best first. Empty if none kept any.
+    fn first_round(&self, plans: &[Plan]) -> Result<Vec<(Plan, f64)>> {
         // The first trial of all warms up.
-        self.trial(plans[0], f64::INFINITY, self.glimpse());
-        let began = Instant::now();
+        self.through(plans[0]);
         let mut found: Vec<(Plan, f64)> = Vec::new();
         let mut most = 0.0;
-        for &plan in plans {
-            unless_interrupted()?;
-            if !found.is_empty() && began.elapsed() > SEARCH {
-                break;
-            }
-            let Some(rate) = self.of_plan(plan, most * NEAR) else { continue };
+        let mut take = |plan: Plan, found: &mut Vec<_>| {
+            let Some(rate) = self.of_plan(plan, most * NEAR) else { return };
             if rate > most {
                 most = rate;
                 eprintln!("{}: {:.1} M lookups/s within {:?}", plan, rate / 1e6, self.bound);
             }
             found.push((plan, rate));
-        }
-        found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
-        // Short trials are often too strict, so a plan may keep more than it seemed to, and beat one that
-        // seemed better.
-        let mut held: Vec<(Plan, f64)> = Vec::new();
-        for (plan, rate) in found.iter().take(FINALISTS) {
-            let least = held.first().map_or(0.0, |(_, rate)| *rate);
-            let first = rate.max(least * WORTH);
-            if let Some((rate, _)) = self.lowered(*plan, first, least, (self.look(), TRIES)) {
-                held.insert(0, (*plan, self.raised(*plan, rate)));
+        };
+        let until = Instant::now() + ROUND;
+        for &plan in plans {
+            unless_interrupted()?;
+            if !found.is_empty() && Instant::now() > until {
+                break;
             }
+            take(plan, &mut found);
         }
-        unless_interrupted()?;
-        // What was kept for longer comes first.
-        found.retain(|(plan, _)| held.iter().all(|(other, _)| other != plan));
-        held.append(&mut found);
-        Ok(held)
+        best_first(&mut found);
+        for plan in plan::mixed(&found) {
+            unless_interrupted()?;
+            take(plan, &mut found);
+        }
+        best_first(&mut found);
+        Ok(found)
     }
 
-    /// The highest rate that a plan keeps, if it is over `least`.
+    /// The plans, first the best with the rates that they kept for longer. Short trials are often too strict,
+    /// so a plan may keep more than it seemed to, and beat one that seemed better.
+    fn second_round(&self, mut found: Vec<(Plan, f64)>) -> Vec<(Plan, f64)> {
+        let tries = Tries { time: self.look(), count: TRIES, until: Instant::now() + ROUND };
+        let mut held: Vec<(Plan, f64)> = Vec::new();
+        for &(plan, rate) in found.iter().take(FINALISTS) {
+            let least = held.first().map_or(0.0, |(_, rate)| *rate);
+            if let Some((rate, driven)) = self.lowered(plan, rate.max(least * WORTH), least, tries) {
+                held.insert(0, (plan, self.raised(plan, (rate, driven), tries).0));
+            }
+        }
+        found.retain(|(plan, _)| held.iter().all(|(other, _)| other != plan));
+        held.append(&mut found);
+        held
+    }
+
+    /// Keeps a rate for the whole time, by the best plan first.
+    fn last_round(&self, found: &[(Plan, f64)], first: Plan) -> (Held, Driven) {
+        let until = Instant::now() + self.time * HOLDS;
+        let tries = Tries { time: self.time, count: LONG_TRIES, until };
+        let mut best: Option<(Held, Driven)> = None;
+        for &(plan, found) in found.iter().take(FINALISTS) {
+            let least = best.as_ref().map_or(0.0, |(held, _)| held.rate);
+            let Some(kept) = self.lowered(plan, found, least, tries) else { continue };
+            let was_lowered = kept.0 < found * LOWER;
+            let (rate, driven) = self.raised(plan, kept, tries);
+            best = Some((Held { plan, rate, is_held: true }, driven));
+            // A plan that had to be lowered further leaves room for the next.
+            if !was_lowered || is_interrupted() {
+                break;
+            }
+        }
+        best.unwrap_or_else(|| {
+            // What disturbs the machine for so long may leave room for less.
+            let (plan, rate) = found.first().copied().unwrap_or_else(|| (first, self.through(first)));
+            let mut tried = below(rate).skip(1).map(|rate| {
+                let trial = Trial::of(self.place, plan, rate, self.look());
+                (Held { plan, rate, is_held: trial.is_within(self.bound) }, trial.driven)
+            });
+            let is_end = |(held, _): &(Held, Driven)| held.is_held || is_interrupted();
+            let mut last = tried.next().expect("a rate is lowered");
+            while !is_end(&last)
+                && let Some(next) = tried.next()
+            {
+                last = next;
+            }
+            last
+        })
+    }
+
+    /// The highest rate that a plan keeps for a moment, if it is over `least`.
     fn of_plan(&self, plan: Plan, least: f64) -> Option<f64> {
-        let through = self.trial(plan, f64::INFINITY, self.glimpse());
-        let (mut low, mut high) = (least, rate(&plan, &through.driven));
-        let is_held = |rate: f64| self.is_kept(plan, rate, self.glimpse());
+        let (mut low, mut high) = (least, self.through(plan));
+        let is_held = |rate: f64| (0..TRIES).any(|_| self.is_kept(plan, rate, self.glimpse()).is_some());
         if high <= low || low > 0.0 && !is_held(low) {
             return None;
         }
@@ -175,66 +225,44 @@ impl Search<'_> {
         (low > 0.0).then_some(low)
     }
 
-    /// Keeps a rate for the whole time. Lowers it if it breaks the bound after all, for the best plan first.
-    fn hold(&self, found: &[(Plan, f64)], first: Plan) -> (Held, Driven) {
-        let mut best: Option<(Held, Driven)> = None;
-        for &(plan, found) in found.iter().take(FINALISTS) {
-            let least = best.as_ref().map_or(0.0, |(held, _)| held.rate);
-            let whole = (self.time, LONG_TRIES);
-            let Some((rate, driven)) = self.lowered(plan, found, least, whole) else { continue };
-            best = Some((Held { plan, rate, is_held: true }, driven));
-            // A plan that had to be lowered further leaves room for the next.
-            if rate >= found * LOWER || is_interrupted() {
-                break;
-            }
-        }
-        if let Some(best) = best {
-            return best;
-        }
-        // Half of no rate was kept. What disturbs the machine for so long may leave room for less.
-        let (plan, mut rate) = found.first().copied().unwrap_or_else(|| {
-            let through = self.trial(first, f64::INFINITY, self.glimpse());
-            (first, rate(&first, &through.driven))
+    /// Lowers a rate until it is kept. Each is tried several times, because what disturbs one trial may be
+    /// gone in the next. `None` if none over `least` is.
+    fn lowered(&self, plan: Plan, found: f64, least: f64, tries: Tries) -> Option<(f64, Driven)> {
+        let rates = below(found).enumerate().take_while(|&(_, rate)| rate > least);
+        let rates = rates.flat_map(|(step, rate)| {
+            let count = if step < NEAR_RATES { tries.count } else { 1 };
+            std::iter::repeat_n(rate, count)
         });
-        rate *= LOWER.powi(LOWERINGS.try_into().unwrap_or(0));
-        let mut tried = 0;
-        loop {
-            rate *= MUCH_LOWER;
-            let trial = self.trial(plan, rate, self.look());
-            tried += 1;
-            let is_held = self.is_within(&trial);
-            if is_held || tried == MUCH_LOWERINGS || is_interrupted() {
-                return (Held { plan, rate, is_held }, trial.driven);
-            }
+        // What was there is better than nothing, so that the first plan has no end but its own.
+        let mut rates = rates.take_while(|_| least == 0.0 || Instant::now() < tries.until);
+        rates.find_map(|rate| Some((rate, self.is_kept(plan, rate, tries.time)?)))
+    }
+
+    /// Raises a rate that is kept, as long as it is kept.
+    fn raised(&self, plan: Plan, (mut rate, mut driven): (f64, Driven), tries: Tries) -> (f64, Driven) {
+        for _ in 0..RAISINGS {
+            let higher = rate / LOWER;
+            let mut again =
+                (0..tries.count).take_while(|_| !is_interrupted() && Instant::now() < tries.until);
+            let Some(kept) = again.find_map(|_| self.is_kept(plan, higher, tries.time)) else { break };
+            (rate, driven) = (higher, kept);
         }
+        (rate, driven)
     }
 
-    /// Lowers a rate until it is kept for `time`. Each is tried `tries` times, because what disturbs one
-    /// trial may be gone in the next. `None` if it is not over `least` by then.
-    fn lowered(
-        &self,
-        plan: Plan,
-        found: f64,
-        least: f64,
-        (time, tries): (Duration, usize),
-    ) -> Option<(f64, Driven)> {
-        let rates = std::iter::successors(Some(found), |rate| Some(rate * LOWER)).take(LOWERINGS);
-        let rates = rates.take_while(|&rate| rate > least);
-        rates.flat_map(|rate| std::iter::repeat_n(rate, tries)).find_map(|rate| {
-            let trial = self.trial(plan, rate, time);
-            // What was measured until a signal is told as it is.
-            (is_interrupted() || self.is_within(&trial)).then_some((rate, trial.driven))
-        })
+    /// What was done at a rate, if it was kept for some time.
+    fn is_kept(&self, plan: Plan, rate: f64, time: Duration) -> Option<Driven> {
+        let trial = Trial::of(self.place, plan, rate, time);
+        // What was measured until a signal is told as it is.
+        (is_interrupted() || trial.is_within(self.bound)).then_some(trial.driven)
     }
 
-    /// Raises a rate that is kept, as long as it is kept for a while.
-    fn raised(&self, plan: Plan, held: f64) -> f64 {
-        raise(held, |rate| !is_interrupted() && self.is_kept(plan, rate, self.look()))
-    }
-
-    /// Whether a rate is kept in one of a few trials: what disturbs one may be gone in the next.
-    fn is_kept(&self, plan: Plan, rate: f64, time: Duration) -> bool {
-        (0..TRIES).any(|_| self.is_within(&self.trial(plan, rate, time)))
+    /// The rate that comes through without a bound, in keys a second.
+    #[allow(clippy::cast_precision_loss)] // a rate
+    fn through(&self, plan: Plan) -> f64 {
+        let driven = Trial::of(self.place, plan, f64::INFINITY, self.glimpse()).driven;
+        let keys = plan.lookups(&driven.batches);
+        if driven.seconds > 0.0 { keys as f64 / driven.seconds } else { 0.0 }
     }
 
     /// The time of a trial during the search.
@@ -246,118 +274,18 @@ impl Search<'_> {
     fn look(&self) -> Duration {
         (self.time / 3).clamp(self.glimpse(), Duration::from_secs(1))
     }
-
-    fn is_within(&self, trial: &Trial) -> bool {
-        let p99 = trial.driven.latencies.percentiles().p99;
-        !trial.is_behind && trial.driven.latencies.count() > 0 && p99 <= self.bound.as_secs_f64() * 1e6
-    }
-
-    /// Offers batches at a rate, in keys a second, for some time.
-    fn trial(&self, plan: Plan, rate: f64, time: Duration) -> Trial {
-        // The last batch of the trace may be a short one.
-        #[allow(clippy::cast_precision_loss)] // a rate
-        let interval = plan.len as f64 / plan.batches() as f64 / rate;
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..plan.threads).map(|_| self.place.lane(&plan)).collect();
-            let (begin, cpu_before) = (Instant::now() + LEAD, cpu_seconds());
-            let workers: Vec<_> = workers
-                .into_iter()
-                .enumerate()
-                .map(|(thread, mut worker)| {
-                    let paced = Paced { plan, thread, begin, interval, time };
-                    scope.spawn(move || worker.work_paced(&paced))
-                })
-                .collect();
-            let mut driven = Driven {
-                latencies: Latencies::new(),
-                batches: Vec::new(),
-                seconds: 0.0,
-                cpu_seconds: 0.0,
-                fed: None,
-            };
-            let mut is_behind = false;
-            for worker in workers {
-                let (latencies, ended, late) = worker.join().expect("a lookup thread does not panic");
-                driven.seconds = driven.seconds.max(ended.saturating_duration_since(begin).as_secs_f64());
-                driven.batches.push(latencies.count());
-                driven.latencies.merge(&latencies);
-                is_behind |= late;
-            }
-            driven.cpu_seconds = cpu_seconds() - cpu_before;
-            Trial { driven, is_behind }
-        })
-    }
 }
 
-/// One thread of a trial.
-pub(in crate::verbs) struct Paced {
-    plan: Plan,
-    thread: usize,
-    begin: Instant,
-    /// Seconds from one batch to the next, of all threads.
-    interval: f64,
-    time: Duration,
+/// A rate and those below it, in steps that grow.
+fn below(rate: f64) -> impl Iterator<Item = f64> {
+    let steps = std::iter::successors(Some((rate, LOWER)), |&(rate, factor)| {
+        Some((rate * factor, (factor - LOWER_STILL).max(LOWEST)))
+    });
+    steps.map(|(rate, _)| rate).take(LOWERINGS)
 }
 
-impl Paced {
-    /// Sends batches as they are due, and takes them as they come back.
-    pub(super) fn work(&self, lane: &mut impl Lane) -> (Latencies, Instant, bool) {
-        let mut latencies = Latencies::new();
-        let mut sent = VecDeque::with_capacity(lane.depth());
-        let (end, give_up) = (self.begin + self.time, self.begin + self.time + self.grace());
-        let (mut count, mut batch) = (0, self.thread % self.plan.batches());
-        let mut now = Instant::now();
-        let is_behind = loop {
-            let due = self.due(count);
-            if lane.is_ready() || (now >= due && lane.under_way() >= lane.depth()) {
-                lane.take();
-                now = Instant::now();
-                latencies.record(now.saturating_duration_since(sent.pop_front().unwrap_or(now)));
-            }
-            if due >= end || now >= give_up || is_interrupted() {
-                break due < end;
-            }
-            if now >= due && lane.under_way() < lane.depth() {
-                lane.submit(self.plan.keys(batch));
-                sent.push_back(due);
-                batch = self.plan.after(batch);
-                count += 1;
-            } else if lane.under_way() == 0 && due.saturating_duration_since(now) > NAP {
-                thread::sleep(due.saturating_duration_since(now) - NAP);
-            } else {
-                std::hint::spin_loop();
-            }
-            now = Instant::now();
-        };
-        for due in sent {
-            lane.take();
-            now = Instant::now();
-            latencies.record(now.saturating_duration_since(due));
-        }
-        (latencies, now, is_behind)
-    }
-
-    /// The time after the end in which batches that were due before it are still sent. A thread that is
-    /// further behind than that can't keep up.
-    fn grace(&self) -> Duration {
-        // Without a rate there is no end to those that are due.
-        if self.interval > 0.0 { (self.time / 100).max(Duration::from_millis(10)) } else { Duration::ZERO }
-    }
-
-    /// The time at which a batch of this thread is due.
-    #[allow(clippy::cast_precision_loss)] // far fewer than 2^52
-    fn due(&self, number: usize) -> Instant {
-        let place = (number * self.plan.threads + self.thread) as f64;
-        let after = place * self.interval;
-        // Later than any end where it is more than a duration holds.
-        self.begin + Duration::try_from_secs_f64(after).unwrap_or(self.time).min(self.time)
-    }
-}
-
-/// The highest of some rates above one that is kept, up to the first that is not.
-fn raise(held: f64, is_held: impl Fn(f64) -> bool) -> f64 {
-    let rates = std::iter::successors(Some(held / LOWER), |rate| Some(rate / LOWER)).take(RAISINGS);
-    rates.take_while(|&rate| is_held(rate)).last().unwrap_or(held)
+fn best_first(found: &mut [(Plan, f64)]) {
+    found.sort_by(|(_, a), (_, b)| b.total_cmp(a));
 }
 
 /// An error if a signal came before a rate was found.
@@ -368,23 +296,15 @@ fn unless_interrupted() -> Result<()> {
     Ok(())
 }
 
-/// The rate of a trial, in keys a second.
-#[allow(clippy::cast_precision_loss)] // a rate
-fn rate(plan: &Plan, driven: &Driven) -> f64 {
-    let keys = plan.lookups(&driven.batches);
-    if driven.seconds > 0.0 { keys as f64 / driven.seconds } else { 0.0 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_is_raised_until_it_is_not_kept() {
-        assert_eq!(raise(100.0, |rate| rate < 105.0), 100.0);
-        let raised = raise(100.0, |rate| rate <= 131.0);
-        assert!((131.0 * LOWER..=131.0).contains(&raised), "{raised}");
-        // There is an end where any rate is kept.
-        assert!((150.0..151.0).contains(&raise(100.0, |_| true)));
+    fn lower_rates_have_an_end_below_a_thousandth() {
+        let rates: Vec<_> = below(1000.0).collect();
+        assert_eq!((rates[0], rates[1], rates.len()), (1000.0, 950.0, LOWERINGS));
+        assert!(rates.is_sorted_by(|a, b| a > b) && rates[LOWERINGS - 1] < 1.0, "{rates:?}");
+        assert!(rates[NEAR_RATES] > 300.0, "{rates:?}");
     }
 }

@@ -3,14 +3,15 @@
 //!
 //! What is best depends on machine, table and trace: the larger a batch, the less a GPU's driver costs, until
 //! the batches under way outgrow the caches of the cores that fill them. And where a GPU has as much as it
-//! can do, cores that look up themselves add to it, as long as the host's memory is fast enough for both.
+//! can do, cores that look up themselves add to it, as long as the host's memory is fast enough for both:
+//! every thread where its batch is answered sooner, or some threads all the time.
 
 use std::time::Duration;
 
 use anyhow::Result;
 
 use super::place::Place;
-use super::plan::Plan;
+use super::plan::{self, Plan};
 use crate::interrupt::is_interrupted;
 
 /// Batch sizes to try where a GPU looks up.
@@ -33,6 +34,9 @@ pub(super) fn best(plans: &[Plan], place: &dyn Place, explains: bool) -> Result<
         return Ok(only);
     }
     let mut tried = rates(plans, place, GLIMPSE, 1)?;
+    tried.extend(rates(&plan::mixed(&tried), place, GLIMPSE, 1)?);
+    tried.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let count = tried.len();
     if explains {
         explain("tried", &tried);
     }
@@ -45,7 +49,7 @@ pub(super) fn best(plans: &[Plan], place: &dyn Place, explains: bool) -> Result<
         }
     }
     let (best, rate) = tried.first().copied().unwrap_or((plans[0], 0.0));
-    eprintln!("{}: chosen of {} plans that were tried, at {:.0} M lookups/s", best, plans.len(), rate / 1e6);
+    eprintln!("{}: chosen of {} plans that were tried, at {:.0} M lookups/s", best, count, rate / 1e6);
     Ok(best)
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use rustix::time::{ClockId, clock_gettime};
@@ -31,17 +31,26 @@ pub(super) fn cpu_seconds() -> f64 {
 }
 
 /// The timed part of a replay.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(in crate::verbs) struct Driven {
     /// Seconds from the common start to the end of the last thread.
     pub(in crate::verbs) seconds: f64,
     /// Seconds of CPU time that all threads of the program took meanwhile, with those of the system for them.
     pub(in crate::verbs) cpu_seconds: f64,
     pub(in crate::verbs) latencies: Latencies,
-    /// Batches that each thread has done.
+    /// Batches that each thread has done, those of one team after those of the other.
     pub(in crate::verbs) batches: Vec<u64>,
     /// The feeder's report.
     pub(in crate::verbs) fed: Option<Fed>,
+}
+
+impl Driven {
+    /// Adds what a thread did in so much time. Each of its batches counts as so many.
+    pub(super) fn add(&mut self, weight: u64, latencies: &Latencies, time: Duration) {
+        self.seconds = self.seconds.max(time.as_secs_f64());
+        self.batches.push(latencies.count());
+        self.latencies.merge(latencies, weight);
+    }
 }
 
 /// A writer beside the lookups.
@@ -58,12 +67,14 @@ impl Plan {
     /// Drives the trace through a place, with updates beside it if there is a feeder.
     pub(in crate::verbs) fn drive(&self, place: &dyn Place, feeder: Option<Feeder<'_>>) -> Result<Driven> {
         let stop = &AtomicBool::new(false);
-        let start = &Barrier::new(self.threads + 1 + usize::from(feeder.is_some()));
+        let start = &Barrier::new(self.all_threads() + 1 + usize::from(feeder.is_some()));
         thread::scope(|scope| {
-            let workers: Vec<_> = (0..self.threads)
-                .map(|thread| {
-                    let (plan, mut worker) = (*self, place.lane(self));
-                    scope.spawn(move || worker.work(&plan, thread, start, stop))
+            let threads =
+                self.teams().flat_map(|(team, _)| (0..team.threads).map(move |thread| (team, thread)));
+            let workers: Vec<_> = threads
+                .map(|(team, thread)| {
+                    let mut worker = place.lane(&team);
+                    (team, scope.spawn(move || worker.work(&team, thread, start, stop)))
                 })
                 .collect();
             let to_its_end = feeder.as_ref().is_some_and(|feeder| feeder.to_its_end);
@@ -87,18 +98,10 @@ impl Plan {
             }
             stop.store(true, Ordering::Relaxed);
             bar.finish_and_clear();
-            let mut driven = Driven {
-                latencies: Latencies::new(),
-                batches: Vec::new(),
-                seconds: 0.0,
-                cpu_seconds: 0.0,
-                fed: None,
-            };
-            for worker in workers {
+            let mut driven = Driven::default();
+            for (team, worker) in workers {
                 let (latencies, ended) = worker.join().expect("a lookup thread does not panic");
-                driven.seconds = driven.seconds.max(ended.duration_since(began).as_secs_f64());
-                driven.batches.push(latencies.count());
-                driven.latencies.merge(&latencies);
+                driven.add(self.weight(&team), &latencies, ended.duration_since(began));
             }
             driven.cpu_seconds = cpu_seconds() - cpu_before;
             if let Some(feeder) = feeder {
@@ -212,6 +215,13 @@ impl Pass {
 }
 
 impl Plan {
+    /// What a batch of a team counts beside those of the other: its keys, in the smaller batches of the two.
+    /// Else a percentile of latency would be one of the team with the small batches.
+    pub(super) fn weight(&self, team: &Self) -> u64 {
+        let smallest = self.teams().map(|(team, _)| team.batch).min().unwrap_or(1);
+        (team.batch / smallest) as u64
+    }
+
     /// Looks every key up once.
     pub(in crate::verbs) fn pass(&self, place: &dyn Place) -> Pass {
         let share = self.batches().div_ceil(self.threads);
@@ -242,14 +252,28 @@ impl Plan {
     /// Lookups of the timed part, and how many of them matched by what each batch matches in a pass. Counting
     /// them in the pass and not in the timed part takes nothing from the rate; while updates change what
     /// matches, it is what matches after the last of them.
-    pub(in crate::verbs) fn totals(&self, driven: &Driven, pass: &Pass) -> (u64, u64) {
-        let matched = self.sum(&driven.batches, |batch| pass.matched[batch]);
+    ///
+    /// `passes` are one of each team.
+    pub(in crate::verbs) fn totals(&self, driven: &Driven, passes: &[Pass]) -> (u64, u64) {
+        let teams = self.batches_by_team(&driven.batches).zip(passes);
+        let matched =
+            teams.map(|((team, batches), pass)| team.sum(batches, |batch| pass.matched[batch])).sum();
         (self.lookups(&driven.batches), matched)
     }
 
     /// Keys in these numbers of batches, one number a thread.
     pub(in crate::verbs) fn lookups(&self, batches: &[u64]) -> u64 {
-        self.sum(batches, |batch| self.keys(batch).len() as u64)
+        let teams = self.batches_by_team(batches);
+        teams.map(|(team, batches)| team.sum(batches, |batch| team.keys(batch).len() as u64)).sum()
+    }
+
+    /// The numbers of batches of each team.
+    pub(super) fn batches_by_team<'b>(&self, batches: &'b [u64]) -> impl Iterator<Item = (Self, &'b [u64])> {
+        self.teams().scan(batches, |rest, (team, _)| {
+            let (own, others) = rest.split_at_checked(team.threads)?;
+            *rest = others;
+            Some((team, own))
+        })
     }
 
     fn sum(&self, batches: &[u64], of_batch: impl Fn(usize) -> u64) -> u64 {

@@ -31,6 +31,12 @@ pub(in crate::verbs) struct Percentiles {
     pub(in crate::verbs) max: f64,
 }
 
+impl Default for Latencies {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Latencies {
     pub(in crate::verbs) fn new() -> Self {
         Self { buckets: Box::new([0; BUCKETS]), max: 0 }
@@ -48,9 +54,10 @@ impl Latencies {
         self.buckets.iter().sum()
     }
 
-    pub(in crate::verbs) fn merge(&mut self, other: &Self) {
+    /// Adds other batches, each as so many.
+    pub(in crate::verbs) fn merge(&mut self, other: &Self, weight: u64) {
         for (to, from) in self.buckets.iter_mut().zip(other.buckets.iter()) {
-            *to += from;
+            *to += from * weight;
         }
         self.max = self.max.max(other.max);
     }
@@ -120,9 +127,16 @@ mod tests {
         assert!((50.0..52.0).contains(&found.p50) && (99.0..=100.0).contains(&found.p99), "{found:?}");
         assert_eq!((found.max, latencies.count()), (100.0, 100));
         let mut both = Latencies::new();
-        both.merge(&latencies);
+        both.merge(&latencies, 1);
         both.record(Duration::from_millis(1));
         assert_eq!((both.percentiles().max, both.count()), (1000.0, 101));
+        // One large batch in ten of the keys shows in a percentile, though it is one of a thousand.
+        let mut weighted = Latencies::new();
+        weighted.record(Duration::from_millis(1));
+        let mut all = Latencies::new();
+        all.merge(&weighted, 100);
+        (0..9).for_each(|_| all.merge(&latencies, 1));
+        assert!(all.percentiles().p99 > 999.0 && all.percentiles().p50 < 60.0, "{all:?}");
         assert_eq!(Latencies::new().percentiles().max, 0.0);
     }
 }

@@ -9,6 +9,7 @@ pub(in crate::verbs) mod feed;
 mod follow;
 mod latency;
 mod options;
+mod paced;
 pub(in crate::verbs) mod place;
 mod plan;
 pub(in crate::verbs) mod play;

@@ -351,6 +351,8 @@ mod tests {
     use crate::on_host;
     use crate::verbs::replay::drive::Feeder;
     use crate::verbs::replay::feed::{Fed, Pace};
+    use crate::verbs::replay::paced::Trial;
+    use crate::verbs::replay::plan::Beside;
     use crate::verbs::replay::{bound, choose};
 
     const PLAN: Plan = Plan {
@@ -359,6 +361,7 @@ mod tests {
         threads: 2,
         in_flight: 3,
         only: None,
+        beside: None,
         time: Duration::from_millis(100),
     };
 
@@ -525,7 +528,7 @@ mod tests {
         let on = |only| Plan { only, time: Duration::from_millis(1), ..PLAN };
         let plans = [Some(On::Cpu), Some(On::Gpu), None].map(on);
         let best = choose::best(&plans, &place, true).unwrap();
-        assert!(plans.contains(&best));
+        assert!(plans.contains(&best) || best.beside.is_some());
         let counts = place.gpu().unwrap().counts;
         assert!(counts.gpu > 0, "all were tried: {counts:?}");
         // One device looks up what only it is to look up.
@@ -540,6 +543,34 @@ mod tests {
                 "a plan for the CPU alone has nothing to choose or to count"
             );
         }
+    }
+
+    #[test]
+    fn two_teams_look_up_all_keys_with_batches_of_their_own() {
+        let Some(Bench { place, .. }) = addresses() else { return };
+        let beside = Some(Beside { threads: 2, batch: 70, permille: 400 });
+        let plan = Plan { only: Some(On::Gpu), beside, ..PLAN };
+        let passes: Vec<_> = plan.teams().map(|(team, _)| team.pass(&place)).collect();
+        assert_eq!((passes[0].checksum, passes[0].matched()), (passes[1].checksum, passes[1].matched()));
+        let before = place.gpu().unwrap().counts;
+        let driven = plan.drive(&place, None).unwrap();
+        assert_eq!(driven.batches.len(), 4);
+        let (lookups, matched) = plan.totals(&driven, &passes);
+        assert_eq!(lookups, matched, "every key of such a trace matches");
+        let teams: Vec<u64> =
+            plan.batches_by_team(&driven.batches).map(|(team, batches)| team.lookups(batches)).collect();
+        assert_eq!(teams.iter().sum::<u64>(), lookups);
+        assert!(teams.iter().all(|&keys| keys > 0), "{teams:?}");
+        // One team warms up and looks up on the GPU, the other on the CPU, uncounted.
+        let counts = place.gpu().unwrap().counts;
+        assert_eq!((counts.gpu - before.gpu, counts.cpu - before.cpu), (PLAN.len as u64 + teams[0], 0));
+        // At a rate each team has its part of the keys, if the machine is fast enough.
+        let trial = Trial::of(&place, plan, 50_000.0, Duration::from_millis(400));
+        let teams: Vec<u64> = plan
+            .batches_by_team(&trial.driven.batches)
+            .map(|(team, batches)| team.lookups(batches))
+            .collect();
+        assert!(teams[0] <= 12_000 + 600 && teams[1] <= 8_000 + 140, "{teams:?}");
     }
 
     #[test]

@@ -23,7 +23,8 @@ use super::drive::Feeder;
 use super::feed::{Live, Pace};
 use super::options::Options;
 use super::place::{Ask, GpuState, InFibs, InTable, Place};
-use super::report::{BoundReport, GpuReport, Report, UpdatesReport};
+use super::plan::Beside;
+use super::report::{BesideReport, BoundReport, GpuReport, Report, UpdatesReport};
 use crate::interrupt::{Running, is_interrupted};
 use crate::number::{Bytes, counted, share};
 use crate::several;
@@ -158,15 +159,20 @@ pub(in crate::verbs) fn play(
             (plan, before, driven, Some(report))
         }
     };
-    let pass = plan.pass(place);
+    let passes: Vec<_> = plan.teams().map(|(team, _)| team.pass(place)).collect();
+    let pass = &passes[0];
     drop(running);
-    let (lookups, matched) = plan.totals(&driven, &pass);
+    let (lookups, matched) = plan.totals(&driven, &passes);
     let updates = driven.fed.map_or_else(UpdatesReport::default, |fed| UpdatesReport {
         applied: fed.applied,
         per_s: per_second(fed.applied, fed.seconds),
         rebuilds: fed.rebuilds,
     });
-    let gpu = before.zip(place.gpu()).map(|(before, after)| GpuReport::between(&before, after));
+    let gpu = before.zip(place.gpu()).map(|(before, after)| {
+        let feeding = plan.batches_by_team(&driven.batches).next();
+        let feeding = feeding.map_or(0, |(team, batches)| team.lookups(batches));
+        GpuReport::between(&before, after, share(feeding, lookups))
+    });
     let in_flight = gpu.is_some().then_some(plan.in_flight);
     Ok(Report {
         engine: engine.to_owned(),
@@ -174,8 +180,10 @@ pub(in crate::verbs) fn play(
         device: if gpu.is_some() { options.device().name() } else { "cpu" },
         gpu,
         threads: plan.threads,
+        beside: plan.beside.map(|Beside { threads, batch, .. }| BesideReport { threads, batch }),
         batch: plan.batch,
         in_flight,
+        plan: in_flight.map(|_| plan.to_string()),
         keys: plan.len,
         lookups,
         matched,
@@ -198,10 +206,12 @@ pub(in crate::verbs) fn play(
 }
 
 impl GpuReport {
-    fn between(before: &GpuState, after: GpuState) -> Self {
+    /// What GPUs did between two moments, where threads with this part of the keys could feed them.
+    fn between(before: &GpuState, after: GpuState, feeding: f64) -> Self {
         let gpu = after.counts.gpu - before.counts.gpu;
         let cpu = after.counts.cpu - before.counts.cpu;
-        Self { name: after.name, devices: after.devices, share: share(gpu, gpu + cpu), lost: after.out }
+        let share = share(gpu, gpu + cpu) * feeding;
+        Self { name: after.name, devices: after.devices, share, lost: after.out }
     }
 }
 

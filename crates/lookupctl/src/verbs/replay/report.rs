@@ -27,6 +27,12 @@ pub(in crate::verbs) struct Report {
     /// Batches of a thread that were under way at once, where a GPU could look up.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) in_flight: Option<usize>,
+    /// More threads, which looked up on the CPU alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) beside: Option<BesideReport>,
+    /// The plan that was taken, in words, where a GPU could look up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(in crate::verbs) plan: Option<String>,
     /// Keys of the trace.
     pub(in crate::verbs) keys: usize,
     /// Keys looked up in the timed part.
@@ -102,12 +108,20 @@ impl Report {
     }
 }
 
+/// Threads that looked up on the CPU beside those that fed a GPU.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(in crate::verbs) struct BesideReport {
+    pub(in crate::verbs) threads: usize,
+    /// Keys of a batch.
+    pub(in crate::verbs) batch: usize,
+}
+
 /// The GPUs' part in a replay.
 #[derive(Debug, Serialize)]
 pub(in crate::verbs) struct GpuReport {
     pub(in crate::verbs) name: String,
     pub(in crate::verbs) devices: usize,
-    /// Share of all keys, warm-up included, that were looked up on GPUs, 0 to 1.
+    /// Share of the keys that were looked up on GPUs, 0 to 1, with those that were looked up to warm up.
     pub(in crate::verbs) share: f64,
     /// Why the CPU took over during the run, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -148,17 +162,20 @@ impl fmt::Display for Report {
             grouped(*batch),
             counted(*keys, "key")
         )?;
+        if let Some(plan) = &self.plan {
+            writeln!(f, "plan      {plan}")?;
+        }
         if let Some(first) = &self.began_with {
             writeln!(f, "engine    {first} at the start, {engine} at the end")?;
         }
-        writeln!(f, "rate      {mlookups_per_s:.1} M lookups/s ({} in {seconds:.2} s)", Grouped(*lookups))?;
+        writeln!(f, "rate      {} ({} in {seconds:.2} s)", Rate(*mlookups_per_s), Grouped(*lookups))?;
         if let Some(cpu) = self.cpu_s_per_glookups {
             writeln!(f, "cost      {cpu:.2} s of CPU time a billion lookups")?;
         }
         writeln!(f, "latency   p50 {p50:.1} µs, p99 {p99:.1} µs, max {max:.1} µs a batch")?;
         if let Some(BoundReport { us, mlookups_per_s, held }) = &self.latency_bound {
             let how = if *held { "held" } else { "not held, not even" };
-            writeln!(f, "bound     p99 under {us:.0} µs, {how} at {mlookups_per_s:.1} M lookups/s offered")?;
+            writeln!(f, "bound     p99 under {us:.0} µs, {how} at {} offered", Rate(*mlookups_per_s))?;
         }
         writeln!(f, "hits      {:.2} %", self.hit_share * 100.0)?;
         if let Some(uncertain) = self.uncertain.filter(|&uncertain| uncertain > 0) {
@@ -198,6 +215,18 @@ impl fmt::Display for Report {
             writeln!(f, "lengths   {mean:.1} bytes matched on average, {} in all", Grouped(sum))?;
         }
         write!(f, "checksum  {}", self.checksum)
+    }
+}
+
+/// A rate in millions of lookups a second, in words.
+struct Rate(f64);
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            low if low < 0.1 => write!(f, "{:.0} lookups/s", low * 1e6),
+            rate => write!(f, "{rate:.1} M lookups/s"),
+        }
     }
 }
 

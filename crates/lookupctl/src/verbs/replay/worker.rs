@@ -6,9 +6,9 @@ use std::sync::Barrier;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::bound::Paced;
 use super::drive::Pass;
 use super::latency::Latencies;
+use super::paced::Paced;
 use super::place::Lane;
 use super::plan::Plan;
 
