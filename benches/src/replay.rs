@@ -1,5 +1,5 @@
-//! `lookupctl replay` as a user runs it, on each device: as it is, by batch size, by threads, and within a
-//! bound on latency.
+//! `lookupctl replay` as a user runs it, on each device: as it is, by batch size, by threads, by batch size
+//! and batches in flight, and within a bound on latency.
 //!
 //! ```text
 //! Subject   a table and its trace ──► Replayer ──► Replay   rates, latencies and costs of one run
@@ -174,6 +174,9 @@ pub struct Sweep {
     plots: Vec<Plot>,
 }
 
+/// The option that only a GPU heeds.
+const IN_FLIGHT: &str = "--in-flight";
+
 /// The columns of all figures.
 const COLUMNS: &[&str] = &[
     "device",
@@ -185,6 +188,7 @@ const COLUMNS: &[&str] = &[
     "mlookups_per_s",
     "least_mlookups_per_s",
     "of_best_alone",
+    "of_best",
     "p50_us",
     "p99_us",
     "gpu_share",
@@ -211,6 +215,19 @@ impl Sweep {
         let mut threads: Vec<usize> = powers.take_while(|&threads| threads < cores).collect();
         threads.push(cores);
         Self::by("replay-threads", "by threads", "threads", &threads)
+    }
+
+    /// Nothing said, and all batch sizes of more than 8,192 keys with all numbers in flight up to 8, by
+    /// powers of two: the best that a hand could find. Only a GPU has batches in flight.
+    pub fn by_hand() -> Self {
+        let settings = (14..=20).flat_map(|log| (0..=3).map(move |in_flight| (1 << log, 1 << in_flight)));
+        let said = |(batch, in_flight): (u32, u32)| {
+            let words = [IN_FLIGHT, &in_flight.to_string(), "--batch", &batch.to_string()];
+            words.map(str::to_owned).to_vec()
+        };
+        let settings = std::iter::once(Vec::new()).chain(settings.map(said)).collect();
+        let title = "by batch size and batches in flight".into();
+        Self { name: "replay-by-hand", title, settings, plots: Vec::new() }
     }
 
     /// A bound on latency, as `--latency-bound` takes it.
@@ -251,6 +268,9 @@ impl Sweep {
         for round in 0..rounds {
             for (setting, of_setting) in self.settings.iter().zip(&mut runs) {
                 for (device, of_device) in devices.iter().zip(of_setting) {
+                    if *device == "cpu" && setting.iter().any(|word| word == IN_FLIGHT) {
+                        continue;
+                    }
                     let run = replayer.run(subject, device, setting)?;
                     let said = if setting.is_empty() { "as it is".into() } else { setting.join(" ") };
                     eprintln!("{}, round {round}: {device}, {said}: {:.0} M/s", subject.name, run.rate / 1e6);
@@ -271,6 +291,8 @@ impl Sweep {
 /// A row for each setting and device.
 fn rows(devices: &[&str], settings: &[Vec<String>], runs: &[Vec<Vec<Replay>>]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
+    // Rates of other settings were measured at another time, so their medians are compared.
+    let of_all = runs.iter().flatten().map(|runs| middle(runs)).fold(0.0, f64::max);
     for (setting, of_setting) in settings.iter().zip(runs) {
         // Runs of one round are neighbours in time, so they are compared with each other.
         let best_alone = |round: usize| {
@@ -279,7 +301,7 @@ fn rows(devices: &[&str], settings: &[Vec<String>], runs: &[Vec<Vec<Replay>>]) -
         };
         for (device, runs) in devices.iter().zip(of_setting) {
             let rates: Vec<f64> = runs.iter().map(kept).collect();
-            let rate = median(&rates);
+            let rate = middle(runs);
             let Some(run) = runs.iter().find(|run| kept(run) == rate) else { continue };
             let of_best: Vec<f64> =
                 rates.iter().enumerate().map(|(round, rate)| rate / best_alone(round)).collect();
@@ -299,6 +321,7 @@ fn rows(devices: &[&str], settings: &[Vec<String>], runs: &[Vec<Vec<Replay>>]) -
                 word(Some(rate / 1e6), 0),
                 word(Some(rates.iter().copied().fold(f64::INFINITY, f64::min) / 1e6), 0),
                 word((*device == "auto").then(|| median(&of_best)), 3),
+                word((*device == "auto").then_some(rate / of_all), 3),
                 word(Some(run.latency[0]), 1),
                 word(Some(run.latency[1]), 1),
                 word(Some(run.gpu_share), 3),
@@ -312,6 +335,12 @@ fn rows(devices: &[&str], settings: &[Vec<String>], runs: &[Vec<Vec<Replay>>]) -
         }
     }
     rows
+}
+
+/// The median of the rates that count; 0 of no runs.
+fn middle(runs: &[Replay]) -> f64 {
+    let rates: Vec<f64> = runs.iter().map(kept).collect();
+    if rates.is_empty() { 0.0 } else { median(&rates) }
 }
 
 /// The rate that counts: the one that held the bound, if there was one.
@@ -370,7 +399,17 @@ mod tests {
         assert_eq!(cells("mlookups_per_s"), ["11", "12", "13"]);
         assert_eq!(cells("least_mlookups_per_s"), ["10", "8", "9"]);
         assert_eq!(cells("of_best_alone"), ["-", "-", "1.000"]);
+        assert_eq!(cells("of_best"), ["-", "-", "1.000"]);
         assert!(rows.iter().all(|row| row.len() == COLUMNS.len() && row[column("asked")] == "64"));
+    }
+
+    #[test]
+    fn auto_is_compared_with_the_best_of_all_settings_and_a_device_may_have_no_run() {
+        let settings = [Vec::new(), vec![IN_FLIGHT.to_owned(), "2".to_owned()]];
+        let runs = vec![vec![vec![run(10.0)], vec![run(12.0)]], vec![vec![], vec![run(15.0)]]];
+        let rows = rows(&["cpu", "auto"], &settings, &runs);
+        let at = COLUMNS.iter().position(|&column| column == "of_best").unwrap();
+        assert_eq!(rows.iter().map(|row| row[at].as_str()).collect::<Vec<_>>(), ["-", "0.800", "1.000"]);
     }
 
     #[test]
@@ -385,5 +424,8 @@ mod tests {
             ("--batch 64", "--batch 1048576")
         );
         assert_eq!(words(Sweep::bound("100us")), ["--latency-bound 100us"]);
+        let by_hand = words(Sweep::by_hand());
+        assert_eq!((by_hand.len(), by_hand[0].as_str()), (1 + 7 * 4, ""));
+        assert_eq!(by_hand[28], "--in-flight 8 --batch 1048576");
     }
 }

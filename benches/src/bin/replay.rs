@@ -49,6 +49,8 @@ enum Figure {
     Batches,
     /// Each number of threads
     Threads,
+    /// Each batch size with each number of batches in flight
+    ByHand,
     /// The highest rate within a bound on latency
     Bound,
 }
@@ -72,6 +74,7 @@ fn main() -> Result<()> {
                 Figure::Defaults => (Sweep::as_it_is(), options.rounds),
                 Figure::Batches => (Sweep::batches(), options.rounds),
                 Figure::Threads => (Sweep::threads(Machine::here().cores), options.rounds),
+                Figure::ByHand => (Sweep::by_hand(), options.rounds),
                 Figure::Bound => (Sweep::bound(&options.bound), options.bounds),
             };
             let sheet = sweep.measure(&replayer, &subject, devices, rounds)?;
