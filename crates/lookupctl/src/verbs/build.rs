@@ -1,4 +1,6 @@
-//! `build`: compiles a table to an image file, or writes it in a format of other programs.
+//! `build`: compiles a table to an image file, or several to one, or writes it in a format of other programs.
+
+mod vrfs;
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -35,9 +37,10 @@ use crate::verbs::lookup::is_none_left_out;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The table; - is standard input, builtin:bogons the special-purpose prefixes of IANA
+    /// The table; - is standard input, builtin:bogons the special-purpose prefixes of IANA. With several the
+    /// image holds VRFs: the first table is VRF 0, the next VRF 1
     #[arg(long, value_name = "FILE", required_unless_present = "merge", conflicts_with = "merge")]
-    fib: Option<OsString>,
+    fib: Vec<OsString>,
 
     /// Sources to merge to one table, each by an option of its own. Each field of an address comes from the
     /// longest prefix that has it, of all sources, and where several have it at one prefix, from the first of
@@ -72,6 +75,7 @@ Examples:
   lookupctl build --fib rib.mrt.bz2 -o fib.img
   lookupctl build --fib fib.txt --family 6 --engine sail-l -o six.img
   lookupctl build --fib fib.txt --prefix-lookups -o prefixes.img
+  lookupctl build --fib red.txt --fib blue.txt -o vrfs.img
   lookupctl build --merge own=networks.csv --merge country:country.iso_code=geo.mmdb --merge bogon:name=builtin:bogons -o all.img
   lookupctl build --fib networks.csv --to mmdb -o own.mmdb
   lookupctl build --merge own=networks.csv --merge asn:asn=asn.csv --to csv -o all.csv
@@ -108,13 +112,20 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     if let (To::Routes(format), Some(option)) = (options.to, options.of_images()) {
         bail!("{option} is for images, and --to {format} writes none");
     }
-    let (fib, left_out) = match &options.fib {
-        Some(fib) => {
+    let (fib, left_out) = match &*options.fib {
+        [_, _, ..] => {
+            if let To::Routes(format) = options.to {
+                bail!("--to {format} holds one FIB, and {} are given", options.fib.len());
+            }
+            vrfs::build(options, &options.fib)?.show(options.image.json)?;
+            return Ok(Outcome::Done);
+        }
+        [fib] => {
             let Loaded { fib, report, .. } = options.read.load_one_of(fib)?;
             options.read.check(&[&report], None)?;
             (fib, report.faults())
         }
-        None => {
+        [] => {
             let (fib, reports) = merged::load(&options.read, &options.merge)?;
             (fib, reports.iter().map(ReadReport::faults).sum())
         }
@@ -159,36 +170,47 @@ impl Options {
         let written = Written {
             file: output.display().to_string(),
             format: format.name(),
+            vrfs: None,
             ipv4_prefixes: fib.v4.len(),
             ipv6_prefixes: fib.v6.len(),
             file_bytes: output.metadata()?.len(),
         };
-        let mut stdout = Output::new();
-        if self.image.json {
-            stdout.json(&written)?;
-        } else {
-            stdout.line(&written)?;
-        }
-        stdout.finish()
+        written.show(self.image.json)
     }
 }
 
-/// A file of routes that was written.
+/// A file of routes, or of VRFs, that was written.
 #[derive(Debug, Serialize)]
 struct Written {
     file: String,
     format: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vrfs: Option<usize>,
     ipv4_prefixes: usize,
     ipv6_prefixes: usize,
     file_bytes: u64,
 }
 
+impl Written {
+    /// Prints it, for scripts or for people.
+    fn show(&self, json: bool) -> Result<()> {
+        let mut stdout = Output::new();
+        if json {
+            stdout.json(self)?;
+        } else {
+            stdout.line(self)?;
+        }
+        stdout.finish()
+    }
+}
+
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, format, ipv4_prefixes, ipv6_prefixes, file_bytes } = self;
+        let Self { file, format, vrfs, ipv4_prefixes, ipv6_prefixes, file_bytes } = self;
         let (v4, v6) = (grouped(*ipv4_prefixes), grouped(*ipv6_prefixes));
         let prefixes = plural(*ipv6_prefixes as u64, "prefix");
-        write!(f, "{file}: {format}, {v4} IPv4 and {v6} IPv6 {prefixes}, {}", Bytes(*file_bytes))
+        let vrfs = vrfs.map_or_else(String::new, |vrfs| format!(" of {}", counted(vrfs, "VRF")));
+        write!(f, "{file}: {format}{vrfs}, {v4} IPv4 and {v6} IPv6 {prefixes}, {}", Bytes(*file_bytes))
     }
 }
 

@@ -163,3 +163,42 @@ fn bad_use_is_refused() {
     folder.run("replay --fib v4 --fib other --memory-cap 1k").refused(&["sail-m", "cap"]);
     folder.run("replay --fib v4 --fib v6 --family 4").refused(&["FIB 1", "empty"]);
 }
+
+#[test]
+fn several_fibs_are_the_vrfs_of_one_image() {
+    let folder = Folder::new();
+    folder.write("red", "10.0.0.0/8 gate-a\n10.1.0.0/16 gate-b\n2001:db8::/32 gate-a\n");
+    folder.write("blue", "10.0.0.0/8 gate-b\n10.2.0.0/16 gate-c\n");
+    let built = folder.run("build --fib red --fib blue -o vrfs.img --json").ok().json()[0].clone();
+    assert_eq!((&built["format"], &built["vrfs"]), (&"image".into(), &2.into()), "{built}");
+    assert_eq!((&built["ipv4_prefixes"], &built["ipv6_prefixes"]), (&4.into(), &1.into()), "{built}");
+    // Next hops of one text are one, whichever table has them first.
+    for (vrf, address, next_hop) in [
+        (0, "10.1.2.3", "gate-b"),
+        (0, "10.2.0.1", "gate-a"),
+        (0, "2001:db8::1", "gate-a"),
+        (1, "10.1.2.3", "gate-b"),
+        (1, "10.2.0.1", "gate-c"),
+    ] {
+        let one = folder.run(&format!("lookup --image vrfs.img --vrf {vrf} --json {address}")).ok();
+        assert_eq!(one.json()[0]["next_hop"], next_hop, "VRF {vrf}, {address}");
+        // The answer is that of the tables themselves.
+        let same = folder.run(&format!("lookup --fib red --fib blue --in {vrf} --json {address}")).ok();
+        assert_eq!(same.json()[0]["next_hop"], next_hop, "VRF {vrf}, {address}");
+    }
+    let told = folder.run("build --fib red --fib blue --family 4 --prefix-lookups -o four.img").ok().stdout;
+    assert!(told.contains("four.img: image of 2 VRFs, 4 IPv4 and 0 IPv6 prefixes"), "{told}");
+
+    folder.write("holes", "10.0.0.0/8 gate-a\n10.1.0.0/99 gate-b\n");
+    for (options, said) in [
+        ("--fib blue --engine fold", "--engine fold"),
+        ("--fib blue --to csv", "--to csv"),
+        ("--fib blue --strides 16,8,8", "--strides"),
+        ("--fib holes", "holes"),
+        ("--fib holes --lenient", "1 line left out"),
+        ("--fib red --memory-cap 1k", "over the cap of 1k"),
+    ] {
+        folder.run(&format!("build --fib red {options} -o none.img")).refused(&[said]);
+        assert!(!folder.path("none.img").exists(), "{options}");
+    }
+}
