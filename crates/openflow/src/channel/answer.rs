@@ -178,14 +178,14 @@ pub(super) fn flows(shared: &Shared, flows: &[Arc<Flow>], xid: u32, send: &mut d
 
 fn groups(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>) -> Result<(), Failure> {
     let mut known: Vec<_> = control.state().groups.iter().collect();
-    known.sort_unstable_by_key(|&(&number, _)| number);
+    known.sort_unstable_by_key(|&(number, _)| number);
     if let &Multipart::Groups(number) = asked
         && number != group::ALL
     {
-        known.retain(|&(&known, _)| known == number);
+        known.retain(|&(known, _)| known == number);
     }
     let mut element = Vec::new();
-    for (&number, group) in known {
+    for (number, group) in known {
         element.clear();
         let out = &mut element;
         if matches!(asked, Multipart::GroupDescs) {

@@ -18,12 +18,10 @@ use super::timers::Timers;
 use super::versions::Versions;
 use crate::wire::number::{ALL_TABLES, group, meter, port};
 use crate::wire::{
-    Action, Bucket, Command, Failure, FlowCommand, FlowMod, FlowQuery, GroupKind, GroupMod, Instructions,
+    Action, Command, Failure, FlowCommand, FlowMod, FlowQuery, GroupKind, GroupMod, Instructions,
     MeterMod,
 };
 
-/// Groups that lead to groups, at most in a row.
-const DEEPEST_GROUP: usize = 16;
 /// The least time in milliseconds without a change of wildcards before their classifier is built. It is also
 /// as long as the last building took, so that wildcards which change again and again keep no core busy.
 const QUIET: u64 = 200;
@@ -345,7 +343,7 @@ impl Control {
             {
                 Err(Failure::ACTION_OUT_PORT)
             }
-            Action::Group(number) if !self.state().groups.contains_key(&number) => {
+            Action::Group(number) if !self.state().groups.contains(number) => {
                 Err(Failure::ACTION_OUT_GROUP)
             }
             _ => Ok(()),
@@ -354,7 +352,7 @@ impl Control {
 
     /// Changes groups.
     pub(crate) fn group_mod(&mut self, asked: &GroupMod, now: u64) -> Result<(), Failure> {
-        let known = self.state().groups.get(&asked.number).cloned();
+        let known = self.state().groups.get(asked.number).map(|known| Arc::clone(&known.group));
         let is_known = known.is_some();
         match asked.command {
             Command::Add | Command::Modify => {
@@ -379,18 +377,16 @@ impl Control {
                 Ok(())
             }
             Command::Delete if asked.number == group::ALL => {
-                let numbers: Vec<u32> = self.state().groups.keys().copied().collect();
                 self.remove_flows(Went::GroupDeleted, now, |flow| {
                     flow.instructions.actions().any(|action| matches!(action, Action::Group(_)))
                 });
-                numbers.into_iter().for_each(|number| self.change(Change::Group(number, None)));
+                self.change(Change::Group(group::ALL, None));
                 Ok(())
             }
             Command::Delete if asked.number > group::MAX => Err(Failure::GROUP_INVALID),
             Command::Delete if !is_known => Ok(()),
             Command::Delete => {
-                let leads = |bucket: &Bucket| bucket.actions.contains(&Action::Group(asked.number));
-                if self.state().groups.values().any(|group| group.buckets.iter().any(leads)) {
+                if self.state().groups.is_led_to(asked.number) {
                     return Err(Failure::GROUP_CHAINED);
                 }
                 self.remove_flows(Went::GroupDeleted, now, |flow| flow.leads_to(port::ANY, asked.number));
@@ -415,7 +411,7 @@ impl Control {
                     return Err(Failure::GROUP_WATCH);
                 }
                 let is_itself = bucket.watch_group == asked.number;
-                if watches_group && (is_itself || !self.state().groups.contains_key(&bucket.watch_group)) {
+                if watches_group && (is_itself || !self.state().groups.contains(bucket.watch_group)) {
                     return Err(Failure::GROUP_WATCH);
                 }
             }
@@ -426,26 +422,8 @@ impl Control {
                 self.check_action(action, false)?;
             }
         }
-        self.check_depth(asked.number, &asked.buckets, DEEPEST_GROUP)
-    }
-
-    /// Checks that buckets lead neither to a group nor further than allowed.
-    fn check_depth(&self, number: u32, buckets: &[Bucket], depth: usize) -> Result<(), Failure> {
-        let depth = depth.checked_sub(1).ok_or(Failure::GROUP_LOOP)?;
-        let mut seen: Vec<u32> = Vec::new();
-        for action in buckets.iter().flat_map(|bucket| &bucket.actions) {
-            let &Action::Group(next) = action else { continue };
-            if next == number {
-                return Err(Failure::GROUP_LOOP);
-            }
-            if !seen.contains(&next)
-                && let Some(group) = self.state().groups.get(&next)
-            {
-                seen.push(next);
-                self.check_depth(number, &group.buckets, depth)?;
-            }
-        }
-        Ok(())
+        let may_lead = self.state().groups.may_lead(asked.number, &asked.buckets);
+        may_lead.then_some(()).ok_or(Failure::GROUP_LOOP)
     }
 
     fn remove_flows(&mut self, went: Went, now: u64, is_meant: impl Fn(&Flow) -> bool) {

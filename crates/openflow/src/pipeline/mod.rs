@@ -14,6 +14,7 @@ mod extract;
 pub(crate) mod flow;
 pub(crate) mod front;
 mod group;
+mod groups;
 pub(crate) mod hit;
 pub(crate) mod hot;
 pub(crate) mod learn;

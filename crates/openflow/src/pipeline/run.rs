@@ -13,7 +13,7 @@ use super::meter::Metered;
 use super::set::ActionSet;
 use super::state::{PortState, State, TABLES};
 use crate::wire::number::{group, port};
-use crate::wire::{Action, Field, GroupKind};
+use crate::wire::{Action, Field};
 
 /// Buckets that one packet may go through: groups of groups could make of a packet any number.
 const MOST_BUCKETS: u32 = 4096;
@@ -292,31 +292,11 @@ impl<S: Sink> Run<'_, S> {
     }
 
     fn group(&mut self, packet: &mut Packet, number: u32, place: &mut Place) {
-        let Some(group) = self.state.groups.get(&number) else { return };
+        let Some(member) = self.state.groups.get(number) else { return };
+        let group = &*member.group;
         debug_assert!(number <= group::MAX, "reserved numbers are refused");
         group.counts.add(self.worker, 1, packet.bytes.len() as u64);
-        let live = |at: &usize| self.state.is_bucket_live(group, *at);
-        let chosen = match group.kind {
-            GroupKind::All => {
-                for bucket in (0..group.buckets.len()).filter(live).collect::<Vec<_>>() {
-                    self.bucket(packet, group, bucket, place);
-                }
-                return;
-            }
-            GroupKind::Select => {
-                let chosen = group.select(packet.flow_hash());
-                // The next one that is live, where the chosen one is not.
-                chosen.and_then(|chosen| {
-                    let count = group.buckets.len();
-                    (chosen..chosen + count)
-                        .map(|at| at % count)
-                        .find(|at| group.buckets[*at].weight > 0 && live(at))
-                })
-            }
-            GroupKind::Indirect => (!group.buckets.is_empty()).then_some(0),
-            GroupKind::FastFailover => (0..group.buckets.len()).find(live),
-        };
-        if let Some(bucket) = chosen {
+        for &bucket in member.chosen(|| packet.flow_hash()) {
             self.bucket(packet, group, bucket, place);
         }
     }
