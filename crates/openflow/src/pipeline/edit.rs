@@ -16,6 +16,18 @@ const OUTSIDE: Key = Key([0; WORDS])
     .with(Field::Metadata, Field::Metadata.all())
     .with(Field::TunnelId, Field::TunnelId.all());
 
+/// The fields that all packets of a flow have alike. Those of TCP have the places of other ports, too.
+const OF_FLOW: Key = {
+    use Field::{EthDst, EthSrc, EthType, IpProto, Ipv4Dst, Ipv4Src, Ipv6Dst, Ipv6Src, TcpDst, TcpSrc};
+    let fields = [EthDst, EthSrc, EthType, IpProto, Ipv4Dst, Ipv4Src, Ipv6Dst, Ipv6Src, TcpDst, TcpSrc];
+    let (mut key, mut at) = (Key([0; WORDS]), 0);
+    while at < fields.len() {
+        key.set(fields[at], fields[at].all());
+        at += 1;
+    }
+    key
+};
+
 /// A packet on its way through the tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packet {
@@ -421,12 +433,13 @@ impl Packet {
         self.is_stale = true;
     }
 
-    /// A hash of the flow that the packet is of: its addresses, protocol and ports.
+    /// A hash of the flow that the packet is of: its addresses, protocol and ports. Marks of congestion and
+    /// priorities may change within a flow, and are left out.
     pub(crate) fn flow_hash(&mut self) -> u32 {
         self.refresh();
         let mut hash = 0_u64;
-        let proto = self.key.0[0] & 0xffff_ffff;
-        for word in [1, 2, 3, 4, 10, 11, 12, 13].map(|word| self.key.0[word]).into_iter().chain([proto]) {
+        let flow = self.key.and(&OF_FLOW);
+        for word in [1, 2, 3, 4, 10, 11, 12, 13, 0].map(|word| flow.0[word]) {
             hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             hash ^= hash >> 29;
         }
@@ -535,6 +548,42 @@ mod tests {
             }
         }
         assert!((1000..23_000).contains(&noted), "{noted} of 24,000");
+    }
+
+    #[test]
+    fn packets_of_a_flow_have_one_hash() {
+        for addresses in [["10.0.0.1", "10.0.0.2"], ["::1", "::2"]] {
+            let mut frame = Datagram {
+                to: Mac([2; 6]),
+                from: Mac([4; 6]),
+                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
+                ports: (1000, 2000),
+                hops: 64,
+                bytes: 80,
+            }
+            .to_bytes();
+            frame.splice(12..12, [0x81, 0, 0x20, 7]);
+            let hash_with = |field: Field, value: u128| {
+                let mut packet = Packet::new(frame.clone(), 9);
+                packet.set_field(field, value);
+                packet.refresh();
+                assert_eq!(packet.key.of(field), value, "{}", field.name());
+                packet.flow_hash()
+            };
+            let hash = Packet::new(frame.clone(), 9).flow_hash();
+            for (field, value) in
+                [(Field::IpEcn, 3), (Field::IpDscp, 46), (Field::VlanPcp, 6), (Field::VlanVid, 0x1009)]
+            {
+                assert_eq!(hash_with(field, value), hash, "{}", field.name());
+            }
+            let is_v6 = addresses[0].contains(':');
+            let (src, dst) =
+                if is_v6 { (Field::Ipv6Src, Field::Ipv6Dst) } else { (Field::Ipv4Src, Field::Ipv4Dst) };
+            for field in [Field::EthSrc, Field::EthDst, src, dst, Field::UdpSrc, Field::UdpDst] {
+                assert_ne!(hash_with(field, 99), hash, "{}", field.name());
+            }
+            assert_ne!(hash_with(Field::IpProto, TCP.into()), hash);
+        }
     }
 
     #[test]
