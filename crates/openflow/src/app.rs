@@ -200,13 +200,17 @@ impl OpenFlow {
     }
 
     /// Sends the frames of controllers: each has its port before it.
-    fn inject(shared: &Shared, chunk: &mut Chunk, memory: &Memory) {
+    fn inject(&self, chunk: &mut Chunk, memory: &Memory) {
+        let shared = &*self.switch.0;
         for at in 0..chunk.len() {
             let Some(&port) = memory.first::<4>(&chunk.frames()[at]) else { continue };
             chunk.frame_mut(at).strip_front(PREFIX);
             let port = shared.port_of(u32::from_be_bytes(port));
-            let verdict = port.map_or(Verdict::Drop(Reason::NoPort), Verdict::Out);
-            chunk.decide(at, verdict);
+            if let Some(port) = port {
+                let bytes = chunk.frames()[at].len() as u64;
+                shared.tallies.sent[port.index()].add(self.worker, 1, bytes);
+            }
+            chunk.decide(at, port.map_or(Verdict::Drop(Reason::NoPort), Verdict::Out));
         }
     }
 }
@@ -292,7 +296,7 @@ impl App for OpenFlow {
         let mut pending = self.spare.pop().unwrap_or_default();
         pending.front = None;
         if self.is_injector(chunk) {
-            Self::inject(&self.switch.0, chunk, memory);
+            self.inject(chunk, memory);
             return pending;
         }
         chunk.frames().iter().for_each(|frame| memory.prefetch(frame));

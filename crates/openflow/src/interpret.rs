@@ -11,7 +11,7 @@ use wirespeed_router::{Chunk, Memory, PortId, Reason, Verdict};
 use crate::pipeline::edit::Packet;
 use crate::pipeline::flow::Flow;
 use crate::pipeline::learn::Learned;
-use crate::pipeline::run::{Fate, PacketIn, Run, Sink};
+use crate::pipeline::run::{Fate, Output, PacketIn, Run, Sink};
 use crate::pipeline::state::State;
 use crate::switch::Shared;
 
@@ -132,20 +132,21 @@ impl FrameSink<'_> {
 }
 
 impl Sink for FrameSink<'_> {
-    fn output(&mut self, port: u32, bytes: &[u8]) {
+    fn output(&mut self, port: u32, bytes: &[u8]) -> Output {
         let port = self.shared.port_of(port).unwrap_or(PortId(u16::MAX));
-        if self.first.is_none() {
-            if self.rewrite(bytes) {
-                self.first = Some(port);
-            } else {
-                self.counters.lost_copies += 1;
-            }
-        } else if let Some(frame) = self.memory.copy_of(bytes) {
+        if self.first.is_none() && self.rewrite(bytes) {
+            self.first = Some(port);
+        } else if self.first.is_some()
+            && let Some(frame) = self.memory.copy_of(bytes)
+        {
             self.counters.copies += 1;
             self.chunk.send(port, frame);
         } else {
             self.counters.lost_copies += 1;
+            self.unsent(Reason::NoBuffer);
+            return Output::Lost;
         }
+        Output::Sent
     }
 
     fn unsent(&mut self, reason: Reason) {

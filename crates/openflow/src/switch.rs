@@ -15,7 +15,7 @@ use crate::pipeline::control::{Control, Limits};
 use crate::pipeline::edit::Packet;
 use crate::pipeline::learn::Learned;
 use crate::pipeline::numbering::Numbering;
-use crate::pipeline::run::{PacketIn, Run, Sink, Tallies};
+use crate::pipeline::run::{Output, PacketIn, Run, Sink, Tallies};
 use crate::pipeline::state::{PortState, State};
 use crate::wire::number::port;
 use crate::wire::{Failure, FlowMod, GroupMod, MeterMod, PacketOut};
@@ -176,7 +176,9 @@ impl Switch {
     #[must_use]
     pub fn injector(&self) -> Option<Injector> {
         let taken = self.0.injections.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.map(Injector::new)
+        let switch = self.clone();
+        taken
+            .map(|frames| Injector::new(frames, Box::new(move |port, bytes| switch.0.too_large(port, bytes))))
     }
 
     /// Changes flows as a controller does, and lets workers see it.
@@ -278,6 +280,15 @@ impl Shared {
         self.nanoseconds() / 1_000_000
     }
 
+    /// Counts a frame of a controller that no buffer of a worker can hold.
+    pub(crate) fn too_large(&self, port: u32, bytes: usize) {
+        // The lock is for the place of what is done for controllers, in which one thread at a time counts.
+        let _control = self.control();
+        if let Some(at) = self.options.numbering().place(port) {
+            self.tallies.lost[at].add(self.options.workers, 1, bytes as u64);
+        }
+    }
+
     /// Does the regular work: timeouts, and the classifier, which is built without the lock, once wildcards
     /// have been quiet or at once.
     pub(crate) fn tend(&self, at_once: bool) {
@@ -326,11 +337,13 @@ struct Out<'s> {
 }
 
 impl Sink for Out<'_> {
-    fn output(&mut self, port: u32, bytes: &[u8]) {
+    fn output(&mut self, port: u32, bytes: &[u8]) -> Output {
         let injected = Injected { port, bytes: bytes.to_vec() };
-        if self.shared.injected.try_send(injected).is_err() {
-            self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        if self.shared.injected.try_send(injected).is_ok() {
+            return Output::Waits;
         }
+        self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        Output::Lost
     }
 
     fn unsent(&mut self, _: Reason) {}

@@ -97,8 +97,9 @@ pub(super) fn answer(
                 out.u64(received.bytes);
                 out.u64(sent.bytes);
                 out.u64(tallies.refused[at].sum().packets);
-                // Dropped by the queue, errors of either direction, and collisions: the port's, not ours.
-                out.zeros(7 * 8);
+                out.u64(tallies.lost[at].sum().packets);
+                // Errors of either direction, and collisions: the port's, not ours.
+                out.zeros(6 * 8);
                 duration(out, 0, now);
             }
         }

@@ -20,14 +20,25 @@ const MOST_BUCKETS: u32 = 4096;
 
 /// Where packets go to.
 pub(crate) trait Sink {
-    /// Sends bytes out of a port that is there.
-    fn output(&mut self, port: u32, bytes: &[u8]);
+    /// Sends bytes out of a port that is there, and tells what became of them.
+    fn output(&mut self, port: u32, bytes: &[u8]) -> Output;
     /// Notes that a flow outputs to a port that the packet does not go out of, and why.
     fn unsent(&mut self, reason: Reason);
     /// Gives a packet to controllers.
     fn packet_in(&mut self, packet: PacketIn);
     /// The memory of where addresses are.
     fn learned(&mut self) -> &mut Learned;
+}
+
+/// The fate of bytes for a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// They are sent.
+    Sent,
+    /// They wait for a worker, which counts them when it has them.
+    Waits,
+    /// There is no place for them.
+    Lost,
 }
 
 /// The reason why a packet goes to a controller.
@@ -60,6 +71,8 @@ pub(crate) struct Tallies {
     pub(crate) matched: Vec<Counts>,
     pub(crate) received: Vec<Counts>,
     pub(crate) sent: Vec<Counts>,
+    /// Packets that found no place on their way to a port.
+    pub(crate) lost: Vec<Counts>,
     /// Packets that came in at a port that takes none.
     pub(crate) refused: Vec<Counts>,
 }
@@ -72,6 +85,7 @@ impl Tallies {
             matched: counts(TABLES.into()),
             received: counts(ports),
             sent: counts(ports),
+            lost: counts(ports),
             refused: counts(ports),
         }
     }
@@ -268,8 +282,12 @@ impl<S: Sink> Run<'_, S> {
         let Some(at) = self.state.numbering.place(to) else { return false };
         let goes = self.state.ports[at].forwards();
         if goes {
-            self.tallies.sent[at].add(self.worker, 1, packet.bytes.len() as u64);
-            self.sink.output(to, &packet.bytes);
+            let counts = match self.sink.output(to, &packet.bytes) {
+                Output::Sent => Some(&self.tallies.sent),
+                Output::Waits => None,
+                Output::Lost => Some(&self.tallies.lost),
+            };
+            counts.into_iter().for_each(|of| of[at].add(self.worker, 1, packet.bytes.len() as u64));
         }
         goes
     }

@@ -124,6 +124,12 @@ fn ports(switch: &Switch) -> Vec<[u64; 4]> {
     answer.chunks(112).enumerate().map(of).collect()
 }
 
+/// Packets that a port sent, and those that it dropped instead, from the statistics.
+fn transmitted(switch: &Switch, port: u8) -> [u64; 2] {
+    let answer = asked(switch, 4, &[0, 0, 0, port, 0, 0, 0, 0]);
+    [16, 48].map(|at| be(&answer[at..at + 8]))
+}
+
 /// Numbers of frames and bytes by port, counted over the frames that came in and went out.
 fn ports_by_frames(count: u32, came: &[(u32, Vec<u8>)], sent: &[(u32, Vec<u8>)]) -> Vec<[u64; 4]> {
     let mut counts = vec![[0; 4]; count as usize];
