@@ -135,6 +135,7 @@ fn what_a_router_would_not_heed() {
         (ip, "--own 127.0.0.1", "--own and --own6 are the addresses of a host"),
         ("route lo", "--mtu 900", "--mtu is for frames of --in"),
         ("route lo --app openflow --standalone", "--wait 1", "--wait is for frames of --in"),
+        ("route --in in.pcap --app openflow --standalone", "--flows flows", "needs --controller or --listen"),
     ] {
         if !arguments.starts_with("route lo") && arguments != "route --in in.pcap" {
             folder.run(arguments).ok();

@@ -118,7 +118,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     pub(super) datapath: Option<u64>,
 
-    /// The switch learns addresses and floods while it has no controller, instead of going on with its flows
+    /// The switch learns addresses and floods while it has no controller. No flow holds then, so --flows
+    /// beside it needs --controller or --listen
     #[arg(long)]
     pub(super) standalone: bool,
 
@@ -436,8 +437,8 @@ impl Options {
     fn check_app(&self) -> Result<()> {
         use AppName::{Acl, Esp, Ip, Names, Openflow};
         let has_rules = self.rules.is_some() || self.rules6.is_some();
-        let is_switch =
-            self.flows.is_some() || !self.controller.is_empty() || !self.listen.is_empty() || self.standalone;
+        let has_controllers = !self.controller.is_empty() || !self.listen.is_empty();
+        let is_switch = self.flows.is_some() || has_controllers || self.standalone;
         match self.app {
             Names if self.table.is_none() => bail!("--app names needs a table of names: --table FILE"),
             Acl if !has_rules => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
@@ -445,6 +446,10 @@ impl Options {
             Openflow if !is_switch => {
                 bail!("--app openflow needs --flows FILE, --controller, --listen, or --standalone")
             }
+            Openflow if self.standalone && self.flows.is_some() && !has_controllers => bail!(
+                "--flows with --standalone needs --controller or --listen: \
+                 a switch that stands alone learns addresses, and no flow holds"
+            ),
             _ => {}
         }
         let options: [(bool, &str, &[AppName]); 10] = [
