@@ -6,7 +6,6 @@ use super::tell::{duration, port};
 use crate::pipeline::control::Control;
 use crate::pipeline::flow::Flow;
 use crate::pipeline::state::TABLES;
-use crate::pipeline::table::Table;
 use crate::switch::Shared;
 use crate::wire::number::{group, meter, port as ports};
 use crate::wire::reply::Parts;
@@ -199,9 +198,7 @@ fn groups(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
             out.u16(0);
             out.zeros(2);
             out.u32(number);
-            let leads = |flow: &Arc<Flow>| flow.leads_to(ports::ANY, number);
-            let users = control.state().tables.iter().flat_map(Table::iter).filter(|flow| leads(flow));
-            out.u32(u32::try_from(users.count()).unwrap_or(u32::MAX));
+            out.u32(u32::try_from(control.uses().of_group(number)).unwrap_or(u32::MAX));
             out.zeros(4);
             for counts in std::iter::once(&group.counts) {
                 out.u64(counts.sum().packets);
@@ -243,9 +240,7 @@ fn meters(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
             out.u32(number);
             out.u16(0);
             out.zeros(6);
-            let uses = |flow: &&Arc<Flow>| flow.instructions.meter == Some(number);
-            let users = control.state().tables.iter().flat_map(Table::iter).filter(uses);
-            out.u32(u32::try_from(users.count()).unwrap_or(u32::MAX));
+            out.u32(u32::try_from(control.uses().of_meter(number)).unwrap_or(u32::MAX));
             out.u64(meter.counts.sum().packets);
             out.u64(meter.counts.sum().bytes);
             duration(out, meter.since, now);

@@ -15,6 +15,7 @@ use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
 use super::table::Table;
 use super::timers::Timers;
+use super::uses::Uses;
 use super::versions::Versions;
 use crate::wire::number::{ALL_TABLES, group, meter, port};
 use crate::wire::{
@@ -59,6 +60,7 @@ pub(crate) struct Control {
     counts: Arc<Pool>,
     limits: Limits,
     flows: usize,
+    uses: Uses,
     timers: Timers,
     gone: Vec<(Arc<Flow>, Went)>,
     /// The instructions of the last flow that was added: mostly those of the next one.
@@ -84,6 +86,7 @@ impl Control {
             counts: Arc::new(Pool::new(workers)),
             limits,
             flows: 0,
+            uses: Uses::default(),
             timers: Timers::default(),
             gone: Vec::new(),
             instructions: Arc::default(),
@@ -99,6 +102,11 @@ impl Control {
 
     pub(crate) const fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// What flows use.
+    pub(crate) const fn uses(&self) -> &Uses {
+        &self.uses
     }
 
     /// Entrances for workers to what they read.
@@ -195,13 +203,17 @@ impl Control {
         }
     }
 
-    fn insert(&mut self, flow: Arc<Flow>, now: u64) {
+    /// Adds a flow, in the place of one with its match and priority.
+    fn insert(&mut self, flow: Arc<Flow>, old: Option<&Flow>, now: u64) {
         self.note(&flow, now);
+        old.into_iter().for_each(|old| self.uses.remove(&old.instructions));
+        self.uses.add(&flow.instructions);
         self.change(Change::Insert(flow));
     }
 
     fn remove(&mut self, flow: Arc<Flow>, went: Went, now: u64) {
         self.flows -= 1;
+        self.uses.remove(&flow.instructions);
         self.note(&flow, now);
         flow.life.end();
         self.timers.ended(&flow.life);
@@ -227,7 +239,7 @@ impl Control {
                 for flow in self.meant(asked) {
                     let reset = asked.flags & FlowMod::RESET_COUNTS != 0;
                     let changed = Arc::new(flow.changed(Arc::clone(&instructions), reset));
-                    self.insert(changed, now);
+                    self.insert(changed, Some(&flow), now);
                 }
                 Ok(())
             }
@@ -273,7 +285,7 @@ impl Control {
         if let Some(kept) = kept {
             flow.before = kept.before;
         }
-        match old {
+        match &old {
             Some(old) => {
                 old.life.end();
                 self.timers.ended(&old.life);
@@ -282,7 +294,7 @@ impl Control {
         }
         let flow = Arc::new(flow);
         self.timers.add(&flow);
-        self.insert(flow, now);
+        self.insert(flow, old.as_deref(), now);
         Ok(())
     }
 
@@ -389,7 +401,9 @@ impl Control {
                 if self.state().groups.is_led_to(asked.number) {
                     return Err(Failure::GROUP_CHAINED);
                 }
-                self.remove_flows(Went::GroupDeleted, now, |flow| flow.leads_to(port::ANY, asked.number));
+                if self.uses.of_group(asked.number) > 0 {
+                    self.remove_flows(Went::GroupDeleted, now, |flow| flow.leads_to(port::ANY, asked.number));
+                }
                 self.change(Change::Group(asked.number, None));
                 Ok(())
             }
@@ -455,7 +469,10 @@ impl Control {
                 numbers.into_iter().for_each(|number| self.change(Change::Meter(number, None)));
             }
             Command::Delete if is_known => {
-                self.remove_flows(Went::Deleted, now, |flow| flow.instructions.meter == Some(asked.number));
+                if self.uses.of_meter(asked.number) > 0 {
+                    let uses = |flow: &Flow| flow.instructions.meter == Some(asked.number);
+                    self.remove_flows(Went::Deleted, now, uses);
+                }
                 self.change(Change::Meter(asked.number, None));
             }
             Command::Delete => {}

@@ -27,4 +27,5 @@ mod set;
 pub(crate) mod state;
 pub(crate) mod table;
 mod timers;
+mod uses;
 mod versions;

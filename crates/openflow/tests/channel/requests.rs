@@ -210,6 +210,47 @@ fn groups_and_meters_are_told_as_they_were_added() {
 }
 
 #[test]
+fn groups_and_meters_tell_how_many_flows_use_them() {
+    use wirespeed_openflow::wire::{Band, Command, GroupKind, GroupMod, MeterMod};
+    let (switch, mut session) = greeted();
+    let group = |command, number| GroupMod { command, kind: GroupKind::All, number, buckets: Vec::new() };
+    [7, 8].iter().for_each(|&number| switch.group_mod(&group(Command::Add, number)).unwrap());
+    let bands = vec![Band { rate: 1, burst: 0, remark: None }];
+    switch.meter_mod(&MeterMod { command: Command::Add, flags: 1, number: 3, bands }).unwrap();
+    let mut users = || {
+        let mut count = |kind, number: u8, at: usize| {
+            let told = ask(&mut session, &multipart(kind, &[0, 0, 0, number, 0, 0, 0, 0])).1;
+            u32::from_be_bytes(*told[8 + at..].first_chunk().unwrap())
+        };
+        [count(6, 7, 8), count(6, 8, 8), count(9, 3, 12)]
+    };
+    let uses = |group: u32, meter| {
+        // One flow, however often it names the group.
+        let apply = vec![Action::Group(group); 2];
+        Instructions { apply, has_apply: true, meter, ..Instructions::default() }
+    };
+    let add = |priority, instructions| FlowMod::add(0, priority, Match::all(), instructions);
+    (1..=5).for_each(|priority| switch.flow_mod(&add(priority, uses(7, Some(3)))).unwrap());
+    assert_eq!(users(), [5, 0, 5]);
+    // In the place of another flow, and of the flow itself.
+    switch.flow_mod(&add(1, output(2))).unwrap();
+    switch.flow_mod(&add(2, uses(7, Some(3)))).unwrap();
+    assert_eq!(users(), [4, 0, 4]);
+    switch.flow_mod(&FlowMod { command: FlowCommand::Modify, ..add(0, uses(8, None)) }).unwrap();
+    assert_eq!(users(), [0, 5, 0]);
+    switch.flow_mod(&FlowMod { command: FlowCommand::DeleteStrict, ..add(2, uses(8, None)) }).unwrap();
+    switch.flow_mod(&FlowMod { hard: 1, ..add(9, uses(8, Some(3))) }).unwrap();
+    assert_eq!(users(), [0, 5, 1]);
+    // A flow whose time is over, and flows that go with their group.
+    std::thread::sleep(std::time::Duration::from_millis(1050));
+    switch.keep_time();
+    assert_eq!(users(), [0, 4, 0]);
+    switch.group_mod(&group(Command::Delete, 8)).unwrap();
+    switch.group_mod(&group(Command::Add, 8)).unwrap();
+    assert_eq!((users(), switch.flows()), ([0, 0, 0], 0));
+}
+
+#[test]
 fn roles_and_what_is_told_unasked() {
     let (switch, mut session) = greeted();
     let role =
