@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 
 use wirespeed_router::{Chunk, Memory, PortId, Reason, Verdict};
 
-use crate::pipeline::edit::Packet;
+use crate::pipeline::edit::{Packet, Stopped};
 use crate::pipeline::flow::Flow;
 use crate::pipeline::learn::Learned;
 use crate::pipeline::run::{Fate, Output, PacketIn, Run, Sink};
@@ -81,7 +81,8 @@ impl Interpreter<'_> {
             }
             // Controllers have it.
             (None, _) if is_told => Verdict::Controller,
-            (None, Fate::Spent) => {
+            (None, Fate::Stopped(Stopped::Part)) => Verdict::Drop(Reason::Fragment),
+            (None, Fate::Stopped(Stopped::Spent)) => {
                 self.counters.spent += 1;
                 Verdict::Drop(Reason::Expired)
             }

@@ -324,7 +324,7 @@ impl Shared {
             sink: &mut sink,
         };
         let mut packet = Packet::new(asked.data.clone(), asked.in_port);
-        // A packet whose time to live is spent is dropped, which is no failure of the request.
+        // A packet that is stopped is dropped, which is no failure of the request.
         let _ = run.actions(&mut packet, &asked.actions);
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wirespeed_router::Reason;
 
 use super::counts::Counts;
-use super::edit::{Packet, Spent};
+use super::edit::{Packet, Stopped};
 use super::flow::Flow;
 use super::group::Group;
 use super::learn::Learned;
@@ -100,8 +100,8 @@ pub(crate) enum Fate {
     NoFlow,
     /// A meter drops it.
     Metered,
-    /// Its time to live is spent.
-    Spent,
+    /// An action stopped it.
+    Stopped(Stopped),
 }
 
 /// The surroundings of a packet on its way.
@@ -155,8 +155,8 @@ impl<S: Sink> Run<'_, S> {
                     Metered::Remark(levels) => packet.remark(levels),
                 }
             }
-            if self.list(packet, &instructions.apply, &mut place).is_err() {
-                return Fate::Spent;
+            if let Err(stopped) = self.list(packet, &instructions.apply, &mut place) {
+                return Fate::Stopped(stopped);
             }
             if instructions.clear {
                 set.clear();
@@ -175,12 +175,12 @@ impl<S: Sink> Run<'_, S> {
         // An action set says that its packets come from it, not from a miss (specification 1.3.5, 7.4.1).
         match self.set(packet, &set, &mut place) {
             Ok(()) => Fate::Done,
-            Err(Spent) => Fate::Spent,
+            Err(stopped) => Fate::Stopped(stopped),
         }
     }
 
     /// Applies a list of actions of a controller.
-    pub(crate) fn actions(&mut self, packet: &mut Packet, actions: &[Action]) -> Result<(), Spent> {
+    pub(crate) fn actions(&mut self, packet: &mut Packet, actions: &[Action]) -> Result<(), Stopped> {
         let mut place = Place { table: 0, cookie: u64::MAX, is_miss: false, budget: MOST_BUCKETS };
         self.list(packet, actions, &mut place)
     }
@@ -201,15 +201,15 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    fn list(&mut self, packet: &mut Packet, actions: &[Action], place: &mut Place) -> Result<(), Spent> {
+    fn list(&mut self, packet: &mut Packet, actions: &[Action], place: &mut Place) -> Result<(), Stopped> {
         actions.iter().try_for_each(|&action| self.act(packet, action, place))
     }
 
-    fn set(&mut self, packet: &mut Packet, set: &ActionSet, place: &mut Place) -> Result<(), Spent> {
+    fn set(&mut self, packet: &mut Packet, set: &ActionSet, place: &mut Place) -> Result<(), Stopped> {
         set.iter().try_for_each(|action| self.act(packet, action, place))
     }
 
-    fn act(&mut self, packet: &mut Packet, action: Action, place: &mut Place) -> Result<(), Spent> {
+    fn act(&mut self, packet: &mut Packet, action: Action, place: &mut Place) -> Result<(), Stopped> {
         match action {
             Action::Output { port, .. } => self.output(packet, port, *place),
             Action::Group(number) => self.group(packet, number, place),
@@ -223,6 +223,7 @@ impl<S: Sink> Run<'_, S> {
             Action::PopMpls(ether) => packet.pop_mpls(ether),
             Action::PushPbb(ether) => packet.push_pbb(ether),
             Action::PopPbb => packet.pop_pbb(),
+            Action::SetField(field, _) if !packet.is_whole_for(field) => return Err(Stopped::Part),
             Action::SetField(field, value) => packet.set_field(field, value),
             Action::SetQueue(_) => {}
             Action::DecMplsTtl => packet.dec_mpls_ttl().inspect_err(|_| self.spent(packet, *place))?,
@@ -325,7 +326,9 @@ impl<S: Sink> Run<'_, S> {
         place.budget = budget;
         group.of_bucket[bucket].add(self.worker, 1, packet.bytes.len() as u64);
         let mut copy = packet.clone();
-        // A copy whose time to live is spent ends here, and the packet goes on.
-        let _ = self.set(&mut copy, &group.sets[bucket], place);
+        // A copy that is stopped ends here, and the packet goes on.
+        if self.set(&mut copy, &group.sets[bucket], place) == Err(Stopped::Part) {
+            self.sink.unsent(Reason::Fragment);
+        }
     }
 }
