@@ -358,6 +358,7 @@ impl Control {
             Action::Group(number) if !self.state().groups.contains(number) => {
                 Err(Failure::ACTION_OUT_GROUP)
             }
+            Action::SetQueue(_) => Err(Failure::ACTION_QUEUE),
             _ => Ok(()),
         }
     }

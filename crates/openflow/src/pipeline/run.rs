@@ -225,6 +225,7 @@ impl<S: Sink> Run<'_, S> {
             Action::PopPbb => packet.pop_pbb(),
             Action::SetField(field, _) if !packet.is_whole_for(field) => return Err(Stopped::Part),
             Action::SetField(field, value) => packet.set_field(field, value),
+            // It is refused: ports have no queues.
             Action::SetQueue(_) => {}
             Action::DecMplsTtl => packet.dec_mpls_ttl().inspect_err(|_| self.spent(packet, *place))?,
             Action::DecNwTtl => packet.dec_nw_ttl().inspect_err(|_| self.spent(packet, *place))?,

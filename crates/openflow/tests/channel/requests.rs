@@ -108,6 +108,10 @@ fn errors_have_the_types_of_the_specification() {
     assert_eq!(refused(&mut session, &flow(Match::all(), meter)), (12, 3));
     let group = Instructions { apply: vec![Action::Group(5)], has_apply: true, ..Instructions::default() };
     assert_eq!(refused(&mut session, &flow(Match::all(), group)), (2, 9));
+    let queue = Instructions { apply: vec![Action::SetQueue(3)], has_apply: true, ..output(1) };
+    assert_eq!(refused(&mut session, &flow(Match::all(), queue)), (2, 8));
+    let queue = Instructions { write: vec![Action::SetQueue(3)], has_write: true, ..output(1) };
+    assert_eq!(refused(&mut session, &flow(Match::all(), queue)), (2, 8));
     let set = Action::SetField(Field::TcpDst, 80);
     let set = Instructions { apply: vec![set], has_apply: true, ..Instructions::default() };
     assert_eq!(refused(&mut session, &flow(Match::all(), set)), (2, 10));
