@@ -70,6 +70,9 @@ pub struct SwitchOptions {
     pub most_groups: usize,
     /// The most meters.
     pub most_meters: usize,
+    /// The most bytes of the actions of all flows and of the buckets of all groups. Flows with equal actions
+    /// count as if each had its own.
+    pub most_bytes: usize,
 }
 
 impl Default for SwitchOptions {
@@ -85,6 +88,7 @@ impl Default for SwitchOptions {
             most_flows: 4_000_000,
             most_groups: 65_536,
             most_meters: 65_536,
+            most_bytes: 1 << 30,
         }
     }
 }
@@ -150,8 +154,12 @@ impl Switch {
         let places = options.workers + 1;
         let mut state = State::new(options.numbering());
         state.is_standalone = options.fail == Fail::Standalone;
-        let limits =
-            Limits { flows: options.most_flows, groups: options.most_groups, meters: options.most_meters };
+        let limits = Limits {
+            flows: options.most_flows,
+            groups: options.most_groups,
+            meters: options.most_meters,
+            bytes: options.most_bytes,
+        };
         let (packet_ins, waiting) = sync_channel(WAITING);
         let (injected, injections) = sync_channel(WAITING);
         let control = Control::new(state, places, limits);

@@ -15,11 +15,11 @@ use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
 use super::table::Table;
 use super::timers::Timers;
-use super::uses::Uses;
+use super::uses::{Uses, of_flow, of_group};
 use super::versions::Versions;
 use crate::wire::number::{ALL_TABLES, group, meter, port};
 use crate::wire::{
-    Action, Command, Failure, FlowCommand, FlowMod, FlowQuery, GroupKind, GroupMod, Instructions,
+    Action, Bucket, Command, Failure, FlowCommand, FlowMod, FlowQuery, GroupKind, GroupMod, Instructions,
     MeterMod,
 };
 
@@ -33,6 +33,8 @@ pub(crate) struct Limits {
     pub(crate) flows: usize,
     pub(crate) groups: usize,
     pub(crate) meters: usize,
+    /// Bytes of the actions of flows and groups.
+    pub(crate) bytes: usize,
 }
 
 /// The reason why a flow went.
@@ -236,7 +238,10 @@ impl Control {
             FlowCommand::Add => self.add(asked, now),
             FlowCommand::Modify | FlowCommand::ModifyStrict => {
                 let instructions = Arc::new(asked.instructions.clone());
-                for flow in self.meant(asked) {
+                let flows = self.meant(asked);
+                let old = flows.iter().map(|flow| of_flow(&flow.instructions)).sum();
+                self.check_bytes(of_flow(&instructions).saturating_mul(flows.len()), old)?;
+                for flow in flows {
                     let reset = asked.flags & FlowMod::RESET_COUNTS != 0;
                     let changed = Arc::new(flow.changed(Arc::clone(&instructions), reset));
                     self.insert(changed, Some(&flow), now);
@@ -270,6 +275,8 @@ impl Control {
         if old.is_none() && self.flows >= self.limits.flows {
             return Err(Failure::FLOW_TABLE_FULL);
         }
+        let old_bytes = old.as_ref().map_or(0, |old| of_flow(&old.instructions));
+        self.check_bytes(of_flow(&asked.instructions), old_bytes)?;
         let shape = table.shape(&asked.matched.mask).cloned();
         let shape = shape.unwrap_or_else(|| Arc::new(Shape::new(asked.matched.mask)));
         // The counters of a flow that is replaced go on, unless they are to begin again.
@@ -296,6 +303,13 @@ impl Control {
         self.timers.add(&flow);
         self.insert(flow, old.as_deref(), now);
         Ok(())
+    }
+
+    /// Checks that the actions of flows fit, in the place of old ones.
+    fn check_bytes(&self, new: usize, old: usize) -> Result<(), Failure> {
+        // Less than before is never too much.
+        let fits = new <= old || self.uses.bytes_with(new, old) <= self.limits.bytes;
+        fits.then_some(()).ok_or(Failure::FLOW_TABLE_FULL)
     }
 
     /// The flows that a change is about.
@@ -355,9 +369,7 @@ impl Control {
             {
                 Err(Failure::ACTION_OUT_PORT)
             }
-            Action::Group(number) if !self.state().groups.contains(number) => {
-                Err(Failure::ACTION_OUT_GROUP)
-            }
+            Action::Group(number) if !self.state().groups.contains(number) => Err(Failure::ACTION_OUT_GROUP),
             Action::SetQueue(_) => Err(Failure::ACTION_QUEUE),
             _ => Ok(()),
         }
@@ -381,6 +393,11 @@ impl Control {
                     return Err(Failure::OUT_OF_GROUPS);
                 }
                 self.check_group(asked)?;
+                let bytes = |buckets: &[Bucket]| of_group(buckets, self.workers);
+                let (new, old) =
+                    (bytes(&asked.buckets), known.as_ref().map_or(0, |known| bytes(&known.buckets)));
+                self.check_bytes(new, old).map_err(|_| Failure::OUT_OF_BUCKETS)?;
+                self.uses.change_group(new, old);
                 let buckets = asked.buckets.clone();
                 let made = match known {
                     Some(known) => known.changed(asked.kind, buckets, self.workers),
@@ -393,18 +410,22 @@ impl Control {
                 self.remove_flows(Went::GroupDeleted, now, |flow| {
                     flow.instructions.actions().any(|action| matches!(action, Action::Group(_)))
                 });
+                let groups = self.state().groups.iter();
+                let bytes = groups.map(|(_, group)| of_group(&group.buckets, self.workers)).sum();
+                self.uses.change_group(0, bytes);
                 self.change(Change::Group(group::ALL, None));
                 Ok(())
             }
             Command::Delete if asked.number > group::MAX => Err(Failure::GROUP_INVALID),
-            Command::Delete if !is_known => Ok(()),
             Command::Delete => {
+                let Some(known) = known else { return Ok(()) };
                 if self.state().groups.is_led_to(asked.number) {
                     return Err(Failure::GROUP_CHAINED);
                 }
                 if self.uses.of_group(asked.number) > 0 {
                     self.remove_flows(Went::GroupDeleted, now, |flow| flow.leads_to(port::ANY, asked.number));
                 }
+                self.uses.change_group(0, of_group(&known.buckets, self.workers));
                 self.change(Change::Group(asked.number, None));
                 Ok(())
             }

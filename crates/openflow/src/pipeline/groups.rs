@@ -91,12 +91,7 @@ impl Groups {
 
     /// Adds a group, in the place of the one that has its number, or removes it. All go with
     /// [`group::ALL`].
-    pub(crate) fn set(
-        &mut self,
-        number: u32,
-        group: Option<Arc<Group>>,
-        is_port_live: impl Fn(u32) -> bool,
-    ) {
+    pub(crate) fn set(&mut self, number: u32, group: Option<Arc<Group>>, is_port_live: impl Fn(u32) -> bool) {
         if number == group::ALL {
             *self = Self::default();
             return;

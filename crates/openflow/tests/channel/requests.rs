@@ -1,7 +1,7 @@
 //! Requests and their answers, without a connection.
 
-use wirespeed_openflow::Session;
-use wirespeed_openflow::wire::{Action, Field, FlowCommand, FlowMod, Instructions, Match, number};
+use wirespeed_openflow::wire::{Action, Failure, Field, FlowCommand, FlowMod, Instructions, Match, number};
+use wirespeed_openflow::{Session, Switch, SwitchOptions};
 use wirespeed_rng::Rng;
 
 use super::messages::{HELLO, all_flows, ask, greeted, message, messages, multipart, output, refused};
@@ -211,6 +211,48 @@ fn groups_and_meters_are_told_as_they_were_added() {
     assert_eq!(told[16..], band);
     assert_eq!(ask(&mut session, &multipart(9, &[0, 0, 0, 3, 0, 0, 0, 0])).1.len(), 8 + 40 + 16);
     assert_eq!(refused(&mut session, &multipart(9, &[0, 0, 0, 9, 0, 0, 0, 0])), (12, 3));
+}
+
+#[test]
+fn the_memory_of_actions_has_a_bound() {
+    use wirespeed_openflow::wire::{Bucket, Command, GroupKind, GroupMod};
+    let long = |count| Instructions {
+        apply: vec![Action::DecNwTtl; count],
+        has_apply: true,
+        ..Instructions::default()
+    };
+    let most_bytes = 10 * 100 * size_of::<Action>();
+    let options = SwitchOptions { most_bytes, ..SwitchOptions::with_ports(["a"]) };
+    let switch = Switch::new(options).unwrap();
+    let flow = |priority, count| FlowMod::add(0, priority, Match::all(), long(count));
+    // Equal ones count, too.
+    (1..=10).for_each(|priority| switch.flow_mod(&flow(priority, 100)).unwrap());
+    assert_eq!(switch.flow_mod(&flow(11, 1)), Err(Failure::FLOW_TABLE_FULL));
+    switch.flow_mod(&flow(11, 0)).unwrap();
+    // In the place of another one, up to the bound, and below it.
+    assert_eq!(switch.flow_mod(&flow(1, 101)), Err(Failure::FLOW_TABLE_FULL));
+    [flow(1, 100), flow(1, 50)].iter().for_each(|flow| switch.flow_mod(flow).unwrap());
+    let modify = |count| FlowMod { command: FlowCommand::Modify, ..flow(0, count) };
+    assert_eq!(switch.flow_mod(&modify(91)), Err(Failure::FLOW_TABLE_FULL));
+    switch.flow_mod(&modify(90)).unwrap();
+    assert_eq!(switch.flow_mod(&flow(1, 101)), Err(Failure::FLOW_TABLE_FULL));
+    // Groups share the bound, and what goes leaves its place.
+    let group = |command, count| {
+        let actions = vec![Action::DecNwTtl; count];
+        let bucket = Bucket { weight: 0, watch_port: u32::MAX, watch_group: u32::MAX, actions };
+        GroupMod { command, kind: GroupKind::All, number: 1, buckets: vec![bucket] }
+    };
+    assert_eq!(switch.group_mod(&group(Command::Add, 400)), Err(Failure::OUT_OF_BUCKETS));
+    switch.flow_mod(&FlowMod { command: FlowCommand::Delete, ..flow(0, 0) }).unwrap();
+    switch.group_mod(&group(Command::Add, 400)).unwrap();
+    assert_eq!(switch.group_mod(&group(Command::Modify, 600)), Err(Failure::OUT_OF_BUCKETS));
+    assert_eq!(switch.flow_mod(&flow(1, 200)), Err(Failure::FLOW_TABLE_FULL));
+    for number in [1, number::group::ALL] {
+        switch.group_mod(&GroupMod { number, ..group(Command::Delete, 0) }).unwrap();
+        (1..=10).for_each(|priority| switch.flow_mod(&flow(priority, 100)).unwrap());
+        switch.flow_mod(&FlowMod { command: FlowCommand::Delete, ..flow(0, 0) }).unwrap();
+        switch.group_mod(&group(Command::Add, 400)).unwrap();
+    }
 }
 
 #[test]

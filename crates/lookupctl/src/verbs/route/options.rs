@@ -15,7 +15,7 @@ use wirespeed_router::{CHUNK, Settings};
 
 use crate::device::Device;
 use crate::followed::Followed;
-use crate::number::{parse_count, parse_positive};
+use crate::number::{parse_count, parse_positive, parse_size};
 use crate::output::is_no_input;
 use crate::source::ReadArguments;
 use crate::threads;
@@ -117,6 +117,15 @@ pub(crate) struct Options {
     /// The number that controllers know the switch by, for --app openflow. The default is 1
     #[arg(long, value_name = "N")]
     pub(super) datapath: Option<u64>,
+
+    /// The most flows of the switch, for --app openflow. The default is 4M
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
+    pub(super) most_flows: Option<usize>,
+
+    /// The most memory for the actions of all flows and groups of the switch, for --app openflow. A flow or a
+    /// group over it is refused. The default is 1G
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(super) most_action_bytes: Option<u64>,
 
     /// The switch learns addresses and floods while it has no controller. No flow holds then, so --flows
     /// beside it needs --controller or --listen
@@ -452,13 +461,15 @@ impl Options {
             ),
             _ => {}
         }
-        let options: [(bool, &str, &[AppName]); 10] = [
+        let options: [(bool, &str, &[AppName]); 12] = [
             (self.table.is_some(), "--table is for --app names", &[Names]),
             (self.pending.is_some(), "--pending is for --app names", &[Names]),
             (self.local.is_some(), "--local is for --app openflow", &[Openflow]),
             (self.host_device.is_some(), "--host-device is for --app esp", &[Esp]),
             (self.otherwise.is_some(), "--otherwise is for --app acl", &[Acl]),
             (self.datapath.is_some(), "--datapath is for --app openflow", &[Openflow]),
+            (self.most_flows.is_some(), "--most-flows is for --app openflow", &[Openflow]),
+            (self.most_action_bytes.is_some(), "--most-action-bytes is for --app openflow", &[Openflow]),
             (has_rules, "--rules and --rules6 are for --app acl", &[Acl]),
             (self.sad.is_some(), "--sad is for --app esp", &[Esp]),
             (
