@@ -9,7 +9,7 @@ use wirespeed_image::left_right::Entrances;
 
 use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
-use super::front::{Front, Gathered, suits};
+use super::front::{Front, Gathered, Since, suits};
 use super::group::Group;
 use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
@@ -26,6 +26,8 @@ use crate::wire::{
 /// The least time in milliseconds without a change of wildcards before their classifier is built. It is also
 /// as long as the last building took, so that wildcards which change again and again keep no core busy.
 const QUIET: u64 = 200;
+/// Such times after which it is built although wildcards still change.
+const PATIENCE: u64 = 5;
 
 /// The most that a switch holds.
 #[derive(Clone, Copy, Debug)]
@@ -68,11 +70,14 @@ pub(crate) struct Control {
     /// The instructions of the last flow that was added: mostly those of the next one.
     instructions: Arc<Instructions>,
     events: Vec<Event>,
-    /// Counts changes of flows that a classifier may hold.
+    /// Counts the times that flows were gathered for a classifier.
     epoch: u64,
-    /// The last of them, and whether a classifier was tried since.
+    /// Changes since the last of these times, until the classifier is built.
+    since: Option<Since>,
+    /// The times of the last change of flows that a classifier may hold, and of the first one since flows
+    /// were gathered, if there was one.
     changed_at: u64,
-    is_front_due: bool,
+    changing_from: Option<u64>,
     /// Milliseconds without a change before the next classifier is built.
     quiet: u64,
     /// The number of the last election of a master.
@@ -94,8 +99,9 @@ impl Control {
             instructions: Arc::default(),
             events: Vec::new(),
             epoch: 0,
+            since: None,
             changed_at: 0,
-            is_front_due: false,
+            changing_from: None,
             quiet: QUIET,
             generation: None,
             config: (0, 128),
@@ -161,23 +167,39 @@ impl Control {
         self.versions.publish();
     }
 
-    /// The flows for a classifier, if one is due, and the number that tells whether they changed meanwhile.
+    /// The flows for a classifier, if one is due, and the number that tells whether it is still the last one
+    /// when it is built.
     pub(crate) fn gather(&mut self, now: u64, at_once: bool) -> Option<(Gathered, u64)> {
-        if !self.is_front_due || !at_once && now < self.changed_at + self.quiet {
+        let from = self.changing_from?;
+        if !at_once && now < (self.changed_at + self.quiet).min(from + PATIENCE * self.quiet) {
             return None;
         }
-        self.is_front_due = false;
-        let gathered = Gathered::of(&self.state().tables[0])?;
-        // Flows changed that the classifier in use does not have.
-        let is_there = self.state().front.as_ref().is_some_and(|front| gathered.is_in(front));
-        (!is_there).then_some((gathered, self.epoch))
+        self.changing_from = None;
+        let used = self.state().front.as_ref();
+        match Gathered::of(&self.state().tables[0]) {
+            // Flows changed that the classifier in use does not have.
+            Some(gathered) if used.is_some_and(|used| gathered.is_in(used)) => None,
+            Some(gathered) => {
+                self.epoch += 1;
+                self.since = Some(Since::default());
+                Some((gathered, self.epoch))
+            }
+            None => {
+                if used.is_some() {
+                    self.change(Change::Front(None));
+                }
+                None
+            }
+        }
     }
 
-    /// Takes a classifier into use that was built in `took` milliseconds, unless its flows changed.
+    /// Takes a classifier into use that was built in `took` milliseconds, unless another one is on its way.
     pub(crate) fn set_front(&mut self, front: Front, epoch: u64, took: u64) {
         self.quiet = took.max(QUIET);
-        if epoch == self.epoch {
-            self.change(Change::Front(Some(Arc::new(front))));
+        if epoch == self.epoch
+            && let Some(since) = self.since.take()
+        {
+            self.change(Change::Front(Some((Arc::new(front), since))));
         }
     }
 
@@ -194,20 +216,21 @@ impl Control {
     }
 
     /// Notes a change of a flow that a classifier may hold.
-    fn note(&mut self, flow: &Flow, now: u64) {
+    fn note(&mut self, flow: &Flow, is_lost: bool, now: u64) {
         if flow.table > 0 {
             return;
         }
         let mask = &flow.shape().mask;
+        self.since.iter_mut().for_each(|since| since.note(mask, is_lost));
         if suits(mask, self.state().tables[0].class_len(mask)) {
-            self.epoch += 1;
-            (self.changed_at, self.is_front_due) = (now, true);
+            self.changed_at = now;
+            self.changing_from.get_or_insert(now);
         }
     }
 
     /// Adds a flow, in the place of one with its match and priority.
     fn insert(&mut self, flow: Arc<Flow>, old: Option<&Flow>, now: u64) {
-        self.note(&flow, now);
+        self.note(&flow, false, now);
         old.into_iter().for_each(|old| self.uses.remove(&old.instructions));
         self.uses.add(&flow.instructions);
         self.change(Change::Insert(flow));
@@ -216,7 +239,7 @@ impl Control {
     fn remove(&mut self, flow: Arc<Flow>, went: Went, now: u64) {
         self.flows -= 1;
         self.uses.remove(&flow.instructions);
-        self.note(&flow, now);
+        self.note(&flow, true, now);
         flow.life.end();
         self.timers.ended(&flow.life);
         if flow.life.flags & FlowMod::SEND_REMOVED != 0 {

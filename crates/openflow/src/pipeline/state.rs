@@ -9,7 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::flow::Flow;
-use super::front::Front;
+use super::front::{Front, Since, Used};
 use super::group::Group;
 use super::groups::Groups;
 use super::meter::Meter;
@@ -57,8 +57,8 @@ pub(crate) struct State {
     /// The ports by their places.
     pub(crate) ports: Vec<PortState>,
     pub(crate) numbering: Numbering,
-    /// The classifier for wildcards of the first table, where it is built and still right.
-    pub(crate) front: Option<Arc<Front>>,
+    /// The classifier for wildcards of the first table, where it is built.
+    pub(crate) front: Option<Used>,
     /// Whether packets are forwarded without OpenFlow, because there is no controller.
     pub(crate) is_standalone: bool,
     /// Whether a packet whose time to live is spent goes to controllers.
@@ -74,7 +74,8 @@ pub(crate) enum Change {
     Group(u32, Option<Arc<Group>>),
     Meter(u32, Option<Arc<Meter>>),
     Port(usize, PortState),
-    Front(Option<Arc<Front>>),
+    /// A classifier, with what changed since its flows were gathered; or none.
+    Front(Option<(Arc<Front>, Since)>),
     Standalone(bool),
     TellSpent(bool),
 }
@@ -116,11 +117,11 @@ impl State {
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
             Change::Insert(flow) => {
-                self.forget_front(flow);
+                self.tell_front(flow, false);
                 self.tables[usize::from(flow.table)].insert(Arc::clone(flow));
             }
             Change::Remove(flow) => {
-                self.forget_front(flow);
+                self.tell_front(flow, true);
                 self.tables[usize::from(flow.table)].remove(flow);
             }
             Change::Group(number, group) => {
@@ -140,16 +141,20 @@ impl State {
                     self.groups.ports_changed(is_live);
                 }
             }
-            Change::Front(front) => self.front.clone_from(front),
+            Change::Front(front) => {
+                self.front = front.clone().map(|(front, since)| Used::new(front, since));
+            }
             Change::Standalone(is_standalone) => self.is_standalone = *is_standalone,
             Change::TellSpent(tells) => self.tells_spent = *tells,
         }
     }
 
-    /// Lets the classifier go if a flow changes that it knows.
-    fn forget_front(&mut self, flow: &Flow) {
-        if flow.table == 0 && self.front.as_ref().is_some_and(|front| front.covers(&flow.shape().mask)) {
-            self.front = None;
+    /// Tells the classifier of a change of a flow.
+    fn tell_front(&mut self, flow: &Flow, is_lost: bool) {
+        if flow.table == 0
+            && let Some(front) = &mut self.front
+        {
+            front.note(&flow.shape().mask, is_lost);
         }
     }
 }
