@@ -22,7 +22,7 @@ use crate::inject::PREFIX;
 use crate::interpret::{Counters, Interpreter};
 use crate::pipeline::class::Probe;
 use crate::pipeline::edit::Packet;
-use crate::pipeline::front::{Front, Of, OfKey, Rules};
+use crate::pipeline::front::{Front, Of, OfKey, Rules, Used};
 use crate::pipeline::hit::Hit;
 use crate::pipeline::hot::Quick;
 use crate::pipeline::learn::Learned;
@@ -200,13 +200,17 @@ impl OpenFlow {
     }
 
     /// Sends the frames of controllers: each has its port before it.
-    fn inject(shared: &Shared, chunk: &mut Chunk, memory: &Memory) {
+    fn inject(&self, chunk: &mut Chunk, memory: &Memory) {
+        let shared = &*self.switch.0;
         for at in 0..chunk.len() {
             let Some(&port) = memory.first::<4>(&chunk.frames()[at]) else { continue };
             chunk.frame_mut(at).strip_front(PREFIX);
             let port = shared.port_of(u32::from_be_bytes(port));
-            let verdict = port.map_or(Verdict::Drop(Reason::NoPort), Verdict::Out);
-            chunk.decide(at, verdict);
+            if let Some(port) = port {
+                let bytes = chunk.frames()[at].len() as u64;
+                shared.tallies.sent[port.index()].add(self.worker, 1, bytes);
+            }
+            chunk.decide(at, port.map_or(Verdict::Drop(Reason::NoPort), Verdict::Out));
         }
     }
 }
@@ -232,12 +236,27 @@ impl<'s> Search<'s, '_> {
         rows.resize(frames.len(), R::NONE);
         rows.iter_mut().zip(frames).for_each(|(row, frame)| row.read_to(memory.bytes(frame), in_port));
         // The answers hold only if the classifier is still that of the state.
-        let front = self.state.front.as_ref();
-        let front =
-            front.filter(|front| self.pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, front)));
-        let is_covered = |mask: &Key| front.is_some_and(|front| front.covers(mask));
+        let used = self.state.front.as_ref();
+        let used =
+            used.filter(|used| self.pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, &used.front)));
+        let is_covered = |mask: &Key| used.is_some_and(|used| used.covers(mask));
         self.state.tables[0].lookup_batch(rows, found, self.probes, self.worker, is_covered);
-        front.map_or(0, |front| self.classify(front, rows, found))
+        let classified = used.map_or(0, |used| self.classify(&used.front, rows, found));
+        if used.is_some_and(Used::has_lost) {
+            self.replace_lost(rows, found);
+        }
+        classified
+    }
+
+    /// Asks all hash tables for frames whose flows are gone.
+    fn replace_lost<R: Row>(&mut self, rows: &[R], found: &mut [Option<Hit<'s>>]) {
+        let is_lost = |hit: &Hit<'_>| hit.flow().is_some_and(|flow| flow.life.is_gone());
+        let lost: Vec<usize> =
+            (0..found.len()).filter(|&at| found[at].as_ref().is_some_and(is_lost)).collect();
+        let rows: Vec<R> = lost.iter().map(|&at| rows[at]).collect();
+        let mut others = vec![None; lost.len()];
+        self.state.tables[0].lookup_batch(&rows, &mut others, self.probes, self.worker, |_| false);
+        lost.into_iter().zip(others).for_each(|(at, other)| found[at] = other);
     }
 
     /// Asks the classifier for flows that are better than those that are found. Returns the number of frames
@@ -292,13 +311,13 @@ impl App for OpenFlow {
         let mut pending = self.spare.pop().unwrap_or_default();
         pending.front = None;
         if self.is_injector(chunk) {
-            Self::inject(&self.switch.0, chunk, memory);
+            self.inject(chunk, memory);
             return pending;
         }
         chunk.frames().iter().for_each(|frame| memory.prefetch(frame));
         let state = self.entrance.enter();
         if !state.is_standalone {
-            pending.front.clone_from(&state.front);
+            pending.front = state.front.as_ref().map(|used| Arc::clone(&used.front));
         }
         drop(state);
         if let Some(front) = pending.front.clone()
@@ -414,7 +433,7 @@ impl App for OpenFlow {
 
     fn suited_to_gpu(&self) -> Option<usize> {
         let state = self.entrance.enter();
-        let suited = state.front.as_ref()?.rules().suited()?;
+        let suited = state.front.as_ref()?.front.rules().suited()?;
         (suited.place == Place::Gpu).then_some(suited.keys)
     }
 

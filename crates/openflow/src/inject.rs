@@ -16,11 +16,16 @@ pub(crate) struct Injected {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// A function that is told of a frame that is lost.
+type TooLarge = Box<dyn Fn(u32, usize) + Send>;
+
 /// A port that gives the frames that controllers send. It has to be the last port of a worker, after the
 /// ports of the switch.
 pub struct Injector {
     frames: Receiver<Injected>,
     counts: PortCounts,
+    /// Is told the port and the bytes of a frame that no buffer can hold.
+    too_large: TooLarge,
     /// A frame for which there was no buffer.
     next: Option<Injected>,
 }
@@ -32,8 +37,8 @@ impl std::fmt::Debug for Injector {
 }
 
 impl Injector {
-    pub(crate) fn new(frames: Receiver<Injected>) -> Self {
-        Self { frames, counts: PortCounts::default(), next: None }
+    pub(crate) fn new(frames: Receiver<Injected>, too_large: TooLarge) -> Self {
+        Self { frames, counts: PortCounts::default(), too_large, next: None }
     }
 }
 
@@ -49,6 +54,7 @@ impl Port for Injector {
             let len = injected.bytes.len() + usize::from(PREFIX);
             if len > memory.capacity() {
                 self.counts.refused += 1;
+                (self.too_large)(injected.port, injected.bytes.len());
                 continue;
             }
             let Some(frame) = memory.take_for(len) else {

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 
 use wirespeed_router::{Chunk, Memory, PortId, Reason, Verdict};
 
-use crate::pipeline::edit::Packet;
+use crate::pipeline::edit::{Packet, Stopped};
 use crate::pipeline::flow::Flow;
 use crate::pipeline::learn::Learned;
-use crate::pipeline::run::{Fate, PacketIn, Run, Sink};
+use crate::pipeline::run::{Fate, Output, PacketIn, Run, Sink};
 use crate::pipeline::state::State;
 use crate::switch::Shared;
 
@@ -81,7 +81,8 @@ impl Interpreter<'_> {
             }
             // Controllers have it.
             (None, _) if is_told => Verdict::Controller,
-            (None, Fate::Spent) => {
+            (None, Fate::Stopped(Stopped::Part)) => Verdict::Drop(Reason::Fragment),
+            (None, Fate::Stopped(Stopped::Spent)) => {
                 self.counters.spent += 1;
                 Verdict::Drop(Reason::Expired)
             }
@@ -132,20 +133,21 @@ impl FrameSink<'_> {
 }
 
 impl Sink for FrameSink<'_> {
-    fn output(&mut self, port: u32, bytes: &[u8]) {
+    fn output(&mut self, port: u32, bytes: &[u8]) -> Output {
         let port = self.shared.port_of(port).unwrap_or(PortId(u16::MAX));
-        if self.first.is_none() {
-            if self.rewrite(bytes) {
-                self.first = Some(port);
-            } else {
-                self.counters.lost_copies += 1;
-            }
-        } else if let Some(frame) = self.memory.copy_of(bytes) {
+        if self.first.is_none() && self.rewrite(bytes) {
+            self.first = Some(port);
+        } else if self.first.is_some()
+            && let Some(frame) = self.memory.copy_of(bytes)
+        {
             self.counters.copies += 1;
             self.chunk.send(port, frame);
         } else {
             self.counters.lost_copies += 1;
+            self.unsent(Reason::NoBuffer);
+            return Output::Lost;
         }
+        Output::Sent
     }
 
     fn unsent(&mut self, reason: Reason) {

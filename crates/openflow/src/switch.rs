@@ -15,7 +15,7 @@ use crate::pipeline::control::{Control, Limits};
 use crate::pipeline::edit::Packet;
 use crate::pipeline::learn::Learned;
 use crate::pipeline::numbering::Numbering;
-use crate::pipeline::run::{PacketIn, Run, Sink, Tallies};
+use crate::pipeline::run::{Output, PacketIn, Run, Sink, Tallies};
 use crate::pipeline::state::{PortState, State};
 use crate::wire::number::port;
 use crate::wire::{Failure, FlowMod, GroupMod, MeterMod, PacketOut};
@@ -70,6 +70,9 @@ pub struct SwitchOptions {
     pub most_groups: usize,
     /// The most meters.
     pub most_meters: usize,
+    /// The most bytes of the actions of all flows and of the buckets of all groups. Flows with equal actions
+    /// count as if each had its own.
+    pub most_bytes: usize,
 }
 
 impl Default for SwitchOptions {
@@ -85,6 +88,7 @@ impl Default for SwitchOptions {
             most_flows: 4_000_000,
             most_groups: 65_536,
             most_meters: 65_536,
+            most_bytes: 1 << 30,
         }
     }
 }
@@ -150,8 +154,12 @@ impl Switch {
         let places = options.workers + 1;
         let mut state = State::new(options.numbering());
         state.is_standalone = options.fail == Fail::Standalone;
-        let limits =
-            Limits { flows: options.most_flows, groups: options.most_groups, meters: options.most_meters };
+        let limits = Limits {
+            flows: options.most_flows,
+            groups: options.most_groups,
+            meters: options.most_meters,
+            bytes: options.most_bytes,
+        };
         let (packet_ins, waiting) = sync_channel(WAITING);
         let (injected, injections) = sync_channel(WAITING);
         let control = Control::new(state, places, limits);
@@ -176,7 +184,9 @@ impl Switch {
     #[must_use]
     pub fn injector(&self) -> Option<Injector> {
         let taken = self.0.injections.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.map(Injector::new)
+        let switch = self.clone();
+        taken
+            .map(|frames| Injector::new(frames, Box::new(move |port, bytes| switch.0.too_large(port, bytes))))
     }
 
     /// Changes flows as a controller does, and lets workers see it.
@@ -278,6 +288,15 @@ impl Shared {
         self.nanoseconds() / 1_000_000
     }
 
+    /// Counts a frame of a controller that no buffer of a worker can hold.
+    pub(crate) fn too_large(&self, port: u32, bytes: usize) {
+        // The lock is for the place of what is done for controllers, in which one thread at a time counts.
+        let _control = self.control();
+        if let Some(at) = self.options.numbering().place(port) {
+            self.tallies.lost[at].add(self.options.workers, 1, bytes as u64);
+        }
+    }
+
     /// Does the regular work: timeouts, and the classifier, which is built without the lock, once wildcards
     /// have been quiet or at once.
     pub(crate) fn tend(&self, at_once: bool) {
@@ -313,7 +332,7 @@ impl Shared {
             sink: &mut sink,
         };
         let mut packet = Packet::new(asked.data.clone(), asked.in_port);
-        // A packet whose time to live is spent is dropped, which is no failure of the request.
+        // A packet that is stopped is dropped, which is no failure of the request.
         let _ = run.actions(&mut packet, &asked.actions);
         Ok(())
     }
@@ -326,11 +345,13 @@ struct Out<'s> {
 }
 
 impl Sink for Out<'_> {
-    fn output(&mut self, port: u32, bytes: &[u8]) {
+    fn output(&mut self, port: u32, bytes: &[u8]) -> Output {
         let injected = Injected { port, bytes: bytes.to_vec() };
-        if self.shared.injected.try_send(injected).is_err() {
-            self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        if self.shared.injected.try_send(injected).is_ok() {
+            return Output::Waits;
         }
+        self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        Output::Lost
     }
 
     fn unsent(&mut self, _: Reason) {}

@@ -67,6 +67,7 @@ pub use wirespeed_input::{Input, Line, OpenError, Source, open};
 pub use assume::{Assumption, AssumptionError, AssumptionKey, Assumptions};
 pub use format::{RuleFormat, UnknownFormat};
 pub use lines::{Lines, LinesError, SourceLine};
+pub use ovs::vlan;
 pub use report::{LeftOut, ReadError, RuleReport};
 pub use trace::{read_trace, read_trace_from, tuple_of_line};
 pub use uncertain::{Doubts, DoubtsError, Effect, Uncertain};

@@ -125,6 +125,9 @@ fn what_a_router_would_not_heed() {
         (ip, "--otherwise deny", "--otherwise is for --app acl"),
         (switch, "--otherwise deny", "--otherwise is for --app acl"),
         (ip, "--datapath 7", "--datapath is for --app openflow"),
+        (ip, "--most-flows 7", "--most-flows is for --app openflow"),
+        (ip, "--most-action-bytes 1M", "--most-action-bytes is for --app openflow"),
+        (switch, "--most-action-bytes 1", "refuses it: the table is full"),
         (ip, "--seconds 1", "--seconds is for frames that are made"),
         (ip, "--device cpu --gpu-chunk 9", "--gpu-chunk is for a GPU"),
         (switch, "--wait 1", "--wait is for a switch that has to wait"),
@@ -135,6 +138,7 @@ fn what_a_router_would_not_heed() {
         (ip, "--own 127.0.0.1", "--own and --own6 are the addresses of a host"),
         ("route lo", "--mtu 900", "--mtu is for frames of --in"),
         ("route lo --app openflow --standalone", "--wait 1", "--wait is for frames of --in"),
+        ("route --in in.pcap --app openflow --standalone", "--flows flows", "needs --controller or --listen"),
     ] {
         if !arguments.starts_with("route lo") && arguments != "route --in in.pcap" {
             folder.run(arguments).ok();

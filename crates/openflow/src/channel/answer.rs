@@ -6,7 +6,6 @@ use super::tell::{duration, port};
 use crate::pipeline::control::Control;
 use crate::pipeline::flow::Flow;
 use crate::pipeline::state::TABLES;
-use crate::pipeline::table::Table;
 use crate::switch::Shared;
 use crate::wire::number::{group, meter, port as ports};
 use crate::wire::reply::Parts;
@@ -97,8 +96,9 @@ pub(super) fn answer(
                 out.u64(received.bytes);
                 out.u64(sent.bytes);
                 out.u64(tallies.refused[at].sum().packets);
-                // Dropped by the queue, errors of either direction, and collisions: the port's, not ours.
-                out.zeros(7 * 8);
+                out.u64(tallies.lost[at].sum().packets);
+                // Errors of either direction, and collisions: the port's, not ours.
+                out.zeros(6 * 8);
                 duration(out, 0, now);
             }
         }
@@ -178,14 +178,14 @@ pub(super) fn flows(shared: &Shared, flows: &[Arc<Flow>], xid: u32, send: &mut d
 
 fn groups(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>) -> Result<(), Failure> {
     let mut known: Vec<_> = control.state().groups.iter().collect();
-    known.sort_unstable_by_key(|&(&number, _)| number);
+    known.sort_unstable_by_key(|&(number, _)| number);
     if let &Multipart::Groups(number) = asked
         && number != group::ALL
     {
-        known.retain(|&(&known, _)| known == number);
+        known.retain(|&(known, _)| known == number);
     }
     let mut element = Vec::new();
-    for (&number, group) in known {
+    for (number, group) in known {
         element.clear();
         let out = &mut element;
         if matches!(asked, Multipart::GroupDescs) {
@@ -198,9 +198,7 @@ fn groups(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
             out.u16(0);
             out.zeros(2);
             out.u32(number);
-            let leads = |flow: &Arc<Flow>| flow.leads_to(ports::ANY, number);
-            let users = control.state().tables.iter().flat_map(Table::iter).filter(|flow| leads(flow));
-            out.u32(u32::try_from(users.count()).unwrap_or(u32::MAX));
+            out.u32(u32::try_from(control.uses().of_group(number)).unwrap_or(u32::MAX));
             out.zeros(4);
             for counts in std::iter::once(&group.counts) {
                 out.u64(counts.sum().packets);
@@ -242,9 +240,7 @@ fn meters(control: &Control, asked: &Multipart, now: u64, parts: &mut Parts<'_>)
             out.u32(number);
             out.u16(0);
             out.zeros(6);
-            let uses = |flow: &&Arc<Flow>| flow.instructions.meter == Some(number);
-            let users = control.state().tables.iter().flat_map(Table::iter).filter(uses);
-            out.u32(u32::try_from(users.count()).unwrap_or(u32::MAX));
+            out.u32(u32::try_from(control.uses().of_meter(number)).unwrap_or(u32::MAX));
             out.u64(meter.counts.sum().packets);
             out.u64(meter.counts.sum().bytes);
             duration(out, meter.since, now);

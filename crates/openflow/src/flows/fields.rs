@@ -1,5 +1,7 @@
 //! Fields of flows in texts, and their values.
 
+use wirespeed_classify::read::vlan::{Masked, PRESENT, Tagged, Vlan, Ways};
+
 use super::number;
 use crate::wire::{Field, Match};
 
@@ -22,9 +24,6 @@ fn shorthand(word: &str) -> Option<(u128, Option<u128>)> {
         _ => return None,
     })
 }
-
-/// The bit of a VLAN that says that there is a tag.
-const PRESENT: u128 = 0x1000;
 
 /// The field of a name. Some names mean different fields for different packets.
 pub(super) fn field(name: &str, by: &Match) -> Result<Field, String> {
@@ -96,8 +95,7 @@ pub(super) fn value(name: &str, field: Field, text: &str) -> Result<u128, String
     let number = u128::from(number(text)?);
     let number = match name {
         "nw_tos" => number >> 2,
-        // A tag's bit, which these names do not write.
-        "dl_vlan" if number == 0xffff => 0,
+        // A tag's bit, which this name does not write.
         "dl_vlan" => number | PRESENT,
         _ => number,
     };
@@ -115,7 +113,6 @@ fn mask(name: &str, field: Field, text: &str) -> Result<u128, String> {
             Ok(if len == 0 { 0 } else { field.all() >> (field.bits() - len) << (field.bits() - len) })
         }
         Ok(_) if is_address => Err(format!("{text:?} is no length of a prefix")),
-        _ if name == "dl_vlan" => Err("dl_vlan has no mask".to_owned()),
         _ => value(name, field, text),
     }
 }
@@ -144,7 +141,11 @@ pub(super) fn matched(words: &[(&str, Option<&str>)]) -> Result<Match, String> {
     };
     let mut types: Vec<(&str, &str)> = given(true).collect();
     types.sort_by_key(|(name, _)| !name.ends_with("_type"));
+    let mut vlan = Vlan::default();
     for (name, given) in types.into_iter().chain(given(false)) {
+        if vlan.take(name, given)? {
+            continue;
+        }
         let field = field(name, &matched)?;
         let (number, mask) = match given.split_once('/') {
             Some((number, bits)) => (value(name, field, number)?, mask(name, field, bits)?),
@@ -156,9 +157,20 @@ pub(super) fn matched(words: &[(&str, Option<&str>)]) -> Result<Match, String> {
         }
         matched = matched.with_masked(field, number & mask, mask);
     }
-    // A priority alone is that of any tag, which OpenFlow 1.3 has to be told.
-    if matched.has(Field::VlanPcp) && !matched.has(Field::VlanVid) {
-        matched = matched.with_masked(Field::VlanVid, PRESENT, PRESENT);
-    }
-    Ok(matched)
+    vlan.ways().map_or(Ok(matched), |ways| tagged(matched, ways))
+}
+
+/// The match of frames with some tags, or without one, among those of a match.
+fn tagged(matched: Match, ways: Ways) -> Result<Match, String> {
+    let none = Masked { value: 0, mask: 0 };
+    let (vid, pcp) = match ways {
+        Ways { untagged: true, tagged: None } => (Masked { value: 0, mask: Field::VlanVid.all() }, none),
+        Ways { untagged: false, tagged: Some(Tagged { vid, pcp }) } => {
+            (Masked { value: vid.value | PRESENT, mask: vid.mask | PRESENT }, pcp)
+        }
+        Ways { tagged: Some(Tagged { vid, pcp }), .. } if pcp.mask == 0 => (vid, pcp),
+        _ => return Err("a priority of frames that may have no tag: OpenFlow 1.3 can't match it".to_owned()),
+    };
+    let matched = matched.with_masked(Field::VlanVid, vid.value, vid.mask);
+    Ok(if pcp.mask == 0 { matched } else { matched.with_masked(Field::VlanPcp, pcp.value, pcp.mask) })
 }

@@ -203,6 +203,27 @@ mod tests {
     }
 
     #[test]
+    fn tags_are_matched_by_all_words_for_them() {
+        for (words, vid, pcp) in [
+            ("vlan_tci=0x1000/0x1000", (0x1000, 0x1000), (0, 0)),
+            ("vlan_tci=0x0000/0x1fff", (0, 0x1fff), (0, 0)),
+            ("vlan_tci=0", (0, 0x1fff), (0, 0)),
+            ("vlan_tci=0x1005/0x1fff", (0x1005, 0x1fff), (0, 0)),
+            ("vlan_tci=0xf123", (0x1123, 0x1fff), (7, 7)),
+            ("vlan_tci=0/0xfff", (0, 0xfff), (0, 0)),
+            ("vlan_vid=0/0xfff", (0, 0xfff), (0, 0)),
+            ("vlan_vid=0x1000/0x1000", (0x1000, 0x1000), (0, 0)),
+            ("dl_vlan=0xffff", (0, 0x1fff), (0, 0)),
+            ("dl_vlan=5,dl_vlan_pcp=0", (0x1005, 0x1fff), (0, 7)),
+            ("vlan_tci=0/0", (0, 0), (0, 0)),
+        ] {
+            let matched = read(&format!("ip,{words} actions=drop")).unwrap().flows[0].1.matched;
+            let of = |field| (matched.value.of(field), matched.mask.of(field));
+            assert_eq!((of(Field::VlanVid), of(Field::VlanPcp)), (vid, pcp), "{words}");
+        }
+    }
+
+    #[test]
     fn what_is_no_flow_of_this_version_is_refused() {
         for line in [
             "reg0=1 actions=drop",
@@ -214,6 +235,10 @@ mod tests {
             "ip,arp actions=drop",
             "tcp6,tcp actions=drop",
             "dl_vlan=0xffff,dl_vlan_pcp=3 actions=drop",
+            "vlan_tci=0/0xefff actions=drop",
+            "vlan_tci=0x2000/0x2000 actions=drop",
+            "vlan_vid=0x3005 actions=drop",
+            "dl_vlan=5,vlan_tci=0x1000/0x1000 actions=drop",
             "priority=70000 actions=drop",
             "actions=output:2,output",
             "ip actions=mod_vlan_vid:5,output:2",

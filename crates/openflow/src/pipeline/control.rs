@@ -9,12 +9,13 @@ use wirespeed_image::left_right::Entrances;
 
 use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
-use super::front::{Front, Gathered, suits};
+use super::front::{Front, Gathered, Since, suits};
 use super::group::Group;
 use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
 use super::table::Table;
 use super::timers::Timers;
+use super::uses::{Uses, of_flow, of_group};
 use super::versions::Versions;
 use crate::wire::number::{ALL_TABLES, group, meter, port};
 use crate::wire::{
@@ -22,11 +23,11 @@ use crate::wire::{
     MeterMod,
 };
 
-/// Groups that lead to groups, at most in a row.
-const DEEPEST_GROUP: usize = 16;
 /// The least time in milliseconds without a change of wildcards before their classifier is built. It is also
 /// as long as the last building took, so that wildcards which change again and again keep no core busy.
 const QUIET: u64 = 200;
+/// Such times after which it is built although wildcards still change.
+const PATIENCE: u64 = 5;
 
 /// The most that a switch holds.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +35,8 @@ pub(crate) struct Limits {
     pub(crate) flows: usize,
     pub(crate) groups: usize,
     pub(crate) meters: usize,
+    /// Bytes of the actions of flows and groups.
+    pub(crate) bytes: usize,
 }
 
 /// The reason why a flow went.
@@ -61,16 +64,20 @@ pub(crate) struct Control {
     counts: Arc<Pool>,
     limits: Limits,
     flows: usize,
+    uses: Uses,
     timers: Timers,
     gone: Vec<(Arc<Flow>, Went)>,
     /// The instructions of the last flow that was added: mostly those of the next one.
     instructions: Arc<Instructions>,
     events: Vec<Event>,
-    /// Counts changes of flows that a classifier may hold.
+    /// Counts the times that flows were gathered for a classifier.
     epoch: u64,
-    /// The last of them, and whether a classifier was tried since.
+    /// Changes since the last of these times, until the classifier is built.
+    since: Option<Since>,
+    /// The times of the last change of flows that a classifier may hold, and of the first one since flows
+    /// were gathered, if there was one.
     changed_at: u64,
-    is_front_due: bool,
+    changing_from: Option<u64>,
     /// Milliseconds without a change before the next classifier is built.
     quiet: u64,
     /// The number of the last election of a master.
@@ -86,13 +93,15 @@ impl Control {
             counts: Arc::new(Pool::new(workers)),
             limits,
             flows: 0,
+            uses: Uses::default(),
             timers: Timers::default(),
             gone: Vec::new(),
             instructions: Arc::default(),
             events: Vec::new(),
             epoch: 0,
+            since: None,
             changed_at: 0,
-            is_front_due: false,
+            changing_from: None,
             quiet: QUIET,
             generation: None,
             config: (0, 128),
@@ -101,6 +110,11 @@ impl Control {
 
     pub(crate) const fn limits(&self) -> Limits {
         self.limits
+    }
+
+    /// What flows use.
+    pub(crate) const fn uses(&self) -> &Uses {
+        &self.uses
     }
 
     /// Entrances for workers to what they read.
@@ -153,23 +167,39 @@ impl Control {
         self.versions.publish();
     }
 
-    /// The flows for a classifier, if one is due, and the number that tells whether they changed meanwhile.
+    /// The flows for a classifier, if one is due, and the number that tells whether it is still the last one
+    /// when it is built.
     pub(crate) fn gather(&mut self, now: u64, at_once: bool) -> Option<(Gathered, u64)> {
-        if !self.is_front_due || !at_once && now < self.changed_at + self.quiet {
+        let from = self.changing_from?;
+        if !at_once && now < (self.changed_at + self.quiet).min(from + PATIENCE * self.quiet) {
             return None;
         }
-        self.is_front_due = false;
-        let gathered = Gathered::of(&self.state().tables[0])?;
-        // Flows changed that the classifier in use does not have.
-        let is_there = self.state().front.as_ref().is_some_and(|front| gathered.is_in(front));
-        (!is_there).then_some((gathered, self.epoch))
+        self.changing_from = None;
+        let used = self.state().front.as_ref();
+        match Gathered::of(&self.state().tables[0]) {
+            // Flows changed that the classifier in use does not have.
+            Some(gathered) if used.is_some_and(|used| gathered.is_in(used)) => None,
+            Some(gathered) => {
+                self.epoch += 1;
+                self.since = Some(Since::default());
+                Some((gathered, self.epoch))
+            }
+            None => {
+                if used.is_some() {
+                    self.change(Change::Front(None));
+                }
+                None
+            }
+        }
     }
 
-    /// Takes a classifier into use that was built in `took` milliseconds, unless its flows changed.
+    /// Takes a classifier into use that was built in `took` milliseconds, unless another one is on its way.
     pub(crate) fn set_front(&mut self, front: Front, epoch: u64, took: u64) {
         self.quiet = took.max(QUIET);
-        if epoch == self.epoch {
-            self.change(Change::Front(Some(Arc::new(front))));
+        if epoch == self.epoch
+            && let Some(since) = self.since.take()
+        {
+            self.change(Change::Front(Some((Arc::new(front), since))));
         }
     }
 
@@ -186,25 +216,30 @@ impl Control {
     }
 
     /// Notes a change of a flow that a classifier may hold.
-    fn note(&mut self, flow: &Flow, now: u64) {
+    fn note(&mut self, flow: &Flow, is_lost: bool, now: u64) {
         if flow.table > 0 {
             return;
         }
         let mask = &flow.shape().mask;
+        self.since.iter_mut().for_each(|since| since.note(mask, is_lost));
         if suits(mask, self.state().tables[0].class_len(mask)) {
-            self.epoch += 1;
-            (self.changed_at, self.is_front_due) = (now, true);
+            self.changed_at = now;
+            self.changing_from.get_or_insert(now);
         }
     }
 
-    fn insert(&mut self, flow: Arc<Flow>, now: u64) {
-        self.note(&flow, now);
+    /// Adds a flow, in the place of one with its match and priority.
+    fn insert(&mut self, flow: Arc<Flow>, old: Option<&Flow>, now: u64) {
+        self.note(&flow, false, now);
+        old.into_iter().for_each(|old| self.uses.remove(&old.instructions));
+        self.uses.add(&flow.instructions);
         self.change(Change::Insert(flow));
     }
 
     fn remove(&mut self, flow: Arc<Flow>, went: Went, now: u64) {
         self.flows -= 1;
-        self.note(&flow, now);
+        self.uses.remove(&flow.instructions);
+        self.note(&flow, true, now);
         flow.life.end();
         self.timers.ended(&flow.life);
         if flow.life.flags & FlowMod::SEND_REMOVED != 0 {
@@ -226,10 +261,13 @@ impl Control {
             FlowCommand::Add => self.add(asked, now),
             FlowCommand::Modify | FlowCommand::ModifyStrict => {
                 let instructions = Arc::new(asked.instructions.clone());
-                for flow in self.meant(asked) {
+                let flows = self.meant(asked);
+                let old = flows.iter().map(|flow| of_flow(&flow.instructions)).sum();
+                self.check_bytes(of_flow(&instructions).saturating_mul(flows.len()), old)?;
+                for flow in flows {
                     let reset = asked.flags & FlowMod::RESET_COUNTS != 0;
                     let changed = Arc::new(flow.changed(Arc::clone(&instructions), reset));
-                    self.insert(changed, now);
+                    self.insert(changed, Some(&flow), now);
                 }
                 Ok(())
             }
@@ -260,6 +298,8 @@ impl Control {
         if old.is_none() && self.flows >= self.limits.flows {
             return Err(Failure::FLOW_TABLE_FULL);
         }
+        let old_bytes = old.as_ref().map_or(0, |old| of_flow(&old.instructions));
+        self.check_bytes(of_flow(&asked.instructions), old_bytes)?;
         let shape = table.shape(&asked.matched.mask).cloned();
         let shape = shape.unwrap_or_else(|| Arc::new(Shape::new(asked.matched.mask)));
         // The counters of a flow that is replaced go on, unless they are to begin again.
@@ -275,7 +315,7 @@ impl Control {
         if let Some(kept) = kept {
             flow.before = kept.before;
         }
-        match old {
+        match &old {
             Some(old) => {
                 old.life.end();
                 self.timers.ended(&old.life);
@@ -284,8 +324,15 @@ impl Control {
         }
         let flow = Arc::new(flow);
         self.timers.add(&flow);
-        self.insert(flow, now);
+        self.insert(flow, old.as_deref(), now);
         Ok(())
+    }
+
+    /// Checks that the actions of flows fit, in the place of old ones.
+    fn check_bytes(&self, new: usize, old: usize) -> Result<(), Failure> {
+        // Less than before is never too much.
+        let fits = new <= old || self.uses.bytes_with(new, old) <= self.limits.bytes;
+        fits.then_some(()).ok_or(Failure::FLOW_TABLE_FULL)
     }
 
     /// The flows that a change is about.
@@ -345,16 +392,15 @@ impl Control {
             {
                 Err(Failure::ACTION_OUT_PORT)
             }
-            Action::Group(number) if !self.state().groups.contains_key(&number) => {
-                Err(Failure::ACTION_OUT_GROUP)
-            }
+            Action::Group(number) if !self.state().groups.contains(number) => Err(Failure::ACTION_OUT_GROUP),
+            Action::SetQueue(_) => Err(Failure::ACTION_QUEUE),
             _ => Ok(()),
         }
     }
 
     /// Changes groups.
     pub(crate) fn group_mod(&mut self, asked: &GroupMod, now: u64) -> Result<(), Failure> {
-        let known = self.state().groups.get(&asked.number).cloned();
+        let known = self.state().groups.get(asked.number).map(|known| Arc::clone(&known.group));
         let is_known = known.is_some();
         match asked.command {
             Command::Add | Command::Modify => {
@@ -370,6 +416,11 @@ impl Control {
                     return Err(Failure::OUT_OF_GROUPS);
                 }
                 self.check_group(asked)?;
+                let bytes = |buckets: &[Bucket]| of_group(buckets, self.workers);
+                let (new, old) =
+                    (bytes(&asked.buckets), known.as_ref().map_or(0, |known| bytes(&known.buckets)));
+                self.check_bytes(new, old).map_err(|_| Failure::OUT_OF_BUCKETS)?;
+                self.uses.change_group(new, old);
                 let buckets = asked.buckets.clone();
                 let made = match known {
                     Some(known) => known.changed(asked.kind, buckets, self.workers),
@@ -379,21 +430,25 @@ impl Control {
                 Ok(())
             }
             Command::Delete if asked.number == group::ALL => {
-                let numbers: Vec<u32> = self.state().groups.keys().copied().collect();
                 self.remove_flows(Went::GroupDeleted, now, |flow| {
                     flow.instructions.actions().any(|action| matches!(action, Action::Group(_)))
                 });
-                numbers.into_iter().for_each(|number| self.change(Change::Group(number, None)));
+                let groups = self.state().groups.iter();
+                let bytes = groups.map(|(_, group)| of_group(&group.buckets, self.workers)).sum();
+                self.uses.change_group(0, bytes);
+                self.change(Change::Group(group::ALL, None));
                 Ok(())
             }
             Command::Delete if asked.number > group::MAX => Err(Failure::GROUP_INVALID),
-            Command::Delete if !is_known => Ok(()),
             Command::Delete => {
-                let leads = |bucket: &Bucket| bucket.actions.contains(&Action::Group(asked.number));
-                if self.state().groups.values().any(|group| group.buckets.iter().any(leads)) {
+                let Some(known) = known else { return Ok(()) };
+                if self.state().groups.is_led_to(asked.number) {
                     return Err(Failure::GROUP_CHAINED);
                 }
-                self.remove_flows(Went::GroupDeleted, now, |flow| flow.leads_to(port::ANY, asked.number));
+                if self.uses.of_group(asked.number) > 0 {
+                    self.remove_flows(Went::GroupDeleted, now, |flow| flow.leads_to(port::ANY, asked.number));
+                }
+                self.uses.change_group(0, of_group(&known.buckets, self.workers));
                 self.change(Change::Group(asked.number, None));
                 Ok(())
             }
@@ -415,7 +470,7 @@ impl Control {
                     return Err(Failure::GROUP_WATCH);
                 }
                 let is_itself = bucket.watch_group == asked.number;
-                if watches_group && (is_itself || !self.state().groups.contains_key(&bucket.watch_group)) {
+                if watches_group && (is_itself || !self.state().groups.contains(bucket.watch_group)) {
                     return Err(Failure::GROUP_WATCH);
                 }
             }
@@ -426,26 +481,8 @@ impl Control {
                 self.check_action(action, false)?;
             }
         }
-        self.check_depth(asked.number, &asked.buckets, DEEPEST_GROUP)
-    }
-
-    /// Checks that buckets lead neither to a group nor further than allowed.
-    fn check_depth(&self, number: u32, buckets: &[Bucket], depth: usize) -> Result<(), Failure> {
-        let depth = depth.checked_sub(1).ok_or(Failure::GROUP_LOOP)?;
-        let mut seen: Vec<u32> = Vec::new();
-        for action in buckets.iter().flat_map(|bucket| &bucket.actions) {
-            let &Action::Group(next) = action else { continue };
-            if next == number {
-                return Err(Failure::GROUP_LOOP);
-            }
-            if !seen.contains(&next)
-                && let Some(group) = self.state().groups.get(&next)
-            {
-                seen.push(next);
-                self.check_depth(number, &group.buckets, depth)?;
-            }
-        }
-        Ok(())
+        let may_lead = self.state().groups.may_lead(asked.number, &asked.buckets);
+        may_lead.then_some(()).ok_or(Failure::GROUP_LOOP)
     }
 
     fn remove_flows(&mut self, went: Went, now: u64, is_meant: impl Fn(&Flow) -> bool) {
@@ -477,7 +514,10 @@ impl Control {
                 numbers.into_iter().for_each(|number| self.change(Change::Meter(number, None)));
             }
             Command::Delete if is_known => {
-                self.remove_flows(Went::Deleted, now, |flow| flow.instructions.meter == Some(asked.number));
+                if self.uses.of_meter(asked.number) > 0 {
+                    let uses = |flow: &Flow| flow.instructions.meter == Some(asked.number);
+                    self.remove_flows(Went::Deleted, now, uses);
+                }
                 self.change(Change::Meter(asked.number, None));
             }
             Command::Delete => {}

@@ -64,6 +64,11 @@ impl Counts {
         Self((0..workers).map(|_| Place::default()).collect())
     }
 
+    /// The memory of counters of so many workers.
+    pub(crate) const fn bytes(workers: usize) -> usize {
+        size_of::<Self>() + 2 * size_of::<usize>() + workers * size_of::<Place>()
+    }
+
     /// Counts packets of one worker. No other thread counts for this worker.
     #[inline]
     pub(crate) fn add(&self, worker: usize, packets: u64, bytes: u64) {

@@ -1,8 +1,8 @@
 //! [`Packet`]: a packet whose headers are changed, with right checksums.
 //!
 //! A change keeps a checksum as right or as wrong as it was (RFC 1624): what a host damaged stays damaged.
-//! SCTP's checksum can't be changed so, and is made again. A change of a header that the packet does not
-//! have does nothing.
+//! SCTP's checksum can't be changed so, and is made again from the whole packet. So a fragment's ports of
+//! SCTP can't be set. A change of a header that the packet does not have does nothing.
 
 use wirespeed_router::checksum::changed;
 
@@ -16,6 +16,18 @@ const OUTSIDE: Key = Key([0; WORDS])
     .with(Field::Metadata, Field::Metadata.all())
     .with(Field::TunnelId, Field::TunnelId.all());
 
+/// The fields that all packets of a flow have alike. Those of TCP have the places of other ports, too.
+const OF_FLOW: Key = {
+    use Field::{EthDst, EthSrc, EthType, IpProto, Ipv4Dst, Ipv4Src, Ipv6Dst, Ipv6Src, TcpDst, TcpSrc};
+    let fields = [EthDst, EthSrc, EthType, IpProto, Ipv4Dst, Ipv4Src, Ipv6Dst, Ipv6Src, TcpDst, TcpSrc];
+    let (mut key, mut at) = (Key([0; WORDS]), 0);
+    while at < fields.len() {
+        key.set(fields[at], fields[at].all());
+        at += 1;
+    }
+    key
+};
+
 /// A packet on its way through the tables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packet {
@@ -26,9 +38,14 @@ pub(crate) struct Packet {
     is_stale: bool,
 }
 
-/// The time to live was spent.
+/// The reason why a packet goes no further.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Spent;
+pub(crate) enum Stopped {
+    /// The time to live was spent.
+    Spent,
+    /// A part of the packet is elsewhere, and a checksum that has to be made covers it.
+    Part,
+}
 
 impl Packet {
     pub(crate) fn new(bytes: Vec<u8>, in_port: u32) -> Self {
@@ -156,10 +173,10 @@ impl Packet {
         }
     }
 
-    pub(crate) fn dec_nw_ttl(&mut self) -> Result<(), Spent> {
+    pub(crate) fn dec_nw_ttl(&mut self) -> Result<(), Stopped> {
         self.refresh();
         match self.ip_hops().map(|at| self.bytes[at]) {
-            Some(0 | 1) => Err(Spent),
+            Some(0 | 1) => Err(Stopped::Spent),
             Some(hops) => {
                 self.set_nw_ttl(hops - 1);
                 Ok(())
@@ -175,12 +192,12 @@ impl Packet {
         }
     }
 
-    pub(crate) fn dec_mpls_ttl(&mut self) -> Result<(), Spent> {
+    pub(crate) fn dec_mpls_ttl(&mut self) -> Result<(), Stopped> {
         self.refresh();
         if self.layout.is_mpls {
             let hops = &mut self.bytes[self.layout.payload + 3];
             if *hops <= 1 {
-                return Err(Spent);
+                return Err(Stopped::Spent);
             }
             *hops -= 1;
         }
@@ -214,6 +231,16 @@ impl Packet {
             let precedence = (precedence + u128::from(levels)).min(3);
             self.set_field(Field::IpDscp, class << 3 | precedence << 1);
         }
+    }
+
+    /// Whether the packet has all that a field's checksum covers, where that has to be made again.
+    pub(crate) fn is_whole_for(&mut self, field: Field) -> bool {
+        if !matches!(field, Field::SctpSrc | Field::SctpDst) {
+            return true;
+        }
+        self.refresh();
+        let sctp = self.layout.ip.filter(|ip| ip.protocol == SCTP);
+        sctp.is_none_or(|ip| ip.transport.is_none_or(|at| self.sctp_end(ip, at).is_some()))
     }
 
     /// Sets a field.
@@ -367,15 +394,16 @@ impl Packet {
         (ip.protocol != UDP || old != 0).then_some(sum)
     }
 
+    /// The end of a packet of SCTP that is whole.
+    fn sctp_end(&self, ip: Ip, at: usize) -> Option<usize> {
+        let (start, len) = if ip.is_v6 { (ip.at + 40, ip.at + 4) } else { (ip.at, ip.at + 2) };
+        let end = start + usize::from(be16(&self.bytes, len)?);
+        (!ip.has_more && (at + 12..=self.bytes.len()).contains(&end)).then_some(end)
+    }
+
     /// Makes SCTP's checksum again, if the packet is whole.
     fn sum_sctp(&mut self, ip: Ip, at: usize) {
-        let end = match ip.is_v6 {
-            false => ip.at + usize::from(be16(&self.bytes, ip.at + 2).unwrap_or(0)),
-            true => ip.at + 40 + usize::from(be16(&self.bytes, ip.at + 4).unwrap_or(0)),
-        };
-        if end < at + 12 || end > self.bytes.len() {
-            return;
-        }
+        let Some(end) = self.sctp_end(ip, at) else { return };
         self.bytes[at + 8..at + 12].fill(0);
         let sum = crc32c(&self.bytes[at..end]);
         self.bytes[at + 8..at + 12].copy_from_slice(&sum.to_le_bytes());
@@ -421,12 +449,13 @@ impl Packet {
         self.is_stale = true;
     }
 
-    /// A hash of the flow that the packet is of: its addresses, protocol and ports.
+    /// A hash of the flow that the packet is of: its addresses, protocol and ports. Marks of congestion and
+    /// priorities may change within a flow, and are left out.
     pub(crate) fn flow_hash(&mut self) -> u32 {
         self.refresh();
         let mut hash = 0_u64;
-        let proto = self.key.0[0] & 0xffff_ffff;
-        for word in [1, 2, 3, 4, 10, 11, 12, 13].map(|word| self.key.0[word]).into_iter().chain([proto]) {
+        let flow = self.key.and(&OF_FLOW);
+        for word in [1, 2, 3, 4, 10, 11, 12, 13, 0].map(|word| flow.0[word]) {
             hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             hash ^= hash >> 29;
         }
@@ -535,6 +564,83 @@ mod tests {
             }
         }
         assert!((1000..23_000).contains(&noted), "{noted} of 24,000");
+    }
+
+    #[test]
+    fn ports_of_sctp_are_set_where_the_packet_is_whole() {
+        for addresses in [["10.0.0.1", "10.0.0.2"], ["::1", "::2"]] {
+            let is_v6 = addresses[0].contains(':');
+            let frame = Datagram {
+                to: Mac([2; 6]),
+                from: Mac([4; 6]),
+                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
+                ports: (1000, 2000),
+                hops: 64,
+                bytes: 80,
+            }
+            .to_bytes();
+            // The first fragment and one that is the whole packet, or a packet that is none.
+            for (more, is_fragment) in [(1, true), (0, true), (0, false)] {
+                let mut frame = frame.clone();
+                if !is_v6 {
+                    frame[23] = SCTP;
+                    frame[20] = more << 5;
+                } else if is_fragment {
+                    frame[20] = 44;
+                    frame[19] += 8;
+                    frame.splice(54..54, [SCTP, 0, 0, more, 0, 0, 0, 1]);
+                } else {
+                    frame[20] = SCTP;
+                }
+                let mut packet = Packet::new(frame.clone(), 1);
+                assert_eq!(packet.is_whole_for(Field::SctpSrc), more == 0, "{frame:x?}");
+                assert!(packet.is_whole_for(Field::Ipv4Src) && packet.is_whole_for(Field::UdpSrc));
+                packet.set_field(Field::SctpSrc, 7);
+                let at = packet.layout.ip.unwrap().transport.unwrap();
+                let sum = u32::from_le_bytes(*packet.bytes[at + 8..].first_chunk().unwrap());
+                packet.bytes[at + 8..at + 12].fill(0);
+                assert_eq!(sum == crc32c(&packet.bytes[at..]), more == 0, "{frame:x?}");
+                // A packet that is cut off is none.
+                frame.pop();
+                assert!(!Packet::new(frame, 1).is_whole_for(Field::SctpDst));
+            }
+        }
+    }
+
+    #[test]
+    fn packets_of_a_flow_have_one_hash() {
+        for addresses in [["10.0.0.1", "10.0.0.2"], ["::1", "::2"]] {
+            let mut frame = Datagram {
+                to: Mac([2; 6]),
+                from: Mac([4; 6]),
+                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
+                ports: (1000, 2000),
+                hops: 64,
+                bytes: 80,
+            }
+            .to_bytes();
+            frame.splice(12..12, [0x81, 0, 0x20, 7]);
+            let hash_with = |field: Field, value: u128| {
+                let mut packet = Packet::new(frame.clone(), 9);
+                packet.set_field(field, value);
+                packet.refresh();
+                assert_eq!(packet.key.of(field), value, "{}", field.name());
+                packet.flow_hash()
+            };
+            let hash = Packet::new(frame.clone(), 9).flow_hash();
+            for (field, value) in
+                [(Field::IpEcn, 3), (Field::IpDscp, 46), (Field::VlanPcp, 6), (Field::VlanVid, 0x1009)]
+            {
+                assert_eq!(hash_with(field, value), hash, "{}", field.name());
+            }
+            let is_v6 = addresses[0].contains(':');
+            let (src, dst) =
+                if is_v6 { (Field::Ipv6Src, Field::Ipv6Dst) } else { (Field::Ipv4Src, Field::Ipv4Dst) };
+            for field in [Field::EthSrc, Field::EthDst, src, dst, Field::UdpSrc, Field::UdpDst] {
+                assert_ne!(hash_with(field, 99), hash, "{}", field.name());
+            }
+            assert_ne!(hash_with(Field::IpProto, TCP.into()), hash);
+        }
     }
 
     #[test]

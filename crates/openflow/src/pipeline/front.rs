@@ -2,8 +2,13 @@
 //!
 //! A table with many masks needs a look into a hash table for each. The classifier answers for all masks that
 //! its tuples can hold at once, in batches, on the CPU or on a GPU. It is built from the flows of small
-//! classes once they have not changed for a while. Any change of such a flow lets it go: the hash tables have
-//! all flows, and they answer until it is built again.
+//! classes once they have not changed for a while, or have changed for long. The hash tables have all flows,
+//! so it stays in use while flows change, until the next one is built:
+//!
+//! ```text
+//! a flow comes, or changes   the hash table of its mask is asked, too; of equal priorities its flow counts
+//! a flow goes                where the classifier answers with it, all hash tables are asked instead
+//! ```
 //!
 //! ```text
 //! OpenFlowTuple      36 bytes    links, tags, IPv4, ports: words 0 to 4 of a key
@@ -259,9 +264,9 @@ impl Gathered {
         (masks.len() >= LEAST_CLASSES).then_some(Self { masks, flows, is_wide })
     }
 
-    /// Whether a classifier that is in use has these flows. Any change of one would have let it go.
-    pub(crate) fn is_in(&self, front: &Front) -> bool {
-        front.masks == self.masks
+    /// Whether a classifier that is in use has these flows.
+    pub(crate) fn is_in(&self, used: &Used) -> bool {
+        used.front.masks == self.masks && used.is_whole()
     }
 
     /// Builds the classifier.
@@ -282,6 +287,62 @@ impl Gathered {
                 None
             }
         }
+    }
+}
+
+/// The changes of flows since those of a classifier were gathered.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Since {
+    /// The masks of flows that came or changed.
+    came: FxHashSet<Key>,
+    /// The masks of flows that went.
+    lost: FxHashSet<Key>,
+}
+
+impl Since {
+    /// Notes that a flow went, or else that it came or changed.
+    pub(crate) fn note(&mut self, mask: &Key, is_lost: bool) {
+        let masks = if is_lost { &mut self.lost } else { &mut self.came };
+        masks.insert(*mask);
+    }
+}
+
+/// A classifier in use.
+#[derive(Clone, Debug)]
+pub(crate) struct Used {
+    pub(crate) front: Arc<Front>,
+    /// Changes of the masks that it has.
+    since: Since,
+}
+
+impl Used {
+    pub(crate) fn new(front: Arc<Front>, mut since: Since) -> Self {
+        since.came.retain(|mask| front.covers(mask));
+        since.lost.retain(|mask| front.covers(mask));
+        Self { front, since }
+    }
+
+    /// Notes a change of a flow.
+    pub(crate) fn note(&mut self, mask: &Key, is_lost: bool) {
+        if self.front.covers(mask) {
+            self.since.note(mask, is_lost);
+        }
+    }
+
+    /// Whether no hash table has to be asked for flows of this mask, unless the classifier answers with a
+    /// flow that is gone.
+    pub(crate) fn covers(&self, mask: &Key) -> bool {
+        self.front.covers(mask) && !self.since.came.contains(mask)
+    }
+
+    /// Whether it may answer with flows that are gone.
+    pub(crate) fn has_lost(&self) -> bool {
+        !self.since.lost.is_empty()
+    }
+
+    /// Whether it has all flows of its masks, and no others.
+    fn is_whole(&self) -> bool {
+        self.since.came.is_empty() && !self.has_lost()
     }
 }
 

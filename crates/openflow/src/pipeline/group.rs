@@ -12,8 +12,8 @@ pub(crate) struct Group {
     pub(crate) buckets: Vec<Bucket>,
     /// The actions of each bucket in the order of action sets.
     pub(crate) sets: Vec<ActionSet>,
-    /// The sum of all weights.
-    weights: u64,
+    /// The sum of the weights of each bucket and of those before it.
+    ends: Vec<u64>,
     pub(crate) counts: Counts,
     pub(crate) of_bucket: Vec<Counts>,
     /// The time when it was added, in milliseconds.
@@ -22,10 +22,14 @@ pub(crate) struct Group {
 
 impl Group {
     pub(crate) fn new(kind: GroupKind, buckets: Vec<Bucket>, now: u64, workers: usize) -> Self {
+        let weights = buckets.iter().scan(0, |end, bucket| {
+            *end += u64::from(bucket.weight);
+            Some(*end)
+        });
         Self {
             kind,
+            ends: weights.collect(),
             sets: buckets.iter().map(|bucket| ActionSet::of(&bucket.actions)).collect(),
-            weights: buckets.iter().map(|bucket| u64::from(bucket.weight)).sum(),
             counts: Counts::new(workers),
             of_bucket: buckets.iter().map(|_| Counts::new(workers)).collect(),
             buckets,
@@ -41,12 +45,8 @@ impl Group {
 
     /// The bucket of a flow in a group that selects: each has a share of all hashes by its weight.
     pub(crate) fn select(&self, hash: u32) -> Option<usize> {
-        let mut at = (u64::from(hash) * self.weights) >> 32;
-        self.buckets.iter().position(|bucket| {
-            let weight = u64::from(bucket.weight);
-            let is_it = at < weight;
-            at = at.saturating_sub(weight);
-            is_it
-        })
+        let at = (u64::from(hash) * self.ends.last()?) >> 32;
+        let bucket = self.ends.partition_point(|&end| end <= at);
+        (bucket < self.ends.len()).then_some(bucket)
     }
 }

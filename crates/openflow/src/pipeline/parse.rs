@@ -46,6 +46,8 @@ pub(crate) struct Ip {
     pub(crate) protocol: u8,
     /// The transport header, if it is there: not in later fragments.
     pub(crate) transport: Option<usize>,
+    /// Whether more fragments of the packet follow.
+    pub(crate) has_more: bool,
     /// The link-layer address of a neighbour discovery option.
     pub(crate) nd_address: Option<usize>,
 }
@@ -173,10 +175,11 @@ fn ipv4(frame: &[u8], key: &mut Key, layout: &mut Layout) -> Option<()> {
     let protocol = header[9];
     key.0[1] |= u64::from(protocol) << 8 | u64::from(header[1]);
     key.0[3] = u64::from_be_bytes(*header[12..].first_chunk()?);
-    let is_later = u16::from_be_bytes([header[6], header[7]]) & 0x1fff != 0;
+    let fragment = u16::from_be_bytes([header[6], header[7]]);
+    let (is_later, has_more) = (fragment & 0x1fff != 0, fragment & 0x2000 != 0);
     let there = !is_later && packet.len() > len;
     let transport = there.then_some(at + len);
-    layout.ip = Some(Ip { at, is_v6: false, protocol, transport, nd_address: None });
+    layout.ip = Some(Ip { at, is_v6: false, protocol, transport, has_more, nd_address: None });
     transport_fields(frame, transport?, protocol, key)
 }
 
@@ -223,14 +226,16 @@ fn ipv6(frame: &[u8], key: &mut Key, layout: &mut Layout) -> Option<()> {
     key.set(Field::Ipv6Src, be128(header, 8)?);
     key.set(Field::Ipv6Dst, be128(header, 24)?);
     let mut extensions = Extensions::default();
-    let (mut next, mut offset, mut is_later) = (header[6], 40, false);
+    let (mut next, mut offset, mut is_later, mut has_more) = (header[6], 40, false, false);
     for _ in 0..MOST_EXTENSIONS {
         extensions.see(next);
         let len = match next {
             0 | 43 | 60 => packet.get(offset + 1).map(|&len| usize::from(len) * 8 + 8),
             51 => packet.get(offset + 1).map(|&len| usize::from(len) * 4 + 8),
             44 => {
-                is_later |= be16(packet, offset + 2).is_some_and(|word| word & 0xfff8 != 0);
+                let word = be16(packet, offset + 2).unwrap_or(0);
+                is_later |= word & 0xfff8 != 0;
+                has_more |= word & 1 != 0;
                 Some(8)
             }
             _ => break,
@@ -245,7 +250,7 @@ fn ipv6(frame: &[u8], key: &mut Key, layout: &mut Layout) -> Option<()> {
     key.set(Field::IpProto, next.into());
     key.set(Field::Ipv6Exthdr, extensions.bits.into());
     let transport = (!is_later && packet.len() > offset).then_some(at + offset);
-    layout.ip = Some(Ip { at, is_v6: true, protocol: next, transport, nd_address: None });
+    layout.ip = Some(Ip { at, is_v6: true, protocol: next, transport, has_more, nd_address: None });
     transport_fields(frame, transport?, next, key)?;
     if next != ICMPV6 {
         return Some(());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use wirespeed_router::Reason;
 
 use super::counts::Counts;
-use super::edit::{Packet, Spent};
+use super::edit::{Packet, Stopped};
 use super::flow::Flow;
 use super::group::Group;
 use super::learn::Learned;
@@ -13,21 +13,32 @@ use super::meter::Metered;
 use super::set::ActionSet;
 use super::state::{PortState, State, TABLES};
 use crate::wire::number::{group, port};
-use crate::wire::{Action, Field, GroupKind};
+use crate::wire::{Action, Field};
 
 /// Buckets that one packet may go through: groups of groups could make of a packet any number.
 const MOST_BUCKETS: u32 = 4096;
 
 /// Where packets go to.
 pub(crate) trait Sink {
-    /// Sends bytes out of a port that is there.
-    fn output(&mut self, port: u32, bytes: &[u8]);
+    /// Sends bytes out of a port that is there, and tells what became of them.
+    fn output(&mut self, port: u32, bytes: &[u8]) -> Output;
     /// Notes that a flow outputs to a port that the packet does not go out of, and why.
     fn unsent(&mut self, reason: Reason);
     /// Gives a packet to controllers.
     fn packet_in(&mut self, packet: PacketIn);
     /// The memory of where addresses are.
     fn learned(&mut self) -> &mut Learned;
+}
+
+/// The fate of bytes for a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Output {
+    /// They are sent.
+    Sent,
+    /// They wait for a worker, which counts them when it has them.
+    Waits,
+    /// There is no place for them.
+    Lost,
 }
 
 /// The reason why a packet goes to a controller.
@@ -60,6 +71,8 @@ pub(crate) struct Tallies {
     pub(crate) matched: Vec<Counts>,
     pub(crate) received: Vec<Counts>,
     pub(crate) sent: Vec<Counts>,
+    /// Packets that found no place on their way to a port.
+    pub(crate) lost: Vec<Counts>,
     /// Packets that came in at a port that takes none.
     pub(crate) refused: Vec<Counts>,
 }
@@ -72,6 +85,7 @@ impl Tallies {
             matched: counts(TABLES.into()),
             received: counts(ports),
             sent: counts(ports),
+            lost: counts(ports),
             refused: counts(ports),
         }
     }
@@ -86,8 +100,8 @@ pub(crate) enum Fate {
     NoFlow,
     /// A meter drops it.
     Metered,
-    /// Its time to live is spent.
-    Spent,
+    /// An action stopped it.
+    Stopped(Stopped),
 }
 
 /// The surroundings of a packet on its way.
@@ -141,8 +155,8 @@ impl<S: Sink> Run<'_, S> {
                     Metered::Remark(levels) => packet.remark(levels),
                 }
             }
-            if self.list(packet, &instructions.apply, &mut place).is_err() {
-                return Fate::Spent;
+            if let Err(stopped) = self.list(packet, &instructions.apply, &mut place) {
+                return Fate::Stopped(stopped);
             }
             if instructions.clear {
                 set.clear();
@@ -161,12 +175,12 @@ impl<S: Sink> Run<'_, S> {
         // An action set says that its packets come from it, not from a miss (specification 1.3.5, 7.4.1).
         match self.set(packet, &set, &mut place) {
             Ok(()) => Fate::Done,
-            Err(Spent) => Fate::Spent,
+            Err(stopped) => Fate::Stopped(stopped),
         }
     }
 
     /// Applies a list of actions of a controller.
-    pub(crate) fn actions(&mut self, packet: &mut Packet, actions: &[Action]) -> Result<(), Spent> {
+    pub(crate) fn actions(&mut self, packet: &mut Packet, actions: &[Action]) -> Result<(), Stopped> {
         let mut place = Place { table: 0, cookie: u64::MAX, is_miss: false, budget: MOST_BUCKETS };
         self.list(packet, actions, &mut place)
     }
@@ -187,15 +201,15 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    fn list(&mut self, packet: &mut Packet, actions: &[Action], place: &mut Place) -> Result<(), Spent> {
+    fn list(&mut self, packet: &mut Packet, actions: &[Action], place: &mut Place) -> Result<(), Stopped> {
         actions.iter().try_for_each(|&action| self.act(packet, action, place))
     }
 
-    fn set(&mut self, packet: &mut Packet, set: &ActionSet, place: &mut Place) -> Result<(), Spent> {
+    fn set(&mut self, packet: &mut Packet, set: &ActionSet, place: &mut Place) -> Result<(), Stopped> {
         set.iter().try_for_each(|action| self.act(packet, action, place))
     }
 
-    fn act(&mut self, packet: &mut Packet, action: Action, place: &mut Place) -> Result<(), Spent> {
+    fn act(&mut self, packet: &mut Packet, action: Action, place: &mut Place) -> Result<(), Stopped> {
         match action {
             Action::Output { port, .. } => self.output(packet, port, *place),
             Action::Group(number) => self.group(packet, number, place),
@@ -209,7 +223,9 @@ impl<S: Sink> Run<'_, S> {
             Action::PopMpls(ether) => packet.pop_mpls(ether),
             Action::PushPbb(ether) => packet.push_pbb(ether),
             Action::PopPbb => packet.pop_pbb(),
+            Action::SetField(field, _) if !packet.is_whole_for(field) => return Err(Stopped::Part),
             Action::SetField(field, value) => packet.set_field(field, value),
+            // It is refused: ports have no queues.
             Action::SetQueue(_) => {}
             Action::DecMplsTtl => packet.dec_mpls_ttl().inspect_err(|_| self.spent(packet, *place))?,
             Action::DecNwTtl => packet.dec_nw_ttl().inspect_err(|_| self.spent(packet, *place))?,
@@ -268,8 +284,12 @@ impl<S: Sink> Run<'_, S> {
         let Some(at) = self.state.numbering.place(to) else { return false };
         let goes = self.state.ports[at].forwards();
         if goes {
-            self.tallies.sent[at].add(self.worker, 1, packet.bytes.len() as u64);
-            self.sink.output(to, &packet.bytes);
+            let counts = match self.sink.output(to, &packet.bytes) {
+                Output::Sent => Some(&self.tallies.sent),
+                Output::Waits => None,
+                Output::Lost => Some(&self.tallies.lost),
+            };
+            counts.into_iter().for_each(|of| of[at].add(self.worker, 1, packet.bytes.len() as u64));
         }
         goes
     }
@@ -292,31 +312,11 @@ impl<S: Sink> Run<'_, S> {
     }
 
     fn group(&mut self, packet: &mut Packet, number: u32, place: &mut Place) {
-        let Some(group) = self.state.groups.get(&number) else { return };
+        let Some(member) = self.state.groups.get(number) else { return };
+        let group = &*member.group;
         debug_assert!(number <= group::MAX, "reserved numbers are refused");
         group.counts.add(self.worker, 1, packet.bytes.len() as u64);
-        let live = |at: &usize| self.state.is_bucket_live(group, *at);
-        let chosen = match group.kind {
-            GroupKind::All => {
-                for bucket in (0..group.buckets.len()).filter(live).collect::<Vec<_>>() {
-                    self.bucket(packet, group, bucket, place);
-                }
-                return;
-            }
-            GroupKind::Select => {
-                let chosen = group.select(packet.flow_hash());
-                // The next one that is live, where the chosen one is not.
-                chosen.and_then(|chosen| {
-                    let count = group.buckets.len();
-                    (chosen..chosen + count)
-                        .map(|at| at % count)
-                        .find(|at| group.buckets[*at].weight > 0 && live(at))
-                })
-            }
-            GroupKind::Indirect => (!group.buckets.is_empty()).then_some(0),
-            GroupKind::FastFailover => (0..group.buckets.len()).find(live),
-        };
-        if let Some(bucket) = chosen {
+        for &bucket in member.chosen(|| packet.flow_hash()) {
             self.bucket(packet, group, bucket, place);
         }
     }
@@ -327,7 +327,9 @@ impl<S: Sink> Run<'_, S> {
         place.budget = budget;
         group.of_bucket[bucket].add(self.worker, 1, packet.bytes.len() as u64);
         let mut copy = packet.clone();
-        // A copy whose time to live is spent ends here, and the packet goes on.
-        let _ = self.set(&mut copy, &group.sets[bucket], place);
+        // A copy that is stopped ends here, and the packet goes on.
+        if self.set(&mut copy, &group.sets[bucket], place) == Err(Stopped::Part) {
+            self.sink.unsent(Reason::Fragment);
+        }
     }
 }

@@ -9,18 +9,15 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::flow::Flow;
-use super::front::Front;
+use super::front::{Front, Since, Used};
 use super::group::Group;
+use super::groups::Groups;
 use super::meter::Meter;
 use super::numbering::Numbering;
 use super::table::Table;
-use crate::wire::GroupKind;
-use crate::wire::number::{group, port};
 
 /// The number of tables.
 pub(crate) const TABLES: u8 = 254;
-/// Groups that lead to groups, at most in a row.
-const DEEPEST: usize = 16;
 
 /// A port, as far as packets are concerned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -55,13 +52,13 @@ impl PortState {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) tables: Vec<Table>,
-    pub(crate) groups: FxHashMap<u32, Arc<Group>>,
+    pub(crate) groups: Groups,
     pub(crate) meters: FxHashMap<u32, Arc<Meter>>,
     /// The ports by their places.
     pub(crate) ports: Vec<PortState>,
     pub(crate) numbering: Numbering,
-    /// The classifier for wildcards of the first table, where it is built and still right.
-    pub(crate) front: Option<Arc<Front>>,
+    /// The classifier for wildcards of the first table, where it is built.
+    pub(crate) front: Option<Used>,
     /// Whether packets are forwarded without OpenFlow, because there is no controller.
     pub(crate) is_standalone: bool,
     /// Whether a packet whose time to live is spent goes to controllers.
@@ -73,10 +70,12 @@ pub(crate) struct State {
 pub(crate) enum Change {
     Insert(Arc<Flow>),
     Remove(Arc<Flow>),
+    /// A group, or all of them, which can only go.
     Group(u32, Option<Arc<Group>>),
     Meter(u32, Option<Arc<Meter>>),
     Port(usize, PortState),
-    Front(Option<Arc<Front>>),
+    /// A classifier, with what changed since its flows were gathered; or none.
+    Front(Option<(Arc<Front>, Since)>),
     Standalone(bool),
     TellSpent(bool),
 }
@@ -86,7 +85,7 @@ impl State {
     pub(crate) fn new(numbering: Numbering) -> Self {
         Self {
             tables: vec![Table::default(); TABLES.into()],
-            groups: FxHashMap::default(),
+            groups: Groups::default(),
             meters: FxHashMap::default(),
             ports: vec![PortState::default(); numbering.count()],
             numbering,
@@ -118,18 +117,16 @@ impl State {
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
             Change::Insert(flow) => {
-                self.forget_front(flow);
+                self.tell_front(flow, false);
                 self.tables[usize::from(flow.table)].insert(Arc::clone(flow));
             }
             Change::Remove(flow) => {
-                self.forget_front(flow);
+                self.tell_front(flow, true);
                 self.tables[usize::from(flow.table)].remove(flow);
             }
-            Change::Group(number, Some(group)) => {
-                self.groups.insert(*number, Arc::clone(group));
-            }
-            Change::Group(number, None) => {
-                self.groups.remove(number);
+            Change::Group(number, group) => {
+                let is_live = |number| is_port_live(&self.ports, self.numbering, number);
+                self.groups.set(*number, group.clone(), is_live);
             }
             Change::Meter(number, Some(meter)) => {
                 self.meters.insert(*number, Arc::clone(meter));
@@ -137,39 +134,32 @@ impl State {
             Change::Meter(number, None) => {
                 self.meters.remove(number);
             }
-            Change::Port(at, port) => self.ports[*at] = *port,
-            Change::Front(front) => self.front.clone_from(front),
+            Change::Port(at, port) => {
+                let old = std::mem::replace(&mut self.ports[*at], *port);
+                if old.is_live() != port.is_live() {
+                    let is_live = |number| is_port_live(&self.ports, self.numbering, number);
+                    self.groups.ports_changed(is_live);
+                }
+            }
+            Change::Front(front) => {
+                self.front = front.clone().map(|(front, since)| Used::new(front, since));
+            }
             Change::Standalone(is_standalone) => self.is_standalone = *is_standalone,
             Change::TellSpent(tells) => self.tells_spent = *tells,
         }
     }
 
-    /// Lets the classifier go if a flow changes that it knows.
-    fn forget_front(&mut self, flow: &Flow) {
-        if flow.table == 0 && self.front.as_ref().is_some_and(|front| front.covers(&flow.shape().mask)) {
-            self.front = None;
+    /// Tells the classifier of a change of a flow.
+    fn tell_front(&mut self, flow: &Flow, is_lost: bool) {
+        if flow.table == 0
+            && let Some(front) = &mut self.front
+        {
+            front.note(&flow.shape().mask, is_lost);
         }
     }
+}
 
-    /// Whether a bucket may be chosen, by the port or the group that it watches.
-    pub(crate) fn is_bucket_live(&self, group: &Group, bucket: usize) -> bool {
-        self.is_live(group, bucket, DEEPEST)
-    }
-
-    fn is_live(&self, group: &Group, bucket: usize, depth: usize) -> bool {
-        let Some(bucket) = group.buckets.get(bucket) else { return false };
-        let by_port =
-            bucket.watch_port != port::ANY && self.port(bucket.watch_port).is_some_and(PortState::is_live);
-        let by_group = || {
-            let watched = self.groups.get(&bucket.watch_group);
-            depth > 0
-                && bucket.watch_group != group::ANY
-                && watched.is_some_and(|watched| {
-                    (0..watched.buckets.len()).any(|at| self.is_live(watched, at, depth - 1))
-                })
-        };
-        // A bucket that watches nothing is live, except where liveness decides.
-        let watches_nothing = bucket.watch_port == port::ANY && bucket.watch_group == group::ANY;
-        by_port || by_group() || watches_nothing && group.kind != GroupKind::FastFailover
-    }
+/// Whether the port of a number is there and live.
+fn is_port_live(ports: &[PortState], numbering: Numbering, number: u32) -> bool {
+    numbering.place(number).is_some_and(|at| ports[at].is_live())
 }

@@ -112,6 +112,15 @@ impl Action {
         Ok(actions)
     }
 
+    /// The groups that actions lead to, each once.
+    pub(crate) fn groups(actions: impl Iterator<Item = Self>) -> Vec<u32> {
+        let group = |action| if let Self::Group(number) = action { Some(number) } else { None };
+        let mut groups: Vec<u32> = actions.filter_map(group).collect();
+        groups.sort_unstable();
+        groups.dedup();
+        groups
+    }
+
     const fn changes_headers(self) -> bool {
         matches!(
             self,

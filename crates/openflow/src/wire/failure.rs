@@ -57,6 +57,7 @@ failures! {
        4 ACTION_OUT_PORT "output to a port that is not there",
        5 ACTION_ARGUMENT "wrong argument of an action",
        7 ACTION_TOO_MANY "too many actions",
+       8 ACTION_QUEUE "no such queue: ports have none",
        9 ACTION_OUT_GROUP "no such group",
        10 ACTION_INCONSISTENT "action that the match does not allow",
        12 ACTION_TAG "unknown tag to push",

@@ -1,7 +1,7 @@
 //! Requests and their answers, without a connection.
 
-use wirespeed_openflow::Session;
-use wirespeed_openflow::wire::{Action, Field, FlowCommand, FlowMod, Instructions, Match, number};
+use wirespeed_openflow::wire::{Action, Failure, Field, FlowCommand, FlowMod, Instructions, Match, number};
+use wirespeed_openflow::{Session, Switch, SwitchOptions};
 use wirespeed_rng::Rng;
 
 use super::messages::{HELLO, all_flows, ask, greeted, message, messages, multipart, output, refused};
@@ -108,6 +108,10 @@ fn errors_have_the_types_of_the_specification() {
     assert_eq!(refused(&mut session, &flow(Match::all(), meter)), (12, 3));
     let group = Instructions { apply: vec![Action::Group(5)], has_apply: true, ..Instructions::default() };
     assert_eq!(refused(&mut session, &flow(Match::all(), group)), (2, 9));
+    let queue = Instructions { apply: vec![Action::SetQueue(3)], has_apply: true, ..output(1) };
+    assert_eq!(refused(&mut session, &flow(Match::all(), queue)), (2, 8));
+    let queue = Instructions { write: vec![Action::SetQueue(3)], has_write: true, ..output(1) };
+    assert_eq!(refused(&mut session, &flow(Match::all(), queue)), (2, 8));
     let set = Action::SetField(Field::TcpDst, 80);
     let set = Instructions { apply: vec![set], has_apply: true, ..Instructions::default() };
     assert_eq!(refused(&mut session, &flow(Match::all(), set)), (2, 10));
@@ -207,6 +211,89 @@ fn groups_and_meters_are_told_as_they_were_added() {
     assert_eq!(told[16..], band);
     assert_eq!(ask(&mut session, &multipart(9, &[0, 0, 0, 3, 0, 0, 0, 0])).1.len(), 8 + 40 + 16);
     assert_eq!(refused(&mut session, &multipart(9, &[0, 0, 0, 9, 0, 0, 0, 0])), (12, 3));
+}
+
+#[test]
+fn the_memory_of_actions_has_a_bound() {
+    use wirespeed_openflow::wire::{Bucket, Command, GroupKind, GroupMod};
+    let long = |count| Instructions {
+        apply: vec![Action::DecNwTtl; count],
+        has_apply: true,
+        ..Instructions::default()
+    };
+    let most_bytes = 10 * 100 * size_of::<Action>();
+    let options = SwitchOptions { most_bytes, ..SwitchOptions::with_ports(["a"]) };
+    let switch = Switch::new(options).unwrap();
+    let flow = |priority, count| FlowMod::add(0, priority, Match::all(), long(count));
+    // Equal ones count, too.
+    (1..=10).for_each(|priority| switch.flow_mod(&flow(priority, 100)).unwrap());
+    assert_eq!(switch.flow_mod(&flow(11, 1)), Err(Failure::FLOW_TABLE_FULL));
+    switch.flow_mod(&flow(11, 0)).unwrap();
+    // In the place of another one, up to the bound, and below it.
+    assert_eq!(switch.flow_mod(&flow(1, 101)), Err(Failure::FLOW_TABLE_FULL));
+    [flow(1, 100), flow(1, 50)].iter().for_each(|flow| switch.flow_mod(flow).unwrap());
+    let modify = |count| FlowMod { command: FlowCommand::Modify, ..flow(0, count) };
+    assert_eq!(switch.flow_mod(&modify(91)), Err(Failure::FLOW_TABLE_FULL));
+    switch.flow_mod(&modify(90)).unwrap();
+    assert_eq!(switch.flow_mod(&flow(1, 101)), Err(Failure::FLOW_TABLE_FULL));
+    // Groups share the bound, and what goes leaves its place.
+    let group = |command, count| {
+        let actions = vec![Action::DecNwTtl; count];
+        let bucket = Bucket { weight: 0, watch_port: u32::MAX, watch_group: u32::MAX, actions };
+        GroupMod { command, kind: GroupKind::All, number: 1, buckets: vec![bucket] }
+    };
+    assert_eq!(switch.group_mod(&group(Command::Add, 400)), Err(Failure::OUT_OF_BUCKETS));
+    switch.flow_mod(&FlowMod { command: FlowCommand::Delete, ..flow(0, 0) }).unwrap();
+    switch.group_mod(&group(Command::Add, 400)).unwrap();
+    assert_eq!(switch.group_mod(&group(Command::Modify, 600)), Err(Failure::OUT_OF_BUCKETS));
+    assert_eq!(switch.flow_mod(&flow(1, 200)), Err(Failure::FLOW_TABLE_FULL));
+    for number in [1, number::group::ALL] {
+        switch.group_mod(&GroupMod { number, ..group(Command::Delete, 0) }).unwrap();
+        (1..=10).for_each(|priority| switch.flow_mod(&flow(priority, 100)).unwrap());
+        switch.flow_mod(&FlowMod { command: FlowCommand::Delete, ..flow(0, 0) }).unwrap();
+        switch.group_mod(&group(Command::Add, 400)).unwrap();
+    }
+}
+
+#[test]
+fn groups_and_meters_tell_how_many_flows_use_them() {
+    use wirespeed_openflow::wire::{Band, Command, GroupKind, GroupMod, MeterMod};
+    let (switch, mut session) = greeted();
+    let group = |command, number| GroupMod { command, kind: GroupKind::All, number, buckets: Vec::new() };
+    [7, 8].iter().for_each(|&number| switch.group_mod(&group(Command::Add, number)).unwrap());
+    let bands = vec![Band { rate: 1, burst: 0, remark: None }];
+    switch.meter_mod(&MeterMod { command: Command::Add, flags: 1, number: 3, bands }).unwrap();
+    let mut users = || {
+        let mut count = |kind, number: u8, at: usize| {
+            let told = ask(&mut session, &multipart(kind, &[0, 0, 0, number, 0, 0, 0, 0])).1;
+            u32::from_be_bytes(*told[8 + at..].first_chunk().unwrap())
+        };
+        [count(6, 7, 8), count(6, 8, 8), count(9, 3, 12)]
+    };
+    let uses = |group: u32, meter| {
+        // One flow, however often it names the group.
+        let apply = vec![Action::Group(group); 2];
+        Instructions { apply, has_apply: true, meter, ..Instructions::default() }
+    };
+    let add = |priority, instructions| FlowMod::add(0, priority, Match::all(), instructions);
+    (1..=5).for_each(|priority| switch.flow_mod(&add(priority, uses(7, Some(3)))).unwrap());
+    assert_eq!(users(), [5, 0, 5]);
+    // In the place of another flow, and of the flow itself.
+    switch.flow_mod(&add(1, output(2))).unwrap();
+    switch.flow_mod(&add(2, uses(7, Some(3)))).unwrap();
+    assert_eq!(users(), [4, 0, 4]);
+    switch.flow_mod(&FlowMod { command: FlowCommand::Modify, ..add(0, uses(8, None)) }).unwrap();
+    assert_eq!(users(), [0, 5, 0]);
+    switch.flow_mod(&FlowMod { command: FlowCommand::DeleteStrict, ..add(2, uses(8, None)) }).unwrap();
+    switch.flow_mod(&FlowMod { hard: 1, ..add(9, uses(8, Some(3))) }).unwrap();
+    assert_eq!(users(), [0, 5, 1]);
+    // A flow whose time is over, and flows that go with their group.
+    std::thread::sleep(std::time::Duration::from_millis(1050));
+    switch.keep_time();
+    assert_eq!(users(), [0, 4, 0]);
+    switch.group_mod(&group(Command::Delete, 8)).unwrap();
+    switch.group_mod(&group(Command::Add, 8)).unwrap();
+    assert_eq!((users(), switch.flows()), ([0, 0, 0], 0));
 }
 
 #[test]

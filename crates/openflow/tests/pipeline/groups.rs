@@ -7,7 +7,7 @@ use wirespeed_openflow::wire::{
 };
 use wirespeed_openflow::{Session, Switch, SwitchOptions};
 
-use crate::{asked, be, list};
+use crate::{asked, be, list, transmitted};
 
 const ANY: u32 = number::port::ANY;
 const PORTS: u32 = 6;
@@ -204,4 +204,20 @@ fn counters_of_groups_and_meters_outlive_a_change() {
     switch.group_mod(&group(Command::Delete, Vec::new())).unwrap();
     add_group(&switch, 1, GroupKind::All, vec![bucket(0, 3, ANY, any)]);
     assert_eq!((counted(&switch, GROUPS), counted(&switch, METERS)), (vec![[0; 2]; 2], vec![[0; 2]]));
+}
+
+/// A port's counters are those of frames that went out of it: copies for which there was no buffer are told
+/// as dropped.
+#[test]
+fn copies_without_a_buffer_are_dropped_and_not_sent() {
+    const COPIES: usize = 64;
+    const FRAMES: u8 = 128;
+    let switch = switch();
+    add_group(&switch, 1, GroupKind::All, vec![bucket(0, 2, ANY, number::group::ANY); COPIES]);
+    add_flow(&switch);
+    let frames: Vec<(u32, Vec<u8>)> = (0..FRAMES).map(|at| (IN, frame(1, at))).collect();
+    let (_, sent, counters) = list::run(&switch, switch.app().unwrap(), PORTS, &frames, FRAMES.into());
+    let lost = counters.iter().find(|(name, _)| *name == "lost_copies").unwrap().1;
+    assert!(lost > 0 && lost + sent.len() as u64 == COPIES as u64 * u64::from(FRAMES), "{lost}");
+    assert_eq!(transmitted(&switch, 2), [sent.len() as u64, lost]);
 }

@@ -4,7 +4,7 @@ use wirespeed_openflow::wire::{Action, Failure, Field, FlowMod, Instructions, Ma
 use wirespeed_openflow::{PortInfo, Session, Switch, SwitchOptions};
 use wirespeed_router::Mac;
 
-use crate::list;
+use crate::{list, transmitted};
 
 fn output(to: u32) -> Instructions {
     Instructions {
@@ -95,16 +95,35 @@ fn controllers_see_the_port_local() {
     assert_eq!(packet_out(&switch, 1, port::LOCAL), Some([0, 2, 0, 4]));
 }
 
+/// Frames of controllers count as sent once a worker has them, and as dropped where they find no place.
+#[test]
+fn frames_of_controllers_are_counted_where_they_go_out() {
+    const PLACES: u64 = 1024;
+    let switch = switch(false);
+    assert_eq!(send(&switch, port::CONTROLLER, 1, &[2; 40_000]), None);
+    (1..PLACES + 5).for_each(|_| assert_eq!(packet_out(&switch, port::CONTROLLER, 1), None));
+    assert_eq!(transmitted(&switch, 1), [0, 5]);
+    let (stats, sent, _) = list::run(&switch, switch.app().unwrap(), 2, &[], 16);
+    assert!(stats.is_whole() && !sent.is_empty(), "{stats:?}");
+    // The first one is too large for a buffer.
+    assert_eq!(transmitted(&switch, 1), [sent.len() as u64, 6]);
+}
+
 /// Sends a frame as a controller does. Returns the type and the code of the error, if there is one.
 fn packet_out(switch: &Switch, in_port: u32, to: u32) -> Option<[u8; 4]> {
+    send(switch, in_port, to, &frame(5))
+}
+
+fn send(switch: &Switch, in_port: u32, to: u32, frame: &[u8]) -> Option<[u8; 4]> {
     let mut session = Session::new(switch);
     session.receive(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
-    let mut request = vec![4, 13, 0, 8 + 16 + 16 + 60, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff];
+    let [high, low] = (8 + 16 + 16 + frame.len() as u16).to_be_bytes();
+    let mut request = vec![4, 13, high, low, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff];
     request.extend(in_port.to_be_bytes());
     request.extend([0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16]);
     request.extend(to.to_be_bytes());
     request.extend([0; 8]);
-    request.extend(frame(5));
+    request.extend(frame);
     let answer = session.receive(&request).unwrap();
     (!answer.is_empty()).then(|| {
         assert_eq!(answer[1], 1, "{answer:02x?}");

@@ -124,6 +124,12 @@ fn ports(switch: &Switch) -> Vec<[u64; 4]> {
     answer.chunks(112).enumerate().map(of).collect()
 }
 
+/// Packets that a port sent, and those that it dropped instead, from the statistics.
+fn transmitted(switch: &Switch, port: u8) -> [u64; 2] {
+    let answer = asked(switch, 4, &[0, 0, 0, port, 0, 0, 0, 0]);
+    [16, 48].map(|at| be(&answer[at..at + 8]))
+}
+
 /// Numbers of frames and bytes by port, counted over the frames that came in and went out.
 fn ports_by_frames(count: u32, came: &[(u32, Vec<u8>)], sent: &[(u32, Vec<u8>)]) -> Vec<[u64; 4]> {
     let mut counts = vec![[0; 4]; count as usize];
@@ -326,6 +332,86 @@ fn a_port_that_forwards_nothing_sends_nothing_back() {
     assert_eq!((stats.dropped.of(Reason::NoPort), stats.dropped.all()), (3, 3));
     let sources: Vec<_> = sent.iter().map(|(port, frame)| (*port, frame[5], frame[11])).collect();
     assert_eq!(sources, [(2, 1, 0), (2, 2, 7), (2, 2, 7)]);
+}
+
+/// Flows that come, change and go while the classifier stays, in chunks that it answers at once and in those
+/// that are handed over to it.
+#[test]
+fn the_classifier_stays_while_flows_change() {
+    use wirespeed_openflow::wire::FlowCommand;
+    const ROUNDS: usize = 12;
+    for (seed, kinds) in [(1, Kinds::Narrow), (2, Kinds::All)] {
+        let mut rng = Rng::new(seed);
+        let (switch, mut model) = both(&mut rng, 160, kinds, SwitchOptions { workers: ROUNDS, ..options() });
+        switch.settle();
+        let (mut next, mut classified) = (200, 0);
+        for round in 0..ROUNDS {
+            for _ in 0..4 {
+                let at = rng.index(model.flows.len());
+                match rng.below(3) {
+                    0 => {
+                        let flow = made::flow(&mut rng, next);
+                        if kinds.has(&flow) {
+                            add(&switch, &mut model, flow);
+                        }
+                        next += 1;
+                    }
+                    1 => {
+                        let command = FlowCommand::DeleteStrict;
+                        switch.flow_mod(&FlowMod { command, ..model.flows.remove(at) }).unwrap();
+                        model.counts.remove(at);
+                    }
+                    _ => {
+                        let other = made::flow(&mut rng, 0);
+                        let command = FlowCommand::ModifyStrict;
+                        let changed =
+                            FlowMod { command, instructions: other.instructions, ..model.flows[at].clone() };
+                        if let Ok(Request::FlowMod(changed)) = Request::read(&changed.to_message(1))
+                            && switch.flow_mod(&changed).is_ok()
+                        {
+                            model.flows[at].instructions = changed.instructions;
+                        }
+                    }
+                }
+            }
+            assert!(switch.has_classifier(), "seed {seed}, round {round}");
+            let (frames, chunk) = if round % 3 == 0 { (1100, 1100) } else { (300, 100) };
+            let frames: Vec<(u32, Vec<u8>)> = (0..frames)
+                .map(|_| {
+                    (if chunk > 1024 { 1 } else { 1 + rng.below(PORTS.into()) as u32 }, made::frame(&mut rng))
+                })
+                .collect();
+            let (stats, sent, counters) = list::run(&switch, switch.app().unwrap(), PORTS, &frames, chunk);
+            assert!(stats.is_whole() && stats.made_lost == 0, "{stats:?}");
+            let mut expected: Vec<(u32, Vec<u8>)> =
+                frames.iter().flat_map(|(port, frame)| model.frame(*port, frame)).collect();
+            expected.sort();
+            assert!(sent == expected, "seed {seed}, round {round}");
+            classified += counters.iter().find(|(name, _)| *name == "classified").unwrap().1;
+        }
+        assert!(classified > 2000, "{classified}");
+    }
+}
+
+/// A classifier is built although flows change again and again.
+#[test]
+fn a_stream_of_changes_does_not_put_the_classifier_off() {
+    use wirespeed_openflow::wire::{Instructions, Match};
+    let switch = Switch::new(options()).unwrap();
+    let start = std::time::Instant::now();
+    for number in 0.. {
+        let bits = number % 4 + 1;
+        let mask = u128::from(u32::MAX << bits);
+        let value = u128::from((number as u32) << 8);
+        let matched = Match::all().with(Field::EthType, 0x0800).with_masked(Field::Ipv4Src, value, mask);
+        switch.flow_mod(&FlowMod::add(0, 20, matched, Instructions::default())).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        switch.keep_time();
+        if switch.has_classifier() {
+            break;
+        }
+        assert!(start.elapsed().as_secs() < 60, "no classifier");
+    }
 }
 
 /// Adds, changes and removes flows at random, and compares after each step.

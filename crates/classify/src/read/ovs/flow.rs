@@ -128,7 +128,7 @@ impl<'l> Flow<'l> {
                 _ => Ok(()),
             };
         }
-        if self.vlan.take(name, text)? {
+        if self.vlan.take(name, text).map_err(Fault::bad)? {
             return Ok(());
         }
         let Some(word) = word(name) else {

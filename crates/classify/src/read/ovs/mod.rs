@@ -26,7 +26,7 @@ mod asks;
 mod conjunction;
 mod file;
 mod flow;
-mod vlan;
+pub mod vlan;
 mod words;
 
 use rustc_hash::FxHashMap;

@@ -10,15 +10,15 @@
 //! A match of some of these bits means untagged frames where all that it wants is 0, and tagged ones where it
 //! doesn't want the bit that is always set to be 0.
 
-use super::words::{Masked, number, ones};
-use crate::read::report::Fault;
+pub use super::words::Masked;
+use super::words::{number, ones};
 
 /// The bit of a tag.
-const PRESENT: u128 = 0x1000;
+pub const PRESENT: u128 = 0x1000;
 
-/// What is wanted, as the words come.
+/// A demand of the tag, as the words come.
 #[derive(Debug, Default)]
-pub(super) struct Vlan {
+pub struct Vlan {
     /// What `vlan_tci` wants.
     tci: Option<Masked>,
     /// What `dl_vlan` or `vlan_vid` wants, as bits of the tag.
@@ -29,24 +29,26 @@ pub(super) struct Vlan {
 
 /// The frames that are wanted.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Ways {
+pub struct Ways {
     /// Whether untagged ones are among them.
-    pub(super) untagged: bool,
+    pub untagged: bool,
     /// The tagged ones among them.
-    pub(super) tagged: Option<Tagged>,
+    pub tagged: Option<Tagged>,
 }
 
 /// Frames with a tag.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Tagged {
-    pub(super) vid: Masked,
-    pub(super) pcp: Masked,
+pub struct Tagged {
+    /// The VLAN, 12 bits.
+    pub vid: Masked,
+    /// The priority, 3 bits.
+    pub pcp: Masked,
 }
 
 impl Vlan {
-    /// Takes a word, if it is about the VLAN.
-    pub(super) fn take(&mut self, name: &str, text: &str) -> Result<bool, Fault> {
-        let wrong = || Fault::bad(format!("{text:?} is not a value of {name}"));
+    /// Takes a word, if it is about the VLAN. Fails with the reason if no flow can have it.
+    pub fn take(&mut self, name: &str, text: &str) -> Result<bool, String> {
+        let wrong = || format!("{text:?} is not a value of {name}");
         let (of, wanted) = match name {
             "vlan_tci" => (&mut self.tci, masked(text, ones(16)).ok_or_else(wrong)?),
             "vlan_vid" => (&mut self.vid, masked(text, 0x1fff).ok_or_else(wrong)?),
@@ -70,25 +72,27 @@ impl Vlan {
             return Err(wrong());
         }
         if of.replace(wanted).is_some_and(|before| before != wanted) {
-            return Err(Fault::bad(format!("two demands of {name}")));
+            return Err(format!("two demands of {name}"));
         }
         // Open vSwitch lets the last one count.
         if self.tci.is_some() && (self.vid.is_some() || self.pcp.is_some()) {
-            return Err(Fault::bad("two demands of the VLAN"));
+            return Err("two demands of the VLAN".to_owned());
         }
         if self.pcp.is_some() && self.vid.is_some_and(|vid| vid.mask & PRESENT != 0 && vid.value == 0) {
-            return Err(Fault::bad("a priority of frames without a tag"));
+            return Err("a priority of frames without a tag".to_owned());
         }
         Ok(true)
     }
 
     /// Whether anything is wanted.
-    pub(super) const fn is_given(&self) -> bool {
+    #[must_use]
+    pub const fn is_given(&self) -> bool {
         self.tci.is_some() || self.vid.is_some() || self.pcp.is_some()
     }
 
     /// The frames that are wanted; `None` where any are.
-    pub(super) fn ways(&self) -> Option<Ways> {
+    #[must_use]
+    pub fn ways(&self) -> Option<Ways> {
         let given = [self.tci, self.vid, self.pcp].into_iter().flatten();
         let of = given.reduce(|a, b| Masked { value: a.value | b.value, mask: a.mask | b.mask })?;
         if of.mask == 0 {
@@ -108,7 +112,7 @@ fn masked(text: &str, all: u128) -> Option<Masked> {
         Some((value, mask)) => (number(value)?, number(mask)?),
         None => (number(text)?, all),
     };
-    (value <= ones(16) && mask <= ones(16)).then_some(Masked { value: value & mask & all, mask: mask & all })
+    (value <= all && mask <= ones(16)).then_some(Masked { value: value & mask & all, mask: mask & all })
 }
 
 #[cfg(test)]
@@ -152,6 +156,7 @@ mod tests {
             &[("dl_vlan", "5/7")],
             &[("dl_vlan_pcp", "8")],
             &[("vlan_vid", "5")],
+            &[("vlan_vid", "0x3005")],
             &[("vlan_tci", "0x5")],
             &[("dl_vlan", "5"), ("vlan_vid", "0x1006")],
             &[("dl_vlan", "0xffff"), ("dl_vlan_pcp", "3")],

@@ -25,9 +25,11 @@ pub(super) enum Slot {
 
 /// Bits that are to be those of a value wherever the mask has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Masked {
-    pub(super) value: u128,
-    pub(super) mask: u128,
+pub struct Masked {
+    /// The value, 0 where the mask has no bit.
+    pub value: u128,
+    /// The mask.
+    pub mask: u128,
 }
 
 /// What a packet has to be for a word to say anything about it. Open vSwitch drops the word where that isn't

@@ -15,7 +15,7 @@ use wirespeed_router::{CHUNK, Settings};
 
 use crate::device::Device;
 use crate::followed::Followed;
-use crate::number::{parse_count, parse_positive};
+use crate::number::{parse_count, parse_positive, parse_size};
 use crate::output::is_no_input;
 use crate::source::ReadArguments;
 use crate::threads;
@@ -118,7 +118,17 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N")]
     pub(super) datapath: Option<u64>,
 
-    /// The switch learns addresses and floods while it has no controller, instead of going on with its flows
+    /// The most flows of the switch, for --app openflow. The default is 4M
+    #[arg(long, value_name = "N", value_parser = parse_positive)]
+    pub(super) most_flows: Option<usize>,
+
+    /// The most memory for the actions of all flows and groups of the switch, for --app openflow. A flow or a
+    /// group over it is refused. The default is 1G
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(super) most_action_bytes: Option<u64>,
+
+    /// The switch learns addresses and floods while it has no controller. No flow holds then, so --flows
+    /// beside it needs --controller or --listen
     #[arg(long)]
     pub(super) standalone: bool,
 
@@ -436,8 +446,8 @@ impl Options {
     fn check_app(&self) -> Result<()> {
         use AppName::{Acl, Esp, Ip, Names, Openflow};
         let has_rules = self.rules.is_some() || self.rules6.is_some();
-        let is_switch =
-            self.flows.is_some() || !self.controller.is_empty() || !self.listen.is_empty() || self.standalone;
+        let has_controllers = !self.controller.is_empty() || !self.listen.is_empty();
+        let is_switch = self.flows.is_some() || has_controllers || self.standalone;
         match self.app {
             Names if self.table.is_none() => bail!("--app names needs a table of names: --table FILE"),
             Acl if !has_rules => bail!("--app acl needs rules: --rules FILE, or --rules6 FILE"),
@@ -445,15 +455,21 @@ impl Options {
             Openflow if !is_switch => {
                 bail!("--app openflow needs --flows FILE, --controller, --listen, or --standalone")
             }
+            Openflow if self.standalone && self.flows.is_some() && !has_controllers => bail!(
+                "--flows with --standalone needs --controller or --listen: \
+                 a switch that stands alone learns addresses, and no flow holds"
+            ),
             _ => {}
         }
-        let options: [(bool, &str, &[AppName]); 10] = [
+        let options: [(bool, &str, &[AppName]); 12] = [
             (self.table.is_some(), "--table is for --app names", &[Names]),
             (self.pending.is_some(), "--pending is for --app names", &[Names]),
             (self.local.is_some(), "--local is for --app openflow", &[Openflow]),
             (self.host_device.is_some(), "--host-device is for --app esp", &[Esp]),
             (self.otherwise.is_some(), "--otherwise is for --app acl", &[Acl]),
             (self.datapath.is_some(), "--datapath is for --app openflow", &[Openflow]),
+            (self.most_flows.is_some(), "--most-flows is for --app openflow", &[Openflow]),
+            (self.most_action_bytes.is_some(), "--most-action-bytes is for --app openflow", &[Openflow]),
             (has_rules, "--rules and --rules6 are for --app acl", &[Acl]),
             (self.sad.is_some(), "--sad is for --app esp", &[Esp]),
             (

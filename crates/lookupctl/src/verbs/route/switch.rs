@@ -24,7 +24,11 @@ impl OpenFlow {
         local: Option<PortInfo>,
         workers: usize,
     ) -> Result<Self> {
+        let usual = SwitchOptions::default();
+        let most_bytes = options.most_action_bytes.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
         let switch = Switch::new(SwitchOptions {
+            most_flows: options.most_flows.unwrap_or(usual.most_flows),
+            most_bytes: most_bytes.unwrap_or(usual.most_bytes),
             ports,
             local,
             datapath: options.datapath(),
@@ -35,7 +39,7 @@ impl OpenFlow {
                 Device::Cpu => wirespeed::Device::Cpu,
             },
             fail: if options.standalone { Fail::Standalone } else { Fail::Secure },
-            ..SwitchOptions::default()
+            ..usual
         })?;
         if let Some(file) = &options.flows {
             let name = file.display();
