@@ -139,6 +139,11 @@ typedef struct {
      * Whether lookups can give the length of the matched prefix, 0 or 1. Only for addresses.
      */
     uint8_t prefix_lookups;
+    /**
+     * Whether labels of routes in MRT and bgpdump are the origins of their AS paths, and not their next
+     * hops, 0 or 1. Only for addresses.
+     */
+    uint8_t origins;
 } ws_options;
 
 /**

@@ -4,6 +4,7 @@
 use std::ffi::c_char;
 use std::path::Path;
 
+use wirespeed::fib::read::ReadOptions;
 use wirespeed::image::Image;
 
 use crate::boundary::{Failure, given, optional};
@@ -24,6 +25,9 @@ pub struct ws_options {
     pub memory_cap: u64,
     /// Whether lookups can give the length of the matched prefix, 0 or 1. Only for addresses.
     pub prefix_lookups: u8,
+    /// Whether labels of routes in MRT and bgpdump are the origins of their AS paths, and not their next
+    /// hops, 0 or 1. Only for addresses.
+    pub origins: u8,
 }
 
 /// Checked settings.
@@ -33,6 +37,7 @@ pub(crate) struct Options<'c> {
     pub(crate) assume: Option<&'c str>,
     pub(crate) memory_cap: Option<u64>,
     pub(crate) prefix_lookups: bool,
+    pub(crate) origins: bool,
 }
 
 impl<'c> Options<'c> {
@@ -56,23 +61,27 @@ impl<'c> Options<'c> {
         }
         // SAFETY: the caller vouches for them.
         let options = unsafe { given(options, "options") }?;
-        let prefix_lookups = match options.prefix_lookups {
-            0 => false,
-            1 => true,
-            other => return Err(Failure::argument(format!("options.prefix_lookups is {other}, not 0 or 1"))),
+        let is_set = |value: u8, name: &str| match value {
+            0 => Ok(false),
+            1 => Ok(true),
+            other => Err(Failure::argument(format!("options.{name} is {other}, not 0 or 1"))),
         };
+        let prefix_lookups = is_set(options.prefix_lookups, "prefix_lookups")?;
+        let origins = is_set(options.origins, "origins")?;
         // SAFETY: the caller vouches for the texts.
         let (engine, assume) = unsafe {
             (optional(options.engine, "options.engine")?, optional(options.assume, "options.assume")?)
         };
         let memory_cap = (options.memory_cap != 0).then_some(options.memory_cap);
-        Ok(Self { engine, assume, memory_cap, prefix_lookups })
+        Ok(Self { engine, assume, memory_cap, prefix_lookups, origins })
     }
 
     /// Refuses settings that a table of these keys has no use for.
     pub(crate) fn only_for(self, what: &str) -> Result<Self, Failure> {
-        if self.prefix_lookups && what != "addresses" {
-            return Err(Failure::argument(format!("options.prefix_lookups is not for a table of {what}")));
+        for (is_set, name) in [(self.prefix_lookups, "prefix_lookups"), (self.origins, "origins")] {
+            if is_set && what != "addresses" {
+                return Err(Failure::argument(format!("options.{name} is not for a table of {what}")));
+            }
         }
         if self.assume.is_some() && what != "rules" {
             return Err(Failure::argument(format!("options.assume is not for a table of {what}")));
@@ -82,14 +91,19 @@ impl<'c> Options<'c> {
 
     /// Refuses settings for a file that has its own.
     pub(crate) fn none_for_image(self, path: &Path) -> Result<(), Failure> {
-        let Self { engine, assume, memory_cap, prefix_lookups } = self;
-        if engine.is_some() || assume.is_some() || memory_cap.is_some() || prefix_lookups {
+        let Self { engine, assume, memory_cap, prefix_lookups, origins } = self;
+        if engine.is_some() || assume.is_some() || memory_cap.is_some() || prefix_lookups || origins {
             let path = path.display();
             return Err(Failure::argument(format!(
                 "{path}: an image has its own settings, and takes no options"
             )));
         }
         Ok(())
+    }
+
+    /// Options for reading routes.
+    pub(crate) fn reading(self) -> ReadOptions {
+        ReadOptions { origins: self.origins, ..ReadOptions::default() }
     }
 
     /// The facts, one by one.
@@ -115,6 +129,7 @@ mod tests {
         assume: ptr::null(),
         memory_cap: 0,
         prefix_lookups: 0,
+        origins: 0,
     };
 
     fn refused(options: ws_options) -> String {
@@ -137,6 +152,9 @@ mod tests {
         assert!(engine.none_for_image(Path::new("a.img")).is_err());
         assert!(refused(ws_options { size: 4, ..DEFAULTS }).contains("options.size is 4"));
         assert!(refused(ws_options { prefix_lookups: 2, ..DEFAULTS }).contains("is 2, not 0 or 1"));
+        assert!(
+            refused(ws_options { origins: 1, ..DEFAULTS }).contains("origins is not for a table of names")
+        );
         assert!(
             refused(ws_options { prefix_lookups: 1, ..DEFAULTS }).contains("is not for a table of names")
         );

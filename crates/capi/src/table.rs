@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use wirespeed::fib::merge::{MergeSource, read_sources};
-use wirespeed::fib::read::{ReadOptions, is_built_in};
+use wirespeed::fib::read::{ReadOptions, Source, is_built_in, read_fib};
 use wirespeed::prelude::*;
 
 use crate::boundary::{Failure, free, given, handle, input, lock, place, status, text, ws_status};
@@ -21,6 +21,8 @@ pub struct ws_table(Mutex<State>);
 struct State {
     table: IpTable,
     texts: Texts,
+    /// The options for reading files of routes.
+    reading: ReadOptions,
 }
 
 /// Route, or a change of one.
@@ -89,11 +91,11 @@ pub unsafe extern "C" fn ws_table_open_merged(
         if sources.is_empty() {
             return Err(Failure::argument("a merged table needs a source"));
         }
-        let (merged, _) = read_sources(&sources, &ReadOptions::default())
-            .map_err(|error| Failure::state(error.to_string()))?;
+        let (merged, _) =
+            read_sources(&sources, &options.reading()).map_err(|error| Failure::state(error.to_string()))?;
         let labels = Labels::new();
         let table = with_settings(IpTable::builder().fib(merged.fib, &labels), options).build()?;
-        Ok(ws_table(Mutex::new(State { table, texts: Texts::of(labels) })))
+        Ok(state(table, Texts::of(labels), options))
     })
 }
 
@@ -156,7 +158,7 @@ pub unsafe extern "C" fn ws_table_insert_label(
         let prefix: IpNet =
             prefix.parse().map_err(|_| Failure::argument(format!("{prefix:?} is not a prefix")))?;
         let mut state = lock(&table.0)?;
-        let State { table, texts } = &mut *state;
+        let State { table, texts, .. } = &mut *state;
         check_no_numbers(texts, table.is_empty())?;
         texts.with(label, |next_hop, labels| {
             table.attach_labels(labels);
@@ -199,7 +201,7 @@ pub unsafe extern "C" fn ws_table_apply(
         let updates = changes.iter().enumerate().map(|(at, change)| change.update(at));
         let updates = updates.collect::<Result<Vec<_>, _>>()?;
         let mut state = lock(&table.0)?;
-        let State { table, texts } = &mut *state;
+        let State { table, texts, .. } = &mut *state;
         texts.claimed(&next_hops, || Ok(table.apply(&updates).map(drop)?))
     })
 }
@@ -212,9 +214,9 @@ pub unsafe extern "C" fn ws_table_load(table: *const ws_table, path: *const c_ch
         // SAFETY: the caller keeps the rules of the header.
         let (table, path) = unsafe { (given(table, "table")?, text(path, "path")?) };
         let mut state = lock(&table.0)?;
-        let State { table, texts } = &mut *state;
+        let State { table, texts, reading } = &mut *state;
         check_no_numbers(texts, table.is_empty())?;
-        let loaded = table.load(path, texts.labels());
+        let loaded = table.load_as(path, texts.labels(), reading);
         texts.hold();
         Ok(loaded.map(drop)?)
     })
@@ -228,7 +230,7 @@ pub unsafe extern "C" fn ws_table_save(table: *const ws_table, path: *const c_ch
         // SAFETY: the caller keeps the rules of the header.
         let (table, path) = unsafe { (given(table, "table")?, text(path, "path")?) };
         let state = lock(&table.0)?;
-        let State { table, texts } = &*state;
+        let State { table, texts, .. } = &*state;
         Ok(if texts.is_empty() { table.save(path) } else { table.save_labelled(path, texts.labels()) }?)
     })
 }
@@ -263,7 +265,7 @@ fn build(routes: &[ws_route], options: Options<'_>) -> Result<ws_table, Failure>
         routes.iter().enumerate().map(|(at, route)| Ok((route.prefix(at)?, NextHop(route.next_hop))));
     let routes = routes.collect::<Result<Vec<_>, Failure>>()?;
     let table = with_settings(IpTable::builder().routes(routes), options).build()?;
-    Ok(ws_table(Mutex::new(State { table, texts: Texts::new() })))
+    Ok(state(table, Texts::new(), options))
 }
 
 fn open(path: &Path, options: Options<'_>) -> Result<ws_table, Failure> {
@@ -275,9 +277,15 @@ fn open(path: &Path, options: Options<'_>) -> Result<ws_table, Failure> {
         (table, labels)
     } else {
         let labels = Labels::new();
-        (with_settings(IpTable::builder().file(path, &labels), options).build()?, labels)
+        let (fib, _) =
+            read_fib(&Source::Path(path.to_owned()), &options.reading()).map_err(wirespeed::Error::from)?;
+        (with_settings(IpTable::builder().fib(fib, &labels), options).build()?, labels)
     };
-    Ok(ws_table(Mutex::new(State { table, texts: Texts::of(labels) })))
+    Ok(state(table, Texts::of(labels), options))
+}
+
+fn state(table: IpTable, texts: Texts, options: Options<'_>) -> ws_table {
+    ws_table(Mutex::new(State { table, texts, reading: options.reading() }))
 }
 
 fn with_settings(mut builder: wirespeed::IpBuilder, options: Options<'_>) -> wirespeed::IpBuilder {
@@ -296,7 +304,7 @@ fn insert(table: &ws_table, prefix: IpNet, next_hop: u64) -> Result<(), Failure>
         return Err(Failure::argument(format!("the route {prefix} has no next hop: they start at 1")));
     }
     let mut state = lock(&table.0)?;
-    let State { table, texts } = &mut *state;
+    let State { table, texts, .. } = &mut *state;
     texts.claimed(&[next_hop], || Ok(table.insert(prefix, next_hop).map(drop)?))
 }
 
@@ -344,4 +352,47 @@ unsafe fn v6(address: *const u8, depth: u8) -> Result<IpNet, Failure> {
 fn net(address: impl Into<IpAddr>, depth: u8) -> Result<IpNet, Failure> {
     IpNet::new(address.into(), depth)
         .map_err(|_| Failure::argument(format!("depth {depth} is longer than an address")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The label of an address.
+    fn label(table: &ws_table, address: &str) -> Option<String> {
+        let state = table.0.lock().unwrap();
+        let found = state.table.reader().lookup(address.parse::<IpAddr>().unwrap());
+        state.texts.labels().get(found).map(|label| label.to_string())
+    }
+
+    #[test]
+    fn labels_of_bgp_are_next_hops_or_origins_and_stay_so_when_loaded_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("dump");
+        let dump = |origin: u32| {
+            format!("TABLE_DUMP2|1|B|192.0.2.7|3|10.0.0.0/8|3 {origin}|IGP|192.0.2.1|0|0||NAG||\n")
+        };
+        for (origins, [first, second]) in [(false, ["192.0.2.1"; 2]), (true, ["1", "2"])] {
+            std::fs::write(&path, dump(1)).unwrap();
+            let table = open(&path, Options { origins, ..Options::default() }).unwrap();
+            assert_eq!(label(&table, "10.1.2.3").as_deref(), Some(first));
+            std::fs::write(&path, dump(2)).unwrap();
+            let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+            // SAFETY: a table, and a text that ends with a zero.
+            assert_eq!(unsafe { ws_table_load(&raw const table, name.as_ptr()) }, ws_status::Ok);
+            assert_eq!(label(&table, "10.1.2.3").as_deref(), Some(second));
+        }
+    }
+
+    #[test]
+    fn a_file_of_zstd_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, text) = (dir.path().join("routes.zst"), b"10.0.0.0/8 core\n");
+        let len = u8::try_from(text.len()).unwrap();
+        // A frame of one block, which is stored.
+        let frame = [&[0x28, 0xb5, 0x2f, 0xfd, 0x20, len, len << 3 | 1, 0, 0][..], text].concat();
+        std::fs::write(&path, frame).unwrap();
+        let table = open(&path, Options::default()).unwrap();
+        assert_eq!(label(&table, "10.1.2.3").as_deref(), Some("core"));
+    }
 }

@@ -69,6 +69,7 @@ static void values(ws_table *table)
     WRONG(ws_table_insert4(table, NET(10, 0), 33, 1), "depth 33");
     WRONG(ws_table_insert4(table, NET(10, 0), 8, 0), "10.0.0.0/8 has no next hop");
     WRONG(ws_table_insert4(table, NET(10, 0), 8, (uint64_t)1 << 32), "4294967296 is too large");
+    FAILS(ws_table_insert4(table, NET(10, 0), 8, UINT32_MAX), "4294967295");
     WRONG(ws_table_insert6(table, NULL, 8, 1), "address is NULL");
     WRONG(ws_table_insert_label(table, "10.0.0.0", "a"), "not a prefix");
     ws_route changes[2] = {{.address = {10}, .next_hop = 1, .family = 4, .depth = 8},

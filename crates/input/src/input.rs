@@ -144,6 +144,10 @@ impl<'a> Input<'a> {
             return Err(OpenError { name, cause: io::Error::new(io::ErrorKind::Unsupported, what) });
         }
         let compression = Compression::recognise(&start);
+        // Bytes that have come with the first ones: to wait for more would hold records of a pipe back.
+        if let Err(cause) = refuse_archive(&[&start, raw.buffer()].concat()) {
+            return Err(OpenError { name, cause });
+        }
         let raw = BufReader::with_capacity(CHUNK, io::Cursor::new(start).chain(raw));
         let decoder = match compression.decoder(raw) {
             Ok(decoder) => decoder,
@@ -151,7 +155,7 @@ impl<'a> Input<'a> {
         };
         let packed = (compression != Compression::None).then_some(bytes);
         let window = vec![0; WINDOW].into_boxed_slice();
-        Ok(Self {
+        let mut input = Self {
             name,
             compression,
             decoder,
@@ -162,7 +166,15 @@ impl<'a> Input<'a> {
             offset: 0,
             lines: 0,
             waiting: None,
-        })
+        };
+        if compression != Compression::None {
+            match input.fill() {
+                Ok(_) => refuse_archive(&input.window[..input.end])
+                    .map_err(|cause| OpenError { name: input.name.clone(), cause })?,
+                Err(error) => input.waiting = Some(error),
+            }
+        }
+        Ok(input)
     }
 
     /// Lifts the limit on what a compressed file unpacks to: for readers that hold little of it at a time.
@@ -286,6 +298,30 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Refuses a file of files, by its first bytes.
+fn refuse_archive(start: &[u8]) -> io::Result<()> {
+    let kind = match start {
+        [b'P', b'K', 3, 4, ..] => "zip",
+        _ if is_tar(start) => "tar",
+        _ => return Ok(()),
+    };
+    let what = format!("an archive of {kind}: unpack it, and name the file that is in it");
+    Err(io::Error::new(io::ErrorKind::Unsupported, what))
+}
+
+/// Whether a file begins with the header of tar: the sum of its bytes stands in it, in octal digits, and
+/// counts as blanks.
+fn is_tar(start: &[u8]) -> bool {
+    const SUM: std::ops::Range<usize> = 148..156;
+    let Some(header) = start.first_chunk::<512>().filter(|header| header[257..].starts_with(b"ustar")) else {
+        return false;
+    };
+    let sum = |bytes: &[u8]| bytes.iter().map(|&byte| u32::from(byte)).sum::<u32>();
+    let mut told = header[SUM].iter().take_while(|byte| !matches!(byte, 0 | b' '));
+    let told = told.try_fold(0, |sum, &byte| Some(sum * 8 + char::from(byte).to_digit(8)?));
+    told == Some(sum(header) - sum(&header[SUM]) + 8 * u32::from(b' '))
+}
+
 /// Reads until it is not interrupted.
 fn decode(decoder: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     loop {
@@ -363,6 +399,39 @@ mod tests {
         let mut bz = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
         bz.write_all(text).unwrap();
         bz.finish().unwrap()
+    }
+
+    /// The start of an archive: a header, and the bytes of its file.
+    fn tar(content: &[u8]) -> Vec<u8> {
+        let mut header = [0; 512];
+        header[..8].copy_from_slice(b"GeoLite2");
+        header[148..156].fill(b' ');
+        header[257..265].copy_from_slice(b"ustar  \0");
+        let sum: u32 = header.iter().map(|&byte| u32::from(byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        [&header[..], content].concat()
+    }
+
+    #[test]
+    fn archives_are_refused_with_what_to_do() {
+        let (tar, zip) = (tar(b"10.0.0.0/8 1\n"), b"PK\x03\x04\x14\0".to_vec());
+        let refused = |bytes: &[u8], kind: &str| {
+            let error = Input::new(Box::new(bytes), "test".into()).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                format!("test: an archive of {kind}: unpack it, and name the file that is in it")
+            );
+        };
+        refused(&tar, "tar");
+        refused(&zip, "zip");
+        #[cfg(feature = "compression")]
+        for packed in [gz(&tar), bz2(&tar)] {
+            refused(&packed, "tar");
+        }
+        // Text that has the word there is none.
+        let mut text = tar;
+        text[0] = b'x';
+        assert_eq!(input(&text).look_ahead(1024).0, text);
     }
 
     #[test]

@@ -57,7 +57,7 @@ pub(crate) fn is_no_input(
     inputs: impl IntoIterator<Item = impl AsRef<Path>>,
 ) -> Result<()> {
     // A file that is not there yet is no input.
-    let Some((shown, output)) = output.and_then(|path| Some((path, path.canonicalize().ok()?))) else {
+    let Some((shown, output)) = file(output).and_then(|path| Some((path, path.canonicalize().ok()?))) else {
         return Ok(());
     };
     if inputs.into_iter().any(|input| input.as_ref().canonicalize().is_ok_and(|input| input == output)) {

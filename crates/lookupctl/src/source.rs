@@ -46,6 +46,11 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "NAME")]
     set: Option<String>,
 
+    /// Take the origin of the AS path, an AS number or a set as {1,2}, as the value of routes and updates of
+    /// MRT and bgpdump. By default their next hop is taken
+    #[arg(long)]
+    origins: bool,
+
     /// Clear the host bits of prefixes (10.1.2.3/8 becomes 10.0.0.0/8) and count these prefixes. By default
     /// they are refused
     #[arg(long)]
@@ -104,12 +109,13 @@ pub(crate) struct Loaded {
 
 impl ReadArguments {
     /// Each of them.
-    pub(crate) fn given(&self) -> [Given<'static>; 10] {
+    pub(crate) fn given(&self) -> [Given<'static>; 11] {
         [
             ("format", self.format.is_some()),
             ("peer", self.peer.is_some()),
             ("vrf", self.vrf.is_some()),
             ("set", self.set.is_some()),
+            ("origins", self.origins),
             ("mask-host-bits", self.mask_host_bits),
             ("value-columns", !self.value_columns.is_empty()),
             ("prefix-columns", self.prefix_columns.is_some()),
@@ -122,6 +128,11 @@ impl ReadArguments {
     /// Whether any of them is given.
     pub(crate) fn is_given(&self) -> bool {
         self.given().iter().any(|(_, is_given)| *is_given)
+    }
+
+    /// Whether origins of routes are asked for.
+    pub(crate) fn takes_origins(&self) -> bool {
+        self.origins
     }
 
     /// Whether wrong lines are passed over.
@@ -158,19 +169,19 @@ impl ReadArguments {
 
     /// Reads a table.
     pub(crate) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
-        self.load_with(from, false)
+        self.load_with(from, self.options())
     }
 
     /// Reads a table with the origins of routes in place of their next hops, all of a route with several.
     pub(crate) fn load_origins(&self, from: &OsStr) -> Result<Loaded> {
-        self.load_with(from, true)
+        self.load_with(from, ReadOptions { origins: true, all_origins: true, ..self.options() })
     }
 
-    fn load_with(&self, from: &OsStr, origins: bool) -> Result<Loaded> {
+    fn load_with(&self, from: &OsStr, options: ReadOptions) -> Result<Loaded> {
         let began = Instant::now();
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
-        let options = ReadOptions { format: self.format, origins, all_origins: origins, ..self.options() };
+        let options = ReadOptions { format: self.format, ..options };
         let read = read_fib(&source, &options);
         let (fib, report) = read.map_err(|error| unless_image(from, naming_the_option(error)))?;
         drop(busy);
@@ -183,6 +194,7 @@ impl ReadArguments {
             peer: self.peer,
             vrf: self.vrf.clone(),
             set: self.set.clone(),
+            origins: self.origins,
             mask_host_bits: self.mask_host_bits,
             lenient: self.lenient,
             columns: self.columns(),
@@ -195,7 +207,7 @@ impl ReadArguments {
         self.vrf.as_deref()
     }
 
-    /// Refuses `--peer` and `--vrf` if no input names peers or VRFs.
+    /// Refuses `--peer`, `--origins`, `--set` and `--vrf` if no input has peers, AS paths, sets or VRFs.
     pub(crate) fn check(&self, tables: &[&ReadReport], updates: Option<&ReadReport>) -> Result<()> {
         if tables.is_empty() && updates.is_none() {
             let given = [("format", self.format.is_some()), ("mask-host-bits", self.mask_host_bits)];
@@ -211,6 +223,9 @@ impl ReadArguments {
                 bail!("--peer {peer}: no input names peers: only MRT and bgpdump do")
             }
             _ => {}
+        }
+        if self.origins && !peers_of(tables.iter()) && !updates.iter().any(names_peers) {
+            bail!("--origins: no input has AS paths: only MRT and bgpdump do");
         }
         if self.columns().is_given() && tables.iter().all(|report| !report.format.has_fields()) {
             bail!(
@@ -333,11 +348,17 @@ fn is_of_host_bits(error: &ReadError) -> bool {
     matches!(error, ReadError::Bad { reason: SkipReason::Prefix(PrefixError::HostBits), .. })
 }
 
-/// The error with the option that helps against host bits, if these are wrong.
+/// The error with the option that helps, if one does.
 fn naming_the_option(error: ReadError) -> anyhow::Error {
-    match is_of_host_bits(&error) {
-        true => anyhow!("{error} (--mask-host-bits clears them)"),
-        false => error.into(),
+    match error {
+        ReadError::SeveralSets { name, known } => {
+            anyhow!("{name}: several sets: choose one with --set: {known}")
+        }
+        ReadError::SeveralVrfs { name, known } => {
+            anyhow!("{name}: several VRFs: choose one with --vrf: {known}")
+        }
+        error if is_of_host_bits(&error) => anyhow!("{error} (--mask-host-bits clears them)"),
+        error => error.into(),
     }
 }
 

@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use wirespeed::engine::Addresses;
 use wirespeed::fib::merge::{MergeSource, SourceError, read_sources};
+use wirespeed::fib::read::parts::Reason;
 use wirespeed::fib::read::record::{self, NoField};
-use wirespeed::fib::read::{Columns, Format, NO_VALUE, ReadError, ReadOptions, Source, open, read_fib};
+use wirespeed::fib::read::{
+    Columns, Format, NO_VALUE, ReadError, ReadOptions, ReadReport, Source, open, read_fib,
+};
 use wirespeed::fib::{Family, Fib, NextHops};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
@@ -131,6 +134,14 @@ pub enum TableError {
     /// A file of names could not be read.
     #[error(transparent)]
     Names(#[from] TableOrListError),
+    /// Nothing of a file was taken: it is empty, or all of it is wrong.
+    #[error("{name}: nothing of it was taken: {why}")]
+    Nothing {
+        /// The file.
+        name: String,
+        /// The reason.
+        why: String,
+    },
     /// The table could not be built, or the image not opened.
     #[error(transparent)]
     Table(#[from] wirespeed::Error),
@@ -241,6 +252,7 @@ impl TableFile {
             ReadOptions { lenient: reading.lenient, origins: !reading.next_hops, ..ReadOptions::default() };
         if !self.sources.is_empty() {
             let (merged, reports) = read_sources(&self.sources, &options)?;
+            reports.iter().try_for_each(check_taken)?;
             self.check_fields(&merged.fib.next_hops)?;
             let report = reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
             return Ok((self.routes(merged.fib, reading.prefix, add)?, Some(report)));
@@ -255,6 +267,7 @@ impl TableFile {
             }
             _ => TableError::Routes(source),
         })?;
+        check_taken(&report)?;
         Ok((self.routes(fib, reading.prefix, add)?, Some(report.to_string())))
     }
 
@@ -299,11 +312,13 @@ impl TableFile {
         let of_list = ListOptions { lenient, ..ListOptions::default() };
         Ok(match read_table_or_list(&names::Source::from_arg(&self.path), &options, &of_list)? {
             TableOrList::Table(fib, report) => {
+                check_taken(&report)?;
                 fib.labels.iter().for_each(|(_, label)| add(label));
                 let reader = NameTable::builder().rib(fib.names).build()?.reader();
                 (AnyNameReader::Names(reader), Some(report.to_string()))
             }
             TableOrList::List(read, report) => {
+                check_taken(&report)?;
                 read.labels.iter().for_each(|(_, label)| add(label));
                 let list = NameList::builder().read(read).build()?;
                 (AnyNameReader::List(Arc::new(list)), Some(report.to_string()))
@@ -351,6 +366,19 @@ impl TableFile {
     fn is_image(&self) -> bool {
         self.sources.is_empty() && self.path != "-" && Image::is_at(Path::new(&self.path)).unwrap_or_default()
     }
+}
+
+/// Refuses a file of which a lenient reading took nothing: it is another one than is meant.
+fn check_taken<F, R: Reason>(report: &ReadReport<F, R>) -> Result<(), TableError> {
+    if report.routes > 0 {
+        return Ok(());
+    }
+    let (name, fault) = (&report.name, report.skipped.iter().find(|skipped| skipped.reason.is_fault()));
+    let why = fault.map_or_else(
+        || "it is empty".to_owned(),
+        |fault| format!("{} (first at {name}{})", fault.reason, fault.first),
+    );
+    Err(TableError::Nothing { name: name.clone(), why })
 }
 
 fn table<A: Addresses>(routes: Rib<A>, prefix: bool) -> Result<Table<A>, wirespeed::Error> {

@@ -116,7 +116,7 @@ impl<A: Addresses> Builder<A> {
         labels: &Labels<T>,
     ) -> Self {
         let path = path.as_ref();
-        match read_file(path) {
+        match read_file(path, &ReadOptions::default()) {
             Ok(fib) if A::rib(&fib).is_empty() => {
                 self.failed(Error::NoRoutesOfFamily { path: path.to_owned(), wanted: A::FAMILY })
             }
@@ -245,8 +245,8 @@ impl<A: Addresses> Builder<A> {
 
 /// Reads a file of routes of either family.
 #[cfg(feature = "text")]
-pub(crate) fn read_file(path: &Path) -> Result<Fib, Error> {
-    Ok(read_fib(&Source::Path(path.to_owned()), &ReadOptions::default())?.0)
+pub(crate) fn read_file(path: &Path, options: &ReadOptions) -> Result<Fib, Error> {
+    Ok(read_fib(&Source::Path(path.to_owned()), options)?.0)
 }
 
 /// Replaces the indexes of the routes by the indexes that `labels` give to their next hops' texts.

@@ -11,6 +11,8 @@ use std::path::Path;
 use std::str::FromStr;
 
 use ipnet::IpNet;
+#[cfg(feature = "text")]
+use wirespeed_fib::read::ReadOptions;
 use wirespeed_fib::{AnyUpdate, Applied, Fib, HostBits, InFib, NextHop, Rib, Update, V4, V6};
 
 #[cfg(feature = "text")]
@@ -247,7 +249,7 @@ impl IpBuilder {
         path: impl AsRef<Path>,
         labels: &Labels<T>,
     ) -> Self {
-        match read_file(path.as_ref()) {
+        match read_file(path.as_ref(), &ReadOptions::default()) {
             Ok(fib) => self.fib(fib, labels),
             Err(error) => self.failed(error),
         }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use wirespeed_fib::NextHop;
 #[cfg(feature = "text")]
-use wirespeed_fib::read::is_built_in;
+use wirespeed_fib::read::{ReadOptions, is_built_in};
 #[cfg(feature = "text")]
 use wirespeed_fib::{Family, Fib};
 use wirespeed_image::Image;
@@ -57,10 +57,11 @@ pub(crate) fn read<T: FromStr<Err: ToString> + Eq + Hash>(
     path: &Path,
     labels: &Labels<T>,
     claims: &mut Claims,
+    options: &ReadOptions,
 ) -> Result<Fib, Error> {
     match !is_built_in(path) && is_image(path)? {
         true => routes_of_image(path, labels, claims),
-        false => labelled(read_file(path)?, labels, claims).map_err(|error| error.in_file(path)),
+        false => labelled(read_file(path, options)?, labels, claims).map_err(|error| error.in_file(path)),
     }
 }
 

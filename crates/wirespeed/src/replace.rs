@@ -13,6 +13,8 @@ use std::path::Path;
 #[cfg(feature = "text")]
 use std::str::FromStr;
 
+#[cfg(feature = "text")]
+use wirespeed_fib::read::ReadOptions;
 use wirespeed_fib::{Applied, Rib, Update, V4, V6};
 
 use crate::common::TableCore;
@@ -88,7 +90,7 @@ impl<A: Addresses> Table<A> {
         labels: &Labels<T>,
     ) -> Result<Applied, Error> {
         let (path, mut claims) = (path.as_ref(), Claims::default());
-        let fib = read(path, labels, &mut claims)?;
+        let fib = read(path, labels, &mut claims, &ReadOptions::default())?;
         if A::rib(&fib).is_empty() {
             return Err(Error::NoRoutesOfFamily { path: path.to_owned(), wanted: A::FAMILY });
         }
@@ -135,8 +137,19 @@ impl IpTable {
         path: impl AsRef<Path>,
         labels: &Labels<T>,
     ) -> Result<Applied, Error> {
+        self.load_as(path, labels, &ReadOptions::default())
+    }
+
+    /// [Loads](Self::load) a file of routes with other options for reading. An image has its own.
+    #[cfg(feature = "text")]
+    pub fn load_as<T: FromStr<Err: ToString> + Eq + Hash>(
+        &mut self,
+        path: impl AsRef<Path>,
+        labels: &Labels<T>,
+        options: &ReadOptions,
+    ) -> Result<Applied, Error> {
         let mut claims = Claims::default();
-        let fib = read(path.as_ref(), labels, &mut claims)?;
+        let fib = read(path.as_ref(), labels, &mut claims, options)?;
         self.attach_labels(labels);
         self.replace_both(false, fib.v4, fib.v6)
     }

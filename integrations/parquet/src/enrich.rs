@@ -83,9 +83,13 @@ pub(crate) struct Options {
 
     /// Pass rows with a value that is no address or name, with empty columns, and count them; and pass over
     /// wrong lines of tables. By default the first such row ends the work, and a file with wrong lines is
-    /// refused
+    /// refused. A table of which nothing is right is always refused
     #[arg(long)]
     lenient: bool,
+
+    /// Refuse wrong lines of tables, though wrong rows pass
+    #[arg(long, requires = "lenient")]
+    strict_tables: bool,
 
     /// Worker threads, each for a row group at a time. The default is the number of cores
     #[arg(long, value_name = "N")]
@@ -159,7 +163,8 @@ impl Options {
                 bail!("{option}, and there is none");
             }
         }
-        let reading = TableReading { lenient: self.lenient, prefix: self.prefix, next_hops: self.next_hops };
+        let lenient = self.lenient && !self.strict_tables;
+        let reading = TableReading { lenient, prefix: self.prefix, next_hops: self.next_hops };
         let tables = tables.into_iter().map(|file| ReadTable::addresses(file, reading));
         tables.chain(names.into_iter().map(|file| ReadTable::names(file, reading))).collect()
     }

@@ -29,7 +29,7 @@ pub(super) fn read<T: Tuple>(
             file.add(rule.clone()).map_err(Fault::Bad)?;
             report.widened += 1;
             let why = format!("TCP flags ({flags}) are no field of a tuple");
-            let why = LeftOut { line: at, why, text: text.to_owned() };
+            let why = LeftOut { place: at.into(), why, text: text.to_owned() };
             file.doubts.widen(file.rules.last_number(), rule, why);
             Ok(())
         });
@@ -37,7 +37,7 @@ pub(super) fn read<T: Tuple>(
             // The line could be any filter, at this place.
             let before = file.rules.last_number().saturating_add(1);
             let (rule, effect) = (Rule::new(Pattern::all(), 0, 0), Effect::Any);
-            let why = LeftOut { line: at, why: fault.why().to_owned(), text: text.to_owned() };
+            let why = LeftOut { place: at.into(), why: fault.why().to_owned(), text: text.to_owned() };
             file.doubts.uncertain.push(Uncertain { rule, effect, before, skips: 0, why });
         })
     })

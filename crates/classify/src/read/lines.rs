@@ -5,6 +5,8 @@
 
 use std::fmt::Write as _;
 
+use super::report::Place;
+
 /// The lines that rules come from, by the rules' numbers. Empty of formats in which a line is a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
@@ -17,9 +19,8 @@ pub struct Lines {
 /// A line of a file of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceLine {
-    /// The line, or the place among the elements of JSON, from 1; `None` of what no single line says, such as
-    /// a chain's policy.
-    pub line: Option<u64>,
+    /// The place. `None` of what no single line says, such as a chain's policy.
+    pub place: Option<Place>,
     /// What it says.
     pub text: String,
 }
@@ -43,20 +44,20 @@ impl Lines {
     }
 
     /// Notes where a rule comes from that has a larger number than all before.
-    pub(super) fn add(&mut self, number: u32, line: Option<u64>, text: &str) {
-        if !self.lines.last().is_some_and(|(_, last)| last.line == line && last.text == text) {
-            self.lines.push((number, SourceLine { line, text: text.to_owned() }));
+    pub(super) fn add(&mut self, number: u32, place: Option<Place>, text: &str) {
+        if !self.lines.last().is_some_and(|(_, last)| last.place == place && last.text == text) {
+            self.lines.push((number, SourceLine { place, text: text.to_owned() }));
         }
         self.last = number;
     }
 
     /// All of it as lines of text, which [`from_text`](Self::from_text) reads:
-    /// `first=12 line=7<TAB>-A INPUT -j ACCEPT`, and the number of the last rule at the end.
+    /// `12 7<TAB>-A INPUT -j ACCEPT`, of JSON `12 7/4<TAB>…`, and the number of the last rule at the end.
     pub fn to_text(&self) -> String {
         let mut text = String::new();
-        for (first, SourceLine { line, text: said }) in &self.lines {
+        for (first, SourceLine { place, text: said }) in &self.lines {
             let said = said.replace(['\n', '\r'], " ");
-            let _ = writeln!(text, "{first} {}\t{said}", line.unwrap_or(0)); // a String takes all
+            let _ = writeln!(text, "{first} {}\t{said}", place.unwrap_or_default().word()); // a String takes all
         }
         if !self.is_empty() {
             let _ = writeln!(text, "{}", self.last);
@@ -84,8 +85,8 @@ impl Lines {
 fn source_line(text: &str) -> Option<(u32, SourceLine)> {
     let (numbers, said) = text.split_once('\t')?;
     let (first, line) = numbers.split_once(' ')?;
-    let line: u64 = line.parse().ok()?;
-    Some((first.parse().ok()?, SourceLine { line: (line > 0).then_some(line), text: said.to_owned() }))
+    let place = Some(Place::parse(line)?).filter(|place| place.line > 0);
+    Some((first.parse().ok()?, SourceLine { place, text: said.to_owned() }))
 }
 
 #[cfg(test)]
@@ -101,12 +102,16 @@ mod tests {
             (2, Some(3), "a"),
             (3, Some(7), "b\tc"),
             (4, Some(3), "a"),
-            (5, None, "policy"),
+            (5, Some(8), "c"),
+            (6, None, "policy"),
         ] {
-            lines.add(number, line, text);
+            let entry = (line == Some(8)).then_some(4);
+            lines.add(number, line.map(|line| Place { line, entry }), text);
         }
-        let of: Vec<_> = (0..7).map(|number| lines.of(number).map(|line| line.line)).collect();
-        assert_eq!(of, [None, Some(Some(3)), Some(Some(3)), Some(Some(7)), Some(Some(3)), Some(None), None]);
+        let place = |number| lines.of(number).map(|line| line.place.map(|place| place.to_string()));
+        let of: Vec<_> = (0..8).map(place).collect();
+        let lines_of = ["3", "3", "7", "3", "8, entry 4"].map(|line| Some(Some(format!("line {line}"))));
+        assert_eq!((&of[0], &of[1..6], &of[6..]), (&None, &lines_of[..], &[Some(None), None][..]));
         assert_eq!(Lines::from_text(&lines.to_text()), Ok(lines));
         assert_eq!(Lines::from_text(""), Ok(Lines::default()));
         for wrong in ["x", "1 3 a\n1", "1 3\ta\n0", "2 3\ta\n1 3\tb\n9", "1 3\ta", "0\n\n"] {

@@ -68,7 +68,7 @@ pub use assume::{Assumption, AssumptionError, AssumptionKey, Assumptions};
 pub use format::{RuleFormat, UnknownFormat};
 pub use lines::{Lines, LinesError, SourceLine};
 pub use ovs::vlan;
-pub use report::{LeftOut, ReadError, RuleReport};
+pub use report::{LeftOut, Place, ReadError, RuleReport};
 pub use trace::{read_trace, read_trace_from, tuple_of_line};
 pub use uncertain::{Doubts, DoubtsError, Effect, Uncertain};
 pub use updates::{read_updates, read_updates_from};

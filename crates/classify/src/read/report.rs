@@ -42,24 +42,64 @@ pub struct RuleReport {
 /// A rule that was left out, or that is uncertain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// The line, or the number of the JSON element, from 1. 0 of what the file implies and no line says.
-    pub line: u64,
+    /// The place. Line 0 of what the file implies and no line says.
+    pub place: Place,
     /// The reason.
     pub why: String,
     /// The text of the rule.
     pub text: String,
 }
 
-impl LeftOut {
-    /// The place in the file as text: `line 7`, or `implied` of what no line says.
-    pub fn place(&self) -> String {
-        if self.line == 0 { "implied".to_owned() } else { format!("line {}", self.line) }
+impl fmt::Display for LeftOut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}: {}", self.place, self.why, self.text)
     }
 }
 
-impl fmt::Display for LeftOut {
+/// A place in a file of rules. Displays as `line 7`, `line 7, entry 4`, or `implied` with line 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The line, from 1.
+    pub line: u64,
+    /// The number of the rule or element in JSON, from 1: one line may hold many. `None` in other formats.
+    pub entry: Option<u64>,
+}
+
+impl From<u64> for Place {
+    fn from(line: u64) -> Self {
+        Self { line, entry: None }
+    }
+}
+
+impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}: {}", self.place(), self.why, self.text)
+        match self.line {
+            0 => f.write_str("implied"),
+            _ => write!(f, "line {}", self.behind_name()),
+        }
+    }
+}
+
+impl Place {
+    /// The place as it stands behind a file's name and a colon: `7`, or `7, entry 4`.
+    fn behind_name(self) -> String {
+        let Self { line, entry } = self;
+        entry.map_or_else(|| line.to_string(), |entry| format!("{line}, entry {entry}"))
+    }
+
+    /// The place as a word that [`parse`](Self::parse) reads: `7`, or `7/4`.
+    pub(super) fn word(self) -> String {
+        let Self { line, entry } = self;
+        entry.map_or_else(|| line.to_string(), |entry| format!("{line}/{entry}"))
+    }
+
+    /// Reads what [`word`](Self::word) wrote.
+    pub(super) fn parse(word: &str) -> Option<Self> {
+        let (line, entry) = match word.split_once('/') {
+            None => (word, None),
+            Some((line, entry)) => (line, Some(entry.parse().ok()?)),
+        };
+        Some(Self { line: line.parse().ok()?, entry })
     }
 }
 
@@ -146,12 +186,12 @@ pub enum ReadError {
         cause: std::io::Error,
     },
     /// A line that is not a rule.
-    #[error("{name}:{line}: {why}: {text:?}")]
+    #[error("{name}:{}: {why}: {text:?}", place.behind_name())]
     Bad {
         /// The file.
         name: String,
-        /// The line, or the number of the JSON element, from 1.
-        line: u64,
+        /// The place.
+        place: Place,
         /// The reason.
         why: String,
         /// The text of the line.
@@ -296,15 +336,21 @@ impl Reading {
     }
 
     /// Handles a fault of a record.
-    pub(super) fn fault(&mut self, fault: Fault, line: u64, text: &str) -> Result<(), ReadError> {
+    pub(super) fn fault(
+        &mut self,
+        fault: Fault,
+        place: impl Into<Place>,
+        text: &str,
+    ) -> Result<(), ReadError> {
         const SHOWN: usize = 200;
+        let place = place.into();
         let text: String = text.chars().take(SHOWN).collect();
         match fault {
             Fault::Bad(why) if !self.lenient => {
-                Err(ReadError::Bad { name: self.report.name.clone(), line, why, text })
+                Err(ReadError::Bad { name: self.report.name.clone(), place, why, text })
             }
             Fault::LeftOut(why) | Fault::Bad(why) => {
-                self.report.left_out.push(LeftOut { line, why, text });
+                self.report.left_out.push(LeftOut { place, why, text });
                 Ok(())
             }
         }

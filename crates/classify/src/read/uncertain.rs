@@ -13,7 +13,7 @@ use std::fmt::Write as _;
 use wirespeed_table::sort_by_number;
 
 use super::assume::Assumption;
-use super::report::LeftOut;
+use super::report::{LeftOut, Place};
 use crate::rank::{Rank, RuleNumber};
 use crate::rule::Rule;
 use crate::rules::RuleSet;
@@ -220,7 +220,7 @@ impl<T: Tuple> Doubts<T> {
             let _ = writeln!(text, "assume {assumption}"); // a String takes all
         }
         for Uncertain { rule, effect, before, skips, why } in self.uncertain.iter().chain(&self.widened) {
-            let (effect, line) = (effect.as_str(), why.line);
+            let (effect, line) = (effect.as_str(), why.place.word());
             let (reason, said) = (escaped(&why.why), escaped(&why.text));
             let _ = writeln!(
                 text,
@@ -272,9 +272,9 @@ fn uncertain<T: Tuple>(line: &str) -> Result<Uncertain<T>, String> {
     let (before, effect) = (number(value("before")?)?, value("effect")?);
     let effect = Effect::ALL.into_iter().find(|known| known.as_str() == effect);
     let (skips, line) = (number(value("skips")?)?, value("line")?);
-    let line = line.parse().map_err(|_| format!("{line} is no line"))?;
+    let place = Place::parse(line).ok_or_else(|| format!("{line} is no line"))?;
     let rule = words.next().ok_or("no rule")?.parse::<Rule<T>>().map_err(|error| error.to_string())?;
-    let why = LeftOut { line, why: unescaped(why)?, text: unescaped(text)? };
+    let why = LeftOut { place, why: unescaped(why)?, text: unescaped(text)? };
     Ok(Uncertain { rule, effect: effect.ok_or("no such effect")?, before, skips, why })
 }
 
@@ -305,7 +305,11 @@ mod tests {
     use crate::Ipv4Tuple;
 
     fn one(rule: &str, before: u32, effect: Effect) -> Uncertain<Ipv4Tuple> {
-        let why = LeftOut { line: 7, why: "a\ttab \\ and\nmore".to_owned(), text: "-A é \"x\"".to_owned() };
+        let why = LeftOut {
+            place: Place { line: 7, entry: Some(4) },
+            why: "a\ttab \\ and\nmore".to_owned(),
+            text: "-A é \"x\"".to_owned(),
+        };
         Uncertain { rule: rule.parse().expect("a rule"), effect, before, skips: 0, why }
     }
 

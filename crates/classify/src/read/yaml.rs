@@ -58,7 +58,12 @@ pub(super) fn each_document(
     mut take: impl FnMut(Document) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {
     let name = input.name().to_owned();
-    let bad = |line: u64, why: String| ReadError::Bad { name: name.clone(), line, why, text: String::new() };
+    let bad = |line: u64, why: String| ReadError::Bad {
+        name: name.clone(),
+        place: line.into(),
+        why,
+        text: String::new(),
+    };
     let mut bytes = Vec::new();
     if let Err(cause) = input.take(LONGEST + 1).read_to_end(&mut bytes) {
         return Err(ReadError::Io { name, cause });
@@ -331,8 +336,8 @@ mod tests {
         let mut all = Vec::new();
         let read = each_document(&mut input, |document| {
             if let Some((line, why)) = document.faults.values().min() {
-                let (name, line, why) = ("t".to_owned(), *line, why.clone());
-                return Err(ReadError::Bad { name, line, why, text: String::new() });
+                let (name, place, why) = ("t".to_owned(), (*line).into(), why.clone());
+                return Err(ReadError::Bad { name, place, why, text: String::new() });
             }
             all.push(document);
             Ok(())

@@ -61,13 +61,34 @@ fn groups_allow_what_they_say_and_doubt_what_they_refer_to() {
             ("udp src=10.1.1.1 dport=443", "deny"),
             ("tcp src=10.1.1.1 dport=8005", "deny?"),
             ("tcp src=10.1.1.1 dport=8011", "deny"),
-            ("proto=1 src=10.1.1.1", "deny?"),
+            // A type and a code.
+            ("proto=1 sport=8 src=10.1.1.1", "allow"),
+            ("proto=1 sport=8 dport=3 src=10.1.1.1", "allow"),
+            ("proto=1 sport=3 src=10.1.1.1", "deny"),
             ("proto=50 src=10.1.1.1", "allow"),
             ("udp dport=53", "deny"),
         ],
     );
-    let why: Vec<_> = report.left_out.iter().map(|one| (one.line, one.why.as_str())).collect();
-    assert_eq!(why, [(2, "members of the group sg-9"), (3, "a type of ICMP")]);
+    let why: Vec<_> = report.left_out.iter().map(|one| (one.place.to_string(), one.why.as_str())).collect();
+    assert_eq!(why, [("line 7, entry 2".to_owned(), "members of the group sg-9")]);
+    let message = "\"FromPort\":8,\"ToPort\":-1";
+    for (to, tuple, right) in [
+        ("\"FromPort\":8,\"ToPort\":0", "proto=1 sport=8 dport=3", "deny"),
+        ("\"FromPort\":8,\"ToPort\":3", "proto=1 sport=8 dport=3", "allow"),
+        ("\"FromPort\":-1,\"ToPort\":-1", "proto=1 sport=3", "allow"),
+        // An echo reply.
+        ("\"FromPort\":0,\"ToPort\":0", "proto=1", "allow"),
+    ] {
+        let text = GROUPS.replacen(message, to, 1);
+        let (file, _) = read::<Ipv4Tuple>(&text, &new(Some("web"), None)).expect("groups");
+        verdicts(&file, [(tuple, right)]);
+    }
+    for wrong in
+        ["\"FromPort\":256,\"ToPort\":-1", "\"FromPort\":8,\"ToPort\":-2", "\"FromPort\":-1,\"ToPort\":3"]
+    {
+        let said = error(&GROUPS.replacen(message, wrong, 1), &new(Some("web"), None));
+        assert!(said.starts_with("list:9, entry 3: not a type and a code of ICMP"), "{said}");
+    }
     // The rule of the other group, and the range of IPv6.
     assert_eq!((report.elsewhere, report.other_family), (1, 1));
     assert!(
@@ -109,7 +130,7 @@ fn error(text: &str, options: &ReadOptions) -> String {
 fn groups_are_chosen_and_what_is_not_known_is_refused() {
     assert_eq!(
         error(GROUPS, &new(None, None)),
-        "list: several security groups, choose by --chain, one or more: sg-1 (web), sg-2 (db)"
+        "list: several security groups, choose by lookupctl classify build --chain, one or more: sg-1 (web), sg-2 (db)"
     );
     assert!(error(GROUPS, &new(Some("sg-3"), None)).starts_with("list: no security group sg-3; there are"));
     assert!(
@@ -117,14 +138,14 @@ fn groups_are_chosen_and_what_is_not_known_is_refused() {
     );
     let options = new(Some("db"), None);
     for (from, to, why) in [
-        ("\"udp\"", "\"upd\"", "list:5: \"upd\" is no protocol"),
-        ("\"FromPort\":53", "\"FromPort\":54", "list:5: not a range of ports"),
-        ("\"udp\",", "\"udp\",\"Since\":1,", "list:5: a member that is not known (Since)"),
-        ("\"db\",", "\"db\",\"Kind\":1,", "list:5: a member that is not known (Kind)"),
+        ("\"udp\"", "\"upd\"", "list:13, entry 5: \"upd\" is no protocol"),
+        ("\"FromPort\":53", "\"FromPort\":54", "list:13, entry 5: not a range of ports"),
+        ("\"udp\",", "\"udp\",\"Since\":1,", "list:13, entry 5: a member that is not known (Since)"),
+        ("\"db\",", "\"db\",\"Kind\":1,", "list:12, entry 5: a member that is not known (Kind)"),
         (
             "0.0.0.0/0\"}]}],\"IpPermissionsEgress\":[]",
             "0.0.0.0\"}]}],\"IpPermissionsEgress\":[]",
-            "list:5: \"0.0.0.0\" is no block",
+            "list:13, entry 5: \"0.0.0.0\" is no block",
         ),
         ("]}]}", "]}],\"NextToken\":\"x\"}", "\"NextToken\" beside \"SecurityGroups\""),
     ] {
@@ -144,7 +165,7 @@ fn groups_are_chosen_and_what_is_not_known_is_refused() {
         };
         let (file, report) = read::<Ipv4Tuple>(&text, &lenient).expect("lenient");
         verdicts(&file, [("tcp dport=1", "deny?")]);
-        assert!(report.left_out.iter().any(|one| one.line == 5), "{report}");
+        assert!(report.left_out.iter().any(|one| one.place.entry == Some(5)), "{report}");
     }
     let cut = &GROUPS[..GROUPS.len() - 40];
     assert!(error(cut, &options).contains("EOF"), "{}", error(cut, &options));
@@ -220,7 +241,7 @@ fn one_policy_alone_and_wrong_ones() {
     ] {
         let text = one.replace("RULE", rule);
         let message = error(&text, &new(None, None));
-        assert!(message.starts_with("list:1: ") && message.contains(why), "{message}");
+        assert!(message.starts_with("list:2, entry 1: ") && message.contains(why), "{message}");
         let lenient = ReadOptions { lenient: true, ..new(None, None) };
         let file = read::<Ipv4Tuple>(&text, &lenient).expect("lenient").0;
         verdicts(&file, [("tcp src=10.2.0.1 dport=443", "deny?")]);
@@ -229,7 +250,7 @@ fn one_policy_alone_and_wrong_ones() {
     assert!(message.contains("no NetworkPolicy of networking.k8s.io/v1"), "{message}");
     assert!(
         error(POLICIES, &new(None, None))
-            .contains("several policies, choose one by --chain: shop/web, shop/all")
+            .contains("several policies, choose one by lookupctl classify build --chain: shop/web, shop/all")
     );
     assert!(
         error(POLICIES, &new(Some("lab/open"), Some("egress"))).contains("no policy lab/open for egress")
@@ -272,12 +293,13 @@ fn other_kinds_beside_policies_are_left_out_with_their_line() {
     assert!(message.starts_with(&format!("list:1: {}", says("ConfigMap of v1"))), "{message}");
     let lenient = ReadOptions { lenient: true, ..options.clone() };
     let (file, report) = read::<Ipv4Tuple>(APPLICATION, &lenient).expect("lenient");
-    let left_out: Vec<_> = report.left_out.iter().map(|one| (one.line, one.why.clone())).collect();
+    let left_out: Vec<_> = report.left_out.iter().map(|one| (one.place.line, one.why.clone())).collect();
     assert_eq!(left_out, [(1, says("ConfigMap of v1")), (17, says("Deployment of apps/v1"))]);
     // No policy is lost with them.
     verdicts(&file, [("tcp src=10.1.1.1 dport=9", "allow"), ("tcp src=11.1.1.1 dport=9", "deny")]);
     // What the policy implies has its line.
-    let line = |rule: u32| file.lines.of(rule).map(|line| (line.line, line.text.as_str()));
+    let line =
+        |rule: u32| file.lines.of(rule).map(|line| (line.place.map(|place| place.line), line.text.as_str()));
     assert_eq!(line(2), Some((Some(6), "what the policy does not allow")));
     let unknown = ReadOptions { lenient: true, chain: Some("web".into()), ..ReadOptions::default() };
     let (_, report) = read::<Ipv4Tuple>(APPLICATION, &unknown).expect("lenient");
@@ -301,7 +323,7 @@ fn other_kinds_beside_policies_are_left_out_with_their_line() {
         let options =
             ReadOptions { chain: Some(if line == 8 { "db" } else { "web" }.into()), ..lenient.clone() };
         let (file, report) = read::<Ipv4Tuple>(&text, &options).expect("lenient");
-        let is_there = report.left_out.iter().any(|one| one.line == line && one.why.starts_with(says));
+        let is_there = report.left_out.iter().any(|one| one.place.line == line && one.why.starts_with(says));
         assert!(is_there, "{report}");
         verdicts(&file, [("tcp src=11.1.1.1 dport=9", "deny?")]);
     }
@@ -311,7 +333,7 @@ fn other_kinds_beside_policies_are_left_out_with_their_line() {
     // As JSON.
     let other = r#"{"apiVersion":"v1","kind":"Pod","metadata":{}},{"apiVersion":"networking"#;
     let json = POLICIES.replacen(r#"{"apiVersion":"networking"#, other, 1);
-    assert!(error(&json, &options).starts_with(&format!("list:1: {}", says("Pod of v1"))));
+    assert!(error(&json, &options).starts_with(&format!("list:2, entry 1: {}", says("Pod of v1"))));
     let file = read::<Ipv4Tuple>(&json, &lenient).expect("lenient").0;
     verdicts(&file, [("tcp src=10.2.0.1 dport=443", "allow"), ("tcp src=10.2.0.1 dport=8011", "deny")]);
 }
@@ -410,7 +432,7 @@ fn policies_in_yaml_are_those_in_json() {
     }
     // Each rule is named by its line.
     let (_, report) = read::<Ipv4Tuple>(MANIFESTS, &new(Some("web"), None)).expect("policies");
-    let lines: Vec<_> = report.left_out.iter().map(|one| one.line).collect();
+    let lines: Vec<_> = report.left_out.iter().map(|one| one.place.line).collect();
     assert_eq!(lines, [26, 33, 59], "{report}");
 }
 
@@ -444,5 +466,5 @@ fn wrong_yaml_has_its_line() {
     let lenient = ReadOptions { lenient: true, ..new(Some("web"), None) };
     let (file, report) = read::<Ipv4Tuple>(&text, &lenient).expect("lenient");
     verdicts(&file, [("tcp src=10.2.0.1 dport=443", "allow"), ("tcp src=10.2.0.1 dport=1", "deny?")]);
-    assert!(report.left_out.iter().any(|one| one.line == 41), "{report}");
+    assert!(report.left_out.iter().any(|one| one.place.line == 41), "{report}");
 }

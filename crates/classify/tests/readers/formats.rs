@@ -21,7 +21,7 @@ fn words<T: Tuple>(file: &RuleFile<T>) -> Vec<String> {
 }
 
 fn left_out(report: &RuleReport) -> Vec<(u64, &str)> {
-    report.left_out.iter().map(|one| (one.line, one.why.as_str())).collect()
+    report.left_out.iter().map(|one| (one.place.line, one.why.as_str())).collect()
 }
 
 #[test]
@@ -84,7 +84,10 @@ fn classbench_filters_and_traces() {
         "@10.0.0.0/255.0.0.0 0.0.0.0/0 0 : 1 0 : 1 0x00/0x00",
         "@10.0.0.1 0.0.0.0/0 0 : 1 0 : 1 0x00/0x00",
     ] {
-        assert!(matches!(read_text::<Ipv4Tuple>(wrong), Err(ReadError::Bad { line: 1, .. })), "{wrong}");
+        assert!(
+            matches!(read_text::<Ipv4Tuple>(wrong), Err(ReadError::Bad { place: Place { line: 1, .. }, .. })),
+            "{wrong}"
+        );
     }
 }
 

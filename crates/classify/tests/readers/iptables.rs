@@ -77,7 +77,7 @@ fn a_saved_chain() {
         assert_eq!(verdict(&file, tuple), wanted, "{tuple}");
     }
     assert_eq!((report.elsewhere, report.without_verdict), (2, 1));
-    let left_out: Vec<_> = report.left_out.iter().map(|one| (one.line, one.why.as_str())).collect();
+    let left_out: Vec<_> = report.left_out.iter().map(|one| (one.place.line, one.why.as_str())).collect();
     assert_eq!(left_out, [(12, "a match of conntrack (--ctstate ESTABLISHED)")]);
     let (file, report) = read_with::<Ipv4Tuple>(text, &assuming(&["ct=new"])).expect("a saved chain");
     assert!(file.doubts.is_empty() && report.left_out.is_empty(), "{report}");

@@ -1,8 +1,8 @@
 use wirespeed_classify::oracle::{Oracle, Right};
 
 use wirespeed_classify::read::{
-    Assumption, Assumptions, Effect, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport, Uncertain,
-    read_rules_from,
+    Assumption, Assumptions, Effect, Place, ReadError, ReadOptions, RuleFile, RuleFormat, RuleReport,
+    Uncertain, read_rules_from,
 };
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, Rule, RuleNumber, Tuple};
 
@@ -32,7 +32,7 @@ fn doubts<T: Tuple>(file: &RuleFile<T>) -> Vec<String> {
         let (rest, _) = text.rsplit_once(" action=").expect("all rules have one");
         let action = one.action().and_then(|action| file.actions.get(usize::try_from(action).ok()?));
         let action = action.map_or_else(|| format!("{:?}", one.effect), Clone::clone);
-        format!("{}: {rest} {action}: {}", one.why.line, one.why.why)
+        format!("{}: {rest} {action}: {}", one.why.place.line, one.why.why)
     };
     file.doubts.uncertain.iter().map(word).collect()
 }
@@ -245,7 +245,10 @@ fn what_is_not_understood_is_left_out_or_refused() {
         "ct_zone=70000 actions=drop",
     ] {
         let error = read::<OpenFlowTuple>(flow, &ReadOptions::default());
-        assert!(matches!(error, Err(ReadError::Bad { line: 1, .. })), "{flow}: {error:?}");
+        assert!(
+            matches!(error, Err(ReadError::Bad { place: Place { line: 1, .. }, .. })),
+            "{flow}: {error:?}"
+        );
         let lenient = ReadOptions { lenient: true, ..ReadOptions::default() };
         let (file, report) = read::<OpenFlowTuple>(flow, &lenient).expect("lenient");
         assert_eq!((file.rules.len(), report.left_out.len()), (0, 1), "{flow}");
@@ -333,7 +336,9 @@ fn assumptions_decide_flows_of_conjunctions() {
     assert_eq!(words(&file), ["priority=1 NORMAL", "src=10.0.0.0/8 priority=9 output:5"]);
     assert!(report.left_out.is_empty(), "{report}");
     // The rule comes after that of line 4, which no conjunction is of.
-    let lines: Vec<_> = (1..=2).map(|number| file.lines.of(number).and_then(|line| line.line)).collect();
+    let lines: Vec<_> = (1..=2)
+        .map(|number| file.lines.of(number).and_then(|line| line.place.map(|place| place.line)))
+        .collect();
     assert_eq!(lines, [Some(4), Some(3)]);
     let (file, report) = under("ct=new");
     assert_eq!(words(&file), ["priority=1 NORMAL"]);
@@ -346,7 +351,7 @@ fn rules_tell_the_lines_of_their_flows() {
     let (file, _) = flows::<OpenFlowTuple>(
         "NXST_FLOW reply (xid=0x4):\n cookie=0x0, table=0, ip,vlan_tci=0x0000/0x0fff actions=drop\n\n arp actions=NORMAL # all\n",
     );
-    let of = |number| file.lines.of(number).map(|line| (line.line, &*line.text));
+    let of = |number| file.lines.of(number).map(|line| (line.place.map(|place| place.line), &*line.text));
     // Frames with a tag and without meet the first.
     assert_eq!(of(1), Some((Some(2), "cookie=0x0, table=0, ip,vlan_tci=0x0000/0x0fff actions=drop")));
     assert_eq!(of(2), of(1));

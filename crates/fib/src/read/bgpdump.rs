@@ -54,6 +54,11 @@ impl<'l> Record<'l> {
             columns.nth(1).and_then(|column| words(column).next()).ok_or(SkipReason::NextHopMissing);
         Ok(Self { is_table, time, action, address, asn, prefix, path, next_hop })
     }
+
+    /// The origin of the path, or the peer's AS if the path is empty.
+    fn origin(&self) -> Result<String, SkipReason> {
+        Ok(origin_of_path(self.path)?.unwrap_or_else(|| self.asn.to_string()))
+    }
 }
 
 /// An AS number, plain or in two halves (`1.10`).
@@ -120,8 +125,7 @@ fn entry(
         return Ok(());
     }
     let next_hop = if table.origins {
-        let origin = origin_of_path(record.path)?.unwrap_or_else(|| record.asn.to_string());
-        table.hop(origin.as_bytes())?
+        table.hop(record.origin()?.as_bytes())?
     } else {
         table.hop(record.next_hop?.as_bytes())?
     };
@@ -146,7 +150,10 @@ pub(super) fn read_updates(
         if record.action == "W" {
             return updates.withdraw(time, record.prefix, ledger);
         }
-        let next_hop = updates.hop(record.next_hop?.as_bytes())?;
+        let next_hop = match updates.origins {
+            true => updates.hop(record.origin()?.as_bytes())?,
+            false => updates.hop(record.next_hop?.as_bytes())?,
+        };
         updates.announce(time, record.prefix, Some(next_hop), ledger)
     })
 }
@@ -199,6 +206,12 @@ TABLE_DUMP2|1687212000|B|2001:db8::1|64503|2001:db8::/32|64503|IGP|2001:db8::1 f
         let (updates, report) = updates_of(Format::Bgpdump, text).unwrap();
         assert_eq!(updates, "1470931200.25 A 10.0.0.0/8 192.0.2.1\n1470931201 W 10.0.0.0/8\n");
         assert_eq!((report.routes, report.skipped_for(SkipReason::OtherRecord)), (2, 1));
+        let (options, mut hops) = (ReadOptions { origins: true, ..ReadOptions::default() }, NextHops::new());
+        let (updates, _) = collect_updates_from(text.as_bytes(), "test", &options, &mut hops).unwrap();
+        assert_eq!(
+            text_of_updates(&updates, &hops),
+            "1470931200.25 A 10.0.0.0/8 65546\n1470931201 W 10.0.0.0/8\n"
+        );
     }
 
     #[test]

@@ -331,7 +331,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
         known: String,
     },
     /// The file has routes of several VRFs, and none was chosen.
-    #[error("{name}: several VRFs: choose one with --vrf: {known}")]
+    #[error("{name}: several VRFs: choose one with lookupctl build --vrf: {known}")]
     SeveralVrfs {
         /// The file.
         name: String,
@@ -349,7 +349,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
         known: String,
     },
     /// The file has several sets of addresses, and none was chosen.
-    #[error("{name}: several sets: choose one with --set: {known}")]
+    #[error("{name}: several sets: choose one with lookupctl build --set: {known}")]
     SeveralSets {
         /// The file.
         name: String,

@@ -164,7 +164,8 @@ mod tests {
         for text in [&nested, &joined] {
             let message = of(text, None).unwrap_err().to_string();
             assert!(
-                message.starts_with("test: several VRFs: choose one with --vrf: default, red"),
+                message
+                    .starts_with("test: several VRFs: choose one with lookupctl build --vrf: default, red"),
                 "{message}"
             );
             assert_eq!(of(text, Some("default")).unwrap(), ("10.0.0.0/8 192.0.2.1\n".to_owned(), 2));

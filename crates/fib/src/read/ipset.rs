@@ -208,7 +208,7 @@ add blocked 192.0.2.7 timeout 0
         };
         assert_eq!(
             of(None).unwrap_err().to_string(),
-            "test: several sets: choose one with --set: blocked, own"
+            "test: several sets: choose one with lookupctl build --set: blocked, own"
         );
         let (fib, report) = of(Some("own")).unwrap();
         assert_eq!(

@@ -145,8 +145,8 @@ pub struct ReadOptions {
     /// The columns of CSV, or the fields of another format that has fields ([`Format::has_fields`]) as its
     /// values. A table for which columns are named is of such a format, if no format is given.
     pub columns: Columns,
-    /// Whether routes of MRT and bgpdump get the origin of their AS path in place of their next hop: an AS
-    /// number, or a set as `{1,2}`. A route with an empty path is of its peer's AS.
+    /// Whether routes and updates of MRT and bgpdump get the origin of their AS path in place of their next
+    /// hop: an AS number, or a set as `{1,2}`. A route with an empty path is of its peer's AS.
     pub origins: bool,
     /// Whether a prefix of pfx2as with several origins gets all of them, as `30_10_20`. By default it gets
     /// the first, the most frequent one.
@@ -326,7 +326,7 @@ fn stream_updates(
         if !ledger.report.format.names_peers() || book.is_decided() {
             again.last_time();
         }
-        let mut updates = Updates::new(next_hops, &mut book, give);
+        let mut updates = Updates::new(next_hops, &mut book, options.origins, give);
         let end = match ledger.report.format {
             Format::Bgpdump => bgpdump::read_updates(&mut input, &mut ledger, &mut updates),
             #[cfg(feature = "mrt")]

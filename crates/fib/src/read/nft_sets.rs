@@ -253,8 +253,8 @@ mod tests {
                 .map_err(|error| error.to_string())
         };
         let all = "inet filter blocked, ip6 a six, ip6 b six";
-        assert_eq!(of(None).unwrap_err(), format!("test: several sets: choose one with --set: {all}"));
-        assert_eq!(of(Some("six")).unwrap_err(), format!("test: several sets: choose one with --set: {all}"));
+        let several = format!("test: several sets: choose one with lookupctl build --set: {all}");
+        assert_eq!((of(None).unwrap_err(), of(Some("six")).unwrap_err()), (several.clone(), several));
         assert_eq!(of(Some("ip6 b six")).unwrap(), "2001:db8::1/128 member\n");
         assert!(of(Some("blocked")).unwrap().starts_with("10.0.0.0/8 member\n"));
         assert_eq!(of(Some("x")).unwrap_err(), format!("test: no set x of addresses; there are {all}"));

@@ -35,6 +35,8 @@ pub(super) struct Updates<'a> {
     next_hops: &'a mut NextHops,
     finder: HopFinder,
     book: &'a mut PeerBook,
+    /// Whether routes get their origin as next hop.
+    pub(super) origins: bool,
     #[cfg(feature = "mrt")]
     pub(super) paths: Paths,
     give: &'a mut dyn FnMut(TimedUpdate) -> ControlFlow<()>,
@@ -77,12 +79,14 @@ impl<'a> Updates<'a> {
     pub(super) fn new(
         next_hops: &'a mut NextHops,
         book: &'a mut PeerBook,
+        origins: bool,
         give: &'a mut dyn FnMut(TimedUpdate) -> ControlFlow<()>,
     ) -> Self {
         Self {
             next_hops,
             finder: HopFinder::default(),
             book,
+            origins,
             #[cfg(feature = "mrt")]
             paths: Paths::default(),
             give,

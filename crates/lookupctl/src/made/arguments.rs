@@ -2,14 +2,14 @@
 
 use std::io::Write;
 use std::marker::PhantomData;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::Args;
 
 use super::{EngineReport, More};
 use crate::engine::{self, Choice, Listed, Selection};
-use crate::output::Output;
+use crate::output::{self, Output, is_no_input};
 
 /// The engines of a kind of tables that `info` builds, and what it tells of them.
 #[derive(Debug, Args)]
@@ -59,4 +59,14 @@ pub(crate) struct ImageArguments<L: Listed> {
 
     #[arg(skip)]
     of: PhantomData<L>,
+}
+
+impl<L: Listed> ImageArguments<L> {
+    /// Refuses an image that would take the place of one of the files that are read, or has none of its own.
+    pub(crate) fn check_output(&self, inputs: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<()> {
+        if output::file(Some(&self.output)).is_none() {
+            bail!("-o -: an image is opened as a file, and is not written to standard output: name a file");
+        }
+        is_no_input(Some(&self.output), inputs)
+    }
 }

@@ -22,11 +22,13 @@ use wirespeed_input::plural;
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::{BothFamilies, Choice};
+use crate::escaped::Escaped;
 use crate::family::{self, number_of};
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::merged;
 use crate::number::{Bytes, counted, grouped};
-use crate::output::{Output, is_no_input};
+use crate::output::{self, Output, is_no_input};
+use crate::refuse::refuse;
 use crate::source::{FamilyArgument, Loaded, ReadArguments, TableArguments};
 use crate::tables;
 use crate::verbs::generate::Common;
@@ -50,7 +52,7 @@ pub(crate) struct Options {
     merge: Vec<MergeSource>,
 
     /// Format of the output: an image, or one of routes. Of labels that are records (asn=13335,country=US)
-    /// mmdb has the fields, and csv has columns
+    /// mmdb has the fields, and csv has columns. -o - writes these formats to standard output
     #[arg(long, value_name = "FORMAT", default_value = IMAGE, value_parser = to_parser())]
     to: To,
 
@@ -73,6 +75,7 @@ pub(crate) struct Options {
 const EXAMPLES: &str = "\
 Examples:
   lookupctl build --fib rib.mrt.bz2 -o fib.img
+  lookupctl build --fib rib.mrt.bz2 --origins -o asn.img
   lookupctl build --fib fib.txt --family 6 --engine sail-l -o six.img
   lookupctl build --fib fib.txt --prefix-lookups -o prefixes.img
   lookupctl build --fib red.txt --fib blue.txt -o vrfs.img
@@ -108,9 +111,16 @@ fn to_parser() -> impl TypedValueParser<Value = To> {
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
     let inputs = options.fib.iter().chain(options.merge.iter().map(|source| &source.file));
-    is_no_input(Some(&options.image.output), inputs)?;
-    if let (To::Routes(format), Some(option)) = (options.to, options.of_images()) {
-        bail!("{option} is for images, and --to {format} writes none");
+    match options.to {
+        To::Image => options.image.check_output(inputs)?,
+        To::Routes(format) => {
+            is_no_input(Some(&options.image.output), inputs)?;
+            if let Some(option) = options.of_images() {
+                bail!("{option} is for images, and --to {format} writes none");
+            }
+            let json = [("json", options.image.json && output::file(Some(&options.image.output)).is_none())];
+            refuse(&json, "is for a report on standard output, and -o - writes the table there")?;
+        }
     }
     let (fib, left_out) = match &*options.fib {
         [_, _, ..] => {
@@ -162,19 +172,24 @@ impl Options {
             Some(Family::V6) => fib.v4 = Rib::new(),
             None => {}
         }
-        let output = &self.image.output;
+        let file = output::file(Some(&self.image.output));
+        let shown = file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
         if fib.is_empty() {
-            bail!("{}: the table has no prefix to write", output.display());
+            bail!("{shown}: the table has no prefix to write");
         }
-        Common::write_to(Some(output), |to| Ok(write_fib(&fib, format, to)?))?;
+        Common::write_to(file, |to| Ok(write_fib(&fib, format, to)?))?;
         let written = Written {
-            file: output.display().to_string(),
+            file: shown,
             format: format.name(),
             vrfs: None,
             ipv4_prefixes: fib.v4.len(),
             ipv6_prefixes: fib.v6.len(),
-            file_bytes: output.metadata()?.len(),
+            file_bytes: file.map(|file| file.metadata().map(|file| file.len())).transpose()?,
         };
+        if file.is_none() {
+            eprintln!("{}", Escaped(&written));
+            return Ok(());
+        }
         written.show(self.image.json)
     }
 }
@@ -188,7 +203,8 @@ struct Written {
     vrfs: Option<usize>,
     ipv4_prefixes: usize,
     ipv6_prefixes: usize,
-    file_bytes: u64,
+    /// `None` for standard output.
+    file_bytes: Option<u64>,
 }
 
 impl Written {
@@ -210,7 +226,8 @@ impl fmt::Display for Written {
         let (v4, v6) = (grouped(*ipv4_prefixes), grouped(*ipv6_prefixes));
         let prefixes = plural(*ipv6_prefixes as u64, "prefix");
         let vrfs = vrfs.map_or_else(String::new, |vrfs| format!(" of {}", counted(vrfs, "VRF")));
-        write!(f, "{file}: {format}{vrfs}, {v4} IPv4 and {v6} IPv6 {prefixes}, {}", Bytes(*file_bytes))
+        write!(f, "{file}: {format}{vrfs}, {v4} IPv4 and {v6} IPv6 {prefixes}")?;
+        file_bytes.map_or(Ok(()), |bytes| write!(f, ", {}", Bytes(bytes)))
     }
 }
 

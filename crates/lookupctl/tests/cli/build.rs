@@ -72,6 +72,82 @@ fn a_table_is_written_for_other_programs() {
         .refused(&["no column of CSV can have the name \"Mask\""]);
 }
 
+#[test]
+fn a_table_goes_to_standard_output_and_an_image_does_not() {
+    let folder = Folder::new();
+    folder.write("own.csv", "prefix,site\n10.0.0.0/8,Bonn\n");
+    // A file of that name is another thing.
+    folder.write("-", "x");
+    for format in ["csv", "mmdb"] {
+        folder.run(&format!("build --fib own.csv --to {format} -o own.{format}.out")).ok();
+        let ran = folder.run(&format!("build --fib own.csv --to {format} -o -")).ok();
+        let right = std::fs::read(folder.path(&format!("own.{format}.out"))).unwrap();
+        assert_eq!(ran.stdout, String::from_utf8_lossy(&right));
+        let told = format!("standard output: {format}, 1 IPv4 and 0 IPv6 prefixes\n");
+        assert!(ran.stderr.ends_with(&told), "{ran:?}");
+    }
+    folder.write("names", "/com 1\n");
+    folder.write("rules", "src=10.0.0.0/8 tcp\n");
+    let image = "-o -: an image is opened as a file";
+    for (arguments, said) in [
+        ("build --fib own.csv -o -", image),
+        ("names build --table names -o -", image),
+        ("classify build --rules rules -o -", image),
+        ("build --fib own.csv --to csv --json -o -", "--json is for a report on standard output"),
+    ] {
+        folder.run(arguments).refused(&[said]);
+    }
+    assert_eq!(std::fs::read(folder.path("-")).unwrap(), b"x");
+}
+
+/// A source of BGP routes has one meaning in all verbs: the next hop or, where it is asked for, the origin.
+#[test]
+fn routes_of_bgp_give_next_hops_or_origins_everywhere() {
+    let folder = Folder::new();
+    let line = |kind: &str, prefix: &str, path: &str| {
+        format!("{kind}|1|B|192.0.2.7|3|{prefix}|{path}|IGP|192.0.2.1|0|0||NAG||\n")
+    };
+    folder.write(
+        "dump",
+        &(line("TABLE_DUMP2", "10.0.0.0/8", "3 1") + &line("TABLE_DUMP2", "10.1.0.0/16", "3 {1,2}")),
+    );
+    folder.write("changes", &line("BGP4MP", "10.2.0.0/16", "3 9").replace("|B|", "|A|"));
+    folder.write("log.csv", "src\n10.0.0.1\n10.1.0.1\n");
+    for (option, of_enrich, [one, other]) in
+        [("", "--next-hops", ["192.0.2.1"; 2]), ("--origins", "", ["1", "{1,2}"])]
+    {
+        let quoted = if other.contains(',') { format!("\"{other}\"") } else { other.to_owned() };
+        let right = format!("src,src_n\n10.0.0.1,{one}\n10.1.0.1,{quoted}\n");
+        folder.run(&format!("build --fib dump {option} -o fib.img")).ok();
+        folder.run(&format!("build --merge asn=dump {option} -o merged.img")).ok();
+        for table in [
+            "--table n=fib.img",
+            "--table n=merged.img --fields n=asn",
+            &format!("--table n=dump {of_enrich}"),
+            &format!("--merge n=asn=dump --fields n=asn {of_enrich}"),
+        ] {
+            let ran = folder.run(&format!("enrich log.csv {table}")).ok();
+            assert_eq!(ran.stdout.replace("src_n_asn", "src_n"), right, "{table} {option}");
+        }
+        for table in ["--fib dump", "--merge asn=dump"] {
+            let found = &folder.run(&format!("lookup {table} {option} 10.0.0.1 --json")).ok().json()[0];
+            assert_eq!(found["next_hop"].as_str().unwrap().trim_start_matches("asn="), one, "{table}");
+        }
+    }
+    folder.run("replay --fib dump --origins --updates changes --seconds 0.01 --device cpu").ok();
+    for arguments in [
+        "build --fib v4 -o none",
+        "lookup --fib v4 10.0.0.1",
+        "lookup --image fib.img 10.0.0.1",
+        "replay --fib v4",
+    ] {
+        folder.run(&format!("{arguments} --origins")).refused(&["--origins: no input has AS paths"]);
+    }
+    folder
+        .run("route --in gen:64 --out sink --fib dump --origins --count 10")
+        .refused(&["--origins is for lookups"]);
+}
+
 /// One file holds both families, and every verb finds what it needs in it.
 #[test]
 fn a_table_of_both_families_is_one_file() {

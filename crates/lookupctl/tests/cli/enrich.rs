@@ -58,6 +58,53 @@ fn every_format() {
     }
 }
 
+/// A choice that a file leaves open is told with the verb that has an option for it: `enrich` has none.
+#[test]
+fn a_file_of_several_sets_or_vrfs_names_the_verb_that_chooses() {
+    let folder = Folder::new();
+    folder.write("log.csv", "src\n10.1.1.1\n");
+    folder.write("sets", "create a hash:net\nadd a 10.0.0.0/8\ncreate b hash:net\nadd b 11.0.0.0/8\n");
+    for tables in ["--table s=sets", "--merge s=x=sets"] {
+        let said = "several sets: choose one with lookupctl build --set: a, b";
+        folder.run(&format!("enrich log.csv {tables}")).refused(&[said]);
+    }
+    folder.run("build --fib sets --set a -o a.img").ok();
+    let ran = folder.run("enrich log.csv --table s=a.img").ok();
+    assert_eq!(ran.stdout, "src,src_s\n10.1.1.1,member\n");
+    folder.run("lookup --fib sets 10.1.1.1").refused(&["several sets: choose one with --set: a, b"]);
+}
+
+/// Wrong records pass beside tables that are right, and never beside one of which nothing is.
+#[test]
+fn a_table_of_which_nothing_is_right_is_refused() {
+    let folder = Folder::new();
+    folder.write("log.csv", "src,query\n10.1.1.1,a.example\nx,a.example\n");
+    folder.write("odd.csv", "from;to;v\n10.0.0.0;10.0.0.255;1\n");
+    folder.write("bad", "10.0.0.0/33 a\n10.0.0.0/8 b\n");
+    folder.write("all-bad", "10.0.0.0/33 a\n10.0.0.0/x b\n");
+    folder.write("names.csv", "a..example;1\nb..example;2\n");
+    folder.write("empty", "# none\n");
+    folder.write("rules", "src=10.0.0.0/33\n");
+    let nothing = "nothing of it was taken: ";
+    for (tables, said) in [
+        ("--table a=odd.csv", "odd.csv"),
+        ("--table a=all-bad", "all-bad: nothing of it was taken: "),
+        ("--table a=all-bad", "(first at all-bad:1)"),
+        ("--table a=empty", "empty: nothing of it was taken: it is empty"),
+        ("--merge m=a=both --merge m=b=all-bad", nothing),
+        ("--names a=names.csv", nothing),
+        ("--rules a=rules", nothing),
+        ("--table a=bad --strict-tables", "bad:1"),
+    ] {
+        folder.run(&format!("enrich log.csv {tables} --lenient")).refused(&[said]);
+    }
+    let ran = folder.run("enrich log.csv --table a=bad --lenient").ok();
+    assert_eq!(ran.stdout, "src,query,src_a\n10.1.1.1,a.example,b\nx,a.example,\n");
+    let ran = folder.run("enrich log.csv --table a=both --lenient --strict-tables").ok();
+    assert_eq!(ran.stdout, "src,query,src_a\n10.1.1.1,a.example,192.0.2.2\nx,a.example,\n");
+    folder.run("enrich log.csv --table a=both --strict-tables").refused(&["--lenient"]);
+}
+
 #[test]
 fn merged_tables_and_their_fields_and_a_source_that_changes() {
     let folder = Folder::new();

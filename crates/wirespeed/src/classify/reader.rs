@@ -93,7 +93,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// let packet = "dport=22 proto=tcp".parse()?;
     /// let RuleVerdict::Uncertain(Some(found)) = reader.verdict(&packet) else { return Err("an owner could match it".into()) };
     /// assert_eq!(labels.get(found.action).as_deref().map(String::as_str), Some("DROP"));
-    /// assert_eq!(reader.enter().doubts_of(&packet).next().map(|one| one.why.line), Some(4));
+    /// assert_eq!(reader.enter().doubts_of(&packet).next().map(|one| one.why.place.line), Some(4));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]

@@ -18,7 +18,8 @@ use crate::common::engines;
 
 /// A rule that may be in effect or not.
 fn uncertain<T: RuleTuple>(rule: &str, before: u32, effect: Effect) -> Uncertain<T> {
-    let why = LeftOut { line: u64::from(before) + 100, why: "a mark".to_owned(), text: rule.to_owned() };
+    let why =
+        LeftOut { place: (u64::from(before) + 100).into(), why: "a mark".to_owned(), text: rule.to_owned() };
     Uncertain { rule: rule.parse().unwrap(), effect, before, skips: 0, why }
 }
 
@@ -196,7 +197,7 @@ fn filters_wider_than_said_are_built_and_their_answers_are_uncertain() {
         reader.verdict_batch(&[in_doubt, certain], &mut verdicts);
         assert_eq!(verdicts.map(RuleVerdict::is_certain), [false, true]);
         let guard = reader.enter();
-        let why: Vec<_> = guard.doubts_of(&in_doubt).map(|one| (one.effect, one.why.line)).collect();
+        let why: Vec<_> = guard.doubts_of(&in_doubt).map(|one| (one.effect, one.why.place.line)).collect();
         assert_eq!(why, [(Effect::Wider, 1)]);
     }
     // The next filter is as wide as it says.

@@ -19,7 +19,7 @@ use serde_json::Value;
 
 use super::assume::AssumptionKey;
 use super::chains::{Chains, End, Fact, FieldSet, Line, Region, Then, TooMany, When, flatten};
-use super::report::{Fault, ReadError, Reading};
+use super::report::{Fault, Place, ReadError, Reading};
 use super::{ReadOptions, RuleFile};
 use crate::tuple::{Field, Tuple};
 
@@ -93,29 +93,41 @@ impl<T: Tuple> Condition<T> {
         let ports = Region::of(field, FieldSet::range(field, from.into(), to.into()));
         Ok(Self { region: own.region.and(&ports)?, is_transport: true, ..own })
     }
+
+    /// A type of ICMP, with a code or any: these are the ports of a tuple.
+    fn of_message(protocol: u8, kind: u8, code: Option<u8>) -> Result<Self, TooMany> {
+        let mut own = Self { is_transport: true, ..Self::of_protocol(protocol) };
+        for (name, number) in [("sport", Some(kind)), ("dport", code)] {
+            if let Some(number) = number {
+                let field = field::<T>(name);
+                own.region = own.region.and(&Region::of(field, FieldSet::one(field, number.into())))?;
+            }
+        }
+        Ok(own)
+    }
 }
 
 /// The lines of a list.
 struct Lines<T: Tuple> {
-    /// The line of what the list implies, where it has one.
-    line: Option<u64>,
+    /// The place of what the list implies, where it has one.
+    implied: Option<Place>,
     lines: Vec<Line<T>>,
 }
 
 impl<T: Tuple> Lines<T> {
     /// Begins with the replies of connections, which are allowed wherever the first packet was.
-    /// `line` is the line of the list, where it has one.
-    fn new(line: Option<u64>) -> Self {
+    /// `implied` is the place of the list, where it has one.
+    fn new(implied: Option<Place>) -> Self {
         let replies =
             Fact::one_of(AssumptionKey::Ct, &["established", "related"], "the state of a connection");
         let when = When { region: Region::all(), facts: vec![replies] };
         let text = "replies of connections that were allowed".to_owned();
-        let at = line.unwrap_or_default();
-        Self { line, lines: vec![Line { at, text, when, then: Then::Verdict(ALLOW.to_owned()) }] }
+        let at = implied.unwrap_or_default();
+        Self { implied, lines: vec![Line { at, text, when, then: Then::Verdict(ALLOW.to_owned()) }] }
     }
 
     /// Allows packets of all these conditions.
-    fn allow(&mut self, at: u64, text: &str, conditions: &[&Condition<T>]) -> Result<(), TooMany> {
+    fn allow(&mut self, at: Place, text: &str, conditions: &[&Condition<T>]) -> Result<(), TooMany> {
         let mut when = When { region: Region::all(), facts: Vec::new() };
         for condition in conditions {
             when.region = when.region.and(&condition.region)?;
@@ -133,7 +145,7 @@ impl<T: Tuple> Lines<T> {
     }
 
     /// Takes a rule that may allow anything, if the file may have such.
-    fn unknown(&mut self, at: u64, text: &str, why: &str) {
+    fn unknown(&mut self, at: Place, text: &str, why: &str) {
         let when = When { region: Region::all(), facts: vec![Fact::unknown(why)] };
         self.lines.push(Line { at, text: text.to_owned(), when, then: Then::Verdict(ALLOW.to_owned()) });
     }
@@ -142,7 +154,7 @@ impl<T: Tuple> Lines<T> {
     /// one.
     fn rule(
         &mut self,
-        at: u64,
+        at: Place,
         rule: &Value,
         reading: &mut Reading,
         read: impl FnOnce(&mut Self, &str) -> Result<(), String>,
@@ -164,7 +176,7 @@ impl<T: Tuple> Lines<T> {
         reading: &mut Reading,
         file: &mut RuleFile<T>,
     ) -> Result<(), ReadError> {
-        if let Some(at) = self.line {
+        if let Some(at) = self.implied {
             let text = "what the policy does not allow".to_owned();
             self.lines.push(Line { at, text, when: When::always(), then: Then::Verdict(DENY.to_owned()) });
         }
@@ -178,8 +190,8 @@ impl<T: Tuple> Lines<T> {
     }
 }
 
-/// An element that is not understood: the number of its first rule, and the reason.
-type Lost = (u64, String);
+/// An element that is not understood: its place, and the reason.
+type Lost = (Place, String);
 
 /// The elements of a list that are understood, and the first that is not.
 struct Elements<E> {
@@ -192,19 +204,17 @@ impl<E> Elements<E> {
         Self { taken: Vec::new(), lost: None }
     }
 
-    /// Takes an element that stands at a line, or after the records so far. A strict reading ends at one that
-    /// is not understood.
+    /// Takes an element. A strict reading ends at one that is not understood.
     fn take(
         &mut self,
         element: &Value,
-        line: Option<u64>,
+        at: Place,
         reading: &mut Reading,
         by: impl FnOnce(&Value, &mut Reading) -> Result<E, String>,
     ) -> Result<(), ReadError> {
         match by(element, reading) {
             Ok(element) => self.taken.push(element),
             Err(why) => {
-                let at = line.unwrap_or(reading.report.records + 1);
                 reading.fault(Fault::bad(&why), at, &element.to_string())?;
                 self.lost.get_or_insert((at, why));
             }

@@ -9,8 +9,8 @@
 //!                   "ports": [{"protocol": "TCP", "port": 443}]}]}}]}
 //! ```
 //!
-//! YAML has the same objects, in any number of documents. Its rules are named by their lines, and those of
-//! JSON by their numbers. What a policy implies has the line of the policy in YAML.
+//! YAML has the same objects, in any number of documents. Rules are named by their lines, and those of JSON
+//! also by their numbers. What a policy implies has the line of the policy in YAML.
 //!
 //! Objects of other kinds beside policies are refused, or left out in a lenient reading. One whose kind is
 //! called a policy could have been for the same pods, so that answers are in doubt.
@@ -31,28 +31,32 @@ use wirespeed_input::Input;
 use super::super::chains::Region;
 use super::super::list::{Shape, each_element, each_element_of};
 use super::super::recognise::LOOK_AHEAD;
-use super::super::report::{Fault, ReadError, Reading};
+use super::super::report::{Fault, Place, ReadError, Reading};
 use super::super::yaml::each_document;
 use super::super::{ReadOptions, RuleFile};
 use super::{Condition, Direction, Elements, Lines, array, block, number, object, text, too_many};
 use crate::tuple::Tuple;
 
-const LIST: Shape =
-    Shape { list: "items", beside: &["apiVersion", "kind", "metadata"], alone: &["spec", "status"] };
+const LIST: Shape = Shape {
+    list: "items",
+    beside: &["apiVersion", "kind", "metadata"],
+    alone: &["spec", "status"],
+    rules: &["ingress", "egress"],
+};
 const VERSION: &str = "networking.k8s.io/v1";
 
 /// A policy as it came, of those that are for the direction.
 struct Policy {
     namespace: String,
     name: String,
-    /// The line where it begins, in a file of YAML.
-    line: Option<u64>,
+    /// The place where it begins, in a file of YAML.
+    at: Option<Place>,
     /// Which pods it selects.
     selector: Value,
     /// Whether it is for the direction: what it doesn't allow is denied.
     is_for: bool,
-    /// Its rules, each with its line, or its number in a file of JSON, from 1.
-    rules: Vec<(u64, Value)>,
+    /// Its rules, each with its place.
+    rules: Vec<(Place, Value)>,
 }
 
 pub(in crate::read) fn read<T: Tuple>(
@@ -64,9 +68,10 @@ pub(in crate::read) fn read<T: Tuple>(
     let direction = Direction::of(options, reading)?;
     let mut elements = Elements::new();
     match is_json(input) {
-        true => each_element(input, LIST, |_, element| {
-            take(&mut elements, &element, None, reading, |element, reading| {
-                policy(element, direction, None, |_| None, reading)
+        true => each_element(input, LIST, |element| {
+            let at = element.place("", reading.report.records + 1);
+            take(&mut elements, &element.value, at, reading, |value, reading| {
+                policy(value, direction, None, |part, number| element.place(part, number), reading)
             })
         })?,
         false => in_yaml(input, direction, reading, &mut elements)?,
@@ -75,7 +80,7 @@ pub(in crate::read) fn read<T: Tuple>(
     let name = reading.report.name.clone();
     let chosen = choose(&policies, options.chain.as_deref(), direction)
         .map_err(|why| ReadError::Choice { name: name.clone(), why })?;
-    let mut lines = Lines::<T>::new(chosen.line);
+    let mut lines = Lines::<T>::new(chosen.at);
     if let Some((at, why)) = lost {
         // It could have been for the same pods.
         lines.unknown(at, "", &why);
@@ -122,18 +127,19 @@ fn in_yaml(
         let (own, lines) = (document.line, mem::take(&mut document.lines));
         let faults = mem::take(&mut document.faults);
         if let Some((line, why)) = faults.get("").filter(|_| document.value.get(LIST.list).is_some()) {
-            let (name, line, why) = (name.clone(), *line, why.clone());
-            return Err(ReadError::Bad { name, line, why, text: String::new() });
+            let (name, place, why) = (name.clone(), (*line).into(), why.clone());
+            return Err(ReadError::Bad { name, place, why, text: String::new() });
         }
         each_element_of(document, &name, LIST, |at, element| {
             let place = at.map_or_else(String::new, |at| format!("/items/{at}"));
-            let line = at.map_or(Some(own), |_| lines.get(&place).copied());
-            let line_of = |part: &str| lines.get(&format!("{place}{part}")).copied();
+            let line = at.and_then(|_| lines.get(&place).copied()).unwrap_or(own);
+            let place_of =
+                |part: &str, _| lines.get(&format!("{place}{part}")).copied().unwrap_or(line).into();
             let fault = faults.get(&place);
-            let at = fault.map(|(line, _)| *line).filter(|_| !is_other_kind(&element)).or(line);
-            take(elements, &element, at, reading, |element, reading| match fault {
+            let at = fault.map(|(line, _)| *line).filter(|_| !is_other_kind(&element)).unwrap_or(line);
+            take(elements, &element, at.into(), reading, |element, reading| match fault {
                 Some((_, why)) => Err(why.clone()),
-                None => policy(element, direction, line, line_of, reading),
+                None => policy(element, direction, Some(line.into()), place_of, reading),
             })
         })
     })
@@ -143,15 +149,14 @@ fn in_yaml(
 fn take(
     elements: &mut Elements<Policy>,
     element: &Value,
-    line: Option<u64>,
+    at: Place,
     reading: &mut Reading,
     by: impl FnOnce(&Value, &mut Reading) -> Result<Policy, String>,
 ) -> Result<(), ReadError> {
     if is_other_kind(element) {
-        let at = line.unwrap_or(reading.report.records + 1);
         return reading.fault(Fault::bad(no_policy(element)), at, &element.to_string());
     }
-    elements.take(element, line, reading, by)
+    elements.take(element, at, reading, by)
 }
 
 /// Whether an element has a kind that is none of policies.
@@ -164,12 +169,13 @@ fn no_policy(element: &Value) -> String {
     format!("kind {} of {} is no NetworkPolicy of {VERSION}", of("kind"), of("apiVersion"))
 }
 
-/// Reads a policy, which has its line in YAML. `line_of` tells the line of a rule by its place in the policy.
+/// Reads a policy, which has its place in YAML. `place_of` tells the place of a rule by its number and that
+/// in the policy.
 fn policy(
     element: &Value,
     direction: Direction,
-    line: Option<u64>,
-    line_of: impl Fn(&str) -> Option<u64>,
+    at: Option<Place>,
+    place_of: impl Fn(&str, u64) -> Place,
     reading: &mut Reading,
 ) -> Result<Policy, String> {
     if text(element, "kind")? != Some("NetworkPolicy") || text(element, "apiVersion")? != Some(VERSION) {
@@ -197,11 +203,11 @@ fn policy(
     let selector = spec.get("podSelector").cloned().unwrap_or(Value::Null);
     let before = reading.report.records;
     reading.report.records += rules.len() as u64;
-    let rules = (0..).zip(rules).map(|(at, rule)| {
-        let own = line_of(&format!("/spec/{key}/{at}"));
-        (own.unwrap_or(before + at + 1), rule.clone())
-    });
-    Ok(Policy { namespace, name, line, selector, is_for, rules: rules.collect() })
+    let of = |(number, rule): (u64, &Value)| {
+        (place_of(&format!("/spec/{key}/{number}"), before + number + 1), rule.clone())
+    };
+    let rules = (0..).zip(rules).map(of).collect();
+    Ok(Policy { namespace, name, at, selector, is_for, rules })
 }
 
 /// The policy that is asked for, or the only one for the direction.
@@ -228,7 +234,7 @@ fn choose<'p>(
         ([one], _) => Ok(one),
         ([], None) => Err(format!("no policy is for {way}")),
         ([], Some(wanted)) => Err(format!("no policy {wanted} for {way}; there are: {}", there())),
-        _ => Err(format!("several policies, choose one by --chain: {}", there())),
+        _ => Err(format!("several policies, choose one by lookupctl classify build --chain: {}", there())),
     }
 }
 
@@ -238,7 +244,7 @@ fn allow<T: Tuple>(
     direction: Direction,
     pods: &Condition<T>,
     rule: &Value,
-    at: u64,
+    at: Place,
     shown: &str,
     other_family: &mut u64,
 ) -> Result<(), String> {

@@ -9,7 +9,8 @@
 //!
 //! The groups are chosen as a chain, by their ids or names, several with commas between: an interface allows
 //! what any of its groups allows. The direction is chosen as a table. Members of other groups and of prefix
-//! lists are not in the file, and types of ICMP are in no tuple: such rules are left out, and stay as doubts.
+//! lists are not in the file: such rules are left out, and stay as doubts. A type and a code of ICMP are the
+//! ports of a tuple.
 //! Ranges of the other family are counted. What AWS never filters (its DNS, DHCP, instance metadata) is not
 //! in the rules.
 
@@ -17,13 +18,18 @@ use serde_json::Value;
 use wirespeed_input::Input;
 
 use super::super::chains::{FieldSet, Region};
-use super::super::list::{Shape, each_element};
-use super::super::report::{ReadError, Reading};
+use super::super::list::{Element, Shape, each_element};
+use super::super::report::{Place, ReadError, Reading};
 use super::super::{ReadOptions, RuleFile};
 use super::{Condition, Direction, Elements, Lines, array, block, number, object, text, too_many};
 use crate::tuple::Tuple;
 
-const LIST: Shape = Shape { list: "SecurityGroups", beside: &[], alone: &[] };
+const LIST: Shape = Shape {
+    list: "SecurityGroups",
+    beside: &[],
+    alone: &[],
+    rules: &["IpPermissions", "IpPermissionsEgress"],
+};
 const GROUP: [&str; 9] = [
     "Description",
     "GroupName",
@@ -46,8 +52,8 @@ const WITH_PORTS: [u8; 2] = [6, 17];
 struct Group {
     id: String,
     name: String,
-    /// The number of its first rule in the file, from 1.
-    at: u64,
+    /// The places of its rules.
+    at: Vec<Place>,
     /// The permissions of the direction in JSON, which takes less memory than what it says.
     json: String,
 }
@@ -60,8 +66,9 @@ pub(in crate::read) fn read<T: Tuple>(
 ) -> Result<(), ReadError> {
     let direction = Direction::of(options, reading)?;
     let mut elements = Elements::new();
-    each_element(input, LIST, |_, element| {
-        elements.take(&element, None, reading, |element, reading| group(element, direction, reading))
+    each_element(input, LIST, |element| {
+        let at = element.place("", reading.report.records + 1);
+        elements.take(&element.value, at, reading, |_, reading| group(&element, direction, reading))
     })?;
     let Elements { taken: groups, lost } = elements;
     let name = reading.report.name.clone();
@@ -76,7 +83,7 @@ pub(in crate::read) fn read<T: Tuple>(
     for group in chosen {
         let permissions: Vec<Value> = serde_json::from_str(&group.json).expect("it was written from values");
         own += permissions.len() as u64;
-        for (at, permission) in (group.at..).zip(&permissions) {
+        for (&at, permission) in group.at.iter().zip(&permissions) {
             let mut other_family = 0;
             lines.rule(at, permission, reading, |lines, text| {
                 rule(lines, direction, permission, at, text, &mut other_family)
@@ -88,7 +95,8 @@ pub(in crate::read) fn read<T: Tuple>(
     lines.finish(options, reading, file)
 }
 
-fn group(element: &Value, direction: Direction, reading: &mut Reading) -> Result<Group, String> {
+fn group(whole: &Element, direction: Direction, reading: &mut Reading) -> Result<Group, String> {
+    let element = &whole.value;
     object(element, &GROUP)?;
     let own = |key| text(element, key).map(|text| text.unwrap_or_default().to_owned());
     let (id, name) = (own("GroupId")?, own("GroupName")?);
@@ -96,8 +104,14 @@ fn group(element: &Value, direction: Direction, reading: &mut Reading) -> Result
         return Err("a group without an id".to_owned());
     }
     let (inward, outward) = (array(element, "IpPermissions")?, array(element, "IpPermissionsEgress")?);
-    let permissions = if direction == Direction::In { inward } else { outward };
-    let at = reading.report.records + 1;
+    let (permissions, key) = match direction {
+        Direction::In => (inward, "IpPermissions"),
+        Direction::Out => (outward, "IpPermissionsEgress"),
+    };
+    let numbers = reading.report.records + 1..;
+    let at =
+        (0..permissions.len()).zip(numbers).map(|(at, number)| whole.place(&format!("/{key}/{at}"), number));
+    let at = at.collect();
     reading.report.records += permissions.len() as u64;
     let json = Value::Array(permissions.to_vec()).to_string();
     Ok(Group { id, name, at, json })
@@ -113,7 +127,10 @@ fn choose<'g>(groups: &'g [Group], wanted: Option<&str>) -> Result<Vec<&'g Group
         return match groups {
             [] => Err("no security group".to_owned()),
             [one] => Ok(vec![one]),
-            _ => Err(format!("several security groups, choose by --chain, one or more: {}", there())),
+            _ => Err(format!(
+                "several security groups, choose by lookupctl classify build --chain, one or more: {}",
+                there()
+            )),
         };
     };
     let one = |wanted: &str| {
@@ -144,7 +161,7 @@ fn rule<T: Tuple>(
     lines: &mut Lines<T>,
     direction: Direction,
     permission: &Value,
-    at: u64,
+    at: Place,
     shown: &str,
     other_family: &mut u64,
 ) -> Result<(), String> {
@@ -203,8 +220,14 @@ fn traffic<T: Tuple>(permission: &Value) -> Result<Condition<T>, String> {
         return Ok(Condition::of_protocol(protocol));
     }
     if ICMP.contains(&protocol) {
-        let of_protocol = Condition::<T>::of_protocol(protocol);
-        return Ok(Condition::unknown(of_protocol.region, "a type of ICMP"));
+        // The type comes first, and -1 is any code.
+        let octet = |number: Option<i64>| number.and_then(|number| u8::try_from(number).ok());
+        return match (octet(from), octet(to)) {
+            (Some(kind), code) if code.is_some() || any(to) => {
+                Condition::of_message(protocol, kind, code).map_err(too_many)
+            }
+            _ => Err("not a type and a code of ICMP".to_owned()),
+        };
     }
     let port = |number: Option<i64>| number.and_then(|number| u16::try_from(number).ok());
     match (port(from), port(to)) {

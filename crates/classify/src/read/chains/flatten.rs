@@ -16,15 +16,13 @@ mod emit;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use wirespeed_table::sort_by_number;
-
 use super::fact::Truth;
 use super::program::{Go, Program};
 use super::region::Region;
 use super::set::TooMany;
 use super::{Chains, End, Line, Then};
 use crate::read::assume::{Assumption, AssumptionKey, Assumptions};
-use crate::read::report::{LeftOut, ReadError, Reading};
+use crate::read::report::{LeftOut, Place, ReadError, Reading};
 use crate::read::uncertain::Effect;
 use crate::read::{ReadOptions, RuleFile};
 use crate::tuple::Tuple;
@@ -72,10 +70,10 @@ pub(in crate::read) fn flatten<T: Tuple>(
     report.would_help.extend(
         would_help.into_iter().filter(|(line, _)| left_out.contains_key(line)).flat_map(|(_, keys)| keys),
     );
-    let known: BTreeSet<u64> = report.left_out.iter().map(|one| one.line).collect();
+    let known: BTreeSet<Place> = report.left_out.iter().map(|one| one.place).collect();
     let more = left_out.into_iter().filter(|(line, _)| !known.contains(line));
     report.left_out.extend(more.map(|(_, one)| one));
-    sort_by_number(&mut report.left_out, |one| one.line);
+    report.left_out.sort_by_key(|one| one.place);
     report.assumed.clone_from(&assumed);
     file.doubts.assumed = assumed;
     Ok(())
@@ -114,11 +112,11 @@ struct Walk<'a, T: Tuple> {
     /// What lines that were gone through have perhaps changed.
     changed: BTreeSet<AssumptionKey>,
     assumed: Vec<Assumption>,
-    left_out: BTreeMap<u64, LeftOut>,
+    left_out: BTreeMap<Place, LeftOut>,
     /// Assumptions that would decide a line, by line.
-    would_help: BTreeMap<u64, BTreeSet<AssumptionKey>>,
+    would_help: BTreeMap<Place, BTreeSet<AssumptionKey>>,
     /// Lines that only count or log.
-    without_verdict: BTreeSet<u64>,
+    without_verdict: BTreeSet<Place>,
 }
 
 /// A step that packets of a region come to and that may be in effect.
@@ -149,8 +147,8 @@ impl<T: Tuple> Walk<'_, T> {
             End::Unknown => {
                 let why = format!("the file doesn't say what becomes of packets at the end of {base}");
                 let steps = &self.program.chains[self.program.base()];
-                let line = steps.last().map_or(0, |step| step.line.at);
-                self.uncertain(region, Effect::Any, "", &LeftOut { line, why, text: base.to_owned() })?;
+                let place = steps.last().map_or_else(Place::default, |step| step.line.at);
+                self.uncertain(region, Effect::Any, "", &LeftOut { place, why, text: base.to_owned() })?;
                 Ok(())
             }
         }
@@ -477,7 +475,7 @@ fn within(what: &'static str, found: u64, limit: u64) -> Result<(), Excess> {
 }
 
 fn left_out<T>(line: &Line<T>, why: String) -> LeftOut {
-    LeftOut { line: line.at, why, text: line.text.clone() }
+    LeftOut { place: line.at, why, text: line.text.clone() }
 }
 
 #[cfg(test)]

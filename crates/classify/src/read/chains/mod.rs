@@ -27,6 +27,7 @@ pub(super) use set::{FieldSet, TooMany};
 use std::collections::BTreeMap;
 
 use super::assume::AssumptionKey;
+use super::report::Place;
 use crate::tuple::Tuple;
 
 /// The chains of a table by name.
@@ -54,8 +55,8 @@ pub(super) enum End {
 /// A line of a chain.
 #[derive(Clone, Debug)]
 pub(super) struct Line<T> {
-    /// Its line in the file, or its place among the elements of JSON, from 1. Several lines may be of one.
-    pub(super) at: u64,
+    /// Its place in the file. Several lines may be of one.
+    pub(super) at: Place,
     /// The text of the line.
     pub(super) text: String,
     pub(super) when: When<T>,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Chains, End, Line, Then};
-use crate::read::report::{Fault, ReadError, Reading, there_are};
+use crate::read::report::{Fault, Place, ReadError, Reading, there_are};
 use crate::tuple::Tuple;
 
 /// The most chains that may be within each other.
@@ -49,7 +49,7 @@ impl<'a, T: Tuple> Program<'a, T> {
         program.add(chains, base, &mut Vec::new(), &mut made, reading)?;
         // The first is made last, as all that it leads to comes before it.
         let unreached = chains.by_name.iter().filter(|(name, _)| !made.contains_key(name.as_str()));
-        let lines: BTreeSet<u64> =
+        let lines: BTreeSet<Place> =
             unreached.flat_map(|(_, chain)| chain.lines.iter().map(|line| line.at)).collect();
         program.elsewhere = lines.len() as u64;
         Ok(program)

@@ -58,11 +58,11 @@ pub(super) fn read<T: Tuple>(
         return Err(ReadError::Choice { name: reading.report.name.clone(), why });
     };
     let mut sets = Sets::of(options.sets.as_deref().unwrap_or_default()).map_err(|(line, why)| {
-        ReadError::Bad { name: "ipset save".to_owned(), line, why, text: String::new() }
+        ReadError::Bad { name: "ipset save".to_owned(), place: line.into(), why, text: String::new() }
     })?;
     let mut chains = table.chains::<T>(wanted, base, &mut sets, &options.assume, reading)?;
     if let Some(chain) = chains.by_name.get_mut(base) {
-        let line = |LeftOut { line: at, why, text }| Line {
+        let line = |LeftOut { place: at, why, text }| Line {
             at,
             text,
             when: When::always(),
@@ -269,7 +269,7 @@ impl Table {
                 let (at, text) =
                     declared.lines.last().map_or((0, name.clone()), |raw| (raw.at, raw.text.clone()));
                 let then = Then::Unknown("lines behind it may be cut off".to_owned());
-                chain.lines.push(Line { at, text, when: When::always(), then });
+                chain.lines.push(Line { at: at.into(), text, when: When::always(), then });
             }
         }
         Ok(chains)
@@ -359,7 +359,7 @@ impl Raw {
     fn line<T: Tuple>(&self, when: When<T>, then: Then) -> Line<T> {
         /// Characters that are kept of a line.
         const SHOWN: usize = 200;
-        Line { at: self.at, text: self.text.chars().take(SHOWN).collect(), when, then }
+        Line { at: self.at.into(), text: self.text.chars().take(SHOWN).collect(), when, then }
     }
 }
 

@@ -29,7 +29,7 @@ use wirespeed_input::Input;
 
 use super::chains::{Chains, End, FieldSet, Region, flatten};
 use super::list::{Shape, each_element};
-use super::report::{Fault, ReadError, Reading};
+use super::report::{Fault, Place, ReadError, Reading};
 use super::{ReadOptions, RuleFile};
 use crate::tuple::Tuple;
 use choose::{Base, choose};
@@ -38,7 +38,7 @@ use rule::Reader;
 use sets::Sets;
 
 /// The list, with nothing beside it.
-const LIST: Shape = Shape { list: "nftables", beside: &[], alone: &[] };
+const LIST: Shape = Shape { list: "nftables", beside: &[], alone: &[], rules: &[] };
 
 /// Elements that say nothing about packets by themselves.
 const OTHERS: [&str; 11] = [
@@ -63,7 +63,7 @@ const TABLE_FLAGS: [&str; 2] = ["owner", "persist"];
 
 /// A rule, a set or a map as it came.
 struct Element {
-    at: u64,
+    at: Place,
     /// Family and table.
     of: (String, String),
     /// The chain of a rule, or the name of a set.
@@ -82,7 +82,8 @@ pub(super) fn read<T: Tuple>(
 ) -> Result<(), ReadError> {
     let (mut bases, mut rules, mut sets, mut tables) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     // A file that has no list is told from one whose list is empty.
-    each_element(input, LIST, |at, element| {
+    each_element(input, LIST, |element| {
+        let (at, element) = (element.place("", element.number), element.value);
         let bad = |reading: &mut Reading, why: &str| reading.fault(Fault::bad(why), at, &element.to_string());
         let Some((kind, value)) = single(&element) else {
             return bad(reading, "an element that is none");
@@ -178,7 +179,7 @@ pub(super) fn read<T: Tuple>(
     }
     if nothing_known {
         // It could have been a rule at any place.
-        let lost = reading.report.left_out.first().map_or(0, |one| one.line);
+        let lost = reading.report.left_out.first().map_or_else(Place::default, |one| one.place);
         for chain in chains.by_name.values_mut() {
             chain.lines.insert(0, rule::unknown(lost, "", "an element that isn't understood".to_owned()));
         }

@@ -7,6 +7,7 @@ use super::matches::{Condition, all_of, conditions, each_with_each, element_of, 
 use super::sets::{Sets, plain};
 use crate::read::assume::AssumptionKey;
 use crate::read::chains::{Fact, Line, Region, Then, TooMany, When};
+use crate::read::report::Place;
 use crate::tuple::Tuple;
 
 /// What rules of a table are read with.
@@ -29,7 +30,7 @@ enum Statement<T> {
 
 impl Reader<'_> {
     /// The lines of a rule; `at` is its place in the file and `text` what is shown of it.
-    pub(super) fn lines<T: Tuple>(&self, at: u64, text: &str, expressions: &[Value]) -> Vec<Line<T>> {
+    pub(super) fn lines<T: Tuple>(&self, at: Place, text: &str, expressions: &[Value]) -> Vec<Line<T>> {
         match self.try_lines(at, text, expressions) {
             Ok(lines) => lines,
             Err(error) => vec![unknown(at, text, error.to_string())],
@@ -38,7 +39,7 @@ impl Reader<'_> {
 
     fn try_lines<T: Tuple>(
         &self,
-        at: u64,
+        at: Place,
         text: &str,
         expressions: &[Value],
     ) -> Result<Vec<Line<T>>, TooMany> {
@@ -244,6 +245,6 @@ fn mangle(value: &Value) -> Then {
 }
 
 /// A line of which nobody knows anything.
-pub(super) fn unknown<T: Tuple>(at: u64, text: &str, why: String) -> Line<T> {
+pub(super) fn unknown<T: Tuple>(at: Place, text: &str, why: String) -> Line<T> {
     Line { at, text: text.to_owned(), when: When::always(), then: Then::Unknown(why) }
 }

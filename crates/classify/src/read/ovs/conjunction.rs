@@ -21,7 +21,7 @@ use wirespeed_table::sort_by_number;
 use super::file::{add, next};
 use crate::pattern::Pattern;
 use crate::read::RuleFile;
-use crate::read::report::{Fault, LeftOut, ReadError, Reading};
+use crate::read::report::{Fault, LeftOut, Place, ReadError, Reading};
 use crate::read::uncertain::{Effect, Uncertain};
 use crate::rule::Rule;
 use crate::tuple::Tuple;
@@ -122,10 +122,10 @@ impl<T: Tuple> Conjunctions<T> {
         };
         match rules {
             Ok(rules) => {
-                let (name, line, text) = (reading.report.name.clone(), 0, String::new());
+                let (name, place, text) = (reading.report.name.clone(), Place::default(), String::new());
                 let put = |(rule, flow): Of<'_, T>| add(file, rule, flow.at, &flow.line);
                 let added = rules.into_iter().try_for_each(put);
-                return added.map_err(|why| ReadError::Bad { name, line, why, text });
+                return added.map_err(|why| ReadError::Bad { name, place, why, text });
             }
             Err(why) => {
                 for flow in &self.members {
@@ -207,7 +207,7 @@ fn doubt<T: Tuple>(flow: &Member<T>, why: &str, file: &mut RuleFile<T>) {
         effect: Effect::Any,
         before,
         skips: 0,
-        why: LeftOut { line: flow.at, why: why.to_owned(), text: flow.line.clone() },
+        why: LeftOut { place: flow.at.into(), why: why.to_owned(), text: flow.line.clone() },
     });
     file.doubts.uncertain.extend(uncertain);
 }

@@ -12,7 +12,7 @@ pub(super) fn add<T: Tuple>(
     line: &str,
 ) -> Result<(), String> {
     file.add(rule)?;
-    file.lines.add(file.rules.last_number(), Some(at), line);
+    file.lines.add(file.rules.last_number(), Some(at.into()), line);
     Ok(())
 }
 

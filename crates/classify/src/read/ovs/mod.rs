@@ -157,7 +157,7 @@ impl<T: Tuple> Flows<'_, T> {
         let why = facts.join(", ");
         for rule in rules {
             let before = next(self.file);
-            let why = LeftOut { line: at, why: why.clone(), text: line.to_owned() };
+            let why = LeftOut { place: at.into(), why: why.clone(), text: line.to_owned() };
             self.file.doubts.uncertain.push(Uncertain {
                 rule,
                 effect: Effect::Action,
@@ -185,7 +185,7 @@ impl<T: Tuple> Flows<'_, T> {
     fn may_be_any(&mut self, at: u64, priority: u32, fault: Fault, line: &str) -> Fault {
         let before = next(self.file);
         let rule = Rule::new(Pattern::all(), priority, 0);
-        let why = LeftOut { line: at, why: fault.why().to_owned(), text: line.to_owned() };
+        let why = LeftOut { place: at.into(), why: fault.why().to_owned(), text: line.to_owned() };
         self.file.doubts.uncertain.push(Uncertain { rule, effect: Effect::Any, before, skips: 0, why });
         fault
     }

@@ -42,6 +42,19 @@ impl<'b> Attributes<'b> {
         }
         Ok(found)
     }
+
+    /// The origin of the routes as text: the last AS of their path, or the set that the path ends in. The
+    /// peer's AS if the path is empty.
+    pub(super) fn origin(&self, width: AsWidth, peer: u32) -> Result<String, SkipReason> {
+        /// The AS that stands for all that 2 octets don't hold (RFC 6793).
+        const AS_TRANS: &str = "23456";
+        let of = |path: Option<Octets<'_>>, width| path.map_or(Ok(None), |path| origin_of_path(path, width));
+        let mut origin = of(self.path, width)?;
+        if width == AsWidth::Two && origin.as_deref() == Some(AS_TRANS) {
+            origin = of(self.path_4, AsWidth::Four)?.or(origin);
+        }
+        Ok(origin.unwrap_or_else(|| peer.to_string()))
+    }
 }
 
 /// The next hop of a table's entry, if its attributes have one: NEXT_HOP for IPv4, MP_REACH_NLRI for IPv6.
@@ -59,20 +72,6 @@ pub(super) fn of_entry(attributes: &[u8], family: Family) -> Result<Option<IpAdd
 pub(super) enum AsWidth {
     Two,
     Four,
-}
-
-/// The origin of a table's entry as text: the last AS of its path, or the set that the path ends in. The
-/// peer's AS if the path is empty.
-pub(super) fn origin_of_entry(attributes: &[u8], width: AsWidth, peer: u32) -> Result<String, SkipReason> {
-    /// The AS that stands for all that 2 octets don't hold (RFC 6793).
-    const AS_TRANS: &str = "23456";
-    let attributes = Attributes::split(attributes)?;
-    let of = |path: Option<Octets<'_>>, width| path.map_or(Ok(None), |path| origin_of_path(path, width));
-    let mut origin = of(attributes.path, width)?;
-    if width == AsWidth::Two && origin.as_deref() == Some(AS_TRANS) {
-        origin = of(attributes.path_4, AsWidth::Four)?.or(origin);
-    }
-    Ok(origin.unwrap_or_else(|| peer.to_string()))
 }
 
 /// The origin of a path. `None` if it has no AS beside those of confederations.
@@ -162,7 +161,7 @@ mod tests {
 
     #[test]
     fn origins_of_paths_of_both_widths() {
-        let origin = |path: &[u8], width| origin_of_entry(path, width, 9);
+        let origin = |path: &[u8], width| Attributes::split(path).and_then(|path| path.origin(width, 9));
         let sequence = [0x40, 2, 10, 2, 2, 0, 0, 0, 1, 0, 1, 0, 0];
         assert_eq!(origin(&sequence, AsWidth::Four).unwrap(), "65536");
         let set = [0x40, 2, 12, 2, 1, 0, 7, 1, 2, 0, 1, 0, 2, 3, 0];

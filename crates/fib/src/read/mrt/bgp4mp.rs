@@ -8,7 +8,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::attributes::{Attributes, next_hop};
+use super::attributes::{AsWidth, Attributes, next_hop};
 use super::octets::{Octets, family};
 use super::{BGP4MP_ET, Record};
 use crate::address::Family;
@@ -46,7 +46,8 @@ pub(super) fn read(record: &Record<'_>, updates: &mut Updates<'_>, ledger: &mut 
     let (peer_address, _own_address) = (body.address(address_family)?, body.address(address_family)?);
     let Some(update) = message(body)? else { return Err(SkipReason::OtherRecord.into()) };
     let peer = (peer_address, peer_asn);
-    Changes { record, time, peer, add_path, updates, ledger }.take(&Update::split(update)?)
+    let width = if long_as { AsWidth::Four } else { AsWidth::Two };
+    Changes { record, time, peer, width, add_path, updates, ledger }.take(&Update::split(update)?)
 }
 
 /// The body of an UPDATE message. `None` for a message of another type.
@@ -82,6 +83,8 @@ struct Changes<'m, 'u> {
     time: Duration,
     /// The address and AS of the peer.
     peer: (IpAddr, u32),
+    /// The octets of numbers in paths.
+    width: AsWidth,
     add_path: bool,
     updates: &'m mut Updates<'u>,
     ledger: &'m mut Ledger,
@@ -95,14 +98,14 @@ impl Changes<'_, '_> {
         {
             self.withdraw(value.0, family)?;
         }
-        self.announce(update.announced, Family::V4, update.attributes.next_hop)?;
+        self.announce(update.announced, Family::V4, update.attributes.next_hop, &update.attributes)?;
         if let Some(mut value) = update.attributes.reach
             && let Some(family) = self.unicast(&mut value)?
         {
             let len = value.u8()?;
             let next_hop = next_hop(value.take(usize::from(len))?)?;
             let _reserved = value.u8()?;
-            self.announce(value.0, family, next_hop)?;
+            self.announce(value.0, family, next_hop, &update.attributes)?;
         }
         Ok(())
     }
@@ -130,11 +133,20 @@ impl Changes<'_, '_> {
         Ok(())
     }
 
-    fn announce(&mut self, list: &[u8], family: Family, next_hop: Option<IpAddr>) -> Result<(), Fault> {
+    fn announce(
+        &mut self,
+        list: &[u8],
+        family: Family,
+        next_hop: Option<IpAddr>,
+        attributes: &Attributes<'_>,
+    ) -> Result<(), Fault> {
         for (prefix, id) in prefixes(list, family, self.add_path)? {
             let next_hop = next_hop.ok_or(SkipReason::NextHopMissing)?;
             if self.is_wanted(prefix)? {
-                let mut next_hop = self.updates.hop_address(next_hop)?;
+                let mut next_hop = match self.updates.origins {
+                    true => self.updates.hop(attributes.origin(self.width, self.peer.1)?.as_bytes())?,
+                    false => self.updates.hop_address(next_hop)?,
+                };
                 if let Some(id) = id {
                     next_hop = self.updates.paths.announced(self.peer, prefix, id, next_hop);
                 }

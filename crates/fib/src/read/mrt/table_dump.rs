@@ -7,7 +7,7 @@
 //! Early collectors wrote several entries with one view and sequence number. These are read, too.
 
 use super::Record;
-use super::attributes::{AsWidth, of_entry, origin_of_entry};
+use super::attributes::{AsWidth, Attributes, of_entry};
 use super::octets::{Octets, family};
 use crate::read::any_prefix::AnyPrefix;
 use crate::read::error::{Fault, SkipReason};
@@ -37,7 +37,7 @@ pub(super) fn read(
         let peer = book.meet(peer_address, u32::from(asn), None);
         if book.takes(peer, family)? {
             let next_hop = if table.origins {
-                table.hop(origin_of_entry(attributes, AsWidth::Two, u32::from(asn))?.as_bytes())?
+                table.hop(Attributes::split(attributes)?.origin(AsWidth::Two, u32::from(asn))?.as_bytes())?
             } else {
                 table.hop_address(of_entry(attributes, family)?.unwrap_or(peer_address))?
             };

@@ -11,7 +11,7 @@
 //! hop. A peer without an address is the collector itself, with the next hop `local`.
 
 use super::Record;
-use super::attributes::{AsWidth, of_entry, origin_of_entry};
+use super::attributes::{AsWidth, Attributes, of_entry};
 use super::octets::{Octets, family};
 use crate::address::Family;
 use crate::read::any_prefix::AnyPrefix;
@@ -111,7 +111,7 @@ impl View {
                 continue;
             }
             let next_hop = if table.origins {
-                table.hop(origin_of_entry(attributes, AsWidth::Four, book.asn(peer))?.as_bytes())?
+                table.hop(Attributes::split(attributes)?.origin(AsWidth::Four, book.asn(peer))?.as_bytes())?
             } else {
                 table.hop_address(of_entry(attributes, prefix.family())?.unwrap_or(book.address(peer)))?
             };

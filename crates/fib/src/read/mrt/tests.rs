@@ -268,6 +268,12 @@ fn reads_updates_of_both_families() {
     assert_eq!(updates, expected);
     assert_eq!(report.skipped_for(SkipReason::OtherRecord), 2);
     assert_eq!(report.skipped_for(SkipReason::OtherFamily), 1);
+    let origins = ReadOptions { origins: true, ..ReadOptions::default() };
+    let path = [&via(7)[..], &[0x40, 2, 10, 2, 2, 0, 0, 0, 1, 0, 0, 0, 9]].concat();
+    let routes = [message(&[], &path, &[8, 10]), message(&[], &reach_sized, &[])].concat();
+    let (updates, _) = updates_of(&routes, &origins).unwrap();
+    // A path without an AS is of the peer's own.
+    assert_eq!(updates, "7.00025 A 10.0.0.0/8 9\n7.00025 A 2001:db8::/32 1\n");
     let options = ReadOptions { peer: Some("AS9".parse().unwrap()), lenient: true, ..ReadOptions::default() };
     let message = updates_of(&bytes, &options).unwrap_err().to_string();
     assert_eq!(message, "test: no peer AS9; there are peer 192.0.2.1 AS1", "as a table is refused");

@@ -58,7 +58,7 @@ pub(super) fn build(options: &Options, from: &[OsString]) -> Result<Written> {
         vrfs: Some(vrfs.len()),
         ipv4_prefixes: v4,
         ipv6_prefixes: v6,
-        file_bytes: output.metadata().with_context(|| output.display().to_string())?.len(),
+        file_bytes: Some(output.metadata().with_context(|| output.display().to_string())?.len()),
     })
 }
 

@@ -17,7 +17,6 @@ use super::source::{BuildArguments, Raw, ReadArguments};
 use crate::Outcome;
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::counted;
-use crate::output::is_no_input;
 use crate::tables;
 
 /// Compiles a set of rules to an image file. lookup and replay open it with --image, without compiling
@@ -53,7 +52,7 @@ An image holds the compiled set, its rules, the names of their actions, the assu
 need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    is_no_input(Some(&options.image.output), [&options.rules])?;
+    options.image.check_output([&options.rules])?;
     let raw = options.read.open(&options.rules)?;
     visit(raw.tuple(), Job { options, raw })?;
     Ok(Outcome::Done)

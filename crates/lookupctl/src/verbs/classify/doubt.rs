@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use wirespeed::engine::RuleTuple;
 use wirespeed_classify::RuleSet;
-use wirespeed_classify::read::{Doubts, Effect, LeftOut, Uncertain};
+use wirespeed_classify::read::{Doubts, Effect, LeftOut, Place, Uncertain};
 
 use super::actions::Actions;
 use crate::number::{counted, grouped};
@@ -21,6 +21,9 @@ const SHOWN: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Because {
     line: u64,
+    /// The number of the rule or element in JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<u64>,
     reason: String,
     text: String,
     /// Its possible action. Null if the action could be anything.
@@ -49,24 +52,24 @@ impl Because {
     }
 
     fn one<T: RuleTuple>(one: &Uncertain<T>, actions: &Actions) -> Self {
-        let LeftOut { line, why, text, .. } = &one.why;
+        let LeftOut { place: Place { line, entry }, why, text } = &one.why;
         let action = (one.effect == Effect::Action).then(|| actions.of(&one.rule));
         let is_wider = one.effect == Effect::Wider;
-        Self { line: *line, reason: why.clone(), text: text.clone(), action, is_wider }
+        Self { line: *line, entry: *entry, reason: why.clone(), text: text.clone(), action, is_wider }
     }
 
     /// A text such as `line 7 (a connection's state) could ACCEPT it`
     fn said(&self) -> String {
-        let Self { line, reason, action, is_wider, .. } = self;
+        let &Self { line, entry, ref reason, ref action, is_wider, .. } = self;
         let could = match action.as_deref() {
-            None if *is_wider => "need not match it".to_owned(),
+            None if is_wider => "need not match it".to_owned(),
             None => "could do anything".to_owned(),
             Some(verdict) if VERDICTS.iter().any(|known| verdict.eq_ignore_ascii_case(known)) => {
                 format!("could {verdict} it")
             }
             Some(action) => format!("could lead to {action}"),
         };
-        format!("line {line} ({reason}) {could}")
+        format!("{} ({reason}) {could}", Place { line, entry })
     }
 }
 
@@ -100,9 +103,9 @@ pub(super) fn assumed(assuming: &[String]) -> Option<String> {
 }
 
 /// The rules that were left out, each once, by line: `line 7 (a connection's state)`.
-pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(u64, String)> {
+pub(super) fn lines<T>(doubts: &Doubts<T>) -> BTreeSet<(Place, String)> {
     let why = doubts.uncertain.iter().map(|one| &one.why);
-    why.map(|why| (why.line, format!("{} ({})", why.place(), why.why))).collect()
+    why.map(|why| (why.place, format!("{} ({})", why.place, why.why))).collect()
 }
 
 /// A message that a set is not whole, with the reason. `None` if no rule was left out.
@@ -120,12 +123,12 @@ pub(super) fn left_out<T>(doubts: &Doubts<T>) -> String {
 /// The rules that are wider than their file says, as text. `None` if there are none.
 pub(super) fn widened<T: RuleTuple>(doubts: &Doubts<T>) -> Option<String> {
     let all = doubts.widened();
-    let first = all.iter().map(|one| &one.why).min_by_key(|why| why.line)?;
+    let first = all.iter().map(|one| &one.why).min_by_key(|why| why.place)?;
     let (are, whole) = if all.len() == 1 { ("is", "its") } else { ("are", "their") };
     Some(format!(
-        "{} {are} wider than {whole} file says, from line {} on ({}): an answer by such a rule is uncertain",
+        "{} {are} wider than {whole} file says, from {} on ({}): an answer by such a rule is uncertain",
         counted(all.len(), "rule"),
-        first.line,
+        first.place,
         first.why
     ))
 }
@@ -176,7 +179,7 @@ mod tests {
 
     fn because(line: u64, action: Option<&str>) -> Because {
         let (reason, text) = ("a mark".to_owned(), "-A".to_owned());
-        Because { line, reason, text, action: action.map(str::to_owned), is_wider: false }
+        Because { line, entry: None, reason, text, action: action.map(str::to_owned), is_wider: false }
     }
 
     #[test]

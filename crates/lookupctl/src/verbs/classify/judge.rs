@@ -35,7 +35,8 @@ pub(crate) struct RuleArguments {
     #[arg(long, value_name = "KEY=VALUE")]
     assume: Vec<Assumption>,
 
-    /// Chain to read from iptables-save (the default is INPUT) or from nft
+    /// Chain to read from iptables-save (the default is INPUT) or from nft; groups of security groups, with
+    /// commas between; policy of network policies
     #[arg(long, value_name = "NAME")]
     chain: Option<String>,
 
@@ -255,7 +256,7 @@ impl<T: FlowTuple> Rules<T> {
         });
         let left_out = doubts.uncertain.iter().filter(|one| one.effect != Effect::Skip);
         let left_out = left_out.filter_map(|one| {
-            let name = format!("{} ({})", one.why.place(), one.why.why);
+            let name = format!("{} ({})", one.why.place, one.why.why);
             OnPorts::of(&one.rule, one.before, one.action(), name)
         });
         let mut on_ports: Vec<_> = left_out.chain(of_set).collect();

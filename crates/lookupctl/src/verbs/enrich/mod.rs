@@ -60,7 +60,9 @@ pub(crate) struct Options {
     format: Option<Format>,
 
     /// Table of addresses and the name of its columns: routes in any format, CSV, a MaxMind DB, an image, or
-    /// builtin:bogons. May be given more than once
+    /// builtin:bogons. The value of a route of MRT or bgpdump is the origin of its AS path, unless
+    /// --next-hops is given; in an image it is what build took: origins with build --origins. May be given
+    /// more than once
     #[arg(long, value_name = "NAME=FILE")]
     table: Vec<String>,
 
@@ -139,15 +141,20 @@ pub(crate) struct Options {
     #[arg(long)]
     prefix: bool,
 
-    /// Take next hops from MRT and bgpdump. By default the origin of the AS path is taken
+    /// Take next hops from MRT and bgpdump. By default the origin of the AS path is taken: build, lookup and
+    /// replay do so with --origins
     #[arg(long)]
     next_hops: bool,
 
     /// Pass wrong records through and count them by reason, pass over wrong lines of tables, and leave out
     /// rules that records can't decide. By default the first wrong record ends the work, and a file with
-    /// wrong lines or such rules is refused
+    /// wrong lines or such rules is refused. A table of which nothing is right is always refused
     #[arg(long)]
     lenient: bool,
+
+    /// Refuse wrong lines of tables and rules that records can't decide, though wrong records pass
+    #[arg(long, requires = "lenient")]
+    strict_tables: bool,
 
     /// Worker threads. The default is the number of cores
     #[arg(long, value_name = "N", value_parser = threads::parser())]
@@ -217,7 +224,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     is_no_input(options.output.as_deref(), files)?;
     let reading = Reading {
         tables: TableReading {
-            lenient: options.lenient,
+            lenient: options.lenient && !options.strict_tables,
             prefix: options.prefix,
             next_hops: options.next_hops,
         },

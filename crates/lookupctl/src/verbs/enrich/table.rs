@@ -130,7 +130,11 @@ impl Spec {
             },
             Kind::Rules => {
                 let rules = reading.rules.open(&file.path, reading.tables.lenient)?;
-                rules.actions().iter().for_each(|action| add(action));
+                let actions = rules.actions();
+                if actions.is_empty() {
+                    bail!("{}: nothing of it was taken: no line of it is a rule", file.path.display());
+                }
+                actions.iter().for_each(|action| add(action));
                 (Lookup::Rules(rules), None)
             }
         };

@@ -16,7 +16,6 @@ use crate::Outcome;
 use crate::busy::Busy;
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::{Grouped, counted};
-use crate::output::is_no_input;
 use crate::tables;
 use crate::verbs::lookup::is_none_left_out;
 
@@ -55,7 +54,7 @@ An image holds the compiled table, the texts of its results, and all its names, 
 need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    is_no_input(Some(&options.image.output), [&options.table])?;
+    options.image.check_output([&options.table])?;
     let loaded = options.read.load_any(&options.table)?;
     let left_out = loaded.left_out();
     let Loaded { fib, list, .. } = loaded;

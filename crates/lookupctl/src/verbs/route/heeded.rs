@@ -23,6 +23,8 @@ impl Options {
         if self.fib.is_none() {
             refuse(&self.read.given(), "is for a table that --fib names, and none is given")?;
         }
+        let origins = [("origins", self.read.takes_origins())];
+        refuse(&origins, "is for lookups: frames are sent to next hops")?;
         let of_gpu = [("gpu-chunk", self.gpu_chunk.is_some())];
         match self.device() {
             Device::Cpu => refuse(&of_gpu, "is for a GPU: it means nothing with --device cpu"),

@@ -5,7 +5,7 @@ use crate::error::RuleError;
 use crate::expand::{FieldRange, prefixes};
 use crate::pattern::Pattern;
 use crate::read::chains::region::{Cell, Region};
-use crate::read::report::LeftOut;
+use crate::read::report::{LeftOut, Place};
 use crate::read::uncertain::{Effect, Uncertain};
 use crate::rule::Rule;
 use crate::tuple::{FieldMatch, Tuple};
@@ -16,14 +16,14 @@ impl<T: Tuple> Walk<'_, T> {
         &mut self,
         region: &Region<T>,
         verdict: &str,
-        line: Option<u64>,
+        place: Option<Place>,
         text: &str,
     ) -> Result<(), Excess> {
         let action = self.file.intern(verdict);
         self.each_rule(region, action, |walk, rule| {
             // There are numbers for more rules than the bound.
             if let Ok(number) = walk.file.rules.insert(rule) {
-                walk.file.lines.add(number.get(), line, text);
+                walk.file.lines.add(number.get(), place, text);
             }
         })
     }
@@ -44,7 +44,7 @@ impl<T: Tuple> Walk<'_, T> {
             walk.file.doubts.uncertain.push(Uncertain { rule, effect, before, skips: 0, why });
         })?;
         if effect != Effect::Skip {
-            self.left_out.entry(why.line).or_insert_with(|| why.clone());
+            self.left_out.entry(why.place).or_insert_with(|| why.clone());
         }
         Ok((from..self.file.doubts.uncertain.len()).collect())
     }

@@ -210,7 +210,7 @@ proptest! {
 }
 
 fn line(at: u64, region: Region<Ipv4Tuple>, facts: Vec<Fact>, then: Then) -> Line<Ipv4Tuple> {
-    Line { at, text: format!("line {at}"), when: When { region, facts }, then }
+    Line { at: at.into(), text: format!("line {at}"), when: When { region, facts }, then }
 }
 
 fn port(number: u128) -> Region<Ipv4Tuple> {

@@ -118,13 +118,17 @@ struct Report {
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 struct LeftOut {
     line: u64,
+    /// The number of the rule or element in JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<u64>,
     why: String,
     text: String,
 }
 
 impl LeftOut {
     fn of(one: &read::LeftOut) -> Self {
-        Self { line: one.line, why: one.why.clone(), text: one.text.clone() }
+        let read::Place { line, entry } = one.place;
+        Self { line, entry, why: one.why.clone(), text: one.text.clone() }
     }
 }
 

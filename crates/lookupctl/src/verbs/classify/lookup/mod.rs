@@ -214,6 +214,9 @@ struct Line<'a> {
     /// The source line of the rule and its text, if a rule is not simply a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     line: Option<u64>,
+    /// The number of the rule or element in JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line_text: Option<&'a str>,
     /// The number of other rules that match.
@@ -267,6 +270,7 @@ impl<T: RuleTuple> Session<'_, T> {
         let rule = rules.as_ref().and_then(|rules| rules.rule(found));
         let because = self.beside.because(&tuple, found);
         let line = self.beside.lines.of(found);
+        let place = line.and_then(|line| line.place);
         let action = rule.map(|rule| actions.of(rule));
         if self.printer.json {
             let line = Line {
@@ -275,7 +279,8 @@ impl<T: RuleTuple> Session<'_, T> {
                 priority: rule.map(Rule::priority),
                 action,
                 text: rule.map(|rule| actions.text(rule)),
-                line: line.and_then(|line| line.line),
+                line: place.map(|place| place.line),
+                entry: place.and_then(|place| place.entry),
                 line_text: line.map(|line| &*line.text),
                 also_match: near.as_ref().map(|near| near.also),
                 nearly: near
@@ -343,8 +348,8 @@ impl<T: RuleTuple> Told<'_, T> {
         if let Some(rule) = rule {
             let line = match line {
                 None => String::new(),
-                Some(SourceLine { line: Some(line), text }) => format!(" (line {line}: {text})"),
-                Some(SourceLine { line: None, text }) => format!(" ({text})"),
+                Some(SourceLine { place: Some(place), text }) => format!(" ({place}: {text})"),
+                Some(SourceLine { place: None, text }) => format!(" ({text})"),
             };
             output.line(format_args!("  matches rule {found}{line}: {}", actions.text(rule)))?;
         }
