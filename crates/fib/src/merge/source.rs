@@ -169,7 +169,7 @@ mod tests {
             assert!(wrong.parse::<MergeSource>().is_err(), "{wrong}");
         }
         let own = ReadOptions {
-            columns: Columns { values: vec!["x".into()], prefix: None },
+            columns: Columns { values: vec!["x".into()], ..Columns::default() },
             ..ReadOptions::default()
         };
         assert_eq!(source.options(&own).columns.values, ["b", "c"]);

@@ -46,6 +46,7 @@ mod mrt;
 pub(crate) mod mrt_header;
 mod nft_sets;
 mod peers;
+mod number;
 pub(crate) mod pfx2as;
 mod plain;
 mod recognise;
@@ -100,6 +101,7 @@ pub use error::{Place, ReadError, SkipReason};
 pub use format::{Format, UnknownFormat};
 pub use peers::{NoPeer, PeerChoice};
 pub use report::{Loss, Peer, ReadReport, Skipped};
+pub use number::address_of_number;
 pub use updates::TimedUpdate;
 pub use wirespeed_input::{Again, Compression, Input, Line, OpenError, Source, open};
 

@@ -59,6 +59,47 @@ fn every_format() {
 }
 
 #[test]
+fn addresses_that_are_numbers() {
+    let folder = Folder::new();
+    folder.write("geo.csv", "ip_from,ip_to,country\n167772160,184549375,DE\n3221225984,3221226239,FR\n");
+    folder.write(
+        "geo6.csv",
+        "ip_from,ip_to,country\n281470849515520,281470866292735,DE\n\
+         42540766411282592856903984951653826560,42540766490510755371168322545197776895,FR\n",
+    );
+    let csv = "src,dst\n167772161,\n0,10.0.0.1\n";
+    let ran = folder.run_with("enrich --table geo=geo.csv --address-numbers 4", csv.as_bytes()).ok();
+    assert_eq!(ran.stdout, "src,dst,src_geo,dst_geo\n167772161,,DE,\n0,10.0.0.1,,DE\n");
+    let json =
+        "{\"src\":42540766411282592856903984951653826561,\"dst\":\"281470849515521\"}\n{\"src\":167772161}\n";
+    let ran = folder.run_with("enrich --table geo=geo6.csv --address-numbers 6", json.as_bytes()).ok();
+    assert_eq!(
+        ran.stdout,
+        "{\"src\":42540766411282592856903984951653826561,\"dst\":\"281470849515521\",\"src_geo\":\"FR\",\"dst_geo\":\"DE\"}\n\
+         {\"src\":167772161,\"src_geo\":null,\"dst_geo\":null}\n"
+    );
+    for (arguments, input, said) in [
+        (
+            "",
+            "src\n167772161\n",
+            "2: src \"167772161\" is no address (--address-numbers takes numbers as addresses)",
+        ),
+        ("", "{\"src\":167772161}\n", "1: member \"src\" is not text (--address-numbers"),
+        ("--address-numbers 4", "src\n4294967296\n", "2: src \"4294967296\" is no address"),
+        ("--address-numbers 4", "src\n01\n", "2: src \"01\" is no address"),
+        ("--address-numbers 4", "src\n0x0a000001\n", "is no address"),
+        ("--address-numbers 4", "{\"src\":-1}\n", "is no address"),
+        ("--address-numbers 4", "{\"src\":1.0}\n", "is no address"),
+        ("--address-numbers 6", "src\n340282366920938463463374607431768211456\n", "is no address"),
+        ("--address-numbers 5", "src\n1\n", "a family is 4 or 6"),
+    ] {
+        let enrich = format!("enrich --table geo=geo.csv {arguments}");
+        let ran = folder.run_with(&enrich, input.as_bytes()).status(2);
+        assert!(ran.stderr.contains(said), "{arguments} {input}: {ran:?}");
+    }
+}
+
+#[test]
 fn merged_tables_and_their_fields_and_a_source_that_changes() {
     let folder = Folder::new();
     folder.write("own.csv", "prefix,site\n10.1.0.0/16,Kiel\n");

@@ -48,7 +48,7 @@ pub(super) fn read(
     table: &mut Table,
     wanted: &Columns,
 ) -> Result<(), End> {
-    if wanted.prefix.is_some() {
+    if wanted.is_of_prefixes() {
         return Err(of_columns(ledger, "columns of prefixes are for CSV: this file has its own networks"));
     }
     let mut bytes = Vec::new();

@@ -23,7 +23,10 @@ fn fib_of(text: &str) -> Fib {
 
 fn fields(bytes: &[u8], names: &[&str]) -> Result<(Fib, ReadReport), ReadError> {
     let values = names.iter().map(ToString::to_string).collect();
-    read_with(bytes, &ReadOptions { columns: Columns { values, prefix: None }, ..ReadOptions::default() })
+    read_with(
+        bytes,
+        &ReadOptions { columns: Columns { values, ..Columns::default() }, ..ReadOptions::default() },
+    )
 }
 
 #[test]
@@ -48,7 +51,7 @@ fn a_file_of_another_writer() {
         "{message}"
     );
     let columns =
-        Columns { prefix: Some(crate::read::PrefixColumns::Prefix("a".into())), values: Vec::new() };
+        Columns { prefix: Some(crate::read::PrefixColumns::Prefix("a".into())), ..Columns::default() };
     let options = ReadOptions { columns, ..ReadOptions::default() };
     assert!(read_with(OTHER, &options).unwrap_err().to_string().contains("are for CSV"));
 }

@@ -29,6 +29,7 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use wirespeed_fib::Family;
 use wirespeed_input::Source;
 use wirespeed_records::{Format, Splitter, TableFile, TableReading};
 
@@ -36,7 +37,7 @@ use crate::number::parse_positive;
 use crate::output::is_no_input;
 use crate::verbs::classify::judge::RuleArguments;
 use crate::verbs::generate::Common;
-use crate::{Outcome, interrupt, stdin, threads};
+use crate::{Outcome, family, interrupt, stdin, threads};
 use columns::Given;
 use pipeline::Pipeline;
 use table::{Followed, Kind, Reading, Spec};
@@ -134,6 +135,12 @@ pub(crate) struct Options {
     /// Column of ICMP codes, for --rules. By default a column icmp_code, if there is one
     #[arg(long, value_name = "COLUMN")]
     icmp_code: Option<String>,
+
+    /// Family of addresses that are decimal numbers. IPv4 addresses are then numbers up to 4294967295, those
+    /// of IPv6 up to 2^128 - 1, in cells and in JSON; addresses in text stand beside them. By default a
+    /// number is wrong: a column does not tell of which family it is, or whether it has addresses at all
+    #[arg(long, value_name = "4|6", value_parser = family::parse)]
+    address_numbers: Option<Family>,
 
     /// Add the prefix that matched, too, for each table of addresses or names
     #[arg(long)]
@@ -239,6 +246,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         dport: options.dport.clone(),
         icmp_type: options.icmp_type.clone(),
         icmp_code: options.icmp_code.clone(),
+        numbers: options.address_numbers,
         prefix: options.prefix,
     };
     let specs: Vec<Spec> = followed.iter().map(|table: &Followed| table.spec().clone()).collect();
@@ -303,6 +311,11 @@ impl Options {
                 bail!("{option}, and there is none");
             }
         }
+            (
+                self.address_numbers.is_some(),
+                has_table || has_rules,
+                "--address-numbers is for --table and --rules",
+            ),
         if let Some(option) = self.rule_arguments.given().filter(|_| !has_rules) {
             bail!("{option} is for --rules, and there is none");
         }
