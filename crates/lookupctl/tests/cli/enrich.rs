@@ -150,6 +150,25 @@ fn tables_with_fields_and_names() {
     assert_eq!(of("--table a=both.img --names l=list.img"), of("--table a=both --names l=list"));
 }
 
+#[test]
+fn fields_of_names() {
+    let folder = Folder::new();
+    folder.write("list", "ads.example category=ads,risk=3\nnews.example category=news\n");
+    folder.run("names build --table list -o list.img").ok();
+    let log = "query\nwww.ads.example\nnews.example\nx.org\n";
+    for file in ["list", "list.img"] {
+        let ran = folder
+            .run_with(&format!("enrich --names l={file} --fields l=risk,category"), log.as_bytes())
+            .ok();
+        assert_eq!(
+            ran.stdout,
+            "query,query_l_risk,query_l_category\nwww.ads.example,3,ads\nnews.example,,news\nx.org,,\n"
+        );
+        let ran = folder.run_with(&format!("enrich --names l={file} --fields l=x"), log.as_bytes()).status(2);
+        assert!(ran.stderr.contains("no field x; there are category, risk"), "{ran:?}");
+    }
+}
+
 /// A generator of numbers that is the same in every run.
 struct Dice(u64);
 

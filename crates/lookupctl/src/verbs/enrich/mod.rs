@@ -74,9 +74,9 @@ pub(crate) struct Options {
     merge: Vec<String>,
 
     /// Fields of a table's values, each for a column of its own: columns of CSV, fields of a MaxMind DB
-    /// (geo=country.iso_code,city.names.en), of ranges of clouds or of delegations, or those of an image
-    /// whose labels are records (build --merge), or of a merged table. By default one column has the whole
-    /// value
+    /// (geo=country.iso_code,city.names.en), of ranges of clouds, of delegations or of a merged table. Images
+    /// have the fields of labels that are records (build --merge), and so have tables of names whose results
+    /// are records (category=ads,risk=3). By default one column has the whole value
     #[arg(long, value_name = "NAME=FIELD,...")]
     fields: Vec<String>,
 
@@ -282,9 +282,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 impl Options {
     /// The tables, those of addresses first.
     fn specs(&self) -> Result<Vec<Spec>> {
-        let (mut tables, names) = (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
+        let (mut tables, mut names) =
+            (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
         TableFile::add_sources(&mut tables, &self.merge)?;
-        TableFile::name_fields(&mut tables, &self.fields)?;
+        TableFile::name_fields(tables.iter_mut().chain(&mut names), &self.fields)?;
         let rules = TableFile::parse_all(&self.rules)?;
         let of_kinds = [(tables, Kind::Addresses), (names, Kind::Names), (rules, Kind::Rules)];
         let of = |(files, kind): (Vec<_>, _)| files.into_iter().map(move |file| Spec::new(file, kind));
