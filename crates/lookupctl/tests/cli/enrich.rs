@@ -151,6 +151,50 @@ fn tables_with_fields_and_names() {
 }
 
 #[test]
+fn each_set_of_rules_has_its_own_options() {
+    let folder = Folder::new();
+    folder.write(
+        "groups.json",
+        r#"{"SecurityGroups": [
+            {"GroupId": "sg-1", "IpPermissions": [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}],
+             "IpPermissionsEgress": [{"IpProtocol": "tcp", "FromPort": 53, "ToPort": 53,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}]},
+            {"GroupId": "sg-2", "IpPermissions": [{"IpProtocol": "tcp", "FromPort": 80, "ToPort": 80,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}], "IpPermissionsEgress": []}]}"#,
+    );
+    let log = "src,dst,proto,sport,dport\n10.0.0.1,10.0.0.2,tcp,1,22\n10.0.0.1,10.0.0.2,tcp,1,53\n\
+               10.0.0.1,10.0.0.2,tcp,1,80\n";
+    let sets = "--rules a=groups.json --rules b=groups.json --rules c=groups.json --assume ct=new";
+    let chosen = "--chain sg-1 --chain b=sg-2 --rule-table c=egress";
+    let ran = folder.run_with(&format!("enrich {sets} {chosen}"), log.as_bytes()).ok();
+    let verdicts: Vec<String> = ran
+        .stdout
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<_> = line.split(',').collect();
+            [5, 8, 11].map(|at| cells[at]).join(" ").to_lowercase()
+        })
+        .collect();
+    let of = |allowed: usize| (0..3).map(|at| (at == allowed).to_string()).collect::<Vec<_>>().join(" ");
+    let allow = ran.stdout.lines().nth(1).unwrap().split(',').nth(5).unwrap().to_lowercase();
+    let are: Vec<String> = verdicts
+        .iter()
+        .map(|line| {
+            line.split(' ').map(|verdict| (verdict == allow).to_string()).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    // Port 22 is let in by sg-1, 80 by sg-2, and 53 out by sg-1.
+    assert_eq!(are, [of(0), of(2), of(1)], "{}", ran.stdout);
+    let ran =
+        folder.run_with(&format!("enrich {sets} --chain a=sg-1 --chain a=sg-2"), log.as_bytes()).status(2);
+    assert!(ran.stderr.contains("--chain is given twice for a"), "{ran:?}");
+    let ran = folder.run_with(&format!("enrich {sets} --chain a=sg-1"), log.as_bytes()).status(2);
+    assert!(ran.stderr.contains("groups.json"), "{ran:?}");
+}
+
+#[test]
 fn fields_of_names() {
     let folder = Folder::new();
     folder.write("list", "ads.example category=ads,risk=3\nnews.example category=news\n");

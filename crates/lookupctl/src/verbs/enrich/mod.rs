@@ -35,7 +35,7 @@ use wirespeed_records::{Format, Splitter, TableFile, TableReading};
 
 use crate::number::parse_positive;
 use crate::output::is_no_input;
-use crate::verbs::classify::judge::RuleArguments;
+use crate::verbs::classify::set_arguments::{RuleArguments, SetArguments};
 use crate::verbs::generate::Common;
 use crate::{Outcome, family, interrupt, stdin, threads};
 use columns::Given;
@@ -183,6 +183,8 @@ Examples:
   lookupctl enrich eve.json --address src_ip --table net=networks.csv --prefix -o eve-net.json
   tail -f dns.log | lookupctl enrich --names list=domains.txt --name-column query
   lookupctl enrich conn.log --rules fw=fw.txt --assume ct=new --lenient > conn-fw.log
+  lookupctl enrich flow.csv --rules in=groups.json --rules out=groups.json --chain sg-1 --rule-table out=egress \
+--assume ct=new
   nfdump -r nfcapd -o csv | lookupctl enrich --table asn=pfx2as.txt --lenient
   lookupctl enrich flows.csv --merge net=own=networks.csv --merge net=geo:country=geo.mmdb --fields net=own,geo
 
@@ -217,22 +219,19 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     let specs = options.specs()?;
     let tables = specs.iter().flat_map(|spec| spec.file.paths().map(|path| ("a table", Some(path))));
-    let others = [("the sets", options.rule_arguments.ipset()), ("the records", Some(&*options.records))];
+    let of_rules = options.of_rules(&specs)?;
+    let sets = || of_rules.iter().filter_map(SetArguments::ipset);
+    let others =
+        sets().map(|sets| ("the sets", Some(sets))).chain([("the records", Some(&*options.records))]);
     stdin::at_most_one(tables.chain(others))?;
     // The records may be: their new file takes the place of the old one when all are in it.
-    let files = specs.iter().flat_map(|spec| spec.file.paths()).chain(options.rule_arguments.ipset());
+    let files = specs.iter().flat_map(|spec| spec.file.paths()).chain(sets());
     is_no_input(options.output.as_deref(), files)?;
-    let reading = Reading {
-        tables: TableReading {
-            lenient: options.lenient,
-            prefix: options.prefix,
-            next_hops: options.next_hops,
-        },
-        rules: options.rule_arguments.clone(),
-    };
+    let tables =
+        TableReading { lenient: options.lenient, prefix: options.prefix, next_hops: options.next_hops };
     let (mut followed, mut versions) = (Vec::new(), Vec::new());
-    for spec in specs {
-        let (table, version) = Followed::open(spec, reading.clone())?;
+    for (spec, rules) in specs.into_iter().zip(of_rules) {
+        let (table, version) = Followed::open(spec, Reading { tables, rules })?;
         followed.push(table);
         versions.push(version);
     }
@@ -246,8 +245,8 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         dport: options.dport.clone(),
         icmp_type: options.icmp_type.clone(),
         icmp_code: options.icmp_code.clone(),
-        numbers: options.address_numbers,
         prefix: options.prefix,
+        numbers: options.address_numbers,
     };
     let specs: Vec<Spec> = followed.iter().map(|table: &Followed| table.spec().clone()).collect();
     let names: Vec<_> = specs.iter().map(|spec| spec.file.name.clone()).collect();
@@ -280,6 +279,16 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 impl Options {
+    /// The options for rules of each table, which has none if it is no set of rules.
+    fn of_rules(&self, specs: &[Spec]) -> Result<Vec<SetArguments>> {
+        let is_set = |spec: &&Spec| spec.kind == Kind::Rules;
+        let sets: Vec<_> = specs.iter().filter(is_set).map(|spec| &*spec.file.name).collect();
+        let others = specs.len() - sets.len();
+        // The tables of rules are the last ones.
+        let of_sets = self.rule_arguments.of_sets(&sets)?;
+        Ok(std::iter::repeat_with(SetArguments::default).take(others).chain(of_sets).collect())
+    }
+
     /// The tables, those of addresses first.
     fn specs(&self) -> Result<Vec<Spec>> {
         let (mut tables, mut names) =
@@ -302,6 +311,11 @@ impl Options {
             (self.src.is_some(), has_table || has_rules, "--src is for --table and --rules"),
             (self.dst.is_some(), has_table || has_rules, "--dst is for --table and --rules"),
             (!self.address.is_empty(), has_table, "--address is for --table"),
+            (
+                self.address_numbers.is_some(),
+                has_table || has_rules,
+                "--address-numbers is for --table and --rules",
+            ),
             (self.proto.is_some(), has_rules, "--proto is for --rules"),
             (self.sport.is_some(), has_rules, "--sport is for --rules"),
             (self.dport.is_some(), has_rules, "--dport is for --rules"),
@@ -312,11 +326,6 @@ impl Options {
                 bail!("{option}, and there is none");
             }
         }
-            (
-                self.address_numbers.is_some(),
-                has_table || has_rules,
-                "--address-numbers is for --table and --rules",
-            ),
         if let Some(option) = self.rule_arguments.given().filter(|_| !has_rules) {
             bail!("{option} is for --rules, and there is none");
         }
