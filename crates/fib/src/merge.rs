@@ -53,7 +53,7 @@ use crate::prefix::{HostBits, Prefix};
 use crate::read::{NO_VALUE, label_fields, label_text, label_value};
 use crate::rib::Rib;
 
-pub use source::{BadSource, MergeSource, SourceError, read_sources};
+pub use source::{BadSource, MergeSource, SourceError, field_types, read_sources};
 
 /// The value of a field that tells whether a prefix is in a list.
 pub const TRUE: &str = "true";

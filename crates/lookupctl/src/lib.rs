@@ -26,6 +26,7 @@ mod lines;
 mod made;
 mod memory;
 mod merged;
+mod mmdb;
 mod number;
 #[cfg(test)]
 #[allow(clippy::unwrap_used)] // for tests alone

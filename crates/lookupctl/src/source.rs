@@ -71,6 +71,12 @@ pub(crate) struct ReadArguments {
     #[arg(long, value_name = "FIRST,LAST", value_parser = parse_range_columns, conflicts_with = "prefix_columns")]
     range_columns: Option<PrefixColumns>,
 
+    /// Family of addresses of CSV that are decimal numbers. By default numbers are read in ranges alone, in
+    /// --range-columns and columns like ip_from and ip_to: as IPv6 if the file has one over 4294967295, and
+    /// it is refused if it has others, too
+    #[arg(long, value_name = "4|6", value_parser = family::parse)]
+    address_numbers: Option<Family>,
+
     /// Pass over wrong lines or records, count them by reason and go on. By default the file is refused
     #[arg(long)]
     lenient: bool,
@@ -109,7 +115,7 @@ pub(crate) struct Loaded {
 
 impl ReadArguments {
     /// Each of them.
-    pub(crate) fn given(&self) -> [Given<'static>; 11] {
+    pub(crate) fn given(&self) -> [Given<'static>; 12] {
         [
             ("format", self.format.is_some()),
             ("peer", self.peer.is_some()),
@@ -120,6 +126,7 @@ impl ReadArguments {
             ("value-columns", !self.value_columns.is_empty()),
             ("prefix-columns", self.prefix_columns.is_some()),
             ("range-columns", self.range_columns.is_some()),
+            ("address-numbers", self.address_numbers.is_some()),
             ("lenient", self.lenient),
             ("verbose", self.verbose),
         ]
@@ -159,7 +166,7 @@ impl ReadArguments {
     /// The columns of CSV that are named.
     fn columns(&self) -> Columns {
         let prefix = self.prefix_columns.clone().or_else(|| self.range_columns.clone());
-        Columns { prefix, values: self.value_columns.clone() }
+        Columns { prefix, values: self.value_columns.clone(), numbers: self.address_numbers }
     }
 
     /// The options with other columns of the value.
@@ -229,7 +236,7 @@ impl ReadArguments {
         }
         if self.columns().is_given() && tables.iter().all(|report| !report.format.has_fields()) {
             bail!(
-                "--value-columns, --prefix-columns and --range-columns are for formats with fields, and no input is of one ({})",
+                "--value-columns, --prefix-columns, --range-columns and --address-numbers are for formats with fields, and no input is of one ({})",
                 Format::ALL
                     .into_iter()
                     .filter(|format| format.has_fields())

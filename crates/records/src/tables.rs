@@ -14,7 +14,7 @@ use wirespeed::fib::read::record::{self, NoField};
 use wirespeed::fib::read::{
     Columns, Format, NO_VALUE, ReadError, ReadOptions, ReadReport, Source, open, read_fib,
 };
-use wirespeed::fib::{Family, Fib, NextHops};
+use wirespeed::fib::{Family, Fib};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
 use wirespeed::names::image_file::NameImageFile;
@@ -92,8 +92,11 @@ pub enum TableError {
     /// The fields of a table are named twice.
     #[error("--fields {0}=... is given twice")]
     FieldsTwice(String),
-    /// There is no table of addresses of this name.
-    #[error("--fields {text}: there is no --table {name}=FILE or --merge {name}=FILE")]
+    /// A table of addresses and one of names have the name that fields are for.
+    #[error("--fields {0}=...: a table of addresses and one of names have this name: name one otherwise")]
+    FieldsOfTwo(String),
+    /// There is no table of this name.
+    #[error("--fields {text}: there is no --table {name}=FILE, --merge {name}=FILE or --names {name}=FILE")]
     FieldsOf {
         /// The fields as they were named.
         text: String,
@@ -205,18 +208,24 @@ impl TableFile {
         self.paths().map(|path| Path::new(path).display().to_string()).collect::<Vec<_>>().join(", ")
     }
 
-    /// Gives tables of addresses the fields that `NAME=FIELD,FIELD` names.
-    pub fn name_fields(files: &mut [Self], texts: &[String]) -> Result<(), TableError> {
+    /// Gives tables of addresses and of names the fields that `NAME=FIELD,FIELD` names.
+    pub fn name_fields<'f>(
+        files: impl IntoIterator<Item = &'f mut Self>,
+        texts: &[String],
+    ) -> Result<(), TableError> {
+        let mut files: Vec<_> = files.into_iter().collect();
         for text in texts {
             let (name, fields) = text.split_once('=').unwrap_or((text, ""));
             let fields: Vec<_> = fields.split(',').map(str::to_owned).collect();
             if fields.iter().any(String::is_empty) {
                 return Err(TableError::NoFields(text.clone()));
             }
-            match files.iter_mut().find(|file| file.name == name) {
-                Some(file) if file.fields.is_empty() => file.fields = fields,
-                Some(_) => return Err(TableError::FieldsTwice(name.to_owned())),
-                None => return Err(TableError::FieldsOf { text: text.clone(), name: name.to_owned() }),
+            let mut of_name = files.iter_mut().filter(|file| file.name == name);
+            match (of_name.next(), of_name.next()) {
+                (Some(_), Some(_)) => return Err(TableError::FieldsOfTwo(name.to_owned())),
+                (Some(file), None) if file.fields.is_empty() => file.fields = fields,
+                (Some(_), None) => return Err(TableError::FieldsTwice(name.to_owned())),
+                (None, _) => return Err(TableError::FieldsOf { text: text.clone(), name: name.to_owned() }),
             }
         }
         Ok(())
@@ -241,7 +250,7 @@ impl TableFile {
             if texts.is_empty() {
                 return Err(TableError::WithoutTexts(path.display().to_string()));
             }
-            self.check_fields(&texts)?;
+            self.check_fields(|| texts.iter().map(|(_, label)| label))?;
             texts.iter().for_each(|(_, text)| add(self.text_of(text)));
             let has = |family| files.iter().any(|file| file.family() == family && file.image().entries() > 0);
             let families = [Family::V4, Family::V6].map(has);
@@ -253,7 +262,7 @@ impl TableFile {
         if !self.sources.is_empty() {
             let (merged, reports) = read_sources(&self.sources, &options)?;
             reports.iter().try_for_each(check_taken)?;
-            self.check_fields(&merged.fib.next_hops)?;
+            self.check_fields(|| merged.fib.next_hops.iter().map(|(_, label)| label))?;
             let report = reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
             return Ok((self.routes(merged.fib, reading.prefix, add)?, Some(report)));
         }
@@ -290,21 +299,32 @@ impl TableFile {
     }
 
     /// Reads names or a list of domains in any format, or opens an image. `add` gets the text of each index,
-    /// from 1 on. Returns the report of a file that was read, too.
+    /// from 1 on, for [`each_field`](Self::each_field). Returns the report of a file that was read, too.
+    ///
+    /// Fails if a field is named that no label of the table has.
     pub fn read_names(
         &self,
         reading: TableReading,
         add: &mut dyn FnMut(&str),
     ) -> Result<(AnyNameReader, Option<String>), TableError> {
         let path = Path::new(&self.path);
-        let mut add = |label: Label<'_>| match label {
-            // A list without results, like routes without next hops.
-            Label::Line(_) => add("member"),
-            Label::Word(word) => add(word),
+        let mut add = |labels: &names::Labels| {
+            self.check_fields(|| {
+                labels.iter().filter_map(|(_, label)| match label {
+                    Label::Line(_) => None,
+                    Label::Word(word) => Some(word),
+                })
+            })?;
+            labels.iter().for_each(|(_, label)| match label {
+                // A list without results, like routes without next hops.
+                Label::Line(_) => add("member"),
+                Label::Word(word) => add(self.text_of(word)),
+            });
+            Ok::<_, TableError>(())
         };
         if self.is_image() {
             let image = NameImageFile::open(path)?;
-            image.labels()?.iter().for_each(|(_, label)| add(label));
+            add(&image.labels()?)?;
             return Ok((AnyNameReader::open(path)?, None));
         }
         let lenient = reading.lenient;
@@ -313,13 +333,13 @@ impl TableFile {
         Ok(match read_table_or_list(&names::Source::from_arg(&self.path), &options, &of_list)? {
             TableOrList::Table(fib, report) => {
                 check_taken(&report)?;
-                fib.labels.iter().for_each(|(_, label)| add(label));
+                add(&fib.labels)?;
                 let reader = NameTable::builder().rib(fib.names).build()?.reader();
                 (AnyNameReader::Names(reader), Some(report.to_string()))
             }
             TableOrList::List(read, report) => {
                 check_taken(&report)?;
-                read.labels.iter().for_each(|(_, label)| add(label));
+                add(&read.labels)?;
                 let list = NameList::builder().read(read).build()?;
                 (AnyNameReader::List(Arc::new(list)), Some(report.to_string()))
             }
@@ -355,9 +375,12 @@ impl TableFile {
     }
 
     /// Refuses a field that no label has.
-    fn check_fields(&self, labels: &NextHops) -> Result<(), TableError> {
+    fn check_fields<'l, L>(&self, labels: impl Fn() -> L) -> Result<(), TableError>
+    where
+        L: Iterator<Item = &'l str>,
+    {
         self.fields.iter().try_for_each(|field| {
-            record::check_field(|| labels.iter().map(|(_, label)| label), field)
+            record::check_field(&labels, field)
                 .map_err(|source| TableError::NoField { path: self.shown(), source })
         })
     }
@@ -388,6 +411,8 @@ fn table<A: Addresses>(routes: Rib<A>, prefix: bool) -> Result<Table<A>, wirespe
 
 #[cfg(test)]
 mod tests {
+    use wirespeed::fib::NextHops;
+
     use super::*;
 
     #[test]
@@ -434,7 +459,8 @@ mod tests {
             for label in labels {
                 texts.intern(label).unwrap();
             }
-            named(fields).check_fields(&texts).map_err(|error| error.to_string())
+            let labels = || texts.iter().map(|(_, label)| label);
+            named(fields).check_fields(labels).map_err(|error| error.to_string())
         };
         assert_eq!(check(&["org name", "asn"], &labels), Ok(()));
         assert_eq!(check(&[], &["192.0.2.1"]), Ok(()));
@@ -442,6 +468,25 @@ mod tests {
         assert_eq!(check(&["asn", "nosuch"], &labels), Err(said.to_owned()));
         let said = "x.img: no field asn; the labels have no fields";
         assert_eq!(check(&["asn"], &["192.0.2.1", "x,asn=1", "-"]), Err(said.to_owned()));
+    }
+
+    #[test]
+    fn fields_of_names() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("names");
+        std::fs::write(&path, "a.example category=ads,risk=3\nb.example category=news\n").unwrap();
+        let read = |fields: &[&str]| {
+            let fields = fields.iter().map(|&field| field.to_owned()).collect();
+            let file = TableFile { name: "n".into(), path: path.clone().into(), fields, sources: Vec::new() };
+            let mut values = Vec::new();
+            let add = &mut |text: &str| file.each_field(text, |value| values.push(value.to_owned()));
+            let read = file.read_names(TableReading::default(), add).map(|_| ());
+            read.map(|()| values).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(&["risk"]).unwrap(), ["3", ""]);
+        assert_eq!(read(&["risk", "category"]).unwrap(), ["3", "ads", "", "news"]);
+        assert_eq!(read(&[]).unwrap(), ["category=ads,risk=3", "category=news"]);
+        assert!(read(&["x"]).unwrap_err().ends_with("no field x; there are category, risk"));
     }
 
     #[test]
@@ -456,6 +501,12 @@ mod tests {
         let mut files = TableFile::parse_all(&texts(&["a=x", "b=y"])).unwrap();
         TableFile::name_fields(&mut files, &texts(&["b=c,d.e"])).unwrap();
         assert_eq!((&*files[0].fields, &*files[1].fields), (&[][..], &texts(&["c", "d.e"])[..]));
+        let mut of_both = TableFile::parse_all(&texts(&["n=x"])).unwrap();
+        let mut names = TableFile::parse_all(&texts(&["n=x", "l=y"])).unwrap();
+        TableFile::name_fields(of_both.iter_mut().chain(&mut names), &texts(&["l=c"])).unwrap();
+        assert_eq!(&*names[1].fields, &texts(&["c"])[..]);
+        let two = TableFile::name_fields(of_both.iter_mut().chain(&mut names), &texts(&["n=c"]));
+        assert!(two.unwrap_err().to_string().contains("and one of names have this name"));
         for wrong in ["b=c", "c=d", "a", "a=", "a=b,,c"] {
             assert!(TableFile::name_fields(&mut files, &texts(&[wrong])).is_err(), "{wrong}");
         }

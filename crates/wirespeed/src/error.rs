@@ -154,6 +154,15 @@ pub enum Error {
         /// The file.
         file: String,
     },
+    /// A chain or a table was chosen of rules whose format has none.
+    #[cfg(feature = "rules")]
+    #[error("{file}: rules in the format {format} have no chains and tables to choose from")]
+    NoChains {
+        /// The file.
+        file: String,
+        /// Its format.
+        format: classify::read::RuleFormat,
+    },
     /// A GPU was asked for, and lookups can't run on one.
     #[error("no lookups on a GPU: {0}")]
     Gpu(GpuError),

@@ -349,6 +349,7 @@ async fn published(arguments: Publish) -> Result<(), Error> {
         assume: arguments.assume.clone(),
         tuple: arguments.tuple,
         routes: ReadOptions { origins: arguments.origins, columns, ..ReadOptions::default() },
+        ..How::default()
     };
     let stores = Stores::from_env();
     if !arguments.follow {

@@ -43,8 +43,8 @@ pub(crate) struct Options {
     merge: Vec<String>,
 
     /// Fields of a table's values, each for a column of its own: columns of CSV, fields of a MaxMind DB
-    /// (geo=country.iso_code,city.names.en), of ranges of clouds or of delegations, or those of an image
-    /// whose labels are records. By default one column has the whole value
+    /// (geo=country.iso_code,city.names.en), of ranges of clouds or of delegations, those of an image whose
+    /// labels are records, or of names whose results are records. By default one column has the whole value
     #[arg(long, value_name = "NAME=FIELD,...")]
     fields: Vec<String>,
 
@@ -138,9 +138,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 impl Options {
     /// Reads the tables, those of addresses first.
     fn tables(&self) -> Result<Vec<ReadTable>> {
-        let (mut tables, names) = (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
+        let (mut tables, mut names) =
+            (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
         TableFile::add_sources(&mut tables, &self.merge)?;
-        TableFile::name_fields(&mut tables, &self.fields)?;
+        TableFile::name_fields(tables.iter_mut().chain(&mut names), &self.fields)?;
         if tables.is_empty() && names.is_empty() {
             bail!("no table: name one with --table NAME=FILE, --merge TABLE=NAME=FILE or --names NAME=FILE");
         }

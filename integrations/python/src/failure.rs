@@ -74,7 +74,8 @@ impl From<Error> for Failure {
             | Error::NameWithoutResult { .. }
             | Error::Rule(_)
             | Error::Assumption(_)
-            | Error::AssumedLate { .. } => Self::Input(message),
+            | Error::AssumedLate { .. }
+            | Error::NoChains { .. } => Self::Input(message),
             Error::Read(_)
             | Error::ReadNames(_)
             | Error::ReadRules(_)

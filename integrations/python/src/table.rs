@@ -126,6 +126,7 @@ impl Table {
         let columns = Columns {
             prefix: of_prefix(prefix_columns, range_columns)?,
             values: columns.unwrap_or_default(),
+            numbers: None,
         };
         let format = format.map(|name| name.parse::<Format>().map_err(|_| no_format(name))).transpose()?;
         let options =

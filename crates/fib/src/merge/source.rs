@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use super::{Merge, MergeError, Merged};
 use crate::fib::Fib;
-use crate::read::{Columns, Format, ReadError, ReadOptions, ReadReport, Source, read_fib};
+use crate::read::{Columns, FieldTypes, Format, ReadError, ReadOptions, ReadReport, Source, read_fib};
 
 /// A source: a file, the name of its field, and the columns to take.
 ///
@@ -92,6 +92,17 @@ impl MergeSource {
     }
 }
 
+/// The types of the fields of merged sources, which were read with these reports.
+pub fn field_types(sources: &[MergeSource], reports: &[ReadReport]) -> FieldTypes {
+    let mut types = FieldTypes::default();
+    for (source, report) in sources.iter().zip(reports) {
+        // One column alone: the source names it.
+        let name = |field: &str| if report.names_fields { field } else { &source.name }.to_owned();
+        types.add(&report.field_types, name);
+    }
+    types
+}
+
 /// Reads sources in order of precedence, and merges them. Returns the report of each, too.
 ///
 /// ```
@@ -169,7 +180,7 @@ mod tests {
             assert!(wrong.parse::<MergeSource>().is_err(), "{wrong}");
         }
         let own = ReadOptions {
-            columns: Columns { values: vec!["x".into()], prefix: None },
+            columns: Columns { values: vec!["x".into()], ..Columns::default() },
             ..ReadOptions::default()
         };
         assert_eq!(source.options(&own).columns.values, ["b", "c"]);

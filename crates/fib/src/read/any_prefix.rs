@@ -18,7 +18,7 @@ pub(crate) enum AnyPrefix {
 
 impl AnyPrefix {
     /// The prefix of length 0 of a family.
-    pub(super) fn default_of(family: Family) -> Self {
+    pub(crate) fn default_of(family: Family) -> Self {
         match family {
             Family::V4 => Self::V4(Prefix::DEFAULT),
             Family::V6 => Self::V6(Prefix::DEFAULT),

@@ -211,7 +211,7 @@ ripencc|GB|ipv6|2001:db8::|32|19991011|allocated|id-3
     fn chosen_fields() {
         let of = |values: &[&str]| {
             let values = values.iter().map(ToString::to_string).collect();
-            let columns = Columns { values, prefix: None };
+            let columns = Columns { values, ..Columns::default() };
             read_with(FILE.as_bytes(), &ReadOptions { columns, ..ReadOptions::default() })
         };
         let (fib, report) = of(&["country"]).unwrap();

@@ -120,6 +120,16 @@ pub enum SkipReason {
     /// A range of addresses that is none.
     #[error("not a range: its ends are of two families, or the last address is before the first")]
     Range,
+    /// Digits that are not the number of an address, or a number beside an address in dots or colons.
+    #[error(
+        "not the number of an address: it is decimal, without a leading zero, and up to 4294967295 for IPv4"
+    )]
+    AddressNumber,
+    /// A number where addresses are, of a family that nothing tells.
+    #[error(
+        "a number, whose family has to be stated unless it is in a range of columns like ip_from and ip_to"
+    )]
+    NumberFamily,
     /// A next hop with a blank, a `#` or a control character, or a next hop that is too long.
     #[error("not a next hop")]
     NextHop,

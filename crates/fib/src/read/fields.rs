@@ -24,7 +24,7 @@ impl Labels {
         wanted: &Columns,
         ledger: &mut Ledger,
     ) -> Result<Self, End> {
-        if wanted.prefix.is_some() {
+        if wanted.is_of_prefixes() {
             return Err(refused(ledger, "columns of prefixes are for CSV: this file has its own prefixes"));
         }
         let position = |wanted: &String| {

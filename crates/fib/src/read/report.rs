@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use wirespeed_input::{Compression, Input, plural};
 
 use super::error::{End, Fault, Place, ReadError, Reason, SkipReason};
+use super::field_type::FieldTypes;
 use super::format::Format;
 
 /// The report of a reading. Displays as a few lines of text.
@@ -36,6 +37,8 @@ pub struct ReadReport<F = Format, R = SkipReason> {
     pub is_list: bool,
     /// Whether texts of next hops are fields by name (`asn=13335,country=US`).
     pub names_fields: bool,
+    /// The types of the fields of a MaxMind DB.
+    pub field_types: FieldTypes,
     /// Lines, entries or records that were passed over, by reason, in order of first appearance.
     pub skipped: Vec<Skipped<R>>,
     /// The peers that the file names (MRT and `bgpdump`).
@@ -89,6 +92,7 @@ impl<F, R: Reason> ReadReport<F, R> {
             routes: 0,
             repeated: 0,
             masked: 0,
+            field_types: FieldTypes::default(),
             is_list: false,
             names_fields: false,
             skipped: Vec::new(),

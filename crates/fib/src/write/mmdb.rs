@@ -9,29 +9,73 @@
 //! in `::/96`, so routes of IPv6 count outside of it only. No aliases are written.
 //!
 //! A label `asn=13335,country.iso_code=US` becomes the record
-//! `{"asn": 13335, "country": {"iso_code": "US"}}`, any other the record `{"value": …}`. The reader makes the
-//! same labels of them.
+//! `{"asn": 13335, "country": {"iso_code": "US"}}`, any other the record `{"value": …}`. All values of a
+//! field have one type: that which is stated, or which the file had that the table was read from, or one that
+//! fits all of them. The reader makes the same labels of them, but for zeros at the end of a fraction.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Routes, WriteError, refuse};
 use crate::read::any_prefix::AnyPrefix;
-use crate::read::{label_fields, label_text, label_value};
+use crate::read::{FieldType, FieldTypes, Format, label_fields, label_text, label_value};
 
 /// The name of a record that is one value.
 const VALUE: &str = "value";
 /// Bytes between the tree and the records.
 const GAP: usize = 16;
 
-pub(super) fn table(routes: &mut Routes<'_>, out: &mut dyn Write) -> Result<(), WriteError> {
-    let bytes = encode(routes, None)?;
+/// The words of a database about itself, and the types of its fields.
+#[derive(Clone, Debug)]
+pub struct MmdbOptions {
+    /// The types of fields that are stated. Each has to be a field of the table.
+    pub stated: FieldTypes,
+    /// The types of fields in the file that was read: see
+    /// [`ReadReport::field_types`](crate::read::ReadReport::field_types). Others are found: numbers, `true`
+    /// and `false` where all values of a field are such, else texts.
+    pub read: FieldTypes,
+    /// The type of the database, for programs that look which one they have.
+    pub database_type: String,
+    /// The description in English.
+    pub description: String,
+}
+
+impl Default for MmdbOptions {
+    fn default() -> Self {
+        Self {
+            stated: FieldTypes::default(),
+            read: FieldTypes::default(),
+            database_type: "Wirespeed".to_owned(),
+            description: "routes with labels".to_owned(),
+        }
+    }
+}
+
+pub(super) fn table(
+    routes: &mut Routes<'_>,
+    options: &MmdbOptions,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let bytes = encode(routes, options, None)?;
     Ok(out.write_all(&bytes)?)
 }
 
 /// The file of a table, with records of so many bits, or of as few as hold it.
-pub(super) fn encode(routes: &mut Routes<'_>, bits: Option<u16>) -> Result<Vec<u8>, WriteError> {
+pub(super) fn encode(
+    routes: &mut Routes<'_>,
+    options: &MmdbOptions,
+    bits: Option<u16>,
+) -> Result<Vec<u8>, WriteError> {
+    let mut labels = HashMap::new();
+    routes.each(|prefix, text| {
+        if !labels.contains_key(text) {
+            let fields = fields(text).ok_or_else(|| refuse(Format::Mmdb, prefix, text))?;
+            labels.insert(text.to_owned(), fields);
+        }
+        Ok(())
+    })?;
+    let types = types(labels.values().flatten(), options)?;
     let is_v6 = !routes.fib.v6.is_empty();
     let mut tree = Tree::default();
     let (mut data, mut places) = (Vec::new(), HashMap::new());
@@ -41,8 +85,7 @@ pub(super) fn encode(routes: &mut Routes<'_>, bits: Option<u16>) -> Result<Vec<u
             Some(&place) => place,
             None => {
                 let place = u32::try_from(data.len()).map_err(|_| WriteError::TooLarge)?;
-                let fields = fields(text).ok_or_else(|| refuse(super::Format::Mmdb, prefix, text))?;
-                Value::of(&fields).encode(&mut data);
+                Value::of(&labels[text], &types, prefix)?.encode(&mut data);
                 places.insert(text.to_owned(), place);
                 place
             }
@@ -80,7 +123,7 @@ pub(super) fn encode(routes: &mut Routes<'_>, bits: Option<u16>) -> Result<Vec<u
     file.extend([0; GAP]);
     file.extend(data);
     file.extend(b"\xab\xcd\xefMaxMind.com");
-    metadata(count, bits, is_v6).encode(&mut file);
+    metadata(count, bits, is_v6, options).encode(&mut file);
     Ok(file)
 }
 
@@ -165,34 +208,128 @@ fn fields(text: &str) -> Option<Vec<(String, String)>> {
     (label_text(is_value, &fields) == text).then_some(fields)
 }
 
+/// The type of each field: as it is stated, as it was read, or as all values allow.
+fn types<'l>(
+    fields: impl Iterator<Item = &'l (String, String)>,
+    options: &MmdbOptions,
+) -> Result<BTreeMap<&'l str, FieldType>, WriteError> {
+    let mut columns = BTreeMap::<&str, Vec<&str>>::new();
+    fields.for_each(|(name, text)| columns.entry(name).or_default().push(text));
+    if let Some(field) = options.stated.fields().find(|field| !columns.contains_key(field)) {
+        return Err(WriteError::NoField {
+            field: field.to_owned(),
+            known: columns.keys().take(40).copied().collect::<Vec<_>>().join(", "),
+        });
+    }
+    let of = |(name, texts): (&'l str, Vec<&str>)| {
+        let several = |_| WriteError::SeveralTypes { field: name.to_owned() };
+        let known = match options.stated.of(name).map_err(several)? {
+            Some(stated) => Some(stated),
+            None => options.read.of(name).map_err(several)?,
+        };
+        Ok((name, known.unwrap_or_else(|| found(&texts))))
+    };
+    columns.into_iter().map(of).collect()
+}
+
+/// The type that all of these values have. Numbers with another text than they are written with are texts.
+fn found(texts: &[&str]) -> FieldType {
+    use FieldType::{Boolean, Double, Int32, Text, Uint32, Uint64, Uint128};
+    let has_all = |of: &FieldType| texts.iter().all(|text| Value::scalar(text, *of).is_some());
+    let whole = [Boolean, Uint32, Uint64, Uint128, Int32].into_iter().find(has_all);
+    whole.unwrap_or_else(|| if are_doubles(texts) { Double } else { Text })
+}
+
+/// Whether texts are numbers with a point that a double holds to the last digit: with as many decimals each,
+/// or without zeros at their end. 1.9 and 1.10 are none, but versions.
+fn are_doubles(texts: &[&str]) -> bool {
+    /// The digits that every double holds.
+    const DIGITS: usize = 15;
+    let decimals = |text: &str| {
+        let plain = text.strip_prefix('-').unwrap_or(text);
+        let (whole, decimals) = plain.split_once('.').unwrap_or((plain, ""));
+        let is_number = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+        let is_whole = whole == "0" || !whole.starts_with('0') && !whole.is_empty();
+        let fits = is_whole && is_number(whole) && is_number(decimals) && !text.ends_with('.');
+        (fits && whole.len() + decimals.len() <= DIGITS).then_some(decimals.len())
+    };
+    let Some(lens) = texts.iter().map(|text| decimals(text)).collect::<Option<Vec<_>>>() else {
+        return false;
+    };
+    let is_shortest = |text: &&str| text.parse::<f64>().is_ok_and(|number| number.to_string() == **text);
+    lens.iter().any(|len| *len > 0)
+        && (lens.iter().all(|len| *len == lens[0]) || texts.iter().all(is_shortest))
+}
+
 /// A value of the data section.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 enum Value {
     Text(String),
+    Bytes(Vec<u8>),
+    Boolean(bool),
+    I32(i32),
     U16(u16),
     U32(u32),
     U64(u64),
+    U128(u128),
+    Float(f32),
+    Double(f64),
     Map(Vec<(String, Self)>),
     Array(Vec<Self>),
 }
 
 impl Value {
-    /// The record of fields: maps within maps where the names' dots allow that without another order.
-    fn of(fields: &[(String, String)]) -> Self {
+    /// The record of fields: maps within maps where the names' dots allow that without another order. Fails
+    /// if a field is not of its type.
+    fn of(
+        fields: &[(String, String)],
+        types: &BTreeMap<&str, FieldType>,
+        prefix: AnyPrefix,
+    ) -> Result<Self, WriteError> {
+        let value = |(name, text): &(String, String)| {
+            let of = types[&**name];
+            let value = Self::scalar(text, of).ok_or_else(|| WriteError::FieldType {
+                prefix: prefix.to_string(),
+                field: name.clone(),
+                value: text.clone(),
+                of,
+            })?;
+            Ok((name.clone(), value))
+        };
+        let flat: Vec<_> = fields.iter().map(value).collect::<Result<_, WriteError>>()?;
         let mut nested = Vec::new();
-        let fits = fields.iter().all(|(name, text)| insert(&mut nested, name, text));
+        let fits = flat.iter().all(|(name, value)| insert(&mut nested, name, value));
         let mut names = Vec::new();
         flatten("", &nested, &mut names);
         if fits && names.iter().eq(fields.iter().map(|(name, _)| name)) {
-            return Self::Map(nested).with_arrays();
+            return Ok(Self::Map(nested).with_arrays());
         }
-        Self::Map(fields.iter().map(|(name, text)| (name.clone(), Self::scalar(text))).collect())
+        Ok(Self::Map(flat))
     }
 
-    /// A number if its text is one as it is written here, otherwise a text.
-    fn scalar(text: &str) -> Self {
-        let number = text.parse::<u32>().ok().filter(|number| number.to_string() == text);
-        number.map_or_else(|| Self::Text(text.to_owned()), Self::U32)
+    /// The value of a type that a text stands for. `None` if the reader would not make the same text of it,
+    /// but for zeros at the end of a fraction.
+    fn scalar(text: &str, of: FieldType) -> Option<Self> {
+        fn exact<T: std::str::FromStr + ToString>(text: &str) -> Option<T> {
+            text.parse::<T>().ok().filter(|value| value.to_string() == text)
+        }
+        let is_number = || text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'-' | b'.'));
+        Some(match of {
+            FieldType::Text => Self::Text(text.to_owned()),
+            FieldType::Bytes => Self::Bytes(bytes(text)?),
+            FieldType::Boolean => Self::Boolean(exact(text)?),
+            FieldType::Int32 => Self::I32(exact(text)?),
+            FieldType::Uint16 => Self::U16(exact(text)?),
+            FieldType::Uint32 => Self::U32(exact(text)?),
+            FieldType::Uint64 => Self::U64(exact(text)?),
+            FieldType::Uint128 => Self::U128(exact(text)?),
+            FieldType::Float => {
+                Self::Float(exact(text).or_else(|| text.parse().ok().filter(|_| is_number()))?)
+            }
+            FieldType::Double => {
+                Self::Double(exact(text).or_else(|| text.parse().ok().filter(|_| is_number()))?)
+            }
+        })
     }
 
     /// Arrays in place of maps whose keys are positions.
@@ -212,6 +349,22 @@ impl Value {
                 control(2, text.len(), file);
                 file.extend(text.as_bytes());
             }
+            Self::Bytes(bytes) => {
+                control(4, bytes.len(), file);
+                file.extend(bytes);
+            }
+            // The size is the value.
+            Self::Boolean(is_so) => control(14, usize::from(*is_so), file),
+            Self::Double(number) => {
+                control(3, 8, file);
+                file.extend(number.to_be_bytes());
+            }
+            Self::Float(number) => {
+                control(15, 4, file);
+                file.extend(number.to_be_bytes());
+            }
+            Self::I32(number) => number_of(8, &number.to_be_bytes(), file),
+            Self::U128(number) => number_of(10, &number.to_be_bytes(), file),
             Self::U16(number) => number_of(5, &number.to_be_bytes(), file),
             Self::U32(number) => number_of(6, &number.to_be_bytes(), file),
             Self::U64(number) => number_of(9, &number.to_be_bytes(), file),
@@ -230,22 +383,30 @@ impl Value {
     }
 }
 
+/// The bytes of hex digits in lower case.
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let is_hex =
+        hex.len().is_multiple_of(2) && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let byte = |at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
+    (0..hex.len()).step_by(2).map(byte).collect::<Option<Vec<_>>>().filter(|_| is_hex)
+}
+
 /// Puts a value under a path. Returns whether there is a place for it.
-fn insert(map: &mut Vec<(String, Value)>, path: &str, text: &str) -> bool {
+fn insert(map: &mut Vec<(String, Value)>, path: &str, value: &Value) -> bool {
     let (key, rest) = path.split_once('.').map_or((path, None), |(key, rest)| (key, Some(rest)));
     if key.is_empty() {
         return false;
     }
     match (map.iter_mut().find(|(known, _)| known == key), rest) {
-        (Some((_, Value::Map(inner))), Some(rest)) => insert(inner, rest, text),
+        (Some((_, Value::Map(inner))), Some(rest)) => insert(inner, rest, value),
         (Some(_), _) => false,
         (None, None) => {
-            map.push((key.to_owned(), Value::scalar(text)));
+            map.push((key.to_owned(), value.clone()));
             true
         }
         (None, Some(rest)) => {
             let mut inner = Vec::new();
-            let fits = insert(&mut inner, rest, text);
+            let fits = insert(&mut inner, rest, value);
             map.push((key.to_owned(), Value::Map(inner)));
             fits
         }
@@ -290,15 +451,15 @@ fn number_of(kind: u8, bytes: &[u8], file: &mut Vec<u8>) {
     file.extend(&bytes[zeros..]);
 }
 
-fn metadata(count: u32, bits: u16, is_v6: bool) -> Value {
+fn metadata(count: u32, bits: u16, is_v6: bool, options: &MmdbOptions) -> Value {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let text = |text: &str| Value::Text(text.to_owned());
     let members = [
         ("binary_format_major_version", Value::U16(2)),
         ("binary_format_minor_version", Value::U16(0)),
         ("build_epoch", Value::U64(now)),
-        ("database_type", text("Wirespeed")),
-        ("description", Value::Map(vec![("en".to_owned(), text("routes with labels"))])),
+        ("database_type", text(&options.database_type)),
+        ("description", Value::Map(vec![("en".to_owned(), text(&options.description))])),
         ("ip_version", Value::U16(if is_v6 { 6 } else { 4 })),
         ("languages", Value::Array(Vec::new())),
         ("node_count", Value::U32(count)),
@@ -330,9 +491,39 @@ mod tests {
             ("a,b=c", map(vec![("value", text("a,b=c"))])),
         ] {
             let fields = fields(label).unwrap();
-            assert_eq!(Value::of(&fields), record, "{label}");
+            let types = types(fields.iter(), &MmdbOptions::default()).unwrap();
+            let prefix = AnyPrefix::default_of(crate::Family::V4);
+            assert_eq!(Value::of(&fields, &types, prefix).unwrap(), record, "{label}");
         }
         assert_eq!(fields("%41"), None); // read back as A
+    }
+
+    #[test]
+    fn a_type_fits_all_values_of_a_field() {
+        use FieldType::{Boolean, Double, Int32, Text, Uint32, Uint64, Uint128};
+        for (texts, of) in [
+            (&["10115", "01067"][..], Text),
+            (&["10115", "1067"], Uint32),
+            (&["4294967295", "4294967296"], Uint64),
+            (&["0", "18446744073709551616"], Uint128),
+            (&["-5", "5"], Int32),
+            (&["-5", "4294967295"], Text),
+            (&["true", "false"], Boolean),
+            (&["true", "1"], Text),
+            (&["52.5", "13", "-0.25"], Double),
+            (&["52.50", "13.00", "-0.25"], Double),
+            (&["1.9", "1.10"], Text),
+            (&["1.9", "01.1"], Text),
+            (&["1.9", "1."], Text),
+            (&["1.9", ".5"], Text),
+            (&["1.2.3"], Text),
+            (&["1e5", "1.5"], Text),
+            (&["0.1234567890123456"], Text),
+            (&["52.5", "x"], Text),
+            (&["NaN", "1.5"], Text),
+        ] {
+            assert_eq!(found(texts), of, "{texts:?}");
+        }
     }
 
     #[test]

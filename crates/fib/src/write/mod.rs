@@ -19,7 +19,9 @@ use crate::fib::Fib;
 use crate::next_hop::{NextHop, NextHops};
 use crate::read::any_prefix::AnyPrefix;
 use crate::read::text::{TYPES, next_hop};
-use crate::read::{Format, TimedUpdate};
+use crate::read::{FieldType, Format, TimedUpdate};
+#[cfg(feature = "mmdb")]
+pub use mmdb::MmdbOptions;
 
 /// The reason why a table or update could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +64,34 @@ pub enum WriteError {
         /// The name of the field.
         name: String,
     },
+    /// A value of another type than its field.
+    #[error("{prefix}: the field {field} is {of}, and {value:?} is no such value")]
+    FieldType {
+        /// The prefix.
+        prefix: String,
+        /// The name of the field.
+        field: String,
+        /// The value.
+        value: String,
+        /// The type of the field.
+        of: FieldType,
+    },
+    /// A field whose type is stated, and that no label has.
+    #[error("no field {field}; there are {known}")]
+    NoField {
+        /// The field.
+        field: String,
+        /// The fields of the labels, not more than 40.
+        known: String,
+    },
+    /// A field that had values of several types where the table was read.
+    #[error(
+        "the field {field} has values of several types in the file that was read: state the one to write"
+    )]
+    SeveralTypes {
+        /// The field.
+        field: String,
+    },
     /// The table takes more nodes or bytes than the numbers of a MaxMind DB can tell.
     #[error("the table is too large for a MaxMind DB")]
     TooLarge,
@@ -97,7 +127,7 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
         Format::Mrt => Err(WriteError::LeftOut { format, feature: "mrt" }),
         Format::Updates => Err(WriteError::WrongKind { format, wanted: "routes" }),
         #[cfg(feature = "mmdb")]
-        Format::Mmdb => mmdb::table(&mut routes, out),
+        Format::Mmdb => mmdb::table(&mut routes, &MmdbOptions::default(), out),
         #[cfg(not(feature = "mmdb"))]
         Format::Mmdb => Err(WriteError::LeftOut { format, feature: "mmdb" }),
         Format::Csv => csv::table(&mut routes, out),
@@ -114,10 +144,16 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
     }
 }
 
+/// Writes a table as a MaxMind DB, like [`write_fib`], with types of its fields and words about itself.
+#[cfg(feature = "mmdb")]
+pub fn write_mmdb(fib: &Fib, options: &MmdbOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+    mmdb::table(&mut Routes { fib, format: Format::Mmdb }, options, out)
+}
+
 /// A table as a MaxMind DB file whose records have so many bits.
 #[cfg(all(test, feature = "mmdb"))]
 pub(crate) fn mmdb_of(fib: &Fib, bits: Option<u16>) -> Result<Vec<u8>, WriteError> {
-    mmdb::encode(&mut Routes { fib, format: Format::Mmdb }, bits)
+    mmdb::encode(&mut Routes { fib, format: Format::Mmdb }, &MmdbOptions::default(), bits)
 }
 
 /// Writes updates in order. `out` gets small pieces: pass a buffered writer.

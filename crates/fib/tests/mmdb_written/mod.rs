@@ -30,7 +30,7 @@ pub(crate) fn check(bytes: &[u8]) {
         let expected = expected(&fib, address);
         assert_eq!(found.is_some(), expected.is_some(), "{address}");
         let (Some(found), Some(expected)) = (found, expected) else { continue };
-        if expected.bytes().all(|byte| byte.is_ascii_lowercase()) {
+        if expected.bytes().all(|byte| byte.is_ascii_lowercase()) && !matches!(expected, "true" | "false") {
             assert_eq!(found, json!({ "value": expected }), "{address}");
         }
         // A text has one value, wherever it is.

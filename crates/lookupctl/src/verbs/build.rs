@@ -12,9 +12,9 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use wirespeed::engine::{Addresses, Compiled};
 use wirespeed::image_file::{self, NumberedRoutes};
-use wirespeed_fib::merge::MergeSource;
-use wirespeed_fib::read::{Format, ReadReport};
-use wirespeed_fib::write::write_fib;
+use wirespeed_fib::merge::{MergeSource, field_types};
+use wirespeed_fib::read::{FieldTypes, Format, ReadReport};
+use wirespeed_fib::write::{write_fib, write_mmdb};
 use wirespeed_fib::{Family, Fib, Rib, V4, V6};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
@@ -26,6 +26,7 @@ use crate::escaped::Escaped;
 use crate::family::{self, number_of};
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::merged;
+use crate::mmdb::MmdbArguments;
 use crate::number::{Bytes, counted, grouped};
 use crate::output::{self, Output, is_no_input};
 use crate::refuse::refuse;
@@ -70,6 +71,8 @@ pub(crate) struct Options {
     table: TableArguments,
     #[command(flatten)]
     read: ReadArguments,
+    #[command(flatten)]
+    mmdb: MmdbArguments,
 }
 
 const EXAMPLES: &str = "\
@@ -80,7 +83,7 @@ Examples:
   lookupctl build --fib fib.txt --prefix-lookups -o prefixes.img
   lookupctl build --fib red.txt --fib blue.txt -o vrfs.img
   lookupctl build --merge own=networks.csv --merge country:country.iso_code=geo.mmdb --merge bogon:name=builtin:bogons -o all.img
-  lookupctl build --fib networks.csv --to mmdb -o own.mmdb
+  lookupctl build --fib networks.csv --to mmdb --field-types postal_code=text --database-type Own-City -o own.mmdb
   lookupctl build --merge own=networks.csv --merge asn:asn=asn.csv --to csv -o all.csv
   lookupctl replay --image fib.img --trace capture.pcap
   lookupctl lookup --image fib.img 192.0.2.1
@@ -89,7 +92,8 @@ An image holds the compiled table of each family that has prefixes, or of --fami
 of its next hops: lookup and replay need nothing else. For a table of both families build reports two tables in one file.
 Other formats (--to) hold the prefixes and their next hops: of both families, or of --family. A file that is read again gives the same \
 answers. What a format can't hold is refused. CSV starts with the line prefix,FIELD,...; a table without records has the column value, and \
-one of members none. Networks of a MaxMind DB don't overlap, so prefixes around others are cut to pieces.";
+one of members none. Networks of a MaxMind DB don't overlap, so prefixes around others are cut to pieces. The types of its fields stay when one is read \
+and written again.";
 
 /// The name of an image among the formats.
 const IMAGE: &str = "image";
@@ -122,7 +126,10 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
             refuse(&json, "is for a report on standard output, and -o - writes the table there")?;
         }
     }
-    let (fib, left_out) = match &*options.fib {
+    if !matches!(options.to, To::Routes(Format::Mmdb)) {
+        refuse(&options.mmdb.given(), "is for a MaxMind DB (--to mmdb)")?;
+    }
+    let (fib, left_out, types) = match &*options.fib {
         [_, _, ..] => {
             if let To::Routes(format) = options.to {
                 bail!("--to {format} holds one FIB, and {} are given", options.fib.len());
@@ -133,15 +140,16 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         [fib] => {
             let Loaded { fib, report, .. } = options.read.load_one_of(fib)?;
             options.read.check(&[&report], None)?;
-            (fib, report.faults())
+            (fib, report.faults(), report.field_types)
         }
         [] => {
             let (fib, reports) = merged::load(&options.read, &options.merge)?;
-            (fib, reports.iter().map(ReadReport::faults).sum())
+            let left_out = reports.iter().map(ReadReport::faults).sum();
+            (fib, left_out, field_types(&options.merge, &reports))
         }
     };
     if let To::Routes(format) = options.to {
-        options.write(fib, format)?;
+        options.write(fib, format, types)?;
         return Ok(Outcome::Done);
     }
     let busy = Busy::with("building");
@@ -165,8 +173,8 @@ impl Options {
         }
     }
 
-    /// Writes the routes of the families that are wanted.
-    fn write(&self, mut fib: Fib, format: Format) -> Result<()> {
+    /// Writes the routes of the families that are wanted. Their fields had these types where they were read.
+    fn write(&self, mut fib: Fib, format: Format, types: FieldTypes) -> Result<()> {
         match self.family.wanted() {
             Some(Family::V4) => fib.v6 = Rib::new(),
             Some(Family::V6) => fib.v4 = Rib::new(),
@@ -177,7 +185,13 @@ impl Options {
         if fib.is_empty() {
             bail!("{shown}: the table has no prefix to write");
         }
-        Common::write_to(file, |to| Ok(write_fib(&fib, format, to)?))?;
+        let of_mmdb = self.mmdb.options(types)?;
+        Common::write_to(file, |to| {
+            Ok(match format {
+                Format::Mmdb => write_mmdb(&fib, &of_mmdb, to),
+                format => write_fib(&fib, format, to),
+            }?)
+        })?;
         let written = Written {
             file: shown,
             format: format.name(),

@@ -26,6 +26,21 @@ fn lookups_and_images_of_csv() {
 }
 
 #[test]
+fn ranges_of_numbers() {
+    let folder = Folder::new();
+    folder.write("t.csv", "ip_from,ip_to,cc\n16777216,16777471,AU\n");
+    let ran = folder.run("lookup --fib t.csv 1.0.0.9").ok();
+    assert_eq!(ran.stdout, "1.0.0.9  1.0.0.0/24  AU\n");
+    folder.write("t.csv", "network,len,cc\n16777216,24,AU\n");
+    folder.run("lookup --fib t.csv 1.0.0.9").refused(&["t.csv:2: a number, whose family"]);
+    let ran = folder.run("lookup --fib t.csv --address-numbers 4 1.0.0.9").ok();
+    assert_eq!(ran.stdout, "1.0.0.9  1.0.0.0/24  AU\n");
+    folder
+        .run("lookup --fib v4 --format plain --address-numbers 4 1.0.0.9")
+        .refused(&["--address-numbers are for formats"]);
+}
+
+#[test]
 fn bad_csv_is_one_line() {
     let folder = Folder::new();
     folder.write("t.csv", RANGES.replace("10.0.2.255", "9.0.0.0"));

@@ -106,6 +106,47 @@ fn a_table_of_which_nothing_is_right_is_refused() {
 }
 
 #[test]
+fn addresses_that_are_numbers() {
+    let folder = Folder::new();
+    folder.write("geo.csv", "ip_from,ip_to,country\n167772160,184549375,DE\n3221225984,3221226239,FR\n");
+    folder.write(
+        "geo6.csv",
+        "ip_from,ip_to,country\n281470849515520,281470866292735,DE\n\
+         42540766411282592856903984951653826560,42540766490510755371168322545197776895,FR\n",
+    );
+    let csv = "src,dst\n167772161,\n0,10.0.0.1\n";
+    let ran = folder.run_with("enrich --table geo=geo.csv --address-numbers 4", csv.as_bytes()).ok();
+    assert_eq!(ran.stdout, "src,dst,src_geo,dst_geo\n167772161,,DE,\n0,10.0.0.1,,DE\n");
+    let json =
+        "{\"src\":42540766411282592856903984951653826561,\"dst\":\"281470849515521\"}\n{\"src\":167772161}\n";
+    let ran = folder.run_with("enrich --table geo=geo6.csv --address-numbers 6", json.as_bytes()).ok();
+    assert_eq!(
+        ran.stdout,
+        "{\"src\":42540766411282592856903984951653826561,\"dst\":\"281470849515521\",\"src_geo\":\"FR\",\"dst_geo\":\"DE\"}\n\
+         {\"src\":167772161,\"src_geo\":null,\"dst_geo\":null}\n"
+    );
+    for (arguments, input, said) in [
+        (
+            "",
+            "src\n167772161\n",
+            "2: src \"167772161\" is no address (--address-numbers takes numbers as addresses)",
+        ),
+        ("", "{\"src\":167772161}\n", "1: member \"src\" is not text (--address-numbers"),
+        ("--address-numbers 4", "src\n4294967296\n", "2: src \"4294967296\" is no address"),
+        ("--address-numbers 4", "src\n01\n", "2: src \"01\" is no address"),
+        ("--address-numbers 4", "src\n0x0a000001\n", "is no address"),
+        ("--address-numbers 4", "{\"src\":-1}\n", "is no address"),
+        ("--address-numbers 4", "{\"src\":1.0}\n", "is no address"),
+        ("--address-numbers 6", "src\n340282366920938463463374607431768211456\n", "is no address"),
+        ("--address-numbers 5", "src\n1\n", "a family is 4 or 6"),
+    ] {
+        let enrich = format!("enrich --table geo=geo.csv {arguments}");
+        let ran = folder.run_with(&enrich, input.as_bytes()).status(2);
+        assert!(ran.stderr.contains(said), "{arguments} {input}: {ran:?}");
+    }
+}
+
+#[test]
 fn merged_tables_and_their_fields_and_a_source_that_changes() {
     let folder = Folder::new();
     folder.write("own.csv", "prefix,site\n10.1.0.0/16,Kiel\n");
@@ -154,6 +195,69 @@ fn tables_with_fields_and_names() {
     folder.run("names build --table list -o list.img").ok();
     let of = |tables: &str| folder.run(&format!("enrich {tables} log.csv")).ok().stdout;
     assert_eq!(of("--table a=both.img --names l=list.img"), of("--table a=both --names l=list"));
+}
+
+#[test]
+fn each_set_of_rules_has_its_own_options() {
+    let folder = Folder::new();
+    folder.write(
+        "groups.json",
+        r#"{"SecurityGroups": [
+            {"GroupId": "sg-1", "IpPermissions": [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}],
+             "IpPermissionsEgress": [{"IpProtocol": "tcp", "FromPort": 53, "ToPort": 53,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}]},
+            {"GroupId": "sg-2", "IpPermissions": [{"IpProtocol": "tcp", "FromPort": 80, "ToPort": 80,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}], "IpPermissionsEgress": []}]}"#,
+    );
+    let log = "src,dst,proto,sport,dport\n10.0.0.1,10.0.0.2,tcp,1,22\n10.0.0.1,10.0.0.2,tcp,1,53\n\
+               10.0.0.1,10.0.0.2,tcp,1,80\n";
+    let sets = "--rules a=groups.json --rules b=groups.json --rules c=groups.json --assume ct=new";
+    let chosen = "--chain sg-1 --chain b=sg-2 --rule-table c=egress";
+    let ran = folder.run_with(&format!("enrich {sets} {chosen}"), log.as_bytes()).ok();
+    let verdicts: Vec<String> = ran
+        .stdout
+        .lines()
+        .skip(1)
+        .map(|line| {
+            let cells: Vec<_> = line.split(',').collect();
+            [5, 8, 11].map(|at| cells[at]).join(" ").to_lowercase()
+        })
+        .collect();
+    let of = |allowed: usize| (0..3).map(|at| (at == allowed).to_string()).collect::<Vec<_>>().join(" ");
+    let allow = ran.stdout.lines().nth(1).unwrap().split(',').nth(5).unwrap().to_lowercase();
+    let are: Vec<String> = verdicts
+        .iter()
+        .map(|line| {
+            line.split(' ').map(|verdict| (verdict == allow).to_string()).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    // Port 22 is let in by sg-1, 80 by sg-2, and 53 out by sg-1.
+    assert_eq!(are, [of(0), of(2), of(1)], "{}", ran.stdout);
+    let ran =
+        folder.run_with(&format!("enrich {sets} --chain a=sg-1 --chain a=sg-2"), log.as_bytes()).status(2);
+    assert!(ran.stderr.contains("--chain is given twice for a"), "{ran:?}");
+    let ran = folder.run_with(&format!("enrich {sets} --chain a=sg-1"), log.as_bytes()).status(2);
+    assert!(ran.stderr.contains("groups.json"), "{ran:?}");
+}
+
+#[test]
+fn fields_of_names() {
+    let folder = Folder::new();
+    folder.write("list", "ads.example category=ads,risk=3\nnews.example category=news\n");
+    folder.run("names build --table list -o list.img").ok();
+    let log = "query\nwww.ads.example\nnews.example\nx.org\n";
+    for file in ["list", "list.img"] {
+        let ran = folder
+            .run_with(&format!("enrich --names l={file} --fields l=risk,category"), log.as_bytes())
+            .ok();
+        assert_eq!(
+            ran.stdout,
+            "query,query_l_risk,query_l_category\nwww.ads.example,3,ads\nnews.example,,news\nx.org,,\n"
+        );
+        let ran = folder.run_with(&format!("enrich --names l={file} --fields l=x"), log.as_bytes()).status(2);
+        assert!(ran.stderr.contains("no field x; there are category, risk"), "{ran:?}");
+    }
 }
 
 /// A generator of numbers that is the same in every run.

@@ -26,6 +26,50 @@ fn a_written_file_answers_like_its_table() {
 }
 
 #[test]
+fn types_are_found_or_stated_and_stay() {
+    use wirespeed_fib::read::FieldType::{Double, Text, Uint32};
+    let folder = Folder::new();
+    folder.write(
+        "t.csv",
+        "network,postal.code,location.latitude,n\n1.0.0.0/24,10115,52.520000,7\n2.0.0.0/24,20095,53.550000,8\n",
+    );
+    let types = |file: &str, fields: [&str; 3]| {
+        let source = wirespeed_fib::read::Source::from_arg(folder.path(file).as_os_str());
+        let (_, report) = wirespeed_fib::read::read_fib(&source, &Default::default()).unwrap();
+        fields.map(|field| report.field_types.of(field).unwrap())
+    };
+    let fields = ["postal.code", "location.latitude", "n"];
+    folder.run("build --fib t.csv --to mmdb -o found.mmdb").ok();
+    assert_eq!(types("found.mmdb", fields), [Some(Uint32), Some(Double), Some(Uint32)]);
+    let stated = "--field-types postal.code=text,n=double --database-type Own-City --description sites";
+    folder.run(&format!("build --fib t.csv --to mmdb {stated} -o stated.mmdb")).ok();
+    let bytes = std::fs::read(folder.path("stated.mmdb")).unwrap();
+    assert!(
+        bytes.windows(8).any(|part| part == b"Own-City")
+            && !bytes.windows(9).any(|part| part == b"Wirespeed")
+    );
+    let right = [Some(Text), Some(Double), Some(Double)];
+    assert_eq!(types("stated.mmdb", fields), right);
+    folder.run("build --fib stated.mmdb --to mmdb -o again.mmdb").ok();
+    assert_eq!(types("again.mmdb", fields), right);
+    folder.run("build --merge zip:postal.code=stated.mmdb --merge geo:location.latitude,n=stated.mmdb --to mmdb -o m.mmdb").ok();
+    assert_eq!(types("m.mmdb", ["zip", "location.latitude", "n"]), right);
+    for (arguments, said) in [
+        (
+            "--to mmdb --field-types postal.code=boolean",
+            "the field postal.code is boolean, and \"10115\" is no such value",
+        ),
+        ("--to mmdb --field-types zip=text", "no field zip; there are location.latitude, n, postal.code"),
+        ("--to mmdb --field-types n=text,n=double", "--field-types n=... is given twice"),
+        ("--to mmdb --field-types n=number", "no type \"number\""),
+        ("--to csv --database-type x", "--database-type is for a MaxMind DB"),
+        ("--description x", "--description is for a MaxMind DB"),
+    ] {
+        folder.run(&format!("build --fib t.csv {arguments} -o x")).refused(&[said]);
+    }
+}
+
+#[test]
 fn bad_files_are_one_line() {
     let folder = Folder::new();
     folder.run("gen fib --count 50 --to mmdb -o t.mmdb").ok();

@@ -29,6 +29,8 @@ pub struct ClassifierBuilder<T: RuleTuple> {
     reports: Vec<RuleReport>,
     doubts: Doubts<T>,
     assume: Assumptions,
+    chain: Option<String>,
+    table: Option<String>,
     leave_out: bool,
     draft: Draft,
 }
@@ -40,6 +42,8 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             reports: Vec::new(),
             doubts: Doubts::none(),
             assume,
+            chain: None,
+            table: None,
             leave_out: false,
             draft: Draft::default(),
         }
@@ -124,8 +128,39 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         }
     }
 
+    /// Chooses the chain of files that are added after it: of `iptables-save` (by default `INPUT`) or of nft
+    /// (by default the only one with a filter hook); security groups of AWS, by ids or names with commas
+    /// between; or the network policy of Kubernetes, by `NAME` or `NAMESPACE/NAME` (by default the only one).
+    ///
+    /// Makes [`build`](Self::build) fail if a file has no such chain, or is of a format without chains.
+    ///
+    /// ```
+    /// use wirespeed::prelude::*;
+    ///
+    /// # let dir = tempfile::tempdir()?;
+    /// # let saved = dir.path().join("rules.v4");
+    /// std::fs::write(
+    ///     &saved,
+    ///     "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD DROP [0:0]\n-A FORWARD -p tcp --dport 443 -j ACCEPT\nCOMMIT\n",
+    /// )?;
+    /// let verdicts = Labels::<String>::new();
+    /// let classifier = Classifier::<Ipv4Tuple>::builder().chain("FORWARD").file(&saved, &verdicts).build()?;
+    /// assert_eq!(classifier.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn chain(self, chain: impl Into<String>) -> Self {
+        Self { chain: Some(chain.into()), ..self }
+    }
+
+    /// Chooses the table of files that are added after it: of `iptables-save` (by default `filter`) or of nft
+    /// (by default the only one with such a chain); `ingress` (the default) or `egress` of security groups
+    /// and network policies. Makes [`build`](Self::build) fail like [`chain`](Self::chain).
+    pub fn rule_table(self, table: impl Into<String>) -> Self {
+        Self { table: Some(table.into()), ..self }
+    }
+
     /// Adds rules that were read, for example with other [`ReadOptions`] than [`file`](Self::file) uses:
-    /// another chain of a firewall, or another table of a switch. The names of actions are parsed into
+    /// another table of a switch. The names of actions are parsed into
     /// labels. If there are no names the numbers are parsed.
     pub fn read<V: FromStr<Err: ToString> + Eq + Hash>(
         self,
@@ -176,7 +211,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
         labels: &Labels<V>,
     ) -> Self {
         let path = path.as_ref();
-        match open(path, &self.assume) {
+        match self.open(path) {
             Ok(read) => self.read_from(Some(path), read, labels),
             Err(error) => self.failed(error),
         }
@@ -190,7 +225,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             Ok(action) => action.0,
             Err(error) => return self.failed(error.into()),
         };
-        match open::<T>(path.as_ref(), &self.assume) {
+        match self.open(path.as_ref()) {
             Ok((file, report)) => match (with_actions(&file.rules, |_| Ok(action)), file.doubts) {
                 (Ok(rules), mut doubts) => {
                     doubts
@@ -203,6 +238,11 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             },
             Err(error) => self.failed(error),
         }
+    }
+
+    fn open(&self, path: &Path) -> Result<(RuleFile<T>, RuleReport), Error> {
+        let (assume, chain, table_name) = (self.assume.clone(), self.chain.clone(), self.table.clone());
+        read_file(path, &ReadOptions { assume, chain, table_name, ..ReadOptions::default() })
     }
 
     fn reported(mut self, rules: RuleSet<T>, mut doubts: Doubts<T>, mut report: RuleReport) -> Self {
@@ -294,7 +334,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
 
     /// The rules that were added, and what lies beside them.
     pub(super) fn collected(self) -> Result<Collected<T>, Error> {
-        let Self { rules, mut reports, doubts, assume, leave_out, draft } = self;
+        let Self { rules, mut reports, doubts, assume, leave_out, draft, .. } = self;
         let (_, claims) = draft.finish()?;
         if !leave_out && let Some(at) = reports.iter().position(|report| !report.left_out.is_empty()) {
             return Err(Error::RulesLeftOut { report: Box::new(reports.swap_remove(at)) });
@@ -313,10 +353,18 @@ pub(super) struct Collected<T> {
     pub(super) claims: Claims,
 }
 
-/// Reads a file of rules. The report lists the rules that header fields can't decide.
-fn open<T: RuleTuple>(path: &Path, assume: &Assumptions) -> Result<(RuleFile<T>, RuleReport), Error> {
-    let options = ReadOptions { assume: assume.clone(), ..ReadOptions::default() };
-    Ok(read_rules(&Source::Path(path.to_owned()), &options)?)
+/// Reads a file of rules. The report lists the rules that header fields can't decide. Fails if a chain or a
+/// table is chosen, and the format has none.
+pub(crate) fn read_file<T: RuleTuple>(
+    path: &Path,
+    options: &ReadOptions,
+) -> Result<(RuleFile<T>, RuleReport), Error> {
+    let read = read_rules(&Source::Path(path.to_owned()), options)?;
+    let format = read.1.format;
+    match (options.chain.is_some() || options.table_name.is_some()) && !format.has_chains() {
+        true => Err(Error::NoChains { file: read.1.name, format }),
+        false => Ok(read),
+    }
 }
 
 /// The label index of an action of a file. Known actions are not parsed again.

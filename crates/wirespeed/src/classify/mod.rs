@@ -203,6 +203,7 @@ mod turnover;
 mod verdict;
 
 pub use builder::ClassifierBuilder;
+pub(crate) use builder::read_file;
 pub use classifier::Classifier;
 pub use facts::{Facts, RuleFacts};
 pub use found::RuleMatch;

@@ -11,7 +11,7 @@ use wirespeed_namelookup::read::ReadOptions as NameOptions;
 use wirespeed_namelookup::read::lists::{ListOptions, read_table_or_list};
 
 use super::{Content, ContentError, START};
-use crate::classify::{Classifier, ClassifierBuilder, TupleName};
+use crate::classify::{Classifier, ClassifierBuilder, TupleName, read_file};
 use crate::engine::RuleTuple;
 use crate::error::Error;
 use crate::ip::IpTable;
@@ -47,6 +47,12 @@ pub struct How {
     /// The tuple of rules, of IPv4 or IPv6. By default recognised by content; a file of rules of both
     /// families is refused then, unless wrong lines are passed over.
     pub tuple: Option<TupleName>,
+    /// The chain of rules, the security groups or the network policy:
+    /// [`chain`](crate::classify::ClassifierBuilder::chain).
+    pub chain: Option<String>,
+    /// The table of rules, or the direction:
+    /// [`rule_table`](crate::classify::ClassifierBuilder::rule_table).
+    pub rule_table: Option<String>,
 }
 
 /// The reason why a file is no table.
@@ -174,16 +180,22 @@ fn rules<T: RuleTuple>(
     format: RuleFormat,
     how: &How,
 ) -> Result<(Classifier<T>, Labels<String>), FileError> {
-    use wirespeed_classify::read::{Assumptions, ReadOptions, read_rules};
+    use wirespeed_classify::read::{Assumptions, ReadOptions};
 
     let labels = Labels::new();
     let mut assume = Assumptions::default();
     for fact in &how.assume {
         assume = fact.parse().and_then(|fact| assume.with(fact)).map_err(Error::from)?;
     }
-    let options =
-        ReadOptions { format: Some(format), lenient: how.lenient, assume, ..ReadOptions::default() };
-    let read = read_rules::<T>(&Source::Path(path.to_owned()), &options).map_err(Error::from)?;
+    let options = ReadOptions {
+        format: Some(format),
+        lenient: how.lenient,
+        assume,
+        chain: how.chain.clone(),
+        table_name: how.rule_table.clone(),
+        ..ReadOptions::default()
+    };
+    let read = read_file::<T>(path, &options)?;
     if how.tuple.is_none() && !how.lenient {
         read.1.refuse_other_family(CHOOSE_TUPLE).map_err(Error::from)?;
     }
@@ -265,6 +277,38 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             read(&path, &how).unwrap();
         }
+    }
+
+    #[test]
+    fn one_of_several_groups_and_policies_is_chosen() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        let groups = r#"{"SecurityGroups": [
+            {"GroupId": "sg-1", "IpPermissions": [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}], "IpPermissionsEgress": []},
+            {"GroupId": "sg-2", "IpPermissions": [{"IpProtocol": "tcp", "FromPort": 80, "ToPort": 90,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}, {"CidrIp": "192.0.2.0/24"}]}],
+             "IpPermissionsEgress": []}]}"#;
+        std::fs::write(&path, groups).unwrap();
+        let how = How { assume: vec!["ct=new".to_owned()], ..How::default() };
+        let rules = |chain: &str, table: Option<&str>| {
+            let (chain, rule_table) = (Some(chain.to_owned()), table.map(str::to_owned));
+            match read(&path, &How { chain, rule_table, ..how.clone() }) {
+                Ok(FileTable::Ipv4Rules(rules, _)) => Ok(rules.len()),
+                Ok(other) => panic!("{other:?}"),
+                Err(error) => Err(error.to_string()),
+            }
+        };
+        let (one, two) = (rules("sg-1", None).unwrap(), rules("sg-2", None).unwrap());
+        assert!(one < two && rules("sg-2", Some("egress")).unwrap() < two, "{one} {two}");
+        assert!(rules("sg-3", None).unwrap_err().contains("sg-3"));
+        assert!(read(&path, &how).unwrap_err().to_string().contains("file"));
+        std::fs::write(&path, "dport=443 proto=tcp action=1\n").unwrap();
+        let said = rules("sg-1", None).unwrap_err();
+        assert!(
+            said.ends_with("rules in the format plain have no chains and tables to choose from"),
+            "{said}"
+        );
     }
 
     #[test]

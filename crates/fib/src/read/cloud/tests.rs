@@ -25,7 +25,7 @@ const AZURE: &str = r#"{"changeNumber": 1, "cloud": "Public", "values": [
    "networkFeatures": null}}]}"#;
 
 fn of_fields(text: &str, values: &[&str]) -> Result<String, String> {
-    let columns = Columns { values: values.iter().map(ToString::to_string).collect(), prefix: None };
+    let columns = Columns { values: values.iter().map(ToString::to_string).collect(), ..Columns::default() };
     let options = ReadOptions { columns, ..ReadOptions::default() };
     read_with(text.as_bytes(), &options).map(|(fib, _)| text_of(&fib)).map_err(|error| error.to_string())
 }
@@ -60,7 +60,7 @@ fn google_with_services_or_without() {
         text_of(&strict(Format::Gcp, text).0),
         "192.0.2.0/24 provider=gcp,service=Google%20Cloud,region=africa-south1\n2001:db8::/32 provider=gcp\n"
     );
-    let columns = Columns { values: vec!["region".into()], prefix: None };
+    let columns = Columns { values: vec!["region".into()], ..Columns::default() };
     let (fib, report) =
         read_with(text.as_bytes(), &ReadOptions { columns, ..ReadOptions::default() }).unwrap();
     assert_eq!(text_of(&fib), "192.0.2.0/24 africa-south1\n");

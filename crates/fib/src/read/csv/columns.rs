@@ -1,5 +1,7 @@
 //! The columns of a file that the caller names.
 
+use crate::address::Family;
+
 /// The columns of a CSV file to read, by the names on its first line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
@@ -8,12 +10,21 @@ pub struct Columns {
     pub prefix: Option<PrefixColumns>,
     /// The columns of the value. By default all columns but those of the prefix.
     pub values: Vec<String>,
+    /// The family of addresses that are decimal numbers. By default only ranges in columns that are named by
+    /// the caller, or have a usual name with `ip` or `address` in it, may be numbers: of IPv4 if both ends
+    /// are at most 4294967295, and no number of the file is larger.
+    pub numbers: Option<Family>,
 }
 
 impl Columns {
     /// Whether a column is named.
     pub fn is_given(&self) -> bool {
         *self != Self::default()
+    }
+
+    /// Whether something is stated of prefixes, which is for CSV alone.
+    pub(in crate::read) fn is_of_prefixes(&self) -> bool {
+        self.prefix.is_some() || self.numbers.is_some()
     }
 }
 

@@ -42,6 +42,8 @@ const LAST: [&str; 10] = [
     "lastaddress",
     "endipaddress",
 ];
+/// Names of ranges of anything, which may hold other numbers than addresses: times, positions.
+const ANY_RANGE: [&str; 4] = ["start", "rangestart", "end", "rangeend"];
 const ADDRESS: [&str; 4] = ["address", "ip", "ipaddress", "networkaddress"];
 const LENGTH: [&str; 9] =
     ["length", "len", "prefixlength", "prefixlen", "masklength", "masklen", "mask", "netmask", "subnetmask"];
@@ -90,6 +92,8 @@ pub(super) struct Header {
     /// The columns of the value.
     pub(super) values: Vec<usize>,
     pub(super) names: Vec<String>,
+    /// Whether the columns of the prefix may hold numbers of addresses without a stated family.
+    pub(super) is_of_addresses: bool,
 }
 
 /// A problem with the first line, and the names that it has.
@@ -127,7 +131,12 @@ impl Header {
         } else {
             wanted.values.iter().map(named).collect::<Result<_, _>>().map_err(unfit)?
         };
-        Ok(Self { separator, key, values, names })
+        let is_any = |at: usize| ANY_RANGE.contains(&plain(&names[at]).as_str());
+        let is_of_addresses = match key {
+            Key::Range(first, last) => wanted.prefix.is_some() || !(is_any(first) || is_any(last)),
+            Key::Prefix(_) | Key::Length(..) => false,
+        };
+        Ok(Self { separator, key, values, names, is_of_addresses })
     }
 }
 
@@ -243,8 +252,11 @@ mod tests {
 
     #[test]
     fn columns_by_name() {
-        let wanted =
-            Columns { prefix: Some(PrefixColumns::Prefix("b".into())), values: vec!["c".into(), "a".into()] };
+        let wanted = Columns {
+            prefix: Some(PrefixColumns::Prefix("b".into())),
+            values: vec!["c".into(), "a".into()],
+            numbers: None,
+        };
         let header = Header::find("a,b,c,d", &wanted).unwrap();
         assert_eq!((header.key, header.values), (Key::Prefix(1), vec![2, 0]));
         let unfit = Header::find("a,B,c", &wanted).unwrap_err();

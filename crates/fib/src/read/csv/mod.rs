@@ -7,8 +7,10 @@
 //!
 //! The prefix is one column, a range of two (as the fewest prefixes, see
 //! [`prefixes_of_range`](crate::range::prefixes_of_range)), or an address and a length or netmask. A range
-//! may also stand in one cell: `1.0.0.0-1.0.0.255`. The value is one column or several
-//! (`asn=13335,country=AU`), see `label.rs`; without value columns each prefix has the next hop [`MEMBER`].
+//! may also stand in one cell: `1.0.0.0-1.0.0.255`. Addresses may be decimal numbers: see `numbers.rs`.
+//!
+//! The value is one column or several (`asn=13335,country=AU`), see `label.rs`; without value columns each
+//! prefix has the next hop [`MEMBER`].
 //! Where ranges overlap, the longest prefix counts, so a range inside another hides its part of it; of equal
 //! prefixes that of the smaller range counts, or the last. A record whose values are all empty has the next
 //! hop [`NO_VALUE`]: left out, it would leave its addresses to a wider prefix.
@@ -17,6 +19,7 @@ pub(in crate::read) mod cells;
 mod columns;
 pub(in crate::read) mod header;
 pub(in crate::read) mod label;
+mod numbers;
 pub(in crate::read) mod record;
 
 use std::net::IpAddr;
@@ -26,14 +29,16 @@ use wirespeed_input::Input;
 use self::cells::{BadQuotes, Cells};
 pub use self::columns::{Columns, PrefixColumns};
 use self::header::{Header, Key};
+use self::numbers::Numbers;
 use self::record::each_record;
 use super::any_prefix::AnyPrefix;
 use super::error::{End, Fault, ReadError, SkipReason};
+use super::number::is_number;
 use super::report::Ledger;
 use super::table::Table;
 use super::text::mask_len;
 use super::{MEMBER, NO_VALUE};
-use crate::address::{V4, V6};
+use crate::address::{Family, V4, V6};
 use crate::prefix::PrefixError;
 
 impl From<BadQuotes> for SkipReason {
@@ -49,6 +54,7 @@ pub(super) fn read(
     wanted: &Columns,
 ) -> Result<(), End> {
     let mut header: Option<Header> = None;
+    let mut numbers = Numbers::default();
     let mut cells = Cells::default();
     let mut text = String::new();
     each_record(input, ledger, |record, place, ledger| match &header {
@@ -60,13 +66,17 @@ pub(super) fn read(
                 let what = format!("{problem}; the columns are {columns}").into();
                 Fault::Ended(Box::new(ReadError::Columns { name, place, what }))
             })?);
+            let may_be = header.as_ref().is_some_and(|header| header.is_of_addresses);
+            numbers = Numbers::new(wanted.numbers, may_be);
             ledger.report.is_list = header.as_ref().is_some_and(|header| header.values.is_empty());
             ledger.report.names_fields = header.as_ref().is_some_and(|header| header.values.len() > 1);
             Ok(())
         }
         Some(header) => {
             cells.split(record, header.separator).map_err(SkipReason::from)?;
-            route(header, cells.as_slice(), &mut text, table, ledger)
+            let destination = Destination::of(header, cells.as_slice(), &mut numbers, ledger)?;
+            numbers.check(&ledger.report.name, place)?;
+            route(header, cells.as_slice(), destination, &mut text, table, ledger)
         }
     })
 }
@@ -74,16 +84,11 @@ pub(super) fn read(
 fn route(
     header: &Header,
     cells: &[String],
+    destination: Destination,
     text: &mut String,
     table: &mut Table,
     ledger: &mut Ledger,
 ) -> Result<(), Fault> {
-    match cells.len().cmp(&header.names.len()) {
-        std::cmp::Ordering::Less => return Err(SkipReason::TooFewColumns.into()),
-        std::cmp::Ordering::Greater => return Err(SkipReason::TooManyColumns.into()),
-        std::cmp::Ordering::Equal => {}
-    }
-    let destination = Destination::of(header.key, cells, ledger)?;
     if header.values.is_empty() {
         text.clear();
         text.push_str(MEMBER);
@@ -112,29 +117,52 @@ enum Destination {
 }
 
 impl Destination {
-    fn of(key: Key, cells: &[String], ledger: &mut Ledger) -> Result<Self, SkipReason> {
-        let (cell, other) = key.cells(cells);
-        match key {
+    fn of(
+        header: &Header,
+        cells: &[String],
+        numbers: &mut Numbers,
+        ledger: &mut Ledger,
+    ) -> Result<Self, SkipReason> {
+        match cells.len().cmp(&header.names.len()) {
+            std::cmp::Ordering::Less => return Err(SkipReason::TooFewColumns),
+            std::cmp::Ordering::Greater => return Err(SkipReason::TooManyColumns),
+            std::cmp::Ordering::Equal => {}
+        }
+        let (cell, other) = header.key.cells(cells);
+        match header.key {
             Key::Prefix(_) => match cell.split_once('-') {
-                Some((first, last)) => Self::range(first.trim(), last.trim()),
+                Some((first, last)) => Self::range(first.trim(), last.trim(), numbers),
+                None if is_number(cell) => {
+                    let address = numbers.address(cell)?;
+                    Ok(Self::Prefix(ledger.prefix_of_len(address, Family::of(address).bits().into())?))
+                }
                 None => ledger.prefix(cell.as_bytes()).map(Self::Prefix),
             },
-            Key::Range(..) => Self::range(cell, other),
+            Key::Range(..) => Self::range(cell, other, numbers),
             Key::Length(..) => match other.parse::<IpAddr>() {
                 Ok(mask) => {
-                    let address = address(cell)?;
+                    let address = if is_number(cell) { numbers.address(cell)? } else { address(cell)? };
                     if mask.is_ipv4() != address.is_ipv4() {
                         return Err(SkipReason::Mask);
                     }
                     Ok(Self::Prefix(ledger.prefix_of_len(address, mask_len(mask).ok_or(SkipReason::Mask)?)?))
+                }
+                Err(_) if is_number(cell) => {
+                    let text = numbers.address(cell)?.to_string();
+                    Ok(Self::Prefix(ledger.prefix_of(&text, other)?))
                 }
                 Err(_) => Ok(Self::Prefix(ledger.prefix_of(cell, other)?)),
             },
         }
     }
 
-    fn range(first: &str, last: &str) -> Result<Self, SkipReason> {
-        match (address(first)?, address(last)?) {
+    fn range(first: &str, last: &str, numbers: &mut Numbers) -> Result<Self, SkipReason> {
+        let (first, last) = match (is_number(first), is_number(last)) {
+            (true, true) => numbers.range(first, last)?,
+            (false, false) => (address(first)?, address(last)?),
+            _ => return Err(SkipReason::AddressNumber),
+        };
+        match (first, last) {
             (IpAddr::V4(first), IpAddr::V4(last)) if first <= last => Ok(Self::V4(first.into(), last.into())),
             (IpAddr::V6(first), IpAddr::V6(last)) if first <= last => Ok(Self::V6(first.into(), last.into())),
             _ => Err(SkipReason::Range),
@@ -206,6 +234,90 @@ network,autonomous_system_number,autonomous_system_organization
             text_of(&strict(Format::Csv, inner).0),
             "10.0.0.0/24 outer\n10.0.0.3/32 inner\n10.0.0.4/31 inner\n10.0.0.6/32 inner\n"
         );
+    }
+
+    /// The start of a file as IP2Location has them, with a header.
+    const OF_NUMBERS: &str = "\
+\"ip_from\",\"ip_to\",\"country_code\"
+\"0\",\"16777215\",\"-\"
+\"16777216\",\"16777471\",\"US\"
+\"4294967295\",\"4294967295\",\"-\"
+";
+
+    /// The start of a file of IPv6, with the networks of IPv4 as mapped ones.
+    const OF_V6: &str = "\
+ip_from,ip_to,country_code
+0,281470681743359,-
+281470681743360,281470698520575,-
+281470698520576,281470698520831,US
+281474976710656,58569071813452613185929873510317667327,-
+340282366920938463463374607431768211455,340282366920938463463374607431768211455,ZZ
+";
+
+    #[test]
+    fn ranges_of_numbers() {
+        assert_eq!(
+            text_of(&strict(Format::Csv, OF_NUMBERS).0),
+            "0.0.0.0/8 -\n1.0.0.0/24 US\n255.255.255.255/32 -\n"
+        );
+        let (fib, _) = strict(Format::Csv, OF_V6);
+        let text = text_of(&fib);
+        assert!(text.starts_with("0.0.0.0/8 -\n1.0.0.0/24 US\n::/81 -\n::8000:0:0/82 -\n"), "{text}");
+        assert!(text.ends_with("\nffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128 ZZ\n"), "{text}");
+        assert_eq!(Format::recognise(OF_NUMBERS.as_bytes()), Some(Format::Csv));
+    }
+
+    #[test]
+    fn numbers_of_an_unclear_family_are_refused_unless_it_is_stated() {
+        let of = |text: &str, numbers| of_columns(text, Columns { numbers, ..Columns::default() });
+        let (low, high) =
+            ("5,9,a\n", "42540766411282592856903984951653826560,42540766411282592856903984951653826561,b\n");
+        for records in [[low, high], [high, low]] {
+            let text = format!("ip_from,ip_to,v\n{}", records.concat());
+            for lenient in [false, true] {
+                let options = ReadOptions { lenient, ..ReadOptions::default() };
+                let said = read_with(text.as_bytes(), &options).unwrap_err().to_string();
+                assert!(said.starts_with("test:3: numbers up to 4294967295 and larger ones"), "{said}");
+            }
+            let low = "::5/128 a\n::6/127 a\n::8/127 a\n";
+            assert_eq!(of(&text, Some(Family::V6)).unwrap(), format!("{low}2001:db8::/127 b\n"));
+            assert!(of(&text, Some(Family::V4)).unwrap_err().contains("not the number of an address"));
+        }
+        for (text, in_v4) in [
+            ("start,end,v\n5,5,a\n", "0.0.0.5/32 a\n"),
+            ("ip,v\n5,a\n", "0.0.0.5/32 a\n"),
+            ("network,v\n4-5,a\n", "0.0.0.4/31 a\n"),
+            ("address,len,v\n4,30,a\n", "0.0.0.4/30 a\n"),
+            ("address,mask,v\n4,255.255.255.252,a\n", "0.0.0.4/30 a\n"),
+        ] {
+            bad_line(Format::Csv, text, 2, SkipReason::NumberFamily);
+            let options = ReadOptions {
+                format: Some(Format::Csv),
+                columns: Columns { numbers: Some(Family::V4), ..Columns::default() },
+                ..ReadOptions::default()
+            };
+            assert_eq!(text_of(&read_with(text.as_bytes(), &options).unwrap().0), in_v4);
+        }
+        // Columns that the caller names are of addresses.
+        let range = PrefixColumns::Range("start".into(), "end".into());
+        let named = Columns { prefix: Some(range), ..Columns::default() };
+        assert_eq!(of_columns("start,end,v\n5,5,a\n", named).unwrap(), "0.0.0.5/32 a\n");
+        for (range, reason) in [
+            ("05,9", SkipReason::AddressNumber),
+            ("5,0.0.0.9", SkipReason::AddressNumber),
+            ("0.0.0.5,9", SkipReason::AddressNumber),
+            (
+                "340282366920938463463374607431768211455,340282366920938463463374607431768211456",
+                SkipReason::AddressNumber,
+            ),
+            ("9,5", SkipReason::Range),
+            // From IPv4-mapped addresses to others.
+            ("281470681743360,281474976710656", SkipReason::Range),
+            ("0x5,0x9", SkipReason::Prefix(PrefixError::Address)),
+            ("+5,+9", SkipReason::Prefix(PrefixError::Address)),
+        ] {
+            bad_line(Format::Csv, &format!("ip_from,ip_to,v\n{range},a\n"), 2, reason);
+        }
     }
 
     #[test]

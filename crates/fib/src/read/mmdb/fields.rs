@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Write};
 
+use crate::read::field_type::FieldType;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
@@ -16,11 +17,15 @@ pub(super) const VALUE: &str = "value";
 /// The values of a record, in its order. The path of a value has a dot between keys, and positions in arrays
 /// from 0.
 #[derive(Debug, Default)]
-pub(super) struct Fields(Vec<(String, String)>);
+pub(super) struct Fields(Vec<(String, FieldType, String)>);
 
 impl Fields {
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(path, text)| (&**path, &**text))
+        self.0.iter().map(|(path, _, text)| (&**path, &**text))
+    }
+
+    pub(super) fn types(&self) -> impl Iterator<Item = (&str, FieldType)> {
+        self.0.iter().map(|(path, of, _)| (&**path, *of))
     }
 
     pub(super) fn text(&self, path: &str) -> Option<&str> {
@@ -29,7 +34,7 @@ impl Fields {
 
     /// Whether the record is one value without a name of its own.
     pub(super) fn is_value(&self) -> bool {
-        matches!(&self.0[..], [(path, _)] if path == VALUE)
+        matches!(&self.0[..], [(path, ..)] if path == VALUE)
     }
 }
 
@@ -43,7 +48,7 @@ impl<'de> Deserialize<'de> for Fields {
 
 /// The values so far, and the path to the next one.
 struct Taken {
-    fields: Vec<(String, String)>,
+    fields: Vec<(String, FieldType, String)>,
     path: String,
     bytes: usize,
     depth: u8,
@@ -52,14 +57,14 @@ struct Taken {
 struct Into<'t>(&'t mut Taken);
 
 impl Into<'_> {
-    fn value<E: Error>(self, value: impl Display) -> Result<(), E> {
+    fn value<E: Error>(self, of: FieldType, value: impl Display) -> Result<(), E> {
         let Taken { fields, path, bytes, .. } = self.0;
         let (path, text) = (if path.is_empty() { VALUE } else { path }, value.to_string());
         *bytes += path.len() + text.len();
         if *bytes > LARGEST {
             return Err(E::custom(format_args!("a record of over {LARGEST} bytes")));
         }
-        fields.push((path.to_owned(), text));
+        fields.push((path.to_owned(), of, text));
         Ok(())
     }
 
@@ -121,35 +126,43 @@ impl<'de> Visitor<'de> for Into<'_> {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        self.value(value)
+        self.value(FieldType::Boolean, value)
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        self.value(value)
+    fn visit_i32<E: Error>(self, value: i32) -> Result<(), E> {
+        self.value(FieldType::Int32, value)
+    }
+
+    fn visit_u16<E: Error>(self, value: u16) -> Result<(), E> {
+        self.value(FieldType::Uint16, value)
+    }
+
+    fn visit_u32<E: Error>(self, value: u32) -> Result<(), E> {
+        self.value(FieldType::Uint32, value)
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<(), E> {
-        self.value(value)
+        self.value(FieldType::Uint64, value)
     }
 
     fn visit_u128<E: Error>(self, value: u128) -> Result<(), E> {
-        self.value(value)
+        self.value(FieldType::Uint128, value)
     }
 
     fn visit_f32<E: Error>(self, value: f32) -> Result<(), E> {
-        self.value(value)
+        self.value(FieldType::Float, value)
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        self.value(value)
+        self.value(FieldType::Double, value)
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
-        self.value(value)
+        self.value(FieldType::Text, value)
     }
 
     fn visit_bytes<E: Error>(self, value: &[u8]) -> Result<(), E> {
         let hex: String = value.iter().map(|byte| format!("{byte:02x}")).collect();
-        self.value(hex)
+        self.value(FieldType::Bytes, hex)
     }
 }

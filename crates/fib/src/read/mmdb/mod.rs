@@ -31,6 +31,7 @@ use self::tree::{Step, Tree};
 use super::any_prefix::AnyPrefix;
 use super::csv::{Columns, label};
 use super::error::{End, Fault, Place, ReadError, SkipReason};
+use super::field_type::FieldTypes;
 use super::mmdb_marker;
 use super::report::Ledger;
 use super::table::Table;
@@ -48,7 +49,7 @@ pub(super) fn read(
     table: &mut Table,
     wanted: &Columns,
 ) -> Result<(), End> {
-    if wanted.prefix.is_some() {
+    if wanted.is_of_prefixes() {
         return Err(of_columns(ledger, "columns of prefixes are for CSV: this file has its own networks"));
     }
     let mut bytes = Vec::new();
@@ -99,6 +100,7 @@ pub(super) fn read(
         }
     }
     ledger.report.names_fields = wanted.values.len() != 1 && !labels.has_values;
+    ledger.report.field_types = std::mem::take(&mut labels.types);
     labels.check(ledger)
 }
 
@@ -112,6 +114,7 @@ struct Labels<'w> {
     known: FxHashMap<u32, Result<NextHop, SkipReason>>,
     /// Whether some record is one value without a name.
     has_values: bool,
+    types: FieldTypes,
     text: String,
 }
 
@@ -136,6 +139,7 @@ impl<'w> Labels<'w> {
             names: BTreeSet::new(),
             known: FxHashMap::default(),
             has_values: false,
+            types: FieldTypes::default(),
             text: String::new(),
         }
     }
@@ -173,7 +177,11 @@ impl<'w> Labels<'w> {
     }
 
     fn make(&mut self, fields: &Fields, table: &mut Table) -> Result<NextHop, Fault> {
-        for (name, _) in fields.iter() {
+        for (name, of) in fields.types() {
+            if self.wanted.is_empty() || self.wanted.iter().any(|wanted| wanted == name) {
+                let name = if self.wanted.len() == 1 { fields::VALUE } else { name };
+                self.types.note(name, of);
+            }
             if self.names.len() < SHOWN && !self.names.contains(name) {
                 self.names.insert(name.to_owned());
             }

@@ -4,7 +4,7 @@ use super::*;
 use crate::fib::Fib;
 use crate::read::tests::{read_strict, read_with, text_of};
 use crate::read::{Format, ReadOptions, ReadReport};
-use crate::write::{mmdb_of, write_fib};
+use crate::write::{MmdbOptions, mmdb_of, write_fib, write_mmdb};
 
 /// `1.0.0.0/24` and `10.0.0.0/8` of Australia, `1.0.4.0/22` of China, `2001:db8::/32` of Germany.
 const OTHER: &[u8] = include_bytes!("other_writer.mmdb");
@@ -23,7 +23,10 @@ fn fib_of(text: &str) -> Fib {
 
 fn fields(bytes: &[u8], names: &[&str]) -> Result<(Fib, ReadReport), ReadError> {
     let values = names.iter().map(ToString::to_string).collect();
-    read_with(bytes, &ReadOptions { columns: Columns { values, prefix: None }, ..ReadOptions::default() })
+    read_with(
+        bytes,
+        &ReadOptions { columns: Columns { values, ..Columns::default() }, ..ReadOptions::default() },
+    )
 }
 
 #[test]
@@ -48,9 +51,77 @@ fn a_file_of_another_writer() {
         "{message}"
     );
     let columns =
-        Columns { prefix: Some(crate::read::PrefixColumns::Prefix("a".into())), values: Vec::new() };
+        Columns { prefix: Some(crate::read::PrefixColumns::Prefix("a".into())), ..Columns::default() };
     let options = ReadOptions { columns, ..ReadOptions::default() };
     assert!(read_with(OTHER, &options).unwrap_err().to_string().contains("are for CSV"));
+}
+
+/// A table with a value of each type, written with the types that are stated.
+#[test]
+fn types_stay_where_a_file_is_read_and_written_again() {
+    use crate::read::FieldType::{
+        Boolean, Bytes, Double, Float, Int32, Text, Uint16, Uint32, Uint64, Uint128,
+    };
+    let label = |a: &str| {
+        format!("postal.code={a},location.latitude=52.5,f=0.1,is=true,radius=5,n=6,l=7,i=8,s=-9,b=0aff")
+    };
+    let fib = fib_of(&format!("1.0.0.0/24 {}\n2.0.0.0/24 {}\n", label("10115"), label("20095")));
+    let mut stated = FieldTypes::default();
+    let all = [
+        ("postal.code", Text),
+        ("location.latitude", Double),
+        ("f", Float),
+        ("is", Boolean),
+        ("radius", Uint16),
+        ("n", Uint32),
+        ("l", Uint64),
+        ("i", Uint128),
+        ("s", Int32),
+        ("b", Bytes),
+    ];
+    all.iter().for_each(|(field, of)| stated.state(field, *of));
+    let options = MmdbOptions {
+        stated: stated.clone(),
+        database_type: "Own-City".into(),
+        description: "our sites".into(),
+        ..MmdbOptions::default()
+    };
+    let mut bytes = Vec::new();
+    write_mmdb(&fib, &options, &mut bytes).unwrap();
+    let reader = Reader::from_source(&bytes[..]).unwrap();
+    assert_eq!(reader.metadata().database_type, "Own-City");
+    assert_eq!(reader.metadata().description["en"], "our sites");
+    let (again, report) = read_with(&bytes, &ReadOptions::default()).unwrap();
+    assert_eq!((text_of(&again), &report.field_types), (text_of(&fib), &stated));
+    // Of that file without anything stated, all types stay.
+    let read = MmdbOptions { read: report.field_types, ..MmdbOptions::default() };
+    let mut third = Vec::new();
+    write_mmdb(&again, &read, &mut third).unwrap();
+    assert_eq!(read_with(&third, &ReadOptions::default()).unwrap().1.field_types, stated);
+    // One field alone has no name.
+    let report = fields(&bytes, &["postal.code"]).unwrap().1;
+    assert_eq!((report.field_types.of("value"), report.field_types.of("n")), (Ok(Some(Text)), Ok(None)));
+}
+
+#[test]
+fn values_that_are_not_of_their_type_are_refused() {
+    let fib = fib_of("1.0.0.0/24 a=x,b=1\n2.0.0.0/24 a=5,b=2\n");
+    let said = |options: &MmdbOptions| write_mmdb(&fib, options, &mut Vec::new()).unwrap_err().to_string();
+    let of = |field: &str, of| {
+        let mut types = FieldTypes::default();
+        types.state(field, of);
+        types
+    };
+    use crate::read::FieldType::{Text, Uint32};
+    let stated = |field, kind| MmdbOptions { stated: of(field, kind), ..MmdbOptions::default() };
+    assert_eq!(said(&stated("a", Uint32)), "1.0.0.0/24: the field a is uint32, and \"x\" is no such value");
+    assert_eq!(said(&stated("c", Uint32)), "no field c; there are a, b");
+    let mut several = of("a", Uint32);
+    several.note("a", Text);
+    let read = MmdbOptions { read: several, ..MmdbOptions::default() };
+    assert!(said(&read).starts_with("the field a has values of several types"), "{}", said(&read));
+    let both = MmdbOptions { stated: of("a", Text), ..read };
+    assert!(write_mmdb(&fib, &both, &mut Vec::new()).is_ok());
 }
 
 #[test]

@@ -5,79 +5,27 @@
 //! if a rule that tests what is lacking could match the flow, would not come after the answer's rule, and
 //! could change the action.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::net::IpAddr;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use clap::Args;
 use wirespeed::classify::TupleName;
 use wirespeed::classify::image_file::RuleImageFile;
 use wirespeed::engine::RuleTuple;
 use wirespeed::{Classifier, RuleReader};
-use wirespeed_classify::read::{Assumption, Doubts, Effect, RuleFile};
+use wirespeed_classify::read::{Doubts, Effect, RuleFile};
 use wirespeed_classify::tuple::{Field, FieldMatch};
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, Rank, Rule, RuleNumber, RuleSet};
 
 use super::actions::{Actions, Known, of_image};
 use super::doubt::{self, Because};
+use super::set_arguments::SetArguments;
 use super::source::ReadArguments;
-use super::tuple;
 use crate::number::grouped;
 use crate::source::is_image;
 
-/// Options for reading the rules that records are looked up in.
-#[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Rules")]
-pub(crate) struct RuleArguments {
-    /// Fact about all packets that records don't hold, such as ct=new or in=eth0. It decides rules that test
-    /// the fact. Repeat the option for several facts
-    #[arg(long, value_name = "KEY=VALUE")]
-    assume: Vec<Assumption>,
-
-    /// Chain to read from iptables-save (the default is INPUT) or from nft; groups of security groups, with
-    /// commas between; policy of network policies
-    #[arg(long, value_name = "NAME")]
-    chain: Option<String>,
-
-    /// Table to read from iptables-save (the default is filter) or from nft; ingress (the default) or egress
-    /// of security groups and network policies
-    #[arg(long, value_name = "NAME")]
-    rule_table: Option<String>,
-
-    /// Table to read from ovs-ofctl dump-flows (the default is 0)
-    #[arg(long, value_name = "N")]
-    flow_table: Option<u8>,
-
-    /// Fields that the rules test: the 5-tuple of ipv4 or ipv6. By default recognised by content; a file
-    /// of both families needs the option, and flows of ovs-ofctl are read as rules of ipv4
-    #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
-    tuple: Option<TupleName>,
-
-    /// Sets that rules of iptables-save name, in the format of ipset save
-    #[arg(long, value_name = "FILE")]
-    ipset: Option<OsString>,
-}
-
-impl RuleArguments {
-    /// The first option that is given. `None` if there is none.
-    pub(crate) fn given(&self) -> Option<&'static str> {
-        let given = [
-            ("--assume", !self.assume.is_empty()),
-            ("--chain", self.chain.is_some()),
-            ("--rule-table", self.rule_table.is_some()),
-            ("--flow-table", self.flow_table.is_some()),
-            ("--tuple", self.tuple.is_some()),
-            ("--ipset", self.ipset.is_some()),
-        ];
-        given.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
-    }
-
-    /// The file of sets.
-    pub(crate) fn ipset(&self) -> Option<&OsStr> {
-        self.ipset.as_deref()
-    }
-
+impl SetArguments {
     /// Reads rules or opens an image of them, and compiles the rules.
     pub(crate) fn open(&self, from: &OsStr, lenient: bool) -> Result<Box<dyn Judge>> {
         let Self { assume, chain, rule_table: table, flow_table, tuple, ipset } = self.clone();

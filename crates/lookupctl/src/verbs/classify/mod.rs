@@ -12,6 +12,7 @@ pub(crate) mod judge;
 mod lookup;
 mod replay;
 mod set;
+pub(crate) mod set_arguments;
 mod source;
 mod trace;
 mod tuple;

@@ -1,8 +1,11 @@
 //! The columns of records that are looked up, and those that are added.
 
+use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
 
-use wirespeed_records::{Format, Plan, Role, added_name, listed};
+use wirespeed_fib::Family;
+use wirespeed_fib::read::address_of_number;
+use wirespeed_records::{Format, Plan, Role, added_name, address, listed};
 
 use super::table::{Kind, Spec};
 
@@ -20,6 +23,8 @@ pub(super) struct Given {
     pub(super) icmp_code: Option<String>,
     /// Whether matched prefixes are added.
     pub(super) prefix: bool,
+    /// The family of addresses that are numbers.
+    pub(super) numbers: Option<Family>,
 }
 
 /// A column that is read.
@@ -39,9 +44,18 @@ pub(super) struct Key {
     pub(super) columns: Vec<Column>,
     /// The place of the first column among all that are read.
     pub(super) first: usize,
+    /// The family of addresses that are numbers.
+    pub(super) numbers: Option<Family>,
 }
 
 impl Key {
+    /// The address of a cell.
+    pub(super) fn address(&self, cell: &[u8]) -> Option<IpAddr> {
+        let of_text = address(cell);
+        let parsed = of_text.or_else(|| address_of_number(cell, self.numbers?));
+        parsed.map(|address| address.to_canonical())
+    }
+
     /// The name for messages.
     pub(super) fn shown(&self) -> &str {
         match (self.kind, &*self.columns) {
@@ -141,7 +155,10 @@ pub(super) fn plan(
     }
     let columns = || keys.iter().flat_map(|key| &key.columns);
     let wanted = columns().map(|column| column.name.clone()).collect();
-    let is_text = |role| matches!(role, Role::Source | Role::Destination | Role::Address | Role::Name);
+    let is_text = |role| match role {
+        Role::Source | Role::Destination | Role::Address => given.numbers.is_none(),
+        role => role == Role::Name,
+    };
     let numbers =
         columns().filter(|column| !is_text(column.role)).map(|column| column.name.clone()).collect();
     let _ = shape.set(Shape { keys, added, names: added_names.clone() });
@@ -154,7 +171,8 @@ fn keys(given: &Given, specs: &[Spec], format: Format, names: &[String]) -> Resu
     let mut keys = Vec::new();
     let mut push = |column: &str, label: &str, kind, role| {
         let columns = vec![Column { name: column.to_owned(), role }];
-        keys.push(Key { kind, label: Some(label.to_owned()), columns, first: 0 });
+        let label = Some(label.to_owned());
+        keys.push(Key { kind, label, columns, first: 0, numbers: given.numbers });
     };
     let Given { src, dst, addresses, names: named, .. } = given;
     if has(Kind::Addresses) {
@@ -195,7 +213,7 @@ fn keys(given: &Given, specs: &[Spec], format: Format, names: &[String]) -> Resu
     }
     if has(Kind::Rules) {
         let columns = tuple(given, format, names)?;
-        keys.push(Key { kind: Kind::Rules, label: None, columns, first: 0 });
+        keys.push(Key { kind: Kind::Rules, label: None, columns, first: 0, numbers: given.numbers });
     }
     let mut first = 0;
     for key in &mut keys {

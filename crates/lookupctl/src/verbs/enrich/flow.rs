@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use wirespeed_classify::tuple::{has_ports, protocol_number};
-use wirespeed_records::{Role, address, is_unset};
+use wirespeed_records::{Role, is_unset};
 
 use super::columns::Key;
 use crate::verbs::classify::judge::{Flow, ICMP, ICMPV6};
@@ -21,7 +21,7 @@ pub(super) fn parse<'c>(key: &Key, cell: impl Fn(usize) -> &'c [u8]) -> Result<O
     };
     let parsed = |role| -> Result<Option<IpAddr>, usize> {
         let Some((cell, at)) = of(role) else { return Ok(None) };
-        address(cell).map(|address| Some(address.to_canonical())).ok_or(at)
+        key.address(cell).map(Some).ok_or(at)
     };
     let (src, dst) = (parsed(Role::Source)?, parsed(Role::Destination)?);
     let proto = match of(Role::Protocol) {
@@ -82,7 +82,8 @@ mod tests {
             Role::IcmpCode,
         ];
         let columns = roles.map(|role| Column { name: String::new(), role });
-        let key = Key { kind: Kind::Rules, label: None, columns: columns.to_vec(), first: 10 };
+        let columns = columns.to_vec();
+        let key = Key { kind: Kind::Rules, label: None, columns, first: 10, numbers: None };
         let cells: Vec<&str> = cells.split(',').collect();
         parse(&key, |at| cells.get(at).map_or(&b""[..], |cell| cell.as_bytes()))
     }
@@ -106,6 +107,7 @@ mod tests {
         assert_eq!(mapped.src, IpAddr::from([10, 0, 0, 1]));
         for (wrong, at) in [
             ("x,10.0.0.2,tcp", 10),
+            ("167772161,10.0.0.2,tcp", 10),
             ("10.0.0.1,x,tcp", 11),
             ("10.0.0.1,10.0.0.2,256", 12),
             ("10.0.0.1,10.0.0.2,tpc", 12),

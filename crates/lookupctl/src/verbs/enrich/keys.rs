@@ -83,7 +83,7 @@ impl Keys {
         wrong: &mut Vec<WrongCell>,
     ) -> usize {
         match self {
-            Self::Addresses(addresses) => addresses.parse(of.first, cells, wrong),
+            Self::Addresses(addresses) => addresses.parse(of, cells, wrong),
             Self::Names(names) => {
                 names.keys.clear();
                 let cell = |record| cells.cell(record, of.first).trim_ascii();
@@ -121,7 +121,8 @@ impl Keys {
 }
 
 impl Addresses {
-    fn parse(&mut self, column: usize, cells: Cells<'_>, wrong: &mut Vec<WrongCell>) -> usize {
+    fn parse(&mut self, of: &Key, cells: Cells<'_>, wrong: &mut Vec<WrongCell>) -> usize {
+        let column = of.first;
         let Self { v4, v6, of_v6, none } = self;
         v4.clear();
         v6.clear();
@@ -131,8 +132,8 @@ impl Addresses {
         cells.records.dotted(cells.block, column, v4, none);
         none.retain(|&record| {
             let cell = cells.cell(record, column).trim_ascii();
-            let parsed = if is_unset(cell) { None } else { address(cell) };
-            match parsed.map(|address| address.to_canonical()) {
+            let parsed = if is_unset(cell) { None } else { of.address(cell) };
+            match parsed {
                 Some(IpAddr::V4(address)) => v4[record] = address.to_bits(),
                 Some(IpAddr::V6(address)) => {
                     v6.push(address.to_bits());

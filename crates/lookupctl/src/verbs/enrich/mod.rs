@@ -29,14 +29,15 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use wirespeed_fib::Family;
 use wirespeed_input::Source;
 use wirespeed_records::{Format, Splitter, TableFile, TableReading};
 
 use crate::number::parse_positive;
 use crate::output::is_no_input;
-use crate::verbs::classify::judge::RuleArguments;
+use crate::verbs::classify::set_arguments::{RuleArguments, SetArguments};
 use crate::verbs::generate::Common;
-use crate::{Outcome, interrupt, stdin, threads};
+use crate::{Outcome, family, interrupt, stdin, threads};
 use columns::Given;
 use pipeline::Pipeline;
 use table::{Followed, Kind, Reading, Spec};
@@ -75,9 +76,9 @@ pub(crate) struct Options {
     merge: Vec<String>,
 
     /// Fields of a table's values, each for a column of its own: columns of CSV, fields of a MaxMind DB
-    /// (geo=country.iso_code,city.names.en), of ranges of clouds or of delegations, or those of an image
-    /// whose labels are records (build --merge), or of a merged table. By default one column has the whole
-    /// value
+    /// (geo=country.iso_code,city.names.en), of ranges of clouds, of delegations or of a merged table. Images
+    /// have the fields of labels that are records (build --merge), and so have tables of names whose results
+    /// are records (category=ads,risk=3). By default one column has the whole value
     #[arg(long, value_name = "NAME=FIELD,...")]
     fields: Vec<String>,
 
@@ -137,6 +138,12 @@ pub(crate) struct Options {
     #[arg(long, value_name = "COLUMN")]
     icmp_code: Option<String>,
 
+    /// Family of addresses that are decimal numbers. IPv4 addresses are then numbers up to 4294967295, those
+    /// of IPv6 up to 2^128 - 1, in cells and in JSON; addresses in text stand beside them. By default a
+    /// number is wrong: a column does not tell of which family it is, or whether it has addresses at all
+    #[arg(long, value_name = "4|6", value_parser = family::parse)]
+    address_numbers: Option<Family>,
+
     /// Add the prefix that matched, too, for each table of addresses or names
     #[arg(long)]
     prefix: bool,
@@ -183,6 +190,8 @@ Examples:
   lookupctl enrich eve.json --address src_ip --table net=networks.csv --prefix -o eve-net.json
   tail -f dns.log | lookupctl enrich --names list=domains.txt --name-column query
   lookupctl enrich conn.log --rules fw=fw.txt --assume ct=new --lenient > conn-fw.log
+  lookupctl enrich flow.csv --rules in=groups.json --rules out=groups.json --chain sg-1 --rule-table out=egress \
+--assume ct=new
   nfdump -r nfcapd -o csv | lookupctl enrich --table asn=pfx2as.txt --lenient
   lookupctl enrich flows.csv --merge net=own=networks.csv --merge net=geo:country=geo.mmdb --fields net=own,geo
 
@@ -217,22 +226,22 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     let specs = options.specs()?;
     let tables = specs.iter().flat_map(|spec| spec.file.paths().map(|path| ("a table", Some(path))));
-    let others = [("the sets", options.rule_arguments.ipset()), ("the records", Some(&*options.records))];
+    let of_rules = options.of_rules(&specs)?;
+    let sets = || of_rules.iter().filter_map(SetArguments::ipset);
+    let others =
+        sets().map(|sets| ("the sets", Some(sets))).chain([("the records", Some(&*options.records))]);
     stdin::at_most_one(tables.chain(others))?;
     // The records may be: their new file takes the place of the old one when all are in it.
-    let files = specs.iter().flat_map(|spec| spec.file.paths()).chain(options.rule_arguments.ipset());
+    let files = specs.iter().flat_map(|spec| spec.file.paths()).chain(sets());
     is_no_input(options.output.as_deref(), files)?;
-    let reading = Reading {
-        tables: TableReading {
-            lenient: options.lenient && !options.strict_tables,
-            prefix: options.prefix,
-            next_hops: options.next_hops,
-        },
-        rules: options.rule_arguments.clone(),
+    let tables = TableReading {
+        lenient: options.lenient && !options.strict_tables,
+        prefix: options.prefix,
+        next_hops: options.next_hops,
     };
     let (mut followed, mut versions) = (Vec::new(), Vec::new());
-    for spec in specs {
-        let (table, version) = Followed::open(spec, reading.clone())?;
+    for (spec, rules) in specs.into_iter().zip(of_rules) {
+        let (table, version) = Followed::open(spec, Reading { tables, rules })?;
         followed.push(table);
         versions.push(version);
     }
@@ -247,6 +256,7 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         icmp_type: options.icmp_type.clone(),
         icmp_code: options.icmp_code.clone(),
         prefix: options.prefix,
+        numbers: options.address_numbers,
     };
     let specs: Vec<Spec> = followed.iter().map(|table: &Followed| table.spec().clone()).collect();
     let names: Vec<_> = specs.iter().map(|spec| spec.file.name.clone()).collect();
@@ -279,11 +289,22 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
 }
 
 impl Options {
+    /// The options for rules of each table, which has none if it is no set of rules.
+    fn of_rules(&self, specs: &[Spec]) -> Result<Vec<SetArguments>> {
+        let is_set = |spec: &&Spec| spec.kind == Kind::Rules;
+        let sets: Vec<_> = specs.iter().filter(is_set).map(|spec| &*spec.file.name).collect();
+        let others = specs.len() - sets.len();
+        // The tables of rules are the last ones.
+        let of_sets = self.rule_arguments.of_sets(&sets)?;
+        Ok(std::iter::repeat_with(SetArguments::default).take(others).chain(of_sets).collect())
+    }
+
     /// The tables, those of addresses first.
     fn specs(&self) -> Result<Vec<Spec>> {
-        let (mut tables, names) = (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
+        let (mut tables, mut names) =
+            (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
         TableFile::add_sources(&mut tables, &self.merge)?;
-        TableFile::name_fields(&mut tables, &self.fields)?;
+        TableFile::name_fields(tables.iter_mut().chain(&mut names), &self.fields)?;
         let rules = TableFile::parse_all(&self.rules)?;
         let of_kinds = [(tables, Kind::Addresses), (names, Kind::Names), (rules, Kind::Rules)];
         let of = |(files, kind): (Vec<_>, _)| files.into_iter().map(move |file| Spec::new(file, kind));
@@ -300,6 +321,11 @@ impl Options {
             (self.src.is_some(), has_table || has_rules, "--src is for --table and --rules"),
             (self.dst.is_some(), has_table || has_rules, "--dst is for --table and --rules"),
             (!self.address.is_empty(), has_table, "--address is for --table"),
+            (
+                self.address_numbers.is_some(),
+                has_table || has_rules,
+                "--address-numbers is for --table and --rules",
+            ),
             (self.proto.is_some(), has_rules, "--proto is for --rules"),
             (self.sport.is_some(), has_rules, "--sport is for --rules"),
             (self.dport.is_some(), has_rules, "--dport is for --rules"),

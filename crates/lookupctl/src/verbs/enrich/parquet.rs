@@ -52,6 +52,7 @@ fn only_here(options: &Options) -> Option<&'static str> {
     let given = [
         ("--format", options.format.is_some()),
         ("--rules", !options.rules.is_empty()),
+        ("--address-numbers", options.address_numbers.is_some()),
         ("--proto", options.proto.is_some()),
         ("--sport", options.sport.is_some()),
         ("--dport", options.dport.is_some()),

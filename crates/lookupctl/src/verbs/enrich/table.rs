@@ -12,7 +12,8 @@ use wirespeed_records::{AddressTable, Layout, TableError, TableFile, TableReadin
 
 use super::values::{Encoded, Values};
 use crate::busy::Busy;
-use crate::verbs::classify::judge::{Judge, RuleArguments};
+use crate::verbs::classify::judge::Judge;
+use crate::verbs::classify::set_arguments::SetArguments;
 
 /// The keys of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +35,13 @@ pub(super) struct Spec {
     pub(super) of_suffixes: bool,
 }
 
-/// The way in which all tables are read.
+/// The way in which a table is read.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     /// The way for tables of addresses and of names.
     pub(super) tables: TableReading,
-    /// The options for rules.
-    pub(super) rules: RuleArguments,
+    /// The options for rules, if it is a set of them.
+    pub(super) rules: SetArguments,
 }
 
 /// One state of a table's file.

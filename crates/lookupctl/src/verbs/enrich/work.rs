@@ -200,12 +200,14 @@ impl Wrong {
         match *self {
             Self::Record(Flaw::Taken(added)) => format!("there is a member {:?} already", shape.names[added]),
             Self::Record(Flaw::Twice(at)) => format!("member {:?} is there twice", column(at)),
-            Self::Record(Flaw::NotText(at)) => format!("member {:?} is not text", column(at)),
+            Self::Record(Flaw::NotText(at)) => {
+                format!("member {:?} is not text{}", column(at), hint(shape, at, cell(at)))
+            }
             Self::Record(flaw) => flaw.to_string(),
             Self::Cell(at) => {
                 let cell = cell(at);
                 let shown = String::from_utf8_lossy(&cell[..cell.len().min(60)]);
-                format!("{} {shown:?} is {}", column(at), not_a(shape, at))
+                format!("{} {shown:?} is {}{}", column(at), not_a(shape, at), hint(shape, at, cell))
             }
         }
     }
@@ -219,6 +221,16 @@ impl Wrong {
                 format!("{column} is {}", not_a(shape, at)).into()
             }
         }
+    }
+}
+
+/// The option that would take a number, or what may be one, as an address.
+fn hint(shape: &Shape, column: usize, cell: &[u8]) -> &'static str {
+    let is_address = matches!(not_a(shape, column), "no address");
+    let is_new = shape.keys.iter().all(|key| key.numbers.is_none());
+    match is_address && is_new && cell.iter().all(u8::is_ascii_digit) {
+        true => " (--address-numbers takes numbers as addresses)",
+        false => "",
     }
 }
 

@@ -16,6 +16,7 @@ use crate::Outcome;
 use crate::busy::Busy;
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::{Grouped, counted};
+use crate::stdin;
 use crate::tables;
 use crate::verbs::lookup::is_none_left_out;
 
@@ -23,9 +24,10 @@ use crate::verbs::lookup::is_none_left_out;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
-    /// The table; - is standard input
-    #[arg(long, value_name = "FILE")]
-    table: OsString,
+    /// The table; - is standard input. Several lists of domains, each by an option of its own, are one list,
+    /// in which the last of equal entries counts
+    #[arg(long, value_name = "FILE", required = true)]
+    table: Vec<OsString>,
 
     #[command(flatten)]
     image: ImageArguments<NameDomain>,
@@ -47,6 +49,7 @@ Examples:
   lookupctl names build --table domains.txt.zst --engine mata -o mata.img
   lookupctl names build --table domains.txt.zst --aggregate -o small.img
   lookupctl names build --table filter.txt --lenient -o blocked.img          a list of domains: hosts, adblock, dnsmasq, rpz, psl
+  lookupctl names build --table ads.hosts --table filter.txt -o blocked.img
   lookupctl names lookup --image names.img /com/parc/www
   lookupctl names replay --image names.img --trace requests.txt
 
@@ -54,8 +57,9 @@ An image holds the compiled table, the texts of its results, and all its names, 
 need nothing else.";
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    options.image.check_output([&options.table])?;
-    let loaded = options.read.load_any(&options.table)?;
+    options.image.check_output(&options.table)?;
+    stdin::at_most_one(options.table.iter().map(|table| ("a list", Some(&**table))))?;
+    let loaded = options.read.load_all(&options.table)?;
     let left_out = loaded.left_out();
     let Loaded { fib, list, .. } = loaded;
     if list.is_some() && options.build.aggregate {

@@ -5,13 +5,14 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::names::generate::{self, TableSpec};
 use wirespeed::names::lists::{Answers, Counts, Entries, Resolved, Scope};
 use wirespeed::names::read::lists::{
-    DomainList, ListFormat, ListOptions, ListReport, TableOrList, TableOrListError, read_table_or_list,
+    DomainList, ListError, ListFormat, ListOptions, ListReport, TableOrList, TableOrListError,
+    read_table_or_list,
 };
 use wirespeed::names::read::{
     Labels, NameFib, NameFormat, NameReason, ReadError, ReadOptions, ReadReport, Source, read_table,
@@ -80,6 +81,8 @@ pub(super) struct Loaded {
     /// The names. Results of a list are numbers of answers, and labels are the texts of its values.
     pub(super) fib: NameFib,
     pub(super) report: Report,
+    /// The reports of the lists that were read before, into the same list.
+    before: Vec<ListReport>,
     /// The answers of a list.
     pub(super) list: Option<OfList>,
     seconds: f64,
@@ -125,11 +128,12 @@ impl Loaded {
         }
     }
 
-    fn of_list(read: DomainList, report: ListReport, seconds: f64) -> Self {
+    fn of_list(read: DomainList, report: ListReport, before: Vec<ListReport>, seconds: f64) -> Self {
         let counts = read.list.counts();
         let Resolved { names, answers } = read.list.resolve();
         let fib = NameFib { names, labels: read.labels };
-        Self { fib, report: Report::List(report), list: Some(OfList { answers, counts }), seconds }
+        let list = Some(OfList { answers, counts });
+        Self { fib, report: Report::List(report), before, list, seconds }
     }
 }
 
@@ -164,7 +168,8 @@ impl ReadArguments {
             read_table(&source, &self.of_table()).map_err(|error| unless_image(from, error))?;
         drop(busy);
         let report = Report::Table(report);
-        let loaded = Loaded { fib, report, list: None, seconds: began.elapsed().as_secs_f64() };
+        let seconds = began.elapsed().as_secs_f64();
+        let loaded = Loaded { fib, report, before: Vec::new(), list: None, seconds };
         eprintln!("{loaded}");
         Ok(loaded.fib)
     }
@@ -181,6 +186,42 @@ impl ReadArguments {
         Ok(loaded)
     }
 
+    /// Reads lists of domains into one, in order, so that of equal entries the last stays; or a table or a
+    /// list alone. Prints the description, and the lines that were passed over.
+    pub(super) fn load_all(&self, from: &[OsString]) -> Result<Loaded> {
+        let [before @ .., last] = from else { bail!("no table") };
+        if before.is_empty() {
+            return self.load_any(last);
+        }
+        if let Some(TableFormat::Names(format)) = self.format {
+            bail!(
+                "--format {format} is for a table, and several are read as one if all are lists of domains"
+            );
+        }
+        let began = Instant::now();
+        let (mut read, mut reports) = (DomainList::default(), Vec::new());
+        for from in from {
+            let source = Source::from_arg(from);
+            let _busy = Busy::with(format!("reading {source}"));
+            let report = read.add(&source, &self.of_list()).map_err(|error| match error {
+                error @ ListError::UnknownFormat { .. } => anyhow!(
+                    "{error}; several tables are read as one if all are lists of domains: {}",
+                    ListFormat::ALL.map(ListFormat::name).join(", ")
+                ),
+                error => error.into(),
+            });
+            reports.push(report.map_err(|error| unless_image(from, error))?);
+        }
+        if let Some(report) = reports.iter().find(|report| self.icann && report.format != ListFormat::Psl) {
+            bail!("{}: --icann is for the Public Suffix List", report.name);
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        let report = reports.pop().expect("there is a last list");
+        let loaded = Loaded::of_list(read, report, reports, seconds);
+        eprintln!("{loaded}");
+        Ok(loaded)
+    }
+
     /// Reads a table or a list.
     pub(super) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
         self.read_any(from, |_| {})
@@ -190,23 +231,20 @@ impl ReadArguments {
         let began = Instant::now();
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
-        let format = match self.format {
-            Some(TableFormat::List(format)) => Some(format),
-            _ => None,
-        };
-        let list = ListOptions { format, lenient: self.lenient, icann_only: self.icann };
-        let read = read_table_or_list(&source, &self.of_table(), &list).map_err(|error| match error {
-            TableOrListError::Table(error) => unless_image(from, error),
-            error => unless_image(from, error),
-        })?;
+        let read =
+            read_table_or_list(&source, &self.of_table(), &self.of_list()).map_err(|error| match error {
+                TableOrListError::Table(error) => unless_image(from, error),
+                error => unless_image(from, error),
+            })?;
         let loaded = match read {
             TableOrList::List(read, report) => {
                 see(&read.list);
-                Loaded::of_list(read, report, began.elapsed().as_secs_f64())
+                Loaded::of_list(read, report, Vec::new(), began.elapsed().as_secs_f64())
             }
             TableOrList::Table(fib, report) => {
                 let report = Report::Table(report);
-                Loaded { fib, report, list: None, seconds: began.elapsed().as_secs_f64() }
+                let seconds = began.elapsed().as_secs_f64();
+                Loaded { fib, report, before: Vec::new(), list: None, seconds }
             }
         };
         drop(busy);
@@ -215,6 +253,15 @@ impl ReadArguments {
             bail!("{source}: --icann is for the Public Suffix List");
         }
         Ok(loaded)
+    }
+
+    /// Options for reading a list.
+    fn of_list(&self) -> ListOptions {
+        let format = match self.format {
+            Some(TableFormat::List(format)) => Some(format),
+            _ => None,
+        };
+        ListOptions { format, lenient: self.lenient, icann_only: self.icann }
     }
 
     /// Options for reading a table.
@@ -259,10 +306,11 @@ impl ReadArguments {
 impl Loaded {
     /// Lines that lenient reading left out.
     pub(super) fn left_out(&self) -> u64 {
-        match &self.report {
+        let last = match &self.report {
             Report::Table(report) => report.faults(),
             Report::List(report) => report.faults(),
-        }
+        };
+        last + self.before.iter().map(ListReport::faults).sum::<u64>()
     }
 
     /// Whether the names are NDN URIs.
@@ -292,7 +340,8 @@ impl fmt::Display for OfList {
 
 impl fmt::Display for Loaded {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { fib, report, list, seconds } = self;
+        let Self { fib, report, before, list, seconds } = self;
+        before.iter().try_for_each(|report| writeln!(f, "{report}"))?;
         write!(
             f,
             "{report}\n  {} of {}, {}, read in {seconds:.2} s",

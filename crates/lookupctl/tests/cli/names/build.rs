@@ -28,6 +28,39 @@ fn an_aggregated_table_is_told_by_how_many_names_it_compiles() {
 }
 
 #[test]
+fn several_lists_are_one() {
+    let folder = folder();
+    folder.write("ads.hosts", "0.0.0.0 ads.example\n192.0.2.1 www.example.org\n");
+    folder.write("filter.txt", "! own\n||tracker.example^\n@@||ads.example^\n");
+    folder.write("last.hosts", "192.0.2.2 www.example.org\n");
+    let lists = "--table ads.hosts --table filter.txt --table last.hosts";
+    let ran = folder.run(&format!("names build {lists} -o all.img")).ok();
+    for said in ["ads.hosts: ", "filter.txt: ", "last.hosts: "] {
+        assert!(ran.stderr.contains(said), "{ran:?}");
+    }
+    let ran =
+        folder.run("names lookup --image all.img a.tracker.example www.example.org x.ads.example --json");
+    let found: Vec<_> = ran.json().iter().map(|found| found["result"].clone()).collect();
+    assert_eq!(found, ["blocked".into(), "192.0.2.2".into(), serde_json::Value::Null], "{ran:?}");
+    folder
+        .run("names build --table ads.hosts --table domains -o x.img")
+        .refused(&["domains: ", "several tables are read as one if all are lists of domains"]);
+    folder
+        .run("names build --table ads.hosts --table filter.txt --icann -o x.img")
+        .refused(&["--icann is for"]);
+    folder
+        .run("names build --table ads.hosts --table filter.txt --format domains -o x.img")
+        .refused(&["--format domains"]);
+    folder.run("names build --table - --table - -o x.img").refused(&["a list is - twice"]);
+    // What one list leaves out counts beside the others.
+    folder.write("wrong.hosts", "0.0.0.0 b.example\nnonsense\n");
+    let ran = folder
+        .run("names build --table wrong.hosts --table ads.hosts --format hosts --lenient -o x.img --json")
+        .ok();
+    assert_eq!(ran.json()[0]["left_out"], 1);
+}
+
+#[test]
 fn equal_seeds_make_equal_images() {
     let folder = folder();
     for name in ["one", "two"] {
