@@ -5,6 +5,7 @@
 use std::cell::Cell;
 use std::fmt::{self, Write as _};
 use std::io::{self, BufRead, Read};
+use std::num::NonZeroU64;
 
 use serde::de::{self, DeserializeSeed, Deserializer as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Map, Value};
@@ -43,7 +44,7 @@ impl Element {
     /// The place of a part of an element of JSON, which is a rule or has a rule of this number.
     pub(super) fn place(&self, part: &str, entry: u64) -> Place {
         let line = self.lines.get(part).or(self.lines.get("")).copied().unwrap_or_default();
-        Place { line, entry: Some(entry) }
+        Place { line, entry: NonZeroU64::new(entry) }
     }
 }
 
@@ -62,7 +63,7 @@ pub(super) fn each_element(
         (Some(end), _) => Err(end),
         (None, Ok(())) => Ok(()),
         (None, Err(error)) => {
-            let place = Place { line: at.line(), entry: Some(at.count.get() + 1) };
+            let place = Place { line: at.line(), entry: NonZeroU64::new(at.count.get() + 1) };
             Err(broken(name, place, error))
         }
     }

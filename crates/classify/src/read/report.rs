@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::num::NonZeroU64;
 
 use wirespeed_input::{Input, Line, plural};
 
@@ -62,7 +63,7 @@ pub struct Place {
     /// The line, from 1.
     pub line: u64,
     /// The number of the rule or element in JSON, from 1: one line may hold many. `None` in other formats.
-    pub entry: Option<u64>,
+    pub entry: Option<NonZeroU64>,
 }
 
 impl From<u64> for Place {

@@ -306,7 +306,7 @@ mod tests {
 
     fn one(rule: &str, before: u32, effect: Effect) -> Uncertain<Ipv4Tuple> {
         let why = LeftOut {
-            place: Place { line: 7, entry: Some(4) },
+            place: Place { line: 7, entry: std::num::NonZeroU64::new(4) },
             why: "a\ttab \\ and\nmore".to_owned(),
             text: "-A é \"x\"".to_owned(),
         };

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::num::NonZeroU64;
 
 use serde::Serialize;
 use wirespeed::engine::RuleTuple;
@@ -23,7 +24,7 @@ pub(super) struct Because {
     line: u64,
     /// The number of the rule or element in JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<u64>,
+    entry: Option<NonZeroU64>,
     reason: String,
     text: String,
     /// Its possible action. Null if the action could be anything.

@@ -5,6 +5,7 @@ mod near;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
@@ -216,7 +217,7 @@ struct Line<'a> {
     line: Option<u64>,
     /// The number of the rule or element in JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<u64>,
+    entry: Option<NonZeroU64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     line_text: Option<&'a str>,
     /// The number of other rules that match.
