@@ -51,7 +51,7 @@ const LAYERS: &[(&str, &[Layer<'_>])] = &[
         &[
             &["error", "free", "kernel", "numbers", "rank", "seeded"],
             &["domain", "expand", "pattern", "patterns", "rule", "rules", "spans", "tuple", "update"],
-            &["actions", "classes", "limits", "oracle", "regions", "text", "write"],
+            &["actions", "classes", "drawn", "limits", "oracle", "regions", "text", "write"],
             &["generate", "linear", "quilt", "read", "tss"],
             &["bloom", "tuple_search"],
             &["conformance"],

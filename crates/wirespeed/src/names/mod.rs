@@ -189,8 +189,11 @@ pub type NamePipeline<'k> = crate::Pipeline<'k, NameDomain>;
 pub use wirespeed_namelookup::NameTable as NameRib;
 pub use wirespeed_namelookup::{
     BuildError, Components, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameError,
-    NameUpdate, Names, generate, read, tlv, write,
+    NameUpdate, Names, read, tlv, write,
 };
+
+#[cfg(feature = "synth")]
+pub use wirespeed_namelookup::generate;
 
 /// The parts of lists of domains: scopes, verdicts, answers.
 pub use wirespeed_namelookup::list as lists;
