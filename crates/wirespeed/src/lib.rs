@@ -271,6 +271,7 @@ mod labels;
 mod load;
 mod match_ids;
 mod memory;
+mod methods;
 #[cfg(feature = "names")]
 pub mod names;
 #[cfg(feature = "gpu")]

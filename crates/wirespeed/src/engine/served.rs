@@ -30,13 +30,16 @@ use crate::gpu::runtime::{Fleet, GpuOptions};
 #[cfg(feature = "names")]
 use crate::gpu::{names, runtime::SlotSize};
 use crate::match_ids::MatchIds;
-#[cfg(feature = "names")]
-use crate::names::NAME_BYTES;
 use crate::owned_keys::{AddressKeys, OwnedKeys};
 use crate::uses::Counted;
 
 /// Keys of a batch for measuring.
 pub(crate) const MEASURED: usize = 4096;
+
+/// The default bytes for a name in a GPU's slot: more than most names take on average, their positions
+/// included. Batches of longer names go in smaller parts.
+#[cfg(feature = "names")]
+pub const NAME_BYTES: usize = 64;
 
 /// A hint about the keys to come, given when a table is uploaded to GPUs.
 pub type KeyHint<'k, D> = <<D as Served>::Remote as RemoteTable>::KeyHint<'k>;

@@ -177,9 +177,7 @@ pub use list::{NameList, NameListBuilder};
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
 
-/// The default bytes for a name in a GPU's slot: more than most names take on average, their positions
-/// included. Batches of longer names go in smaller parts.
-pub const NAME_BYTES: usize = 64;
+pub use crate::engine::served::NAME_BYTES;
 
 /// A queue of batches of names, several under way at once.
 pub type NamePipeline<'k> = crate::Pipeline<'k, NameDomain>;
