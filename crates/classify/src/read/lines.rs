@@ -20,7 +20,7 @@ pub struct SourceLine {
     /// The line, or the place among the elements of JSON, from 1; `None` of what no single line says, such as
     /// a chain's policy.
     pub line: Option<u64>,
-    /// What it says.
+    /// The text of the line.
     pub text: String,
 }
 
