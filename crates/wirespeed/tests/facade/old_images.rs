@@ -8,6 +8,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use wirespeed::classify::OpenFlow13Tuple;
 use wirespeed::classify::oracle;
 use wirespeed::engine::{EngineName, Engines, RuleTuple, of_domain};
 use wirespeed::names::{NameDomain, NameList};
@@ -202,6 +203,19 @@ fn rules_of_openflow() {
         "in_port=3 dl_vlan=8",
     ];
     rules::<OpenFlowTuple>("of.rules", &packets);
+}
+
+#[test]
+fn rules_of_openflow_1_3() {
+    let packets = [
+        "in_port=1 eth_type=0x86dd dst=2001:db8::7 proto=tcp dport=443",
+        "in_port=2 eth_type=0x86dd",
+        "in_port=3 eth_dst=02:00:00:00:00:01",
+        "in_port=3 eth_type=0x8847 label=0x00064100",
+        "in_port=3 eth_vlan=0x1007",
+        "in_port=3 eth_vlan=0x1008",
+    ];
+    rules::<OpenFlow13Tuple>("of13.rules", &packets);
 }
 
 /// The routes of both families, as their files have them.
