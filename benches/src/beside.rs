@@ -11,7 +11,7 @@ use crate::engines::Live;
 use crate::machine;
 use crate::report::{Costs, Row, Setting};
 
-/// What one core looked up while another one updated, by round.
+/// Lookups of one core while another one updated, by round.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     /// Lookups a second without updates.

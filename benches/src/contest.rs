@@ -9,23 +9,24 @@ use crate::batch::Batch;
 use crate::table::{Contested, Lane, Mode};
 use crate::trace::Trace;
 
-/// How long and how often.
+/// The length and the number of rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Rounds; each lane is timed once in each.
     pub rounds: usize,
-    /// What a lane runs for in a round.
+    /// The time that a lane runs for in a round.
     pub slice: Duration,
-    /// What it runs for before that, untimed: what the lanes before it left in the caches is not its own.
+    /// The time that it runs for before that, untimed: what the lanes before it left in the caches is not its
+    /// own.
     pub warm_up: Duration,
 }
 
 /// A lane that answered wrongly.
 #[derive(Clone, Debug)]
 pub struct Wrong {
-    /// Who.
+    /// The name of the lane.
     pub lane: String,
-    /// How many of the keys.
+    /// The number of keys.
     pub count: usize,
     /// The first of them, with the right and the given next hop.
     pub first: (String, NextHop, NextHop),
@@ -166,11 +167,11 @@ pub fn race_updates<A: Address>(
     results
 }
 
-/// What a lane made of a stream of updates.
+/// The result of a lane with a stream of updates.
 #[derive(Clone, Debug)]
 pub struct Updates {
     /// Updates a second, by round.
     pub rates: Vec<f64>,
-    /// How many were applied.
+    /// The number of updates that were applied.
     pub applied: usize,
 }

@@ -12,7 +12,7 @@ use wirespeed_table::Domain;
 use crate::lineup::Entry;
 use crate::table::{Contestant, Contested, answers_are_results};
 
-/// What contests are held on that our engines look up in.
+/// A kind of contest in which our engines look up.
 pub trait Ours:
     Contested<
         Source = <<Self as Ours>::Domain as Domain>::Source,

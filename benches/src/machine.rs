@@ -7,7 +7,7 @@ use std::fs;
 
 use anyhow::{Result, ensure};
 
-/// What a measurement depends on.
+/// The machine that a measurement depends on.
 #[derive(Clone, Debug)]
 pub struct Machine {
     /// The CPU's name for itself.
@@ -22,7 +22,7 @@ pub struct Machine {
     pub memory: u64,
     /// The kernel's version, without what a distributor or host adds.
     pub kernel: String,
-    /// When transparent huge pages are given.
+    /// The kernel's setting for transparent huge pages.
     pub huge_pages: String,
     /// The vector extensions that engines may use.
     pub vectors: Vec<&'static str>,

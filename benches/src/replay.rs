@@ -20,7 +20,7 @@ use crate::data;
 use crate::gpu::plot::Plot;
 use crate::report::{Sheet, median};
 
-/// What is looked up.
+/// The kind of table that is looked up in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum What {
     /// IPv4 addresses

@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 
 use crate::machine::Machine;
 
-/// What a set of rows was measured on.
+/// The conditions that a set of rows was measured in.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Name of the table.
@@ -31,7 +31,7 @@ pub struct Setting {
 /// One measurement.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What it was measured on.
+    /// The conditions that it was measured in.
     pub setting: Setting,
     /// The engine or rival.
     pub engine: String,
@@ -203,7 +203,7 @@ pub fn csv(rows: &[Row], machine: &Machine) -> String {
 /// A table of computed figures: a title and columns for people, the same columns as CSV.
 #[derive(Clone, Debug)]
 pub struct Sheet {
-    /// What it shows.
+    /// The title, which says what the sheet shows.
     pub title: String,
     /// Names of the columns; the first is of words, the others are mostly of numbers.
     pub columns: &'static [&'static str],

@@ -34,7 +34,7 @@ pub struct Options {
     /// The core to measure on [default: the last]
     #[arg(long)]
     pub core: Option<usize>,
-    /// Where records go; nothing is written with --dry
+    /// The folder of records; nothing is written with --dry
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/record"))]
     pub out: PathBuf,
     /// Print, and write no record
@@ -55,17 +55,17 @@ impl Options {
         Ok(machine)
     }
 
-    /// How long and how often.
+    /// The length and the number of rounds.
     pub fn plan(&self) -> Plan {
         let slice = Duration::from_millis(self.slice);
         Plan { rounds: self.rounds, slice, warm_up: slice / 2 }
     }
 }
 
-/// What a run is about to do, told before it starts.
+/// The announcement of a run, before it starts.
 #[derive(Clone, Copy, Debug)]
 pub struct Announcement<'a> {
-    /// What is measured.
+    /// The things that are measured.
     pub measures: &'a str,
     /// The tables, by name.
     pub tables: &'a [&'a str],
@@ -73,7 +73,7 @@ pub struct Announcement<'a> {
     pub is_real: bool,
     /// Measurements of lookups: engines and rivals, traces, sizes of a batch.
     pub lookups: usize,
-    /// What the measurements of updates take at most.
+    /// The most time that the measurements of updates take.
     pub updates: Duration,
 }
 

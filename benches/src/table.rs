@@ -16,7 +16,7 @@ use crate::machine::heap_bytes;
 use crate::report::Costs;
 use crate::trace::Keys;
 
-/// What contests are held on: addresses of a family, names or rules.
+/// A kind of table that contests are held on: addresses of a family, names or rules.
 pub trait Contested: 'static {
     /// What tables are built from.
     type Source;

@@ -13,7 +13,7 @@ use crate::pages::Huge;
 /// Keys in the order in which they are looked up.
 #[derive(Clone, Debug)]
 pub struct Trace<A> {
-    /// What kind of trace it is.
+    /// The kind of trace.
     pub name: String,
     /// The seed that it was drawn from.
     pub seed: u64,

@@ -16,7 +16,10 @@ const SETS: &[(&str, &[&str])] = &[
     ("wirespeed-records", &["", "tables"]),
     ("wirespeed-esp", &["", "gpu"]),
     ("wirespeed-router", &["", "metrics"]),
-    ("wirespeed", &["", "serde", "gpu,names", "gpu,names,papers", "rules,text", "default", "full"]),
+    (
+        "wirespeed",
+        &["", "names", "rules", "serde", "gpu,names", "gpu,names,papers", "rules,text", "default", "full"],
+    ),
 ];
 
 /// Tests of what a build says of what it leaves out, and the features that they are for.
@@ -70,6 +73,28 @@ mod tests {
         let found: Vec<_> =
             all.iter().filter(|name| heavy.contains(&&***name) || name.ends_with("-sys")).collect();
         assert!(found.is_empty(), "{found:?}");
+    }
+
+    /// The crates of addresses, names and rules that are built with their generators.
+    fn with_generators(features: &str) -> BTreeSet<String> {
+        let tree = ["tree", "--package", "wirespeed", "--edges", "normal", "--no-default-features"];
+        let mut tree = step::cargo(&tree);
+        let format = ["--prefix", "none", "--format", "{p} features {f}", "--offline", "--locked"];
+        let said = tree.args(["--features", features]).args(format).output().unwrap();
+        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        let text = String::from_utf8(said.stdout).unwrap();
+        let with = text.lines().filter_map(|line| line.split_once(" features "));
+        let with = with.filter(|(_, features)| features.split([',', ' ']).any(|one| one == "synth"));
+        let with = with.filter_map(|(package, _)| package.split(' ').next());
+        with.filter(|name| name.starts_with("wirespeed-")).map(ToOwned::to_owned).collect()
+    }
+
+    #[test]
+    fn generators_are_built_with_synth_alone() {
+        assert_eq!(with_generators("default,compression,mrt,papers"), BTreeSet::new());
+        assert_eq!(with_generators("synth"), BTreeSet::from(["wirespeed-fib".to_owned()]), "adds no domain");
+        let all = ["wirespeed-classify", "wirespeed-fib", "wirespeed-namelookup"].map(ToOwned::to_owned);
+        assert_eq!(with_generators("names,rules,synth"), BTreeSet::from(all));
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod words;
 
 use clap::{Parser, Subcommand};
 
-/// What plain cargo can't do for this workspace.
+/// The work on this workspace that plain cargo can't do.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {

@@ -24,6 +24,8 @@ pub(crate) struct Package {
     #[cfg(test)]
     pub(crate) readme: Option<String>,
     #[cfg(test)]
+    pub(crate) manifest_path: PathBuf,
+    #[cfg(test)]
     pub(crate) keywords: Vec<String>,
     #[cfg(test)]
     pub(crate) categories: Vec<String>,
@@ -129,6 +131,40 @@ mod tests {
         let said = step::cargo(&list).output().unwrap();
         assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
         String::from_utf8(said.stdout).unwrap().lines().map(ToOwned::to_owned).collect()
+    }
+
+    /// The README of a registry's page, whose links have no folder that they begin at.
+    #[test]
+    fn each_has_the_licences_and_a_readme_without_links_to_files() {
+        let all = packages().unwrap();
+        let root = step::root();
+        let licences = ["LICENSE-APACHE", "LICENSE-MIT"];
+        let texts = licences.map(|name| fs::read_to_string(root.join(name)).unwrap());
+        for package in &all {
+            let (name, folder) = (&package.name, package.manifest_path.parent().unwrap());
+            let packed = files(name);
+            for (licence, text) in licences.iter().zip(&texts) {
+                assert!(packed.contains(*licence), "{name}: {licence} is not packed");
+                assert_eq!(&fs::read_to_string(folder.join(licence)).unwrap(), text, "{name}: {licence}");
+            }
+            assert!(packed.contains("README.md"), "{name}: no README is packed");
+            let readme = fs::read_to_string(folder.join(package.readme.as_ref().unwrap())).unwrap();
+            assert_eq!(links_to_files(&readme), [""; 0], "{name}");
+        }
+    }
+
+    /// The links and pictures of a Markdown text that are neither on the network nor in the text.
+    fn links_to_files(text: &str) -> Vec<&str> {
+        let starts = ["](", "]: ", "src=\"", "href=\""];
+        let targets = starts.iter().flat_map(|start| text.split(start).skip(1));
+        let targets = targets.filter_map(|rest| rest.split([')', '"', '\n', ' ']).next());
+        targets.filter(|target| !target.starts_with("https://") && !target.starts_with('#')).collect()
+    }
+
+    #[test]
+    fn links_to_files_are_found() {
+        let text = "[a](b.md) ![c](d/e.svg) <img src=\"f.png\"> [g](https://h.example) [i](#j)\n[k]: l.md\n";
+        assert_eq!(links_to_files(text), ["b.md", "d/e.svg", "l.md", "f.png"]);
     }
 
     #[test]

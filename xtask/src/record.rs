@@ -14,7 +14,7 @@ use crate::{programs, step};
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// What to measure
+    /// The part to measure
     #[arg(default_value = "cpu")]
     what: What,
     /// Leave DPDK out even where it is installed

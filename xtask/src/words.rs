@@ -4,7 +4,8 @@
 //! - A doc begins with a noun or a verb, and stands alone. The first line of a doc doesn't begin with "The
 //!   same", nor with a word of [`OPENINGS`]. There is no exception for good sentences that begin so ("For
 //!   each octet it gives ..."): a test can't tell them from fragments, and each of them can begin with its
-//!   verb.
+//!   verb. The doc of a public item, or of an option of a command line, doesn't begin with a word of
+//!   [`QUESTIONS`] either.
 //! - A line of comment has [`WIDTH`] characters at most. Code, drawings, tables and link definitions may be
 //!   wider, and so may what has no blank to break at. Comments behind code on a line are left to who writes
 //!   them.
@@ -41,6 +42,9 @@ const OPENINGS: [&str; 18] = [
     "It", "That", "Those", "These",
 ];
 
+/// First words of docs that are questions without an answer.
+const QUESTIONS: [&str; 8] = ["What", "How", "Where", "Who", "Why", "Which", "When", "Whose"];
+
 /// The most characters of a line of comment: rustfmt's `max_width`.
 const WIDTH: usize = 110;
 
@@ -74,9 +78,12 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 /// What is wrong with the comments of a file, by line from 1.
 fn faults(text: &str) -> Vec<(usize, String)> {
-    let mut faults = Vec::new();
+    let (mut faults, lines) = (Vec::new(), text.lines().collect::<Vec<_>>());
     for block in lines::blocks(text) {
-        if let Some(opening) = block.is_doc().then(|| opening(block.content(0))).flatten() {
+        let is_shown = || is_public(&lines[block.first + block.lines.len()..]);
+        let opening =
+            || opening(block.content(0)).or_else(|| question(block.content(0)).filter(|_| is_shown()));
+        if let Some(opening) = block.is_doc().then(opening).flatten() {
             faults.push((block.first + 1, format!("a doc that begins with {opening:?}")));
         }
         for at in wrap::too_long(&block) {
@@ -106,9 +113,45 @@ fn opening(doc: &str) -> Option<&'static str> {
     is_the_same.then_some("The same").or_else(|| OPENINGS.into_iter().find(|&opening| opening == first))
 }
 
+/// The question that a doc of a public item should not begin with, if it does.
+fn question(doc: &str) -> Option<&'static str> {
+    let first = doc.split_whitespace().next()?;
+    QUESTIONS.into_iter().find(|&question| question == first)
+}
+
+/// Whether lines of code begin with a public item, or with an option of a command line. Attributes may stand
+/// before it.
+fn is_public(lines: &[&str]) -> bool {
+    let mut is_inside = false;
+    for line in lines.iter().map(|line| line.trim()) {
+        if !is_inside && !line.starts_with("#[") {
+            return line.starts_with("pub ");
+        }
+        if line.starts_with("#[arg") || line.starts_with("#[command") {
+            return true;
+        }
+        is_inside = !line.ends_with(']');
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn questions_are_found_where_readers_see_them() {
+        for seen in
+            ["pub fn f() {}", "#[must_use]\n#[error(\n    \"a\"\n)]\npub fn f() {}", "#[arg(long)]\na: u8,"]
+        {
+            for (doc, count) in [("What it is.", 1), ("Whatever it is.", 0), ("The place.", 0)] {
+                assert_eq!(faults(&format!("/// {doc}\n{seen}\n")).len(), count, "{doc} {seen}");
+            }
+        }
+        for hidden in ["fn f() {}", "pub(crate) fn f() {}", "#[must_use]\nfn f() {}"] {
+            assert!(faults(&format!("/// What it is.\n{hidden}\n")).is_empty(), "{hidden}");
+        }
+    }
 
     #[test]
     fn openings_are_found_where_docs_begin() {

@@ -32,7 +32,7 @@ struct Options {
     /// Seconds of each trip
     #[arg(long, default_value_t = 0.2)]
     seconds: f64,
-    /// Where records go; nothing is written with --dry
+    /// The folder of records; nothing is written with --dry
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/record"))]
     out: PathBuf,
     /// Print, and write no record

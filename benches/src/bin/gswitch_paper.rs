@@ -41,10 +41,10 @@ struct Options {
     /// Small sets and short traces: to see that all of it runs
     #[arg(long)]
     quick: bool,
-    /// What stands for the GPU
+    /// The device that stands for the GPU
     #[arg(long, value_enum, default_value_t)]
     device: Device,
-    /// Where records go; nothing is written with --dry
+    /// The folder of records; nothing is written with --dry
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/record"))]
     out: PathBuf,
     /// Print, and write no record

@@ -12,7 +12,7 @@ use wirespeed_gpu::driver::devices;
 /// Runs `lookupctl replay` on each device and writes record/GPU/DATE-TABLE-replay….csv and .svg.
 #[derive(Parser)]
 struct Options {
-    /// What is looked up
+    /// The kinds of tables that are looked up in
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["v4", "v6", "names", "rules"])]
     of: Vec<What>,
     /// Figures to make
@@ -33,7 +33,7 @@ struct Options {
     /// The program; by default the one beside this
     #[arg(long, value_name = "FILE")]
     lookupctl: Option<PathBuf>,
-    /// Where records go; nothing is written with --dry
+    /// The folder of records; nothing is written with --dry
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/record"))]
     out: PathBuf,
     /// Print, and write no record

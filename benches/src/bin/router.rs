@@ -17,7 +17,7 @@ struct Options {
     /// The routers that are measured; the name of the record
     #[arg(long, value_enum, default_value = "router")]
     what: What,
-    /// Where routers that forward IP take frames from
+    /// The sources of frames for routers that forward IP
     #[arg(long, value_enum, value_delimiter = ',', default_values = ["memory", "live"])]
     settings: Vec<Setting>,
     /// Runs that a rate is the median of
@@ -35,7 +35,7 @@ struct Options {
     /// The folder with lookupctl; by default this program's
     #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
-    /// Where records go; nothing is written with --dry
+    /// The folder of records; nothing is written with --dry
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/record"))]
     out: PathBuf,
     /// Print, and write no record

@@ -25,7 +25,7 @@ pub struct Set {
     pub name: String,
     /// The rules.
     pub rules: RuleSet<Ipv4Tuple>,
-    /// What is looked up, in the order of its file.
+    /// The tuples that are looked up, in the order of their file.
     pub trace: Vec<Ipv4Tuple>,
     /// The number of each one's rule.
     pub right: Vec<u32>,
@@ -79,7 +79,7 @@ pub(super) fn made(name: &str, tuples: usize) -> Result<Set> {
     Ok(Set { name: format!("made-{}_{size}", kind.name()), rules, trace, right })
 }
 
-/// What the oracle says, on all cores.
+/// The oracle's answers, found on all cores.
 pub fn right<T: Tuple>(rules: &RuleSet<T>, trace: &[T]) -> Vec<u32> {
     let expected = Expected::of(rules);
     trace.par_iter().map(|tuple| expected.right(tuple)).collect()

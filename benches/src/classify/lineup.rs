@@ -10,7 +10,7 @@ use wirespeed::engine::EngineName;
 /// A contestant that is yet to be built.
 pub type Entry = lineup::Entry<OfRules>;
 
-/// What ratios are to: DPDK's fastest, where it is built in; without it the plain scan.
+/// The engines that ratios are to: DPDK's fastest, where it is built in; without it the plain scan.
 pub const REFERENCES: [&str; 2] = ["rte_acl-avx512x32", SCAN];
 /// A vector of rules that is gone through.
 pub const SCAN: &str = "scan";

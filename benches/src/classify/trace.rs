@@ -15,7 +15,7 @@ pub type Header = [u8; 16];
 pub struct Trace {
     /// `in-order` or `shuffled`.
     pub name: &'static str,
-    /// What it was shuffled by.
+    /// The seed that it was shuffled by.
     pub seed: u64,
     /// The number of each tuple's rule.
     pub right: Vec<u32>,
@@ -59,7 +59,7 @@ impl Trace {
         Tuples { tuples: &self.tuples, headers: &self.pointers }
     }
 
-    /// How many.
+    /// The number of tuples.
     pub const fn len(&self) -> usize {
         self.headers.len()
     }

@@ -15,7 +15,7 @@ type Updates = Vec<RuleUpdate<Ipv4Tuple>>;
 
 /// Updates forth, and those back.
 pub struct Turn {
-    /// What the two directions are called in records.
+    /// The names of the two directions in records.
     pub names: [&'static str; 2],
     /// Their updates.
     pub ways: [Updates; 2],

@@ -88,7 +88,7 @@ pub fn growth() -> Sheet {
 /// Bytes of DIR-24-8 with entries of 4 bytes, without chunks: what the paper says of GALE.
 const GALE: f64 = 4.0 * 16_777_216.0;
 
-/// What a table takes.
+/// The sizes of a table.
 pub fn sizes_row<A: Address, E: Levelled<A>>(
     table: &str,
     rib: &Rib<A>,

@@ -22,7 +22,7 @@ use crate::report::Sheet;
 /// Updates a call in figure 13.
 pub const CALLS: [usize; 3] = [256, 4_096, 65_536];
 
-/// What a stream of updates took, call by call.
+/// The cost of a stream of updates, call by call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Played {
     /// Updates in all.
@@ -33,7 +33,7 @@ pub struct Played {
     pub writes: u64,
     /// The most that one call took.
     pub most: u64,
-    /// How often the table was built anew instead.
+    /// The number of times that the table was built anew instead.
     pub rebuilds: usize,
     /// Time for Rib and patches, without the builds.
     pub spent: Duration,
@@ -182,7 +182,7 @@ pub fn accesses() -> Sheet {
     }
 }
 
-/// What an engine takes an update.
+/// The cost of an update for an engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OnLine {
     /// Loads an update.
@@ -191,7 +191,7 @@ pub struct OnLine {
     pub writes: f64,
 }
 
-/// What GALE takes an update: each by itself.
+/// The cost of an update for GALE: each by itself.
 pub fn gale(rib: &Rib<V4>, updates: &[Update<V4>]) -> Result<OnLine> {
     let mut rib = rib.clone();
     let (mut engine, mut table) = Dir24::build(&rib, &BuildOptions::default())?;

@@ -20,7 +20,7 @@ use crate::report::median;
 pub struct Bench {
     /// The GPU, or what stands for one.
     pub driver: Box<dyn Driver>,
-    /// Where launches go.
+    /// The stream that launches go to.
     pub stream: Stream,
     began: Event,
     ended: Event,
@@ -35,7 +35,7 @@ pub struct Bench {
 pub struct Keys {
     /// Bytes of a key.
     pub bytes: usize,
-    /// How many.
+    /// The number of keys.
     pub count: usize,
     blocks: Vec<DevicePtr>,
 }
@@ -66,7 +66,7 @@ impl Bench {
         Ok(Self { driver, stream, began, ended, done, spare: Vec::new() })
     }
 
-    /// What it is.
+    /// The properties of the GPU.
     pub fn properties(&self) -> &Properties {
         self.driver.properties()
     }
@@ -135,7 +135,7 @@ impl Bench {
         Ok(unsafe { self.driver.launch(self.stream, &program.kernel(keys.bytes), shape, arguments) }?)
     }
 
-    /// How many results of the last launch are not what they should be.
+    /// Counts the results of the last launch that are wrong.
     pub fn differing(&mut self, program: &Program, keys: &Keys, right: &[NextHop]) -> Result<usize> {
         let mut bytes = vec![0; keys.count * program.result_bytes];
         // SAFETY: the destination lives until the copy is waited for.

@@ -7,7 +7,7 @@ use wirespeed_image::device::OnDevice;
 
 use super::bench::{Bench, Uploaded};
 
-/// What was measured of one program with one kind of keys.
+/// A measurement of one program with one kind of keys.
 #[derive(Clone, Debug)]
 pub struct Rate {
     /// The engine's name.

@@ -23,7 +23,7 @@ use wirespeed_kernels_host::{HostDriver, Sanitizers};
 
 use crate::machine::Machine;
 
-/// What is measured on.
+/// The device that is measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Device {
     /// The first GPU of this machine
@@ -49,7 +49,7 @@ pub fn slug(gpu: &Properties) -> String {
     words.split(|c: char| !c.is_ascii_alphanumeric()).collect::<Vec<_>>().join("-")
 }
 
-/// What a GPU and its machine are, one line a property.
+/// Describes a GPU and its machine, one line a property.
 pub fn describe(gpu: &Properties, gpus: usize, machine: &Machine) -> String {
     format!(
         "gpu: {}\ngpus: {}\ncompute capability: {}.{}\nmultiprocessors: {}\ngpu memory: {} GiB\ngpu l2: {} MiB\n{}",

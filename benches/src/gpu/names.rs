@@ -18,7 +18,7 @@ use super::bench::{Bench, Uploaded, one_batch};
 use super::trip::{Filled, Trip, checked};
 use crate::report::median;
 
-/// How names lie.
+/// The form of names in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Groups of 32 with short ends.
@@ -66,7 +66,7 @@ pub(crate) fn batch_of(names: DevicePtr, form: Form, results: DevicePtr) -> Batc
 /// Names on the device and room for their results.
 #[derive(Debug)]
 pub struct DeviceNames {
-    /// How they lie.
+    /// The form of the names in memory.
     pub form: Form,
     blocks: Vec<DevicePtr>,
 }

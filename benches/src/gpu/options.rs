@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-/// How much is measured of a kernel and of its trips.
+/// The amount of measuring of a kernel and of its trips.
 #[derive(Args, Clone, Debug)]
 pub struct Options {
     /// Launches of each measurement of a kernel
@@ -33,7 +33,7 @@ impl Options {
         self.in_flight.iter().copied().max().unwrap_or(1)
     }
 
-    /// How many of the launches that were tried are told: a few, where not all are.
+    /// Says how many of the launches that were tried are told: a few, where not all are.
     pub fn told(&self, few: usize) -> usize {
         if self.all { usize::MAX } else { few }
     }

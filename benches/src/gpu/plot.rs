@@ -7,7 +7,7 @@ use plotters::prelude::*;
 
 use crate::report::Sheet;
 
-/// What a plot shows of a sheet.
+/// The part of a sheet that a plot shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Plot {
     /// The column along the x axis.

@@ -18,20 +18,20 @@ use wirespeed_image::device::OnDevice;
 
 use crate::report::median;
 
-/// How trips are made.
+/// The conditions of trips.
 #[derive(Clone, Copy, Debug)]
 pub struct Trip {
     /// Keys of a batch.
     pub batch: usize,
     /// Batches under way.
     pub in_flight: usize,
-    /// How their data moves; as the runtime chooses without.
+    /// The way of their data; without it the runtime chooses.
     pub way: Option<Way>,
-    /// How long.
+    /// The length of the measurement.
     pub time: Duration,
 }
 
-/// What came of them.
+/// The results of trips.
 #[derive(Clone, Copy, Debug)]
 pub struct Travelled {
     /// Keys a second.

@@ -21,7 +21,7 @@ use crate::report::median;
 /// Tuples on the device and room for their numbers.
 #[derive(Debug)]
 pub struct DeviceTuples {
-    /// How they lie.
+    /// The form of the tuples in memory.
     pub form: Form,
     blocks: Vec<DevicePtr>,
     result_bytes: usize,

@@ -41,7 +41,7 @@ impl<T: OnDevice> Follower<T> for Following {
     }
 }
 
-/// What was measured at a rate of updates.
+/// A measurement at a rate of updates.
 #[derive(Clone, Copy, Debug)]
 pub struct Under {
     /// Updates a second that were applied.

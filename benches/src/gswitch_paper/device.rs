@@ -31,9 +31,9 @@ pub struct Rig {
 /// Whole trips of the best way.
 #[derive(Clone, Copy, Debug)]
 pub struct Trips {
-    /// What came of them.
+    /// The results of the trips.
     pub travelled: Travelled,
-    /// How data moved.
+    /// The way that data moved.
     pub way: Way,
     /// Tuples a second that the bus allows.
     pub bus: f64,

@@ -53,7 +53,7 @@ pub struct Figure {
     pub plots: Vec<Plot>,
 }
 
-/// How much is measured.
+/// The amount of measuring.
 #[derive(Clone, Debug)]
 pub struct Scale {
     /// The most rules of a set; larger ones are left out.

@@ -35,7 +35,7 @@ pub struct Subject<T: Tuple> {
     pub rules: RuleSet<T>,
     /// The paper's C, F and C_m, where the set was made to have them; of a real one only its classes.
     pub shape: Shape,
-    /// What is looked up.
+    /// The tuples that are looked up.
     pub trace: Vec<T>,
     /// The number of each.
     pub right: Vec<u32>,
@@ -120,7 +120,7 @@ fn options(head_room: u32) -> BuildOptions {
     BuildOptions { seed: Some(SEED), head_room, ..BuildOptions::default() }
 }
 
-/// What an engine made of a set, whichever it is.
+/// A set that an engine compiled, whichever engine it is.
 pub trait Method<T: Tuple>: Send + Sync {
     /// `linear`, `tuple`, `bloom`, `quilt`.
     fn name(&self) -> &'static str;

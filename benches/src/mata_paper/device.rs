@@ -21,12 +21,12 @@ const BOUNDS: [f64; 4] = [50.0, 100.0, 200.0, 1000.0];
 /// Points that are slower are not worth a plot, as in the paper.
 const LATEST_US: f64 = 1000.0;
 
-/// What a figure is of.
+/// The subject of a figure.
 #[derive(Clone, Copy)]
 pub struct On<'a> {
     /// The table's name.
     pub table: &'a str,
-    /// What is looked up.
+    /// The names that are looked up.
     pub trace: &'a Trace,
     /// The tables on the device.
     pub placed: &'a Placed,

@@ -14,7 +14,7 @@
 //! With two of them results go back while names come in, and the second term is the longer way alone:
 //! `S_PCIe` is measured with both at once, so that it holds for either.
 
-/// What of a machine the formulas need.
+/// The numbers of a machine that the formulas need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Model {
     /// Seconds to start a copy.

@@ -31,7 +31,7 @@ const UNDER_WAY: usize = 4;
 /// Where a part may start in memory.
 const ALIGN: usize = 256;
 
-/// What lookups go through: a kernel and how it is launched; `None` for copies alone.
+/// The program of lookups: a kernel and how it is launched; `None` for copies alone.
 pub type Lookup<'p> = Option<(&'p Program, Shape)>;
 
 /// A batch in pinned memory, cut into parts, and streams to send them by.
@@ -61,7 +61,7 @@ struct Lane {
     blocks: Vec<DevicePtr>,
 }
 
-/// What came of a batch sent again and again.
+/// The times of a batch that is sent again and again.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timing {
     /// Seconds of a batch, the median.

@@ -28,9 +28,9 @@ const SEED: u64 = 1;
 pub struct Subject {
     /// The table.
     pub table: Table,
-    /// What is looked up.
+    /// The names that are looked up.
     pub traces: [Trace; 2],
-    /// What engines make of it, where that is wanted.
+    /// The compiled tables, where they are wanted.
     pub compiled: Option<Compiled>,
 }
 
@@ -49,7 +49,8 @@ impl Subject {
     }
 }
 
-/// What engines make of a table. All are built at once, so that their times are of a machine that is busy.
+/// The tables that engines compile of a table. All are built at once, so that their times are of a machine
+/// that is busy.
 pub struct Compiled {
     /// The state transition table, where there is one.
     pub stt: Option<Timed<SttTable>>,
@@ -106,7 +107,7 @@ pub fn batch_of(trace: &Trace, bytes: usize) -> Names<'_> {
 pub struct Method<'u> {
     /// `stt`, `ata`, `mata`, `mata-nw`, `acta`.
     pub name: &'static str,
-    /// How names lie.
+    /// The form of names in memory.
     pub layout: Layout,
     /// The table on the device.
     pub table: &'u Uploaded,

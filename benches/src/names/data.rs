@@ -28,7 +28,7 @@ pub struct Table {
     pub name: String,
     /// The names.
     pub names: NameTable,
-    /// How many next hops there are.
+    /// The number of next hops.
     pub next_hops: usize,
 }
 
@@ -123,7 +123,7 @@ pub fn paths() -> Result<Paths> {
     }
 }
 
-/// What is looked up.
+/// The names that are looked up.
 pub struct Trace {
     /// `average`, `heavy` or `misses`.
     pub name: String,
@@ -131,11 +131,11 @@ pub struct Trace {
     pub names: NameBatch,
     /// The results that are right.
     pub expected: Vec<u32>,
-    /// What it was drawn by.
+    /// The seed that it was drawn by.
     pub seed: u64,
 }
 
-/// Which names are looked up.
+/// The kind of names that are looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Kind {
     /// Any names of the table, each with a path after it

@@ -20,7 +20,7 @@ pub type Entry = lineup::Entry<OfNames>;
 /// The most names for a rival that takes half a minute for as many.
 const SLOW: usize = 5_000_000;
 
-/// What ratios are to: NDN-DPDK's scheme.
+/// The engine that ratios are to: NDN-DPDK's scheme.
 pub const REFERENCE: &str = "hash-two-stage";
 
 /// Engines and rivals that look up.

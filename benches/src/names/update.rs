@@ -19,9 +19,9 @@ pub enum Stream {
     Growth,
 }
 
-/// What is timed in one go.
+/// The updates that are timed in one go.
 pub struct Part {
-    /// What is in it.
+    /// The kind of updates in it.
     pub stream: Stream,
     /// Each valid after those before it.
     pub updates: Vec<NameUpdate>,

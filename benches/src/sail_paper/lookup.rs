@@ -47,7 +47,7 @@ pub fn measure(
     Ok(())
 }
 
-/// How many times as fast SAIL_L is as each other, beside what the paper says of it.
+/// Compares the rate of SAIL_L with that of each other, beside what the paper says of it.
 pub fn ratios(rows: &[Row]) -> Sheet {
     let mut cells = Vec::new();
     for row in rows {

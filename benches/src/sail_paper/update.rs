@@ -15,7 +15,7 @@ use crate::report::Sheet;
 /// Updates of a window, as in the paper.
 pub const WINDOW: usize = 500;
 
-/// What a stream of updates takes.
+/// The cost of a stream of updates.
 #[derive(Clone, Debug, Default)]
 pub struct Cost {
     /// Updates in all.

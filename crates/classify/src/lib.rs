@@ -80,6 +80,7 @@ mod classes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod domain;
+pub mod drawn;
 mod error;
 mod expand;
 mod free;

@@ -146,7 +146,7 @@ pub struct Opening<'s> {
 /// The inner packet: where it lies in the packet that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// Where it begins.
+    /// The place where it begins.
     pub start: usize,
     /// Bytes that it has.
     pub len: usize,

@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why a feed can't start, or ended.
+/// The reason why a feed can't start, or ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

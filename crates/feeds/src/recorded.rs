@@ -112,7 +112,7 @@ impl Recorded {
         Ok(self.changes())
     }
 
-    /// What changed and was not told yet.
+    /// Takes the changes that were not told yet.
     pub fn changes(&mut self) -> Batch {
         let mut batch = Batch::new();
         self.status.prefixes = match &mut self.source {

@@ -55,7 +55,7 @@ impl Status {
     }
 }
 
-/// Why a message or a part of one is skipped.
+/// The reason why a message or a part of one is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Skip {

@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use wirespeed_fib::{Address, BuildError, Lookup, NextHop, Prefix, Rib, Update};
-use wirespeed_table::{Domain, Keys, Live, Model, Undone};
+use wirespeed_table::{Domain, Keys, Model, Undone};
 
 use crate::content::NONE;
 use crate::nodes::Nodes;
@@ -421,22 +421,3 @@ impl<A: Address> Domain for InFibs<A> {
         table.lookup_batch(keys, found);
     }
 }
-
-/// Tables that take updates, and come and go, while any number of readers look up.
-///
-/// ```
-/// use wirespeed_fib::{BuildOptions, NextHop, Rib, V4};
-/// use wirespeed_forest::{FibId, Fibs, FibsUpdate, LiveFibs};
-///
-/// let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default())?;
-/// let (red, blue) = (FibId(7), FibId(4_000));
-/// let routes = |n| [("10.0.0.0/8".parse().unwrap(), NextHop(n))].into_iter().collect::<Rib<V4>>();
-/// live.apply(&[FibsUpdate::Set(red, routes(1).into()), FibsUpdate::Set(blue, routes(2).into())])?;
-///
-/// let (reader, address) = (live.reader(), "10.1.2.3".parse::<V4>().unwrap());
-/// assert_eq!(reader.enter().lookup_in(blue, address), NextHop(2));
-/// live.apply(&[FibsUpdate::Remove(blue)])?;
-/// assert_eq!(reader.enter().lookup_in(blue, address), NextHop::NONE);
-/// # Ok::<(), wirespeed_forest::FibsError>(())
-/// ```
-pub type LiveFibs<A> = Live<InFibs<A>, crate::build::Forest>;

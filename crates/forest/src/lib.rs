@@ -39,8 +39,27 @@ mod simd;
 mod update;
 
 pub use build::{Forest, ForestOf};
-pub use fibs::{Change, FibId, FibKeys, Fibs, FibsError, FibsUpdate, InFibs, LiveFibs};
+pub use fibs::{Change, FibId, FibKeys, Fibs, FibsError, FibsUpdate, InFibs};
 pub use layout::ForestTable;
+
+/// Tables that take updates, and come and go, while any number of readers look up.
+///
+/// ```
+/// use wirespeed_fib::{BuildOptions, NextHop, Rib, V4};
+/// use wirespeed_forest::{FibId, Fibs, FibsUpdate, LiveFibs};
+///
+/// let mut live = LiveFibs::<V4>::new(Fibs::new(), BuildOptions::default())?;
+/// let (red, blue) = (FibId(7), FibId(4_000));
+/// let routes = |n| [("10.0.0.0/8".parse().unwrap(), NextHop(n))].into_iter().collect::<Rib<V4>>();
+/// live.apply(&[FibsUpdate::Set(red, routes(1).into()), FibsUpdate::Set(blue, routes(2).into())])?;
+///
+/// let (reader, address) = (live.reader(), "10.1.2.3".parse::<V4>().unwrap());
+/// assert_eq!(reader.enter().lookup_in(blue, address), NextHop(2));
+/// live.apply(&[FibsUpdate::Remove(blue)])?;
+/// assert_eq!(reader.enter().lookup_in(blue, address), NextHop::NONE);
+/// # Ok::<(), wirespeed_forest::FibsError>(())
+/// ```
+pub type LiveFibs<A> = wirespeed_table::Live<InFibs<A>, Forest>;
 
 wirespeed_fib::whole! {
     wirespeed_fib::V4, ForestOf<wirespeed_fib::V4>;

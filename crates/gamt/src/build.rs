@@ -91,14 +91,14 @@ impl<A: Address> Engine<A> for GamtS<A> {
 }
 
 impl<A: Address> GamtT<A> {
-    /// How full each level is.
+    /// The use of each level.
     pub fn usage(&self) -> Vec<LevelUsage> {
         self.trie.usage()
     }
 }
 
 impl<A: Address> GamtS<A> {
-    /// How full each level is.
+    /// The use of each level.
     pub fn usage(&self) -> Vec<LevelUsage> {
         self.trie.usage()
     }

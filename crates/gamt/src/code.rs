@@ -55,7 +55,7 @@ impl Code {
         }
     }
 
-    /// What the image says of it: the base, 0 in the paper's code.
+    /// The number that the image keeps of it: the base, 0 in the paper's code.
     pub fn base(self) -> u32 {
         match self {
             Self::Paper { .. } => 0,

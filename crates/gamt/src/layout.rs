@@ -43,7 +43,7 @@ const BASES: SectionId = SectionId(1);
 /// Sections before those of the levels.
 const BEFORE: u16 = 2;
 
-/// Where the next hop of a leaf is: [`InTrie`] or [`Separate`].
+/// The place of the next hop of a leaf: [`InTrie`] or [`Separate`].
 pub trait Placement: sealed::Sealed + Copy + Send + Sync + std::fmt::Debug + 'static {
     /// Whether leaves lead to a separate table of next hops.
     const SEPARATE: bool;

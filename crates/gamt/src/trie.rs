@@ -64,7 +64,7 @@ struct Level {
     code: Code,
 }
 
-/// How full a level is.
+/// The use of a level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelUsage {
     /// Bits that it reads.

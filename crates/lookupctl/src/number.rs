@@ -52,6 +52,20 @@ impl fmt::Display for Bytes {
     }
 }
 
+/// Bytes of one of many, with one digit after the point: a tenth of a byte counts where they are few.
+pub(crate) struct BytesEach(pub(crate) f64);
+
+impl fmt::Display for BytesEach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0 < 999.95 {
+            return write!(f, "{:.1} B", self.0);
+        }
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        // positive, and of a table in memory
+        Bytes(self.0.round() as u64).fmt(f)
+    }
+}
+
 /// `part` of `whole` as a share from 0 to 1; 0 of nothing.
 #[allow(clippy::cast_precision_loss)] // for reading
 pub(crate) fn share(part: u64, whole: u64) -> f64 {
@@ -110,6 +124,12 @@ mod tests {
     #[test]
     fn one_is_singular() {
         assert_eq!([counted(1, "prefix"), counted(1_000, "prefix")], ["1 prefix", "1,000 prefixes"]);
+    }
+
+    #[test]
+    fn bytes_of_one_have_a_unit() {
+        let text = [3.96, 999.94, 999.96, 543_552.0, 16.8e6].map(|bytes| BytesEach(bytes).to_string());
+        assert_eq!(text, ["4.0 B", "999.9 B", "1.0 kB", "543.6 kB", "16.8 MB"]);
     }
 
     #[test]

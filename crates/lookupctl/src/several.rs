@@ -21,6 +21,10 @@ pub(crate) fn load(read: &ReadArguments, from: &[OsString]) -> Result<Vec<Loaded
 /// Refuses an engine that holds one FIB only.
 pub(crate) fn check_engine(engine: Choice, fibs: usize) -> Result<()> {
     match engine {
+        Choice::Named(EngineName::Forest) => bail!(
+            "engine forest takes one FIB here, and {fibs} are given: {ENGINE} takes several, and in the \
+             library Vrfs hold thousands in a forest"
+        ),
         Choice::Named(name) if name != EngineName::SailM => {
             bail!("engine {name} takes one FIB, and {fibs} are given: {ENGINE} takes several")
         }

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::inject::{Injected, Injector};
 use crate::pipeline::control::{Control, Limits};
 use crate::pipeline::edit::Packet;
+use crate::pipeline::front::MOST_PORTS;
 use crate::pipeline::learn::Learned;
 use crate::pipeline::numbering::Numbering;
 use crate::pipeline::run::{Output, PacketIn, Run, Sink, Tallies};
@@ -22,8 +23,6 @@ use crate::wire::{Failure, FlowMod, GroupMod, MeterMod, PacketOut};
 
 /// Packets that wait for controllers, and frames that wait to be sent for them.
 const WAITING: usize = 1024;
-/// The most ports: the router numbers them with 16 bits, and one is for packet-out.
-pub(crate) const MOST_PORTS: usize = 0xff00;
 
 /// A port of a switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -147,8 +146,8 @@ impl Switch {
     /// A switch without flows: it drops all packets.
     pub fn new(options: SwitchOptions) -> Result<Self, Error> {
         let ports = options.ports.len();
-        if ports == 0 || ports > MOST_PORTS {
-            return Err(Error::Ports { found: ports, most: MOST_PORTS });
+        if ports == 0 || ports > usize::from(MOST_PORTS) {
+            return Err(Error::Ports { found: ports, most: MOST_PORTS.into() });
         }
         // A place more for what is done for controllers.
         let places = options.workers + 1;

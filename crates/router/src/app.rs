@@ -20,8 +20,8 @@ pub enum Packet<'p> {
     V6(&'p [u8]),
 }
 
-/// What a router does with frames. Each worker has one of its own, so nothing in it is shared unless it says
-/// so.
+/// An application: it decides what a router does with frames. Each worker has one of its own, so nothing in
+/// it is shared unless it says so.
 ///
 /// A chunk that was given to [`pre_shade`](Self::pre_shade) comes back to [`post_shade`](Self::post_shade),
 /// in the order of chunks. A frame about which nothing is decided at the end is dropped as

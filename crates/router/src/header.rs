@@ -124,7 +124,7 @@ pub fn ipv6_addresses(packet: &[u8]) -> (Ipv6Addr, Ipv6Addr) {
 pub struct Payload {
     /// The protocol.
     pub protocol: u8,
-    /// Where it begins in the packet.
+    /// The place where it begins in the packet.
     pub at: usize,
     /// Whether it is a fragment other than the first, which has no transport header.
     pub is_later_fragment: bool,

@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::{Mac, PortId};
 
-/// What a route does with a packet.
+/// A route: it says what happens to a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Route {

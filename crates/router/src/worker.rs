@@ -34,7 +34,7 @@ const DRAIN: Duration = Duration::from_millis(500);
 /// How often statistics are published.
 const PUBLISH: Duration = Duration::from_millis(100);
 
-/// Where frames for the operating system go.
+/// A receiver of frames for the operating system.
 pub trait Kernel: Send {
     /// Takes a frame that came from a port. An error is counted nowhere else: the frame counts as given.
     fn take(&mut self, port: PortId, frame: &[u8]);
@@ -59,7 +59,7 @@ impl Default for Settings {
     }
 }
 
-/// What a worker tells others while it runs.
+/// The report that a worker shows others while it runs.
 #[derive(Debug, Default)]
 pub struct Published(Mutex<Report>);
 
@@ -105,7 +105,7 @@ pub struct Worker<A: App> {
     drops: Option<Box<dyn DropSink>>,
 }
 
-/// Where copies of dropped frames go.
+/// A receiver of copies of dropped frames.
 pub trait DropSink: Send {
     /// Takes a copy of a frame that is dropped.
     fn dropped(&mut self, reason: Reason, frame: &[u8]);

@@ -26,7 +26,7 @@ use crate::value::{WIDE_FROM, low};
 pub const HASH_BITS: u32 = WIDE_FROM as u32;
 /// The bits of 64 that are not theirs.
 const BELOW: u32 = 64 - HASH_BITS;
-/// How far the fold between the multiplications goes.
+/// The shift of the fold between the multiplications.
 pub const FOLD: u32 = 25;
 /// The bits of 64 that are theirs.
 pub(crate) const HASH_MASK: u64 = u64::MAX << BELOW;

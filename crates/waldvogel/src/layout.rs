@@ -171,7 +171,7 @@ impl<A: Address> WaldvogelTable<A> {
         self.sizes.wide
     }
 
-    /// What the hashes of keys follow from.
+    /// The seed that the hashes of keys follow from.
     pub fn seed(&self) -> [u64; 4] {
         self.seed.0
     }

@@ -16,5 +16,5 @@ pub const SLOTS: SectionId = SectionId(4);
 pub const PILOTS: SectionId = SectionId(5);
 /// Longer keys.
 pub const WIDE: SectionId = SectionId(6);
-/// Where a key is. Stays as it was built.
+/// The seed, which says where a key is. Stays as it was built.
 pub const SEED: SectionId = SectionId(7);

@@ -4,7 +4,7 @@
 mod auto;
 mod best;
 mod erased;
-mod served;
+pub(crate) mod served;
 
 use std::fmt;
 

@@ -3,19 +3,19 @@
 use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "rules")]
+use wirespeed_classify as classify;
 #[cfg(feature = "text")]
 use wirespeed_fib::read::ReadError;
 use wirespeed_fib::{BuildError, Family, HostBits, NextHop, TooManyNextHops};
 use wirespeed_forest::{FibId, FibsError};
 use wirespeed_image::ImageError;
+#[cfg(feature = "names")]
+use wirespeed_namelookup as names;
 
-#[cfg(feature = "rules")]
-use crate::classify;
 use crate::engine::{BOTH_FAMILIES, EngineName, Engines, UnknownEngine, VRFS};
 use crate::gpu::GpuError;
 use crate::memory::Cap;
-#[cfg(feature = "names")]
-use crate::names;
 
 /// The reason why a table could not be built, changed, saved or opened. The text of an error tells its
 /// causes, so `source` gives none that the text has already.
@@ -128,7 +128,7 @@ pub enum Error {
         report: Box<classify::read::RuleReport>,
     },
     /// An image lacks rules that could change answers, and is to be loaded into a classifier that was built
-    /// without [`leave_out`](classify::ClassifierBuilder::leave_out).
+    /// without [`leave_out`](crate::classify::ClassifierBuilder::leave_out).
     #[cfg(feature = "rules")]
     #[error(
         "{}: {rules} rules that were left out of this image could change answers; a classifier that is built with \

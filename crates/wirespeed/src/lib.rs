@@ -207,8 +207,8 @@
 //! | feature | what it adds | by default |
 //! |---|---|---|
 //! | `text` | files of routes: `Builder::file` | yes |
-//! | `names` | tables of names, with their files: `NameTable` | yes |
-//! | `rules` | packet classification, with files of rules: `Classifier` | yes |
+//! | `names` | tables of names, with their readers, and a pool of threads that builds them: `NameTable` | yes |
+//! | `rules` | packet classification, with the readers of rules, and a pool of threads that builds: `Classifier` | yes |
 //! | `gpu` | lookups on NVIDIA GPUs, also of keys that are there already: `on_device`; the driver is opened at run time | yes |
 //! | `parallel` | batches on every core: `par_lookup_batch` | yes |
 //! | `papers` | engines that `auto` never picks, most of them of papers: SAIL, GAMT, DIR-24-8, ATA, MATA, STT, tuple and Bloom search | no |
@@ -217,7 +217,7 @@
 //! | `mrt` | routes and updates in MRT, read and written | no |
 //! | `capture` | traces from pcap and pcapng | no |
 //! | `serde` | labels of any `serde` type in images, as JSON: `Labels::open_json` | no |
-//! | `synth` | synthetic tables, updates and traces: `fib::synth` | no |
+//! | `synth` | synthetic tables, updates and traces: `fib::synth`, `names::generate`, `classify::generate` | no |
 //! | `full` | all of them | no |
 //!
 //! A feature adds code and changes none: what works in one build works alike in a build with more features,
@@ -271,6 +271,7 @@ mod labels;
 mod load;
 mod match_ids;
 mod memory;
+mod methods;
 #[cfg(feature = "names")]
 pub mod names;
 #[cfg(feature = "gpu")]

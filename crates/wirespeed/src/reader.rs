@@ -7,13 +7,14 @@ use std::path::Path;
 use wirespeed_fib::on_all_cores;
 use wirespeed_fib::{NextHop, Prefix};
 
-use crate::common::{ReaderCore, reader_methods};
+use crate::common::ReaderCore;
 use crate::engine::{Addresses, AnyTable, Entered};
 use crate::error::Error;
 use crate::gpu::ip::{Offload, Remote};
 use crate::image_file::ImageFile;
 use crate::key::Key;
 use crate::match_ids::MatchIds;
+use crate::methods::reader_methods;
 
 /// Looks up in a table. Any number of threads share one reader, or clone it, which costs a reference count.
 /// Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps the last

@@ -8,15 +8,16 @@ use wirespeed_fib::{Address, Applied, BuildOptions, NextHop, Prefix, Rib, Update
 use wirespeed_image::{Image, ImageError};
 
 use crate::builder::Builder;
-use crate::common::{TableCore, table_methods};
+use crate::common::TableCore;
 use crate::device::DeviceSettings;
 use crate::engine::{Addresses, EngineName};
 use crate::error::Error;
 use crate::image_file::{self, ImageFile, MATCH_IDS};
 use crate::key::Key;
-use crate::labels::saved::{SavedLabels, save_methods};
+use crate::labels::saved::SavedLabels;
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
+use crate::methods::{save_methods, table_methods};
 use crate::reader::{Reader, open_image};
 use crate::routes::Routes;
 use crate::settings::Choice;

@@ -56,7 +56,7 @@ impl fmt::Debug for ContentHash {
     }
 }
 
-/// Where an image lies: a path, or an address of an object store (`s3://bucket/tables/…`).
+/// The place of an image: a path, or an address of an object store (`s3://bucket/tables/…`).
 ///
 /// | last part | is |
 /// |---|---|

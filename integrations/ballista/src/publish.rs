@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::place::{ContentHash, Place, is_plain};
 use crate::stores::Stores;
 
-/// What a table is published of.
+/// The source of a published table.
 #[derive(Clone, Debug)]
 pub enum Origin {
     /// Files that are one table: images, one of each family, or any one file that [`Table::open`] takes.

@@ -40,7 +40,7 @@ pub enum Error {
     Arrow(#[from] arrow::error::ArrowError),
 }
 
-/// What to do with a value that is not understood.
+/// The treatment of a value that is not understood.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Invalid {

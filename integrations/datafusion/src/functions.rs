@@ -438,7 +438,7 @@ impl WirespeedOptions {
         Ok(self)
     }
 
-    /// What `wirespeed.tables` lists: the places of each table, by its name.
+    /// The tables that `wirespeed.tables` lists: the places of each table, by its name.
     pub fn tables(&self) -> impl Iterator<Item = (&str, &[PathBuf])> {
         self.tables.iter()
     }

@@ -9,7 +9,7 @@ use std::{env, fs, io};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What watches the kernels while they run.
+/// The sanitizers that watch the kernels while they run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sanitizers {
     /// Addresses and undefined behaviour.
@@ -18,7 +18,7 @@ pub enum Sanitizers {
     Off,
 }
 
-/// Why there is no host build.
+/// The reason why there is no host build.
 #[derive(Debug)]
 pub enum BuildError {
     /// No compiler was found: tests that need one are to be skipped.

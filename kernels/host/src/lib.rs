@@ -161,7 +161,8 @@ impl HostDriver {
         Ok(text.lines().filter_map(constant).collect())
     }
 
-    /// What loses the device, from whatever thread: once it is set the process is ended at the next call.
+    /// The switch that loses the device, from whatever thread: once it is set the process is ended at the
+    /// next call.
     pub fn switch(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.switch)
     }

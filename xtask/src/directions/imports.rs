@@ -1,6 +1,6 @@
-//! The `use` items of a file.
+//! What a file takes from other modules: its `use` items, and paths in its code.
 
-/// One name that is imported.
+/// One name that is imported, or written with its path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Import {
     /// The parts of its path; the last one is `*` for all there is.
@@ -18,12 +18,20 @@ impl Import {
     }
 }
 
-/// Every import of a file outside of its tests.
+/// Every import of a file outside of its tests, and every path in its code that begins at the crate or at a
+/// module above.
 pub(super) fn imports(text: &str) -> Vec<Import> {
     let mut imports = Vec::new();
     let mut lines = without_tests(text);
     while let Some(line) = lines.next() {
-        let Some((is_public, start)) = start_of_use(line) else { continue };
+        let Some((is_public, start)) = start_of_use(line) else {
+            imports.extend(paths(line).into_iter().map(|path| Import {
+                path,
+                renamed: None,
+                is_public: false,
+            }));
+            continue;
+        };
         let mut item = start.to_owned();
         while !item.contains(';') {
             let Some(more) = lines.next() else { break };
@@ -34,6 +42,21 @@ pub(super) fn imports(text: &str) -> Vec<Import> {
         expand(&mut Vec::new(), item, is_public, &mut imports);
     }
     imports
+}
+
+/// The paths in a line of code that begin at the crate or at a module above. A comment has none, nor has a
+/// text or a visibility. Those with `$crate` are of the code that calls the macro.
+fn paths(line: &str) -> Vec<Vec<String>> {
+    let code = line.split('"').step_by(2).collect::<Vec<_>>().join(" ");
+    let code = code.split("//").next().unwrap_or_default();
+    if code.contains("pub(in ") {
+        return Vec::new();
+    }
+    let is_of_path = |character: char| character.is_alphanumeric() || "_:$".contains(character);
+    let words = code.split(|character| !is_of_path(character));
+    let paths = words.filter(|word| ["crate::", "super::"].iter().any(|start| word.starts_with(start)));
+    let parts = |path: &str| path.split("::").filter(|part| !part.is_empty()).map(str::to_owned).collect();
+    paths.map(parts).collect()
 }
 
 /// The lines of a file but for modules behind `#[cfg(test)]`, as rustfmt lays them out.
@@ -120,6 +143,13 @@ mod tests {
         let public: Vec<_> = found.iter().map(|import| import.is_public).collect();
         assert_eq!(public, [false, true, true, true, true]);
         assert_eq!(found[4].name().unwrap(), "H");
+    }
+
+    #[test]
+    fn paths_in_code_count() {
+        let text = "/// See [`crate::no`].\nfn f(a: &crate::b::C) -> super::D<u8> {\n    g(\"crate::no\", crate::e::G, $crate::no); // crate::no\n    supercrate::h()\n}\npub(in crate::i) struct J;\n";
+        let paths: Vec<_> = imports(text).iter().map(|import| import.path.join("::")).collect();
+        assert_eq!(paths, ["crate::b::C", "super::D", "crate::e::G"]);
     }
 
     #[test]

@@ -1,13 +1,37 @@
-//! Layers inside a crate: models beneath live tables, live tables beneath lookups and what tests them.
+//! Layers inside a crate: models beneath live tables, live tables beneath lookups and what tests them; a
+//! pipeline beneath what drives it.
 
 use super::Graph;
 
 /// Modules of a crate's root, as files or folders.
 type Layer<'a> = &'a [&'a str];
 
-/// The layers of the crates that tables are made of, the lowest first. A file may import from its own layer
+/// The layers of the crates from images to the switch, the lowest first. A file may import from its own layer
 /// and from those beneath.
 const LAYERS: &[(&str, &[Layer<'_>])] = &[
+    (
+        "crates/image/src",
+        &[
+            &[
+                "allocations",
+                "fetch",
+                "huge",
+                "left_right",
+                "pool",
+                "real_data",
+                "replace_file",
+                "rounds",
+                "section",
+                "stop",
+                "storage",
+            ],
+            &["error", "index", "patch"],
+            &["format"],
+            &["front", "image"],
+            &["changes", "elements", "table"],
+            &["device", "live", "shared"],
+        ],
+    ),
     (
         "crates/table/src",
         &[
@@ -51,7 +75,7 @@ const LAYERS: &[(&str, &[Layer<'_>])] = &[
         &[
             &["error", "free", "kernel", "numbers", "rank", "seeded"],
             &["domain", "expand", "pattern", "patterns", "rule", "rules", "spans", "tuple", "update"],
-            &["actions", "classes", "limits", "oracle", "regions", "text", "write"],
+            &["actions", "classes", "drawn", "limits", "oracle", "regions", "text", "write"],
             &["generate", "linear", "quilt", "read", "tss"],
             &["bloom", "tuple_search"],
             &["conformance"],
@@ -69,6 +93,104 @@ const LAYERS: &[(&str, &[Layer<'_>])] = &[
             &["remote"],
             &["trip"],
             &["classify", "ip", "names", "offload"],
+        ],
+    ),
+    ("crates/dir24/src", &[&["layout"], &["build", "kernel", "lookup"], &["update"], &["accesses"]]),
+    ("crates/fold/src", &[&["v4", "v6"], &["hot"]]),
+    (
+        "crates/forest/src",
+        &[
+            &["content", "layout", "links"],
+            &["contents", "kernel", "rest"],
+            &["nodes", "simd"],
+            &["fibs"],
+            &["chunks", "lookup", "saved"],
+            &["update"],
+            &["build"],
+        ],
+    ),
+    (
+        "crates/gamt/src",
+        &[
+            &["bubbles", "code", "strides"],
+            &["plan", "slots"],
+            &["layout"],
+            &["kernel", "simd", "trie"],
+            &["build", "lookup"],
+            &["update"],
+        ],
+    ),
+    (
+        "crates/rank/src",
+        &[
+            &["layout"],
+            &["kernel", "portable", "sink", "space"],
+            &["chunks", "runs", "simd"],
+            &["form", "lookup"],
+            &["refresh"],
+            &["build", "update"],
+        ],
+    ),
+    ("crates/sail/src", &[&["kernel", "sail_l"], &["on_chip", "sail_b", "sail_m"], &["accesses"]]),
+    (
+        "crates/waldvogel/src",
+        &[
+            &["rope", "sections", "value"],
+            &["hash"],
+            &["buckets", "slots"],
+            &["layout"],
+            &["kernel", "keys", "tree"],
+            &["form"],
+            &["build", "probe"],
+            &["simd", "update"],
+            &["lookup"],
+        ],
+    ),
+    (
+        "crates/wirespeed/src",
+        &[
+            &["gpu", "key", "match_ids", "memory", "route_list", "sync", "update_buffer"],
+            &["owned_keys", "routes", "uses"],
+            &[
+                "builder",
+                "classify",
+                "common",
+                "device",
+                "engine",
+                "error",
+                "image_file",
+                "labels",
+                "load",
+                "names",
+                "pipeline",
+                "reader",
+                "settings",
+                "table",
+                "taken_apart",
+            ],
+            &["batches", "ip", "on_device", "reloader"],
+            &["content", "methods", "replace", "vrfs"],
+        ],
+    ),
+    (
+        "crates/router/src",
+        &[
+            &["error", "lateness", "narrow", "reason", "used", "why"],
+            &["cores", "frame", "header", "sizing", "stats"],
+            &["chunk", "frames"],
+            &["app", "route", "tables", "tracer"],
+            &["apps", "io", "report", "worker"],
+            &["control", "metrics", "router"],
+        ],
+    ),
+    (
+        "crates/openflow/src",
+        &[
+            &["inject", "wire"],
+            &["error", "pipeline"],
+            &["switch"],
+            &["channel", "flows", "interpret"],
+            &["app"],
         ],
     ),
 ];

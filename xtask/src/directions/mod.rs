@@ -2,8 +2,8 @@
 //! on files without a circle, and on layers beneath theirs. Tests hold all three;
 //! `cargo test -p xtask directions` tells what is amiss.
 //!
-//! Imports are read from `use` items as text. Code behind `#[cfg(test)]` does not count, and neither does
-//! `pub use`: a module may show what lies beneath it.
+//! Imports are read as text: `use` items, and paths in code that begin with `crate` or `super`. Code behind
+//! `#[cfg(test)]` does not count, and neither does `pub use`: a module may show what lies beneath it.
 
 mod allowed;
 mod circles;

@@ -77,10 +77,8 @@ impl Modules {
         // A module that shows what another defines is only on the way.
         if let Some(item) = rest.first().filter(|_| depth < DEEPEST) {
             let shows = |other: &&Import| other.is_public && other.name() == Some(item);
-            if let Some(shown) = found.imports.iter().find(shows)
-                && let Some(origin) = self.origin(&module, shown, depth + 1)
-            {
-                return Some(origin);
+            if let Some(shown) = found.imports.iter().find(shows) {
+                return self.origin(&module, shown, depth + 1);
             }
         }
         Some(found.file.clone())
@@ -120,11 +118,11 @@ mod tests {
         std::fs::create_dir_all(src.join("rows")).unwrap();
         for (name, text) in [
             ("lib.rs", "mod rows;\nmod cells;\npub use rows::Row;\n"),
-            ("rows/mod.rs", "mod row;\npub use row::Row;\npub struct Count;\n"),
+            ("rows/mod.rs", "mod row;\npub use row::Row;\npub use std::fmt::Write;\npub struct Count;\n"),
             ("rows/row.rs", "use super::Count;\nuse std::fmt;\npub struct Row;\n"),
             (
                 "cells.rs",
-                "use crate::Row;\nuse crate::rows::{Count, Row as Other};\n#[cfg(test)]\nmod tests {\n    use crate::rows::*;\n}\n",
+                "use crate::Row;\nuse crate::rows::{Count, Row as Other, Write};\n#[cfg(test)]\nmod tests {\n    use crate::rows::*;\n}\n",
             ),
         ] {
             std::fs::write(src.join(name), text).unwrap();

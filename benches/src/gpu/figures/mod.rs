@@ -20,7 +20,7 @@ pub use updates::updates;
 
 use wirespeed_fib::{BuildOptions, Strides};
 
-/// How much is measured.
+/// The amount of measuring.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
     /// Keys of a trace that kernels look up.

@@ -41,10 +41,10 @@ use crate::oracle::{Expected, Oracle, Right};
 use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 
-/// Which sets an engine held, and which it refused by a typed error.
+/// The sets that an engine held, and those that it refused by a typed error.
 pub type Tally<T, E> = suite::Tally<T, OfRules, E>;
 
-/// What the shared tests have to know of rules.
+/// The facts of rules that the shared tests need.
 #[derive(Debug)]
 pub enum OfRules {}
 

@@ -47,7 +47,7 @@ pub const fn group_elements(words: usize) -> usize {
     words * 2 * LANES
 }
 
-/// Where in `entries` a lane has the value of a word; its mask is [`LANES`] elements on.
+/// The place in `entries` where a lane has the value of a word; its mask is [`LANES`] elements on.
 pub const fn value_at(words: usize, group: usize, word: usize, lane: usize) -> usize {
     group * group_elements(words) + word * 2 * LANES + lane
 }

@@ -18,7 +18,7 @@ pub const BLOCK: usize = 4;
 /// Words that are hashed and compared at most.
 pub const MOST_WORDS: usize = 16;
 
-/// What a table draws from its seed.
+/// The numbers that a table draws from its seed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seeds {
     /// A number for each word.

@@ -85,9 +85,9 @@ pub const GROUP_BITS: u32 = 21;
 /// The most groups.
 pub const GROUPS: u32 = 1 << GROUP_BITS;
 const LEN_SHIFT: u32 = GROUP_BITS;
-/// Where a slot has the bit of cells that are masks.
+/// The place of the bit of a slot that tells cells that are masks.
 pub const FORM_SHIFT: u32 = LEN_SHIFT + 2;
-/// Where a slot has its filter.
+/// The place of the filter in a slot.
 pub const FILTER_SHIFT: u32 = 24;
 /// The most slots of a directory.
 pub const MOST_BITS: u32 = 28;
@@ -107,8 +107,8 @@ pub const fn group_len<T: Tuple>() -> usize {
     blocks::<T>() * 4 * LANES
 }
 
-/// Where a cell has the first two words of a block's `a`; the other two come after, and `b` is [`B_AFTER`]
-/// on.
+/// The place where a cell has the first two words of a block's `a`; the other two come after, and `b` is
+/// [`B_AFTER`] on.
 pub const fn cell_at<T: Tuple>(group: usize, block: usize, lane: usize) -> usize {
     group * group_len::<T>() + block * 4 * LANES + 2 * lane
 }
@@ -130,7 +130,7 @@ pub const fn scan_len(words: usize) -> usize {
     words * 3 * SCAN_LANES
 }
 
-/// Where a scanned cell has the mask of a word.
+/// The place where a scanned cell has the mask of a word.
 pub const fn scan_at(words: usize, lane: usize, word: usize) -> usize {
     lane / SCAN_LANES * scan_len(words) + word * 3 * SCAN_LANES + lane % SCAN_LANES
 }
@@ -197,7 +197,7 @@ pub fn height(rank: u64, shift: u32) -> u32 {
     u32::try_from(rank >> shift).unwrap_or(u32::MAX)
 }
 
-/// Where a layer's directory is.
+/// The place of a layer's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Directory {
     /// Its first slot.

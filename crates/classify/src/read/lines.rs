@@ -21,7 +21,7 @@ pub struct Lines {
 pub struct SourceLine {
     /// The place. `None` of what no single line says, such as a chain's policy.
     pub place: Option<Place>,
-    /// What it says.
+    /// The text of the line.
     pub text: String,
 }
 
@@ -91,6 +91,8 @@ fn source_line(text: &str) -> Option<(u32, SourceLine)> {
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use super::*;
 
     #[test]
@@ -105,7 +107,7 @@ mod tests {
             (5, Some(8), "c"),
             (6, None, "policy"),
         ] {
-            let entry = (line == Some(8)).then_some(4);
+            let entry = NonZeroU64::new(4).filter(|_| line == Some(8));
             lines.add(number, line.map(|line| Place { line, entry }), text);
         }
         let place = |number| lines.of(number).map(|line| line.place.map(|place| place.to_string()));

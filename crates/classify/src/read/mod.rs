@@ -79,7 +79,7 @@ use crate::rules::RuleSet;
 use crate::tuple::Tuple;
 use report::Reading;
 
-/// How to read.
+/// Options for reading.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format; recognised by content where not given.
@@ -95,7 +95,7 @@ pub struct ReadOptions {
     pub table_name: Option<String>,
     /// The table to read of `ovs`.
     pub table: u8,
-    /// What is known of the packets in question beside their header fields.
+    /// Facts about the packets in question, beside their header fields.
     pub assume: Assumptions,
     /// The sets that rules of `iptables` name, as `ipset save` writes them. A match of a set is left out
     /// where it isn't there.
@@ -129,14 +129,13 @@ pub struct RuleFile<T: Tuple> {
 }
 
 impl<T: Tuple> RuleFile<T> {
-    /// What the action of a rule that a lookup returned is called; `None` of 0.
+    /// The name of the action of a rule that a lookup returned; `None` for 0.
     pub fn action(&self, result: u32) -> Option<&str> {
         let action = self.rules.action(result)?;
         self.actions.get(usize::try_from(action).ok()?).map(String::as_str)
     }
 
-    /// What could make an answer another one: the number of a rule, 0 of none, as a lookup of the tuple gave
-    /// it.
+    /// The doubts about an answer: the number of a rule, 0 of none, as a lookup of the tuple gave it.
     pub fn doubts(&self, tuple: &T, answer: u32) -> impl Iterator<Item = &Uncertain<T>> {
         self.doubts.of_answer(&self.rules, tuple, answer)
     }

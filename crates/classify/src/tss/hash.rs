@@ -27,7 +27,7 @@ pub const SUBTABLES: usize = 3;
 /// The most words that a tuple may have, padded.
 pub const KEYS: usize = 12;
 
-/// What a table hashes with.
+/// The keys that a table hashes with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// A key for each word.
@@ -64,7 +64,7 @@ impl Keys {
         self.finish(x)
     }
 
-    /// What a pair of words without any bit adds.
+    /// The number that a pair of words without any bit adds.
     #[inline(always)]
     pub fn of_nothing(&self, pair: usize) -> u64 {
         product([0, 0], [self.words[2 * pair], self.words[2 * pair + 1]])

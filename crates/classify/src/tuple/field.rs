@@ -186,7 +186,7 @@ impl Field {
         }
     }
 
-    /// What a text wants of the field: `V`, `V/LENGTH` of an address, `V/MASK`, `FROM-TO`, or `*`. A value
+    /// Parses a condition on the field: `V`, `V/LENGTH` of an address, `V/MASK`, `FROM-TO`, or `*`. A value
     /// has no bit beside its mask. A mask of numbers is in hex.
     pub fn parse_match(&self, text: &str) -> Result<FieldMatch, ValueError> {
         if text == "*" {
@@ -244,7 +244,7 @@ impl Field {
         Shown { kind: self.kind, number }
     }
 
-    /// What a rule wants of the field, as [`parse_match`](Self::parse_match) reads it.
+    /// Writes a condition on the field as [`parse_match`](Self::parse_match) reads it.
     pub fn show_match(&self, wanted: FieldMatch) -> String {
         match wanted {
             FieldMatch::Masked { mask: 0, .. } => "*".to_owned(),

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::net::Ipv6Addr;
 
-/// Why a frame has no tuple.
+/// The reason why a frame has no tuple.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameError {
@@ -55,7 +55,7 @@ pub enum FrameError {
     },
 }
 
-/// What a header is of.
+/// The layer of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Layer {

@@ -19,8 +19,8 @@ use super::{Field, Kind, Tuple, words};
 /// | `dst` | | destination | `arp_tha` in the first 48 bits | |
 /// | `link` | | the other 32 bits of the link-layer address | the other 32 bits of `arp_sha` | |
 ///
-/// Bits are counted from the highest of a place on. `wirespeed-openflow` makes such tuples of the match
-/// fields that it reads, and it alone: [`of_frame`](Tuple::of_frame) is an error.
+/// Bits are counted from the highest of a place on. `wirespeed-openflow` alone makes such tuples of frames
+/// and of flows: [`of_frame`](Tuple::of_frame) is an error. Rules in words name these places.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(transparent)]
 pub struct OpenFlow13Tuple([u32; 16]);

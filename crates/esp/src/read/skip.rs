@@ -5,7 +5,7 @@ use std::fmt;
 /// Why a line is skipped, and at which word.
 pub(super) type Skipping = (Skip, String);
 
-/// Why a line was skipped.
+/// The reason why a line was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Skip {
@@ -43,7 +43,7 @@ impl Skip {
 pub struct Skipped {
     /// The number of the line, from 1: the first one, if it goes on.
     pub line: usize,
-    /// Why.
+    /// The reason.
     pub skip: Skip,
     /// The word, or what is missing. Never a part of a key.
     pub word: String,

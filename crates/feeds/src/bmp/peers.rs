@@ -28,7 +28,7 @@ pub struct PeerStatus {
     pub view: View,
     /// Whether the router says that the peer is up, and the router is connected.
     pub up: bool,
-    /// When the peer came up, went down, or was lost with its router.
+    /// The time when the peer came up, went down, or was lost with its router.
     pub since: SystemTime,
     /// Whether routes of this view count: no better view of the peer is there.
     pub active: bool,

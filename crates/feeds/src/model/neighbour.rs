@@ -13,7 +13,7 @@ pub struct Neighbour {
     pub address: IpAddr,
     /// The neighbour's hardware address, if it is known and has six bytes.
     pub mac: Option<Mac>,
-    /// What the kernel knows of the neighbour.
+    /// The kernel's state of the neighbour.
     pub state: NeighbourState,
 }
 
@@ -25,7 +25,7 @@ impl Neighbour {
     }
 }
 
-/// What the kernel knows of a neighbour (`NUD_…`).
+/// The kernel's state of a neighbour (`NUD_…`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NeighbourState {
     /// The kernel asked, and no answer came yet.

@@ -60,7 +60,7 @@ impl fmt::Display for Hop {
     }
 }
 
-/// What becomes of packets that match a prefix (`RTN_…`).
+/// The fate of packets that match a prefix (`RTN_…`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum PathKind {
     /// Packets go on by one of the hops.
@@ -86,7 +86,7 @@ pub enum PathKind {
 /// The ways on from a prefix. Equal paths of one feed share their memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Path {
-    /// What becomes of the packets.
+    /// The fate of the packets.
     pub kind: PathKind,
     /// The hops, in the order of the feed. Several are a group: each flow takes one, in proportion to the
     /// weights. Local paths name their interface as a hop; dropped packets have none.

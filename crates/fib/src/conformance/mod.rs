@@ -175,7 +175,7 @@ fn history<A: Address, E: Engine<A>>(rib: Rib<A>, updates: &[Update<A>], step: u
 /// Counts the tables of one test, all of which every engine holds.
 type Tally<A, E> = suite::Tally<A, OfRoutes, E>;
 
-/// What the shared tests have to know of routes.
+/// The facts of routes that the shared tests need.
 #[derive(Debug)]
 pub enum OfRoutes {}
 

@@ -103,7 +103,7 @@ pub use field_type::{FieldType, FieldTypes, NoFieldType, SeveralTypes};
 pub use format::{Format, UnknownFormat};
 pub use number::address_of_number;
 pub use peers::{NoPeer, PeerChoice};
-pub use report::{Loss, Peer, ReadReport, Skipped};
+pub use report::{Loss, MEMBER, Peer, ReadReport, Skipped};
 pub use updates::TimedUpdate;
 pub use wirespeed_input::{Again, Compression, Input, Line, OpenError, Source, open};
 
@@ -118,9 +118,6 @@ use updates::Updates;
 
 /// The most bytes by which a format is recognised.
 const LOOK_AHEAD: usize = 64 << 10;
-
-/// The next hop of all prefixes in a list without next hops. Its index is 1.
-pub const MEMBER: &str = "member";
 
 /// The next hop of a record of CSV whose values are all empty. Such a record hides those of wider prefixes.
 pub const NO_VALUE: &str = "-";

@@ -14,6 +14,9 @@ use super::error::{End, Fault, Place, ReadError, Reason, SkipReason};
 use super::field_type::FieldTypes;
 use super::format::Format;
 
+/// The next hop of all prefixes in a list without next hops. Its index is 1.
+pub const MEMBER: &str = "member";
+
 /// The report of a reading. Displays as a few lines of text.
 #[derive(Clone, Debug)]
 pub struct ReadReport<F = Format, R = SkipReason> {
@@ -33,7 +36,7 @@ pub struct ReadReport<F = Format, R = SkipReason> {
     /// Routes or updates whose host bits were cleared.
     pub masked: u64,
     /// Whether the file is a list of prefixes without next hops, so that all have the next hop
-    /// [`MEMBER`](super::MEMBER).
+    /// [`MEMBER`](MEMBER).
     pub is_list: bool,
     /// Whether texts of next hops are fields by name (`asn=13335,country=US`).
     pub names_fields: bool,

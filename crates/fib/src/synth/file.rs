@@ -39,13 +39,25 @@ const LAYOUT: u32 = 1;
 /// The number that is added to the kind of a covered node.
 const COVERED: u8 = 16;
 
-/// The shape of today's full table of a family.
-pub(super) fn today(family: Family) -> Shape {
-    let bytes = match family {
-        Family::V4 => TODAY_V4,
-        Family::V6 => TODAY_V6,
-    };
-    read(bytes).expect("the files are part of the program, and a test reads both")
+impl Shape {
+    /// The IPv4 table of May 2026: 1,042,325 prefixes.
+    pub fn ipv4() -> Self {
+        Self::today(Family::V4)
+    }
+
+    /// The IPv6 table of May 2026: 246,175 prefixes.
+    pub fn ipv6() -> Self {
+        Self::today(Family::V6)
+    }
+
+    /// Today's full table of a family.
+    pub fn today(family: Family) -> Self {
+        let bytes = match family {
+            Family::V4 => TODAY_V4,
+            Family::V6 => TODAY_V6,
+        };
+        read(bytes).expect("the files are part of the program, and a test reads both")
+    }
 }
 
 /// Reads a file. O(bytes).

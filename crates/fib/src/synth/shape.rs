@@ -168,21 +168,6 @@ impl Place {
 }
 
 impl Shape {
-    /// The IPv4 table of May 2026: 1,042,325 prefixes.
-    pub fn ipv4() -> Self {
-        Self::today(Family::V4)
-    }
-
-    /// The IPv6 table of May 2026: 246,175 prefixes.
-    pub fn ipv6() -> Self {
-        Self::today(Family::V6)
-    }
-
-    /// Today's full table of a family.
-    pub fn today(family: Family) -> Self {
-        super::file::today(family)
-    }
-
     /// Measures a table. O(prefixes * bits).
     pub fn of<A: Address>(rib: &Rib<A>) -> Self {
         let routes: Vec<(Prefix<A>, NextHop)> = rib.iter().collect();

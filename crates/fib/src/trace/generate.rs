@@ -10,7 +10,7 @@ use crate::prefix::Prefix;
 use crate::rib::Rib;
 use crate::synth::rng::Rng;
 
-/// How the keys of a trace are drawn. Written and read as `random`, `prefix`, `zipf:1.1`, `deepest`.
+/// The choice of the keys of a trace. Written and read as `random`, `prefix`, `zipf:1.1`, `deepest`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum TraceKind {
     /// Uniform over the whole address space, of IPv6 too, where nearly no key then has a route.

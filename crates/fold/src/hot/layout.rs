@@ -161,7 +161,7 @@ impl FoldHotTable {
         self.image.width(B16).unwrap_or(0) as usize
     }
 
-    /// What is added to the number of a chunk: elements of c16 below it are next hops.
+    /// The number that is added to that of a chunk: elements of c16 below it are next hops.
     pub fn base(&self) -> u32 {
         self.upper.base
     }

@@ -191,7 +191,7 @@ impl FoldTableV6 {
         self.shape
     }
 
-    /// What is added to the number of a chunk: elements below it are next hops.
+    /// The number that is added to that of a chunk: elements below it are next hops.
     pub fn base(&self) -> u32 {
         self.base
     }

@@ -23,7 +23,7 @@ pub(crate) struct CheckArguments<L: Listed> {
     #[arg(long, value_name = "FILE")]
     updates: Option<OsString>,
 
-    /// What looks up: the engines on this machine's cores, or their kernels on its GPUs
+    /// The device that looks up: the engines on this machine's cores, or their kernels on its GPUs
     #[arg(long, default_value = "cpu")]
     device: On,
 

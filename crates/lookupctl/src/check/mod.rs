@@ -14,6 +14,7 @@ use subject::{Lookups, Subject};
 use verdict::{Line, Verdict};
 use wirespeed::Fleet;
 use wirespeed::engine::{EngineName, OwnedKeys, Served, Wanted};
+use wirespeed_input::plural;
 use wirespeed_table::{BuildOptions, Model};
 
 use crate::Outcome;
@@ -38,9 +39,9 @@ pub(crate) trait Truth<D: Served>: Sync {
     /// More to tell, on the line of the verdict and in JSON.
     type Aside: Display + Serialize;
 
-    /// The entries of the table: their key in JSON and their name for people.
+    /// An entry of the table, in the singular: for the key in JSON, which is its plural, and for people.
     const ENTRIES: [&'static str; 2];
-    /// The name of the keys that are looked up, in JSON and for people.
+    /// A key that is looked up, in the singular: for the key in JSON, which is its plural, and for people.
     const KEYS: &'static str;
 
     /// Entries of the table.
@@ -217,16 +218,16 @@ pub(crate) struct Report<M, X> {
 /// How many entries and keys there were. In JSON each count has its own key.
 #[derive(Debug)]
 pub(crate) struct Counts {
-    /// Entries of the table: their key in JSON, their name for people, how many there are.
+    /// Entries of the table: one's name in JSON, its name for people, how many there are.
     entries: ([&'static str; 2], u64),
-    /// Keys that were looked up: their name, how many there are.
+    /// Keys that were looked up: one's name, how many there are.
     pub(crate) keys: (&'static str, u64),
 }
 
 impl Serialize for Counts {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { entries: ([key, _], entries), keys } = self;
-        serializer.collect_map([(key, entries), (&keys.0, &keys.1)])
+        serializer.collect_map([(plural(2, key), entries), (plural(2, keys.0), &keys.1)])
     }
 }
 

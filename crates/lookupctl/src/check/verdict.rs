@@ -10,7 +10,7 @@ use wirespeed_table::BuildError;
 
 use crate::Outcome;
 use crate::memory;
-use crate::number::{Grouped, counted};
+use crate::number::{Grouped, counted, counted_u64};
 use crate::output::Output;
 
 /// Wrong answers that are shown.
@@ -104,10 +104,10 @@ pub(crate) struct Line<'a> {
     pub(crate) is_on_gpu: bool,
     /// Bytes of each key that went there, if the table decides that.
     pub(crate) key_bytes: Option<usize>,
-    /// Entries of the table: how many, and their name.
+    /// Entries of the table: how many, and one's name.
     pub(crate) table: (u64, &'a str),
     pub(crate) updates: usize,
-    /// Keys that were looked up: how many, and their name.
+    /// Keys that were looked up: how many, and one's name.
     pub(crate) keys: (u64, &'a str),
     pub(crate) mismatches: u64,
     pub(crate) seconds: f64,
@@ -123,11 +123,11 @@ impl fmt::Display for Line<'_> {
         if let Some(bytes) = key_bytes {
             write!(f, ", keys of {bytes} bytes")?;
         }
-        write!(f, ": {} {}", Grouped(table.0), table.1)?;
+        write!(f, ": {}", counted_u64(table.0, table.1))?;
         if *updates > 0 {
             write!(f, " after {}", counted(*updates, "update"))?;
         }
-        write!(f, ", {} {}: ", Grouped(keys.0), keys.1)?;
+        write!(f, ", {}: ", counted_u64(keys.0, keys.1))?;
         match mismatches {
             0 => f.write_str("all right")?,
             _ => write!(f, "{} WRONG", Grouped(*mismatches))?,
@@ -158,9 +158,9 @@ mod tests {
             engine: "acta",
             is_on_gpu: false,
             key_bytes: None,
-            table: (5, "entries"),
+            table: (5, "entry"),
             updates: 0,
-            keys: (100_077, "names"),
+            keys: (100_077, "name"),
             mismatches: 0,
             seconds: 0.06,
         };
@@ -169,5 +169,8 @@ mod tests {
         (line.updates, line.mismatches) = (2_000, 1_234);
         let all = "acta on the GPU, keys of 3 bytes: 5 entries after 2,000 updates, 100,077 names: 1,234 WRONG (0.1 s)";
         assert_eq!(line.to_string(), all);
+        (line.is_on_gpu, line.key_bytes, line.updates, line.mismatches) = (false, None, 1, 0);
+        (line.table.0, line.keys.0) = (1, 1);
+        assert_eq!(line.to_string(), "acta: 1 entry after 1 update, 1 name: all right (0.1 s)");
     }
 }

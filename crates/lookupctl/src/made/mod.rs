@@ -13,7 +13,7 @@ use wirespeed_image::Image;
 use wirespeed_table::BuildOptions;
 
 use crate::memory;
-use crate::number::{Bytes, share};
+use crate::number::{Bytes, BytesEach, share};
 use crate::output::Output;
 use crate::section::{Section, sections};
 
@@ -65,7 +65,7 @@ fn live_bytes<D: Served>(
 
 impl Display for Each {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.1} B a {}", self.bytes, self.one)
+        write!(f, "{} a {}", BytesEach(self.bytes), self.one)
     }
 }
 
@@ -202,7 +202,12 @@ impl<X> Built<X> {
     fn cost(&self, each: &Each) -> String {
         let Self::Table { build_seconds: Some(seconds), live_bytes, .. } = self else { return String::new() };
         let live = live_bytes.zip(each.live).map(|(bytes, of_one)| {
-            format!("; live, with all that updates need, {} ({of_one:.1} B a {})", Bytes(bytes), each.one)
+            format!(
+                "; live, with all that updates need, {} ({} a {})",
+                Bytes(bytes),
+                BytesEach(of_one),
+                each.one
+            )
         });
         format!(", built in {seconds:.3} s{}", live.unwrap_or_default())
     }

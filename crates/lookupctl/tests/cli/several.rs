@@ -147,6 +147,7 @@ fn info_tells_what_they_take_together() {
 fn bad_use_is_refused() {
     let folder = folder();
     for verb in ["lookup 10.0.0.1", "replay"] {
+        folder.run(&format!("{verb} --fib v4 --fib other --engine forest")).refused(&["Vrfs", "sail-m"]);
         folder.run(&format!("{verb} --fib v4 --fib other --engine sail-l")).refused(&[
             "sail-l",
             "2 are given",

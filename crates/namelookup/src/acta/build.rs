@@ -97,7 +97,7 @@ impl Engine<NameDomain> for Acta {
 }
 
 impl Acta {
-    /// How many entries wait for a place, and room for how many there is, for tests.
+    /// Counts the entries that wait for a place, and those that there is room for, for tests.
     #[cfg(feature = "conformance")]
     #[doc(hidden)]
     pub fn waiting(&self) -> (usize, usize) {

@@ -89,7 +89,7 @@ impl Seeds {
 pub struct Hash(pub u64);
 
 impl Hash {
-    /// How far the two choices are from the state's base, among so many buckets.
+    /// The distances of the two choices from the state's base, among so many buckets.
     #[inline]
     pub fn choices(self, buckets: u32) -> [u32; 2] {
         [self.first(buckets), self.second(buckets)]
@@ -112,7 +112,7 @@ impl Hash {
         (self.0 >> 32) as u16 & 7
     }
 
-    /// Which bit of the filter, from 0.
+    /// The bit of the filter, from 0.
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // below 12
     pub const fn filter(self) -> u32 {

@@ -58,9 +58,9 @@ pub const LEADS: u16 = 1 << 6;
 pub const ENDS: u16 = 1 << 7;
 /// Set in a header of a transition that lies in its second choice.
 pub const SECOND: u16 = 1 << 8;
-/// Where the turn is in a header.
+/// The place of the turn in a header.
 pub const TURN_SHIFT: u32 = 9;
-/// Where the tag is in a header.
+/// The place of the tag in a header.
 pub const TAG_SHIFT: u32 = 13;
 /// Bytes of a payload that say where a long component is.
 pub const LONG_BYTES: usize = 8;
@@ -181,9 +181,9 @@ pub struct Slot {
     pub number: usize,
     /// Its header.
     pub header: Header,
-    /// Where its payload starts.
+    /// The start of its payload.
     pub start: usize,
-    /// Where its payload ends.
+    /// The end of its payload.
     pub end: usize,
 }
 

@@ -13,7 +13,7 @@ use crate::name::Name;
 use crate::oracle::Oracle;
 use crate::table::NameTable;
 
-/// Where right answers come from.
+/// A source of right answers.
 pub trait Right {
     /// The longest prefix of the name that is in the table.
     fn right(&self, name: &Name) -> Match;
@@ -73,7 +73,7 @@ impl Expected {
         Self::of(names.iter())
     }
 
-    /// How many entries.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }

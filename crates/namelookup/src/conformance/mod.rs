@@ -41,10 +41,10 @@ use crate::name::{Name, NameBuf};
 use crate::names::{NameBatch, Names};
 use crate::table::NameTable;
 
-/// Which tables an engine held, and which it refused by a typed error.
+/// The tables that an engine held, and those that it refused by a typed error.
 pub type Tally<E> = suite::Tally<NameDomain, OfNames, E>;
 
-/// What the shared tests have to know of names.
+/// The facts of names that the shared tests need.
 #[derive(Debug)]
 pub enum OfNames {}
 

@@ -33,7 +33,7 @@ pub const ROW: usize = 256;
 /// Set in a link with which an entry ends.
 pub const ACCEPTING: u32 = 1 << 31;
 
-/// Where a table is refused without a cap: 1 GiB.
+/// The size from which a table is refused without a cap: 1 GiB.
 pub const CAP: u64 = 1 << 30;
 
 /// A state transition table, ready for lookups.

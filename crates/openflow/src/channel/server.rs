@@ -40,7 +40,7 @@ const READ: usize = 1 << 18;
 /// The time for which changes wait to be published while more of them come.
 const UNSEEN: Duration = Duration::from_millis(1);
 
-/// Where controllers are.
+/// The addresses of controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The switch connects to `HOST:PORT`, again and again.

@@ -1,23 +1,9 @@
 //! Actions and instructions of flows in texts.
 
-use super::fields::{field, value};
+use super::fields::{field, port, value};
 use super::{number, small};
 use crate::wire::number::{WHOLE, port};
 use crate::wire::{Action, Field, Instructions, Match};
-
-/// The port of a name.
-pub(super) fn port(text: &str) -> Option<u32> {
-    Some(match text.to_ascii_lowercase().as_str() {
-        "in_port" => port::IN_PORT,
-        "all" => port::ALL,
-        "flood" => port::FLOOD,
-        "normal" => port::NORMAL,
-        "controller" => port::CONTROLLER,
-        "local" => port::LOCAL,
-        "table" => port::TABLE,
-        _ => return None,
-    })
-}
 
 /// Words with their arguments: `name`, `name:argument` or `name(argument)`, between commas.
 pub(super) fn words(text: &str) -> Result<Vec<(&str, &str)>, String> {

@@ -3,6 +3,7 @@
 use wirespeed_classify::read::vlan::{Masked, PRESENT, Tagged, Vlan, Ways};
 
 use super::number;
+use crate::wire::number::port;
 use crate::wire::{Field, Match};
 
 /// A word that stands for the type, and for the protocol.
@@ -21,6 +22,20 @@ fn shorthand(word: &str) -> Option<(u128, Option<u128>)> {
         "arp" => (0x0806, None),
         "mpls" => (0x8847, None),
         "mplsm" => (0x8848, None),
+        _ => return None,
+    })
+}
+
+/// The port of a name.
+pub(super) fn port(text: &str) -> Option<u32> {
+    Some(match text.to_ascii_lowercase().as_str() {
+        "in_port" => port::IN_PORT,
+        "all" => port::ALL,
+        "flood" => port::FLOOD,
+        "normal" => port::NORMAL,
+        "controller" => port::CONTROLLER,
+        "local" => port::LOCAL,
+        "table" => port::TABLE,
         _ => return None,
     })
 }
@@ -88,7 +103,7 @@ pub(super) fn value(name: &str, field: Field, text: &str) -> Result<u128, String
         return text.parse::<std::net::Ipv4Addr>().map(|ip| u32::from(ip).into()).map_err(|_| wrong());
     }
     if field == Field::InPort
-        && let Some(port) = super::actions::port(text)
+        && let Some(port) = port(text)
     {
         return Ok(port.into());
     }

@@ -1,6 +1,7 @@
 //! Groups and meters in texts.
 
-use super::actions::{action, port, words};
+use super::actions::{action, words};
+use super::fields::port;
 use super::small;
 use crate::wire::number::{group, port as ports};
 use crate::wire::{Action, Band, Bucket, Command, Field, GroupKind, GroupMod, Match, MeterMod, Request};

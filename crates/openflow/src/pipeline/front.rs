@@ -37,10 +37,10 @@ use super::table::Table;
 use crate::wire::number::port;
 use crate::wire::{Field, Key};
 
-/// The highest number of a port beside LOCAL, whose lower half is higher.
-#[allow(clippy::cast_possible_truncation)] // 16 bits
-const MOST_PORTS: u32 = crate::switch::MOST_PORTS as u32;
-const _: () = assert!(MOST_PORTS < port::LOCAL & 0xffff);
+/// The most ports, and so the highest number of a port beside LOCAL, whose lower half is higher: the router
+/// numbers them with 16 bits, and one is for packet-out.
+pub(crate) const MOST_PORTS: u16 = 0xff00;
+const _: () = assert!((MOST_PORTS as u32) < port::LOCAL & 0xffff);
 
 /// Classes from which on a classifier pays.
 const LEAST_CLASSES: usize = 4;

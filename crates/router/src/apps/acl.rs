@@ -10,7 +10,7 @@ use wirespeed::{Labels, NextHop, RuleReader};
 
 use crate::{App, Chunk, Memory, Packet, Reason, Verdict, narrow};
 
-/// What a rule decides about a packet.
+/// The decision of a rule about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Decision {
     /// The packet goes on.

@@ -135,13 +135,13 @@ impl Control {
         Arc::clone(&self.tables)
     }
 
-    /// What the results of lookups do with packets.
+    /// The routes that the results of lookups stand for.
     #[must_use]
     pub fn routes(&self) -> Labels<Route> {
         self.paths.routes()
     }
 
-    /// What the router is at its ports.
+    /// The router's identities at its ports.
     #[must_use]
     pub fn own(&self) -> Arc<Owns> {
         Arc::clone(&self.own)

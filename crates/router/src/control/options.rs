@@ -3,7 +3,7 @@
 use wirespeed::{Device, Fleet};
 use wirespeed_feeds::TableId;
 
-/// Where routes come from.
+/// The source of routes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -21,7 +21,7 @@ pub enum Source {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Options {
-    /// Where routes come from.
+    /// The source of routes.
     pub source: Source,
     /// The table of ports outside of VRFs.
     pub table: TableId,

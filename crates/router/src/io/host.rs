@@ -18,7 +18,7 @@ use super::{Port, PortCounts};
 use crate::header::{ETHERNET, Mac, TYPE_IPV4, TYPE_IPV6, be16};
 use crate::{Error, Frame, Memory, narrow};
 
-/// What a device carries.
+/// The kind of packets that a device carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HostLink {
     /// Frames of Ethernet. The host asks for neighbours there, as on any link.

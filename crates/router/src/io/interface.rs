@@ -139,8 +139,8 @@ impl Interface {
         set_up(&self.name).map_err(|cause| sys::denied(&self.name, "can't be set up", "CAP_NET_ADMIN", cause))
     }
 
-    /// Why AF_XDP can't be used here with buffers of this stride, as far as it shows before it is tried:
-    /// a driver may still refuse when a port is opened.
+    /// Tells why AF_XDP can't be used here with buffers of this stride, as far as it shows before it is
+    /// tried: a driver may still refuse when a port is opened.
     #[must_use]
     pub fn unusable(&self, stride: u32) -> Option<Unusable> {
         if !self.is_ethernet {

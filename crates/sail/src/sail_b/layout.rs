@@ -85,7 +85,7 @@ impl Levels for EverySixth {
     const LEVELS: &'static [u8] = &[6, 12, 18, PIVOT];
 }
 
-/// Where the pivot level stands among the levels.
+/// The place of the pivot level among the levels.
 pub const fn pivot<L: Levels>() -> usize {
     L::LEVELS.len() - 1
 }

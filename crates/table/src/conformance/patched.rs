@@ -11,12 +11,12 @@ use crate::engine::Engine;
 #[derive(Debug)]
 pub struct Patched<'t, D: Domain, S: Suite<D>, E: Engine<D>> {
     tally: &'t Tally<D, S, E>,
-    /// What it is of, as it is now.
+    /// The model of the table, as it is now.
     pub model: D::Model,
     engine: E,
     /// The table as it is now.
     pub table: E::Table,
-    /// How often it was built anew.
+    /// The number of times that it was built anew.
     pub rebuilds: usize,
 }
 

@@ -103,7 +103,7 @@ pub trait Suite<D: Domain> {
     }
 }
 
-/// What suites build with: a seed, so that every run is the same.
+/// The options that suites build with: a seed, so that every run is the same.
 pub fn options() -> BuildOptions {
     BuildOptions { seed: Some(1), ..BuildOptions::default() }
 }

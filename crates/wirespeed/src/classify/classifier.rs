@@ -15,12 +15,13 @@ use super::facts::Facts;
 use super::image_file::{self, RuleImageFile};
 use super::reader::RuleReader;
 use super::turnover::Turnover;
-use crate::common::{TableCore, table_methods};
+use crate::common::TableCore;
 use crate::device::DeviceSettings;
 use crate::engine::RuleTuple;
 use crate::error::Error;
-use crate::labels::saved::{SavedLabels, save_methods};
+use crate::labels::saved::SavedLabels;
 use crate::memory::Cap;
+use crate::methods::{save_methods, table_methods};
 use crate::settings::Choice;
 
 /// A set of rules, and the compiled table. One owner changes it. Any number of [`RuleReader`]s look up at the

@@ -217,5 +217,8 @@ pub type RulePipeline<'k, T> = crate::Pipeline<'k, T>;
 pub use wirespeed_classify::{
     Applied, BuildError, Engine, FieldRange, FrameError, Ipv4Tuple, Ipv6Tuple, Lookup, OpenFlow13Tuple,
     OpenFlowTuple, Pattern, Rule, RuleError, RuleNumber, RuleSet, RuleTextError, RuleUpdate, Step, Tuple,
-    TupleError, UpdateError, VLAN_NONE, generate, oracle, read, tuple, write,
+    TupleError, UpdateError, VLAN_NONE, oracle, read, tuple, write,
 };
+
+#[cfg(feature = "synth")]
+pub use wirespeed_classify::generate;

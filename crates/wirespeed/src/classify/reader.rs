@@ -13,9 +13,10 @@ use super::found::RuleMatch;
 use super::image_file::RuleImageFile;
 use super::turnover::Turnover;
 use super::verdict::RuleVerdict;
-use crate::common::{ReaderCore, reader_methods};
+use crate::common::ReaderCore;
 use crate::engine::{Entered, RuleTuple};
 use crate::error::Error;
+use crate::methods::reader_methods;
 
 /// Looks up in a set of rules. Any number of threads share one reader, or clone it, which costs a reference
 /// count. Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps

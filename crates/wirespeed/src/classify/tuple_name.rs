@@ -1,6 +1,5 @@
 //! The tuples by name. This list is the only one in the project, like the list of engines in
-//! [`engine`](crate::engine). [`OpenFlow13Tuple`](wirespeed_classify::OpenFlow13Tuple) is not in it: it is
-//! made by a switch alone, and no file of rules has its fields.
+//! [`engine`](crate::engine).
 
 use std::fmt;
 
@@ -13,6 +12,9 @@ tuples! {
     Ipv6: wirespeed_classify::Ipv6Tuple,
     /// [`OpenFlowTuple`](wirespeed_classify::OpenFlowTuple): the 12 fields of OpenFlow.
     OpenFlow: wirespeed_classify::OpenFlowTuple,
+    /// [`OpenFlow13Tuple`](wirespeed_classify::OpenFlow13Tuple): the fields of OpenFlow 1.3. Rules in words
+    /// have the names of its fields; files of flows are not read into it.
+    OpenFlow13: wirespeed_classify::OpenFlow13Tuple,
 }
 
 /// A function over tuple types, called for a tuple whose name is known at run time.

@@ -33,7 +33,7 @@ pub enum FileTable {
     Payloads(Box<Vrps>),
 }
 
-/// How a file is read.
+/// Options for reading a file.
 #[derive(Clone, Debug, Default)]
 pub struct How {
     /// The format. By default recognised by content.

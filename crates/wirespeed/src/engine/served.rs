@@ -9,9 +9,7 @@ use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple, R
 use wirespeed_fib::{Address, NextHop, Rib, V4, V6};
 use wirespeed_image::{Image, ImageError};
 #[cfg(feature = "names")]
-use wirespeed_namelookup::generate::{self as made_names, Domains, Load, Paths, TraceSpec};
-#[cfg(feature = "names")]
-use wirespeed_namelookup::{Match, NameBatch, NameDomain, NameModel};
+use wirespeed_namelookup::{Match, NameBatch, NameBuf, NameDomain, NameModel};
 use wirespeed_rng::Rng;
 use wirespeed_table::{BuildError, BuildOptions, Companion, Model};
 
@@ -32,13 +30,16 @@ use crate::gpu::runtime::{Fleet, GpuOptions};
 #[cfg(feature = "names")]
 use crate::gpu::{names, runtime::SlotSize};
 use crate::match_ids::MatchIds;
-#[cfg(feature = "names")]
-use crate::names::NAME_BYTES;
 use crate::owned_keys::{AddressKeys, OwnedKeys};
 use crate::uses::Counted;
 
 /// Keys of a batch for measuring.
 pub(crate) const MEASURED: usize = 4096;
+
+/// The default bytes for a name in a GPU's slot: more than most names take on average, their positions
+/// included. Batches of longer names go in smaller parts.
+#[cfg(feature = "names")]
+pub const NAME_BYTES: usize = 64;
 
 /// A hint about the keys to come, given when a table is uploaded to GPUs.
 pub type KeyHint<'k, D> = <<D as Served>::Remote as RemoteTable>::KeyHint<'k>;
@@ -266,19 +267,31 @@ impl Served for NameDomain {
         bytemuck::cast_slice_mut(answers)
     }
 
-    /// Names of the table with paths after them.
+    /// Random names of the table, each with two random components after it, so that lookups pass the end of
+    /// the name that matches. For an empty table these components alone.
     fn sample(model: &NameModel, fleet: &Fleet) -> NameKeys {
-        let count = sample_size(fleet);
-        let spec = TraceSpec { load: Load::Average, misses: 0.0, seed: 1 };
-        let names = made_names::trace(model.names(), Paths::made(), &spec, count).unwrap_or_else(|_| {
-            // An empty table.
-            let mut domains = Domains::new(1);
-            let mut batch = NameBatch::new();
-            while batch.len() < count && batch.push(domains.draw()).is_ok() {}
-            batch
-        });
+        let (mut entries, mut sample) = (NameBatch::new(), NameBatch::new());
+        for (name, _) in model.names().iter() {
+            if entries.push(&name).is_err() {
+                break; // those before are enough
+            }
+        }
+        let mut rng = Rng::new(1);
+        for _ in 0..sample_size(fleet) {
+            let mut name = NameBuf::root();
+            if !entries.is_empty() {
+                name = entries.names().name(rng.index(entries.len())).to_owned();
+            }
+            for _ in 0..2 {
+                // A name that has the greatest length stays as it is.
+                name.push(format!("{:010x}", rng.bits() >> 24).as_bytes()).ok();
+            }
+            if sample.push(&name).is_err() {
+                break;
+            }
+        }
         #[allow(clippy::useless_conversion)] // without GPUs there is one kind of memory
-        names.into()
+        sample.into()
     }
 
     fn key_hint<'k>(names: Self::Keys<'k>, _: u8) -> KeyHint<'k, Self> {
@@ -315,7 +328,7 @@ macro_rules! tuples {
             }
 
             fn sample(rules: &RuleSet<Self>, fleet: &Fleet) -> TupleKeys<Self> {
-                wirespeed_classify::generate::tuples(rules, sample_size(fleet), 1.0, 1).into()
+                wirespeed_classify::drawn::tuples(rules, sample_size(fleet), 1.0, 1).into()
             }
 
             fn key_hint<'k>(tuples: Self::Keys<'k>, _: u8) -> KeyHint<'k, Self> {

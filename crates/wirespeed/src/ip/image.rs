@@ -8,7 +8,8 @@ use super::{IpReader, IpTable};
 use crate::engine::{Addresses, BOTH_FAMILIES};
 use crate::error::Error;
 use crate::image_file::{ImageFile, both, opened};
-use crate::labels::saved::{SavedLabels, save_methods};
+use crate::labels::saved::SavedLabels;
+use crate::methods::save_methods;
 use crate::reader::Reader;
 use crate::table::Table;
 

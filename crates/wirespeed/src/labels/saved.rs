@@ -91,41 +91,6 @@ impl SavedLabels {
     }
 }
 
-/// Methods that save a table. The type has a method `save_with`. The docs are those of `save`.
-macro_rules! save_methods {
-    ($(#[$doc:meta])*) => {
-        $(#[$doc])*
-        pub fn save(&self, path: impl AsRef<std::path::Path>) -> Result<(), crate::Error> {
-            self.save_with(&SavedLabels::default(), path.as_ref())
-        }
-
-        /// Saves the table like [`save`](Self::save), with the labels as text, for
-        /// [`Labels::open`](crate::Labels::open).
-        ///
-        /// Fails if two labels have the same text, because they could not be told apart when the file is
-        /// read.
-        pub fn save_labelled<V: std::fmt::Display>(
-            &self,
-            path: impl AsRef<std::path::Path>,
-            labels: &crate::Labels<V>,
-        ) -> Result<(), crate::Error> {
-            self.save_with(&labels.to_texts()?, path.as_ref())
-        }
-
-        /// Saves the table like [`save`](Self::save), with the labels as JSON, for
-        /// [`Labels::open_json`](crate::Labels::open_json).
-        #[cfg(feature = "serde")]
-        pub fn save_labelled_json<V: serde::Serialize>(
-            &self,
-            path: impl AsRef<std::path::Path>,
-            labels: &crate::Labels<V>,
-        ) -> Result<(), crate::Error> {
-            self.save_with(&labels.to_json()?, path.as_ref())
-        }
-    };
-}
-pub(crate) use save_methods;
-
 /// Checks that the texts of an image are of this type: JSON of a type, or text without one.
 pub(crate) fn check_type(image: &Image, path: &Path, wanted: Option<&str>) -> Result<(), Error> {
     let found = image.attachment(TYPE).map(String::from_utf8_lossy);

@@ -177,9 +177,7 @@ pub use list::{NameList, NameListBuilder};
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
 
-/// The default bytes for a name in a GPU's slot: more than most names take on average, their positions
-/// included. Batches of longer names go in smaller parts.
-pub const NAME_BYTES: usize = 64;
+pub use crate::engine::served::NAME_BYTES;
 
 /// A queue of batches of names, several under way at once.
 pub type NamePipeline<'k> = crate::Pipeline<'k, NameDomain>;
@@ -189,8 +187,11 @@ pub type NamePipeline<'k> = crate::Pipeline<'k, NameDomain>;
 pub use wirespeed_namelookup::NameTable as NameRib;
 pub use wirespeed_namelookup::{
     BuildError, Components, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameError,
-    NameUpdate, Names, generate, read, tlv, write,
+    NameUpdate, Names, read, tlv, write,
 };
+
+#[cfg(feature = "synth")]
+pub use wirespeed_namelookup::generate;
 
 /// The parts of lists of domains: scopes, verdicts, answers.
 pub use wirespeed_namelookup::list as lists;

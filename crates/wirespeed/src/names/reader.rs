@@ -7,9 +7,10 @@ use wirespeed_fib::NextHop;
 use wirespeed_namelookup::{Match, Name, NameDomain, Names};
 
 use super::image_file::NameImageFile;
-use crate::common::{ReaderCore, reader_methods};
+use crate::common::ReaderCore;
 use crate::engine::Entered;
 use crate::error::Error;
+use crate::methods::reader_methods;
 
 /// Looks up in a table of names. Any number of threads share one reader, or clone it, which costs a reference
 /// count. Lookups never wait for the writer. A reader stays valid after the writer is gone, and then keeps

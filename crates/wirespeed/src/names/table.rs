@@ -11,11 +11,12 @@ use super::NameRib;
 use super::builder::NameBuilder;
 use super::image_file::{self, NameImageFile};
 use super::reader::NameReader;
-use crate::common::{TableCore, table_methods};
+use crate::common::TableCore;
 use crate::device::DeviceSettings;
 use crate::error::Error;
-use crate::labels::saved::{SavedLabels, save_methods};
+use crate::labels::saved::SavedLabels;
 use crate::memory::Cap;
+use crate::methods::{save_methods, table_methods};
 use crate::settings::Choice;
 use crate::uses::Claims;
 

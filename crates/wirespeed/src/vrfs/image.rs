@@ -11,9 +11,10 @@ use super::{Tables, VrfReader, Vrfs};
 use crate::engine::VRFS;
 use crate::error::Error;
 use crate::image_file::{MATCH_IDS, ROUTES, VrfImageFile, both};
-use crate::labels::saved::{SavedLabels, save_methods};
+use crate::labels::saved::SavedLabels;
 use crate::match_ids::MatchIds;
 use crate::memory::Cap;
+use crate::methods::save_methods;
 use crate::uses::TableUses;
 
 impl Vrfs {

@@ -1,16 +1,19 @@
-//! Images that an earlier version wrote, one of each engine and kind of key: they open, and answer what they
-//! did. They are in `tests/images`, with the tables that they were made of, and stay there for good. A new
-//! layout of an engine brings another image beside its old one.
+//! Images that an earlier version wrote, one of each engine and kind of key, and one of each kind of file
+//! that holds more than a table: both families, VRFs, lists of domains. They open, and answer what they did.
+//! They are in `tests/images`, with the tables that they were made of, and stay there for good. A new layout
+//! of an engine brings another image beside its old one.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use wirespeed::classify::OpenFlow13Tuple;
 use wirespeed::classify::oracle;
 use wirespeed::engine::{EngineName, Engines, RuleTuple, of_domain};
-use wirespeed::names::NameDomain;
+use wirespeed::names::{NameDomain, NameList};
 use wirespeed::prelude::*;
-use wirespeed::{Reader, Rib, Table};
+use wirespeed::{Reader, Rib, Table, VrfReader, VrfRoutes, Vrfs};
 
 use crate::common::{Native, check};
 
@@ -200,4 +203,115 @@ fn rules_of_openflow() {
         "in_port=3 dl_vlan=8",
     ];
     rules::<OpenFlowTuple>("of.rules", &packets);
+}
+
+#[test]
+fn rules_of_openflow_1_3() {
+    let packets = [
+        "in_port=1 eth_type=0x86dd dst=2001:db8::7 proto=tcp dport=443",
+        "in_port=2 eth_type=0x86dd",
+        "in_port=3 eth_dst=02:00:00:00:00:01",
+        "in_port=3 eth_type=0x8847 label=0x00064100",
+        "in_port=3 eth_vlan=0x1007",
+        "in_port=3 eth_vlan=0x1008",
+    ];
+    rules::<OpenFlow13Tuple>("of13.rules", &packets);
+}
+
+/// The routes of both families, as their files have them.
+fn both(labels: &Labels<String>) -> IpTable {
+    let files = ["v4.txt", "v6.txt"].map(|name| folder().join(name));
+    files.iter().fold(IpTable::builder(), |builder, file| builder.file(file, labels)).build().unwrap()
+}
+
+#[test]
+fn both_families_in_one_file() {
+    let made = both(&Labels::new());
+    let (v4, v6) = (made.v4().routes().to_rib(), made.v6().routes().to_rib());
+    let dir = tempfile::tempdir().unwrap();
+    for (name, gives_prefixes) in [("both", false), ("both-prefixes", true)] {
+        let path = unpacked(name, dir.path());
+        let (reader, mut table) = (IpReader::open(&path).unwrap(), IpTable::open(&path).unwrap());
+        check(reader.v4(), &v4, name);
+        check(reader.v6(), &v6, name);
+        assert!(table.routes().eq(made.routes()), "{name}");
+        let labels = Labels::<String>::open(&path).unwrap();
+        for (address, label, prefix) in [
+            ("10.1.2.130", "half", "10.1.2.128/25"),
+            ("2001:db8:1:2:3:4:5:6", "deep", "2001:db8:1:2:3:4:5:0/112"),
+        ] {
+            let address: IpAddr = address.parse().unwrap();
+            let found = reader.lookup(address);
+            assert_eq!(labels.get(found).as_deref().map(String::as_str), Some(label), "{name}");
+            let prefix = gives_prefixes.then(|| (prefix.parse::<IpNet>().unwrap(), found));
+            assert_eq!(reader.lookup_prefix(address).ok().flatten(), prefix, "{name}");
+        }
+        let host: IpNet = "2001:db8::7/128".parse().unwrap();
+        table.insert(host, NextHop(1)).unwrap();
+        assert_eq!(table.reader().lookup(host.addr()), NextHop(1), "{name}");
+    }
+}
+
+/// A VRF with all routes of the files, and one with those of IPv4 alone.
+fn vrfs() -> [(VrfId, VrfRoutes); 2] {
+    let made = both(&Labels::new());
+    let of_v4 = made.routes().filter(|(prefix, _)| matches!(prefix, IpNet::V4(_)));
+    [(VrfId(7), made.routes().collect::<Vec<_>>()), (VrfId(900), of_v4.collect())]
+        .map(|(vrf, routes)| (vrf, VrfRoutes::new(routes).unwrap()))
+}
+
+#[test]
+fn vrfs_in_one_file() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, gives_prefixes) in [("vrfs", false), ("vrfs-prefixes", true)] {
+        let path = unpacked(name, dir.path());
+        let (mut model, mut vrfs) = (BTreeMap::from(vrfs()), Vrfs::open(&path).unwrap());
+        crate::vrfs::check(&VrfReader::open(&path).unwrap(), &model, gives_prefixes);
+        crate::vrfs::check(&vrfs.reader(), &model, gives_prefixes);
+        let (vrf, host) = (VrfId(900), crate::vrfs::net("192.0.2.1/32"));
+        vrfs.insert(vrf, host, NextHop(7)).unwrap();
+        crate::vrfs::insert(model.get_mut(&vrf).unwrap(), host, Some(NextHop(7)));
+        crate::vrfs::check(&vrfs.reader(), &model, gives_prefixes);
+        let labels = Labels::<String>::open(&path).unwrap();
+        let found = vrfs.reader().lookup(VrfId(7), crate::vrfs::ip("2001:db8:1:2::81"));
+        assert_eq!(labels.get(found).as_deref().map(String::as_str), Some("host"), "{name}");
+    }
+}
+
+#[test]
+fn lists_of_domains() {
+    let dir = tempfile::tempdir().unwrap();
+    let open = |name: &str| NameList::open(unpacked(name, dir.path())).unwrap();
+    let name = |domain: &str| NameBuf::from_domain(domain.as_bytes()).unwrap();
+
+    let filter = open("list-filter");
+    assert_eq!((filter.len(), filter.is_of_suffixes()), (3, false));
+    for (domain, found) in [
+        ("ads.example", Some(Some("blocked"))),
+        ("www.ads.example", Some(Some("blocked"))),
+        ("www.good.ads.example", Some(None)),
+        ("tracker.example", Some(Some("blocked"))),
+        ("www.example", None),
+    ] {
+        let answer = filter.lookup(&name(domain));
+        assert_eq!(answer.map(|answer| filter.value(answer)), found, "{domain}");
+    }
+
+    let suffixes = open("list-suffixes");
+    assert_eq!((suffixes.len(), suffixes.is_of_suffixes()), (4, true));
+    for (domain, suffix, registrable) in [
+        ("www.example.co.uk", "/uk/co", Some("/uk/co/example")),
+        ("a.b.shop.ck", "/ck/shop", Some("/ck/shop/b")),
+        ("www.ck", "/ck", Some("/ck/www")),
+        ("co.uk", "/uk/co", None),
+    ] {
+        let domain = name(domain);
+        let found = suffixes.suffix(&domain).unwrap();
+        let registrable = registrable.map(ToOwned::to_owned);
+        assert_eq!(
+            (found.suffix.to_string(), found.registrable.map(ToString::to_string)),
+            (suffix.to_owned(), registrable),
+            "{domain}"
+        );
+    }
 }

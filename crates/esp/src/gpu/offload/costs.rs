@@ -7,7 +7,7 @@ pub(super) const LEAST: usize = 16 << 10;
 /// Batches of a size after which one goes the other way.
 const TRIAL: u32 = 128;
 
-/// Which packets go to the device.
+/// The packets that go to the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Use {
     /// Each packet that it has kernels, keys and slots for.

@@ -40,7 +40,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["rules", "set", "set_count", "engine", "updates", "memory_cap", "tuple"])]
     image: Option<PathBuf>,
 
-    /// What to look up: a file of tuples (as ClassBench writes traces, or in words), or a kind of trace to
+    /// The tuples to look up: a file (as ClassBench writes traces, or in words), or a kind of trace to
     /// make: rules (each tuple of a rule at random), flows:N (like rules, each tuple N times in a row on
     /// average), random (anything)
     #[arg(long, value_name = "FILE|KIND", default_value = "rules", value_parser = trace::parser())]

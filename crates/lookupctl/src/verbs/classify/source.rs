@@ -34,9 +34,9 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "FORMAT", value_parser = format_parser())]
     pub(super) format: Option<RuleFormat>,
 
-    /// Fields that the rules test: ipv4 and ipv6 are 5-tuples, openflow has 12 fields. By default recognised
-    /// by content; a file of both IPv4 and IPv6 needs the option. A synthetic set has ipv4 by default, with
-    /// --set classes openflow
+    /// Fields that the rules test: ipv4 and ipv6 are 5-tuples, openflow has 12 fields, openflow13 those of
+    /// OpenFlow 1.3, for rules in words. By default recognised by content; a file of both IPv4 and IPv6, and
+    /// one for openflow13, needs the option. A synthetic set has ipv4 by default, with --set classes openflow
     #[arg(long, value_name = "TUPLE", value_parser = tuple::parser())]
     pub(super) tuple: Option<TupleName>,
 

@@ -39,7 +39,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["table", "engine", "updates", "names", "aggregate", "memory_cap"])]
     image: Option<PathBuf>,
 
-    /// What to look up: a file of names (one a line, in any form), or which of the table's names to make a
+    /// The names to look up: a file (one a line, in any form), or those of the table's names to make a
     /// trace of: average (each as likely as any), heavy (the longest tenth), zipf:SKEW (by popularity)
     #[arg(long, value_name = "FILE|LOAD", default_value = "average", value_parser = trace::parser())]
     trace: Trace,

@@ -30,7 +30,7 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", value_parser = parse_rate)]
     rate: Option<Pace>,
 
-    /// Where lookups run. The default is auto, in silence where there is no GPU and no option is for one
+    /// The device of lookups. The default is auto, in silence where there is no GPU and no option is for one
     #[arg(long)]
     device: Option<Device>,
 
@@ -39,7 +39,7 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", value_parser = threads::parser())]
     in_flight: Option<usize>,
 
-    /// How keys get to a GPU and results back. By default the fastest way for the size of a batch, as
+    /// The way of keys to a GPU, and of results back. By default the fastest way for the size of a batch, as
     /// measured
     #[arg(long)]
     transfer: Option<Transfer>,
@@ -63,7 +63,7 @@ pub(in crate::verbs) struct DriveArguments {
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     batch: Option<usize>,
 
-    /// How long the trace is repeated, or how long the rate that was found is held
+    /// Seconds that the trace is repeated, or that the rate that was found is held
     #[arg(long, value_name = "S", default_value = "3", value_parser = parse_seconds)]
     seconds: Duration,
 

@@ -50,9 +50,9 @@ pub(crate) struct Options {
     #[arg(long, value_name = "IMG", conflicts_with_all = ["fib", "engine", "strides", "updates", "memory_cap"])]
     pub(super) image: Option<PathBuf>,
 
-    /// What to look up: a file of addresses (one a line, or .bin), a capture (pcap, pcapng), or a kind of
-    /// trace to make: random (all over the space), prefix (a prefix at random, then an address inside),
-    /// zipf:SKEW (prefixes by popularity), deepest (the addresses that take most steps)
+    /// The addresses to look up: a file (one a line, or .bin), a capture (pcap, pcapng), or a kind of trace
+    /// to make: random (all over the space), prefix (a prefix at random, then an address inside), zipf:SKEW
+    /// (prefixes by popularity), deepest (the addresses that take most steps)
     #[arg(long, value_name = "FILE|KIND", default_value = "prefix", value_parser = trace::parser())]
     pub(super) trace: Trace,
 

@@ -40,14 +40,14 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME", default_value = "ip")]
     pub(super) app: AppName,
 
-    /// Where frames come from: a capture (pcap, pcapng, compressed or not; - is standard input), or frames
-    /// that are made in memory to addresses of the table: gen:SIZE in bytes, gen:imix. loop:FILE keeps a
-    /// capture in memory, and gives its frames round and round
+    /// The source of frames: a capture (pcap, pcapng, compressed or not; - is standard input), or frames that
+    /// are made in memory to addresses of the table: gen:SIZE in bytes, gen:imix. loop:FILE keeps a capture
+    /// in memory, and gives its frames round and round
     #[arg(long, value_name = "FILE|loop:FILE|gen:SIZE", default_value = "gen:64", value_parser = parse_source)]
     pub(super) r#in: From,
 
-    /// Where frames go to: a capture (.pcap, else pcapng; .gz and .zst compress it), or sink, which counts
-    /// them. Next hops take several sinks in turns
+    /// The destination of frames: a capture (.pcap, else pcapng; .gz and .zst compress it), or sink, which
+    /// counts them. Next hops take several sinks in turns
     #[arg(long, value_name = "FILE|sink", default_value = "sink")]
     pub(super) out: Vec<OsString>,
 
@@ -56,8 +56,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     pub(super) fib: Option<OsString>,
 
-    /// Who gives the routes between interfaces instead of the kernel: FRR, which connects to this address by
-    /// FPM, or routers, by BMP
+    /// The source of the routes between interfaces, instead of the kernel: FRR, which connects to this
+    /// address by FPM, or routers, by BMP
     #[arg(long, value_name = "fpm:ADDR:PORT|bmp:ADDR:PORT", conflicts_with = "fib", value_parser = parse_feed)]
     pub(super) feed: Option<Followed>,
 
@@ -100,7 +100,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "tcp:HOST:PORT")]
     pub(super) controller: Vec<String>,
 
-    /// Where the switch listens for controllers, for --app openflow
+    /// Addresses where the switch listens for controllers, for --app openflow
     #[arg(long, value_name = "ADDR:PORT")]
     pub(super) listen: Vec<String>,
 
@@ -132,12 +132,12 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(super) standalone: bool,
 
-    /// How long the switch waits for a controller before frames of --in come, without --flows and
+    /// Seconds that the switch waits for a controller before frames of --in come, without --flows and
     /// --standalone. The default is 30
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(super) wait: Option<Duration>,
 
-    /// What happens to packets that match no rule, or a rule without an action, for --app acl. The default is
+    /// The decision on packets that match no rule, or a rule without an action, for --app acl. The default is
     /// permit
     #[arg(long, value_name = "permit|deny", value_parser = parse_otherwise)]
     otherwise: Option<Decision>,
@@ -172,8 +172,8 @@ pub(crate) struct Options {
     #[arg(long, value_name = "[ADDRESS:]PORT", value_parser = parse_metrics)]
     pub(super) metrics: Option<SocketAddr>,
 
-    /// How long frames are made at most, 3 by default without --count, or forwarded between interfaces, until
-    /// Ctrl-C or SIGTERM by default
+    /// Seconds that frames are made at most, 3 by default without --count, or forwarded between interfaces,
+    /// until Ctrl-C or SIGTERM by default
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub(super) seconds: Option<Duration>,
 

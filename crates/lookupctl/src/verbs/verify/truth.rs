@@ -76,9 +76,8 @@ impl<A: Addresses> check::Truth<A> for State<A> {
     type Scratch = Scratch<A>;
     type Aside = OfFamily;
 
-    const ENTRIES: [&'static str; 2] =
-        ["prefixes", if A::BITS == 32 { "IPv4 prefixes" } else { "IPv6 prefixes" }];
-    const KEYS: &'static str = "addresses";
+    const ENTRIES: [&'static str; 2] = ["prefix", if A::BITS == 32 { "IPv4 prefix" } else { "IPv6 prefix" }];
+    const KEYS: &'static str = "address";
 
     fn entries(&self) -> usize {
         self.prefixes

@@ -30,3 +30,29 @@ fn an_image_holds_the_rules_and_what_their_actions_are_called() {
     folder.run("classify build --rules rules -o it.img --seed 3 --engine quilt").ok();
     assert_eq!(first, std::fs::read(folder.path("it.img")).unwrap(), "equal seeds make equal images");
 }
+
+#[test]
+fn rules_of_openflow_1_3() {
+    let folder = folder();
+    folder.write(
+        "wide",
+        "in_port=1 eth_type=0x86dd dst=2001:db8::/32 proto=tcp dport=443 priority=30 action=7\n\
+         eth_vlan=0x1007 priority=20 action=8\n",
+    );
+    let tuple = "--tuple openflow13";
+    let right = folder.run(&format!("classify verify --rules wide {tuple}")).ok();
+    assert!(right.stdout.contains("2 rules") && right.stdout.contains("all right"), "{right:?}");
+    folder.run(&format!("classify build --rules wide {tuple} -o wide.img")).ok();
+    folder.run(&format!("classify gen trace --rules wide {tuple} --count 9 -o trace")).ok();
+    folder
+        .run(&format!("classify replay --rules wide {tuple} --trace trace --seconds 0.01 --device cpu"))
+        .ok();
+    let packets = "in_port=1,eth_type=0x86dd,dst=2001:db8::7,proto=tcp,dport=443 in_port=2,eth_vlan=0x1007";
+    for table in ["--rules wide --tuple openflow13", "--image wide.img"] {
+        let found = folder.run(&format!("classify lookup {table} --json {packets}")).ok().json();
+        let actions: Vec<_> = found.iter().map(|line| line["action"].as_str()).collect();
+        assert_eq!(actions, [Some("7"), Some("8")], "{table}");
+    }
+    folder.run("classify info wide.img").ok();
+    folder.run("classify info wide --tuple openflow14").refused(&["openflow14"]);
+}

@@ -30,7 +30,7 @@ use crate::header::{ETHERNET, IPV4, TYPE_IPV4, TYPE_IPV6, network};
 use crate::{App, Chunk, Hop, Memory, Packet, PortId, PortTables, Reason, Route, Used, Verdict, narrow};
 use icmp::{Fault, Limit};
 use lookups::{At, Keys, Lookups, PLAIN};
-use near::NearHops;
+use near::{NearHops, via};
 use own::OwnSources;
 pub use own::{Own, Owns};
 
@@ -552,14 +552,6 @@ impl<'t> App for Ip<'t> {
             ("errors_held", self.counts.errors_held),
             ("fragments", self.counts.fragments),
         ]
-    }
-}
-
-/// The next hop of a route that has one.
-fn via(route: Option<&Route>) -> Option<&Hop> {
-    match route {
-        Some(Route::Via(hop)) => Some(hop),
-        _ => None,
     }
 }
 

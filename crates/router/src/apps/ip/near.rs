@@ -32,7 +32,7 @@ impl NearHops {
 
     #[cold]
     fn copy(&mut self, guard: &LabelsGuard<'_, Route>) {
-        let hop = |index| super::via(guard.get(NextHop(index))).copied().unwrap_or(NONE);
+        let hop = |index| via(guard.get(NextHop(index))).copied().unwrap_or(NONE);
         self.hops.clear();
         self.hops.extend((0..MOST).map(hop));
     }
@@ -41,6 +41,14 @@ impl NearHops {
     #[inline]
     pub(super) fn get(&self, found: NextHop) -> Option<&Hop> {
         self.hops.get(found.0 as usize)
+    }
+}
+
+/// The next hop of a route that has one.
+pub(super) fn via(route: Option<&Route>) -> Option<&Hop> {
+    match route {
+        Some(Route::Via(hop)) => Some(hop),
+        _ => None,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::{Mac, PortId};
 
-/// What the router is at a port: the addresses that it sends errors from.
+/// The router's identity at a port: the addresses that it sends errors from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Own {
     /// The link-layer address.
@@ -17,7 +17,7 @@ pub struct Own {
     pub v6: Option<Ipv6Addr>,
 }
 
-/// What the router is at its ports, in their order. It may change while the router runs.
+/// The router's identities at its ports, in their order. They may change while the router runs.
 #[derive(Debug, Default)]
 pub struct Owns {
     ports: RwLock<Vec<Own>>,
@@ -27,7 +27,7 @@ pub struct Owns {
 }
 
 impl Owns {
-    /// What the router is at its ports.
+    /// Makes the router's identities at its ports.
     #[must_use]
     pub const fn new(own: Vec<Own>) -> Self {
         Self { ports: RwLock::new(own), sources: RwLock::new(Vec::new()), version: AtomicU64::new(0) }

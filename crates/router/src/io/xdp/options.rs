@@ -38,7 +38,7 @@ impl XdpOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BusyPoll {
-    /// How long a call may poll, in microseconds.
+    /// The most time that a call may poll, in microseconds.
     pub microseconds: u32,
     /// Frames that a call handles at most.
     pub budget: u32,

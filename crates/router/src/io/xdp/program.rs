@@ -24,7 +24,7 @@ use super::instruction::{
 };
 use crate::Error;
 
-/// Where a program runs.
+/// The place where a program runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Attach {
     /// Runs in the driver, or else behind it.
@@ -114,7 +114,7 @@ impl Program {
         &self.interface
     }
 
-    /// Where it runs: [`Attach::Native`] or [`Attach::Skb`].
+    /// The place where it runs: [`Attach::Native`] or [`Attach::Skb`].
     #[must_use]
     pub fn runs(&self) -> Attach {
         self.attached.runs

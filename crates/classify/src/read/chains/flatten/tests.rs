@@ -124,7 +124,7 @@ fn lines(chain: usize, odd: bool) -> impl Strategy<Value = Vec<Line<Ipv4Tuple>>>
     });
     let region = prop_oneof![1 => Just(Region::all()), 5 => regions()];
     let line = (region, facts(), then).prop_map(|(region, facts, then)| Line {
-        at: 0,
+        at: 0.into(),
         text: format!("{then:?}"),
         when: When { region, facts },
         then,
@@ -140,7 +140,7 @@ fn programs() -> impl Strategy<Value = Chains<Ipv4Tuple>> {
             for (name, mut lines) in CHAINS.into_iter().zip([a, b, c, d]) {
                 for line in &mut lines {
                     at += 1;
-                    line.at = at;
+                    line.at = u64::into(at);
                 }
                 let end = End::Verdict("POLICY".to_owned());
                 chains.by_name.insert(name.to_owned(), Chain { lines, end });

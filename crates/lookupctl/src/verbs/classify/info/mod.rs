@@ -5,6 +5,7 @@ mod census;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::Write;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -120,7 +121,7 @@ struct LeftOut {
     line: u64,
     /// The number of the rule or element in JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entry: Option<u64>,
+    entry: Option<NonZeroU64>,
     why: String,
     text: String,
 }

@@ -135,8 +135,8 @@ impl<T: RuleTuple> check::Truth<T> for Truth<T> {
     type Scratch = Vec<u32>;
     type Aside = Aside;
 
-    const ENTRIES: [&'static str; 2] = ["rules", "rules"];
-    const KEYS: &'static str = "tuples";
+    const ENTRIES: [&'static str; 2] = ["rule", "rule"];
+    const KEYS: &'static str = "tuple";
 
     fn entries(&self) -> usize {
         self.rules

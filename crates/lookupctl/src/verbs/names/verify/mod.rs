@@ -121,8 +121,8 @@ impl check::Truth<NameDomain> for Truth {
     type Scratch = Vec<Match>;
     type Aside = Nothing;
 
-    const ENTRIES: [&'static str; 2] = ["entries", "entries"];
-    const KEYS: &'static str = "names";
+    const ENTRIES: [&'static str; 2] = ["entry", "entry"];
+    const KEYS: &'static str = "name";
 
     fn entries(&self) -> usize {
         self.len()
