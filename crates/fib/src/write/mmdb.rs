@@ -385,7 +385,8 @@ impl Value {
 
 /// The bytes of hex digits in lower case.
 fn bytes(hex: &str) -> Option<Vec<u8>> {
-    let is_hex = hex.len() % 2 == 0 && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    let is_hex =
+        hex.len().is_multiple_of(2) && hex.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     let byte = |at| u8::from_str_radix(hex.get(at..at + 2)?, 16).ok();
     (0..hex.len()).step_by(2).map(byte).collect::<Option<Vec<_>>>().filter(|_| is_hex)
 }
