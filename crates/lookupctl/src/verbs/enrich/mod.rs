@@ -360,6 +360,6 @@ mod tests {
             options.specs().unwrap();
             seen += 1;
         }
-        assert_eq!(seen, 7);
+        assert_eq!(seen, 8);
     }
 }
