@@ -1,6 +1,6 @@
 use super::*;
 use crate::oracle::{Expected, Right};
-use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleUpdate};
+use crate::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet, RuleUpdate, Tuple};
 
 fn has_its_shape<T: Tuple>(shape: Shape) {
     let made = Synthetic::<T>::new(shape, 1).expect("a shape that there is");

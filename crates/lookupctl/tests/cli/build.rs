@@ -111,7 +111,7 @@ fn routes_of_bgp_give_next_hops_or_origins_everywhere() {
         "dump",
         &(line("TABLE_DUMP2", "10.0.0.0/8", "3 1") + &line("TABLE_DUMP2", "10.1.0.0/16", "3 {1,2}")),
     );
-    folder.write("changes", &line("BGP4MP", "10.2.0.0/16", "3 9").replace("|B|", "|A|"));
+    folder.write("changes", line("BGP4MP", "10.2.0.0/16", "3 9").replace("|B|", "|A|"));
     folder.write("log.csv", "src\n10.0.0.1\n10.1.0.1\n");
     for (option, of_enrich, [one, other]) in
         [("", "--next-hops", ["192.0.2.1"; 2]), ("--origins", "", ["1", "{1,2}"])]
