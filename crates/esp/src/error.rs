@@ -28,6 +28,14 @@ pub enum Error {
     /// A security association numbers packets by 64 bits and has no window to find the upper half by.
     #[error("extended sequence numbers need a replay window, and this association has none")]
     NoWindow,
+    /// A path takes less than every path has to.
+    #[error("a path MTU of {found} bytes is less than {least}, which every path takes")]
+    Path {
+        /// The given size.
+        found: u16,
+        /// The least that there may be.
+        least: u16,
+    },
     /// The addresses of a tunnel are of different families.
     #[error("a tunnel from {src} to {dst} is of no family")]
     Families {

@@ -31,7 +31,7 @@ faults! {
     Outer => "esp_outer",
     /// The ESP packet is shorter than its fields, or no multiple of four bytes.
     Cut => "esp_cut",
-    /// The ESP packet is a fragment: it has to be put together first.
+    /// The packet is a fragment of an ESP packet: its bytes wait for the others, or it can't be used.
     Fragment => "esp_fragment",
     /// No security association has the index and the destination.
     NoSa => "esp_no_sa",

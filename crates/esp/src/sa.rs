@@ -11,7 +11,7 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::crypto::{Keys, Suite};
@@ -19,6 +19,7 @@ use crate::error::Error;
 use crate::fault::Fault;
 use crate::ip::{IPV4, IPV6, UDP};
 use crate::narrow;
+use crate::path::{LEAST_V4, LEAST_V6, Path};
 use crate::policy::Direction;
 use crate::selector::{FamilyRule, Selector};
 use crate::window::{MOST_WINDOW, Window};
@@ -70,7 +71,8 @@ pub struct SaConfig {
     pub most_packets: Option<u64>,
     /// The bytes of inner packets after which it ends.
     pub most_bytes: Option<u64>,
-    /// The largest outer packet that the path takes.
+    /// The largest outer packet that the path takes: at least what every path takes, 576 bytes of IPv4 or 1,280
+    /// of IPv6.
     pub path_mtu: u16,
 }
 
@@ -114,7 +116,7 @@ pub struct Sa {
     pub(crate) config: SaConfig,
     numbers: Arc<Numbers>,
     is_gone: AtomicBool,
-    path_mtu: AtomicU16,
+    pub(crate) path: Arc<Path>,
     most_packets: u64,
     most_bytes: u64,
 }
@@ -150,6 +152,10 @@ impl Sa {
         if config.window > MOST_WINDOW {
             return Err(Error::Window { found: config.window, most: MOST_WINDOW });
         }
+        let least = if config.dst.is_ipv4() { LEAST_V4 } else { LEAST_V6 };
+        if config.path_mtu < least {
+            return Err(Error::Path { found: config.path_mtu, least });
+        }
         if config.is_extended && config.window == 0 {
             return Err(Error::NoWindow);
         }
@@ -174,7 +180,7 @@ impl Sa {
                 bytes: AtomicU64::new(0),
             }),
             is_gone: AtomicBool::new(false),
-            path_mtu: AtomicU16::new(config.path_mtu),
+            path: Arc::new(Path::new(config.path_mtu)),
             most_packets: config.most_packets.unwrap_or(u64::MAX),
             most_bytes: config.most_bytes.unwrap_or(u64::MAX),
         })
@@ -185,11 +191,11 @@ impl Sa {
     /// is not taken again. What was learned of the path stays, unless the description tells another size.
     pub(crate) fn changed(&self, config: &SaConfig) -> Result<Self, Error> {
         debug_assert!(self.config.keys == config.keys, "other keys begin anew");
-        let changed = Self::new(config)?;
+        let mut changed = Self::new(config)?;
         self.numbers.sent.fetch_max(config.sent, Ordering::Relaxed);
         self.numbers.window().resize(config.window, config.is_extended, config.received);
         if config.path_mtu == self.config.path_mtu {
-            changed.set_path_mtu(self.path_mtu());
+            changed.path = Arc::clone(&self.path);
         }
         Ok(Self { numbers: Arc::clone(&self.numbers), ..changed })
     }
@@ -224,16 +230,22 @@ impl Sa {
         (self.numbers.packets.load(Ordering::Relaxed), self.numbers.bytes.load(Ordering::Relaxed))
     }
 
-    /// The largest outer packet that the path takes.
+    /// The largest outer packet that the path takes: [`SaConfig::path_mtu`], or less if a router told so
+    /// ([`State::learn`](crate::State::learn)). What was told is forgotten after ten minutes, when a larger
+    /// packet comes.
     #[inline]
     #[must_use]
     pub fn path_mtu(&self) -> u16 {
-        self.path_mtu.load(Ordering::Relaxed)
+        self.path.mtu()
     }
 
-    /// Changes the largest outer packet that the path takes.
-    pub fn set_path_mtu(&self, mtu: u16) {
-        self.path_mtu.store(mtu, Ordering::Relaxed);
+    /// Whether it sent a packet with this lower half of the sequence number lately: in the last second, at a
+    /// million packets a second.
+    pub(crate) fn sent_lately(&self, low: u32) -> bool {
+        const LATELY: u64 = 1 << 20;
+        let sent = self.sent();
+        let ago = u64::from(narrow::halves(sent).0.wrapping_sub(low));
+        ago < LATELY.min(sent)
     }
 
     /// Ends it: packets that are under way are dropped.

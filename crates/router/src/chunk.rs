@@ -50,8 +50,8 @@ pub struct Chunk {
     pub(crate) frames: Vec<Frame>,
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) made: Vec<(PortId, Frame)>,
-    /// The place of the received frame that each added one is to follow: added ones lie behind those that were
-    /// received until [`settle`](Self::settle).
+    /// The place of the received frame that each added one is to follow: added ones lie behind those that
+    /// were received until [`settle`](Self::settle).
     added: Vec<usize>,
     /// The number of frames that were received.
     received: usize,
@@ -166,9 +166,9 @@ impl Chunk {
         self.verdicts[at] = verdict;
     }
 
-    /// Adds a frame that the application made of the frame `after`, such as a fragment, to be decided about like
-    /// the others. It counts as made. Its place is behind all others until [`settle`](Self::settle) is called.
-    /// Returns that place.
+    /// Adds a frame that the application made of the frame `after`, such as a fragment, to be decided about
+    /// like the others. It counts as made. Its place is behind all others until [`settle`](Self::settle) is
+    /// called. Returns that place.
     ///
     /// Panics if there is no frame `after`.
     pub fn add(&mut self, memory: &mut Memory, after: usize, frame: Frame) -> usize {
