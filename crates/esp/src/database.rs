@@ -23,6 +23,7 @@ use wirespeed::classify::{Classifier, Ipv4Tuple, Ipv6Tuple, RuleUpdate};
 
 use crate::error::Error;
 use crate::fragments::Fragments;
+use crate::keepalives::Keepalives;
 use crate::path::TooLarge;
 use crate::policy::{Action, Direction, Policy, Template};
 use crate::sa::{Sa, SaConfig};
@@ -81,6 +82,7 @@ pub struct Database {
 #[derive(Debug)]
 struct Outer {
     fragments: Mutex<Fragments>,
+    keepalives: Mutex<Keepalives>,
     /// The identification of the next packet that is cut.
     id: AtomicU32,
 }
@@ -160,7 +162,11 @@ impl Database {
         let id = getrandom::u32().map_err(|error| Error::Random(error.to_string()))?;
         Ok(Self {
             state: Arc::new(ArcSwap::from_pointee(State::default())),
-            outer: Arc::new(Outer { fragments: Mutex::default(), id: AtomicU32::new(id) }),
+            outer: Arc::new(Outer {
+                fragments: Mutex::default(),
+                keepalives: Mutex::default(),
+                id: AtomicU32::new(id),
+            }),
             out: rules()?,
             r#in: rules()?,
             numbers: FxHashMap::default(),
@@ -641,6 +647,15 @@ impl Reader {
     /// threads. Others wait as long as the caller has them.
     pub fn fragments(&self) -> MutexGuard<'_, Fragments> {
         self.outer.fragments.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The keepalives that are to be sent now, as packets. One reader gets each; there are none more often
+    /// than once a second.
+    #[must_use]
+    pub fn keepalives(&self, now: Instant) -> Vec<Vec<u8>> {
+        // Where another thread asks, it sends them.
+        let keepalives = self.outer.keepalives.try_lock();
+        keepalives.map_or_else(|_| Vec::new(), |mut keepalives| keepalives.due(&self.state(), now))
     }
 
     /// An identification for the fragments of an IPv6 packet, another one for each call (RFC 8200, 4.5).

@@ -68,6 +68,7 @@ mod fragments;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 mod ip;
+mod keepalives;
 mod narrow;
 mod open;
 mod packets;

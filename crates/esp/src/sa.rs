@@ -30,7 +30,7 @@ pub(crate) const ESP: usize = 8;
 pub(crate) const TRAILER: usize = 2;
 
 /// The UDP ports of a tunnel through address translation (RFC 3948): source and destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ports {
     /// The source port.
     pub src: u16,
@@ -59,8 +59,13 @@ pub struct SaConfig {
     pub window: u32,
     /// Whether sequence numbers have 64 bits, half of them not sent.
     pub is_extended: bool,
-    /// The ports, if packets are sent in UDP.
+    /// The ports, if packets are sent in UDP. They stay: a port that address translation changes is not
+    /// followed, because an attacker could copy a packet and send it from elsewhere. Who knows the other
+    /// end's new port, such as a key daemon, changes the association.
     pub ports: Option<Ports>,
+    /// The seconds after which a keepalive is sent if nothing else is (RFC 3948, 4): for an association in
+    /// UDP whose begin is behind address translation. Linux and the RFC take 20.
+    pub nat_keepalive: Option<u16>,
     /// The inner packets that it may carry; `None` for any.
     pub selector: Option<Selector>,
     /// The last sequence number that was sent before.
@@ -90,6 +95,7 @@ impl SaConfig {
             window: 64,
             is_extended: false,
             ports: None,
+            nat_keepalive: None,
             selector: None,
             sent: 0,
             received: 0,
@@ -155,6 +161,9 @@ impl Sa {
         let least = if config.dst.is_ipv4() { LEAST_V4 } else { LEAST_V6 };
         if config.path_mtu < least {
             return Err(Error::Path { found: config.path_mtu, least });
+        }
+        if config.nat_keepalive.is_some() && config.ports.is_none() {
+            return Err(Error::NoPorts);
         }
         if config.is_extended && config.window == 0 {
             return Err(Error::NoWindow);

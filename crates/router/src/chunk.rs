@@ -183,8 +183,15 @@ impl Chunk {
         place
     }
 
-    /// Moves frames that were added to their places behind the frames that they were made of. Then other frames
-    /// have other places.
+    /// Adds a frame that the application made of no other. It counts as made.
+    pub fn add_own(&mut self, memory: &mut Memory, frame: Frame) {
+        memory.mark(&frame).is_added = true;
+        self.frames.push(frame);
+        self.verdicts.push(Verdict::Undecided);
+    }
+
+    /// Moves frames that were added to their places behind the frames that they were made of. Then other
+    /// frames have other places.
     pub fn settle(&mut self) {
         if self.added.is_empty() {
             return;

@@ -214,6 +214,7 @@ impl<A: App> Worker<A> {
                 told = now;
                 debug_assert!(self.audit().is_ok(), "{:?}", self.audit());
                 self.publish(published);
+                self.make()?;
                 // An application's table may come to a GPU, or to another size, at any time.
                 self.sizing.suit(self.large());
             }
@@ -282,6 +283,15 @@ impl<A: App> Worker<A> {
         Ok(())
     }
 
+    /// Sends what the application makes without a frame that came.
+    fn make(&mut self) -> Result<(), Error> {
+        let mut chunk = self.spare.pop().unwrap_or_else(|| Chunk::new(self.settings.chunk));
+        chunk.begin(PortId(0));
+        chunk.close();
+        self.app.make(&mut chunk, &mut self.memory);
+        self.let_go(chunk)
+    }
+
     /// Ends chunks that are done, in order, and waits for the first ones until at most `most` are under way.
     fn finish(&mut self, most: usize) -> Result<bool, Error> {
         let mut is_busy = false;
@@ -304,8 +314,26 @@ impl<A: App> Worker<A> {
             self.queues.get(port.index()).map_or("no port", |queue| queue.port.name())
         });
         let (first, frames, from) = (chunk.first(), chunk.received(), chunk.port());
-        let has_added = chunk.len() > frames;
         let was_large = chunk.is_by_gpu() || frames > self.settings.chunk;
+        self.let_go(chunk)?;
+        let now = Instant::now();
+        if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {
+            self.stats.took(took, frames);
+            if was_large {
+                self.sizing.took(took, self.settings.deadline, frames);
+            } else {
+                self.sizing.took_small(took, self.settings.deadline, frames);
+            }
+        }
+        let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);
+        self.sizing.done(now, self.stats.frames_in, is_behind);
+        Ok(())
+    }
+
+    /// Lets the frames of a chunk go where the application has decided.
+    fn let_go(&mut self, mut chunk: Chunk) -> Result<(), Error> {
+        let (frames, from) = (chunk.received(), chunk.port());
+        let has_added = chunk.len() > frames;
         for queue in &mut self.queues {
             queue.forwarded.reserve(chunk.frames.len());
         }
@@ -335,17 +363,6 @@ impl<A: App> Worker<A> {
         }
         self.spare.push(chunk);
         self.transmit()?;
-        let now = Instant::now();
-        if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {
-            self.stats.took(took, frames);
-            if was_large {
-                self.sizing.took(took, self.settings.deadline, frames);
-            } else {
-                self.sizing.took_small(took, self.settings.deadline, frames);
-            }
-        }
-        let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);
-        self.sizing.done(now, self.stats.frames_in, is_behind);
         Ok(())
     }
 

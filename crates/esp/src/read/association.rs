@@ -139,6 +139,8 @@ fn take(word: &str, words: &mut Words<'_>, config: &mut SaConfig, given: &mut Gi
             words.parsed::<IpAddr>(word)?;
             config.ports = Some(ports);
         }
+        // 0 is none, as in Linux.
+        "nat-keepalive" => config.nat_keepalive = Some(words.number(word)?).filter(|&seconds| seconds > 0),
         "limit" => match words.value(word)? {
             "packet-hard" => config.most_packets = Some(words.number(word)?),
             "byte-hard" => config.most_bytes = Some(words.number(word)?),

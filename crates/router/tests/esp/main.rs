@@ -7,6 +7,7 @@ mod gpu;
 mod large;
 #[path = "../forwarding/list.rs"]
 mod list;
+mod quiet;
 mod rekey;
 
 use std::sync::atomic::AtomicBool;

@@ -101,6 +101,7 @@ struct Counts {
     /// Packets that were put together, and those that were given up.
     reassembled: u64,
     reassembly_failed: u64,
+    keepalives: u64,
     errors_sent: u64,
     errors_held: u64,
 }
@@ -681,6 +682,26 @@ impl<A: App> App for Esp<'_, A> {
         self.inner.post_shade(chunk, memory, pending);
     }
 
+    /// Keepalives go by the routes of the first port.
+    fn make(&mut self, chunk: &mut Chunk, memory: &mut Memory) {
+        self.inner.make(chunk, memory);
+        let packets = self.reader.keepalives(Instant::now());
+        if packets.is_empty() {
+            return;
+        }
+        for packet in packets {
+            let kind = if packet[0] >> 4 == 4 { TYPE_IPV4 } else { TYPE_IPV6 };
+            // The other application writes the addresses of the link.
+            let frame = [&[0; ETHERNET - 2][..], &kind.to_be_bytes(), &packet].concat();
+            if let Some(frame) = memory.copy_of(&frame) {
+                chunk.add_own(memory, frame);
+                self.counts.keepalives += 1;
+            }
+        }
+        let pending = self.inner.pre_shade(chunk, memory);
+        self.inner.post_shade(chunk, memory, pending);
+    }
+
     fn suited_to_gpu(&self) -> Option<usize> {
         self.gpu.as_ref().filter(|gpu| gpu.borrow().is_there()).map(|_| FOR_GPU)
     }
@@ -699,6 +720,7 @@ impl<A: App> App for Esp<'_, A> {
             ("esp_fragmented", self.counts.fragmented),
             ("esp_reassembled", self.counts.reassembled),
             ("esp_reassembly_failed", self.counts.reassembly_failed),
+            ("esp_keepalives_sent", self.counts.keepalives),
             ("esp_errors_sent", self.counts.errors_sent),
             ("esp_errors_held", self.counts.errors_held),
             ("esp_by_gpu", gpu.by_device),
