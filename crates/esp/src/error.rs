@@ -88,6 +88,19 @@ pub enum Error {
         /// Its permissions.
         mode: u32,
     },
+    /// A file of keys belongs to another user.
+    #[error(
+        "{path}: this file of keys belongs to user {owner}, who can read and change it: give it to user {own}, who \
+         runs this, or to root (chown {own})"
+    )]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// The number of the user whose it is.
+        owner: u32,
+        /// The number of the user that reads it.
+        own: u32,
+    },
     /// A file can't be read.
     #[error("{path}: {cause}")]
     Read {

@@ -59,17 +59,21 @@ impl Lines {
         all
     }
 
-    /// Reads a file of keys. Fails if others than its owner can read it.
+    /// Reads a file of keys. Fails if others than its owner can read it, or if it belongs to another user
+    /// than this one and root.
     pub fn read_file(path: &Path) -> Result<Self, Error> {
         let failed = |cause| Error::Read { path: path.to_owned(), cause };
         let mut file = std::fs::File::open(path).map_err(failed)?;
         let about = file.metadata().map_err(failed)?;
         #[cfg(unix)]
         {
-            use std::os::unix::fs::PermissionsExt;
-            let mode = about.permissions().mode() & 0o777;
+            use std::os::unix::fs::MetadataExt;
+            let (mode, owner, own) = (about.mode() & 0o777, about.uid(), rustix::process::geteuid().as_raw());
             if about.is_file() && mode & 0o077 != 0 {
                 return Err(Error::Exposed { path: path.to_owned(), mode });
+            }
+            if about.is_file() && owner != own && owner != 0 {
+                return Err(Error::Owner { path: path.to_owned(), owner, own });
             }
         }
         // As large as the file, so that no copy stays behind where the memory grows.

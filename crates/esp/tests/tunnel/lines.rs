@@ -118,3 +118,21 @@ fn files_that_others_can_read_are_refused() {
     }
     assert!(matches!(Lines::read_file(&folder.path().join("none")), Err(Error::Read { .. })));
 }
+
+#[cfg(unix)]
+#[test]
+fn files_of_other_users_are_refused() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sad");
+    std::fs::write(&path, "state flush\n").unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+    assert!(Lines::read_file(&path).is_ok());
+    if chown(&path, Some(1000), None).is_err() {
+        return eprintln!("skipped: only root can give a file to another user");
+    }
+    let error = Lines::read_file(&path).unwrap_err();
+    assert!(matches!(error, Error::Owner { owner: 1000, own: 0, .. }), "{error}");
+    assert!(error.to_string().contains("belongs to user 1000") && error.to_string().contains("chown 0"));
+}
