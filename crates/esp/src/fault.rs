@@ -63,7 +63,7 @@ faults! {
     Unkeyed => "esp_unkeyed",
     /// All sequence numbers of the security association are used: it needs a new key.
     Sequence => "esp_sequence",
-    /// The hard limit of packets or of bytes of the security association is reached.
+    /// A hard limit of the security association is reached: of packets, of bytes or of time.
     Lifetime => "esp_lifetime",
     /// The inner packet is too large for the tunnel, and must not be cut.
     TooBig => "esp_too_big",

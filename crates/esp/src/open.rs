@@ -194,6 +194,7 @@ impl<'s> Beginning<'s> {
                 let sa = self.state.sa(envelope.dst, envelope.spi).ok_or(Fault::NoSa)?;
                 // The window before is free first: no thread ever waits for one while it has another.
                 self.last = None;
+                sa.look_at_time();
                 let (sa, window) = self.last.insert((sa, sa.window()));
                 (*sa, &*window)
             }
@@ -206,6 +207,7 @@ impl<'s> Opening<'s> {
     /// Checks a packet's lengths and its sequence number, before any work is done for it. `at` is its number
     /// among [`Packets`].
     pub fn begin(sa: &'s Sa, envelope: Envelope, at: usize) -> Result<Self, Fault> {
+        sa.look_at_time();
         Self::begin_in(sa, &sa.window(), envelope, at)
     }
 
