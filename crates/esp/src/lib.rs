@@ -14,10 +14,11 @@
 //! congestion comes back inside (RFC 6040, normal mode). Each packet that does not go through has a
 //! [`Fault`], and nothing of its text gets out.
 //!
-//! Keys are overwritten when they are dropped, and no text shows them. ring does AES-GCM, RustCrypto's `aes`
-//! and `ctr` do AES-CTR; HMAC-SHA1 is done here, because it is as fast as AES-CTR only if it works on several
-//! packets at once. [`Fragments`] puts ESP packets together that came in fragments. Not here are transport
-//! mode, IKE, and packets cut for a path: who sends them does that.
+//! Keys are overwritten when they are dropped, and no text shows them. ring does AES-GCM (with the feature
+//! `aws-lc` aws-lc-rs, which is faster with AVX-512), RustCrypto's `aes` and `ctr` do AES-CTR; HMAC-SHA1 is
+//! done here, because it is as fast as AES-CTR only if it works on several packets at once. [`Fragments`]
+//! puts ESP packets together that came in fragments. Not here are transport mode, IKE, and packets cut for a
+//! path: who sends them does that.
 //!
 //! With the feature `gpu` an NVIDIA GPU encrypts, decrypts, makes tags and checks them, in chunks: the module
 //! `gpu`.
