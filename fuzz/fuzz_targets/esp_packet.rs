@@ -4,7 +4,9 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use libfuzzer_sys::fuzz_target;
-use wirespeed_esp::{Arrival, Fragments, Keys, Opening, Ports, Sa, SaConfig, Scratch, Sealing, Secret, open, seal};
+use wirespeed_esp::{
+    Arrival, Fragments, Keys, Opening, Ports, Sa, SaConfig, Scratch, Sealing, Secret, open, seal,
+};
 
 /// Associations of every suite, in UDP and without, of both families and kinds of numbers. No window: every
 /// number is new.

@@ -103,12 +103,12 @@ impl<'s> Sealing<'s> {
         false
     }
 
-    /// The largest packet that the path takes, where the sealed packet is IPv6 and larger: then its sender
-    /// has to cut it (RFC 8200, 4.5). One of IPv4 is cut by any router.
+    /// The largest packet that the path takes, where the sealed packet is larger: then it is to be cut, by its
+    /// sender if it is IPv6 (RFC 8200, 4.5), and by any router if it is IPv4.
     #[must_use]
     pub fn cut_to(&self) -> Option<u16> {
         let path_mtu = self.sa.path_mtu();
-        (!self.is_ipv4() && self.len() > path_mtu.into()).then_some(path_mtu)
+        (self.len() > path_mtu.into()).then_some(path_mtu)
     }
 
     /// Whether the outer packet is IPv4.

@@ -135,7 +135,10 @@ fn packets_that_have_to_be_sealed_whole_are_cut_outside_and_put_together() {
                 // In the other order, with one that is lost and one that comes twice.
                 let mut sealed = run(&database(&text("out")), &frames[..3]).1;
                 assert_eq!(sealed.len(), 5);
-                sealed.swap(1, 2);
+                // In UDP a later fragment counts only behind its first one, which has the port.
+                if !more.contains("encap") {
+                    sealed.swap(1, 2);
+                }
                 sealed.insert(1, sealed[1].clone());
                 sealed.pop();
                 let (stats, opened, _) = run(&database(&text("fwd")), &sealed);
@@ -149,7 +152,7 @@ fn packets_that_have_to_be_sealed_whole_are_cut_outside_and_put_together() {
 #[test]
 fn large_packets_go_through_a_device_in_order() {
     for (more, large) in [("path-mtu 1280", datagram(true, 14 + 1280)), ("", that_may_be_cut(14 + 1500, 9))] {
-        let frames: Vec<_> = (0..60).map(|at| if at % 2 == 0 { datagram(false, 100) } else { large.clone() });
+        let frames = (0..60).map(|at| if at % 2 == 0 { datagram(false, 100) } else { large.clone() });
         let frames: Vec<_> = frames.collect();
         let here = database(&lines("out", SUITES[0], TUNNELS[1], more));
         let Some((stats, sealed, [by_gpu, _])) = gpu::run(&here, &frames, Use::Always, 0) else { return };

@@ -3,10 +3,11 @@
 //! ```text
 //! IPv4 that may be cut      │ inner packet │ ─► │ part │ part │ ─► each is sealed        (RFC 4301, section 7)
 //! IPv6 of 1,280 bytes, or
-//! policies for ports        │ inner packet │ ─► sealed whole ─► │ fragment │ fragment │   (RFC 8200, 4.5)
+//! policies for ports        │ inner packet │ ─► sealed whole ─► │ fragment │ fragment │   (RFC 791; RFC 8200, 4.5)
 //! ```
 //!
-//! A sealed packet of IPv4 is cut by whoever forwards it.
+//! Routers would cut a sealed packet of IPv4, too. They send the parts behind other packets, and then those
+//! reach the other end in another order than that of their numbers.
 
 use super::super::ip::v4;
 use crate::header::{IPV6, TYPE_IPV6, be16};

@@ -408,7 +408,7 @@ impl<'t, A: App> Esp<'t, A> {
             self.fail(chunk, at, Fault::Buffer);
             return true;
         };
-        self.counts.fragmented += 1;
+        self.counts.fragmented += u64::from(places.len() > 1);
         read.packets.resize(chunk.len(), narrow::u16(start));
         for place in places {
             match Sealing::begin_large(sa, &memory.bytes(&chunk.frames()[place])[start..]) {
@@ -422,11 +422,17 @@ impl<'t, A: App> Esp<'t, A> {
     /// Cuts sealed packets that are larger than their paths take, and brings all parts in order.
     fn cut_sealed(&mut self, chunk: &mut Chunk, memory: &mut Memory, read: &Read) {
         for &(frame, most) in &read.long {
-            let (at, start) = (frame as usize, read.packets[frame as usize].into());
+            let (at, start) = (frame as usize, usize::from(read.packets[frame as usize]));
             if !chunk.is_undecided(at) {
                 continue;
             }
-            if cut::cut_v6(chunk, memory, at, start, most, self.reader.next_id()) {
+            let is_v4 = memory.bytes(&chunk.frames()[at])[start] >> 4 == 4;
+            let is_cut = if is_v4 {
+                cut::cut_v4(chunk, memory, at, start, most.into()).is_some()
+            } else {
+                cut::cut_v6(chunk, memory, at, start, most, self.reader.next_id())
+            };
+            if is_cut {
                 self.counts.fragmented += 1;
             } else {
                 self.fail(chunk, at, Fault::Buffer);
