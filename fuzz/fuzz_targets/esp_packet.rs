@@ -1,9 +1,12 @@
 #![no_main]
 
 use std::sync::OnceLock;
+use std::time::Instant;
 
 use libfuzzer_sys::fuzz_target;
-use wirespeed_esp::{Arrival, Keys, Opening, Ports, Sa, SaConfig, Scratch, Sealing, Secret, open, seal};
+use wirespeed_esp::{
+    Arrival, Fragments, Keys, Opening, Ports, Sa, SaConfig, Scratch, Sealing, Secret, open, seal,
+};
 
 /// Associations of every suite, in UDP and without, of both families and kinds of numbers. No window: every
 /// number is new.
@@ -28,8 +31,13 @@ fn sas() -> &'static [Sa] {
 }
 
 // A packet as it came: what is opened is a whole inner packet; what fails leaves none of its text. And as one
-// to be sealed: what is sealed is opened again.
+// to be sealed: what is sealed is opened again. And as two fragments.
 fuzz_target!(|bytes: &[u8]| {
+    let (one, other) = bytes.split_at(bytes.len() / 2);
+    let mut fragments = Fragments::default();
+    for part in [one, other] {
+        let _ = fragments.take(part, Instant::now());
+    }
     for sa in sas() {
         let mut packets = vec![bytes.to_vec()];
         take(sa, &mut packets);

@@ -14,8 +14,9 @@ const SETS: &[(&str, &[&str])] = &[
     ("wirespeed-classify", &["", "papers", "text"]),
     ("wirespeed-gpu", &["", "names", "rules"]),
     ("wirespeed-records", &["", "tables"]),
-    ("wirespeed-esp", &["", "gpu"]),
-    ("wirespeed-router", &["", "metrics"]),
+    ("wirespeed-esp", &["", "gpu", "aws-lc"]),
+    ("wirespeed-router", &["", "aws-lc", "metrics"]),
+    ("lookupctl", &["aws-lc"]),
     (
         "wirespeed",
         &["", "names", "rules", "serde", "gpu,names", "gpu,names,papers", "rules,text", "default", "full"],

@@ -12,8 +12,9 @@
 //! again.
 
 use std::net::IpAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use arc_swap::ArcSwap;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -21,6 +22,8 @@ use wirespeed::RuleReader;
 use wirespeed::classify::{Classifier, Ipv4Tuple, Ipv6Tuple, RuleUpdate};
 
 use crate::error::Error;
+use crate::fragments::Fragments;
+use crate::keepalives::Keepalives;
 use crate::path::TooLarge;
 use crate::policy::{Action, Direction, Policy, Template};
 use crate::sa::{Sa, SaConfig};
@@ -65,6 +68,7 @@ struct Rules {
 #[derive(Debug)]
 pub struct Database {
     state: Arc<ArcSwap<State>>,
+    outer: Arc<Outer>,
     out: Rules,
     r#in: Rules,
     /// The number of each policy.
@@ -72,6 +76,15 @@ pub struct Database {
     /// Policies whose rules are gone, and which readers may have found just before.
     removed: Vec<u32>,
     next: u32,
+}
+
+/// What readers share of outer packets and their fragments.
+#[derive(Debug)]
+struct Outer {
+    fragments: Mutex<Fragments>,
+    keepalives: Mutex<Keepalives>,
+    /// The identification of the next packet that is cut.
+    id: AtomicU32,
 }
 
 /// One state of the associations and policies.
@@ -145,8 +158,15 @@ impl Database {
             let (v4, v6) = (Classifier::builder().build()?, Classifier::builder().build()?);
             Ok(Rules { v4, v6, count: Arc::default() })
         };
+        // Two databases, such as those before and after a restart, hardly ever use the same identifications.
+        let id = getrandom::u32().map_err(|error| Error::Random(error.to_string()))?;
         Ok(Self {
             state: Arc::new(ArcSwap::from_pointee(State::default())),
+            outer: Arc::new(Outer {
+                fragments: Mutex::default(),
+                keepalives: Mutex::default(),
+                id: AtomicU32::new(id),
+            }),
             out: rules()?,
             r#in: rules()?,
             numbers: FxHashMap::default(),
@@ -163,7 +183,12 @@ impl Database {
             v6: rules.v6.reader(),
             count: Arc::clone(&rules.count),
         };
-        Reader { state: Arc::clone(&self.state), out: of(&self.out), r#in: of(&self.r#in) }
+        Reader {
+            state: Arc::clone(&self.state),
+            outer: Arc::clone(&self.outer),
+            out: of(&self.out),
+            r#in: of(&self.r#in),
+        }
     }
 
     /// The state of now.
@@ -464,19 +489,29 @@ impl State {
     }
 
     /// Learns from a packet that came, if it is an ICMP error which tells that the path of a tunnel takes
-    /// smaller packets only. Returns whether it was one. Such errors are under no seal, so a forged one can
-    /// make packets small, down to what every path takes.
+    /// smaller packets only. Returns whether it was one. The packet that it quotes must be one that an
+    /// association sent lately, by its addresses, its ports, its index and its sequence number, and it must
+    /// be larger than the size that is told. Such errors are under no seal, so one who sees packets can forge
+    /// one and make packets small, down to what every path takes. That holds for ten minutes.
     #[inline]
     pub fn learn(&self, packet: &[u8]) -> bool {
         let Some(told) = TooLarge::read(packet) else { return false };
         let sa = self.sas.get(&(told.dst, told.spi));
-        let Some(sa) = sa.filter(|sa| sa.src == told.src && sa.direction != Some(Direction::In)) else {
-            return false;
+        let is_sender = |sa: &&Arc<Sa>| {
+            (sa.src, sa.ports) == (told.src, told.ports) && sa.direction != Some(Direction::In)
         };
-        if told.mtu < sa.path_mtu() {
-            sa.set_path_mtu(told.mtu);
-        }
+        let Some(sa) = sa.filter(is_sender).filter(|sa| sa.sent_lately(told.low)) else { return false };
+        sa.path.learn(told.mtu, Instant::now());
         true
+    }
+
+    /// Whether a policy, or an association that carries its packets, is for some ports. Then a packet of it
+    /// is not cut before it is sealed: later fragments have no ports, and would not be taken at the other
+    /// end.
+    #[must_use]
+    pub fn is_for_ports(&self, policy: u32, sa: &Sa) -> bool {
+        let policy = self.policies.get(&policy).map(|known| known.policy.selector);
+        policy.into_iter().chain(sa.config.selector).any(|selector| selector.has_ports())
     }
 
     /// Decides about a packet that goes out, by the number of its policy; 0 for none.
@@ -596,6 +631,7 @@ impl FamilyReaders {
 #[derive(Clone, Debug)]
 pub struct Reader {
     state: Arc<ArcSwap<State>>,
+    outer: Arc<Outer>,
     out: FamilyReaders,
     r#in: FamilyReaders,
 }
@@ -605,6 +641,27 @@ impl Reader {
     #[must_use]
     pub fn state(&self) -> Arc<State> {
         self.state.load_full()
+    }
+
+    /// The fragments of ESP packets that came, shared by all readers: those of a packet may come to different
+    /// threads. Others wait as long as the caller has them.
+    pub fn fragments(&self) -> MutexGuard<'_, Fragments> {
+        self.outer.fragments.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The keepalives that are to be sent now, as packets. One reader gets each; there are none more often
+    /// than once a second.
+    #[must_use]
+    pub fn keepalives(&self, now: Instant) -> Vec<Vec<u8>> {
+        // Where another thread asks, it sends them.
+        let keepalives = self.outer.keepalives.try_lock();
+        keepalives.map_or_else(|_| Vec::new(), |mut keepalives| keepalives.due(&self.state(), now))
+    }
+
+    /// An identification for the fragments of an IPv6 packet, another one for each call (RFC 8200, 4.5).
+    #[must_use]
+    pub fn next_id(&self) -> u32 {
+        self.outer.id.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The rules of a direction.

@@ -28,6 +28,17 @@ pub enum Error {
     /// A security association numbers packets by 64 bits and has no window to find the upper half by.
     #[error("extended sequence numbers need a replay window, and this association has none")]
     NoWindow,
+    /// A mapping is to be kept alive, and packets are not in UDP.
+    #[error("nat-keepalive is for packets in UDP, and this association has no encap")]
+    NoPorts,
+    /// A path takes less than every path has to.
+    #[error("a path MTU of {found} bytes is less than {least}, which every path takes")]
+    Path {
+        /// The given size.
+        found: u16,
+        /// The least that there may be.
+        least: u16,
+    },
     /// The addresses of a tunnel are of different families.
     #[error("a tunnel from {src} to {dst} is of no family")]
     Families {
@@ -76,6 +87,19 @@ pub enum Error {
         path: PathBuf,
         /// Its permissions.
         mode: u32,
+    },
+    /// A file of keys belongs to another user.
+    #[error(
+        "{path}: this file of keys belongs to user {owner}, who can read and change it: give it to user {own}, who \
+         runs this, or to root (chown {own})"
+    )]
+    Owner {
+        /// The file.
+        path: PathBuf,
+        /// The number of the user whose it is.
+        owner: u32,
+        /// The number of the user that reads it.
+        own: u32,
     },
     /// A file can't be read.
     #[error("{path}: {cause}")]

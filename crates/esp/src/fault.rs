@@ -31,7 +31,7 @@ faults! {
     Outer => "esp_outer",
     /// The ESP packet is shorter than its fields, or no multiple of four bytes.
     Cut => "esp_cut",
-    /// The ESP packet is a fragment: it has to be put together first.
+    /// The packet is a fragment of an ESP packet: its bytes wait for the others, or it can't be used.
     Fragment => "esp_fragment",
     /// No security association has the index and the destination.
     NoSa => "esp_no_sa",
@@ -63,7 +63,7 @@ faults! {
     Unkeyed => "esp_unkeyed",
     /// All sequence numbers of the security association are used: it needs a new key.
     Sequence => "esp_sequence",
-    /// The hard limit of packets or of bytes of the security association is reached.
+    /// A hard limit of the security association is reached: of packets, of bytes or of time.
     Lifetime => "esp_lifetime",
     /// The inner packet is too large for the tunnel, and must not be cut.
     TooBig => "esp_too_big",

@@ -10,12 +10,16 @@ use crate::narrow;
 pub(crate) const IPV4: usize = 20;
 /// Bytes of an IPv6 header.
 pub(crate) const IPV6: usize = 40;
+/// Bytes of a fragment header of IPv6.
+pub(crate) const FRAGMENT_HEADER: usize = 8;
 /// Bytes of a UDP header.
 pub(crate) const UDP: usize = 8;
 
 /// Protocol numbers.
 pub(crate) const PROTOCOL_UDP: u8 = 17;
 pub(crate) const PROTOCOL_ESP: u8 = 50;
+/// Next header of a fragment header of IPv6.
+pub(crate) const PROTOCOL_FRAGMENT: u8 = 44;
 /// Next headers of ESP in tunnel mode, and of a dummy packet.
 pub(crate) const NEXT_IPV4: u8 = 4;
 pub(crate) const NEXT_IPV6: u8 = 41;
@@ -24,6 +28,7 @@ pub(crate) const NEXT_NONE: u8 = 59;
 const DONT_FRAGMENT: u16 = 0x4000;
 /// More fragments, and the offset.
 const FRAGMENT: u16 = 0x3fff;
+const OFFSET: u16 = 0x1fff;
 
 /// A family of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,9 +99,15 @@ pub(crate) const fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// Whether an IPv4 packet is a fragment. The header is whole.
-pub(crate) const fn is_fragment(packet: &[u8]) -> bool {
-    be16(packet, 6) & FRAGMENT != 0
+/// Whether a packet is a fragment, and if so, whether it is another one than the first. The IPv4 header is
+/// whole, or those of IPv6 and of the fragment.
+pub(crate) const fn is_later_fragment(packet: &[u8], family: Family) -> Option<bool> {
+    match family {
+        Family::V4 if be16(packet, 6) & FRAGMENT == 0 => None,
+        Family::V4 => Some(be16(packet, 6) & OFFSET != 0),
+        Family::V6 if packet[6] != PROTOCOL_FRAGMENT => None,
+        Family::V6 => Some(be16(packet, IPV6 + 2) & !7 != 0),
+    }
 }
 
 /// The source of a packet whose header is whole.

@@ -14,10 +14,11 @@
 //! congestion comes back inside (RFC 6040, normal mode). Each packet that does not go through has a
 //! [`Fault`], and nothing of its text gets out.
 //!
-//! Keys are overwritten when they are dropped, and no text shows them. ring does AES-GCM, RustCrypto's `aes`
-//! and `ctr` do AES-CTR; HMAC-SHA1 is done here, because it is as fast as AES-CTR only if it works on several
-//! packets at once. Not here are transport mode, IKE, fragments put together, and an inner packet cut before
-//! it is sealed.
+//! Keys are overwritten when they are dropped, and no text shows them. ring does AES-GCM (with the feature
+//! `aws-lc` aws-lc-rs, which is faster with AVX-512), RustCrypto's `aes` and `ctr` do AES-CTR; HMAC-SHA1 is
+//! done here, because it is as fast as AES-CTR only if it works on several packets at once. [`Fragments`]
+//! puts ESP packets together that came in fragments. Not here are transport mode, IKE, and packets cut for a
+//! path: who sends them does that.
 //!
 //! With the feature `gpu` an NVIDIA GPU encrypts, decrypts, makes tags and checks them, in chunks: the module
 //! `gpu`.
@@ -64,9 +65,11 @@ mod crypto;
 mod database;
 mod error;
 mod fault;
+mod fragments;
 #[cfg(feature = "gpu")]
 pub mod gpu;
 mod ip;
+mod keepalives;
 mod narrow;
 mod open;
 mod packets;
@@ -85,6 +88,7 @@ pub use crypto::Keys;
 pub use database::{Change, Database, FamilyReaders, Inbound, Outbound, Reader, Replaced, State};
 pub use error::Error;
 pub use fault::{Fault, Faults};
+pub use fragments::Fragments;
 pub use open::{Arrival, Beginning, Envelope, Opened, Opening, open};
 pub use packets::Packets;
 pub use policy::{Action, Direction, Policy, Template};

@@ -17,8 +17,8 @@ use crate::crypto::sha1::{self, Message};
 use crate::database::State;
 use crate::fault::Fault;
 use crate::ip::{
-    self, Family, Header, IPV4, IPV6, NEXT_IPV4, NEXT_IPV6, NEXT_NONE, PROTOCOL_ESP, PROTOCOL_UDP, UDP, be16,
-    be32,
+    self, FRAGMENT_HEADER, Family, Header, IPV4, IPV6, NEXT_IPV4, NEXT_IPV6, NEXT_NONE, PROTOCOL_ESP,
+    PROTOCOL_FRAGMENT, PROTOCOL_UDP, UDP, be16, be32,
 };
 use crate::narrow;
 use crate::packets::Packets;
@@ -37,8 +37,10 @@ pub enum Arrival {
     Ike,
     /// A datagram that keeps a mapping of addresses alive (RFC 3948, 2.3).
     Keepalive,
-    /// A fragment of an ESP packet.
+    /// A fragment of an ESP packet, to be put together with others ([`Fragments`](crate::Fragments)).
     Fragment,
+    /// A later fragment of a UDP datagram. It is of an ESP packet if its first one was.
+    LaterFragment,
     /// An ESP packet whose lengths or checksum are wrong.
     Bad,
 }
@@ -65,40 +67,53 @@ impl Arrival {
     pub fn read(packet: &[u8], is_own: impl Fn(IpAddr) -> bool, is_port: impl Fn(u16) -> bool) -> Self {
         let (protocol, header) = match packet.first().map(|first| first >> 4) {
             Some(4) if packet.len() >= IPV4 => (packet[9], usize::from(packet[0] & 15) * 4),
+            // Nothing but a fragment header may stand before ESP here.
+            Some(6) if packet.len() >= IPV6 + FRAGMENT_HEADER && packet[6] == PROTOCOL_FRAGMENT => {
+                (packet[IPV6], IPV6 + FRAGMENT_HEADER)
+            }
             Some(6) if packet.len() >= IPV6 => (packet[6], IPV6),
             _ => return Self::Clear,
         };
         let is_udp = match protocol {
             PROTOCOL_ESP => false,
             PROTOCOL_UDP => true,
-            // Nothing but a fragment header may stand before ESP here.
-            44 if packet[0] >> 4 == 6 && packet.get(IPV6) == Some(&PROTOCOL_ESP) => {
-                let dst = ip::destination(packet, Family::V6);
-                return if is_own(dst) { Self::Fragment } else { Self::Clear };
-            }
             _ => return Self::Clear,
         };
         let family = if packet[0] >> 4 == 4 { Family::V4 } else { Family::V6 };
         let dst = ip::destination(packet, family);
-        if is_udp {
-            let is_later = family == Family::V4 && be16(packet, 6) & 0x1fff != 0;
+        let is_later = ip::is_later_fragment(packet, family);
+        if is_udp && is_later != Some(true) {
             let port = packet.get(header..header + UDP).map(|udp| be16(udp, 2));
-            if is_later || !port.is_some_and(&is_port) {
+            if !port.is_some_and(&is_port) {
                 return Self::Clear;
             }
         }
         if !is_own(dst) {
             return Self::Clear;
         }
-        Self::read_own(packet, header, family, is_udp, dst)
+        if let Some(is_later) = is_later {
+            return Self::read_fragment(packet, header, is_udp, is_later);
+        }
+        Self::read_own(packet, header, is_udp, dst)
+    }
+
+    #[cold]
+    fn read_fragment(packet: &[u8], header: usize, is_udp: bool, is_later: bool) -> Self {
+        match Header::read(packet) {
+            None => Self::Bad,
+            Some(_) if is_udp && is_later => Self::LaterFragment,
+            Some(outer)
+                if is_udp && packet[..outer.len].get(header + UDP..header + UDP + 4) == Some(&[0; 4]) =>
+            {
+                Self::Ike
+            }
+            Some(_) => Self::Fragment,
+        }
     }
 
     #[inline]
-    fn read_own(packet: &[u8], header: usize, family: Family, is_udp: bool, dst: IpAddr) -> Self {
+    fn read_own(packet: &[u8], header: usize, is_udp: bool, dst: IpAddr) -> Self {
         let Some(outer) = Header::read(packet) else { return Self::Bad };
-        if family == Family::V4 && ip::is_fragment(packet) {
-            return Self::Fragment;
-        }
         let (mut esp, mut end) = (header, outer.len);
         if is_udp {
             // The datagram ends where its own length says.
@@ -179,6 +194,7 @@ impl<'s> Beginning<'s> {
                 let sa = self.state.sa(envelope.dst, envelope.spi).ok_or(Fault::NoSa)?;
                 // The window before is free first: no thread ever waits for one while it has another.
                 self.last = None;
+                sa.look_at_time();
                 let (sa, window) = self.last.insert((sa, sa.window()));
                 (*sa, &*window)
             }
@@ -191,6 +207,7 @@ impl<'s> Opening<'s> {
     /// Checks a packet's lengths and its sequence number, before any work is done for it. `at` is its number
     /// among [`Packets`].
     pub fn begin(sa: &'s Sa, envelope: Envelope, at: usize) -> Result<Self, Fault> {
+        sa.look_at_time();
         Self::begin_in(sa, &sa.window(), envelope, at)
     }
 

@@ -1,8 +1,62 @@
-//! ICMP errors that tell the size of a tunnel's path (RFC 4301, 8.2): which association they are about.
+//! The size of a tunnel's path, and ICMP errors that tell it (RFC 4301, 8.2).
+//!
+//! Such errors are under no seal. One is taken if the packet that it quotes has the addresses, the ports, the
+//! index and a sequence number of an association that sent it lately, and is larger than the size that the
+//! error tells. So a forger has to see or guess those. What was learned is forgotten after a time, for a path
+//! that has become larger, and for what a forger did.
 
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::ip::{self, Family, Header, IPV4, IPV6, PROTOCOL_ESP, PROTOCOL_UDP, UDP, be16, be32};
+use crate::sa::{ESP, Ports};
+
+/// The time for which a smaller size holds (RFC 1191, 6.3; RFC 8201, 5.3).
+const HOLDS: Duration = Duration::from_secs(10 * 60);
+
+/// The size of a path: as it was configured, or smaller because a router told so.
+#[derive(Debug)]
+pub(crate) struct Path {
+    configured: u16,
+    mtu: AtomicU16,
+    /// The time when the smaller size was learned.
+    learned: Mutex<Option<Instant>>,
+}
+
+impl Path {
+    pub(crate) const fn new(mtu: u16) -> Self {
+        Self { configured: mtu, mtu: AtomicU16::new(mtu), learned: Mutex::new(None) }
+    }
+
+    /// The largest packet that the path takes.
+    #[inline]
+    pub(crate) fn mtu(&self) -> u16 {
+        self.mtu.load(Ordering::Relaxed)
+    }
+
+    /// Learns a size, if it is smaller than the one of now.
+    pub(crate) fn learn(&self, mtu: u16, now: Instant) {
+        if mtu < self.mtu() {
+            *self.learned.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
+            self.mtu.store(mtu, Ordering::Relaxed);
+        }
+    }
+
+    /// Forgets what was learned too long ago: the next packets find the size anew. Returns whether the path
+    /// is larger now.
+    #[cold]
+    pub(crate) fn forget(&self, now: Instant) -> bool {
+        let mut learned = self.learned.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_old = learned.is_some_and(|learned| now.saturating_duration_since(learned) >= HOLDS);
+        if is_old {
+            *learned = None;
+            self.mtu.store(self.configured, Ordering::Relaxed);
+        }
+        is_old
+    }
+}
 
 /// A router on the path told that a packet of an association was too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,13 +64,17 @@ pub(crate) struct TooLarge {
     pub(crate) src: IpAddr,
     pub(crate) dst: IpAddr,
     pub(crate) spi: u32,
+    /// The lower half of the packet's sequence number.
+    pub(crate) low: u32,
+    /// The ports, if it is in UDP.
+    pub(crate) ports: Option<Ports>,
     /// The largest packet that the next link takes, and no less than every link has to take.
     pub(crate) mtu: u16,
 }
 
 /// The least that a link takes whole: of IPv4 what every host takes (RFC 791, 3.1), of IPv6 RFC 8200, 5.
-const LEAST_V4: u32 = 576;
-const LEAST_V6: u32 = 1280;
+pub(crate) const LEAST_V4: u16 = 576;
+pub(crate) const LEAST_V6: u16 = 1280;
 /// Bytes of a header of ICMP.
 const ICMP: usize = 8;
 
@@ -48,20 +106,51 @@ impl TooLarge {
             6 if quoted.len() >= IPV6 => Family::V6,
             _ => return None,
         };
-        let (protocol, mut esp) = match family {
-            Family::V4 => (quoted[9], usize::from(quoted[0] & 15) * 4),
-            Family::V6 => (quoted[6], IPV6),
+        let (protocol, mut esp, len) = match family {
+            Family::V4 => (quoted[9], usize::from(quoted[0] & 15) * 4, be16(quoted, 2).into()),
+            Family::V6 => (quoted[6], IPV6, IPV6 as u32 + u32::from(be16(quoted, 4))),
         };
+        let mut ports = None;
         match protocol {
             PROTOCOL_ESP => {}
-            PROTOCOL_UDP => esp += UDP,
+            PROTOCOL_UDP => {
+                let udp = quoted.get(esp..esp + UDP)?;
+                ports = Some(Ports { src: be16(udp, 0), dst: be16(udp, 2) });
+                esp += UDP;
+            }
             _ => return None,
         }
-        Some(Self {
+        let esp = quoted.get(esp..esp + ESP)?;
+        // A packet that the link takes was not too large.
+        (len > mtu).then(|| Self {
             src: ip::source(quoted, family),
             dst: ip::destination(quoted, family),
-            spi: be32(quoted.get(esp..esp + 4)?, 0),
-            mtu: u16::try_from(mtu.max(least)).unwrap_or(u16::MAX),
+            spi: be32(esp, 0),
+            low: be32(esp, 4),
+            ports,
+            mtu: u16::try_from(mtu).unwrap_or(u16::MAX).max(least),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_smaller_size_holds_for_ten_minutes() {
+        let (path, start) = (Path::new(1500), Instant::now());
+        assert!(!path.forget(start + 2 * HOLDS));
+        path.learn(1400, start);
+        path.learn(1450, start + HOLDS / 2);
+        assert_eq!(path.mtu(), 1400);
+        assert!(!path.forget(start + HOLDS - Duration::from_secs(1)));
+        assert_eq!(path.mtu(), 1400);
+        assert!(path.forget(start + HOLDS));
+        assert_eq!(path.mtu(), 1500);
+        // The next packets may find it small again.
+        path.learn(1280, start + HOLDS);
+        assert!(!path.forget(start + HOLDS + HOLDS / 2));
+        assert_eq!(path.mtu(), 1280);
     }
 }

@@ -11,17 +11,24 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::crypto::{Keys, Suite};
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::ip::{IPV4, IPV6, UDP};
 use crate::narrow;
+use crate::path::{LEAST_V4, LEAST_V6, Path};
 use crate::policy::Direction;
 use crate::selector::{FamilyRule, Selector};
 use crate::window::{MOST_WINDOW, Window};
+
+/// The life of an association: it carries packets, it was removed, or its time is over.
+const LIVES: u8 = 0;
+const IS_GONE: u8 = 1;
+const IS_EXPIRED: u8 = 2;
 
 /// Bytes of the index and the sequence number, at the start of an ESP packet.
 pub(crate) const ESP: usize = 8;
@@ -29,7 +36,7 @@ pub(crate) const ESP: usize = 8;
 pub(crate) const TRAILER: usize = 2;
 
 /// The UDP ports of a tunnel through address translation (RFC 3948): source and destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Ports {
     /// The source port.
     pub src: u16,
@@ -58,8 +65,13 @@ pub struct SaConfig {
     pub window: u32,
     /// Whether sequence numbers have 64 bits, half of them not sent.
     pub is_extended: bool,
-    /// The ports, if packets are sent in UDP.
+    /// The ports, if packets are sent in UDP. They stay: a port that address translation changes is not
+    /// followed, because an attacker could copy a packet and send it from elsewhere. Who knows the other
+    /// end's new port, such as a key daemon, changes the association.
     pub ports: Option<Ports>,
+    /// The seconds after which a keepalive is sent if nothing else is (RFC 3948, 4): for an association in
+    /// UDP whose begin is behind address translation. Linux and the RFC take 20.
+    pub nat_keepalive: Option<u16>,
     /// The inner packets that it may carry; `None` for any.
     pub selector: Option<Selector>,
     /// The last sequence number that was sent before.
@@ -70,7 +82,12 @@ pub struct SaConfig {
     pub most_packets: Option<u64>,
     /// The bytes of inner packets after which it ends.
     pub most_bytes: Option<u64>,
-    /// The largest outer packet that the path takes.
+    /// The seconds after which it ends, from when it is made.
+    pub most_seconds: Option<u64>,
+    /// The seconds after which it ends, from when it carried its first packet.
+    pub most_seconds_of_use: Option<u64>,
+    /// The largest outer packet that the path takes: at least what every path takes, 576 bytes of IPv4 or
+    /// 1,280 of IPv6.
     pub path_mtu: u16,
 }
 
@@ -88,11 +105,14 @@ impl SaConfig {
             window: 64,
             is_extended: false,
             ports: None,
+            nat_keepalive: None,
             selector: None,
             sent: 0,
             received: 0,
             most_packets: None,
             most_bytes: None,
+            most_seconds: None,
+            most_seconds_of_use: None,
             path_mtu: 1500,
         }
     }
@@ -113,8 +133,9 @@ pub struct Sa {
     /// the ciphers don't give theirs back.
     pub(crate) config: SaConfig,
     numbers: Arc<Numbers>,
-    is_gone: AtomicBool,
-    path_mtu: AtomicU16,
+    /// Whether it lives: one of [`LIVES`], [`IS_GONE`] and [`IS_EXPIRED`].
+    life: AtomicU8,
+    pub(crate) path: Arc<Path>,
     most_packets: u64,
     most_bytes: u64,
 }
@@ -129,6 +150,9 @@ struct Numbers {
     window: Mutex<Window>,
     packets: AtomicU64,
     bytes: AtomicU64,
+    /// The time when it was made, and that when it was seen to have carried a packet.
+    began: Instant,
+    used: OnceLock<Instant>,
 }
 
 impl Numbers {
@@ -149,6 +173,13 @@ impl Sa {
         }
         if config.window > MOST_WINDOW {
             return Err(Error::Window { found: config.window, most: MOST_WINDOW });
+        }
+        let least = if config.dst.is_ipv4() { LEAST_V4 } else { LEAST_V6 };
+        if config.path_mtu < least {
+            return Err(Error::Path { found: config.path_mtu, least });
+        }
+        if config.nat_keepalive.is_some() && config.ports.is_none() {
+            return Err(Error::NoPorts);
         }
         if config.is_extended && config.window == 0 {
             return Err(Error::NoWindow);
@@ -172,9 +203,11 @@ impl Sa {
                 window: Mutex::new(Window::new(config.window, config.is_extended, config.received)),
                 packets: AtomicU64::new(0),
                 bytes: AtomicU64::new(0),
+                began: Instant::now(),
+                used: OnceLock::new(),
             }),
-            is_gone: AtomicBool::new(false),
-            path_mtu: AtomicU16::new(config.path_mtu),
+            life: AtomicU8::new(LIVES),
+            path: Arc::new(Path::new(config.path_mtu)),
             most_packets: config.most_packets.unwrap_or(u64::MAX),
             most_bytes: config.most_bytes.unwrap_or(u64::MAX),
         })
@@ -185,11 +218,11 @@ impl Sa {
     /// is not taken again. What was learned of the path stays, unless the description tells another size.
     pub(crate) fn changed(&self, config: &SaConfig) -> Result<Self, Error> {
         debug_assert!(self.config.keys == config.keys, "other keys begin anew");
-        let changed = Self::new(config)?;
+        let mut changed = Self::new(config)?;
         self.numbers.sent.fetch_max(config.sent, Ordering::Relaxed);
         self.numbers.window().resize(config.window, config.is_extended, config.received);
         if config.path_mtu == self.config.path_mtu {
-            changed.set_path_mtu(self.path_mtu());
+            changed.path = Arc::clone(&self.path);
         }
         Ok(Self { numbers: Arc::clone(&self.numbers), ..changed })
     }
@@ -224,27 +257,34 @@ impl Sa {
         (self.numbers.packets.load(Ordering::Relaxed), self.numbers.bytes.load(Ordering::Relaxed))
     }
 
-    /// The largest outer packet that the path takes.
+    /// The largest outer packet that the path takes: [`SaConfig::path_mtu`], or less if a router told so
+    /// ([`State::learn`](crate::State::learn)). What was told is forgotten after ten minutes, when a larger
+    /// packet comes.
     #[inline]
     #[must_use]
     pub fn path_mtu(&self) -> u16 {
-        self.path_mtu.load(Ordering::Relaxed)
+        self.path.mtu()
     }
 
-    /// Changes the largest outer packet that the path takes.
-    pub fn set_path_mtu(&self, mtu: u16) {
-        self.path_mtu.store(mtu, Ordering::Relaxed);
+    /// Whether it sent a packet with this lower half of the sequence number lately: in the last second, at a
+    /// million packets a second.
+    pub(crate) fn sent_lately(&self, low: u32) -> bool {
+        const LATELY: u64 = 1 << 20;
+        let sent = self.sent();
+        let ago = u64::from(narrow::halves(sent).0.wrapping_sub(low));
+        ago < LATELY.min(sent)
     }
 
     /// Ends it: packets that are under way are dropped.
     pub(crate) fn end(&self) {
-        self.is_gone.store(true, Ordering::Release);
+        self.life.store(IS_GONE, Ordering::Release);
     }
 
     /// Takes numbers for so many packets in one step: threads share what is counted, and each step of theirs
     /// waits for all that was written before.
     #[inline]
     pub(crate) fn take(&self, count: usize) -> Taken<'_> {
+        self.look_at_time();
         // One that was ended has none for anybody.
         let count = if self.check().and_then(|()| self.may_carry()).is_ok() { count } else { 0 };
         let last = if self.is_extended { u64::MAX } else { u32::MAX.into() };
@@ -261,10 +301,43 @@ impl Sa {
         Carried { sa: self, packets: 0, bytes: 0 }
     }
 
-    /// Fails if it was ended.
+    /// Fails if it was ended, or if its time was over when [`look_at_time`](Self::look_at_time) was called.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        if self.is_gone.load(Ordering::Acquire) { Err(Fault::SaGone) } else { Ok(()) }
+        match self.life.load(Ordering::Acquire) {
+            LIVES => Ok(()),
+            IS_EXPIRED => Err(Fault::Lifetime),
+            _ => Err(Fault::SaGone),
+        }
+    }
+
+    /// Ends it if its time is over. To be called for packets in a row, as it reads the clock.
+    #[inline]
+    pub(crate) fn look_at_time(&self) {
+        if (self.config.most_seconds, self.config.most_seconds_of_use) != (None, None) {
+            self.expire(Instant::now());
+        }
+    }
+
+    #[cold]
+    fn expire(&self, now: Instant) {
+        let is_over = |most: Option<u64>, since: Instant| {
+            most.is_some_and(|most| now.saturating_duration_since(since) >= Duration::from_secs(most))
+        };
+        let is_used = self.carried().0 > 0;
+        if is_over(self.config.most_seconds, self.numbers.began)
+            || (is_used && is_over(self.config.most_seconds_of_use, *self.numbers.used.get_or_init(|| now)))
+        {
+            // One that is gone stays so.
+            let _ = self.life.compare_exchange(LIVES, IS_EXPIRED, Ordering::AcqRel, Ordering::Acquire);
+        }
+    }
+
+    /// Whether a hard limit is reached, of packets, bytes or time: it carries no packet any more.
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        self.look_at_time();
+        self.may_carry().is_err() || self.check() == Err(Fault::Lifetime)
     }
 
     /// Fails if a limit was reached.
@@ -407,5 +480,72 @@ impl fmt::Debug for Sa {
             .field("is_extended", &self.is_extended)
             .field("sent", &self.sent())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Arrival, Opening, Scratch, Sealing, Secret, open, seal};
+
+    #[test]
+    fn after_its_time_an_association_carries_nothing() {
+        let [src, dst] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        let config = SaConfig::new(256, src, dst, Keys::Gcm(Secret::new(vec![7; 20])));
+        for (most_seconds, most_seconds_of_use) in [(Some(30), None), (None, Some(30))] {
+            let config = SaConfig { most_seconds, most_seconds_of_use, ..config.clone() };
+            let (here, there) = (Sa::new(&config).unwrap(), Sa::new(&config).unwrap());
+            let mut inner = vec![0; 100];
+            inner[..10].copy_from_slice(&[0x45, 0, 0, 100, 0, 0, 0x40, 0, 64, 17]);
+            let sum = wirespeed_checksum::checksum(&inner[..20]);
+            inner[10..12].copy_from_slice(&sum.to_be_bytes());
+            let sealed = || -> Result<Vec<Vec<u8>>, Fault> {
+                let sealing = Sealing::begin(&here, &inner)?;
+                let mut packets = vec![vec![0; sealing.len()]];
+                packets[0][sealing.head()..][..100].copy_from_slice(&inner);
+                let unsealed = sealing.write(0, &mut packets[0])?;
+                seal(&[unsealed], &mut packets[..], &mut Scratch::default());
+                Ok(packets)
+            };
+            let opening = |packets: &[Vec<u8>]| {
+                let Arrival::Esp(envelope) = Arrival::read(&packets[0], |_| true, |_| false) else {
+                    panic!()
+                };
+                Opening::begin(&there, envelope, 0)
+            };
+            let opened = |mut packets: Vec<Vec<u8>>| -> Result<crate::Opened, Fault> {
+                let opening = opening(&packets)?;
+                let mut outcomes = Vec::new();
+                open(&[opening], &mut packets[..], &mut Scratch::default(), &mut outcomes);
+                outcomes[0]
+            };
+            let (first, second, third) = (sealed().unwrap(), sealed().unwrap(), sealed().unwrap());
+            assert!(opened(first).is_ok());
+            let began = Instant::now();
+            for sa in [&here, &there] {
+                sa.expire(began);
+                sa.expire(began + Duration::from_secs(29));
+                assert!(!sa.is_expired());
+            }
+            // One packet is under way when the time ends.
+            let under_way = opening(&second).unwrap();
+            for sa in [&here, &there] {
+                sa.expire(began + Duration::from_secs(30));
+                assert!(sa.is_expired());
+            }
+            let (mut second, mut outcomes) = (second, Vec::new());
+            open(&[under_way], &mut second[..], &mut Scratch::default(), &mut outcomes);
+            assert_eq!(outcomes[0], Err(Fault::Lifetime));
+            assert!(second[0][36..].iter().all(|&byte| byte == 0), "its text stays");
+            assert_eq!(opened(third), Err(Fault::Lifetime));
+            assert_eq!(sealed(), Err(Fault::Lifetime));
+            // What takes its place has its age.
+            let changed = here.changed(&SaConfig { reqid: 5, ..config.clone() }).unwrap();
+            changed.expire(began + Duration::from_secs(30));
+            assert!(changed.is_expired());
+            // One that was removed is gone.
+            there.end();
+            assert_eq!(there.check(), Err(Fault::SaGone));
+        }
     }
 }

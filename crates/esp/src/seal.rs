@@ -10,6 +10,8 @@
 //! First each packet is checked and gets its headers ([`Sealing::begin`], [`Sealing::write`]). Then a list of
 //! packets is encrypted ([`seal`]), so that tags of several are made at once.
 
+use std::time::Instant;
+
 use crate::crypto::Suite;
 use crate::crypto::gcm::Aead;
 use crate::crypto::sha1::{self, Message, Tag};
@@ -17,10 +19,11 @@ use crate::fault::Fault;
 use crate::ip::{self, Family, Header, IPV6, NEXT_IPV4, NEXT_IPV6, Outer, PROTOCOL_ESP, PROTOCOL_UDP, UDP};
 use crate::narrow::{self, halves};
 use crate::packets::Packets;
+use crate::path;
 use crate::sa::{ESP, Sa, TRAILER, Taken};
 
 /// The smallest link of IPv6: its packets of this size go through every tunnel (RFC 8200, 5).
-const LEAST_V6: usize = 1280;
+const LEAST_V6: usize = path::LEAST_V6 as usize;
 
 /// An inner packet that is to be sealed: the bytes that it needs around it.
 #[derive(Clone, Copy, Debug)]
@@ -41,18 +44,24 @@ pub struct Unsealed<'s> {
 }
 
 impl<'s> Sealing<'s> {
-    /// Checks an inner packet, which begins at its IP header. Fails if it can't go through the tunnel.
+    /// Checks an inner packet, which begins at its IP header. Fails if it can't go through the tunnel, also
+    /// if it is larger than the path takes. A packet of IPv4 that may be cut is to be cut then, to
+    /// [`Sa::most_inner`] bytes, before its parts are sealed (RFC 4301, section 7).
     #[inline]
     pub fn begin(sa: &'s Sa, packet: &[u8]) -> Result<Self, Fault> {
+        let sealing = Self::begin_large(sa, packet)?;
+        let least = if sealing.inner.family == Family::V6 { LEAST_V6 } else { 0 };
+        let fits = || sealing.inner.len <= sa.most_inner().max(least);
+        if fits() || (sa.path.forget(Instant::now()) && fits()) { Ok(sealing) } else { Err(Fault::TooBig) }
+    }
+
+    /// Checks an inner packet like [`begin`](Self::begin), and takes one that is larger than the path takes:
+    /// the sealed packet is to be cut then.
+    #[inline]
+    pub fn begin_large(sa: &'s Sa, packet: &[u8]) -> Result<Self, Fault> {
         let inner = Header::read(packet).ok_or(Fault::Inner)?;
         if inner.hops <= 1 {
             return Err(Fault::Expired);
-        }
-        // What an IPv4 tunnel can't carry whole may be cut behind it, if the sender allows that.
-        let may_cut = sa.dst.is_ipv4() && !inner.is_whole;
-        let least = if inner.family == Family::V6 && sa.dst.is_ipv4() { LEAST_V6 } else { 0 };
-        if inner.len > sa.most_inner().max(least) && !may_cut {
-            return Err(Fault::TooBig);
         }
         if let Some(selector) = &sa.selector
             && !selector.matches(&packet[..inner.len])
@@ -92,6 +101,14 @@ impl<'s> Sealing<'s> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         false
+    }
+
+    /// The largest packet that the path takes, where the sealed packet is larger: then it is to be cut, by its
+    /// sender if it is IPv6 (RFC 8200, 4.5), and by any router if it is IPv4.
+    #[must_use]
+    pub fn cut_to(&self) -> Option<u16> {
+        let path_mtu = self.sa.path_mtu();
+        (self.len() > path_mtu.into()).then_some(path_mtu)
     }
 
     /// Whether the outer packet is IPv4.
@@ -145,7 +162,7 @@ impl<'s> Sealing<'s> {
             len: packet.len(),
             // In normal mode congestion is copied like the rest (RFC 6040, 4.1).
             class: inner.class,
-            // What is too large for the path is cut there, by its sender's leave or as IPv6 demands.
+            // What is too large for the path is cut there.
             is_whole: inner.is_whole && packet.len() <= sa.path_mtu().into(),
             id: halves(sequence).0.to_be_bytes().last_chunk().map_or(0, |&id| u16::from_be_bytes(id)),
         }
@@ -257,5 +274,31 @@ fn finish(sa: &Sa, packet: &mut [u8]) {
     if sa.ports.is_some() && !sa.dst.is_ipv4() {
         let sum = ip::udp_checksum(packet);
         packet[IPV6 + 6..IPV6 + 8].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::{Keys, SaConfig, Secret};
+
+    #[test]
+    fn large_packets_are_taken_again_once_what_was_learned_is_old() {
+        let [src, dst] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        let sa = Sa::new(&SaConfig::new(256, src, dst, Keys::Gcm(Secret::new(vec![7; 20])))).unwrap();
+        let mut inner = vec![0; 1000];
+        inner[..10].copy_from_slice(&[0x45, 0, 3, 0xe8, 0, 0, 0x40, 0, 64, 17]);
+        let sum = wirespeed_checksum::checksum(&inner[..20]);
+        inner[10..12].copy_from_slice(&sum.to_be_bytes());
+        let begun = || Sealing::begin(&sa, &inner).map(|sealing| sealing.inner());
+        assert_eq!(begun(), Ok(1000));
+        let now = Instant::now();
+        sa.path.learn(700, now);
+        assert_eq!(begun(), Err(Fault::TooBig));
+        let Some(long_ago) = now.checked_sub(Duration::from_secs(600)) else { return };
+        sa.path.learn(600, long_ago);
+        assert_eq!((begun(), sa.path_mtu()), (Ok(1000), 1500));
     }
 }

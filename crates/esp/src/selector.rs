@@ -43,6 +43,11 @@ impl Selector {
         Self { src, dst, protocol: None, source_port: None, destination_port: None }
     }
 
+    /// Whether it is for some ports, or types and codes.
+    pub(crate) const fn has_ports(&self) -> bool {
+        self.source_port.is_some() || self.destination_port.is_some()
+    }
+
     /// The selector as a rule. Fails if the prefixes are of different families.
     pub(crate) fn rule(&self, priority: u32, action: u32) -> Result<FamilyRule, Error> {
         match (self.src.trunc(), self.dst.trunc()) {

@@ -73,6 +73,12 @@ pub trait App {
     /// Takes the answers, rewrites the frames and decides about each.
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Self::Pending);
 
+    /// Makes frames that answer no other, such as keepalives: it adds them to an empty chunk and decides
+    /// about them. It is asked ten times a second. By default there are none.
+    fn make(&mut self, chunk: &mut Chunk, memory: &mut Memory) {
+        let _ = (chunk, memory);
+    }
+
     /// The number of frames of a chunk that makes the best use of a GPU; `None` if the CPU looks up alone.
     fn suited_to_gpu(&self) -> Option<usize> {
         None

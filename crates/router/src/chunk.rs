@@ -11,7 +11,7 @@
 
 use std::time::Instant;
 
-use crate::{Frame, Reason};
+use crate::{Frame, Memory, Reason};
 
 /// The number of a port of a router: its place in the list of ports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -50,6 +50,11 @@ pub struct Chunk {
     pub(crate) frames: Vec<Frame>,
     pub(crate) verdicts: Vec<Verdict>,
     pub(crate) made: Vec<(PortId, Frame)>,
+    /// The place of the received frame that each added one is to follow: added ones lie behind those that
+    /// were received until [`settle`](Self::settle).
+    added: Vec<usize>,
+    /// The number of frames that were received.
+    received: usize,
     is_by_gpu: bool,
 }
 
@@ -62,6 +67,8 @@ impl Chunk {
             frames: Vec::with_capacity(frames),
             verdicts: Vec::with_capacity(frames),
             made: Vec::new(),
+            added: Vec::new(),
+            received: 0,
             is_by_gpu: false,
         }
     }
@@ -69,6 +76,7 @@ impl Chunk {
     /// Begins again, for frames of a port.
     pub(crate) fn begin(&mut self, port: PortId) {
         debug_assert!(self.frames.is_empty() && self.made.is_empty(), "frames would be lost");
+        self.added.clear();
         (self.port, self.first, self.is_by_gpu) = (port, None, false);
         self.verdicts.clear();
     }
@@ -86,6 +94,12 @@ impl Chunk {
     /// All frames are there: a verdict for each.
     pub(crate) fn close(&mut self) {
         self.verdicts.resize(self.frames.len(), Verdict::Undecided);
+        self.received = self.frames.len();
+    }
+
+    /// The number of frames that were received: others were added.
+    pub(crate) const fn received(&self) -> usize {
+        self.received
     }
 
     /// Notes that a GPU looked its keys up, for the statistics.
@@ -150,6 +164,46 @@ impl Chunk {
     #[inline]
     pub fn decide(&mut self, at: usize, verdict: Verdict) {
         self.verdicts[at] = verdict;
+    }
+
+    /// Adds a frame that the application made of the frame `after`, such as a fragment, to be decided about
+    /// like the others. It counts as made. Its place is behind all others until [`settle`](Self::settle) is
+    /// called. Returns that place.
+    ///
+    /// Panics if there is no frame `after`.
+    pub fn add(&mut self, memory: &mut Memory, after: usize, frame: Frame) -> usize {
+        let place = self.frames.len();
+        assert!(after < place, "a frame follows one of the chunk");
+        memory.mark(&frame).is_added = true;
+        // Frames that were settled are in order, like those that were received.
+        let settled = place - self.added.len();
+        self.added.push(if after < settled { after } else { self.added[after - settled] });
+        self.frames.push(frame);
+        self.verdicts.push(Verdict::Undecided);
+        place
+    }
+
+    /// Adds a frame that the application made of no other. It counts as made.
+    pub fn add_own(&mut self, memory: &mut Memory, frame: Frame) {
+        memory.mark(&frame).is_added = true;
+        self.frames.push(frame);
+        self.verdicts.push(Verdict::Undecided);
+    }
+
+    /// Moves frames that were added to their places behind the frames that they were made of. Then other
+    /// frames have other places.
+    pub fn settle(&mut self) {
+        if self.added.is_empty() {
+            return;
+        }
+        let settled = self.frames.len() - self.added.len();
+        let keys = (0..settled).chain(std::mem::take(&mut self.added));
+        let mut all: Vec<_> = keys.zip(self.frames.drain(..).zip(self.verdicts.drain(..))).collect();
+        all.sort_by_key(|&(key, _)| key);
+        for (_, (frame, verdict)) in all {
+            self.frames.push(frame);
+            self.verdicts.push(verdict);
+        }
     }
 
     /// Sends a frame out of a port that the application made itself: its buffer comes from the worker's

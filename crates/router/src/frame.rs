@@ -119,6 +119,8 @@ pub(crate) struct Mark {
     pub(crate) rounds: u8,
     /// The frame's length as it was made.
     pub(crate) len: u16,
+    /// Whether an application added the frame to a chunk: see [`Chunk::add`](crate::Chunk::add).
+    pub(crate) is_added: bool,
 }
 
 // SAFETY: `base` points into `map`, which the memory owns and which is not bound to a thread.
@@ -187,6 +189,11 @@ impl Memory {
         &mut self.marks[frame.buffer as usize]
     }
 
+    /// Whether an application added the frame to a chunk.
+    pub(crate) fn is_added(&self, frame: &Frame) -> bool {
+        self.marks[frame.buffer as usize].is_added
+    }
+
     /// Takes bytes behind a frame's end in: room for a trailer. Returns `false`, and does nothing, if its
     /// buffer ends before.
     pub fn grow_back(&self, frame: &mut Frame, bytes: u16) -> bool {
@@ -223,7 +230,8 @@ impl Memory {
         };
         frame.len = len;
         self.bytes_mut(frame).copy_from_slice(bytes);
-        self.marks[frame.buffer as usize] = Mark::default();
+        let is_added = self.is_added(frame);
+        self.marks[frame.buffer as usize] = Mark { is_added, ..Mark::default() };
         true
     }
 

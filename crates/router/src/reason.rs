@@ -71,7 +71,8 @@ reasons! {
     EspOuter => "esp_outer",
     /// The ESP packet is shorter than its fields, or no multiple of four bytes.
     EspCut => "esp_cut",
-    /// The ESP packet is a fragment: it has to be put together first.
+    /// The packet is a fragment of an ESP packet: its bytes wait for the others, or it can't be used. The
+    /// frame of the fragment that makes the packet whole goes on.
     EspFragment => "esp_fragment",
     /// No security association has the index and the destination.
     EspNoSa => "esp_no_sa",
@@ -104,7 +105,7 @@ reasons! {
     EspUnkeyed => "esp_unkeyed",
     /// All sequence numbers of the security association are used: it needs a new key.
     EspSequence => "esp_sequence",
-    /// The hard limit of packets or of bytes of the security association is reached.
+    /// A hard limit of the security association is reached: of packets, of bytes or of time.
     EspLifetime => "esp_lifetime",
     /// The inner packet is too large for the tunnel, and must not be cut.
     EspTooBig => "esp_too_big",

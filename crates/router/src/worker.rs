@@ -85,7 +85,17 @@ struct Queue {
     /// Whether the last call to receive gave all that was asked for.
     has_more: bool,
     forwarded: Vec<Frame>,
+    /// The number of frames among these that an application added to chunks.
+    added: usize,
     made: Vec<Frame>,
+}
+
+impl Queue {
+    /// Received frames that wait, and their bytes.
+    fn received(&self, memory: &Memory) -> (usize, u64) {
+        let received = self.forwarded.iter().filter(|frame| self.added == 0 || !memory.is_added(frame));
+        received.fold((0, 0), |(frames, bytes), frame| (frames + 1, bytes + frame.len() as u64))
+    }
 }
 
 /// A thread's part of a router.
@@ -119,6 +129,7 @@ impl<A: App> Worker<A> {
             open: Chunk::new(settings.chunk),
             has_more: false,
             forwarded: Vec::new(),
+            added: 0,
             made: Vec::new(),
         };
         let mut queues: Vec<Queue> = ports.into_iter().map(queue).collect();
@@ -203,6 +214,7 @@ impl<A: App> Worker<A> {
                 told = now;
                 debug_assert!(self.audit().is_ok(), "{:?}", self.audit());
                 self.publish(published);
+                self.make()?;
                 // An application's table may come to a GPU, or to another size, at any time.
                 self.sizing.suit(self.large());
             }
@@ -271,6 +283,15 @@ impl<A: App> Worker<A> {
         Ok(())
     }
 
+    /// Sends what the application makes without a frame that came.
+    fn make(&mut self) -> Result<(), Error> {
+        let mut chunk = self.spare.pop().unwrap_or_else(|| Chunk::new(self.settings.chunk));
+        chunk.begin(PortId(0));
+        chunk.close();
+        self.app.make(&mut chunk, &mut self.memory);
+        self.let_go(chunk)
+    }
+
     /// Ends chunks that are done, in order, and waits for the first ones until at most `most` are under way.
     fn finish(&mut self, most: usize) -> Result<bool, Error> {
         let mut is_busy = false;
@@ -288,21 +309,44 @@ impl<A: App> Worker<A> {
     /// Ends a chunk: the application decides, and the frames go where it says.
     fn end(&mut self, mut chunk: Chunk, pending: A::Pending) -> Result<(), Error> {
         self.app.post_shade(&mut chunk, &mut self.memory, pending);
-        self.stats.chunk(chunk.is_by_gpu(), chunk.len(), self.sizing.why());
+        self.stats.chunk(chunk.is_by_gpu(), chunk.received(), self.sizing.why());
         self.tracer.decided(&chunk, &self.memory, |port| {
             self.queues.get(port.index()).map_or("no port", |queue| queue.port.name())
         });
-        let (first, frames, from) = (chunk.first(), chunk.len(), chunk.port());
+        let (first, frames, from) = (chunk.first(), chunk.received(), chunk.port());
         let was_large = chunk.is_by_gpu() || frames > self.settings.chunk;
+        self.let_go(chunk)?;
+        let now = Instant::now();
+        if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {
+            self.stats.took(took, frames);
+            if was_large {
+                self.sizing.took(took, self.settings.deadline, frames);
+            } else {
+                self.sizing.took_small(took, self.settings.deadline, frames);
+            }
+        }
+        let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);
+        self.sizing.done(now, self.stats.frames_in, is_behind);
+        Ok(())
+    }
+
+    /// Lets the frames of a chunk go where the application has decided.
+    fn let_go(&mut self, mut chunk: Chunk) -> Result<(), Error> {
+        let (frames, from) = (chunk.received(), chunk.port());
+        let has_added = chunk.len() > frames;
         for queue in &mut self.queues {
-            queue.forwarded.reserve(frames);
+            queue.forwarded.reserve(chunk.frames.len());
         }
         let verdicts = std::mem::take(&mut chunk.verdicts);
         for (frame, &verdict) in chunk.frames.drain(..).zip(&verdicts) {
+            let is_added = has_added && self.memory.is_added(&frame);
             if let Verdict::Out(port) = verdict
                 && let Some(queue) = self.queues.get_mut(port.index())
             {
                 queue.forwarded.push(frame);
+                queue.added += usize::from(is_added);
+            } else if is_added {
+                self.keep_added_back(frame, verdict, from);
             } else {
                 self.keep_back(frame, verdict, from);
             }
@@ -319,17 +363,6 @@ impl<A: App> Worker<A> {
         }
         self.spare.push(chunk);
         self.transmit()?;
-        let now = Instant::now();
-        if let Some(took) = first.map(|first| now.saturating_duration_since(first)) {
-            self.stats.took(took, frames);
-            if was_large {
-                self.sizing.took(took, self.settings.deadline, frames);
-            } else {
-                self.sizing.took_small(took, self.settings.deadline, frames);
-            }
-        }
-        let is_behind = self.queues.get(from.index()).is_some_and(|queue| queue.has_more);
-        self.sizing.done(now, self.stats.frames_in, is_behind);
         Ok(())
     }
 
@@ -354,6 +387,18 @@ impl<A: App> Worker<A> {
         self.drop_frame(frame, reason);
     }
 
+    /// Keeps a frame back that the application added, and that goes out of no port.
+    fn keep_added_back(&mut self, frame: Frame, verdict: Verdict, from: PortId) {
+        match &mut self.kernel {
+            Some(kernel) if verdict == Verdict::Kernel => {
+                kernel.take(from, self.memory.bytes(&frame));
+                self.stats.made += 1;
+            }
+            _ => self.stats.made_lost += 1,
+        }
+        self.memory.give(frame);
+    }
+
     fn drop_frame(&mut self, frame: Frame, reason: Reason) {
         self.stats.dropped.count(reason);
         if let Some(sink) = &mut self.drops {
@@ -366,16 +411,20 @@ impl<A: App> Worker<A> {
     fn transmit(&mut self) -> Result<bool, Error> {
         let mut is_busy = false;
         for at in 0..self.queues.len() {
-            let Queue { port, forwarded, made, .. } = &mut self.queues[at];
-            port.poll(&mut self.memory)?;
-            if forwarded.is_empty() && made.is_empty() {
+            self.queues[at].port.poll(&mut self.memory)?;
+            if self.queues[at].forwarded.is_empty() && self.queues[at].made.is_empty() {
                 continue;
             }
-            let bytes: u64 = forwarded.iter().map(|frame| frame.len() as u64).sum();
+            let (frames, bytes) = self.queues[at].received(&self.memory);
+            let Queue { port, forwarded, .. } = &mut self.queues[at];
             let sent = port.send(&mut self.memory, forwarded)?;
-            let left: u64 = forwarded.iter().map(|frame| frame.len() as u64).sum();
-            self.stats.frames_out += sent as u64;
-            self.stats.bytes_out += bytes - left;
+            let (frames_left, bytes_left) = self.queues[at].received(&self.memory);
+            self.stats.frames_out += (frames - frames_left) as u64;
+            self.stats.bytes_out += bytes - bytes_left;
+            let Queue { port, forwarded, added, made, .. } = &mut self.queues[at];
+            let added_left = forwarded.len() - frames_left;
+            self.stats.made += (*added - added_left) as u64;
+            *added = added_left;
             let sent_made = if forwarded.is_empty() { port.send(&mut self.memory, made)? } else { 0 };
             self.stats.made += sent_made as u64;
             is_busy |= sent + sent_made > 0;
@@ -387,7 +436,16 @@ impl<A: App> Worker<A> {
                 self.stats.made_lost += 1;
                 self.memory.give(frame);
             }
-            late.into_iter().for_each(|frame| self.drop_frame(frame, Reason::QueueFull));
+            let has_added = *added > 0;
+            for frame in late {
+                if has_added && self.memory.is_added(&frame) {
+                    self.queues[at].added -= 1;
+                    self.stats.made_lost += 1;
+                    self.memory.give(frame);
+                } else {
+                    self.drop_frame(frame, Reason::QueueFull);
+                }
+            }
         }
         Ok(is_busy)
     }
@@ -434,9 +492,12 @@ impl<A: App> Worker<A> {
 
     /// Publishes the statistics of now.
     fn publish(&mut self, published: &Published) {
-        let in_chunks =
-            self.queues.iter().map(|queue| queue.open.len() + queue.forwarded.len()).sum::<usize>()
-                + self.under_way.iter().map(|(chunk, _)| chunk.len()).sum::<usize>();
+        let in_chunks = self
+            .queues
+            .iter()
+            .map(|queue| queue.open.len() + queue.forwarded.len() - queue.added)
+            .sum::<usize>()
+            + self.under_way.iter().map(|(chunk, _)| chunk.received()).sum::<usize>();
         self.stats.queued = in_chunks as u64;
         debug_assert!(self.stats.is_whole(), "{:?}", self.stats);
         let report = self.report();

@@ -252,6 +252,59 @@ fn a_text_is_that_of_the_draft_of_gcm_for_esp() {
     assert_eq!(found, hex(wanted));
 }
 
+/// A vector of draft-mcgrew-gcm-test-01, and cases 14 and 15 of "The Galois/Counter Mode of Operation"
+/// (McGrew, Viega), appendix B. The tags of these cover no header, which ESP always has: their texts alone
+/// are compared.
+#[test]
+fn texts_of_aes_256_are_the_published_ones() {
+    let Some(mut device) = device(&small()) else { return };
+    let keys = |key: &str, salt: &str| Keys::Gcm(Secret::new(hex(&format!("{key}{salt}"))));
+    let half = "abbccddef00112233445566778899aab";
+    let text = "4500003069a6400080062690c0a801029389155e0a9e008b2dc57ee0000000007002400020bf0000020405b40101040201020201";
+    let header = "4a2cbfe3000000020102030405060708";
+    let found = sealed(&mut device, &keys(&half.repeat(2), "11223344"), None, header, text);
+    let wanted = "ff425c9b724599df7a3bcd510194e00d6a78107f1b0b1cbf06efae9d65a5d763748a637985771d347f0545659f14e99def842d8e\
+                  b335f4eecfdbf831824b4c4915956c96";
+    assert_eq!(found, hex(wanted));
+
+    let zeros = "00".repeat(16);
+    let found = sealed(&mut device, &keys(&zeros.repeat(2), "00000000"), None, &zeros, &zeros);
+    assert_eq!(found[..16], hex("cea7403d4d606b6e074ec5d3baf39d18"));
+    let half = "feffe9928665731c6d6a8f9467308308";
+    let text = "d9313225f88406e5a55909c5aff5269a86a7a9531534f7da2e4c303d8a318a721c3c0c95956809532fcf0e2449a6b525\
+                b16aedf5aa0de657ba637b391aafd255";
+    let found = sealed(
+        &mut device,
+        &keys(&half.repeat(2), "cafebabe"),
+        None,
+        "0000010000000001facedbaddecaf888",
+        text,
+    );
+    let wanted = "522dc1f099567d07f47f37a32a84427d643a8cdcbfe5c0c97598a2bd2555d1aa8cb08e48590dbb3da7b08b1056828838\
+                  c5f61e6393ba7a0abcc9f662898015ad";
+    assert_eq!(found[..64], hex(wanted));
+}
+
+/// Cases 3 and 5 of RFC 2202, 3: the keys of 20 bytes whose data are longer than a header of ESP. The data
+/// are what the cipher makes of its own output.
+#[test]
+fn tags_are_those_of_rfc_2202() {
+    let Some(mut device) = device(&small()) else { return };
+    let text = |bytes: &[u8]| -> String { bytes.iter().map(|byte| format!("{byte:02x}")).collect() };
+    let cases: [(u8, &[u8], &str); 2] = [
+        (0xaa, &[0xdd; 50], "125d7342b9ac11cd91a39af4"),
+        (0x0c, b"Test With Truncation", "4c1a03424b55e07fe7f27be1"),
+    ];
+    for (key, data, tag) in cases {
+        let (cipher, authentication) = (Secret::new(vec![7; 20]), Secret::new(vec![key; 20]));
+        let keys = Keys::CtrSha1 { cipher, authentication };
+        let (header, payload) = data.split_at(HEADER);
+        let once = sealed(&mut device, &keys, None, &text(header), &text(payload));
+        let twice = sealed(&mut device, &keys, None, &text(header), &text(&once[..payload.len()]));
+        assert_eq!(twice, [payload, &hex(tag)].concat());
+    }
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let Some(mut device) = device(&Options { frames: 2, bytes: 256, ..small() }) else { return };

@@ -26,7 +26,7 @@ struct Given {
     received_high: u64,
 }
 
-pub(super) fn read(words: &mut Words<'_>) -> Result<Vec<Change>, Skipping> {
+pub(super) fn read(words: &mut Words<'_>, passed_over: &mut Vec<String>) -> Result<Vec<Change>, Skipping> {
     let command = words.value("state")?;
     match command {
         "flush" | "deleteall" => return Ok(vec![Change::FlushSas]),
@@ -37,7 +37,7 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Vec<Change>, Skipping> {
     let mut config = SaConfig::new(0, unset, unset, Keys::Gcm(Secret::new(Vec::new())));
     let mut given = Given::default();
     while let Some(word) = words.next() {
-        take(word, words, &mut config, &mut given)?;
+        take(word, words, &mut config, &mut given, passed_over)?;
     }
     let missing = |what: &str| (Skip::Missing, what.to_owned());
     config.dst = given.dst.ok_or_else(|| missing("dst"))?;
@@ -74,7 +74,13 @@ pub(super) fn read(words: &mut Words<'_>) -> Result<Vec<Change>, Skipping> {
     }])
 }
 
-fn take(word: &str, words: &mut Words<'_>, config: &mut SaConfig, given: &mut Given) -> Result<(), Skipping> {
+fn take(
+    word: &str,
+    words: &mut Words<'_>,
+    config: &mut SaConfig,
+    given: &mut Given,
+    passed_over: &mut Vec<String>,
+) -> Result<(), Skipping> {
     match word {
         "src" => given.src = Some(words.parsed(word)?),
         "dst" => given.dst = Some(words.parsed(word)?),
@@ -139,9 +145,21 @@ fn take(word: &str, words: &mut Words<'_>, config: &mut SaConfig, given: &mut Gi
             words.parsed::<IpAddr>(word)?;
             config.ports = Some(ports);
         }
+        // 0 is none, as in Linux.
+        "nat-keepalive" => config.nat_keepalive = Some(words.number(word)?).filter(|&seconds| seconds > 0),
         "limit" => match words.value(word)? {
             "packet-hard" => config.most_packets = Some(words.number(word)?),
             "byte-hard" => config.most_bytes = Some(words.number(word)?),
+            // 0 is no limit, as in Linux.
+            "time-hard" => config.most_seconds = Some(words.number(word)?).filter(|&seconds| seconds > 0),
+            "time-use-hard" => {
+                config.most_seconds_of_use = Some(words.number(word)?).filter(|&seconds| seconds > 0);
+            }
+            // It has a key daemon make new keys, and there is none here.
+            soft @ ("packet-soft" | "byte-soft" | "time-soft" | "time-use-soft") => {
+                words.number::<u64>(word)?;
+                passed_over.push(format!("limit {soft}"));
+            }
             other => return Err((Skip::Unsupported, format!("limit {other}"))),
         },
         "sel" => {

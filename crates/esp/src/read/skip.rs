@@ -21,6 +21,8 @@ pub enum Skip {
     Unsupported,
     /// Something is not given that has to be.
     Missing,
+    /// A word or a record has no effect here.
+    NoEffect,
 }
 
 impl Skip {
@@ -34,6 +36,7 @@ impl Skip {
             Self::Key => "bad key",
             Self::Unsupported => "not supported",
             Self::Missing => "not given",
+            Self::NoEffect => "no effect here",
         }
     }
 }

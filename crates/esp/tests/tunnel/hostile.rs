@@ -155,11 +155,25 @@ fn fragments_and_the_wrong_wrapping_have_faults_of_their_own() {
         fix_checksum(&mut fragment);
         assert_eq!(opened(&there, &fragment), Err(Fault::Fragment));
     }
-    let there = Sa::new(&config(keys, true)).unwrap();
+    let there = Sa::new(&config(keys.clone(), true)).unwrap();
     let mut fragment = inner(true, 60, 0);
     fragment[24..40].copy_from_slice(&[0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
     (fragment[6], fragment[40]) = (44, 50);
     assert_eq!(opened(&there, &fragment), Err(Fault::Fragment));
+    // In UDP: first ones have the port and perhaps the mark of IKE, later ones neither.
+    let there = Sa::new(&SaConfig { ports: Some(PORTS), ..config(keys, true) }).unwrap();
+    let mut udp = |offset: u8, port: u16, mark: u8| {
+        (fragment[40], fragment[42], fragment[43]) = (17, 0, offset);
+        fragment[50..52].copy_from_slice(&port.to_be_bytes());
+        fragment[56..60].fill(mark);
+        arrival(&there, &fragment)
+    };
+    assert_eq!(udp(1, 4500, 1), Arrival::Fragment);
+    assert_eq!(udp(1, 4500, 0), Arrival::Ike);
+    assert_eq!(udp(1, 500, 1), Arrival::Clear);
+    assert_eq!(udp(9, 500, 0), Arrival::LaterFragment);
+    fragment[39] = 9;
+    assert_eq!(arrival(&there, &fragment), Arrival::Clear);
 }
 
 #[test]

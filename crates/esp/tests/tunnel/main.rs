@@ -86,7 +86,11 @@ pub(crate) fn with_hop_less(packet: &[u8]) -> Vec<u8> {
 
 /// Seals a packet.
 pub(crate) fn sealed(sa: &Sa, inner: &[u8]) -> Result<Vec<u8>, Fault> {
-    let sealing = Sealing::begin(sa, inner)?;
+    sealed_as(Sealing::begin(sa, inner)?, inner)
+}
+
+/// Seals a packet that was checked.
+pub(crate) fn sealed_as(sealing: Sealing<'_>, inner: &[u8]) -> Result<Vec<u8>, Fault> {
     let mut packets = vec![vec![0; sealing.len()]];
     packets[0][sealing.head()..][..sealing.inner()].copy_from_slice(&inner[..sealing.inner()]);
     let unsealed = sealing.write(0, &mut packets[0])?;
@@ -105,7 +109,7 @@ pub(crate) fn opened(sa: &Sa, packet: &[u8]) -> Result<Vec<u8>, Fault> {
     let envelope = match arrival(sa, packet) {
         Arrival::Esp(envelope) if envelope.spi == sa.spi() => envelope,
         Arrival::Esp(_) => return Err(Fault::NoSa),
-        Arrival::Fragment => return Err(Fault::Fragment),
+        Arrival::Fragment | Arrival::LaterFragment => return Err(Fault::Fragment),
         Arrival::Keepalive => return Err(Fault::Keepalive),
         Arrival::Clear | Arrival::Ike | Arrival::Bad => return Err(Fault::Outer),
     };

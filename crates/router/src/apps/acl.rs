@@ -264,6 +264,10 @@ impl<A: App> App for Acl<'_, A> {
         self.inner.post_shade(chunk, memory, inner);
     }
 
+    fn make(&mut self, chunk: &mut Chunk, memory: &mut Memory) {
+        self.inner.make(chunk, memory);
+    }
+
     fn suited_to_gpu(&self) -> Option<usize> {
         self.inner.suited_to_gpu()
     }

@@ -129,7 +129,7 @@ impl Ring {
         });
         let Some(frame) = made else { return false };
         // It fits a buffer, which is shorter than 2^16.
-        *memory.mark(&frame) = Mark { rounds: ROUNDS, len: narrow::u16(frame.len()) };
+        *memory.mark(&frame) = Mark { rounds: ROUNDS, len: narrow::u16(frame.len()), is_added: false };
         self.ready.push_back(frame);
         true
     }

@@ -14,9 +14,9 @@
 //! go on as without it. TTLs, checksums and options are the forwarder's, since it has to answer.
 //!
 //! A gateway of tunnels also takes what is to an address of the router if it is ESP: protocol 50, or UDP to a
-//! port of tunnels. The protocol stands in the fixed header, and what is in UDP is no later fragment, and
-//! behind no options. A forwarder of names takes Interests, and Data if it knows who asked, and a switch
-//! takes every frame.
+//! port of tunnels. The protocol stands in the fixed header, or for 50 in a fragment header of IPv6 behind
+//! it. What is in UDP is no later fragment, and behind no options. A forwarder of names takes Interests, and
+//! Data if it knows who asked, and a switch takes every frame.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
@@ -79,8 +79,9 @@ impl Takes {
     }
 }
 
-/// The protocol numbers of UDP and ESP.
+/// The protocol numbers of UDP, ESP, and a fragment header of IPv6.
 pub(super) const UDP: u8 = 17;
+pub(super) const FRAGMENT: u8 = 44;
 pub(super) const ESP: u8 = 50;
 /// The EtherType of NDN, and its UDP port.
 pub(super) const TYPE_NDN: [u8; 2] = [0x86, 0x24];
@@ -207,7 +208,10 @@ fn is_esp(packet: &[u8], ports: &[u16]) -> bool {
         _ => (ip[6], 40, true),
     };
     let port = || Some(u16::from_be_bytes(*ip.get(header..header + 8)?.get(2..)?.first_chunk()?));
-    protocol == ESP || (protocol == UDP && may_have_port && port().is_some_and(|port| ports.contains(&port)))
+    let has_fragment = || kind != [0x08, 0x00] && protocol == FRAGMENT && ip.len() >= 48 && ip[40] == ESP;
+    protocol == ESP
+        || has_fragment()
+        || (protocol == UDP && may_have_port && port().is_some_and(|port| ports.contains(&port)))
 }
 
 /// An address as the key of a table for both families.

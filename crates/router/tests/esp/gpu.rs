@@ -61,7 +61,7 @@ impl<A: App> App for Failing<A> {
 
 /// Runs frames through a gateway with a device, which fails behind the start of a chunk, from 1 on. Returns
 /// the frames that went out, and the packets that the device did and those that it left.
-fn run(
+pub(super) fn run(
     database: &Database,
     frames: &[Vec<u8>],
     by: Use,

@@ -4,8 +4,10 @@
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
 
 mod gpu;
+mod large;
 #[path = "../forwarding/list.rs"]
 mod list;
+mod quiet;
 mod rekey;
 
 use std::sync::atomic::AtomicBool;
@@ -264,12 +266,6 @@ fn senders_are_told_the_size_that_fits() {
             assert!(out[0].len() <= 14 + 1500);
         }
     }
-    // Who allows cutting is cut behind the tunnel.
-    let mut frame = datagram(false, 14 + 1500);
-    frame[20] = 0;
-    seal_header(&mut frame);
-    let (stats, out, _) = run(&database(&lines("out", SUITES[0], TUNNELS[0], "")), &[frame]);
-    assert_eq!((stats.dropped.all(), out.len()), (0, 2));
     // A spent time to live is told, too.
     let mut frame = datagram(false, 100);
     frame[22] = 1;
@@ -296,48 +292,67 @@ fn what_comes_out_of_a_tunnel_goes_into_the_next() {
     assert_eq!(payload(&opened[0]), (64 - 3, payload(&datagram(false, 300)).1));
 }
 
+/// The ICMP error of a router between the sites: this packet is larger than `mtu`.
+fn too_large(quoted: &[u8], mtu: u16) -> Vec<u8> {
+    if quoted[0] >> 4 == 6 {
+        let mut error = [&[2, 0, 0, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
+        let mut packet = vec![0x60, 0, 0, 0, 0, error.len() as u8, 58, 64];
+        packet.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x77]);
+        packet.extend(&quoted[8..24]);
+        let mut pseudo = packet[8..40].to_vec();
+        pseudo.extend([0, 58, 0, error.len() as u8]);
+        pseudo.extend(&error);
+        error[2..4].copy_from_slice(&wirespeed_router::checksum::checksum(&pseudo).to_be_bytes());
+        packet.extend(error);
+        return [&[2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x86, 0xdd][..], &packet].concat();
+    }
+    let mut error = [&[3, 4, 0, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
+    let sum = wirespeed_router::checksum::checksum(&error);
+    error[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut frame = vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0, 20 + error.len() as u8];
+    frame.extend([0, 0, 0, 0, 64, 1, 0, 0, 198, 51, 100, 1, 192, 0, 2, 1]);
+    frame.extend(error);
+    seal_header(&mut frame);
+    frame
+}
+
 #[test]
 fn paths_tell_their_size() {
     for (tunnel, is_v6) in [(TUNNELS[0], false), (TUNNELS[1], true)] {
-        let database = database(&lines("out", SUITES[0], tunnel, ""));
-        let (_, sealed, _) = run(&database, &[datagram(false, 1000)]);
-        // A router between the sites answers with an error.
-        let mut answers = Vec::new();
-        for (mtu, told) in [(700_u16, 700), (300, 576)] {
-            let packet = &sealed[0][14..];
-            let quoted = &packet[..100];
-            let error = if is_v6 {
-                let mut error = [&[2, 0, 0, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
-                let mut packet = vec![0x60, 0, 0, 0, 0, error.len() as u8, 58, 64];
-                packet.extend([0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x77]);
-                packet.extend(&quoted[8..24]);
-                let mut pseudo = packet[8..40].to_vec();
-                pseudo.extend([0, 58, 0, error.len() as u8]);
-                pseudo.extend(&error);
-                error[2..4].copy_from_slice(&wirespeed_router::checksum::checksum(&pseudo).to_be_bytes());
-                packet.extend(error);
-                [&[2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 0x86, 0xdd][..], &packet].concat()
-            } else {
-                let mut error = [&[3, 4, 0, 0, 0, 0][..], &mtu.to_be_bytes(), quoted].concat();
-                let sum = wirespeed_router::checksum::checksum(&error);
-                error[2..4].copy_from_slice(&sum.to_be_bytes());
-                let mut frame =
-                    vec![2, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 9, 8, 0, 0x45, 0, 0, 20 + error.len() as u8];
-                frame.extend([0, 0, 0, 0, 64, 1, 0, 0, 198, 51, 100, 1, 192, 0, 2, 1]);
-                frame.extend(error);
-                seal_header(&mut frame);
-                frame
+        for encap in ["", "encap espinudp 4500 4500 0.0.0.0"] {
+            let database = database(&lines("out", SUITES[0], tunnel, encap));
+            let (_, sealed, _) = run(&database, &vec![datagram(false, 1200); 3]);
+            let path_mtu = || database.state().sas().next().unwrap().path_mtu();
+            let quoted = &sealed[0][14..][..100];
+            let esp = if is_v6 { 40 } else { 20 } + if encap.is_empty() { 0 } else { 8 };
+            let changed = |at: usize, to: u8| {
+                let mut quoted = quoted.to_vec();
+                quoted[at] = to;
+                too_large(&quoted, 700)
             };
-            answers.push((error, if is_v6 { 1280 } else { told }));
-        }
-        for (error, told) in answers {
-            let before = database.state().sas().next().unwrap().path_mtu();
-            let mut forged = error.clone();
-            *forged.last_mut().unwrap() ^= 1;
-            run(&database, &[forged]);
-            assert_eq!(database.state().sas().next().unwrap().path_mtu(), before);
-            run(&database, &[error]);
-            assert_eq!(database.state().sas().next().unwrap().path_mtu(), told);
+            let mut forged = vec![
+                too_large(quoted, 700),
+                // Another index, and sequence numbers that were not sent yet, or long ago.
+                changed(esp + 3, 9),
+                changed(esp + 7, 4),
+                changed(esp + 7, 0),
+                changed(esp + 4, 1),
+                // A packet that the link takes.
+                too_large(quoted, 1400),
+            ];
+            // A wrong checksum.
+            *forged[0].last_mut().unwrap() ^= 1;
+            if !encap.is_empty() {
+                forged.push(changed(esp - 7, 9));
+            }
+            for forged in forged {
+                run(&database, &[forged]);
+                assert_eq!(path_mtu(), 1500);
+            }
+            for (mtu, told) in [(700, 700), (300, 576), (650, 576)] {
+                run(&database, &[too_large(quoted, mtu)]);
+                assert_eq!(path_mtu(), if is_v6 { 1280 } else { told });
+            }
         }
     }
 }

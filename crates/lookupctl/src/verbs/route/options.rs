@@ -86,8 +86,8 @@ pub(crate) struct Options {
     pub(super) rules6: Option<PathBuf>,
 
     /// Security associations and policies of IPsec, for --app esp: lines as ip xfrm state and ip xfrm policy
-    /// take them. Nobody but the file's owner may be able to read it. It is read again when it changes, and
-    /// at SIGHUP
+    /// take them, or what these print. Nobody but its owner, you or root, may be able to read it. It is read
+    /// again when it changes, and at SIGHUP
     #[arg(long, value_name = "FILE")]
     pub(super) sad: Option<PathBuf>,
 

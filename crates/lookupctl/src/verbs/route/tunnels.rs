@@ -256,6 +256,7 @@ fn read(path: &Path) -> Result<Vec<Change>> {
         let counts: Vec<String> = counts.iter().map(|(reason, count)| format!("{reason}: {count}")).collect();
         bail!("{}: {first} (lines that can't be used: {})", path.display(), counts.join(", "));
     }
+    lines.passed_over.iter().for_each(|word| eprintln!("{}: {word}", path.display()));
     Ok(lines.changes)
 }
 
@@ -269,9 +270,10 @@ fn tell(database: &Database) {
                 high => format!("{name} {} {name}-hi {high}", number & 0xffff_ffff),
             };
             eprintln!(
-                "association {:#x} to {}: {packets} packets, {bytes} bytes; it goes on with {} {}",
+                "association {:#x} to {}: {packets} packets, {bytes} bytes{}; it goes on with {} {}",
                 sa.spi(),
                 sa.tunnel().1,
+                if sa.is_expired() { ", expired" } else { "" },
                 halves("replay-oseq", sent),
                 halves("replay-seq", received),
             );

@@ -13,10 +13,12 @@
 //! A packet that came through one tunnel and has to go into another one goes there. The other application
 //! reads the frames when the tunnels are done with them, so it looks up at once, on the CPU.
 //!
-//! Fragments are not put together: an ESP packet in fragments is dropped. Senders learn the size that fits by
-//! ICMP errors, if the router has an address of their family.
+//! Senders learn the size that fits by ICMP errors, if the router has an address of their family. Packets
+//! that may be cut are cut, before or behind the encryption (`cut.rs`). ESP packets that come in fragments
+//! are put together, by all workers in one place.
 
 mod asked;
+mod cut;
 mod places;
 
 use std::cell::{Cell, RefCell};
@@ -94,6 +96,12 @@ struct Counts {
     sealed: u64,
     /// Errors that told the size of a path.
     learned: u64,
+    /// Packets that were cut before they were sealed, and behind.
+    fragmented: u64,
+    /// Packets that were put together, and those that were given up.
+    reassembled: u64,
+    reassembly_failed: u64,
+    keepalives: u64,
     errors_sent: u64,
     errors_held: u64,
 }
@@ -107,6 +115,8 @@ struct Read {
     envelopes: Vec<(u32, Envelope)>,
     /// Frames with packets that have no ESP for this gateway.
     clear: Vec<u32>,
+    /// Frames whose sealed packets have to be cut, and the size that the path takes.
+    long: Vec<(u32, u16)>,
 }
 
 /// A chunk of [`Esp`] under way.
@@ -292,7 +302,7 @@ impl<'t, A: App> Esp<'t, A> {
         &mut self,
         chunk: &mut Chunk,
         memory: &mut Memory,
-        read: &Read,
+        read: &mut Read,
         mut frames: Vec<u32>,
         is_late: bool,
     ) -> Option<Batch<Sealed>> {
@@ -323,6 +333,8 @@ impl<'t, A: App> Esp<'t, A> {
                     let start = usize::from(read.packets[at]);
                     match Sealing::begin(sa, &memory.bytes(&chunk.frames()[at])[start..]) {
                         Ok(sealing) => ready.push((frame, sealing)),
+                        Err(Fault::TooBig)
+                            if self.cut(chunk, memory, read, at, (policy, sa), &state, &mut ready) => {}
                         Err(fault) => {
                             self.fail(chunk, at, fault);
                             // Who sent a packet that came through a tunnel is not where the frame came from.
@@ -340,7 +352,10 @@ impl<'t, A: App> Esp<'t, A> {
             for &(frame, sealing) in run {
                 let at = frame as usize;
                 match wrap(chunk, memory, at, read.packets[at].into(), sealing, &mut numbers) {
-                    Ok(wrapped) => unsealed.push(wrapped),
+                    Ok(wrapped) => {
+                        unsealed.push(wrapped);
+                        read.long.extend(sealing.cut_to().map(|most| (frame, most)));
+                    }
                     Err(fault) => self.fail(chunk, at, fault),
                 }
             }
@@ -361,6 +376,100 @@ impl<'t, A: App> Esp<'t, A> {
         drop(unsealed);
         self.asked = asked;
         batch
+    }
+
+    /// Cuts a packet that is too large for a tunnel, if it may be cut, and lays its parts ready to be sealed.
+    /// A packet of a policy for ports is sealed whole: its parts would have none. Returns whether it may be
+    /// cut.
+    #[cold]
+    #[allow(clippy::too_many_arguments)] // what `seal` has
+    fn cut<'s>(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        read: &mut Read,
+        at: usize,
+        (policy, sa): (u32, &'s Sa),
+        state: &State,
+        ready: &mut Vec<(u32, Sealing<'s>)>,
+    ) -> bool {
+        let start = usize::from(read.packets[at]);
+        let most = sa.most_inner();
+        let packet = &memory.bytes(&chunk.frames()[at])[start..];
+        if !cut::may_cut(packet, most) {
+            return false;
+        }
+        let places = if state.is_for_ports(policy, sa) {
+            Some(vec![at])
+        } else {
+            cut::cut_v4(chunk, memory, at, start, most)
+        };
+        let Some(places) = places else {
+            self.fail(chunk, at, Fault::Buffer);
+            return true;
+        };
+        self.counts.fragmented += u64::from(places.len() > 1);
+        read.packets.resize(chunk.len(), narrow::u16(start));
+        for place in places {
+            match Sealing::begin_large(sa, &memory.bytes(&chunk.frames()[place])[start..]) {
+                Ok(sealing) => ready.push((narrow::u32(place), sealing)),
+                Err(fault) => self.fail(chunk, place, fault),
+            }
+        }
+        true
+    }
+
+    /// Cuts sealed packets that are larger than their paths take, and brings all parts in order.
+    fn cut_sealed(&mut self, chunk: &mut Chunk, memory: &mut Memory, read: &Read) {
+        for &(frame, most) in &read.long {
+            let (at, start) = (frame as usize, usize::from(read.packets[frame as usize]));
+            if !chunk.is_undecided(at) {
+                continue;
+            }
+            let is_v4 = memory.bytes(&chunk.frames()[at])[start] >> 4 == 4;
+            let is_cut = if is_v4 {
+                cut::cut_v4(chunk, memory, at, start, most.into()).is_some()
+            } else {
+                cut::cut_v6(chunk, memory, at, start, most, self.reader.next_id())
+            };
+            if is_cut {
+                self.counts.fragmented += 1;
+            } else {
+                self.fail(chunk, at, Fault::Buffer);
+            }
+        }
+        chunk.settle();
+    }
+
+    /// Takes a fragment of an ESP packet. Returns what has come with the last one: the frame has the whole
+    /// packet then. Else the frame is decided about.
+    #[cold]
+    fn join(
+        &mut self,
+        chunk: &mut Chunk,
+        memory: &mut Memory,
+        at: usize,
+        start: usize,
+        state: &State,
+    ) -> Arrival {
+        let bytes = memory.bytes(&chunk.frames()[at]);
+        let (link, packet) = bytes.split_at(start);
+        let (whole, failed) = {
+            let mut fragments = self.reader.fragments();
+            (fragments.take(packet, Instant::now()), fragments.take_given_up())
+        };
+        self.counts.reassembly_failed += failed;
+        let Some(whole) = whole else {
+            self.fail(chunk, at, Fault::Fragment);
+            return Arrival::Fragment;
+        };
+        let whole = [link, &whole].concat();
+        if !memory.rewrite(chunk.frame_mut(at), &whole) {
+            self.fail(chunk, at, Fault::Buffer);
+            return Arrival::Fragment;
+        }
+        self.counts.reassembled += 1;
+        Arrival::read(&whole[start..], |address| state.is_end(address), |port| state.is_port(port))
     }
 
     /// Tells the sender of a packet that it can't go into the tunnel: it is too large, or its hops are spent.
@@ -507,15 +616,22 @@ impl<A: App> App for Esp<'_, A> {
                 read.clear.push(frame);
                 continue;
             }
-            match Arrival::read(packet, is_end, |port| state.is_port(port)) {
+            let arrival = match Arrival::read(packet, is_end, |port| state.is_port(port)) {
+                Arrival::LaterFragment if !self.reader.fragments().have_others_of(packet) => Arrival::Clear,
+                Arrival::Fragment | Arrival::LaterFragment => self.join(chunk, memory, at, start, &state),
+                arrival => arrival,
+            };
+            match arrival {
                 Arrival::Clear => {
-                    self.counts.learned += u64::from(state.learn(packet));
+                    self.counts.learned +=
+                        u64::from(state.learn(&memory.bytes(&chunk.frames()[at])[start..]));
                     read.clear.push(frame);
                 }
                 Arrival::Esp(envelope) => read.envelopes.push((frame, envelope)),
                 Arrival::Ike => chunk.decide(at, Verdict::Kernel),
                 Arrival::Keepalive => self.fail(chunk, at, Fault::Keepalive),
-                Arrival::Fragment => self.fail(chunk, at, Fault::Fragment),
+                // It was decided about.
+                Arrival::Fragment | Arrival::LaterFragment => {}
                 Arrival::Bad => self.fail(chunk, at, Fault::Outer),
             }
         }
@@ -530,7 +646,7 @@ impl<A: App> App for Esp<'_, A> {
             return Pending { read, opening, sealing: None, is_late };
         }
         let frames = through.iter().map(|&(frame, _)| frame).chain(read.clear.iter().copied()).collect();
-        let sealing = self.seal(chunk, memory, &read, frames, false);
+        let sealing = self.seal(chunk, memory, &mut read, frames, false);
         Pending { read, opening, sealing, is_late }
     }
 
@@ -542,7 +658,7 @@ impl<A: App> App for Esp<'_, A> {
     }
 
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, pending: Pending) {
-        let Pending { read, opening, mut sealing, is_late } = pending;
+        let Pending { mut read, opening, mut sealing, is_late } = pending;
         if let Some(batch) = &sealing
             && let Some(gpu) = self.gpu.as_mut().map(RefCell::get_mut)
         {
@@ -558,8 +674,9 @@ impl<A: App> App for Esp<'_, A> {
                 frames.extend(through.iter().map(|&(frame, _)| frame));
             }
             frames.extend(&read.clear);
-            sealing = self.seal(chunk, memory, &read, frames, true);
+            sealing = self.seal(chunk, memory, &mut read, frames, true);
         }
+        self.cut_sealed(chunk, memory, &read);
         if sealing.is_some() || opening.is_some_and(|batch| batch.on_device() > 0) {
             chunk.set_by_gpu();
         }
@@ -567,6 +684,26 @@ impl<A: App> App for Esp<'_, A> {
             tracing::warn!(%failure, "a GPU that seals and opens packets failed: the CPU goes on");
         }
         self.spare.push(read);
+        let pending = self.inner.pre_shade(chunk, memory);
+        self.inner.post_shade(chunk, memory, pending);
+    }
+
+    /// Keepalives go by the routes of the first port.
+    fn make(&mut self, chunk: &mut Chunk, memory: &mut Memory) {
+        self.inner.make(chunk, memory);
+        let packets = self.reader.keepalives(Instant::now());
+        if packets.is_empty() {
+            return;
+        }
+        for packet in packets {
+            let kind = if packet[0] >> 4 == 4 { TYPE_IPV4 } else { TYPE_IPV6 };
+            // The other application writes the addresses of the link.
+            let frame = [&[0; ETHERNET - 2][..], &kind.to_be_bytes(), &packet].concat();
+            if let Some(frame) = memory.copy_of(&frame) {
+                chunk.add_own(memory, frame);
+                self.counts.keepalives += 1;
+            }
+        }
         let pending = self.inner.pre_shade(chunk, memory);
         self.inner.post_shade(chunk, memory, pending);
     }
@@ -586,6 +723,10 @@ impl<A: App> App for Esp<'_, A> {
             ("esp_opened", self.counts.opened),
             ("esp_sealed", self.counts.sealed),
             ("esp_paths_learned", self.counts.learned),
+            ("esp_fragmented", self.counts.fragmented),
+            ("esp_reassembled", self.counts.reassembled),
+            ("esp_reassembly_failed", self.counts.reassembly_failed),
+            ("esp_keepalives_sent", self.counts.keepalives),
             ("esp_errors_sent", self.counts.errors_sent),
             ("esp_errors_held", self.counts.errors_held),
             ("esp_by_gpu", gpu.by_device),
@@ -600,5 +741,6 @@ impl Read {
         self.packets.clear();
         self.envelopes.clear();
         self.clear.clear();
+        self.long.clear();
     }
 }

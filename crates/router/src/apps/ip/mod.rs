@@ -17,7 +17,7 @@ mod lookups;
 mod near;
 mod options;
 mod own;
-mod v4;
+pub(super) mod v4;
 mod v6;
 
 use std::net::{Ipv4Addr, Ipv6Addr};

@@ -141,12 +141,12 @@ pub(super) fn is_expired(packet: &[u8]) -> bool {
 
 /// The bytes of the packet, without padding.
 #[inline]
-pub(super) fn total_length(packet: &[u8]) -> u16 {
+pub(in crate::apps) fn total_length(packet: &[u8]) -> u16 {
     be16(packet, 2)
 }
 
 /// The bytes of the header.
-pub(super) fn header_length(packet: &[u8]) -> usize {
+pub(in crate::apps) fn header_length(packet: &[u8]) -> usize {
     usize::from(packet[0] & 15) * 4
 }
 
@@ -157,7 +157,7 @@ pub(super) fn has_options(packet: &[u8]) -> bool {
 }
 
 /// Whether it must not be cut.
-pub(super) fn dont_fragment(packet: &[u8]) -> bool {
+pub(in crate::apps) fn dont_fragment(packet: &[u8]) -> bool {
     be16(packet, 6) & DONT_FRAGMENT != 0
 }
 
@@ -199,7 +199,10 @@ pub(super) fn flow(packet: &[u8]) -> u32 {
 }
 
 /// Cuts a packet: where the payload of each fragment lies, in units of bytes of the payload.
-pub(super) fn pieces(packet: &[u8], mtu: u16) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+pub(in crate::apps) fn pieces(
+    packet: &[u8],
+    mtu: u16,
+) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
     let header = header_length(packet);
     let payload = usize::from(total_length(packet)) - header;
     // Offsets count units of eight bytes.
@@ -209,7 +212,7 @@ pub(super) fn pieces(packet: &[u8], mtu: u16) -> impl Iterator<Item = std::ops::
 
 /// Makes the header of a fragment: that of a packet, for these bytes of its payload. Later fragments keep the
 /// options that are to be copied.
-pub(super) fn fragment_header(packet: &[u8], piece: &std::ops::Range<usize>) -> Vec<u8> {
+pub(in crate::apps) fn fragment_header(packet: &[u8], piece: &std::ops::Range<usize>) -> Vec<u8> {
     let bytes = header_length(packet);
     let mut header = packet[..IPV4].to_vec();
     if piece.start == 0 {

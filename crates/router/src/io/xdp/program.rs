@@ -15,7 +15,9 @@ use super::super::hardware::{Follow, Hardware};
 use super::super::interface::Interface;
 use super::super::local::LocalAddresses;
 use super::super::sys::denied;
-use super::super::transit::{CONTENT, ESP, INTEREST, LINK_PACKET, PORT_NDN, TYPE_NDN, Tags, Takes, UDP};
+use super::super::transit::{
+    CONTENT, ESP, FRAGMENT, INTEREST, LINK_PACKET, PORT_NDN, TYPE_NDN, Tags, Takes, UDP,
+};
 use super::instruction::Register::{R0, R1, R2, R3, R6, R7, R8, R10};
 use super::instruction::Width::{Byte, Double, Half, Word};
 use super::instruction::{
@@ -254,6 +256,8 @@ enum Place {
     /// An address of the router: by family, and the ports of UDP.
     LocalV4,
     LocalV6,
+    /// An IPv6 packet without a fragment header.
+    Whole,
     Port,
     /// A frame of NDN to the interface or to a group, and the type of an NDN packet.
     Ndn,
@@ -347,7 +351,7 @@ fn instructions(mac: [u8; 6], takes: &Takes, local: u32, end: End) -> Vec<Instru
 /// The choice of transit, and of ESP to the router where there are ports of tunnels: the kernel's frames jump
 /// there, and the others come out at the end.
 fn transit(mac: [u8; 6], tags: Tags, local: u32, ports: Option<&Vec<u16>>) -> Vec<Line<Place>> {
-    use Place::{Kernel, LocalV4, LocalV6, Lookup, Port, Tag, Take, Type, V4, V6};
+    use Place::{Kernel, LocalV4, LocalV6, Lookup, Port, Tag, Take, Type, V4, V6, Whole};
     // To the interface's own address: multicast is not.
     let mut lines = needs(14).to_vec();
     lines.extend(needs_mac(mac));
@@ -434,6 +438,14 @@ fn transit(mac: [u8; 6], tags: Tags, local: u32, ports: Option<&Vec<u16>>) -> Ve
     lines.extend([
         load(Byte, R1, R7, 14 + 6),
         jump_if(R1, ESP.into(), Take),
+        jump_unless(R1, FRAGMENT.into(), Whole),
+    ]);
+    lines.extend(needs(14 + 40 + 8));
+    lines.extend([
+        load(Byte, R1, R7, 14 + 40),
+        jump_if(R1, ESP.into(), Take),
+        jump(Kernel),
+        Line::Label(Whole),
         jump_unless(R1, UDP.into(), Kernel),
     ]);
     lines.extend(needs(14 + 40 + 8));

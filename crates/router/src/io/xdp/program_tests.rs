@@ -204,6 +204,10 @@ fn packets_of_tunnels_to_the_router_are_taken() {
     is(local_v4(50, [0, 0], &[]), true, "ESP");
     is(local_v4(50, [0x20, 7], &[]), true, "a fragment of ESP, which has to be counted");
     is(local_v6(50, &[]), true, "ESP in IPv6");
+    is(local_v6(44, &[50, 0, 5, 1, 0, 0, 0, 9]), true, "a fragment of ESP in IPv6");
+    is(local_v6(44, &[50, 0, 5, 1, 0, 0, 0]), false, "a fragment header that is cut");
+    is(local_v6(44, &[17, 0, 0, 1, 0, 0, 0, 9]), false, "a fragment of UDP in IPv6");
+    is(local_v4(44, [0, 0], &[50; 40]), false, "a protocol that is none of IPv4");
     is(local_v4(6, [0, 0], &[0; 20]), false, "TCP");
     is(local_v6(58, &[0; 20]), false, "neighbour discovery");
     for port in PORTS {
@@ -280,7 +284,16 @@ fn random_frames_are_decided_as_in_rust() {
         return;
     }
     let [untagged, tagged, tunnels, names, both] = all.map(Option::unwrap);
-    let byte = prop_oneof![any::<u8>(), Just(0x45), Just(0x60), Just(0xff), Just(0xfe), Just(17), Just(50)];
+    let byte = prop_oneof![
+        any::<u8>(),
+        Just(0x45),
+        Just(0x60),
+        Just(0xff),
+        Just(0xfe),
+        Just(17),
+        Just(44),
+        Just(50)
+    ];
     let kinds = prop_oneof![
         Just(IPV4),
         Just(IPV6),
