@@ -1,6 +1,6 @@
 //! Lookups in ranked chunks, alone and in batches.
 
-use wirespeed_fib::{Address, Lookup, NextHop, Step, V4};
+use wirespeed_fib::{Address, Lookup, NextHop, Step, V4, VectorLevel};
 use wirespeed_image::{Element, Image, SectionId, Table, number};
 
 use crate::layout::{LEVEL16, LEVEL24, LEVEL32, RUNS, RankTable, Word, flag_of};
@@ -51,7 +51,7 @@ fn lookup<I: Element, W: Element>(image: &Image, address: V4) -> NextHop {
 /// A batch by the fastest means that this CPU has.
 fn batch<I: Element, W: Element>(image: &Image, addresses: &[V4], next_hops: &mut [NextHop]) {
     let view = View::<I, W>::of(image);
-    let done = simd::batch(&view, image, addresses, next_hops);
+    let done = simd::batch(VectorLevel::best(), &view, image, addresses, next_hops);
     simd::blocks(&view, &addresses[done..], &mut next_hops[done..]);
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
     use crate::form::Rank;
 
-    /// Whole blocks, which on a CPU with AVX-512 no batch has.
+    /// Whole blocks, which on a CPU with vectors no batch has.
     #[test]
     fn blocks_answer_as_single_lookups() {
         fn blocks<I: Element, W: Element>(image: &Image, addresses: &[V4]) -> Vec<NextHop> {

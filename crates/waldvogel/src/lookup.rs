@@ -27,7 +27,7 @@ impl<A: Address> Lookup<A> for WaldvogelTable<A> {
 
     fn lookup_batch(&self, addresses: &[A], next_hops: &mut [NextHop]) {
         assert_eq!(addresses.len(), next_hops.len(), "a result for each key");
-        let done = simd::batch(VectorLevel::Avx512, self, addresses, next_hops);
+        let done = simd::batch(VectorLevel::best(), self, addresses, next_hops);
         portable(self, &addresses[done..], &mut next_hops[done..]);
     }
 

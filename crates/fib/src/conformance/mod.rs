@@ -15,6 +15,7 @@
 
 mod real;
 mod refusals;
+mod speeds;
 pub mod tables;
 
 use proptest::prelude::*;
@@ -24,6 +25,7 @@ use wirespeed_table::conformance as suite;
 
 pub use real::real_tables;
 pub use refusals::{refusals, refusals_at_the_cap};
+pub use speeds::compare_levels;
 pub use wirespeed_image::rounds;
 pub use wirespeed_table::suite_tests;
 

@@ -8,6 +8,7 @@ mod images;
 mod patched;
 mod readers;
 mod refusals;
+mod speeds;
 mod suite;
 mod tally;
 
@@ -19,6 +20,7 @@ pub use images::{images, memory_cap};
 pub use patched::Patched;
 pub use readers::beside_readers;
 pub use refusals::{Watched, at_the_cap, calls, play};
+pub use speeds::{compare_levels, levels_head};
 pub use suite::{Suite, affordable, options, table_step};
 pub use tally::Tally;
 

@@ -4,7 +4,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
-use super::avx512::Avx512;
+use super::avx512::{Avx512, CountingOnes, LongProducts};
 use super::ops::{Cpu, Vector};
 
 /// The vector instructions that an engine may use for a batch. Each engine has portable code, and code for
@@ -56,7 +56,15 @@ impl VectorLevel {
             // SAFETY: the CPU has the features.
             unsafe {
                 match self {
-                    Self::Avx512 => return Some(with_avx512(code)),
+                    Self::Avx512 => {
+                        return Some(match C::GAINS {
+                            Gains::Counting if is_x86_feature_detected!("avx512vpopcntdq") => {
+                                with_counting(code)
+                            }
+                            Gains::Products if is_x86_feature_detected!("avx512dq") => with_products(code),
+                            _ => with_avx512(code),
+                        });
+                    }
                     Self::Avx2 => return Some(with_avx2(code)),
                     Self::Portable => {}
                 }
@@ -100,10 +108,25 @@ mod allowed {
     }
 }
 
+/// An extension of AVX-512 that makes code faster. The code runs with it where the CPU has it, and with the
+/// foundation of AVX-512 elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gains {
+    /// None.
+    Nothing,
+    /// AVX-512VPOPCNTDQ, for [`Vector::ones`].
+    Counting,
+    /// AVX-512DQ, for products of [`Vector::Long`].
+    Products,
+}
+
 /// Code that is written once for the vectors of every level.
 pub trait InVectors {
     /// The result of the code.
     type Output;
+
+    /// The extension that makes it faster.
+    const GAINS: Gains = Gains::Nothing;
 
     /// Runs with vectors of a type. Must be `#[inline(always)]`: the head of the module has the reason.
     fn run<V: Vector>(self, cpu: Cpu<V>) -> Self::Output;
@@ -122,6 +145,22 @@ fn with_avx512<C: InVectors>(code: C) -> C::Output {
     #[allow(unsafe_code)]
     // SAFETY: the CPU has AVX-512F.
     code.run(unsafe { Cpu::<Avx512>::has_it() })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vpopcntdq,bmi1,popcnt")]
+fn with_counting<C: InVectors>(code: C) -> C::Output {
+    #[allow(unsafe_code)]
+    // SAFETY: the CPU has AVX-512F and AVX-512VPOPCNTDQ.
+    code.run(unsafe { Cpu::<Avx512<CountingOnes>>::has_it() })
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512dq,bmi1,popcnt")]
+fn with_products<C: InVectors>(code: C) -> C::Output {
+    #[allow(unsafe_code)]
+    // SAFETY: the CPU has AVX-512F and AVX-512DQ.
+    code.run(unsafe { Cpu::<Avx512<LongProducts>>::has_it() })
 }
 
 #[cfg(target_arch = "x86_64")]

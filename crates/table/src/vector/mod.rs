@@ -23,9 +23,9 @@ mod ops;
 mod tests;
 
 #[cfg(target_arch = "x86_64")]
-pub use avx2::{Avx2, Avx2Mask};
+pub use avx2::{Avx2, Avx2Long, Avx2Mask};
 #[cfg(target_arch = "x86_64")]
-pub use avx512::{Avx512, Avx512Mask};
+pub use avx512::{Avx512, Avx512Long, Avx512Mask, CountingOnes, Extension, Foundation, LongProducts};
 pub use batch::{Batch, MOST_VECTORS, Places};
-pub use level::{InVectors, VectorLevel};
-pub use ops::{Cpu, MOST_LANES, Mask, Vector};
+pub use level::{Gains, InVectors, VectorLevel};
+pub use ops::{Cpu, Long, MOST_LANES, Mask, Vector};

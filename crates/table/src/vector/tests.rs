@@ -1,8 +1,11 @@
 //! Each operation of vectors against the plain one, at every level that this CPU has.
 
+use std::mem::MaybeUninit;
+
 use wirespeed_image::Element;
 
-use super::{Cpu, InVectors, MOST_LANES, MOST_VECTORS, Mask, Places, Vector, VectorLevel};
+use super::ops::{count_ones, product};
+use super::{Cpu, Gains, InVectors, Long, MOST_LANES, MOST_VECTORS, Mask, Places, Vector, VectorLevel};
 
 type Numbers = [u32; MOST_LANES];
 
@@ -49,30 +52,39 @@ fn assert_mask<V: Vector>(mask: V::Mask, expected: impl Fn(usize) -> bool) {
     assert_eq!(mask.any(), expected != 0);
 }
 
-struct Arithmetic(usize);
+struct Arithmetic<const COUNTING: bool>(usize);
 
-impl InVectors for Arithmetic {
+impl<const COUNTING: bool> InVectors for Arithmetic<COUNTING> {
     type Output = ();
+
+    const GAINS: Gains = if COUNTING { Gains::Counting } else { Gains::Nothing };
 
     fn run<V: Vector>(self, cpu: Cpu<V>) {
         let (a, b) = (numbers(self.0), numbers(self.0 + 1));
         let (x, y) = (V::load(cpu, &a), V::load(cpu, &b));
         assert_lanes(V::splat(cpu, a[0]), |_| a[0]);
+        assert_lanes(V::lanes(cpu), |at| u32::try_from(at).expect("small"));
         assert_lanes(x, |at| a[at]);
         assert_lanes(x + y, |at| a[at].wrapping_add(b[at]));
         assert_lanes(x - y, |at| a[at].wrapping_sub(b[at]));
+        assert_lanes(x * y, |at| a[at].wrapping_mul(b[at]));
         assert_lanes(x & y, |at| a[at] & b[at]);
         assert_lanes(x | y, |at| a[at] | b[at]);
         for by in [0, 1, 8, 31, 32, 33, 64] {
             assert_lanes(x << by, |at| a[at].checked_shl(by).unwrap_or(0));
             assert_lanes(x >> by, |at| a[at].checked_shr(by).unwrap_or(0));
         }
+        assert_lanes(x.shifted_left(y), |at| a[at].checked_shl(b[at]).unwrap_or(0));
+        assert_lanes(x.shifted_right(y), |at| a[at].checked_shr(b[at]).unwrap_or(0));
+        assert_lanes(x.ones(cpu), |at| a[at].count_ones());
+        assert_lanes(count_ones(cpu, x), |at| a[at].count_ones());
     }
 }
 
 #[test]
 fn arithmetic_is_that_of_numbers() {
-    at_every_level(Arithmetic);
+    at_every_level(Arithmetic::<false>);
+    at_every_level(Arithmetic::<true>);
 }
 
 struct Masks(usize);
@@ -92,12 +104,131 @@ impl InVectors for Masks {
         assert_mask::<V>(over & some, |at| a[at] >= b[at] && a[at] & b[at] != 0);
         assert_mask::<V>(!over | equal, |at| a[at] <= b[at]);
         assert_lanes(V::select(over, x, y), |at| a[at].max(b[at]));
+        assert_lanes(x.xor_where(over, y), |at| if a[at] >= b[at] { a[at] ^ b[at] } else { a[at] });
+        for count in 0..=MOST_LANES + 1 {
+            assert_mask::<V>(V::first(cpu, count), |at| at < count);
+        }
+        let mut stored = [7; MOST_LANES + 1];
+        x.store_where(cpu, over, &mut stored);
+        let expected: [_; MOST_LANES + 1] = std::array::from_fn(|at| match at < V::LANES && a[at] >= b[at] {
+            true => a[at],
+            false => 7,
+        });
+        assert_eq!(stored, expected);
     }
 }
 
 #[test]
 fn masks_are_those_of_comparisons() {
     at_every_level(Masks);
+}
+
+/// Numbers of 64 bits, with those of `numbers` as halves.
+fn longs(from: usize) -> [u64; MOST_LANES] {
+    let (low, high) = (numbers(from), numbers(from + 1));
+    std::array::from_fn(|at| u64::from(high[at]) << 32 | u64::from(low[at]))
+}
+
+struct Longs<const PRODUCTS: bool>(usize);
+
+impl<const PRODUCTS: bool> InVectors for Longs<PRODUCTS> {
+    type Output = ();
+
+    const GAINS: Gains = if PRODUCTS { Gains::Products } else { Gains::Nothing };
+
+    fn run<V: Vector>(self, cpu: Cpu<V>) {
+        let (a, b) = (longs(self.0), longs(self.0 + 2));
+        let [x, y] = [a, b].map(|all| V::load_longs(cpu, &all));
+        let check = |found: [V::Long; 2], expected: &dyn Fn(usize) -> u64| {
+            #[allow(clippy::cast_possible_truncation)] // the half
+            let low = |number: u64| number as u32;
+            assert_lanes(V::lower(cpu, found), |at| low(expected(at)));
+            assert_lanes(V::upper(cpu, found), |at| low(expected(at) >> 32));
+        };
+        let both = |of: &dyn Fn(V::Long, V::Long) -> V::Long| [of(x[0], y[0]), of(x[1], y[1])];
+        check(x, &|at| a[at]);
+        check([V::splat_long(cpu, b[0]); 2], &|_| b[0]);
+        check(both(&|x, y| x + y), &|at| a[at].wrapping_add(b[at]));
+        check(both(&|x, y| x - y), &|at| a[at].wrapping_sub(b[at]));
+        check(both(&|x, y| x * y), &|at| a[at].wrapping_mul(b[at]));
+        check(both(&|x, y| product(x, y)), &|at| a[at].wrapping_mul(b[at]));
+        check(both(&|x, y| x & y), &|at| a[at] & b[at]);
+        check(both(&|x, y| x | y), &|at| a[at] | b[at]);
+        check(both(&|x, y| x ^ y), &|at| a[at] ^ b[at]);
+        check(both(&|x, y| x.without(y)), &|at| a[at] & !b[at]);
+        check(both(&|x, y| x.times_low(y)), &|at| (a[at] & 0xffff_ffff) * (b[at] & 0xffff_ffff));
+        for by in [0, 1, 31, 32, 63, 64] {
+            check(x.map(|x| x << by), &|at| a[at].checked_shl(by).unwrap_or(0));
+            check(x.map(|x| x >> by), &|at| a[at].checked_shr(by).unwrap_or(0));
+            let shift = V::splat_long(cpu, by.into());
+            check(x.map(|x| x.shifted_right(shift)), &|at| a[at].checked_shr(by).unwrap_or(0));
+        }
+        let narrow = numbers(self.0);
+        check(V::load(cpu, &narrow).widened(), &|at| narrow[at].into());
+        let keys: [u128; MOST_LANES] = std::array::from_fn(|at| u128::from(a[at]) << 64 | u128::from(b[at]));
+        check(V::load_first_longs(cpu, &keys), &|at| a[at]);
+    }
+}
+
+#[test]
+fn long_numbers_are_those_of_64_bits() {
+    at_every_level(Longs::<false>);
+    at_every_level(Longs::<true>);
+}
+
+struct Moved(usize);
+
+impl InVectors for Moved {
+    type Output = ();
+
+    #[allow(unsafe_code)]
+    fn run<V: Vector>(self, cpu: Cpu<V>) {
+        let (a, b, long) = (numbers(self.0), numbers(self.0 + 1), longs(self.0));
+        let mask = V::load(cpu, &a).at_least(V::load(cpu, &b));
+        let is_in = |at: usize| a[at] >= b[at];
+        // SAFETY: all numbers are there.
+        let x = unsafe { V::load_some(cpu, &a.map(MaybeUninit::new)) };
+        let longs = V::load_longs(cpu, &long);
+        let mut put = [MaybeUninit::new(7); MOST_LANES];
+        x.put(mask, &mut put);
+        let mut put_long = [MaybeUninit::new(7); MOST_LANES];
+        V::put_longs(longs, mask, &mut put_long);
+        let wanted = || (0..V::LANES).filter(|&at| is_in(at));
+        // SAFETY: all numbers are there.
+        let (put, put_long) =
+            unsafe { (put.map(|number| number.assume_init()), put_long.map(|number| number.assume_init())) };
+        assert!(wanted().map(|at| a[at]).eq(put[..wanted().count()].iter().copied()));
+        assert!(wanted().map(|at| long[at]).eq(put_long[..wanted().count()].iter().copied()));
+        assert!(put[V::LANES..].iter().all(|&number| number == 7), "no more than a vector is written");
+        assert!(put_long[V::LANES..].iter().all(|&number| number == 7), "no more than a vector is written");
+
+        // Two lanes have the last element, the later one wins; where the mask is not set the index is past
+        // all of them.
+        let place = |at: usize| if at == 1 { MOST_LANES - 1 } else { MOST_LANES - 1 - at };
+        let index: Numbers = std::array::from_fn(|at| match is_in(at) {
+            true => u32::try_from(place(at)).expect("small"),
+            false => u32::MAX,
+        });
+        let mut scattered = numbers(self.0 + 3);
+        let mut expected = scattered;
+        wanted().for_each(|at| expected[place(at)] = a[at]);
+        // SAFETY: the indexes in the mask are those of elements.
+        let found = unsafe {
+            x.scatter_where(mask, V::load(cpu, &index), &mut scattered);
+            V::gather_longs_where(cpu, mask, V::load(cpu, &index), &long)
+        };
+        assert_eq!(scattered, expected);
+        let of = |at: usize| if is_in(at) { long[place(at)] } else { 0 };
+        #[allow(clippy::cast_possible_truncation)] // the halves
+        let halves = [|number: u64| number as u32, |number: u64| (number >> 32) as u32];
+        assert_lanes(V::lower(cpu, found), |at| halves[0](of(at)));
+        assert_lanes(V::upper(cpu, found), |at| halves[1](of(at)));
+    }
+}
+
+#[test]
+fn numbers_go_where_masks_and_indexes_say() {
+    at_every_level(Moved);
 }
 
 struct LanePlaces(usize);
@@ -218,10 +349,12 @@ fn gathers_find_the_elements() {
 struct Short;
 
 impl InVectors for Short {
-    type Output = [bool; 4];
+    type Output = [bool; 9];
 
-    fn run<V: Vector>(self, cpu: Cpu<V>) -> [bool; 4] {
+    #[allow(unsafe_code)]
+    fn run<V: Vector>(self, cpu: Cpu<V>) -> [bool; 9] {
         let mut short = vec![0u32; V::LANES - 1];
+        let few = MaybeUninit::new(0);
         let panics =
             |code: &mut dyn FnMut()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(code)).is_err();
         [
@@ -231,6 +364,19 @@ impl InVectors for Short {
             panics(&mut || {
                 V::put_places(cpu, V::all(cpu), 0, &mut short);
             }),
+            panics(&mut || {
+                let _ = V::load_first_longs(cpu, &vec![0u128; V::LANES - 1]);
+            }),
+            panics(&mut || V::splat(cpu, 1).store_where(cpu, V::first(cpu, 0), &mut short)),
+            panics(&mut || V::splat(cpu, 1).put(V::first(cpu, 0), &mut vec![few; V::LANES - 1])),
+            panics(&mut || {
+                // SAFETY: all numbers are there.
+                let _ = unsafe { V::load_some(cpu, &vec![few; V::LANES - 1]) };
+            }),
+            panics(&mut || {
+                let longs = V::splat(cpu, 1).widened();
+                V::put_longs(longs, V::first(cpu, 0), &mut vec![MaybeUninit::new(0); V::LANES - 1]);
+            }),
         ]
     }
 }
@@ -238,6 +384,6 @@ impl InVectors for Short {
 #[test]
 fn slices_that_are_too_short_are_refused() {
     for level in VectorLevel::ALL {
-        assert_eq!(level.run(Short).unwrap_or([true; 4]), [true; 4], "{level:?}");
+        assert_eq!(level.run(Short).unwrap_or([true; 9]), [true; 9], "{level:?}");
     }
 }

@@ -1,24 +1,18 @@
 //! Keys that are not done, until there are enough of them for a round.
 
-#![allow(unsafe_code)]
-
-use std::arch::x86_64::{
-    __m512i, _mm512_loadu_si512, _mm512_maskz_compress_epi32, _mm512_maskz_compress_epi64,
-    _mm512_storeu_si512,
-};
 use std::mem::MaybeUninit;
 
-use wirespeed_fib::vector::{Avx512, Cpu, Vector};
+use wirespeed_fib::vector::{Cpu, Mask, Vector};
 use wirespeed_fib::{Address, NextHop};
 
-use super::keys::{Keys, LANES, ROUND};
+use super::keys::{Keys, MOST_ROUND};
 use crate::hash::halves;
 use crate::layout::WaldvogelTable;
 use crate::probe::{BLOCK, Wide};
 use crate::value::{NUMBER_BITS, OPEN, Says, Value, WIDE};
 
 /// Keys that a column has place for.
-const PLACES: usize = 5 * ROUND;
+const PLACES: usize = 5 * MOST_ROUND;
 
 /// A column. Nothing is there past the end.
 type Column<T> = [MaybeUninit<T>; PLACES];
@@ -45,8 +39,8 @@ pub(super) struct WidePile {
     pub(super) count: usize,
 }
 
-/// Both piles. Neither grows past three rounds: there are fewer than two before keys come, one round at a
-/// time, and what leaves one pile may go on the other.
+/// Both piles. Neither grows past three rounds of the widest vectors: there are fewer than two before keys
+/// come, one round at a time, and what leaves one pile may go on the other.
 pub(super) struct Piles {
     pub(super) narrow: Pile,
     pub(super) wide: WidePile,
@@ -68,18 +62,17 @@ impl Piles {
     pub(super) fn give_up(&mut self, results: &mut [NextHop]) {
         let (narrow, wide) = (&mut self.narrow, &mut self.wide);
         for key in narrow.key[..narrow.count].iter().chain(&wide.key[..wide.count]) {
+            #[allow(unsafe_code)]
             // SAFETY: keys up to the count are there.
-            results[unsafe { key.assume_init() } as usize] = NextHop::NONE;
+            let place = unsafe { key.assume_init() };
+            results[place as usize] = NextHop::NONE;
         }
         (narrow.count, wide.count) = (0, 0);
     }
 
-    /// One more try of a round of the keys whose next length no word holds, or of fewer where there are no
+    /// One more try of [`BLOCK`] of the keys whose next length no word holds, or of fewer where there are no
     /// more.
-    ///
-    /// # Safety
-    /// The places on the pile must be those of keys and of results.
-    pub(super) unsafe fn again_wide<A: Address>(
+    pub(super) fn again_wide<A: Address>(
         &mut self,
         table: &WaldvogelTable<A>,
         addresses: &[A],
@@ -90,6 +83,7 @@ impl Piles {
         let mut round = [Wide::default(); BLOCK];
         let count = wide.count - from;
         for (at, key) in (from..).zip(&mut round[..count]) {
+            #[allow(unsafe_code)]
             // SAFETY: keys up to the count are there.
             let (place, value) = unsafe { (wide.key[at].assume_init(), wide.value[at].assume_init()) };
             *key = Wide { place, value: Value(value) };
@@ -117,54 +111,32 @@ impl Piles {
     }
 
     /// Puts the keys that are not done on their pile.
-    ///
-    /// # Safety
-    /// The values must come from a table and the places be those of results. Neither pile may have more than
-    /// three rounds.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) unsafe fn leave(&mut self, cpu: Cpu<Avx512>, keys: &mut Keys) {
-        // SAFETY: as our caller promises.
-        unsafe { self.wide.set_aside(cpu, keys) };
+    #[inline(always)]
+    pub(super) fn leave<V: Vector>(&mut self, cpu: Cpu<V>, keys: &mut Keys<V>) {
+        self.wide.set_aside(cpu, keys);
         let pile = &mut self.narrow;
-        let [open, more_open] = keys.open.to_le_bytes();
-        let at = pile.count;
-        let middle = at + open.count_ones() as usize;
-        debug_assert!(at + 2 * LANES <= PLACES);
-        // SAFETY: there is room for sixteen from `middle` on too.
-        unsafe {
-            let high = pile.high.as_mut_ptr();
-            _mm512_storeu_si512(high.add(at).cast(), _mm512_maskz_compress_epi64(open, keys.high[0]));
-            _mm512_storeu_si512(
-                high.add(middle).cast(),
-                _mm512_maskz_compress_epi64(more_open, keys.high[1]),
-            );
-            let value = _mm512_maskz_compress_epi32(keys.open, keys.value.register());
-            _mm512_storeu_si512(pile.value.as_mut_ptr().add(at).cast(), value);
-            let place = _mm512_maskz_compress_epi32(keys.open, keys.place.register());
-            _mm512_storeu_si512(pile.key.as_mut_ptr().add(at).cast(), place);
-        }
-        pile.count = middle + more_open.count_ones() as usize;
+        V::put_longs(keys.high, keys.open, &mut pile.high[pile.count..]);
+        keys.value.put(keys.open, &mut pile.value[pile.count..]);
+        keys.place.put(keys.open, &mut pile.key[pile.count..]);
+        pile.count += keys.open.bits().count_ones() as usize;
     }
 }
 
 impl Pile {
     /// Takes so many vectors of keys, or fewer where there are no more. All are open.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) fn take<const VECTORS: usize>(&mut self, cpu: Cpu<Avx512>) -> [Keys; VECTORS] {
+    #[inline(always)]
+    pub(super) fn take<V: Vector, const VECTORS: usize>(&mut self, cpu: Cpu<V>) -> [Keys<V>; VECTORS] {
         let mut keys = [Keys::none(cpu); VECTORS];
-        let from = self.count.saturating_sub(LANES * VECTORS);
-        for (at, keys) in (from..).step_by(LANES).zip(&mut keys) {
-            let here = self.count.saturating_sub(at).min(LANES);
-            // SAFETY: the columns are longer than that. What is past the end is not looked at.
+        let from = self.count.saturating_sub(V::LANES * VECTORS);
+        for (at, keys) in (from..).step_by(V::LANES).zip(&mut keys) {
+            #[allow(unsafe_code)]
+            // SAFETY: keys past the end of the pile are not open.
             unsafe {
-                let high = self.high.as_ptr().add(at).cast::<__m512i>();
-                keys.high = [_mm512_loadu_si512(high), _mm512_loadu_si512(high.add(1))];
-                keys.value = Avx512::of(cpu, _mm512_loadu_si512(self.value.as_ptr().add(at).cast()));
-                keys.place = Avx512::of(cpu, _mm512_loadu_si512(self.key.as_ptr().add(at).cast()));
+                keys.high = V::load_some_longs(cpu, &self.high[at..]);
+                keys.value = V::load_some(cpu, &self.value[at..]);
+                keys.place = V::load_some(cpu, &self.key[at..]);
             }
-            keys.open = u16::try_from((1u32 << here) - 1).unwrap_or(u16::MAX);
+            keys.open = V::first(cpu, self.count.saturating_sub(at));
         }
         self.count = from;
         keys
@@ -173,28 +145,15 @@ impl Pile {
 
 impl WidePile {
     /// Puts the keys whose next length no word holds on their own pile. They are open no longer.
-    ///
-    /// # Safety
-    /// The values must come from a table and the places be those of results. The pile may not have more than
-    /// three rounds.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512dq")]
-    pub(super) unsafe fn set_aside(&mut self, cpu: Cpu<Avx512>, keys: &mut Keys) {
-        let least = Avx512::splat(cpu, OPEN | WIDE << NUMBER_BITS);
-        let wide = keys.open & keys.value.at_least(least).register();
-        if wide == 0 {
+    #[inline(always)]
+    pub(super) fn set_aside<V: Vector>(&mut self, cpu: Cpu<V>, keys: &mut Keys<V>) {
+        let wide = keys.open & keys.value.at_least(V::splat(cpu, OPEN | WIDE << NUMBER_BITS));
+        if !wide.any() {
             return;
         }
-        let at = self.count;
-        debug_assert!(at + LANES <= PLACES);
-        // SAFETY: there is room for sixteen.
-        unsafe {
-            let value = _mm512_maskz_compress_epi32(wide, keys.value.register());
-            _mm512_storeu_si512(self.value.as_mut_ptr().add(at).cast(), value);
-            let place = _mm512_maskz_compress_epi32(wide, keys.place.register());
-            _mm512_storeu_si512(self.key.as_mut_ptr().add(at).cast(), place);
-        }
-        self.count += wide.count_ones() as usize;
-        keys.open &= !wide;
+        keys.value.put(wide, &mut self.value[self.count..]);
+        keys.place.put(wide, &mut self.key[self.count..]);
+        self.count += wide.bits().count_ones() as usize;
+        keys.open = keys.open & !wide;
     }
 }
