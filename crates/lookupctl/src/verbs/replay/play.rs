@@ -199,9 +199,9 @@ pub(in crate::verbs) fn play(
 
 impl GpuReport {
     fn between(before: &GpuState, after: GpuState) -> Self {
-        let gpu = after.counts.gpu - before.counts.gpu;
-        let cpu = after.counts.cpu - before.counts.cpu;
-        Self { name: after.name, devices: after.devices, share: share(gpu, gpu + cpu), lost: after.out }
+        let counts = after.counts.since(before.counts);
+        let share = share(counts.gpu, counts.gpu + counts.cpu);
+        Self { name: after.name, devices: after.devices, share, why_cpu: counts.why_cpu, lost: after.out }
     }
 }
 
