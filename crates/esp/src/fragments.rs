@@ -258,6 +258,7 @@ mod tests {
     use super::*;
 
     /// A packet of ESP, whose payload is a pattern, and the fragments of so many bytes of it.
+    #[allow(clippy::cast_possible_truncation)] // lengths of packets, and bytes of a pattern
     fn cut(is_v6: bool, id: u8, len: usize, each: usize) -> (Vec<u8>, Vec<Vec<u8>>) {
         let payload: Vec<u8> = (0..len).map(|at| (at * 7 % 251) as u8).collect();
         let header = |len: usize, offset: usize, has_more: bool, is_whole: bool| {
@@ -276,7 +277,7 @@ mod tests {
                 let [high, low] = (20 + len as u16).to_be_bytes();
                 let mut header =
                     vec![0x45, 0, high, low, 0, id, 0, 0, 9, 50, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2];
-                let field = offset as u16 / 8 | u16::from(has_more) << 13;
+                let field = (offset as u16 / 8) | (u16::from(has_more) << 13);
                 header[6..8].copy_from_slice(&field.to_be_bytes());
                 let sum = wirespeed_checksum::checksum(&header);
                 header[10..12].copy_from_slice(&sum.to_be_bytes());
@@ -394,7 +395,7 @@ mod tests {
         assert_eq!(fragments.take_given_up(), 1);
         // Many that become whole, while an old one waits.
         for at in 0..10_000_usize {
-            let (_, parts) = cut(true, (at % 200) as u8, 80, 40);
+            let (_, parts) = cut(true, u8::try_from(at % 200).unwrap(), 80, 40);
             assert_eq!(fragments.take(&parts[0], start + 2 * WAITS), None);
             assert!(fragments.take(&parts[1], start + 2 * WAITS).is_some());
             assert!(fragments.order.len() <= 2 * MOST_PACKETS + 1);

@@ -107,8 +107,8 @@ impl TooLarge {
             _ => return None,
         };
         let (protocol, mut esp, len) = match family {
-            Family::V4 => (quoted[9], usize::from(quoted[0] & 15) * 4, be16(quoted, 2).into()),
-            Family::V6 => (quoted[6], IPV6, IPV6 as u32 + u32::from(be16(quoted, 4))),
+            Family::V4 => (quoted[9], usize::from(quoted[0] & 15) * 4, usize::from(be16(quoted, 2))),
+            Family::V6 => (quoted[6], IPV6, IPV6 + usize::from(be16(quoted, 4))),
         };
         let mut ports = None;
         match protocol {
@@ -122,7 +122,7 @@ impl TooLarge {
         }
         let esp = quoted.get(esp..esp + ESP)?;
         // A packet that the link takes was not too large.
-        (len > mtu).then(|| Self {
+        (len > mtu as usize).then(|| Self {
             src: ip::source(quoted, family),
             dst: ip::destination(quoted, family),
             spi: be32(esp, 0),

@@ -103,8 +103,8 @@ impl<'s> Sealing<'s> {
         false
     }
 
-    /// The largest packet that the path takes, where the sealed packet is larger: then it is to be cut, by its
-    /// sender if it is IPv6 (RFC 8200, 4.5), and by any router if it is IPv4.
+    /// The largest packet that the path takes, where the sealed packet is larger: then it is to be cut, by
+    /// its sender if it is IPv6 (RFC 8200, 4.5), and by any router if it is IPv4.
     #[must_use]
     pub fn cut_to(&self) -> Option<u16> {
         let path_mtu = self.sa.path_mtu();

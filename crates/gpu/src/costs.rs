@@ -5,7 +5,7 @@ use std::time::Duration;
 
 pub use crate::per_key::PerKey;
 
-use crate::dispatch::{Meter, Place, Policy};
+use crate::dispatch::{Last, Meter, Place, Policy};
 use crate::runtime::Curve;
 
 /// The expected times of a batch, with nothing else under way, and the device that it goes to.
@@ -15,7 +15,8 @@ pub struct Cost {
     pub keys: usize,
     /// The time of a core that looks the batch up.
     pub cpu: Duration,
-    /// The time of a core that packs the keys and takes the results for a GPU. Zero until a batch was sent.
+    /// The time of a core that packs the keys and takes the results for a GPU. Keys that are written in place
+    /// save it.
     pub feed: Duration,
     /// The time of a GPU, from sending the batch to having its results.
     pub gpu: Duration,
@@ -49,7 +50,7 @@ const ENOUGH: f64 = 0.97;
 pub(crate) fn costs(policy: Option<Policy>, meter: &Meter, curve: &Curve) -> Vec<Cost> {
     let cost = |keys| {
         let (cpu, feed, gpu) = (meter.cpu(keys), meter.feed(keys), curve.estimate(keys, 0));
-        let place = policy.map_or(Place::Gpu, |policy| policy.place(cpu, feed + gpu, 0.0));
+        let place = policy.map_or(Place::Gpu, |policy| policy.place(cpu, feed + gpu, 0.0, Last::Nowhere));
         Cost { keys, cpu, feed, gpu, gpu_rate: curve.rate(keys), place }
     };
     SIZES.map(cost).into()
@@ -87,7 +88,7 @@ mod tests {
         let cost = |keys: usize| {
             let (cpu, gpu) =
                 (Duration::from_nanos(keys as u64), US(20) + Duration::from_nanos(keys as u64 / 16));
-            let place = Policy::default().place(cpu, gpu, 0.0);
+            let place = Policy::default().place(cpu, gpu, 0.0, Last::Nowhere);
             let gpu_rate = 16e9_f64.min(keys as f64 * 1e5);
             Cost { keys, cpu, feed: Duration::ZERO, gpu, gpu_rate, place }
         };

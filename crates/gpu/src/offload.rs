@@ -15,13 +15,34 @@ use std::time::{Duration, Instant};
 use wirespeed_table::Keys;
 
 use crate::costs::{self, Cost, Suited};
-use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use};
+use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use, Why};
 use crate::error::GpuError;
 use crate::runtime::{Done, FleetBatch, Form, Ticket};
+use crate::tally;
 use crate::trip::{self, look_up};
 
 pub use crate::remote::{Answers, KeysOf, RemoteFollower, RemoteTable, ResultOf};
 pub use crate::source::Source;
+pub use crate::trip::Parts;
+
+/// Keys that were sent.
+#[derive(Debug)]
+pub enum Sent {
+    /// Keys in one slot.
+    Slot(Ticket),
+    /// Keys that no slot holds.
+    Parts(Parts),
+}
+
+impl Sent {
+    /// Whether the keys have come back, all parts that were sent.
+    pub fn is_done(&self) -> bool {
+        match self {
+            Self::Slot(ticket) => ticket.is_done(),
+            Self::Parts(parts) => parts.is_done(),
+        }
+    }
+}
 
 /// A table on GPUs beside the same table on the CPU. Each call passes its lookup on the CPU, which answers
 /// the batches that a GPU can't answer, with one warning for all.
@@ -39,7 +60,21 @@ impl<T> fmt::Debug for Offload<T> {
 impl<T: RemoteTable> Offload<T> {
     /// Joins a table on GPUs with the policy and the cost of lookups on the CPU.
     pub fn new(remote: T, by: Use, meter: Meter) -> Self {
-        let offload = Self { remote, dispatcher: Dispatcher::new(by, meter) };
+        Self { remote, dispatcher: Dispatcher::new(by, meter) }
+    }
+
+    /// Joins a table like [`new`](Self::new), and measures what these keys cost a core that feeds a GPU.
+    pub fn measured(remote: T, by: Use, meter: Meter, keys: KeysOf<'_, T>) -> Self
+    where
+        T: Answers<ResultOf<T>>,
+    {
+        // The first pass brings the slot's memory into the caches, as traffic does.
+        let feeds = [(); 2].map(|()| feed(&remote, keys).ok());
+        let meter = match feeds.into_iter().flatten().min() {
+            Some(time) if !keys.is_empty() => meter.with_feed(keys.len(), time),
+            _ => meter,
+        };
+        let offload = Self::new(remote, by, meter);
         let first = offload.costs().into_iter().find(|cost| cost.place == Place::Gpu);
         match first {
             Some(cost) => tracing::info!(keys = cost.keys, "GPUs look up batches of this many keys or more"),
@@ -89,53 +124,64 @@ impl<T: RemoteTable> Offload<T> {
         self.answer(found, |remote, found| look_up(remote, keys, found), |found| cpu(keys, found));
     }
 
-    /// Packs and sends keys, if the policy picks a GPU and a slot is free. `None` means that the CPU looks
-    /// them up.
-    pub fn try_send(&self, keys: KeysOf<'_, T>) -> Option<Ticket>
+    /// Packs and sends keys, if the policy picks a GPU and a slot is free. Keys that no slot holds go in
+    /// parts, as many as slots are free for. An error is the reason why the CPU looks them up.
+    pub fn try_send(&self, keys: KeysOf<'_, T>) -> Result<Sent, Why>
     where
         T: Answers<ResultOf<T>>,
     {
-        match self.place(keys.len()) {
-            Place::Cpu => None,
-            Place::Gpu => {
-                let began = Instant::now();
-                match trip::try_send::<ResultOf<T>, T>(&self.remote, keys) {
-                    Ok(ticket) => {
-                        if ticket.is_some() {
-                            self.dispatcher.fed(keys.len(), began.elapsed());
-                        }
-                        ticket
-                    }
-                    Err(error) => {
-                        self.dispatcher.warn(&error);
-                        None
-                    }
-                }
+        self.choose(keys.len())?;
+        let (began, mut parts) = (Instant::now(), Parts::default());
+        let sent = match trip::fits_a_slot(&self.remote, keys) {
+            true => trip::try_send::<ResultOf<T>, T>(&self.remote, keys)
+                .map(|ticket| ticket.map(|ticket| (keys.len(), Sent::Slot(ticket)))),
+            false => parts
+                .send_some::<ResultOf<T>, T>(&self.remote, keys)
+                .map(|()| Some((parts.sent(), Sent::Parts(parts))).filter(|&(count, _)| count > 0)),
+        };
+        match sent {
+            Ok(Some((count, sent))) => {
+                self.dispatcher.fed(count, began.elapsed());
+                Ok(sent)
             }
+            Ok(None) => Err(Why::NoSlot),
+            Err(error) => Err(self.dispatcher.warn(&error)),
         }
     }
 
     /// Takes a free slot for `keys` keys that are written there as they come, if the policy picks a GPU for
-    /// them. Never waits.
+    /// them and a slot holds as many. Never waits.
     pub fn write_to(&self, keys: usize) -> Option<T::Written> {
-        let slot = || match self.place_in_place(keys) {
-            Place::Cpu => None,
-            Place::Gpu => self.remote.copies().try_slot(keys).unwrap_or_else(|error| {
+        if !self.is_for_a_slot(keys) {
+            return None;
+        }
+        let slot = || {
+            self.dispatcher.send(tally::Keys::AsTheyCome, keys, self.gpu_estimate(keys)).ok()?;
+            self.remote.copies().try_slot(keys).unwrap_or_else(|error| {
                 self.dispatcher.warn(&error);
                 None
-            }),
+            })
         };
         self.remote.write_to(slot, keys)
     }
 
-    /// The device for `keys` keys that are to be written to a slot as they come.
-    pub fn place_in_place(&self, keys: usize) -> Place {
-        self.dispatcher.place_packed(keys, self.gpu_estimate(keys), false)
+    /// Whether a slot holds `keys` keys of usual length.
+    fn is_for_a_slot(&self, keys: usize) -> bool {
+        keys <= self.remote.copies().fleet().largest_batch()
     }
 
-    /// The device for `keys` keys that are in a slot already: a GPU, unless the CPU is clearly better.
-    pub fn place_in_slot(&self, keys: usize) -> Place {
-        self.dispatcher.place_packed(keys, self.gpu_estimate(keys), true)
+    /// The device for `keys` keys that are to be written to a slot as they come, if one holds as many.
+    pub fn place_in_place(&self, keys: usize) -> Place {
+        if !self.is_for_a_slot(keys) {
+            return self.place(keys);
+        }
+        place(self.dispatcher.place(tally::Keys::AsTheyCome, keys, self.gpu_estimate(keys)))
+    }
+
+    /// The device for `keys` keys that are in a slot already: a GPU, unless the CPU is clearly better. An
+    /// error is the reason for the CPU.
+    pub fn stays_in_slot(&self, keys: usize) -> Result<(), Why> {
+        self.dispatcher.send(tally::Keys::InSlot, keys, self.gpu_estimate(keys))
     }
 
     /// Sends a slot that keys were written to in this form.
@@ -163,8 +209,8 @@ impl<T: RemoteTable> Offload<T> {
             }
         };
         match &error {
-            None => self.dispatcher.count(Place::Gpu, done.count()),
-            Some(error) => self.dispatcher.warn(error),
+            None => self.dispatcher.on_gpu(done.count()),
+            Some(error) => _ = self.dispatcher.warn(error),
         }
         *slot = Some(done);
         error.is_none()
@@ -178,7 +224,7 @@ impl<T: RemoteTable> Offload<T> {
     {
         match trip::valid::<ResultOf<T>, T>(&self.remote, ticket.wait(), keys) {
             Ok(done) => {
-                self.dispatcher.count(Place::Gpu, keys.len());
+                self.dispatcher.on_gpu(keys.len());
                 Some(done)
             }
             Err(error) => {
@@ -188,9 +234,20 @@ impl<T: RemoteTable> Offload<T> {
         }
     }
 
-    /// Looks `keys` keys up on the CPU.
-    pub fn on_cpu(&self, keys: usize, cpu: impl FnOnce()) {
-        self.dispatcher.on_cpu(keys, cpu);
+    /// Waits for keys that were sent in parts, sends the others, and writes each result to the same index of
+    /// `found`. An error is the reason why the CPU looks them up.
+    pub fn parts_came(&self, parts: Parts, keys: KeysOf<'_, T>, found: &mut [ResultOf<T>]) -> Result<(), Why>
+    where
+        T: Answers<ResultOf<T>>,
+    {
+        parts.finish(&self.remote, keys, found).map_err(|error| self.dispatcher.warn(&error))?;
+        self.dispatcher.on_gpu(keys.len());
+        Ok(())
+    }
+
+    /// Looks `keys` keys up on the CPU, for a reason.
+    pub fn on_cpu(&self, keys: usize, why: Why, cpu: impl FnOnce()) {
+        self.dispatcher.on_cpu(keys, why, cpu);
     }
 
     /// Looks up keys that are not in the table's form: each device gets a function of its own.
@@ -201,18 +258,22 @@ impl<T: RemoteTable> Offload<T> {
         cpu: impl FnOnce(&mut [R]),
     ) {
         let keys = found.len();
-        if self.place(keys) == Place::Gpu {
-            match gpu(&self.remote, found) {
-                Ok(()) => return self.dispatcher.count(Place::Gpu, keys),
-                Err(error) => self.dispatcher.warn(&error),
-            }
+        let sent = self.choose(keys);
+        let sent = sent.and_then(|()| gpu(&self.remote, found).map_err(|error| self.dispatcher.warn(&error)));
+        match sent {
+            Ok(()) => self.dispatcher.on_gpu(keys),
+            Err(why) => self.dispatcher.on_cpu(keys, why, || cpu(found)),
         }
-        self.dispatcher.on_cpu(keys, || cpu(found));
     }
 
     /// The device for a batch of `keys` keys now.
     pub fn place(&self, keys: usize) -> Place {
-        self.dispatcher.place(keys, self.gpu_estimate(keys))
+        place(self.dispatcher.place(tally::Keys::Slice, keys, self.gpu_estimate(keys)))
+    }
+
+    /// The device for a batch of `keys` keys that goes there now, or the reason for the CPU.
+    fn choose(&self, keys: usize) -> Result<(), Why> {
+        self.dispatcher.send(tally::Keys::Slice, keys, self.gpu_estimate(keys))
     }
 
     /// The expected time of keys on a GPU. `None` if the GPUs are out of use.
@@ -220,6 +281,26 @@ impl<T: RemoteTable> Offload<T> {
         let is_there = self.remote.copies().is_out().is_none();
         is_there.then_some(move || self.remote.copies().estimate(keys))
     }
+}
+
+/// The time of a core that packs keys, and takes their results.
+fn feed<T>(remote: &T, keys: KeysOf<'_, T>) -> Result<Duration, GpuError>
+where
+    T: Answers<ResultOf<T>>,
+{
+    let mut found = vec![ResultOf::<T>::default(); keys.len()];
+    let began = Instant::now();
+    let ticket = trip::send::<ResultOf<T>, T>(remote, keys)?;
+    let packing = began.elapsed();
+    let done = ticket.wait();
+    let began = Instant::now();
+    trip::results(remote, done, keys, &mut found)?;
+    Ok(packing + began.elapsed())
+}
+
+/// The device of a choice.
+fn place(chosen: Result<(), Why>) -> Place {
+    if chosen.is_ok() { Place::Gpu } else { Place::Cpu }
 }
 
 /// A queue of batches of one thread, several under way at once: first in, first out.
@@ -232,12 +313,12 @@ pub struct Pipeline<'o, 'k, T: Answers<R>, R> {
     /// The device of all batches, instead of the policy's choice.
     only: Option<Place>,
     /// The parts of all batches.
-    under_way: VecDeque<Sent<KeysOf<'k, T>, R>>,
+    under_way: VecDeque<Part<KeysOf<'k, T>, R>>,
     batches: usize,
 }
 
 /// A part of a batch; most are the whole of one.
-struct Sent<K, R> {
+struct Part<K, R> {
     keys: K,
     state: State<R>,
     /// The keys of the batch, in its last part.
@@ -245,8 +326,8 @@ struct Sent<K, R> {
 }
 
 enum State<R> {
-    /// The CPU will look the part up when its turn comes.
-    Waiting,
+    /// The CPU will look the part up when its turn comes, for this reason.
+    Waiting(Why),
     /// A GPU has it. Packing and sending took this time.
     OnGpu(Ticket, Duration),
     /// The results were taken early, to free the slot.
@@ -280,9 +361,9 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// Whether [`next`](Self::next) returns without waiting: the oldest batch has come back, or is one for
     /// the CPU.
     pub fn is_ready(&self) -> bool {
-        let is_back = |sent: &Sent<_, R>| match &sent.state {
+        let is_back = |sent: &Part<_, R>| match &sent.state {
             State::OnGpu(ticket, _) => ticket.is_done(),
-            State::Waiting | State::Found(_) => true,
+            State::Waiting(_) | State::Found(_) => true,
         };
         let end = self.under_way.iter().position(|sent| sent.ends.is_some());
         end.is_some_and(|end| self.under_way.iter().take(end + 1).all(is_back))
@@ -299,12 +380,13 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     /// not wait for more, because all threads could wait then.
     pub fn submit_freeing(&mut self, keys: KeysOf<'k, T>, mut free: impl FnMut() -> bool) {
         self.batches += 1;
-        let place = match self.only {
-            Some(only) if !keys.is_empty() => only,
-            Some(_) | None => self.offload.place(keys.len()),
+        let chosen = match self.only {
+            Some(Place::Gpu) if !keys.is_empty() => Ok(()),
+            Some(_) => Err(Why::FasterCpu),
+            None => self.offload.choose(keys.len()),
         };
-        if place == Place::Cpu {
-            return self.under_way.push_back(Sent { keys, state: State::Waiting, ends: Some(keys) });
+        if let Err(why) = chosen {
+            return self.under_way.push_back(Part { keys, state: State::Waiting(why), ends: Some(keys) });
         }
         let mut start = 0;
         loop {
@@ -312,13 +394,10 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
             let part = keys.part(start..end);
             let state = match self.send(part, &mut free) {
                 Ok((ticket, time)) => State::OnGpu(ticket, time),
-                Err(error) => {
-                    self.offload.dispatcher.warn(&error);
-                    State::Waiting
-                }
+                Err(error) => State::Waiting(self.offload.dispatcher.warn(&error)),
             };
             let ends = (end == keys.len()).then_some(keys);
-            self.under_way.push_back(Sent { keys: part, state, ends });
+            self.under_way.push_back(Part { keys: part, state, ends });
             if ends.is_some() {
                 return;
             }
@@ -349,11 +428,11 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     pub fn give_up_slot(&mut self) -> bool {
         let oldest = self.under_way.iter_mut().find(|sent| matches!(sent.state, State::OnGpu(..)));
         let Some(sent) = oldest else { return false };
-        if let State::OnGpu(ticket, _) = std::mem::replace(&mut sent.state, State::Waiting) {
+        if let State::OnGpu(ticket, _) = std::mem::replace(&mut sent.state, State::Waiting(Why::Failed)) {
             let mut found = vec![R::default(); sent.keys.len()];
             match trip::results(&self.offload.remote, ticket.wait(), sent.keys, &mut found) {
                 Ok(()) => sent.state = State::Found(found),
-                Err(error) => self.offload.dispatcher.warn(&error),
+                Err(error) => sent.state = State::Waiting(self.offload.dispatcher.warn(&error)),
             }
         }
         true
@@ -371,7 +450,7 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     ) -> Option<KeysOf<'k, T>> {
         let mut found = found;
         loop {
-            let Sent { keys, state, ends } = self.under_way.pop_front()?;
+            let Part { keys, state, ends } = self.under_way.pop_front()?;
             let (of_part, rest) = found.split_at_mut(keys.len());
             self.take(keys, state, of_part, &mut cpu);
             if ends.is_some() {
@@ -392,23 +471,21 @@ impl<'o, 'k, T: Answers<R>, R: Copy + Default> Pipeline<'o, 'k, T, R> {
     ) {
         let (count, dispatcher) = (keys.len(), &self.offload.dispatcher);
         let taken = match state {
-            State::Waiting => None,
+            State::Waiting(why) => Err(why),
             State::Found(kept) => {
                 found.copy_from_slice(&kept);
-                Some(Ok(()))
+                Ok(())
             }
             State::OnGpu(ticket, packing) => {
                 let (done, began) = (ticket.wait(), Instant::now());
                 let taken = trip::results(&self.offload.remote, done, keys, found);
                 dispatcher.fed(count, packing + began.elapsed());
-                Some(taken)
+                taken.map_err(|error| dispatcher.warn(&error))
             }
         };
         match taken {
-            Some(Ok(())) => return dispatcher.count(Place::Gpu, count),
-            Some(Err(error)) => dispatcher.warn(&error),
-            None => {}
+            Ok(()) => dispatcher.on_gpu(count),
+            Err(why) => dispatcher.on_cpu(count, why, || cpu(keys, found)),
         }
-        dispatcher.on_cpu(count, || cpu(keys, found));
     }
 }

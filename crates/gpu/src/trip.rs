@@ -88,6 +88,11 @@ pub(crate) fn end_of_part<T: RemoteTable>(
     }
 }
 
+/// Whether one slot holds all keys.
+pub(crate) fn fits_a_slot<T: RemoteTable>(table: &T, keys: KeysOf<'_, T>) -> bool {
+    end_of_part(table, keys, 0, keys.len()) == keys.len()
+}
+
 /// Looks up all keys in parts, several under way at once. After an error some results are written and some
 /// are not.
 ///
@@ -97,31 +102,73 @@ pub(crate) fn look_up<R, T: Answers<R>>(
     keys: KeysOf<'_, T>,
     found: &mut [R],
 ) -> Result<(), GpuError> {
-    assert_eq!(keys.len(), found.len(), "a result for each key");
-    let mut finish = |(ticket, part): (Ticket, Range<usize>)| {
-        results(table, ticket.wait(), keys.part(part.clone()), &mut found[part])
-    };
-    let (mut under_way, mut start) = (VecDeque::new(), 0);
-    let most = keys.len().div_ceil(T::PARTS).max(T::LEAST_PART);
-    while start < keys.len() {
-        let part = start..end_of_part(table, keys, start, most);
-        if under_way.len() == T::PARTS
-            && let Some(oldest) = under_way.pop_front()
-        {
-            finish(oldest)?;
-        }
-        let ticket = loop {
-            if let Some(ticket) = try_send(table, keys.part(part.clone()))? {
-                break ticket;
-            }
-            // A caller that holds slots must not wait for more, because all callers could wait then.
-            match under_way.pop_front() {
-                Some(oldest) => finish(oldest)?,
-                None => break send(table, keys.part(part.clone()))?,
-            }
-        };
-        start = part.end;
-        under_way.push_back((ticket, part));
+    Parts::default().finish(table, keys, found)
+}
+
+/// Keys that go in parts, several under way at once. Dropping it drops the results.
+#[derive(Debug, Default)]
+pub struct Parts {
+    under_way: VecDeque<(Ticket, Range<usize>)>,
+    /// The number of keys that were sent.
+    sent: usize,
+}
+
+impl Parts {
+    /// Whether all parts that were sent have come back.
+    pub fn is_done(&self) -> bool {
+        self.under_way.iter().all(|(ticket, _)| ticket.is_done())
     }
-    under_way.into_iter().try_for_each(finish)
+
+    /// The number of keys that were sent.
+    pub(crate) const fn sent(&self) -> usize {
+        self.sent
+    }
+
+    /// Sends the next parts, as far as slots are free.
+    pub(crate) fn send_some<R, T: Answers<R>>(
+        &mut self,
+        table: &T,
+        keys: KeysOf<'_, T>,
+    ) -> Result<(), GpuError> {
+        while self.sent < keys.len() && self.under_way.len() < T::PARTS {
+            let part = self.next(table, keys);
+            let Some(ticket) = try_send(table, keys.part(part.clone()))? else { break };
+            self.note(ticket, part);
+        }
+        Ok(())
+    }
+
+    /// Sends the rest, and takes the results of all parts.
+    pub(crate) fn finish<R, T: Answers<R>>(
+        mut self,
+        table: &T,
+        keys: KeysOf<'_, T>,
+        found: &mut [R],
+    ) -> Result<(), GpuError> {
+        assert_eq!(keys.len(), found.len(), "a result for each key");
+        loop {
+            self.send_some(table, keys)?;
+            match self.under_way.pop_front() {
+                Some((ticket, part)) => {
+                    results(table, ticket.wait(), keys.part(part.clone()), &mut found[part])?;
+                }
+                None if self.sent == keys.len() => return Ok(()),
+                // A caller that holds slots must not wait for more, because all callers could wait then.
+                None => {
+                    let part = self.next(table, keys);
+                    self.note(send(table, keys.part(part.clone()))?, part);
+                }
+            }
+        }
+    }
+
+    fn next<T: RemoteTable>(&self, table: &T, keys: KeysOf<'_, T>) -> Range<usize> {
+        let most = keys.len().div_ceil(T::PARTS).max(T::LEAST_PART);
+        self.sent..end_of_part(table, keys, self.sent, most)
+    }
+
+    fn note(&mut self, ticket: Ticket, part: Range<usize>) {
+        self.sent = part.end;
+        self.under_way.push_back((ticket, part));
+    }
 }

@@ -7,6 +7,8 @@
 //! ```
 
 mod answers;
+#[cfg(feature = "rules")]
+mod matches;
 // Models are built without what drives GPUs.
 #[cfg(all(test, feature = "gpu"))]
 mod suites;
@@ -20,11 +22,15 @@ use wirespeed_table::Keys;
 
 use crate::common::ReaderCore;
 use crate::engine::Served;
-use crate::gpu::offload::Offload;
-use crate::gpu::runtime::{Done, Ticket};
+use crate::gpu::dispatch::Why;
+use crate::gpu::offload::{Offload, Sent};
+use crate::gpu::runtime::Done;
 use crate::owned_keys::OwnedKeys;
+use crate::turnover::Seen;
 
 pub use answers::{Answers, Numbers};
+#[cfg(feature = "rules")]
+pub use matches::RuleMatches;
 
 /// A source of empty batches that are filled key by key, looked up, and read where the results are.
 /// [`Reader::batches`](crate::Reader::batches) makes one for addresses,
@@ -43,11 +49,24 @@ pub use answers::{Answers, Numbers};
 /// nothing once the source is warm. Keys that lie in a slot in another form, and are asked for again or left
 /// to the CPU, are the exception.
 ///
-/// A batch is never lost and never waits for a slot. Without a slot keys lie in memory of the source, and a
-/// slot is tried again when the batch is submitted and when its results are asked for. The CPU looks the
-/// batch up if the device is the CPU, if there is still no slot, or if a GPU fails. So any number of threads
-/// may keep any number of batches for any time. A slot that is kept serves nobody else: other calls then
-/// wait for another, at most 0.2 s while nothing is under way on the GPUs, and go on on the CPU.
+/// A batch for more keys than a slot holds lies in memory of the source, too, because keys and results in
+/// several slots would be no slices. A slot holds 1,048,576 addresses or tuples or 262,144 names, unless the
+/// [`fleet`](crate::Builder::fleet) has others. Such a batch is packed when it is submitted. If it got no
+/// more keys than a slot holds, nothing else is different. Otherwise it goes to a GPU in parts, as with
+/// [`Reader::lookup_batch`](crate::Reader::lookup_batch): each part sees one state of the table, all
+/// but the first may wait for slots when results are asked for, and results are copied out of the slots.
+///
+/// Numbers of next hops may stand for [labels that end](crate::Labels#labels-that-end). Enter the labels
+/// before a batch is submitted, and resolve its answers while that guard is held: also those of names. The
+/// numbers of rules stand for rules, which may be replaced meanwhile: [`Answers::matches`] gives their
+/// actions, and verdicts where rules were left out.
+///
+/// A batch is never lost, and one that fits a slot never waits for a slot. Without a slot keys lie in memory
+/// of the source, and a slot is tried again when the batch is submitted and when its results are asked for.
+/// The CPU looks the batch up if the device is the CPU, if there is still no slot, or if a GPU fails. So any
+/// number of threads may keep any number of batches for any time. A slot that is kept serves nobody else:
+/// other calls then wait for another, at most 0.2 s while nothing is under way on the GPUs, and go on on the
+/// CPU.
 ///
 /// ```
 /// use wirespeed::prelude::*;
@@ -123,7 +142,8 @@ impl<D: Served> Batches<D> {
 
     /// Takes an empty batch for at most `keys` keys, at least 1. Returns `None` if as many batches are out as
     /// [may be](Self::at_once): drop the answers of one first. Never waits. Any number of keys is allowed: a
-    /// batch for more than 1,048,576 takes memory beyond that as keys come.
+    /// batch for more than a slot holds lies [in memory of the source](Self), and one for more than 1,048,576
+    /// takes memory beyond that as keys come.
     #[must_use]
     pub fn batch(&self, keys: usize) -> Option<Batch<D>> {
         let take = |out: usize| (out < self.source.at_once).then_some(out + 1);
@@ -202,13 +222,31 @@ impl<D: Served> Memory<D> {
         self.done = None;
     }
 
-    /// Waits for keys that were sent. Returns whether there are results of a GPU.
-    fn came(&mut self, offload: &Offload<D::Remote>, ticket: Ticket) -> bool {
-        if !self.keys.is_away() {
+    /// Waits for keys that were sent. An error is the reason why there are no results of a GPU.
+    fn came(&mut self, offload: &Offload<D::Remote>, sent: Sent) -> Result<(), Why> {
+        let ticket = match sent {
+            Sent::Slot(ticket) => ticket,
+            Sent::Parts(parts) => {
+                let (keys, results) = self.with_results();
+                return offload.parts_came(parts, keys, results);
+            }
+        };
+        let is_there = if self.keys.is_away() {
+            offload.slot_came::<D::Result>(ticket, &mut self.done)
+        } else {
             self.done = offload.came(ticket, self.keys.keys(None));
-            return self.done.is_some();
-        }
-        offload.slot_came::<D::Result>(ticket, &mut self.done)
+            self.done.is_some()
+        };
+        is_there.then_some(()).ok_or(Why::Failed)
+    }
+
+    /// The keys, and the place of their results.
+    fn with_results(&mut self) -> (D::Keys<'_>, &mut [D::Result]) {
+        let Self { keys, results, done } = self;
+        let keys = keys.keys(done.as_ref());
+        // Every element is written, so old results may stay.
+        results.resize(keys.len(), D::Answer::default());
+        (keys, D::results(results))
     }
 }
 
@@ -329,12 +367,14 @@ impl<D: Served> Batch<D> {
         self.due
     }
 
-    /// Sends the batch to the device that suits it. Never waits.
+    /// Sends the batch to the device that suits it: all of it, or as many parts as slots are free for. Never
+    /// waits.
     pub fn submit(self) -> Submitted<D> {
         let Self { mut lent, .. } = self;
         let Lent { memory, source } = &mut lent;
-        let ticket = source.reader.offload().and_then(|offload| memory.keys.send(offload));
-        Submitted { ticket, lent }
+        let seen = source.reader.turnover().seen();
+        let sent = source.reader.offload().map_or(Err(Why::FasterCpu), |offload| memory.keys.send(offload));
+        Submitted { sent, seen, lent }
     }
 
     fn room(&self) -> usize {
@@ -359,8 +399,10 @@ impl<D: Served> Batch<D> {
 /// A batch under way. Dropping it drops its results.
 #[must_use = "a batch that is dropped drops its results"]
 pub struct Submitted<D: Served> {
-    /// The batch on a GPU. `None` if the CPU will look it up.
-    ticket: Option<Ticket>,
+    /// The batch on a GPU, or the reason why the CPU will look it up.
+    sent: Result<Sent, Why>,
+    /// The count of rules that changed hands, from before a state was looked up in.
+    seen: Seen,
     lent: Lent<D>,
 }
 
@@ -377,34 +419,36 @@ impl<D: Served> Submitted<D> {
         self.len() == 0
     }
 
-    /// Whether the results are there, or the batch is on no GPU: then [`wait`](Self::wait) has it looked up.
+    /// Whether the results are there, those of all parts that were sent; or the batch is on no GPU. Then
+    /// [`wait`](Self::wait) has the rest looked up.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.ticket.as_ref().is_none_or(Ticket::is_done)
+        self.sent.as_ref().map_or(true, Sent::is_done)
     }
 
     /// Waits for the results. The CPU looks the batch up now if no GPU does, or if a GPU failed.
     pub fn wait(self) -> Answers<D> {
-        let Self { ticket, mut lent } = self;
+        let Self { sent, seen, mut lent } = self;
         let Lent { memory, source } = &mut lent;
-        let offload = source.reader.offload();
+        let (offload, turnover) = (source.reader.offload(), source.reader.turnover());
+        let seen = if sent.is_ok() { seen } else { turnover.seen() };
+        let mut why = Why::FasterCpu;
         if let Some(offload) = offload {
             // A slot may be free by now.
-            let ticket = ticket.or_else(|| memory.keys.send(offload));
-            if ticket.is_some_and(|ticket| memory.came(offload, ticket)) {
-                return Answers { is_from_gpu: true, lent };
+            let sent = sent.or_else(|_| memory.keys.send(offload));
+            match sent.and_then(|sent| memory.came(offload, sent)) {
+                Ok(()) => return Answers { is_from_gpu: true, seen, lent },
+                Err(reason) => why = reason,
             }
         }
-        let Memory { keys, results, done } = memory;
-        let keys = keys.keys(done.as_ref());
-        // Every element is written, so old results may stay.
-        results.resize(keys.len(), D::Answer::default());
-        let mut look_up = || source.reader.lookup_on_cpu(keys, D::results(results));
+        let (keys, results) = memory.with_results();
+        let count = keys.len();
+        let mut look_up = || source.reader.lookup_on_cpu(keys, results);
         match offload {
             None => look_up(),
-            Some(offload) => offload.on_cpu(keys.len(), look_up),
+            Some(offload) => offload.on_cpu(count, why, look_up),
         }
-        Answers { is_from_gpu: false, lent }
+        Answers { is_from_gpu: false, seen, lent }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::match_ids::{MatchIds, Pairs};
 use crate::memory::Cap;
 use crate::owned_keys::OwnedKeys;
 use crate::settings::Choice;
+use crate::turnover::Turnover;
 use crate::uses::{Claims, Interned, LabelCounts, TableUses};
 
 /// A live table with its copies on GPUs.
@@ -36,6 +37,7 @@ pub(crate) struct TableCore<D: Served> {
     /// The lines that were left out of the entries of an image file.
     left_out: u64,
     uses: Arc<TableUses>,
+    turnover: Arc<Turnover>,
 }
 
 impl<D: Served> TableCore<D> {
@@ -66,8 +68,7 @@ impl<D: Served> TableCore<D> {
                 there.map(Arc::new)
             }
         };
-        let (device_note, uses) = (device.note, Arc::default());
-        Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, left_out: 0, uses })
+        Ok(Self::of(live, choice, cap, offload, device.note))
     }
 
     /// Takes results as numbers of pairs. Labels are attached later.
@@ -93,8 +94,18 @@ impl<D: Served> TableCore<D> {
             true => D::resume_auto(model, image, cap.options(), wanted),
         };
         let live = live.map_err(|cause| Error::Image { path, cause })?;
-        let (offload, device_note, uses) = (None, None, Arc::default());
-        Ok(Self { live, choice, cap, offload, device_note, ids: None, refused: 0, left_out: 0, uses })
+        Ok(Self::of(live, choice, cap, None, None))
+    }
+
+    fn of(
+        live: Box<dyn AnyLive<D>>,
+        choice: Choice,
+        cap: Cap,
+        offload: Option<Arc<Offload<D::Remote>>>,
+        device_note: Option<String>,
+    ) -> Self {
+        let (ids, uses, turnover) = (None, Arc::default(), Arc::default());
+        Self { live, choice, cap, offload, device_note, ids, refused: 0, left_out: 0, uses, turnover }
     }
 
     /// Takes the number of lines that were left out of the file which it was opened from, for the next file.
@@ -185,7 +196,13 @@ impl<D: Served> TableCore<D> {
 
     pub(crate) fn reader(&self) -> ReaderCore<D> {
         let (offload, ids, uses) = (self.offload.clone(), self.ids.clone(), Arc::clone(&self.uses));
-        ReaderCore { inner: self.live.reader(), choice: self.choice, offload, ids, uses }
+        let turnover = self.turnover();
+        ReaderCore { inner: self.live.reader(), choice: self.choice, offload, ids, uses, turnover }
+    }
+
+    /// Tells readers that results change hands.
+    pub(crate) fn turnover(&self) -> Arc<Turnover> {
+        Arc::clone(&self.turnover)
     }
 
     /// Calls `give` with the current image of the table.
@@ -255,6 +272,7 @@ pub(crate) struct ReaderCore<D: Served> {
     ids: Option<Arc<MatchIds>>,
     /// The labels of the table are used as long as it is looked up in.
     uses: Arc<TableUses>,
+    turnover: Arc<Turnover>,
 }
 
 impl<D: Served> ReaderCore<D> {
@@ -265,7 +283,8 @@ impl<D: Served> ReaderCore<D> {
         beside: D::Beside,
     ) -> Result<Self, Error> {
         let inner = D::open(engine, image, beside)?.map_err(|cause| Error::Image { path, cause })?;
-        Ok(Self { inner, choice: Choice::named(engine), offload: None, ids: None, uses: Arc::default() })
+        let (choice, uses, turnover) = (Choice::named(engine), Arc::default(), Arc::default());
+        Ok(Self { inner, choice, offload: None, ids: None, uses, turnover })
     }
 
     /// Has batches looked up on GPUs.
@@ -301,6 +320,11 @@ impl<D: Served> ReaderCore<D> {
     /// The table on GPUs.
     pub(crate) fn offload(&self) -> Option<&Offload<D::Remote>> {
         self.offload.as_deref()
+    }
+
+    /// Tells whether results changed hands.
+    pub(crate) fn turnover(&self) -> &Turnover {
+        &self.turnover
     }
 
     #[inline]
@@ -349,7 +373,7 @@ impl<D: Served> ReaderCore<D> {
 impl<D: Served> Clone for ReaderCore<D> {
     fn clone(&self) -> Self {
         let (inner, uses) = (Arc::clone(&self.inner), Arc::clone(&self.uses));
-        let (offload, ids) = (self.offload.clone(), self.ids.clone());
-        Self { inner, choice: self.choice, offload, ids, uses }
+        let (offload, ids, turnover) = (self.offload.clone(), self.ids.clone(), Arc::clone(&self.turnover));
+        Self { inner, choice: self.choice, offload, ids, uses, turnover }
     }
 }

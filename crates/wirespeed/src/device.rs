@@ -97,7 +97,7 @@ pub fn offload<D: Served>(
     let keys = keys.part(0..keys.len().min(MEASURED));
     let (reader, mut results) = (live.reader(), vec![D::Result::default(); keys.len()]);
     let meter = measured(threads, keys.len(), || reader.enter().table.lookup_batch(keys, &mut results));
-    Ok(Offload::new(remote, by, meter))
+    Ok(Offload::measured(remote, by, meter, keys))
 }
 
 /// The number of cores: the default number of threads that look up.

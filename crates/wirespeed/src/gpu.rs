@@ -19,6 +19,30 @@ pub mod dispatch {
         pub cpu: u64,
         /// Keys that GPUs looked up.
         pub gpu: u64,
+        /// The reasons for which the CPU looked its keys up.
+        pub why_cpu: Reasons,
+    }
+
+    /// Numbers of keys that the CPU looked up, by reason.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct Reasons {
+        /// The CPU was the faster device.
+        pub faster_cpu: u64,
+        /// Feeding a GPU would have taken as long as looking up.
+        pub vain_feeding: u64,
+        /// No slot was free.
+        pub no_slot: u64,
+        /// The GPUs are out of use.
+        pub failed: u64,
+    }
+
+    /// The reason why the CPU looks a batch up.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Why {
+        /// The CPU is the faster device.
+        FasterCpu,
+        /// The GPUs are out of use.
+        Failed,
     }
 
     /// The choice of a device for each batch.
@@ -123,8 +147,31 @@ pub mod offload {
     use wirespeed_table::Domain;
 
     use super::GpuError;
-    use super::dispatch::{Counts, Meter, Use};
+    use super::dispatch::{Counts, Meter, Use, Why};
     use super::runtime::{Done, Fleet, Ticket};
+
+    /// Keys that were sent. There are none.
+    #[derive(Debug)]
+    pub enum Sent {
+        /// Keys in one slot.
+        Slot(Ticket),
+        /// Keys that no slot holds.
+        Parts(Parts),
+    }
+
+    impl Sent {
+        /// Whether the keys have come back.
+        pub fn is_done(&self) -> bool {
+            match self {
+                Self::Slot(ticket) => ticket.is_done(),
+                Self::Parts(parts) => match *parts {},
+            }
+        }
+    }
+
+    /// Keys that go in parts. There are none.
+    #[derive(Debug)]
+    pub enum Parts {}
 
     /// A table on GPUs, and the keys that it takes.
     pub trait RemoteTable: Clone + Send + Sync + 'static {
@@ -217,6 +264,11 @@ pub mod offload {
             Self(remote)
         }
 
+        /// Joins a table, and measures what keys cost a core that feeds a GPU.
+        pub fn measured(remote: T, by: Use, meter: Meter, _: KeysOf<'_, T>) -> Self {
+            Self::new(remote, by, meter)
+        }
+
         /// The table on GPUs.
         pub const fn remote(&self) -> &T {
             &self.0
@@ -240,7 +292,7 @@ pub mod offload {
         }
 
         /// Packs and sends keys, if the policy picks a GPU and a slot is free.
-        pub fn try_send(&self, _: KeysOf<'_, T>) -> Option<Ticket> {
+        pub fn try_send(&self, _: KeysOf<'_, T>) -> Result<Sent, Why> {
             self.0.never()
         }
 
@@ -249,13 +301,18 @@ pub mod offload {
             match ticket {}
         }
 
+        /// Waits for keys that were sent in parts.
+        pub fn parts_came(&self, parts: Parts, _: KeysOf<'_, T>, _: &mut [ResultOf<T>]) -> Result<(), Why> {
+            match parts {}
+        }
+
         /// Waits for a slot that was sent.
         pub fn slot_came<R>(&self, ticket: Ticket, _: &mut Option<Done>) -> bool {
             match ticket {}
         }
 
         /// Looks `keys` keys up on the CPU.
-        pub fn on_cpu(&self, _: usize, _: impl FnOnce()) {
+        pub fn on_cpu(&self, _: usize, _: Why, _: impl FnOnce()) {
             self.0.never()
         }
 

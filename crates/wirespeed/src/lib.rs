@@ -287,6 +287,8 @@ mod settings;
 mod sync;
 mod table;
 mod taken_apart;
+#[cfg_attr(not(feature = "rules"), allow(dead_code))] // only rules change hands
+mod turnover;
 mod update_buffer;
 mod uses;
 mod vrfs;
@@ -319,7 +321,7 @@ pub use wirespeed_fib::{
 pub use wirespeed_forest::FibId as VrfId;
 
 pub use gpu::GpuError;
-pub use gpu::dispatch::Counts;
+pub use gpu::dispatch::{Counts, Reasons};
 pub use gpu::runtime::Fleet;
 
 pub use wirespeed_fib as fib;

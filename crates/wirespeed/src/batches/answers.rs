@@ -8,17 +8,24 @@ use super::{Batch, Lent};
 use crate::engine::{Addresses, Served};
 use crate::error::Error;
 use crate::owned_keys::OwnedKeys;
+use crate::turnover::Seen;
 
 /// The results of a batch, in the order of its keys, in the memory that they were written to. Dropping it
 /// gives the memory back. It stays valid whatever happens to the table.
 pub struct Answers<D: Served> {
-    /// Whether the results lie in the slot that came back, and not in the memory.
+    /// Whether a GPU found the results. They lie in the slot that came back, or, where keys went in parts, in
+    /// the memory.
     pub(super) is_from_gpu: bool,
+    /// The count of rules that changed hands, from before the state that was looked up in.
+    #[cfg_attr(not(feature = "rules"), allow(dead_code))]
+    pub(super) seen: Seen,
     pub(super) lent: Lent<D>,
 }
 
 /// Numbers that a table gave for keys, as wide as they lie in memory. [`Answers::resolve`] makes an answer of
-/// a number; a table without [prefix lookups](crate::Builder::prefix_lookups) gives answers already.
+/// a number; a table without [prefix lookups](crate::Builder::prefix_lookups) gives answers already. Numbers
+/// of rules have actions by [`Answers::matches`] alone: a guard of another moment may know other rules by
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers<'a> {
     /// Numbers of one byte.
@@ -27,6 +34,29 @@ pub enum Numbers<'a> {
     U16(&'a [u16]),
     /// Numbers of four bytes.
     U32(&'a [u32]),
+}
+
+impl Numbers<'_> {
+    /// The number of the key at an index. Panics if there is no such key.
+    #[inline]
+    #[must_use]
+    pub fn get(self, index: usize) -> u32 {
+        match self {
+            Self::U8(numbers) => numbers[index].into(),
+            Self::U16(numbers) => numbers[index].into(),
+            Self::U32(numbers) => numbers[index],
+        }
+    }
+
+    /// Whether all numbers pass a check.
+    #[cfg(feature = "rules")]
+    pub(super) fn all(self, check: impl Fn(u32) -> bool) -> bool {
+        match self {
+            Self::U8(numbers) => numbers.iter().all(|&number| check(number.into())),
+            Self::U16(numbers) => numbers.iter().all(|&number| check(number.into())),
+            Self::U32(numbers) => numbers.iter().all(|&number| check(number)),
+        }
+    }
 }
 
 impl<D: Served> Answers<D> {
@@ -81,11 +111,7 @@ impl<D: Served> Answers<D> {
     /// The answer for the key at an index. Panics if there is no such key.
     #[must_use]
     pub fn get(&self, index: usize) -> D::Answer {
-        self.resolve(match self.numbers() {
-            Numbers::U8(numbers) => numbers[index].into(),
-            Numbers::U16(numbers) => numbers[index].into(),
-            Numbers::U32(numbers) => numbers[index],
-        })
+        self.resolve(self.numbers().get(index))
     }
 
     /// The answers, in order. [`numbers`](Self::numbers) is faster.

@@ -13,16 +13,18 @@ use std::time::Duration;
 
 use wirespeed_classify::quilt::Quilt;
 use wirespeed_classify::tuple_search::TupleSearch;
-use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlowTuple, RuleSet};
+use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple, RuleSet};
 use wirespeed_fib::{Address, Rib, V4, V6};
-use wirespeed_fold::FoldV4;
+use wirespeed_fold::{FoldHot, FoldV4, FoldV6};
 use wirespeed_forest::ForestOf;
 use wirespeed_image::device::OnDevice;
 use wirespeed_image::{Checked, Image, ImageError, Outgrown, Patch, PatchError, SectionId, Step, rounds};
 use wirespeed_kernels_host::{HostDriver, Sanitizers};
 use wirespeed_namelookup::{Acta, NameDomain};
+use wirespeed_rank::Rank;
 use wirespeed_table::conformance::Suite;
 use wirespeed_table::{BuildError, BuildOptions, Companion, Domain, Engine, Keys, Lookup, Model, Standing};
+use wirespeed_waldvogel::Waldvogel;
 
 use super::Batches;
 use crate::classify::Facts;
@@ -75,7 +77,7 @@ macro_rules! tried {
     )+};
 }
 
-tried!(Ipv4Tuple Ipv6Tuple OpenFlowTuple);
+tried!(Ipv4Tuple Ipv6Tuple OpenFlowTuple OpenFlow13Tuple);
 
 /// The device of this thread, with small slots; `None` where there is none.
 fn fleet<D: Served>() -> Option<Fleet> {
@@ -362,4 +364,18 @@ in_batches! {
     tuple_search_ipv6: Ipv6Tuple, (Ipv6Tuple), wirespeed_classify::conformance, OfRules, TupleSearch<Ipv6Tuple>;
     quilt_openflow: OpenFlowTuple, (OpenFlowTuple), wirespeed_classify::conformance, OfRules, Quilt<OpenFlowTuple>;
     => [hand_picked_sets random_sets random_updates live_readers hostile_rules]
+}
+
+// Engines whose batches differ from those above in their tables alone.
+in_batches! {
+    fold_hot: V4, (V4), wirespeed_fib::conformance, OfRoutes, FoldHot;
+    fold_v6: V6, (V6), wirespeed_fib::conformance, OfRoutes, FoldV6;
+    rank: V4, (V4), wirespeed_fib::conformance, OfRoutes, Rank;
+    waldvogel_v6: V6, (V6), wirespeed_fib::conformance, OfRoutes, Waldvogel<V6>;
+    => [hand_picked_tables random_updates]
+}
+
+in_batches! {
+    quilt_openflow13: OpenFlow13Tuple, (OpenFlow13Tuple), wirespeed_classify::conformance, OfRules, Quilt<OpenFlow13Tuple>;
+    => [hand_picked_sets random_updates]
 }

@@ -14,7 +14,6 @@ use super::builder::{ClassifierBuilder, Collected};
 use super::facts::Facts;
 use super::image_file::{self, RuleImageFile};
 use super::reader::RuleReader;
-use super::turnover::Turnover;
 use crate::common::TableCore;
 use crate::device::DeviceSettings;
 use crate::engine::RuleTuple;
@@ -48,7 +47,6 @@ use crate::settings::Choice;
 /// ```
 pub struct Classifier<T: RuleTuple> {
     pub(super) core: TableCore<T>,
-    pub(super) turnover: Arc<Turnover>,
     pub(super) reports: Vec<RuleReport>,
     pub(super) doubts: Arc<Doubts<T>>,
     /// The facts that files of rules are read with.
@@ -74,7 +72,7 @@ impl<T: RuleTuple> Classifier<T> {
         let wanted = Facts::Verdicts(Arc::clone(&doubts));
         let core = TableCore::build(choice, rules, options, wanted, device)?;
         let core = core.with_beside(actions(&doubts)).with_labels(claims);
-        Ok(Self { core, turnover: Arc::default(), reports, doubts, assume, leave_out })
+        Ok(Self { core, reports, doubts, assume, leave_out })
     }
 
     /// Opens an image file with its rules. Lookups can start as soon as the file is read and checked. The
@@ -89,8 +87,8 @@ impl<T: RuleTuple> Classifier<T> {
         let core = TableCore::resume(Choice::named(engine), rules, file.into_bare()?, wanted)?;
         let core = core.with_beside(actions(&doubts));
         let assume = doubts.assumed.iter().cloned().try_fold(Assumptions::default(), Assumptions::with)?;
-        let (turnover, reports, leave_out) = (Arc::default(), Vec::new(), !doubts.uncertain.is_empty());
-        Ok(Self { core, turnover, reports, doubts, assume, leave_out })
+        let (reports, leave_out) = (Vec::new(), !doubts.uncertain.is_empty());
+        Ok(Self { core, reports, doubts, assume, leave_out })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after
@@ -101,7 +99,7 @@ impl<T: RuleTuple> Classifier<T> {
     /// not happen](crate::image::live#when-an-update-fails).
     pub fn apply(&mut self, updates: &[RuleUpdate<T>]) -> Result<Applied, Error> {
         let is_turnover = gives_again(self.rules().last_number(), updates);
-        let (of_build, turnover) = (self.core.of_build(), &self.turnover);
+        let (of_build, turnover) = (self.core.of_build(), self.core.turnover());
         let applied = self.core.change(updates, |live| {
             let applied = turnover.during_if(is_turnover, || live.apply(updates));
             applied.map(Some).map_err(|error| of_update(error, of_build))
@@ -133,7 +131,7 @@ impl<T: RuleTuple> Classifier<T> {
     /// A reader of the rules. Threads share it, or clone it.
     #[must_use]
     pub fn reader(&self) -> RuleReader<T> {
-        RuleReader::new(self.core.reader(), Arc::clone(&self.turnover))
+        RuleReader::new(self.core.reader())
     }
 
     /// The rules with their numbers, as they are now.

@@ -199,9 +199,9 @@ mod reader;
 mod replace;
 pub mod tuple_name;
 mod tuple_start;
-mod turnover;
 mod verdict;
 
+pub use crate::batches::RuleMatches;
 pub use builder::ClassifierBuilder;
 pub(crate) use builder::read_file;
 pub use classifier::Classifier;

@@ -11,7 +11,6 @@ use wirespeed_fib::NextHop;
 use super::facts::{Facts, RuleFacts};
 use super::found::RuleMatch;
 use super::image_file::RuleImageFile;
-use super::turnover::Turnover;
 use super::verdict::RuleVerdict;
 use crate::common::ReaderCore;
 use crate::engine::{Entered, RuleTuple};
@@ -25,12 +24,11 @@ use crate::methods::reader_methods;
 /// A lookup sees all updates that were applied before it began. A batch sees one state of the rules.
 pub struct RuleReader<T: RuleTuple> {
     core: ReaderCore<T>,
-    turnover: Arc<Turnover>,
 }
 
 impl<T: RuleTuple> RuleReader<T> {
-    pub(super) const fn new(core: ReaderCore<T>, turnover: Arc<Turnover>) -> Self {
-        Self { core, turnover }
+    pub(super) const fn new(core: ReaderCore<T>) -> Self {
+        Self { core }
     }
 
     /// Opens an image file that [`Classifier::save`](super::Classifier::save) or `lookupctl classify build`
@@ -44,7 +42,7 @@ impl<T: RuleTuple> RuleReader<T> {
         let (engine, rules, doubts) = (file.engine(), file.rules::<T>()?, file.doubts()?);
         let beside = <RuleFacts<T> as Companion<T>>::of(&rules, Facts::Verdicts(Arc::new(doubts)));
         let core = ReaderCore::open(engine, file.into_bare()?, beside)?;
-        Ok(Self::new(core, Arc::default()))
+        Ok(Self::new(core))
     }
 
     /// The number of the best rule that matches. `None` if no rule matches.
@@ -181,14 +179,14 @@ impl<T: RuleTuple> RuleReader<T> {
         resolve: impl FnOnce(&RuleGuard<'_, T>, &[u32], &mut [V]) -> bool,
     ) {
         let Some(offload) = self.core.offload() else { return on_cpu(&self.enter(), answers) };
-        let seen = self.turnover.seen();
+        let seen = self.core.turnover().seen();
         offload.answer(
             answers,
             |remote, answers| {
                 let mut numbers = vec![0; tuples.len()];
                 remote.lookup_batch(tuples, &mut numbers)?;
                 let guard = self.enter();
-                if !(resolve(&guard, &numbers, answers) && self.turnover.is_none_since(seen)) {
+                if !(resolve(&guard, &numbers, answers) && self.core.turnover().is_none_since(seen)) {
                     on_cpu(&guard, answers);
                 }
                 Ok(())
@@ -265,7 +263,7 @@ impl<T: RuleTuple> RuleReader<T> {
     /// thread that holds a guard and makes two changes itself waits for ever.
     #[inline]
     pub fn enter(&self) -> RuleGuard<'_, T> {
-        RuleGuard { state: self.core.enter() }
+        RuleGuard::of(&self.core)
     }
 }
 
@@ -275,7 +273,12 @@ pub struct RuleGuard<'a, T: RuleTuple> {
     state: Entered<'a, T>,
 }
 
-impl<T: RuleTuple> RuleGuard<'_, T> {
+impl<'a, T: RuleTuple> RuleGuard<'a, T> {
+    #[inline]
+    pub(crate) fn of(core: &'a ReaderCore<T>) -> Self {
+        Self { state: core.enter() }
+    }
+
     /// [`RuleReader::lookup`] in this state.
     #[inline]
     #[must_use]
@@ -322,7 +325,7 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
     }
 
     /// Says whether an answer of this state is certain.
-    fn judge(&self, tuple: &T, found: Option<RuleMatch>) -> RuleVerdict {
+    pub(crate) fn judge(&self, tuple: &T, found: Option<RuleMatch>) -> RuleVerdict {
         match self.doubts_about(tuple, found).next() {
             None => RuleVerdict::Certain(found),
             Some(_) => RuleVerdict::Uncertain(found),
@@ -369,6 +372,12 @@ impl<T: RuleTuple> RuleGuard<'_, T> {
         self.state.beside.actions().action(number.get()).map(NextHop)
     }
 
+    /// The rule of a number that a lookup in this state returned. `None` if there is no such rule.
+    #[inline]
+    pub(crate) fn matched(&self, number: u32) -> Option<RuleMatch> {
+        matched(self.state.beside.actions(), number)
+    }
+
     /// Adds the rules' actions to their numbers. Returns whether all rules exist.
     fn resolve(&self, numbers: &[u32], matches: &mut [Option<RuleMatch>]) -> bool {
         let (actions, mut all) = (self.state.beside.actions(), true);
@@ -404,7 +413,7 @@ fn matched(actions: &Actions, number: u32) -> Option<RuleMatch> {
 
 impl<T: RuleTuple> Clone for RuleReader<T> {
     fn clone(&self) -> Self {
-        Self { core: self.core.clone(), turnover: Arc::clone(&self.turnover) }
+        Self { core: self.core.clone() }
     }
 }
 

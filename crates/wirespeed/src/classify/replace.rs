@@ -118,7 +118,7 @@ impl<T: RuleTuple> Classifier<T> {
         let (is_turnover, len) = (is_other || gives_again(last, &updates), rules.len());
         // Updates give no numbers but those of rules.
         let has_removed = rules.last_number() > last && rules.rule(rules.last_number()).is_none();
-        let (of_build, turnover) = (self.core.of_build(), &self.turnover);
+        let (of_build, turnover) = (self.core.of_build(), self.core.turnover());
         self.core.join_beside(actions(&doubts));
         let replaced = self.core.replace(is_interned, (&updates, len), |live, is_few| {
             if is_few && !has_removed {

@@ -8,8 +8,9 @@ use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple, OpenFlow13Tuple, OpenFlowTuple};
 use wirespeed_namelookup::{Name, NameBatch, NameDomain, Names};
 use wirespeed_table::Domain;
 
-use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, ResultOf};
-use crate::gpu::runtime::{Done, Ticket};
+use crate::gpu::dispatch::Why;
+use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, ResultOf, Sent};
+use crate::gpu::runtime::Done;
 
 /// The most keys to allocate memory for before they come. A caller may ask for a batch of any size.
 const MOST_AHEAD: usize = 1 << 20;
@@ -45,8 +46,8 @@ pub trait OwnedKeys<T: RemoteTable>: Debug + Default + Send + Sync {
     /// Adds at most `most` of the keys. Returns how many.
     fn copy(&mut self, keys: KeysOf<'_, T>, most: usize) -> usize;
 
-    /// Sends the keys to a GPU if that suits them, and a slot is there.
-    fn send(&mut self, offload: &Offload<T>) -> Option<Ticket>
+    /// Sends the keys to a GPU if that suits them, and a slot is there. An error is the reason why not.
+    fn send(&mut self, offload: &Offload<T>) -> Result<Sent, Why>
     where
         T: Answers<ResultOf<T>>,
     {

@@ -5,10 +5,10 @@ use std::fmt;
 use wirespeed_table::Keys;
 
 use super::own::{KeyOf, OwnedKeys};
-use crate::gpu::dispatch::Place;
+use crate::gpu::dispatch::Why;
 use crate::gpu::in_place::{InPlace, InSlot};
-use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, ResultOf};
-use crate::gpu::runtime::{Done, Ticket};
+use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, ResultOf, Sent};
+use crate::gpu::runtime::Done;
 
 /// Keys in memory of their own; or in a slot of a GPU, if the table's keys [have a
 /// form](RemoteTable::write_to) before they are sent. Otherwise they are packed when they are sent.
@@ -131,23 +131,24 @@ impl<T: RemoteTable, O: OwnedKeys<T>> OwnedKeys<T> for Placed<T, O> {
         }
     }
 
-    fn send(&mut self, offload: &Offload<T>) -> Option<Ticket>
+    fn send(&mut self, offload: &Offload<T>) -> Result<Sent, Why>
     where
         T: Answers<ResultOf<T>>,
     {
         match self {
             Own(own) => own.send(offload),
-            Self::InPlace(keys, _) if offload.place_in_slot(keys.len()) == Place::Gpu => {
+            Self::InPlace(keys, _) => {
+                offload.stays_in_slot(keys.len())?;
                 match std::mem::take(self) {
                     Self::InPlace(keys, own) => {
                         let (slot, form, sent) = keys.into_slot();
                         *self = Away(sent, own);
-                        Some(offload.send_slot(slot, form))
+                        Ok(Sent::Slot(offload.send_slot(slot, form)))
                     }
-                    Own(_) | Away(..) => None,
+                    Own(_) | Away(..) => Err(Why::Failed),
                 }
             }
-            Self::InPlace(..) | Away(..) => None,
+            Away(..) => Err(Why::Failed),
         }
     }
 

@@ -99,6 +99,12 @@ pub(crate) fn check<T: RuleTuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, wh
         let mut found = vec![None; len];
         reader.match_batch(&tuples[..len], &mut found);
         assert_eq!(found, matches[..len], "{what}: {len} with actions");
+        let mut batch = reader.batches().batch(len).unwrap();
+        assert_eq!(batch.extend_from(&tuples[..len]), len);
+        let mut answers = batch.submit().wait();
+        let found = answers.matches();
+        assert!(found.iter().eq(matches[..len].iter().copied()), "{what}: {len} in place");
+        assert_eq!((found.len(), found.is_empty()), (len, len == 0));
     }
 }
 
@@ -153,13 +159,20 @@ pub(crate) fn change_places(classifier: &mut Classifier<Ipv4Tuple>, least: u32, 
         let worker = scope.spawn(move || {
             let tuples: Vec<Ipv4Tuple> =
                 (0..300).map(|n| format!("dport={}", 1 + n % 2).parse().unwrap()).collect();
-            let mut found = vec![None; tuples.len()];
+            let (mut found, batches) = (vec![None; tuples.len()], reader.batches());
+            let check = |found: &[Option<RuleMatch>], what: &str| {
+                for (at, one) in found.iter().enumerate() {
+                    assert_eq!(*one, found[at % 2], "a batch is of one state {what}");
+                    assert_eq!(one.unwrap().action.0 as usize, 1 + at % 2, "{one:?} {what}");
+                }
+            };
             while !is_over.load(Ordering::Relaxed) {
                 reader.match_batch(&tuples, &mut found);
-                for (at, one) in found.iter().enumerate() {
-                    assert_eq!(*one, found[at % 2], "a batch is of one state");
-                    assert_eq!(one.unwrap().action.0 as usize, 1 + at % 2, "{one:?}");
-                }
+                check(&found, "of a slice");
+                let mut batch = batches.batch(tuples.len()).unwrap();
+                batch.extend_from(&tuples);
+                let mut answers = batch.submit().wait();
+                check(&answers.matches().iter().collect::<Vec<_>>(), "in place");
                 assert_eq!(reader.find(&tuples[1]).unwrap().action, NextHop(2));
                 seen.fetch_add(1, Ordering::Relaxed);
             }

@@ -39,6 +39,9 @@ fn check<T: RuleTuple>(reader: &RuleReader<T>, rules: &RuleSet<T>, tuples: &[T],
     let doubts = &all.uncertain;
     let mut verdicts = vec![RuleVerdict::default(); tuples.len()];
     reader.verdict_batch(tuples, &mut verdicts);
+    let mut batch = reader.batches().batch(tuples.len()).unwrap();
+    assert_eq!(batch.extend_from(tuples), tuples.len());
+    assert!(batch.submit().wait().matches().verdicts().eq(verdicts.iter().copied()), "{what}: in place");
     let mut uncertain = 0;
     for (tuple, verdict) in tuples.iter().zip(verdicts) {
         let right = oracle.lookup(tuple);

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)] // in what the tests share, too
 
 mod batches;
+mod batches_of_all;
 mod changing;
 mod classify;
 mod classify_doubts;

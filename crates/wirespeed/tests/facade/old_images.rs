@@ -293,7 +293,7 @@ fn lists_of_domains() {
         ("tracker.example", Some(Some("blocked"))),
         ("www.example", None),
     ] {
-        let answer = filter.lookup(&name(domain));
+        let answer = filter.lookup(name(domain));
         assert_eq!(answer.map(|answer| filter.value(answer)), found, "{domain}");
     }
 

@@ -14,7 +14,6 @@ use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 
-use wirespeed::Counts;
 use wirespeed::engine::{Addresses, AnyReader, AnyTable};
 use wirespeed::gpu::offload::{Offload, Pipeline};
 use wirespeed::gpu::runtime::SlotSize;
@@ -75,7 +74,7 @@ impl Place for InBoth<'_> {
 
     fn gpu(&self) -> Option<GpuState> {
         let (v4, v6) = (gpu_state(self.v4.offload.as_ref()?)?, gpu_state(self.v6.offload.as_ref()?)?);
-        let counts = Counts { cpu: v4.counts.cpu + v6.counts.cpu, gpu: v4.counts.gpu + v6.counts.gpu };
+        let counts = v4.counts.plus(v6.counts);
         // A batch takes a slot for each family.
         let slots = v4.slots.into_iter().map(|size| SlotSize { slots: size.slots / 2, ..size }).collect();
         Some(GpuState { counts, slots, out: v4.out.or(v6.out), ..v4 })

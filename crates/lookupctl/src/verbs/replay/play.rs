@@ -208,10 +208,9 @@ pub(in crate::verbs) fn play(
 impl GpuReport {
     /// What GPUs did between two moments, where threads with this part of the keys could feed them.
     fn between(before: &GpuState, after: GpuState, feeding: f64) -> Self {
-        let gpu = after.counts.gpu - before.counts.gpu;
-        let cpu = after.counts.cpu - before.counts.cpu;
-        let share = share(gpu, gpu + cpu) * feeding;
-        Self { name: after.name, devices: after.devices, share, lost: after.out }
+        let counts = after.counts.since(before.counts);
+        let share = share(counts.gpu, counts.gpu + counts.cpu) * feeding;
+        Self { name: after.name, devices: after.devices, share, why_cpu: counts.why_cpu, lost: after.out }
     }
 }
 

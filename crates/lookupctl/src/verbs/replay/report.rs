@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::Result;
 use serde::Serialize;
+use wirespeed::Reasons;
 
 use super::latency::Percentiles;
 use crate::Outcome;
@@ -123,6 +124,8 @@ pub(in crate::verbs) struct GpuReport {
     pub(in crate::verbs) devices: usize,
     /// Share of the keys that were looked up on GPUs, 0 to 1, with those that were looked up to warm up.
     pub(in crate::verbs) share: f64,
+    /// The other keys, by the reason why the CPU looked them up.
+    pub(in crate::verbs) why_cpu: Reasons,
     /// Why the CPU took over during the run, if it did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(in crate::verbs) lost: Option<String>,
@@ -238,7 +241,7 @@ struct Place<'a> {
 
 impl fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(GpuReport { name, devices, share, lost }) = self.gpu else {
+        let Some(GpuReport { name, devices, share, lost, .. }) = self.gpu else {
             return f.write_str(self.device);
         };
         let times = if *devices > 1 { format!("{devices} × ") } else { String::new() };

@@ -14,15 +14,15 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// Counts beginnings and ends of such updates: odd while one is under way.
 #[derive(Debug, Default)]
-pub(super) struct Turnover(AtomicU64);
+pub(crate) struct Turnover(AtomicU64);
 
 /// The count that was seen before a batch.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen(u64);
+pub(crate) struct Seen(u64);
 
 impl Turnover {
     /// Runs a change that puts rules in place of others.
-    pub(super) fn during<R>(&self, change: impl FnOnce() -> R) -> R {
+    pub(crate) fn during<R>(&self, change: impl FnOnce() -> R) -> R {
         self.0.fetch_add(1, Ordering::SeqCst);
         let done = change();
         self.0.fetch_add(1, Ordering::SeqCst);
@@ -30,16 +30,16 @@ impl Turnover {
     }
 
     /// Runs a change that may put rules in place of others.
-    pub(super) fn during_if<R>(&self, is_turnover: bool, change: impl FnOnce() -> R) -> R {
+    pub(crate) fn during_if<R>(&self, is_turnover: bool, change: impl FnOnce() -> R) -> R {
         if is_turnover { self.during(change) } else { change() }
     }
 
-    pub(super) fn seen(&self) -> Seen {
+    pub(crate) fn seen(&self) -> Seen {
         Seen(self.0.load(Ordering::SeqCst))
     }
 
     /// Whether no rule was replaced since `seen`.
-    pub(super) fn is_none_since(&self, seen: Seen) -> bool {
+    pub(crate) fn is_none_since(&self, seen: Seen) -> bool {
         seen.0.is_multiple_of(2) && self.0.load(Ordering::SeqCst) == seen.0
     }
 }
