@@ -142,6 +142,11 @@ impl ReadArguments {
         self.origins
     }
 
+    /// Whether an option is given that only tables of addresses have.
+    pub(crate) fn is_for_addresses(&self) -> bool {
+        self.given().iter().any(|&(option, is_given)| is_given && option != "lenient")
+    }
+
     /// Whether wrong lines are passed over.
     pub(crate) fn is_lenient(&self) -> bool {
         self.lenient

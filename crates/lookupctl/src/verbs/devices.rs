@@ -1,29 +1,37 @@
 //! `devices`: lists the GPUs, or says why none is usable and what to do.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
+use std::path::Path;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use serde::Serialize;
-use wirespeed::engine::Addresses;
+use wirespeed::classify::RuleSet;
+use wirespeed::content::Content;
+use wirespeed::engine::{Addresses, EngineName, RuleTuple, Served};
 use wirespeed::gpu::costs::Cost;
 use wirespeed::gpu::dispatch::Place;
 use wirespeed::gpu::driver::{Properties, devices};
 use wirespeed::gpu::{GpuError, check};
+use wirespeed::names::NameTable;
+use wirespeed::{Batches, Classifier, Device, Table};
 use wirespeed_fib::{Family, Rib};
 
 use crate::Outcome;
 use crate::family::{self, number_of};
-use crate::number::{Bytes, grouped};
+use crate::number::{Bytes, counted, grouped};
 use crate::output::Output;
 use crate::source::{FamilyArgument, ReadArguments};
+use crate::verbs::classify::{self, OfRules};
+use crate::verbs::names;
 
 /// Lists the GPUs that lookups can run on, or says why there is none and what to do.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// A table: tells what batches of each size would take on the CPU and on a GPU, and where they would go
+    /// A table of addresses or names, a list of domains, or rules, by content: tells what batches of each
+    /// size would take on the CPU and on a GPU, and where they would go
     #[arg(long, alias = "table", value_name = "FILE")]
     fib: Option<OsString>,
 
@@ -42,6 +50,7 @@ Examples:
   lookupctl devices
   lookupctl devices --json
   lookupctl devices --fib fib.txt         which batches of lookups in this table a GPU would get
+  lookupctl devices --table rules.txt     the same for rules
 
 The exit status is 0 if a GPU is usable, or if the machine has no GPU or no driver; it is 1 if there are a driver and GPUs, and \
 none is usable.";
@@ -74,6 +83,8 @@ struct NoReport {
 struct CostReport {
     keys: usize,
     cpu_us: f64,
+    /// The time of a core that packs the keys and takes the results.
+    feed_us: f64,
     gpu_us: f64,
     gpu_mlookups_per_s: f64,
     device: &'static str,
@@ -82,7 +93,12 @@ struct CostReport {
 /// The choice for a table, in JSON.
 #[derive(Serialize)]
 struct ChoiceReport {
-    family: u8,
+    /// What is looked up: addresses, names or rules.
+    keys: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    family: Option<u8>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tuple: Option<&'static str>,
     engine: &'static str,
     /// The reason why the CPU looks up everything, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,6 +106,10 @@ struct ChoiceReport {
     batches: Vec<CostReport>,
     /// The keys of a batch that make the highest rate.
     suited_keys: usize,
+    /// The device that such batches go to while it is not busy.
+    suited_device: &'static str,
+    /// The batches that a thread should have in flight.
+    in_flight: usize,
 }
 
 pub(crate) fn run(options: &Options) -> Result<Outcome> {
@@ -99,59 +119,139 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
         }
         None => list(options),
         Some(fib) => {
-            let fib = options.read.load(fib)?;
-            let mut output = Output::new();
-            let report = match family::choose(options.family.wanted(), &fib) {
-                Family::V4 => choice(fib.v4)?,
-                Family::V6 => choice(fib.v6)?,
-            };
-            if options.json {
-                output.json(&report)?;
-            } else {
-                output.line(&report)?;
-            }
-            output.finish()?;
+            of_table(options, fib)?;
             Ok(Outcome::Done)
         }
     }
 }
 
+/// Tells the choice for the table of a file.
+fn of_table(options: &Options, from: &OsStr) -> Result<()> {
+    let is_of_addresses = options.family.wanted().is_some() || options.read.is_for_addresses();
+    let content = if is_of_addresses { None } else { Content::of_file(Path::new(from)).ok() };
+    let lenient = options.read.is_lenient();
+    match content {
+        Some(Content::Names(_) | Content::List(_)) => {
+            let names = names::read_by_content(from, lenient)?;
+            let table = NameTable::builder().rib(names).device(Device::Auto).build()?;
+            let kind = Kind { keys: "names", family: None, tuple: None };
+            let (engine, note, costs) = (table.engine(), table.device_note(), table.device_costs());
+            options.tell(&report(kind, engine, note, costs, &table.reader().batches()))
+        }
+        Some(Content::Rules(_)) => classify::read_by_content(from, lenient, options),
+        // What is no table at all is told by the reader of tables.
+        _ => {
+            let fib = options.read.load(from)?;
+            match family::choose(options.family.wanted(), &fib) {
+                Family::V4 => of_addresses(options, fib.v4),
+                Family::V6 => of_addresses(options, fib.v6),
+            }
+        }
+    }
+}
+
+fn of_addresses<A: Addresses>(options: &Options, rib: Rib<A>) -> Result<()> {
+    let table = Table::builder().rib(rib).device(Device::Auto).build()?;
+    let kind = Kind { keys: "addresses", family: Some(number_of(A::FAMILY)), tuple: None };
+    let (engine, note, costs) = (table.engine(), table.device_note(), table.device_costs());
+    options.tell(&report(kind, engine, note, costs, &table.reader().batches()))
+}
+
+impl OfRules for &Options {
+    fn call<T: RuleTuple>(self, rules: RuleSet<T>) -> Result<()> {
+        let rules = Classifier::builder().rule_set(rules).device(Device::Auto).build()?;
+        let kind = Kind { keys: "rules", family: None, tuple: Some(T::NAME) };
+        let (engine, note, costs) = (rules.engine(), rules.device_note(), rules.device_costs());
+        self.tell(&report(kind, engine, note, costs, &rules.reader().batches()))
+    }
+}
+
+impl Options {
+    fn tell(&self, report: &ChoiceReport) -> Result<()> {
+        let mut output = Output::new();
+        if self.json {
+            output.json(report)?;
+        } else {
+            output.line(report)?;
+        }
+        output.finish()
+    }
+}
+
+/// What a table is looked up by.
+struct Kind {
+    keys: &'static str,
+    family: Option<u8>,
+    tuple: Option<&'static str>,
+}
+
 /// The choice that `--device auto` would make for batches of lookups in a table.
-fn choice<A: Addresses>(rib: Rib<A>) -> Result<ChoiceReport> {
-    let table = wirespeed::Table::builder().rib(rib).device(wirespeed::Device::Auto).build()?;
+fn report<D: Served>(
+    Kind { keys, family, tuple }: Kind,
+    engine: EngineName,
+    cpu_alone: Option<String>,
+    costs: Vec<Cost>,
+    batches: &Batches<D>,
+) -> ChoiceReport {
     let us = |time: std::time::Duration| time.as_secs_f64() * 1e6;
-    let report = |cost: Cost| CostReport {
+    let cost = |cost: Cost| CostReport {
         keys: cost.keys,
         cpu_us: us(cost.cpu),
+        feed_us: us(cost.feed),
         gpu_us: us(cost.gpu),
         gpu_mlookups_per_s: cost.gpu_rate / 1e6,
-        device: if cost.place == Place::Cpu { "cpu" } else { "gpu" },
+        device: name_of(cost.place),
     };
-    Ok(ChoiceReport {
-        family: number_of(A::FAMILY),
-        engine: table.engine().as_str(),
-        cpu_alone: table.device_note(),
-        batches: table.device_costs().into_iter().map(report).collect(),
-        suited_keys: table.reader().batches().suited_keys(),
-    })
+    let suited = batches.suited();
+    ChoiceReport {
+        keys,
+        family,
+        tuple,
+        engine: engine.as_str(),
+        cpu_alone,
+        batches: costs.into_iter().map(cost).collect(),
+        suited_keys: batches.suited_keys(),
+        suited_device: name_of(suited.map_or(Place::Cpu, |suited| suited.place)),
+        in_flight: suited.map_or(1, |suited| suited.batches),
+    }
+}
+
+const fn name_of(place: Place) -> &'static str {
+    match place {
+        Place::Cpu => "cpu",
+        Place::Gpu => "gpu",
+    }
 }
 
 impl fmt::Display for ChoiceReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { family, engine, cpu_alone, batches, suited_keys } = self;
-        if let Some(why) = cpu_alone {
-            return write!(f, "IPv{family}, {engine}: lookups run on the CPU: {why}");
+        match (self.family, self.tuple) {
+            (Some(family), _) => write!(f, "IPv{family}, ")?,
+            (None, Some(tuple)) => write!(f, "{}, {tuple} tuples, ", self.keys)?,
+            (None, None) => write!(f, "{}, ", self.keys)?,
         }
-        writeln!(f, "IPv{family}, {engine}: a batch alone, and many batches on the GPU")?;
-        writeln!(f, "{:>10} {:>10} {:>10} {:>10}  goes to", "keys", "CPU us", "GPU us", "GPU M/s")?;
-        for CostReport { keys, cpu_us, gpu_us, gpu_mlookups_per_s, device } in batches {
-            writeln!(
-                f,
-                "{:>10} {cpu_us:>10.1} {gpu_us:>10.1} {gpu_mlookups_per_s:>10.0}  {device}",
-                grouped(*keys)
-            )?;
+        let engine = self.engine;
+        if let Some(why) = &self.cpu_alone {
+            return write!(f, "{engine}: lookups run on the CPU: {why}");
         }
-        write!(f, "batches of {} keys make the highest rate", grouped(*suited_keys))
+        writeln!(f, "{engine}: a batch alone, and many batches on the GPU")?;
+        let columns = ["keys", "CPU us", "feed us", "GPU us", "GPU M/s"];
+        columns.iter().try_for_each(|column| write!(f, "{column:>10} "))?;
+        writeln!(f, " goes to")?;
+        for CostReport { keys, cpu_us, feed_us, gpu_us, gpu_mlookups_per_s, device } in &self.batches {
+            write!(f, "{:>10} {cpu_us:>10.1} {feed_us:>10.1} {gpu_us:>10.1} ", grouped(*keys))?;
+            writeln!(f, "{gpu_mlookups_per_s:>10.0}  {device}")?;
+        }
+        writeln!(
+            f,
+            "feed: what a core takes to pack the keys and to read the results, before the GPU's time"
+        )?;
+        let (keys, device) = (grouped(self.suited_keys), self.suited_device);
+        let batches = counted(self.in_flight, "batch");
+        write!(
+            f,
+            "batches of {keys} keys on the {device} make the highest rate, {batches} in flight a thread"
+        )
     }
 }
 

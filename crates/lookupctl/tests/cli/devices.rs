@@ -48,6 +48,30 @@ fn the_choice_for_a_table_is_told() {
         let text = folder.run(&format!("devices --fib fib.txt {options}")).ok().stdout;
         assert!(text.starts_with(&format!("IPv{family}, ")), "{text}");
     }
+    let files = [
+        ("names", "/com/example 1\n/com/other 2\n", "names, "),
+        ("hosts", "0.0.0.0 ads.example\n0.0.0.0 more.example\n", "names, "),
+        ("rules", "dport=443 proto=tcp action=1\n", "rules, ipv4 tuples, "),
+        ("flows", "priority=1,ip actions=drop\n", "rules, openflow tuples, "),
+    ];
+    for (name, content, start) in files {
+        folder.write(name, content);
+        let report = &folder.run(&format!("devices --table {name} --json")).ok().json()[0];
+        assert!(start.starts_with(report["keys"].as_str().unwrap()), "{report}");
+        assert!(report["suited_keys"].as_u64().unwrap() > 0 && report["in_flight"].as_u64().unwrap() > 0);
+        assert!(report.get("family").is_none(), "{report}");
+        let batches = report["batches"].as_array().unwrap();
+        match why_none(&folder) {
+            Some(why) => assert!(batches.is_empty() && report["cpu_alone"] == why),
+            None => assert!(batches.iter().all(|batch| batch["feed_us"].as_f64().unwrap() > 0.0)),
+        }
+        let text = folder.run(&format!("devices --table {name}")).ok().stdout;
+        assert!(text.starts_with(start), "{text}");
+    }
+    folder.write("wrong", "0.0.0.0 ads.example\n0.0.0.0 a..b\n0.0.0.0 more.example\n");
+    folder.run("devices --table wrong").refused(&["wrong:2"]);
+    folder.run("devices --table wrong --lenient").ok();
+    folder.run("devices --table rules --family 4").refused(&["rules", "unknown format"]);
     folder.run("devices --fib missing.txt").refused(&["missing.txt"]);
     folder.run("devices --family 6").refused(&["go with --fib"]);
     folder.run("devices --lenient").refused(&["go with --fib"]);

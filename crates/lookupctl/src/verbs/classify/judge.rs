@@ -30,17 +30,9 @@ impl SetArguments {
     pub(crate) fn open(&self, from: &OsStr, lenient: bool) -> Result<Box<dyn Judge>> {
         let Self { assume, chain, rule_table: table, flow_table, tuple, ipset } = self.clone();
         let table_option = "rule-table";
-        let read = ReadArguments {
-            assume,
-            chain,
-            table,
-            table_option,
-            flow_table,
-            tuple,
-            ipset,
-            lenient,
-            format: None,
-        };
+        let by_content = ReadArguments::by_content(lenient);
+        let read =
+            ReadArguments { assume, chain, table, table_option, flow_table, tuple, ipset, ..by_content };
         if is_image(from) {
             read.refuse_beside("an image, which holds what was assumed")?;
             let path = Path::new(from);

@@ -18,9 +18,15 @@ mod trace;
 mod tuple;
 mod verify;
 
+use std::ffi::OsStr;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use wirespeed::classify::RuleSet;
+use wirespeed::classify::tuple_name::{TupleVisitor, visit};
+use wirespeed::engine::RuleTuple;
 
+use self::source::{Raw, ReadArguments};
 use crate::Outcome;
 
 /// Verbs for sets of rules: access lists, firewalls, OpenFlow tables.
@@ -63,6 +69,29 @@ dl_dst dl_vlan dl_vlan_pcp dl_type nw_tos nw_proto nw_src nw_dst tp_src tp_dst),
 A rule that tests more than these fields, such as the state of a connection or an interface, can't be decided by them. A file that \
 has one is refused, with the line and the reason, unless --assume states the missing fact, or --lenient leaves the rule out: then each \
 answer that the rule could change says so.";
+
+/// A function over rules of a tuple that is recognised by content.
+pub(crate) trait OfRules {
+    /// Calls the function.
+    fn call<T: RuleTuple>(self, rules: RuleSet<T>) -> Result<()>;
+}
+
+/// Reads rules, recognised by content, for a function.
+pub(crate) fn read_by_content(from: &OsStr, lenient: bool, of_rules: impl OfRules) -> Result<()> {
+    struct Read<F>(Raw, ReadArguments, F);
+
+    impl<F: OfRules> TupleVisitor for Read<F> {
+        type Output = Result<()>;
+
+        fn visit<T: RuleTuple>(self) -> Result<()> {
+            let Self(raw, read, of_rules) = self;
+            of_rules.call::<T>(raw.load(&read)?.rules)
+        }
+    }
+    let read = ReadArguments::by_content(lenient);
+    let raw = read.open(from)?;
+    visit(raw.tuple(), Read(raw, read, of_rules))
+}
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     match options.verb {

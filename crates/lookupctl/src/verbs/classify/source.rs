@@ -97,6 +97,21 @@ pub(super) struct Loaded<T: RuleTuple> {
 }
 
 impl ReadArguments {
+    /// No options but lenience: format and tuple are recognised by content.
+    pub(super) const fn by_content(lenient: bool) -> Self {
+        Self {
+            format: None,
+            tuple: None,
+            assume: Vec::new(),
+            chain: None,
+            table: None,
+            table_option: "table",
+            ipset: None,
+            flow_table: None,
+            lenient,
+        }
+    }
+
     /// Opens a file, and recognises the tuple of its rules.
     pub(super) fn open(&self, from: &OsStr) -> Result<Raw> {
         /// The number of bytes by which the tuple is recognised.

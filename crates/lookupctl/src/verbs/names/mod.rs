@@ -10,8 +10,11 @@ mod source;
 mod trace;
 mod verify;
 
+use std::ffi::OsStr;
+
 use anyhow::Result;
 use clap::{Args, Subcommand};
+use wirespeed::names::NameRib;
 
 use crate::Outcome;
 
@@ -56,6 +59,11 @@ Lists of domains are read by build, info, lookup and verify: hosts files, Adbloc
 response policy zones and the Public Suffix List, recognised by content or by --format. Their entries cover a name alone, names beneath it, \
 or both, and may be exceptions. A list takes no updates: build it again.
 CSV, other forms of * and IP addresses are refused, with the line and what it looks like, and so are lines of lists within tables.";
+
+/// Reads the names of a table or of a list, recognised by content.
+pub(crate) fn read_by_content(from: &OsStr, lenient: bool) -> Result<NameRib> {
+    Ok(source::ReadArguments::by_content(lenient).load_any(from)?.fib.names)
+}
 
 pub(crate) fn run(options: Options) -> Result<Outcome> {
     match options.verb {

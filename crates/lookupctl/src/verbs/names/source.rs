@@ -138,6 +138,11 @@ impl Loaded {
 }
 
 impl ReadArguments {
+    /// No options but lenience: the format is recognised by content.
+    pub(super) const fn by_content(lenient: bool) -> Self {
+        Self { format: None, icann: false, lenient }
+    }
+
     /// Refuses options for a table where none is read.
     pub(super) fn refuse_without_table(&self) -> Result<()> {
         refuse(&[("format", self.format.is_some()), ("icann", self.icann)], NO_TABLE)
