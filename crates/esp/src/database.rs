@@ -655,7 +655,7 @@ impl Reader {
     pub fn keepalives(&self, now: Instant) -> Vec<Vec<u8>> {
         // Where another thread asks, it sends them.
         let keepalives = self.outer.keepalives.try_lock();
-        keepalives.map_or_else(|_| Vec::new(), |mut keepalives| keepalives.due(&self.state(), now))
+        keepalives.map_or_else(|_| Vec::new(), |mut keepalives| keepalives.due(self.state().sas(), now))
     }
 
     /// An identification for the fragments of an IPv6 packet, another one for each call (RFC 8200, 4.5).

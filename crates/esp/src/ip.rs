@@ -14,6 +14,17 @@ pub(crate) const IPV6: usize = 40;
 pub(crate) const FRAGMENT_HEADER: usize = 8;
 /// Bytes of a UDP header.
 pub(crate) const UDP: usize = 8;
+/// Bytes of the index and the sequence number, at the start of an ESP packet.
+pub(crate) const ESP: usize = 8;
+
+/// The UDP ports of a tunnel through address translation (RFC 3948): source and destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Ports {
+    /// The source port.
+    pub src: u16,
+    /// The destination port.
+    pub dst: u16,
+}
 
 /// Protocol numbers.
 pub(crate) const PROTOCOL_UDP: u8 = 17;

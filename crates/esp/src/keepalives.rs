@@ -5,11 +5,10 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use crate::database::State;
-use crate::ip::{self, IPV4, IPV6, Outer, PROTOCOL_UDP, UDP};
+use crate::ip::{self, IPV4, IPV6, Outer, PROTOCOL_UDP, Ports, UDP};
 use crate::narrow;
 use crate::policy::Direction;
-use crate::sa::Ports;
+use crate::sa::Sa;
 
 /// How often it is looked whether some are due.
 const LOOKS: Duration = Duration::from_secs(1);
@@ -29,13 +28,13 @@ pub(crate) struct Keepalives {
 impl Keepalives {
     /// The packets that are due now: a mapping has carried nothing for as long as one of its associations
     /// says.
-    pub(crate) fn due(&mut self, state: &State, now: Instant) -> Vec<Vec<u8>> {
+    pub(crate) fn due<'s>(&mut self, sas: impl Iterator<Item = &'s Sa>, now: Instant) -> Vec<Vec<u8>> {
         if self.looked.is_some_and(|looked| now.saturating_duration_since(looked) < LOOKS) {
             return Vec::new();
         }
         self.looked = Some(now);
         let mut mappings: FxHashMap<Mapping, (u64, u16)> = FxHashMap::default();
-        for sa in state.sas().filter(|sa| sa.direction != Some(Direction::In)) {
+        for sa in sas.filter(|sa| sa.direction != Some(Direction::In)) {
             let (Some(ports), Some(seconds)) = (sa.ports, sa.config.nat_keepalive) else { continue };
             let (sent, least) = mappings.entry((sa.src, sa.dst, ports)).or_insert((0, seconds));
             (*sent, *least) = (sent.wrapping_add(sa.sent()), seconds.min(*least));
@@ -96,7 +95,7 @@ mod tests {
         let (state, start) = (database.state(), Instant::now());
         let mut keepalives = Keepalives::default();
         let mut at = |seconds: u64| {
-            let due = keepalives.due(&state, start + Duration::from_secs(seconds));
+            let due = keepalives.due(state.sas(), start + Duration::from_secs(seconds));
             let mut to: Vec<IpAddr> = Vec::new();
             for packet in due {
                 let arrival = Arrival::read(&packet, |_| true, |port| matches!(port, 4500 | 4501));

@@ -89,10 +89,11 @@ pub use database::{Change, Database, FamilyReaders, Inbound, Outbound, Reader, R
 pub use error::Error;
 pub use fault::{Fault, Faults};
 pub use fragments::Fragments;
+pub use ip::Ports;
 pub use open::{Arrival, Beginning, Envelope, Opened, Opening, open};
 pub use packets::Packets;
 pub use policy::{Action, Direction, Policy, Template};
-pub use sa::{Ports, Sa, SaConfig, Taken};
+pub use sa::{Sa, SaConfig, Taken};
 pub use seal::{Scratch, Sealing, Unsealed, seal};
 pub use secret::Secret;
 pub use selector::Selector;

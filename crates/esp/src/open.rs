@@ -17,12 +17,12 @@ use crate::crypto::sha1::{self, Message};
 use crate::database::State;
 use crate::fault::Fault;
 use crate::ip::{
-    self, FRAGMENT_HEADER, Family, Header, IPV4, IPV6, NEXT_IPV4, NEXT_IPV6, NEXT_NONE, PROTOCOL_ESP,
+    self, ESP, FRAGMENT_HEADER, Family, Header, IPV4, IPV6, NEXT_IPV4, NEXT_IPV6, NEXT_NONE, PROTOCOL_ESP,
     PROTOCOL_FRAGMENT, PROTOCOL_UDP, UDP, be16, be32,
 };
 use crate::narrow;
 use crate::packets::Packets;
-use crate::sa::{Carried, ESP, Sa, TRAILER};
+use crate::sa::{Carried, Sa, TRAILER};
 use crate::seal::{Scratch, nonce};
 use crate::window::Window;
 

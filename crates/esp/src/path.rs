@@ -10,8 +10,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::ip::{self, Family, Header, IPV4, IPV6, PROTOCOL_ESP, PROTOCOL_UDP, UDP, be16, be32};
-use crate::sa::{ESP, Ports};
+use crate::ip::{self, ESP, Family, Header, IPV4, IPV6, PROTOCOL_ESP, PROTOCOL_UDP, Ports, UDP, be16, be32};
 
 /// The time for which a smaller size holds (RFC 1191, 6.3; RFC 8201, 5.3).
 const HOLDS: Duration = Duration::from_secs(10 * 60);

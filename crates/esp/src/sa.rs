@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use crate::crypto::{Keys, Suite};
 use crate::error::Error;
 use crate::fault::Fault;
-use crate::ip::{IPV4, IPV6, UDP};
+use crate::ip::{ESP, IPV4, IPV6, Ports, UDP};
 use crate::narrow;
 use crate::path::{LEAST_V4, LEAST_V6, Path};
 use crate::policy::Direction;
@@ -30,19 +30,8 @@ const LIVES: u8 = 0;
 const IS_GONE: u8 = 1;
 const IS_EXPIRED: u8 = 2;
 
-/// Bytes of the index and the sequence number, at the start of an ESP packet.
-pub(crate) const ESP: usize = 8;
 /// Bytes of a packet's trailer: the length of the padding, and the next header.
 pub(crate) const TRAILER: usize = 2;
-
-/// The UDP ports of a tunnel through address translation (RFC 3948): source and destination.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Ports {
-    /// The source port.
-    pub src: u16,
-    /// The destination port.
-    pub dst: u16,
-}
 
 /// The description of a security association that is to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -16,11 +16,13 @@ use crate::crypto::Suite;
 use crate::crypto::gcm::Aead;
 use crate::crypto::sha1::{self, Message, Tag};
 use crate::fault::Fault;
-use crate::ip::{self, Family, Header, IPV6, NEXT_IPV4, NEXT_IPV6, Outer, PROTOCOL_ESP, PROTOCOL_UDP, UDP};
+use crate::ip::{
+    self, ESP, Family, Header, IPV6, NEXT_IPV4, NEXT_IPV6, Outer, PROTOCOL_ESP, PROTOCOL_UDP, UDP,
+};
 use crate::narrow::{self, halves};
 use crate::packets::Packets;
 use crate::path;
-use crate::sa::{ESP, Sa, TRAILER, Taken};
+use crate::sa::{Sa, TRAILER, Taken};
 
 /// The smallest link of IPv6: its packets of this size go through every tunnel (RFC 8200, 5).
 const LEAST_V6: usize = path::LEAST_V6 as usize;

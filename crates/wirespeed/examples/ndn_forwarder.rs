@@ -166,7 +166,7 @@ mod tests {
         let forwarded = thread::scope(|scope| {
             let (packets, stop) = (&packets, &stop);
             let forwarder = scope.spawn(move || forward(&reader, packets, stop));
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(Duration::from_millis(500));
             stop.store(true, Ordering::Relaxed);
             forwarder.join().unwrap()
         });

@@ -68,8 +68,8 @@ pub(super) const ALLOWED: &[(&[&str], &str)] = &[
     ),
     (
         &[
-            "crates/lookupctl/src/verbs/replay/bound.rs",
             "crates/lookupctl/src/verbs/replay/drive.rs",
+            "crates/lookupctl/src/verbs/replay/paced.rs",
             "crates/lookupctl/src/verbs/replay/place.rs",
             "crates/lookupctl/src/verbs/replay/worker.rs",
         ],

@@ -150,7 +150,7 @@ const LAYERS: &[(&str, &[Layer<'_>])] = &[
         "crates/wirespeed/src",
         &[
             &["gpu", "key", "match_ids", "memory", "route_list", "sync", "update_buffer"],
-            &["owned_keys", "routes", "uses"],
+            &["owned_keys", "routes", "turnover", "uses"],
             &[
                 "builder",
                 "classify",

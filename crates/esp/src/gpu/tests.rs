@@ -16,8 +16,9 @@ use crate::crypto::{Keys, Suite};
 use crate::database::{Change, Database};
 use crate::error::Error;
 use crate::fault::Fault;
+use crate::ip::Ports;
 use crate::open::{Arrival, Opening, open};
-use crate::sa::{Ports, Sa, SaConfig};
+use crate::sa::{Sa, SaConfig};
 use crate::seal::{Scratch, Sealing, Unsealed, nonce, seal};
 use crate::secret::Secret;
 

@@ -6,8 +6,9 @@ use super::skip::{Skip, Skipping};
 use super::words::{Selecting, Words};
 use crate::crypto::Keys;
 use crate::database::Change;
+use crate::ip::Ports;
 use crate::policy::Direction;
-use crate::sa::{Ports, Sa, SaConfig};
+use crate::sa::{Sa, SaConfig};
 use crate::secret::Secret;
 
 /// The keys of a line, one for each kind of algorithm.

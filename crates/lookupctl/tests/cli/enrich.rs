@@ -93,7 +93,7 @@ fn a_table_of_which_nothing_is_right_is_refused() {
         ("--table a=empty", "empty: nothing of it was taken: it is empty"),
         ("--merge m=a=both --merge m=b=all-bad", nothing),
         ("--names a=names.csv", nothing),
-        ("--rules a=rules", nothing),
+        ("--rules a=rules", "no rules that can be expressed"),
         ("--table a=bad --strict-tables", "bad:1"),
     ] {
         folder.run(&format!("enrich log.csv {tables} --lenient")).refused(&[said]);

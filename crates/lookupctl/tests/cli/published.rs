@@ -126,7 +126,7 @@ fn rules_of_clouds() {
          "UserIdGroupPairs":[{"GroupId":"sg-2"}]}],"IpPermissionsEgress":[]}]}"#,
     );
     let asked = "classify lookup --rules groups.json --assume ct=new src=10.1.2.3 dport=443 tcp";
-    folder.run(asked).refused(&["line 1: members of the group sg-2", "--lenient"]);
+    folder.run(asked).refused(&["line 2, entry 1: members of the group sg-2", "--lenient"]);
     let ran = folder.run(&asked.replace("--assume", "--lenient --assume")).ok();
     assert!(ran.stdout.contains("allow"), "{ran:#?}");
     folder

@@ -203,6 +203,7 @@ mod verdict;
 
 pub use crate::batches::RuleMatches;
 pub use builder::ClassifierBuilder;
+#[cfg(all(feature = "names", feature = "text"))]
 pub(crate) use builder::read_file;
 pub use classifier::Classifier;
 pub use facts::{Facts, RuleFacts};
