@@ -14,8 +14,9 @@ const SETS: &[(&str, &[&str])] = &[
     ("wirespeed-classify", &["", "papers", "text"]),
     ("wirespeed-gpu", &["", "names", "rules"]),
     ("wirespeed-records", &["", "tables"]),
-    ("wirespeed-esp", &["", "gpu", "aws-lc"]),
-    ("wirespeed-router", &["", "aws-lc", "metrics"]),
+    ("wirespeed-esp", &["", "gpu"]),
+    ("wirespeed-router", &["", "metrics"]),
+    // It passes the feature on to the two crates above.
     ("lookupctl", &["aws-lc"]),
     (
         "wirespeed",

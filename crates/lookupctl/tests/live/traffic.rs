@@ -1,11 +1,11 @@
 //! Traffic between hosts: numbered datagrams, and TCP whose bytes are checked.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::world::World;
 
@@ -126,7 +126,7 @@ pub(crate) fn transfer(world: &World, from: &str, to: (&str, &str), bytes: usize
     });
     let server_address = port.recv().unwrap();
     let client = world.inside(from, move || {
-        let mut stream = TcpStream::connect_timeout(&server_address, Duration::from_secs(30)).unwrap();
+        let mut stream = connect(server_address);
         stream.set_write_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.write_all(&(0..bytes).map(byte).collect::<Vec<u8>>()).unwrap();
     });
@@ -134,6 +134,20 @@ pub(crate) fn transfer(world: &World, from: &str, to: (&str, &str), bytes: usize
     let data = server.join().unwrap();
     assert_eq!(data.len(), bytes);
     assert!(data.iter().enumerate().all(|(at, &found)| found == byte(at)), "the bytes that were sent");
+}
+
+/// Connects within half a minute. A host gives an address up after three unanswered requests, in three
+/// seconds, as long as other programs may keep the cores: then it tries again.
+fn connect(to: SocketAddr) -> TcpStream {
+    let begin = Instant::now();
+    loop {
+        match TcpStream::connect_timeout(&to, Duration::from_secs(30)) {
+            Err(error)
+                if error.kind() == ErrorKind::HostUnreachable
+                    && begin.elapsed() < Duration::from_secs(30) => {}
+            connected => return connected.unwrap(),
+        }
+    }
 }
 
 fn unspecified(like: IpAddr) -> IpAddr {
