@@ -24,7 +24,7 @@ pub(crate) fn check() -> Result<Option<String>> {
     Ok(None)
 }
 
-/// What is said of a version that is not there.
+/// The message about a version that is not there.
 fn unchecked(version: &str, is_ci: bool) -> Result<String> {
     let why = format!("oldest Rust: NOT CHECKED: rustup can't install {version} here");
     ensure!(!is_ci, why);

@@ -96,7 +96,7 @@ impl FromStr for FieldType {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FieldTypes(BTreeMap<String, Known>);
 
-/// What is known of a field.
+/// The type of a field, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     One(FieldType),

@@ -93,7 +93,7 @@ struct CostReport {
 /// The choice for a table, in JSON.
 #[derive(Serialize)]
 struct ChoiceReport {
-    /// What is looked up: addresses, names or rules.
+    /// The kind of keys: addresses, names or rules.
     keys: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     family: Option<u8>,

@@ -190,6 +190,7 @@ fn several_fibs_are_the_vrfs_of_one_image() {
     let told = folder.run("build --fib red --fib blue --family 4 --prefix-lookups -o four.img").ok().stdout;
     assert!(told.contains("four.img: image of 2 VRFs, 4 IPv4 and 0 IPv6 prefixes"), "{told}");
 
+    folder.run("build --fib - --fib - -o none.img").refused(&["standard input"]);
     folder.write("holes", "10.0.0.0/8 gate-a\n10.1.0.0/99 gate-b\n");
     for (options, said) in [
         ("--fib blue --engine fold", "--engine fold"),

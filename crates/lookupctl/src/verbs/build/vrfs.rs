@@ -11,7 +11,7 @@ use super::{Options, Written};
 use crate::busy::Busy;
 use crate::engine::Choice;
 use crate::number::counted_u64;
-use crate::several;
+use crate::{several, stdin};
 
 /// Reads the tables and writes the image.
 pub(super) fn build(options: &Options, from: &[OsString]) -> Result<Written> {
@@ -26,6 +26,7 @@ pub(super) fn build(options: &Options, from: &[OsString]) -> Result<Written> {
     if !matches!(settings.strides, Strides::Fastest) {
         bail!("--strides is for one FIB, and {} are given", from.len());
     }
+    stdin::at_most_one(from.iter().map(|file| ("a table", Some(&**file))))?;
     let loaded = several::load(&options.read, from)?;
     options.read.check(&loaded.iter().map(|loaded| &loaded.report).collect::<Vec<_>>(), None)?;
     let left_out = loaded.iter().map(|loaded| loaded.report.faults()).sum();

@@ -102,7 +102,9 @@ pub(in crate::verbs) fn hold(
         let search = Search { place, bound, time: plans[0].time };
         let held = search.first_round(plans).and_then(|found| {
             unless_interrupted()?;
-            Ok(search.last_round(&search.second_round(found), plans[0]))
+            let found = search.second_round(found);
+            unless_interrupted()?;
+            Ok(search.last_round(&found, plans[0]))
         });
         stop.store(true, Ordering::Relaxed);
         let fed = feeder.map(|feeder| feeder.join().expect("the feeder does not panic")).transpose()?;
@@ -235,7 +237,11 @@ impl Search<'_> {
         });
         // What was there is better than nothing, so that the first plan has no end but its own.
         let mut rates = rates.take_while(|_| least == 0.0 || Instant::now() < tries.until);
-        rates.find_map(|rate| Some((rate, self.is_kept(plan, rate, tries.time)?)))
+        rates.find_map(|rate| {
+            let trial = Trial::of(self.place, plan, rate, tries.time);
+            // What was measured until a signal is told as it is.
+            (is_interrupted() || trial.is_within(self.bound)).then_some((rate, trial.driven))
+        })
     }
 
     /// Raises a rate that is kept, as long as it is kept.
@@ -253,8 +259,7 @@ impl Search<'_> {
     /// What was done at a rate, if it was kept for some time.
     fn is_kept(&self, plan: Plan, rate: f64, time: Duration) -> Option<Driven> {
         let trial = Trial::of(self.place, plan, rate, time);
-        // What was measured until a signal is told as it is.
-        (is_interrupted() || trial.is_within(self.bound)).then_some(trial.driven)
+        trial.is_within(self.bound).then_some(trial.driven)
     }
 
     /// The rate that comes through without a bound, in keys a second.
