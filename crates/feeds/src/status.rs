@@ -16,7 +16,7 @@ pub struct Status {
     pub prefixes: u64,
     /// Messages read, those that were skipped included.
     pub messages: u64,
-    /// Changes told.
+    /// Changes told. A route that changes more than once in what is read at once is told once.
     pub changes: u64,
     /// Connections that were accepted; for the kernel, the sockets opened.
     pub connections: u64,

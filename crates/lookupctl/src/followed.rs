@@ -92,7 +92,9 @@ pub(crate) struct State {
     /// Seconds since the source was lost; `null` while it is there.
     pub(crate) stale_s: Option<f64>,
     pub(crate) prefixes: u64,
-    /// Changes that it told.
+    /// Messages that were read, those that were skipped included.
+    pub(crate) messages: u64,
+    /// Changes that it told. A route that changes more than once in what is read at once is told once.
     pub(crate) changes: u64,
     /// The times that its state was compared with the source again.
     pub(crate) resyncs: u64,
@@ -228,6 +230,7 @@ impl State {
             synced,
             stale_since,
             prefixes,
+            messages,
             changes,
             connections,
             violations,
@@ -242,6 +245,7 @@ impl State {
             synced,
             stale_s: stale_since.map(|since| age(since).as_secs_f64()),
             prefixes,
+            messages,
             changes,
             resyncs,
             connections,
@@ -261,6 +265,7 @@ impl State {
         state.is_synced = self.synced;
         state.stale = self.stale_s.map(Duration::from_secs_f64);
         state.prefixes = self.prefixes;
+        state.messages = self.messages;
         state.changes = self.changes;
         state.resyncs = self.resyncs;
         state.connections = self.connections;

@@ -188,18 +188,19 @@ fn many_routes_of_frr_carry_packets_soon_and_change_while_they_do() {
     let gateways = [[10, 0, 2, 2], [10, 0, 3, 2]].map(|gateway| frames(ROUND, gateway));
     let sender = Sender::start(&world, "a", &through, 1000);
     assert!(sinks[0].gets(20), "{}", router.said());
-    let changes = || world.metrics()["wirespeed_source_changes_total{source=\"fpm:127.0.0.1:2620\"}"];
+    // Changes would be too few: of a route that changes twice in what is read at once, the last one is told.
+    let messages = || world.metrics()["wirespeed_source_messages_total{source=\"fpm:127.0.0.1:2620\"}"];
     // Datagrams that came before their route, as soon as the metrics have all of them.
     thread::sleep(Duration::from_millis(300));
     let dropped = world.metric("frames_dropped_total{reason=\"no_route\"}");
-    let (before, start) = (changes(), Instant::now());
+    let (before, start) = (messages(), Instant::now());
     for round in 1..=rounds {
         let due = Duration::from_secs(1) * round / rate;
         thread::sleep(due.saturating_sub(start.elapsed()));
         frr.send(gateways[round as usize % 2].clone());
     }
     let all = f64::from(rounds * ROUND);
-    let (mut seen, made) = (0.0, || changes() - before);
+    let (mut seen, made) = (0.0, || messages() - before);
     while !World::until(|| made() >= all) {
         let now = made();
         assert!(now > seen, "{now} of {all}, and no more come");
@@ -209,10 +210,13 @@ fn many_routes_of_frr_carry_packets_soon_and_change_while_they_do() {
     println!("{:.0} changes a second for {seconds:.1} s", all / seconds);
     // Rounds end with the first gateway, which gets all from now on.
     assert_eq!(rounds % 2, 0);
-    assert!(sinks[0].gets(1), "{}", router.said());
-    let other = sinks[1].count();
-    assert!(sinks[0].gets(200), "{}", router.said());
-    assert_eq!(sinks[1].count(), other, "a route that was left");
+    let mut other = 0;
+    let mut goes_by_the_first = || {
+        other = sinks[1].count();
+        sinks[0].gets(200) && sinks[1].count() == other
+    };
+    // What was read last may have to be published yet.
+    assert!(goes_by_the_first() || goes_by_the_first(), "a route that was left: {}", router.said());
     let sent = sender.finish();
     assert!(World::until(|| sinks.iter().map(Sink::count).sum::<u64>() == sent), "datagrams are lost");
     assert!(other > 0, "no datagram went by the second gateway");

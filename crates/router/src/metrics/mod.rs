@@ -32,7 +32,9 @@ pub struct SourceState {
     pub stale: Option<Duration>,
     /// The routes that it has now.
     pub prefixes: u64,
-    /// Changes that it told.
+    /// Messages that were read, those that were skipped included.
+    pub messages: u64,
+    /// Changes that it told. A route that changes more than once in what is read at once is told once.
     pub changes: u64,
     /// The times that its state was compared with the source again.
     pub resyncs: u64,

@@ -87,7 +87,8 @@ fn of_sources(encoder: &mut DescriptorEncoder<'_>, sources: &[SourceState]) -> f
         return Ok(());
     }
     type Count = fn(&SourceState) -> Option<u64>;
-    let counters: [(&str, &str, Count); 8] = [
+    let counters: [(&str, &str, Count); 9] = [
+        ("source_messages", "Messages of a source that were read", |of| Some(of.messages)),
         ("source_changes", "Changes of routes that a source told", |of| Some(of.changes)),
         ("source_resyncs", "Times that a state was compared with its source again", |of| Some(of.resyncs)),
         ("source_connections", "Connections of a source", |of| Some(of.connections)),
