@@ -48,9 +48,9 @@ impl<D: Contested> Entry<D> {
 
 /// A family that there are rivals for.
 pub trait Lineup: rivals::Native + InFib {
-    /// Who looks up.
+    /// The contestants of a contest of lookups.
     fn lookups(slow: bool) -> Vec<Entry<Self>>;
-    /// Who takes updates.
+    /// The contestants of a contest of updates.
     fn updates() -> Vec<Entry<Self>>;
 }
 

@@ -18,7 +18,7 @@ use crate::trace::Keys;
 
 /// A kind of table that contests are held on: addresses of a family, names or rules.
 pub trait Contested: 'static {
-    /// What tables are built from.
+    /// The data that tables are built from.
     type Source;
     /// A change of a table.
     type Update;
@@ -26,7 +26,7 @@ pub trait Contested: 'static {
     type Key<'k>: Copy;
     /// The keys of a trace or of a part of it, as contestants read them.
     type Keys<'k>: Batch<Key = Self::Key<'k>>;
-    /// What a key leads to.
+    /// The result of a key.
     type Result: Copy + PartialEq + Debug;
 
     /// A result as a number.
@@ -58,7 +58,7 @@ impl<A: Address> Contested for A {
 
 /// A table of any origin.
 pub trait Contestant<D: Contested> {
-    /// What a batch is answered in.
+    /// An element of the answer to a batch.
     type Answer: Copy + Default;
 
     /// The result that an answer stands for.

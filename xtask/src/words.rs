@@ -4,8 +4,8 @@
 //! - A doc begins with a noun or a verb, and stands alone. The first line of a doc doesn't begin with "The
 //!   same", nor with a word of [`OPENINGS`]. There is no exception for good sentences that begin so ("For
 //!   each octet it gives ..."): a test can't tell them from fragments, and each of them can begin with its
-//!   verb. The doc of a public item, or of an option of a command line, doesn't begin with a word of
-//!   [`QUESTIONS`] either.
+//!   verb. The doc of a public item, of a part of a public enum or trait, or of an option of a command line,
+//!   doesn't begin with a word of [`QUESTIONS`] either.
 //! - A line of comment has [`WIDTH`] characters at most. Code, drawings, tables and link definitions may be
 //!   wider, and so may what has no blank to break at. Comments behind code on a line are left to who writes
 //!   them.
@@ -79,8 +79,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// What is wrong with the comments of a file, by line from 1.
 fn faults(text: &str) -> Vec<(usize, String)> {
     let (mut faults, lines) = (Vec::new(), text.lines().collect::<Vec<_>>());
+    let within = lines::within_public(&lines);
     for block in lines::blocks(text) {
-        let is_shown = || is_public(&lines[block.first + block.lines.len()..]);
+        let is_shown = || within[block.first] || is_public(&lines[block.first + block.lines.len()..]);
         let opening =
             || opening(block.content(0)).or_else(|| question(block.content(0)).filter(|_| is_shown()));
         if let Some(opening) = block.is_doc().then(opening).flatten() {
@@ -147,6 +148,12 @@ mod tests {
             for (doc, count) in [("What it is.", 1), ("Whatever it is.", 0), ("The place.", 0)] {
                 assert_eq!(faults(&format!("/// {doc}\n{seen}\n")).len(), count, "{doc} {seen}");
             }
+        }
+        for (of, count) in
+            [("pub enum E {", 1), ("enum E {", 0), ("pub trait T\nwhere\n    A: B,\n{", 1), ("trait T {", 0)]
+        {
+            let text = format!("{of}\n    /// What it is.\n    A,\n}}\n\n/// What it is.\nfn f() {{}}\n");
+            assert_eq!(faults(&text).len(), count, "{of}");
         }
         for hidden in ["fn f() {}", "pub(crate) fn f() {}", "#[must_use]\nfn f() {}"] {
             assert!(faults(&format!("/// What it is.\n{hidden}\n")).is_empty(), "{hidden}");

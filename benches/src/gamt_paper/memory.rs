@@ -21,7 +21,7 @@ const POINTS: usize = 24;
 
 /// An engine that says how full its levels are.
 pub trait Levelled<A: Address>: Engine<A> {
-    /// How full each level is.
+    /// The use of each level.
     fn usage(&self) -> Vec<LevelUsage>;
 }
 

@@ -184,9 +184,9 @@ const VERY_DENSE: u32 = 3;
 pub trait Pointer: Copy + 'static {
     /// Bits of an index.
     const INDEX_BITS: u32;
-    /// What it points to.
+    /// The kind of place that it points to.
     fn kind(self) -> u32;
-    /// Which one.
+    /// The index of the place.
     fn index(self) -> u32;
     /// Takes a pointer of 32 bits whose index is under 2^[`INDEX_BITS`](Self::INDEX_BITS).
     fn narrow(wide: u32) -> Self;

@@ -106,7 +106,7 @@ pub enum Error {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The operating system's reason.
         cause: std::io::Error,
     },
     /// The policies can't be compiled to rules.

@@ -11,7 +11,7 @@ pub enum Error {
     /// The kernel refuses a netlink socket or a request.
     #[error("netlink: {action}: {error}")]
     Netlink {
-        /// What was tried.
+        /// The action that failed.
         action: &'static str,
         /// The kernel's answer.
         error: io::Error,

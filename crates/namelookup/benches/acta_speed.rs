@@ -1,5 +1,6 @@
 //! How fast ACTA is on names of a list:
-//! `acta_speed DOMAINS [URLS] [--copies N] [--names N] [--results N] [--only build|lookup|update|live] [--rounds N]`.
+//! `acta_speed DOMAINS [URLS] [--copies N] [--names N] [--results N] [--only build|lookup|levels|update|live]
+//! [--rounds N]`.
 //!
 //! The table is the domains reversed, the result of each its line number, then one of 62; the queries are
 //! random names of it, each with the path of a random URL behind it. One thread looks up; answers are
@@ -19,6 +20,7 @@ use wirespeed_namelookup::{
     Acta, BuildOptions, Engine, LiveNames, Lookup, Match, NameBatch, NameBuf, NameDomain, NameTable,
     NameUpdate,
 };
+use wirespeed_table::conformance::{compare_levels, levels_head};
 
 const QUERIES: usize = 4_000_000;
 const CALL: usize = 4096;
@@ -91,6 +93,9 @@ fn main() -> Result<(), Error> {
         if wants("lookup") {
             lookups(&table, &compiled, &names, &paths);
         }
+        if wants("levels") {
+            levels(&table, &compiled, &names, &paths);
+        }
         if wants("update") {
             updates(table, &names, rounds, result)?;
         }
@@ -144,6 +149,20 @@ fn lookups(
         "  lookup     {:6.2} M/s (of {rates:.1?}), with lengths {matching:.2}; {bytes:.1} bytes a query",
         rates[rates.len() / 2]
     );
+}
+
+/// Rates with each vector level of this CPU, in turns.
+fn levels(
+    table: &NameTable,
+    compiled: &<Acta as Engine<NameDomain>>::Table,
+    names: &[NameBuf],
+    paths: &[Vec<u8>],
+) {
+    let queries = queries(names, paths);
+    let all = queries.names();
+    let right: Vec<_> = (0..all.len()).map(|at| table.lookup(all.name(at)).result).collect();
+    levels_head();
+    compare_levels::<NameDomain>("names with paths", compiled, all, &right);
 }
 
 /// Random names, each with a random path behind it.

@@ -25,7 +25,7 @@ pub enum Error {
     Port {
         /// The name of the port.
         port: String,
-        /// What was tried.
+        /// The action that failed.
         what: String,
         /// The reason of the operating system.
         #[source]
@@ -48,7 +48,7 @@ pub enum Error {
     Capture {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, with its place.
+        /// The fault, with its place.
         what: String,
     },
     /// A table can't be built or changed.

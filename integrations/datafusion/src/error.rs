@@ -17,7 +17,7 @@ pub enum Error {
     /// A function was called without the name of a table, and not exactly one table is of its kind.
     #[error("name a table of {wanted} as the first argument; {}", told(.known))]
     NameNeeded {
-        /// What the function looks up in: addresses, names, rules or RPKI payloads.
+        /// The kind of table: addresses, names, rules or RPKI payloads.
         wanted: &'static str,
         /// The tables of that kind.
         known: Vec<String>,
@@ -27,9 +27,9 @@ pub enum Error {
     WrongTable {
         /// The table.
         name: String,
-        /// What it holds.
+        /// The kind of table that it holds.
         found: &'static str,
-        /// What the function needs.
+        /// The kind of table that the function needs.
         wanted: &'static str,
     },
     /// A lookup in a table failed.

@@ -44,6 +44,25 @@ pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
     blocks
 }
 
+/// Says of each line whether it is part of a public enum or trait, the first line not included.
+pub(super) fn within_public(lines: &[&str]) -> Vec<bool> {
+    // The indent of the last one that began, until it ends.
+    let mut begun: Option<usize> = None;
+    let is_within = |line: &&str| {
+        let item = line.trim_start();
+        let indent = line.len() - item.len();
+        if let Some(of) = begun {
+            let ends = indent == of && item.starts_with('}');
+            begun = (!ends).then_some(of);
+            return !ends;
+        }
+        let begins = ["pub enum ", "pub trait ", "pub unsafe trait "].iter().any(|of| item.starts_with(of));
+        begun = (begins && !item.ends_with('}')).then_some(indent);
+        false
+    };
+    lines.iter().map(is_within).collect()
+}
+
 /// The mark of a line that is all comment.
 fn mark(line: &str) -> Option<&'static str> {
     let line = line.trim_start();

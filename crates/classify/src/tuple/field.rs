@@ -94,11 +94,11 @@ pub enum ValueError {
     BesideMask {
         /// The field.
         field: &'static str,
-        /// What the bits are called.
+        /// The name of the bits.
         bits: &'static str,
         /// The text.
         text: String,
-        /// What it would be without these bits.
+        /// The text without these bits.
         masked: String,
     },
     /// A range that ends before it starts.

@@ -14,7 +14,7 @@ pub enum FrameError {
     /// A header isn't whole.
     #[error("the {layer} header is cut off: it takes {needed} bytes, {found} are there")]
     CutOff {
-        /// Whose.
+        /// The layer of the header.
         layer: Layer,
         /// Bytes that it takes.
         needed: usize,
@@ -40,11 +40,11 @@ pub enum FrameError {
     /// A header that says that it is shorter than any is.
     #[error("a length of {found} bytes in a header of {layer}, which takes at least {least}")]
     Length {
-        /// Whose.
+        /// The layer of the header.
         layer: Layer,
-        /// What it says.
+        /// The length in the header.
         found: usize,
-        /// What it takes at least.
+        /// The least length.
         least: usize,
     },
     /// A kind of tuple that isn't read from frames.

@@ -83,7 +83,7 @@ pub trait Tuple:
     const FIELDS: &'static [Field];
     /// All bits that belong to a field. The other bits are zero in every tuple and every mask.
     const USED: Self;
-    /// What fields are in text that does not give them: 0, but for the VLAN of a frame without a tag.
+    /// Values of fields in a text that does not give them: 0, but for the VLAN of a frame without a tag.
     const PLAIN: Self;
 
     /// The words.

@@ -267,7 +267,7 @@ pub enum ReadError<F = Format, R = SkipReason> {
     CutOff {
         /// The file.
         name: String,
-        /// Where it ends.
+        /// The place where it ends.
         place: Place,
         /// The reason.
         reason: String,

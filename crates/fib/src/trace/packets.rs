@@ -35,9 +35,9 @@ pub enum PacketError {
     /// The capture is broken, or cut off.
     #[error("{offset} bytes in, {reason}")]
     Bad {
-        /// Where it is broken, in bytes from its start.
+        /// The place of the damage, in bytes from the start.
         offset: u64,
-        /// What is wrong.
+        /// The damage.
         reason: String,
     },
 }

@@ -92,13 +92,32 @@ impl<'t> View<'t> {
     }
 }
 
+/// A part of the bytes of a batch. Vectors may read the bytes around it.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'n> {
+    pub(super) all: &'n [u8],
+    pub(super) from: usize,
+    pub(super) to: usize,
+}
+
+impl<'n> Part<'n> {
+    fn of(names: Names<'n>, from: u32, to: u32) -> Self {
+        Self { all: names.bytes(), from: from as usize, to: to as usize }
+    }
+
+    #[inline(always)]
+    pub(super) fn bytes(self) -> &'n [u8] {
+        &self.all[self.from..self.to]
+    }
+}
+
 /// The instructions that depend on the CPU.
 pub(super) trait Probe: Copy {
-    /// The length and hash of the component that starts here. It has at least one byte.
-    fn component(self, view: &View<'_>, rest: &[u8]) -> (usize, Hash);
+    /// The length and hash of the component that the rest of a name starts with. It has at least one byte.
+    fn component(self, view: &View<'_>, rest: Part<'_>) -> (usize, Hash);
 
     /// The entry of a bucket that has this header and this component.
-    fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot>;
+    fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: Part<'_>) -> Option<Slot>;
 }
 
 /// The instructions that every CPU has.
@@ -107,14 +126,15 @@ pub(super) struct Portable;
 
 impl Probe for Portable {
     #[inline(always)]
-    fn component(self, view: &View<'_>, rest: &[u8]) -> (usize, Hash) {
+    fn component(self, view: &View<'_>, rest: Part<'_>) -> (usize, Hash) {
+        let rest = rest.bytes();
         let len = component_len(rest);
         (len, view.seeds.hash(&rest[..len]))
     }
 
     #[inline(always)]
-    fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: &[u8]) -> Option<Slot> {
-        view.find_in(bucket, wanted, component)
+    fn find(self, view: &View<'_>, bucket: Bucket<'_>, wanted: Header, component: Part<'_>) -> Option<Slot> {
+        view.find_in(bucket, wanted, component.bytes())
     }
 }
 
@@ -256,8 +276,7 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
     /// Looks for the component that starts at `from` in a state: prefetches its bucket.
     #[inline(always)]
     fn ask(&mut self, lane: &mut Lane, from: u32, state: State) {
-        let rest = &self.names.bytes()[from as usize..lane.end as usize];
-        let (len, hash) = self.probe.component(&self.view, rest);
+        let (len, hash) = self.probe.component(&self.view, Part::of(self.names, from, lane.end));
         lane.from = from;
         #[allow(clippy::cast_possible_truncation)] // within a name
         {
@@ -279,7 +298,7 @@ impl<P: Probe, A: Answer> Ring<'_, P, A> {
     #[inline(always)]
     fn turn(&mut self, lane: &mut Lane) -> bool {
         let bucket = self.view.bucket(lane.bucket);
-        let component = &self.names.bytes()[lane.from as usize..lane.to as usize];
+        let component = Part::of(self.names, lane.from, lane.to);
         if let Some(slot) = self.probe.find(&self.view, bucket, Header(lane.wanted), component) {
             if slot.header.ends() {
                 lane.result = bucket.result(slot, self.view.width);

@@ -29,7 +29,7 @@ pub enum Request {
     GetConfig,
     /// A change of the configuration.
     SetConfig {
-        /// How fragments are handled.
+        /// The treatment of fragments.
         flags: u16,
         /// The most bytes of a packet without a match for a controller.
         miss_len: u16,

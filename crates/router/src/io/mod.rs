@@ -121,7 +121,7 @@ pub trait Port: Send {
         false
     }
 
-    /// What is wrong with the source, so that its frames ended early.
+    /// The damage of the source, if its frames ended early.
     fn damage(&self) -> Option<&str> {
         None
     }

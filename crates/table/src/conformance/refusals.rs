@@ -20,7 +20,7 @@ pub trait Watched<D: Domain> {
     /// The updates that take out all there is, one by one.
     fn removals(&self) -> Vec<D::Update>;
 
-    /// How often the table was built anew.
+    /// The number of times that the table was built anew.
     fn rebuilds(&self) -> u64;
 
     /// Bytes of the table as readers see it.

@@ -27,7 +27,7 @@ pub trait Suite<D: Domain> {
     const UNWRITTEN: D::Found;
     /// Sizes of batches that all keys are looked up in.
     const SHORT: &'static [usize] = &[15, 33];
-    /// How many keys of a table are looked up step by step.
+    /// Keys of a table that are looked up step by step.
     const EXPLAINED: usize = 200;
     /// Words before a result in the last step of a lookup, and those for none.
     const SAYS: (&str, &str) = ("result ", "no match");
@@ -97,7 +97,7 @@ pub trait Suite<D: Domain> {
     /// The size of a table in words, if every engine has to hold it.
     fn small(source: &D::Source) -> Option<String>;
 
-    /// What the suite builds with.
+    /// Options to build with.
     fn options() -> BuildOptions {
         options()
     }

@@ -64,7 +64,7 @@ pub type Built<T, E> = Result<Result<T, E>, UnknownEngine>;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait Served: Engines + Counted {
-    /// What readers see beside the table.
+    /// Data that readers see beside the table.
     type Beside: Companion<Self>;
 
     /// A table on GPUs.
