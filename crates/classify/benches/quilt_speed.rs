@@ -3,9 +3,9 @@
 //! updates; building, and updates of a live table: deletions, insertions, and rules that become what others
 //! were; and the insertion of the second half of the rules into a live table of the first.
 //!
-//! `WIRESPEED_DATA=DIR cargo bench -p wirespeed-classify --bench quilt_speed -- [SET…] [shapes] [updates]`:
+//! `WIRESPEED_DATA=DIR cargo bench -p wirespeed-classify --bench quilt_speed -- [SET…] [shapes] [updates] [levels]`:
 //! `updates` measures these alone, in more passes, and with the actions of rules, which take what the
-//! façade's updates do.
+//! façade's updates do; `levels` lookups alone, with each vector level of this CPU in turns.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use wirespeed_classify::{
 };
 use wirespeed_image::Table;
 use wirespeed_rng::Rng;
+use wirespeed_table::conformance::compare_levels;
 
 /// Tuples a call.
 const BATCH: usize = 1024;
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         eprintln!("skipped: WIRESPEED_DATA is not set");
         return Ok(());
     };
-    let is_word = |arg: &str| ["shapes", "updates"].contains(&arg);
+    let is_word = |arg: &str| ["shapes", "updates", "levels"].contains(&arg);
     let wanted: Vec<String> =
         std::env::args().skip(1).filter(|arg| arg != "--bench" && !is_word(arg)).collect();
     let has = |word: &str| std::env::args().any(|arg| arg == word);
@@ -88,6 +89,10 @@ fn measure(
     let start = Instant::now();
     let (_, table) = Quilt::build(&file.rules, &build)?;
     let built = start.elapsed();
+    if std::env::args().any(|arg| arg == "levels") {
+        compare_levels::<Ipv4Tuple>(name, &table, &trace, &truth);
+        return Ok(());
+    }
     let of_table = |tuples: &[Ipv4Tuple], found: &mut [u32]| table.lookup_batch(tuples, found);
     let in_order = rate(of_table, &trace, &truth);
     let mut rng = Rng::new(5);
