@@ -118,6 +118,12 @@ impl Meter {
         self.feed_per_key.of(keys)
     }
 
+    /// The number of threads that look up.
+    #[allow(clippy::cast_possible_truncation)] // it was a usize
+    pub(crate) fn threads(&self) -> usize {
+        self.threads as usize
+    }
+
     /// Keys a second that all threads look up on the CPU.
     #[allow(clippy::cast_precision_loss)] // a rate
     pub(crate) fn cpu_rate(&self) -> f64 {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use wirespeed_table::Keys;
 
-use crate::costs::{self, Cost, Suited};
+use crate::costs::{self, Cost, Feeders, Suited};
 use crate::dispatch::{Counts, Dispatcher, Meter, Place, Use, Why};
 use crate::error::GpuError;
 use crate::runtime::{Done, FleetBatch, Form, Ticket};
@@ -100,8 +100,10 @@ impl<T: RemoteTable> Offload<T> {
 
     /// The batches that have the most keys looked up, as far as it is measured.
     pub fn suited(&self) -> Suited {
-        let (policy, most) = (self.dispatcher.policy(), self.remote.copies().fleet().largest_batch());
-        costs::suited(&self.costs(), policy, self.dispatcher.meter().cpu_rate(), most)
+        let (meter, fleet) = (self.dispatcher.meter(), self.remote.copies().fleet());
+        let slots = |keys| fleet.slots_for(keys);
+        let feeders = Feeders { threads: meter.threads(), slots: &slots, cpu_rate: meter.cpu_rate() };
+        costs::suited(&self.costs(), self.dispatcher.policy(), &feeders)
     }
 
     /// Numbers of keys that each device looked up since the start.

@@ -39,9 +39,10 @@ pub use matches::RuleMatches;
 /// one at a time, such as a thread that parses packets.
 ///
 /// If a GPU may look a batch of this size up, and has a slot free, keys are written to its pinned memory as
-/// they come, in the form that the GPU reads, and lie nowhere else. IPv6 addresses are an exception: unless
-/// the table has prefixes of more than 64 bits, or the [longest prefix](crate::Builder::longest_prefix) is
-/// stated, their form is known only when the batch is submitted, and they are packed then. Names leave the
+/// they come, in the form that the GPU reads, and lie nowhere else. If the [longest
+/// prefix](crate::Builder::longest_prefix) is stated, these are the bytes of an address that it needs.
+/// Without it IPv4 addresses are whole, and the form of IPv6 addresses is known only when the batch is
+/// submitted, unless the table has prefixes of more than 64 bits: they are packed then. Names leave the
 /// slot when it has no room for their bytes. Tuples are written there by [`extend_from`](Batch::extend_from)
 /// alone: a batch that begins with a single tuple is packed when it is submitted, which takes less time. The
 /// results stay where the GPU wrote them, as wide as the table needs, and [`Answers`] reads them there. All

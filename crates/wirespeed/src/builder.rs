@@ -152,11 +152,10 @@ impl<A: Addresses> Builder<A> {
         ///
         /// Lookups on GPUs use this: keys have as few bytes as the longest prefix needs, and a table without
         /// a stated length has to keep all bytes of IPv6 addresses, because a longer prefix may come while
-        /// they are under way. With a length up to 64, [`Batches`](crate::Batches) write 8 bytes of an
-        /// address, with up to 48 they write 6, once, into memory that the GPU reads. The other bits, which
-        /// no lookup depends on, are then not kept, and a batch may give its
-        /// [keys](crate::Batch::keys) back with zeros in their place. IPv4 addresses are short, and stay
-        /// whole in batches.
+        /// they are under way. [`Batches`](crate::Batches) write the first bytes of an address once, into
+        /// memory that the GPU reads: 8 of IPv6 with a length up to 64 and 6 with up to 48, and 3 of IPv4
+        /// with up to 24. The other bits, which no lookup depends on, are then not kept, and a batch may
+        /// give its [keys](crate::Batch::keys) back with zeros in their place.
         ///
         /// Keys always have the bytes that this length needs, also while all prefixes are shorter: state no
         /// more than will come. An image file does not keep the length. For both families build two tables,

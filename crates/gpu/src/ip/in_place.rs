@@ -16,7 +16,8 @@ use crate::runtime::{Done, FleetBatch, Form, Planes};
 
 /// Addresses in a slot, as keys of a kind. They lie nowhere else, and are read there, too.
 ///
-/// Keys of 6 and 8 bytes hold the first bits of an address. The other bits are not kept: they are read as 0.
+/// Keys of 3, 6 and 8 bytes hold the first bits of an address. The other bits are not kept: they are read as
+/// 0.
 pub struct InPlace<A> {
     slot: FleetBatch,
     kind: KeyBytes,
@@ -47,13 +48,13 @@ unsafe impl<A: Send + Sync> Sync for InPlace<A> {}
 
 impl<A: Address> InPlace<A> {
     /// Takes a slot for at most `keys` addresses, as keys of a kind. Returns the slot if it holds fewer, and
-    /// for a kind that addresses of the family are not written as: another family's, and 3 bytes.
+    /// for a kind of the other family.
     pub fn new(mut slot: FleetBatch, kind: KeyBytes, keys: usize) -> Result<Self, FleetBatch> {
         let bytes = slot.batch().keys_mut();
         let is_aligned = bytes.as_ptr().cast::<A>().is_aligned();
         let form = Form::keys(kind.count(), keys).filter(|form| form.bytes() <= bytes.len());
-        let is_written = KeyBytes::kinds(A::FAMILY).contains(&kind) && kind.count() != 3;
-        let Some(form) = form.filter(|_| is_aligned && is_written) else { return Err(slot) };
+        let is_own = KeyBytes::kinds(A::FAMILY).contains(&kind);
+        let Some(form) = form.filter(|_| is_aligned && is_own) else { return Err(slot) };
         // The provenance is of the whole slot. The memory stays at its place as long as the slot is held.
         let first = NonNull::from(bytes).cast::<u8>();
         // SAFETY: the second plane lies within the form's bytes, and so within the slot.
@@ -68,13 +69,6 @@ impl<A: Address> InPlace<A> {
             capacity: keys,
             read: Read::new(),
         })
-    }
-
-    /// Bytes of a key.
-    #[inline]
-    const fn key_bytes(&self) -> usize {
-        // The compiler may know that keys of IPv4 are whole.
-        if A::OCTETS == 4 { 4 } else { self.kind.count() }
     }
 
     /// The keys in each plane.
@@ -92,7 +86,7 @@ impl<A: Address> InPlace<A> {
     #[inline]
     fn room(&mut self, count: usize) -> (&mut [u8], &mut [u8]) {
         assert!(count <= self.capacity - self.len, "there is room");
-        let ((first, second), (wide, low)) = (self.planes, Planes::of(self.key_bytes()).widths());
+        let ((first, second), (wide, low)) = (self.planes, Planes::of(self.kind.count()).widths());
         // SAFETY: as in `written`, and the planes don't overlap.
         unsafe {
             let (first, second) = (first.add(wide * self.len), second.add(low * self.len));
@@ -104,8 +98,7 @@ impl<A: Address> InPlace<A> {
     /// Forgets the addresses that were read, because there is one more.
     #[inline]
     fn forget(&mut self) {
-        // Those of IPv4 lie in the slot.
-        if A::OCTETS > 4 && self.read.get().is_some() {
+        if self.read.get().is_some() {
             self.read.take();
         }
     }
@@ -124,7 +117,11 @@ impl<A: Address> in_place::InPlace for InPlace<A> {
         // from there. The slot is held, and nobody else has a reference to its memory: they are lent by
         // methods of `self` alone.
         unsafe {
-            match self.key_bytes() {
+            match self.kind.count() {
+                3 => {
+                    first.cast::<u16>().add(at).write(address.first_16().to_le());
+                    second.add(at).write(address.octet(2));
+                }
                 6 => {
                     let (upper, lower) = first_48(address);
                     first.cast::<u32>().add(at).write(upper.to_le());
@@ -145,7 +142,7 @@ impl<A: Address> in_place::InPlace for InPlace<A> {
     where
         I: Iterator<Item = A::Key<'k>>,
     {
-        let bytes = self.key_bytes();
+        let bytes = self.kind.count();
         let count = fill(bytes, self.room(most), addresses);
         self.len += count;
         self.forget();
@@ -233,6 +230,12 @@ fn fill_each<A: Address>(
 ) -> usize {
     let mut count = 0;
     match bytes {
+        3 => cast_slice_mut(first).iter_mut().zip(second).zip(addresses).for_each(
+            |((upper, lower), address)| {
+                (*upper, *lower) = (address.first_16().to_le(), address.octet(2));
+                count += 1;
+            },
+        ),
         6 => {
             let (first, second) = (cast_slice_mut(first), cast_slice_mut(second));
             first.iter_mut().zip(second).zip(addresses).for_each(|((upper, lower), address)| {

@@ -61,14 +61,15 @@ impl<A: Address> Remote<A> {
     }
 
     /// The kind of keys that addresses are written as when they come. `None` if that is known only when they
-    /// are sent, because a longer prefix may need more of their bytes.
-    ///
-    /// Keys of IPv4 are always whole: packing to 3 bytes costs more than the byte that the bus would save.
+    /// are sent, because a longer prefix may need more of their bytes. Then those of IPv4 are whole: a byte
+    /// less on the bus is worth less than to write them once.
     pub fn in_place(&self) -> Option<KeyBytes> {
         let (whole, kind) = (KeyBytes::whole(A::FAMILY), self.key_bytes());
+        let is_known = kind == whole || self.inner.is_fixed.load(Ordering::Acquire);
         match A::FAMILY {
+            _ if is_known => Some(kind),
             Family::V4 => Some(whole),
-            Family::V6 => (kind == whole || self.inner.is_fixed.load(Ordering::Acquire)).then_some(kind),
+            Family::V6 => None,
         }
     }
 

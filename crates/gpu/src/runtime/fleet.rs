@@ -60,6 +60,11 @@ impl Fleet {
         self.gpus.iter().map(Gpu::largest_batch).min().unwrap_or(0)
     }
 
+    /// The number of slots, of all devices together, that hold this number of keys.
+    pub fn slots_for(&self, keys: usize) -> usize {
+        self.gpus.iter().map(|gpu| gpu.slots_for(keys)).sum()
+    }
+
     /// Copies an image to all devices ([`Gpu::upload`]).
     pub fn upload(
         &self,

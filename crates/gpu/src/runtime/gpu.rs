@@ -61,6 +61,11 @@ impl Gpu {
         self.core.shared.pool.largest()
     }
 
+    /// The number of slots that hold this number of keys.
+    pub fn slots_for(&self, keys: usize) -> usize {
+        self.core.shared.pool.slots_for(keys)
+    }
+
     /// A batch for `keys` keys. Waits for a slot. A caller that holds all slots itself waits for ever; a
     /// [`Submitter`](super::Submitter) waits for one of its own batches instead.
     pub fn batch(&self, keys: usize) -> Result<Batch> {

@@ -69,10 +69,15 @@ impl Pool {
         }
     }
 
+    /// The number of slots for `keys` keys, free or lent.
+    pub(super) fn slots_for(&self, keys: usize) -> usize {
+        self.first_fit(keys).map_or(0, |first| self.counts[first..].iter().sum())
+    }
+
     /// Whether a quarter of the slots for `keys` keys is free.
     pub(super) fn has_spare(&self, keys: usize) -> bool {
         let Ok(first) = self.first_fit(keys) else { return false };
-        let all: usize = self.counts[first..].iter().sum();
+        let all = self.slots_for(keys);
         4 * locked(&self.inner).free[first..].iter().map(Vec::len).sum::<usize>() >= all
     }
 

@@ -13,7 +13,7 @@ use wirespeed_fib::{
 use wirespeed_gpu::dispatch::{Meter, Policy, Use};
 use wirespeed_gpu::ip::{InPlace, KeyBytes, Offload, Pipeline, Remote};
 use wirespeed_gpu::offload::RemoteTable;
-use wirespeed_gpu::runtime::GpuOptions;
+use wirespeed_gpu::runtime::{Fleet, GpuOptions};
 use wirespeed_gpu::trip;
 use wirespeed_image::device::OnDevice;
 
@@ -120,17 +120,23 @@ fn batches_on_many_threads_see_one_state_each_while_updates_go_in() {
 #[test]
 fn keys_are_written_in_place_as_kinds_of_their_family() {
     let Some(fleet) = fleet(1, &options()) else { return };
-    let is_taken =
-        |kind, keys| InPlace::<V6>::new(fleet.batch(10).expect("a slot is free"), kind, keys).is_ok();
+    let (v4, v6) =
+        (|kind, keys| takes::<V4>(&fleet, kind, keys), |kind, keys| takes::<V6>(&fleet, kind, keys));
     for bytes in [6, 8, 16] {
-        assert!(is_taken(KeyBytes::of(Family::V6, bytes), 10), "{bytes} bytes");
-        assert!(!is_taken(KeyBytes::of(Family::V6, bytes), 1 << 40), "more than the slot holds");
+        let kind = KeyBytes::of(Family::V6, bytes);
+        assert!(v6(kind, 10) && !v4(kind, 10), "{bytes} bytes");
+        assert!(!v6(kind, 1 << 40), "more than the slot holds");
     }
     for bytes in [3, 4] {
-        assert!(!is_taken(KeyBytes::of(Family::V4, bytes), 10), "{bytes} bytes");
+        let kind = KeyBytes::of(Family::V4, bytes);
+        assert!(v4(kind, 10) && !v6(kind, 10), "{bytes} bytes");
+        assert!(!v4(kind, 1 << 40), "more than the slot holds");
     }
-    let batch = fleet.batch(10).expect("a slot is free");
-    assert!(InPlace::<V4>::new(batch, KeyBytes::of(Family::V4, 3), 10).is_err(), "nobody writes them");
+}
+
+/// Whether a slot takes keys of a kind.
+fn takes<A: Address>(fleet: &Fleet, kind: KeyBytes, keys: usize) -> bool {
+    InPlace::<A>::new(fleet.batch(10).expect("a slot is free"), kind, keys).is_ok()
 }
 
 #[test]

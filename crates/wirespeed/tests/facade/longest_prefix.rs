@@ -31,6 +31,7 @@ fn kept<A: Addresses>(longest: u8) -> u8 {
     match (A::FAMILY, longest) {
         (Family::V6, 0..=48) => 48,
         (Family::V6, 49..=64) => 64,
+        (Family::V4, 0..=24) => 24,
         _ => A::BITS,
     }
 }
@@ -158,36 +159,38 @@ fn addresses_that_differ_behind_the_length() {
 /// The CPU reads keys where they lie, in batches that are under way and in batches that are being filled.
 #[test]
 fn a_lost_gpu_costs_no_answer() {
-    for longest in [48, 0, 64, 40, 128].into_iter().step_by(rounds::plain_step(2)) {
-        let Some((fleet, switch)) = on_host(GpuOptions::default()) else { return };
-        let rib = up_to::<V6>(longest, 23);
-        let mut table = on_gpu(&rib, longest, &fleet);
-        let (batches, keys) = (table.reader().batches(), addresses(&rib));
-        let batch = |keys: &[V6], room: usize| {
-            let mut batch = batches.batch(keys.len() + room).unwrap();
-            fill(&mut batch, keys);
-            batch
-        };
-        let held = batch(&keys[..150], 0).submit().wait();
-        let (under_way, filled) = (batch(&keys[150..400], 11).submit(), batch(&keys[400..500], 300));
-        switch.store(true, Ordering::Relaxed);
-        let (under_way, filled) = (under_way.wait(), filled.submit().wait());
-        for (answers, keys) in
-            [(&held, &keys[..150]), (&under_way, &keys[150..400]), (&filled, &keys[400..500])]
-        {
-            check_answers(answers, &right_answers(&rib, keys), "beside the loss");
-            assert!(answers.keys().iter().zip(keys).all(|(got, key)| got.keep(longest) == key.keep(longest)));
-        }
-        assert!(held.is_from_gpu() && !filled.is_from_gpu());
-        drop((held, under_way, filled));
-        // What comes later, too, and the length is still kept.
-        let later = batch(&keys, 0).submit().wait();
-        check_answers(&later, &right_answers(&rib, &keys), "after the loss");
-        assert_eq!(later.keys(), keys, "the CPU gets whole addresses");
-        if longest < 128 {
-            let longer = Prefix::around(keys[0], longest + 1);
-            assert!(matches!(table.insert(longer, NextHop(1)), Err(Error::LongerPrefix { .. })));
-        }
+    [48, 0, 64, 40, 128].into_iter().step_by(rounds::plain_step(2)).for_each(lose_a_gpu::<V6>);
+    [24, 32].into_iter().for_each(lose_a_gpu::<V4>);
+}
+
+fn lose_a_gpu<A: Addresses>(longest: u8) {
+    let Some((fleet, switch)) = on_host(GpuOptions::default()) else { return };
+    let rib = up_to::<A>(longest, 23);
+    let mut table = on_gpu(&rib, longest, &fleet);
+    let (batches, keys) = (table.reader().batches(), addresses(&rib));
+    let batch = |keys: &[A], room: usize| {
+        let mut batch = batches.batch(keys.len() + room).unwrap();
+        fill(&mut batch, keys);
+        batch
+    };
+    let held = batch(&keys[..150], 0).submit().wait();
+    let (under_way, filled) = (batch(&keys[150..400], 11).submit(), batch(&keys[400..500], 300));
+    switch.store(true, Ordering::Relaxed);
+    let (under_way, filled) = (under_way.wait(), filled.submit().wait());
+    for (answers, keys) in [(&held, &keys[..150]), (&under_way, &keys[150..400]), (&filled, &keys[400..500])]
+    {
+        check_answers(answers, &right_answers(&rib, keys), "beside the loss");
+        assert!(answers.keys().iter().zip(keys).all(|(got, key)| got.keep(longest) == key.keep(longest)));
+    }
+    assert!(held.is_from_gpu() && !filled.is_from_gpu());
+    drop((held, under_way, filled));
+    // What comes later, too, and the length is still kept.
+    let later = batch(&keys, 0).submit().wait();
+    check_answers(&later, &right_answers(&rib, &keys), "after the loss");
+    assert_eq!(later.keys(), keys, "the CPU gets whole addresses");
+    if longest < A::BITS {
+        let longer = Prefix::around(keys[0], longest + 1);
+        assert!(matches!(table.insert(longer, NextHop(1)), Err(Error::LongerPrefix { .. })));
     }
 }
 
