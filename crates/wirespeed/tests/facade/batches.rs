@@ -1,22 +1,18 @@
 //! Batches that are filled key by key: on the CPU, on the kernels' host build in a GPU's place, and beside
 //! everything that happens to tables and devices meanwhile.
 
-use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use wirespeed::classify::oracle::Oracle;
 use wirespeed::engine::{Addresses, Served};
-use wirespeed::fib::synth::rng::Rng;
 use wirespeed::gpu::dispatch::Place;
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::names::NameDomain;
 use wirespeed::prelude::*;
-use wirespeed::{
-    Answers, Batch, Batches, Error, Fleet, Full, Numbers, Prefix, Reader, Rib, Submitted, Table, Update,
-};
+use wirespeed::{Answers, Batch, Batches, Error, Fleet, Full, Numbers, Reader, Rib, Table};
 
 use crate::common::{addresses, has_gpu, on_host, rib};
 
@@ -349,105 +345,6 @@ fn slots_that_are_kept_do_not_stop_anybody() {
         answers.is_from_gpu()
     });
     assert_eq!(answers.filter(|&is_from_gpu| is_from_gpu).count(), 20, "each waits for a slot");
-}
-
-/// Random calls of several threads beside updates: each batch has the answers of a state that was there.
-#[test]
-fn any_order_of_calls_gives_right_answers() {
-    if wirespeed_image::rounds::leaves_to_ci() {
-        return;
-    }
-    enum Step {
-        Filling(Batch<V4>),
-        UnderWay(Submitted<V4>),
-        Held(Answers<V4>, Vec<NextHop>),
-    }
-    let Some((fleet, _)) = host() else { return };
-    for device in [Device::Cpu, Device::Auto, Device::Gpu] {
-        let rib = rib::<V4>(11);
-        let (keys, writes) = (addresses(&rib), 60u32);
-        // One prefix changes: its next hop is the number of the change.
-        let changing = "198.18.0.0/15".parse::<Prefix<V4>>().unwrap();
-        let mut table =
-            Table::builder().rib(rib.clone()).device(device).fleet(fleet.clone()).build().unwrap();
-        let reader = table.reader();
-        let is_over = AtomicBool::new(false);
-        let check = |answers: &Answers<V4>| {
-            for (&key, found) in answers.keys().iter().zip(answers.iter()) {
-                match changing.contains(key) && rib.longest_match(key).is_none_or(|(at, _)| at.len() <= 15) {
-                    true => assert!(found == right(&rib, key) || (1000..=1000 + writes).contains(&found.0)),
-                    false => assert_eq!(found, right(&rib, key), "{key}"),
-                }
-            }
-            answers.iter().collect::<Vec<_>>()
-        };
-        std::thread::scope(|scope| {
-            for thread in 0..3 {
-                let (reader, keys, check, is_over) = (&reader, &keys, &check, &is_over);
-                scope.spawn(move || {
-                    let (mut rng, mut steps) = (Rng::new(thread), VecDeque::new());
-                    let batches = reader.batches().at_once(5);
-                    let mut rounds = 0;
-                    while !is_over.load(Ordering::Relaxed) || rounds < 300 {
-                        rounds += 1;
-                        match (rng.below(8), steps.pop_front()) {
-                            (0 | 1, step) => {
-                                steps.extend(step);
-                                // The largest slot has 8,192 keys.
-                                let most = if rng.below(10) == 0 { 20_000 } else { 3_000 };
-                                match batches.batch(1 + usize::try_from(rng.below(most)).unwrap()) {
-                                    Some(batch) => steps.push_back(Step::Filling(batch)),
-                                    None => assert_eq!(batches.out(), 5),
-                                }
-                            }
-                            (2, step) => drop(step),
-                            (_, Some(Step::Filling(mut batch))) => {
-                                let from = usize::try_from(rng.below(keys.len() as u64)).unwrap();
-                                let keys = &keys[from..];
-                                let taken = match rng.below(3) {
-                                    0 => keys
-                                        .iter()
-                                        .take(40)
-                                        .take_while(|&&key| batch.push(key).is_ok())
-                                        .count(),
-                                    1 => batch.extend(keys.iter().take(900).copied()),
-                                    _ => batch.extend_from(keys),
-                                };
-                                steps.push_back(match taken == 0 || rng.below(2) == 0 {
-                                    true => Step::UnderWay(batch.submit()),
-                                    false => Step::Filling(batch),
-                                });
-                            }
-                            (_, Some(Step::UnderWay(batch))) => {
-                                let answers = batch.wait();
-                                let found = check(&answers);
-                                steps.push_back(Step::Held(answers, found));
-                            }
-                            (_, Some(Step::Held(answers, found))) => {
-                                assert!(answers.iter().eq(found.iter().copied()), "it does not change");
-                                steps.push_back(match rng.below(2) {
-                                    0 => Step::Filling(answers.into_batch(700)),
-                                    _ => Step::Held(answers, found),
-                                });
-                            }
-                            (_, None) => {}
-                        }
-                    }
-                    drop(steps);
-                    assert_eq!(batches.out(), 0);
-                });
-            }
-            for write in 0..writes {
-                table.apply(&[Update::announce(changing, NextHop(1000 + write))]).unwrap();
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            is_over.store(true, Ordering::Relaxed);
-        });
-        let mut batch = table.reader().batches().batch(1).unwrap();
-        batch.push(Ipv4Addr::new(198, 18, 0, 1)).unwrap();
-        let last = table.routes().longest_match(V4(0xc612_0001)).unwrap().1;
-        assert_eq!(batch.submit().wait().get(0), last, "{device:?}");
-    }
 }
 
 fn check_names(reader: &NameReader, what: &str) {

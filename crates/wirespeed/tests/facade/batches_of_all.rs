@@ -1,17 +1,20 @@
 //! Batches filled in place, of each domain: more keys than slots hold, a device that is lost, slots that are
 //! kept, tables that are gone, memory that runs out, and numbers that change hands.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use wirespeed::classify::oracle::Oracle;
 use wirespeed::classify::{OpenFlow13Tuple, RuleVerdict};
-use wirespeed::engine::{Addresses, Keys, RuleTuple, Served};
+use wirespeed::engine::{Addresses, Domain, Keys, RuleTuple, Served};
+use wirespeed::fib::synth::rng::Rng;
 use wirespeed::gpu::runtime::GpuOptions;
 use wirespeed::namelookup::oracle::Oracle as NameOracle;
 use wirespeed::names::{NameDomain, Names};
 use wirespeed::prelude::*;
-use wirespeed::{Answers, Batch, Batches, Counts, Fleet, Prefix, Table};
+use wirespeed::{Answers, Batch, Batches, Counts, Fleet, Prefix, Submitted, Table, Update};
 
 use crate::batches::{check_answers, right};
 use crate::common::{Warnings, addresses, on_host, rib};
@@ -22,9 +25,12 @@ const SEED: u64 = 23;
 /// A domain whose batches are tried.
 trait Tried: Served {
     /// Keys in memory of their own.
-    type Kept;
+    type Kept: Sync;
 
     fn keys(kept: &Self::Kept) -> Self::Keys<'_>;
+
+    /// Adds the key at an index to a batch by itself. Returns whether there was room.
+    fn push(batch: &mut Batch<Self>, kept: &Self::Kept, at: usize) -> bool;
 
     /// A table with so many keys at least.
     fn start(device: Device, fleet: &Fleet, count: usize) -> Started<Self>;
@@ -36,6 +42,8 @@ struct Started<D: Tried> {
     batches: Batches<D>,
     kept: D::Kept,
     right: Vec<D::Answer>,
+    /// The keys whose results [`Owner::change`] changes, by index.
+    changing: Vec<bool>,
 }
 
 /// The owner of a table.
@@ -46,6 +54,18 @@ trait Owner {
 
     /// Adds many entries that no key leads to.
     fn grow(&mut self);
+
+    /// Changes the results of some keys, if there are such keys, to [`CHANGED`] and a number. Otherwise it
+    /// changes an entry that no key leads to.
+    fn change(&mut self, number: u32);
+}
+
+/// The first result of keys that change.
+const CHANGED: u32 = 1_000;
+
+/// The prefix whose next hop changes.
+fn changing<A: Addresses>() -> Prefix<A> {
+    Prefix::around(A::from_u128_low(0b11 << (A::BITS - 2)), 2)
 }
 
 impl<A: Addresses> Owner for Table<A> {
@@ -79,6 +99,10 @@ impl<A: Addresses> Owner for Table<A> {
             .collect();
         self.apply(&updates).unwrap();
     }
+
+    fn change(&mut self, number: u32) {
+        self.apply(&[Update::announce(changing(), NextHop(CHANGED + number))]).unwrap();
+    }
 }
 
 impl Owner for NameTable {
@@ -94,6 +118,11 @@ impl Owner for NameTable {
         let name = |n| NameBuf::new(&format!("/grown/{n}")).unwrap();
         let updates: Vec<_> = (0..5_000).map(|n| NameUpdate::insert(name(n), NextHop(1))).collect();
         self.apply(&updates).unwrap();
+    }
+
+    fn change(&mut self, number: u32) {
+        let name = NameBuf::new("/changing/name").unwrap();
+        self.apply(&[NameUpdate::insert(name, NextHop(CHANGED + number))]).unwrap();
     }
 }
 
@@ -112,6 +141,10 @@ impl<T: RuleTuple> Owner for Classifier<T> {
         let updates: Vec<_> = (1..1_000).map(rule).collect();
         self.apply(&updates).unwrap();
     }
+
+    fn change(&mut self, number: u32) {
+        self.apply(&[RuleUpdate::Insert(format!("dport={number}").parse().unwrap())]).unwrap();
+    }
 }
 
 /// A count of keys that is at least so large: the keys again and again.
@@ -119,28 +152,35 @@ fn again<K: Clone>(keys: &[K], count: usize) -> Vec<K> {
     keys.iter().cloned().cycle().take(count.max(keys.len())).collect()
 }
 
-fn of_addresses<A: Addresses>(
-    device: Device,
-    fleet: &Fleet,
-    count: usize,
-) -> (Table<A>, Vec<A>, Vec<NextHop>) {
+/// A table, keys, what is right for them, and which of them change.
+type Made<T, K, R> = (T, Vec<K>, Vec<R>, Vec<bool>);
+
+fn of_addresses<A: Addresses>(device: Device, fleet: &Fleet, count: usize) -> Made<Table<A>, A, NextHop> {
     let rib = rib::<A>(SEED);
     let keys = addresses(&rib);
     let next_hops: Vec<_> = keys.iter().map(|&key| right(&rib, key)).collect();
+    let at = changing::<A>();
+    let is_changing = |key: &A| {
+        at.contains(*key) && rib.longest_match(*key).is_none_or(|(longest, _)| longest.len() <= at.len())
+    };
+    let changing: Vec<_> = keys.iter().map(is_changing).collect();
+    assert!(changing.contains(&true) && changing.contains(&false));
     let table = Table::builder().rib(rib).device(device).fleet(fleet.clone()).build().unwrap();
-    (table, again(&keys, count), again(&next_hops, count))
+    (table, again(&keys, count), again(&next_hops, count), again(&changing, count))
 }
 
-fn of_tuples<T: RuleTuple>(device: Device, fleet: &Fleet, count: usize) -> (Classifier<T>, Vec<T>, Vec<u32>) {
+fn of_tuples<T: RuleTuple>(device: Device, fleet: &Fleet, count: usize) -> Made<Classifier<T>, T, u32> {
     let rules = crate::classify::rules::<T>(SEED);
     let (oracle, tuples) = (Oracle::of(&rules), crate::classify::tuples(&rules));
     let numbers: Vec<_> = tuples.iter().map(|tuple| oracle.lookup(tuple)).collect();
     let builder = Classifier::builder().rule_set(rules).device(device);
-    (builder.fleet(fleet.clone()).build().unwrap(), again(&tuples, count), again(&numbers, count))
+    let (tuples, numbers) = (again(&tuples, count), again(&numbers, count));
+    let changing = vec![false; tuples.len()];
+    (builder.fleet(fleet.clone()).build().unwrap(), tuples, numbers, changing)
 }
 
 macro_rules! tried {
-    ($($keys:ty, $start:ident;)+) => {$(
+    ($($keys:ty, $start:ident, $key:expr;)+) => {$(
         impl Tried for $keys {
             type Kept = Vec<Self>;
 
@@ -148,19 +188,24 @@ macro_rules! tried {
                 kept
             }
 
+            fn push(batch: &mut Batch<Self>, kept: &Vec<Self>, at: usize) -> bool {
+                let key: fn(&Self) -> <Self as Domain>::Key<'_> = $key;
+                batch.push(key(&kept[at])).is_ok()
+            }
+
             fn start(device: Device, fleet: &Fleet, count: usize) -> Started<Self> {
-                let (table, kept, right) = $start::<Self>(device, fleet, count);
-                Started { batches: table.reader().batches(), table: Box::new(table), kept, right }
+                let (table, kept, right, changing) = $start::<Self>(device, fleet, count);
+                Started { batches: table.reader().batches(), table: Box::new(table), kept, right, changing }
             }
         }
     )+};
 }
 
 tried! {
-    V4, of_addresses;
-    V6, of_addresses;
-    Ipv4Tuple, of_tuples;
-    OpenFlow13Tuple, of_tuples;
+    V4, of_addresses, |&key| key;
+    V6, of_addresses, |&key| key;
+    Ipv4Tuple, of_tuples, |key| key;
+    OpenFlow13Tuple, of_tuples, |key| key;
 }
 
 impl Tried for NameDomain {
@@ -168,6 +213,10 @@ impl Tried for NameDomain {
 
     fn keys(kept: &NameBatch) -> Names<'_> {
         kept.names()
+    }
+
+    fn push(batch: &mut Batch<Self>, kept: &NameBatch, at: usize) -> bool {
+        batch.push(kept.names().name(at)).is_ok()
     }
 
     fn start(device: Device, fleet: &Fleet, count: usize) -> Started<Self> {
@@ -178,7 +227,8 @@ impl Tried for NameDomain {
         let all: Vec<&Name> = keys.names().iter().collect();
         let kept = again(&all, count).into_iter().collect();
         let right = again(&next_hops, count);
-        Started { batches: table.reader().batches(), table: Box::new(table), kept, right }
+        let changing = vec![false; right.len()];
+        Started { batches: table.reader().batches(), table: Box::new(table), kept, right, changing }
     }
 }
 
@@ -236,6 +286,8 @@ of_all! {
     slots_that_are_kept_stop_nobody
     answers_outlive_their_table
     memory_that_runs_out_costs_no_answer
+    /// Random calls of several threads beside updates: each batch has the answers of a state that was there.
+    any_order_of_calls_gives_right_answers
 }
 
 /// The largest slot of the device has 8,192 keys. A batch that could have more, and has few, goes as others
@@ -337,6 +389,122 @@ impl Owner for Gone {
     }
 
     fn grow(&mut self) {}
+
+    fn change(&mut self, _: u32) {}
+}
+
+/// A batch on its way, with the indices of its keys.
+enum Step<D: Tried> {
+    Filling(Batch<D>, Vec<usize>),
+    UnderWay(Submitted<D>, Vec<usize>),
+    Held(Answers<D>, Vec<D::Answer>),
+}
+
+fn any_order_of_calls_gives_right_answers<D: Tried>() {
+    if wirespeed_image::rounds::leaves_to_ci() {
+        return;
+    }
+    let Some((fleet, _)) = on_host(D::gpu_options()) else { return };
+    for device in [Device::Cpu, Device::Auto, Device::Gpu] {
+        let mut all = D::start(device, &fleet, 0);
+        let (changes, is_over) = (60, AtomicBool::new(false));
+        let (kept, right, changing) = (&all.kept, &all.right, &all.changing);
+        std::thread::scope(|scope| {
+            for thread in 0..3 {
+                let (batches, is_over) = (all.batches.clone().at_once(5), &is_over);
+                let calls = Calls { kept, right, changing, changes };
+                scope.spawn(move || {
+                    let (mut rng, mut steps, mut rounds) = (Rng::new(thread), VecDeque::new(), 0);
+                    while !is_over.load(Ordering::Relaxed) || rounds < 300 {
+                        rounds += 1;
+                        let step = steps.pop_front();
+                        calls.next(&batches, &mut rng, step, &mut steps);
+                    }
+                    drop(steps);
+                    assert_eq!(batches.out(), 0);
+                });
+            }
+            for number in 0..=changes {
+                all.table.change(number);
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            is_over.store(true, Ordering::Relaxed);
+        });
+        let answers = all.filled(0, 700).submit().wait();
+        for (at, found) in answers.iter().enumerate() {
+            match all.changing[at] {
+                true => assert_eq!(bytemuck::cast::<_, u32>(found), CHANGED + changes, "{device:?}"),
+                false => assert_eq!(found, all.right[at], "{device:?}"),
+            }
+        }
+    }
+}
+
+/// The keys that threads draw from, and the answers that are right.
+struct Calls<'a, D: Tried> {
+    kept: &'a D::Kept,
+    right: &'a [D::Answer],
+    changing: &'a [bool],
+    changes: u32,
+}
+
+impl<D: Tried> Calls<'_, D> {
+    /// A random call: of a batch that is there, or of a new one.
+    fn next(
+        &self,
+        batches: &Batches<D>,
+        rng: &mut Rng,
+        step: Option<Step<D>>,
+        steps: &mut VecDeque<Step<D>>,
+    ) {
+        match (rng.index(8), step) {
+            (0 | 1, step) => {
+                steps.extend(step);
+                // The largest slot has 8,192 keys.
+                let most = if rng.index(10) == 0 { 20_000 } else { 3_000 };
+                match batches.batch(1 + rng.index(most)) {
+                    Some(batch) => steps.push_back(Step::Filling(batch, Vec::new())),
+                    None => assert_eq!(batches.out(), 5),
+                }
+            }
+            (2, step) => drop(step),
+            (_, Some(Step::Filling(mut batch, mut at))) => {
+                let from = rng.index(self.right.len());
+                let to = match rng.index(2) {
+                    0 => (from..self.right.len().min(from + 40))
+                        .find(|&at| !D::push(&mut batch, self.kept, at))
+                        .unwrap_or(self.right.len().min(from + 40)),
+                    _ => from + batch.extend_from(D::keys(self.kept).part(from..self.right.len())),
+                };
+                at.extend(from..to);
+                assert_eq!(batch.len(), at.len());
+                steps.push_back(match from == to || rng.index(2) == 0 {
+                    true => Step::UnderWay(batch.submit(), at),
+                    false => Step::Filling(batch, at),
+                });
+            }
+            (_, Some(Step::UnderWay(batch, at))) => {
+                let answers = batch.wait();
+                assert_eq!(answers.len(), at.len());
+                for (found, at) in answers.iter().zip(at) {
+                    let number: u32 = bytemuck::cast(found);
+                    let is_changed =
+                        self.changing[at] && (CHANGED..=CHANGED + self.changes).contains(&number);
+                    assert!(found == self.right[at] || is_changed, "{number} for key {at}");
+                }
+                let found = answers.iter().collect();
+                steps.push_back(Step::Held(answers, found));
+            }
+            (_, Some(Step::Held(answers, found))) => {
+                assert!(answers.iter().eq(found.iter().copied()), "it does not change");
+                steps.push_back(match rng.index(2) {
+                    0 => Step::Filling(answers.into_batch(700), Vec::new()),
+                    _ => Step::Held(answers, found),
+                });
+            }
+            (_, None) => {}
+        }
+    }
 }
 
 /// A table that outgrows a cap on a GPU's memory goes out of use there.
