@@ -72,6 +72,8 @@ pub struct SwitchOptions {
     /// The most bytes of the actions of all flows and of the buckets of all groups. Flows with equal actions
     /// count as if each had its own.
     pub most_bytes: usize,
+    /// The most bytes of messages in bundles of all controllers, which wait to be committed.
+    pub most_bundle_bytes: usize,
 }
 
 impl Default for SwitchOptions {
@@ -88,6 +90,7 @@ impl Default for SwitchOptions {
             most_groups: 65_536,
             most_meters: 65_536,
             most_bytes: 1 << 30,
+            most_bundle_bytes: 1 << 28,
         }
     }
 }
@@ -127,6 +130,8 @@ pub(crate) struct Shared {
     pub(crate) waiting: Mutex<Receiver<PacketIn>>,
     /// Packets that found no place on their way to a controller.
     pub(crate) lost: AtomicU64,
+    /// The bytes of messages in bundles.
+    pub(crate) bundled: AtomicUsize,
     injected: SyncSender<Injected>,
     injections: Mutex<Option<Receiver<Injected>>>,
     learned: Mutex<Learned>,
@@ -171,6 +176,7 @@ impl Switch {
             packet_ins,
             waiting: Mutex::new(waiting),
             lost: AtomicU64::new(0),
+            bundled: AtomicUsize::new(0),
             injected,
             injections: Mutex::new(Some(injections)),
             learned: Mutex::default(),
@@ -312,15 +318,18 @@ impl Shared {
         }
     }
 
-    /// Sends a packet as a controller says.
-    pub(crate) fn packet_out(&self, asked: &PacketOut) -> Result<(), Failure> {
-        let control = self.control();
+    /// Checks a packet that a controller sends.
+    pub(crate) fn check_packet_out(&self, control: &Control, asked: &PacketOut) -> Result<(), Failure> {
         let is_named = asked.in_port > port::MAX && asked.in_port != port::LOCAL;
         let is_port = is_named || control.state().port(asked.in_port).is_some();
         if !is_port {
             return Err(Failure::BAD_PORT);
         }
-        asked.actions.iter().try_for_each(|&action| control.check_action(action, true))?;
+        asked.actions.iter().try_for_each(|&action| control.check_action(action, true))
+    }
+
+    /// Sends a packet as a controller says, after its check.
+    pub(crate) fn packet_out(&self, control: &Control, asked: &PacketOut) {
         let mut sink =
             Out { shared: self, learned: self.learned.lock().unwrap_or_else(PoisonError::into_inner) };
         let mut run = Run {
@@ -333,7 +342,6 @@ impl Shared {
         let mut packet = Packet::new(asked.data.clone(), asked.in_port);
         // A packet that is stopped is dropped, which is no failure of the request.
         let _ = run.actions(&mut packet, &asked.actions);
-        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
 use super::front::{Front, Gathered, Since, suits};
 use super::group::Group;
+use super::journal::{Before, Journal};
 use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
 use super::table::Table;
@@ -67,6 +68,8 @@ pub(crate) struct Control {
     uses: Uses,
     timers: Timers,
     gone: Vec<(Arc<Flow>, Went)>,
+    /// What takes changes back, while some are made that hold together or not at all.
+    journal: Option<Journal>,
     /// The instructions of the last flow that was added: mostly those of the next one.
     instructions: Arc<Instructions>,
     events: Vec<Event>,
@@ -96,6 +99,7 @@ impl Control {
             uses: Uses::default(),
             timers: Timers::default(),
             gone: Vec::new(),
+            journal: None,
             instructions: Arc::default(),
             events: Vec::new(),
             epoch: 0,
@@ -128,7 +132,52 @@ impl Control {
     }
 
     fn change(&mut self, change: Change) {
+        if let Some(journal) = &mut self.journal {
+            journal.undo.extend(self.versions.newest().undoing(&change));
+        }
         self.versions.change(change);
+    }
+
+    /// Makes changes that hold together: after a failure all is as it was before the first of them.
+    pub(crate) fn all_or_none<T, E>(
+        &mut self,
+        changes: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.begin();
+        let before = Before {
+            ahead: self.versions.ahead(),
+            flows: self.flows,
+            uses: self.uses.clone(),
+            gone: self.gone.len(),
+            events: self.events.len(),
+        };
+        self.journal = Some(Journal::new(before));
+        let made = changes(self);
+        let Some(Journal { undo, came, went, before }) = self.journal.take() else { return made };
+        match made {
+            Ok(_) => {
+                came.iter().for_each(|flow| self.timers.add(flow));
+                went.iter().for_each(|flow| self.end(flow));
+            }
+            Err(_) => {
+                self.versions.take_back(before.ahead, undo.iter().rev());
+                (self.flows, self.uses) = (before.flows, before.uses);
+                self.gone.truncate(before.gone);
+                self.events.truncate(before.events);
+            }
+        }
+        made
+    }
+
+    /// Notes that a flow has no part in timeouts any more.
+    fn end(&mut self, flow: &Arc<Flow>) {
+        match &mut self.journal {
+            Some(journal) => journal.went.push(Arc::clone(flow)),
+            None => {
+                flow.life.end();
+                self.timers.ended(&flow.life);
+            }
+        }
     }
 
     /// Gets ready for many changes.
@@ -240,8 +289,7 @@ impl Control {
         self.flows -= 1;
         self.uses.remove(&flow.instructions);
         self.note(&flow, true, now);
-        flow.life.end();
-        self.timers.ended(&flow.life);
+        self.end(&flow);
         if flow.life.flags & FlowMod::SEND_REMOVED != 0 {
             self.gone.push((Arc::clone(&flow), went));
         }
@@ -316,14 +364,14 @@ impl Control {
             flow.before = kept.before;
         }
         match &old {
-            Some(old) => {
-                old.life.end();
-                self.timers.ended(&old.life);
-            }
+            Some(old) => self.end(old),
             None => self.flows += 1,
         }
         let flow = Arc::new(flow);
-        self.timers.add(&flow);
+        match &mut self.journal {
+            Some(journal) => journal.came.push(Arc::clone(&flow)),
+            None => self.timers.add(&flow),
+        }
         self.insert(flow, old.as_deref(), now);
         Ok(())
     }

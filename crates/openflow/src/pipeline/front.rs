@@ -340,6 +340,11 @@ impl Used {
         !self.since.lost.is_empty()
     }
 
+    /// The changes of the masks that it has.
+    pub(crate) const fn since(&self) -> &Since {
+        &self.since
+    }
+
     /// Whether it has all flows of its masks, and no others.
     fn is_whole(&self) -> bool {
         self.since.came.is_empty() && !self.has_lost()

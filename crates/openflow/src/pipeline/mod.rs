@@ -17,6 +17,7 @@ mod group;
 mod groups;
 pub(crate) mod hit;
 pub(crate) mod hot;
+pub(crate) mod journal;
 pub(crate) mod learn;
 mod meter;
 pub(crate) mod numbering;

@@ -15,6 +15,7 @@ use super::groups::Groups;
 use super::meter::Meter;
 use super::numbering::Numbering;
 use super::table::Table;
+use crate::wire::number::group;
 
 /// The number of tables.
 pub(crate) const TABLES: u8 = 254;
@@ -112,6 +113,34 @@ impl State {
             }
             self.apply(change);
         }
+    }
+
+    /// The changes that undo one that is about to be made, in any order.
+    pub(crate) fn undoing(&self, change: &Change) -> Vec<Change> {
+        let known = |flow: &Flow| {
+            self.tables[usize::from(flow.table)].get(&flow.matched(), flow.priority).map(Arc::clone)
+        };
+        vec![match change {
+            Change::Insert(flow) => {
+                known(flow).map_or_else(|| Change::Remove(Arc::clone(flow)), Change::Insert)
+            }
+            Change::Remove(flow) => Change::Insert(Arc::clone(flow)),
+            Change::Group(group::ALL, _) => {
+                let all = self.groups.iter();
+                return all.map(|(number, group)| Change::Group(number, Some(Arc::clone(group)))).collect();
+            }
+            Change::Group(number, _) => {
+                let known = self.groups.get(*number).map(|member| Arc::clone(&member.group));
+                Change::Group(*number, known)
+            }
+            Change::Meter(number, _) => Change::Meter(*number, self.meters.get(number).cloned()),
+            Change::Port(at, _) => Change::Port(*at, self.ports[*at]),
+            Change::Front(_) => {
+                Change::Front(self.front.as_ref().map(|used| (Arc::clone(&used.front), used.since().clone())))
+            }
+            Change::Standalone(_) => Change::Standalone(self.is_standalone),
+            Change::TellSpent(_) => Change::TellSpent(self.tells_spent),
+        }]
     }
 
     pub(crate) fn apply(&mut self, change: &Change) {

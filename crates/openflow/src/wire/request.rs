@@ -1,6 +1,7 @@
 //! [`Request`]: messages that a controller sends, read from their bytes.
 
 use super::action::{Action, Instructions};
+use super::bundle::{BundleAdd, BundleControl};
 use super::bytes::Cursor;
 use super::change::{FlowMod, GroupMod, MeterMod};
 use super::failure::Failure;
@@ -77,6 +78,10 @@ pub enum Request {
     SetAsync([u32; 6]),
     /// A change of meters.
     MeterMod(MeterMod),
+    /// A step in the life of a bundle.
+    BundleControl(BundleControl),
+    /// A message for a bundle.
+    BundleAdd(BundleAdd),
 }
 
 /// A packet that a controller sends.
@@ -226,7 +231,7 @@ impl Request {
             1 => return Ok(Self::Error),
             2 => return Ok(Self::EchoRequest),
             3 => return Ok(Self::EchoReply),
-            4 => return Err(Failure::BAD_EXPERIMENTER),
+            4 => return super::bundle::read(body),
             5 => Self::Features,
             7 => Self::GetConfig,
             9 => Self::SetConfig { flags: body.u16()?, miss_len: body.u16()? },
@@ -284,6 +289,8 @@ impl Request {
                 | Self::PortMod { .. }
                 | Self::TableMod { .. }
                 | Self::MeterMod(_)
+                | Self::BundleControl(_)
+                | Self::BundleAdd(_)
         )
     }
 }

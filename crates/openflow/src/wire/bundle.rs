@@ -1,0 +1,140 @@
+//! Bundles: changes that are made together, by extension 230 of the ONF to version 1.3.
+//!
+//! ```text
+//! experimenter's message   ONF, 2300   bundle, step, flags                      a step in its life
+//!                          ONF, 2301   bundle, 0, flags, message                a message for it
+//! experimenter's error     ONF, 2300 + the code of version 1.4
+//! ```
+//!
+//! The bodies are those of version 1.4 (specification 1.4.1, section 7.3.9).
+
+use super::bytes::{Cursor, Out};
+use super::failure::Failure;
+use super::header::{HEADER, Header};
+use super::reply::{begin, end};
+use super::request::Request;
+
+/// The number of the ONF as an experimenter.
+pub(crate) const ONF: u32 = 0x4f4e_4600;
+/// The types of its messages, the former of which is that of its error with the code 0, too.
+const CONTROL: u16 = 2300;
+const ADD: u16 = 2301;
+/// The type of errors about bundles in version 1.4.
+const FAILED: u16 = 17;
+
+/// A request about a bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BundleControl {
+    /// The number of the bundle, which is the controller's.
+    pub id: u32,
+    /// The step.
+    pub step: BundleStep,
+    /// What is asked of the commit: all or nothing, and in order. The switch does both anyway.
+    pub flags: u16,
+}
+
+/// A step in the life of a bundle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum BundleStep {
+    /// The bundle begins.
+    Open = 0,
+    /// No more messages come.
+    Close = 2,
+    /// All of its changes are made, or none.
+    Commit = 4,
+    /// The bundle is forgotten.
+    Discard = 6,
+}
+
+/// A message for a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BundleAdd {
+    /// The number of the bundle.
+    pub id: u32,
+    /// The flags of the bundle.
+    pub flags: u16,
+    /// The message, and what follows it, not checked yet.
+    pub rest: Vec<u8>,
+}
+
+/// The flags that there are: all or nothing, and in order.
+const FLAGS: u16 = 3;
+
+/// Reads an experimenter's message.
+pub(super) fn read(body: &mut Cursor<'_>) -> Result<Request, Failure> {
+    if body.u32()? != ONF {
+        return Err(Failure::BAD_EXPERIMENTER);
+    }
+    let kind = body.u32()?;
+    if kind == u32::from(ADD) {
+        let id = body.u32()?;
+        body.skip(2)?;
+        return Ok(Request::BundleAdd(BundleAdd { id, flags: body.u16()?, rest: body.rest().to_vec() }));
+    }
+    if kind != u32::from(CONTROL) {
+        return Err(Failure::BAD_EXP_TYPE);
+    }
+    let (id, step, flags) = (body.u32()?, body.u16()?, body.u16()?);
+    let step = match step {
+        0 => BundleStep::Open,
+        2 => BundleStep::Close,
+        4 => BundleStep::Commit,
+        6 => BundleStep::Discard,
+        _ => return Err(Failure::BUNDLE_TYPE),
+    };
+    no_properties(body.rest())?;
+    Ok(Request::BundleControl(BundleControl { id, step, flags }))
+}
+
+/// Refuses properties: each is an experimenter's, and none is known.
+fn no_properties(rest: &[u8]) -> Result<(), Failure> {
+    match rest {
+        [] => Ok(()),
+        [0xff, 0xff, ..] => Err(Failure::BAD_EXPERIMENTER),
+        _ => Err(Failure::BAD_LEN),
+    }
+}
+
+/// Checks the flags of a bundle.
+pub(crate) fn check_flags(flags: u16) -> Result<(), Failure> {
+    if flags & !FLAGS == 0 { Ok(()) } else { Err(Failure::BUNDLE_FLAGS) }
+}
+
+impl BundleControl {
+    /// The answer once the step is made.
+    pub(crate) fn reply(self, xid: u32) -> Vec<u8> {
+        let mut out = begin(4, xid);
+        out.u32(ONF);
+        out.u32(CONTROL.into());
+        out.u32(self.id);
+        out.u16(self.step as u16 + 1);
+        out.u16(self.flags);
+        end(out)
+    }
+}
+
+impl BundleAdd {
+    /// The message that it has: one that changes something, is right as far as it tells by itself, and has
+    /// the number of the message around it.
+    pub(crate) fn message(&self, xid: u32) -> Result<&[u8], Failure> {
+        let header = Header::of(&self.rest).ok_or(Failure::BUNDLE_MSG_LEN)?;
+        let (message, rest) = match self.rest.split_at_checked(header.len.into()) {
+            Some((message, rest)) if message.len() >= HEADER => (message, rest),
+            _ => return Err(Failure::BUNDLE_MSG_LEN),
+        };
+        if header.xid != xid {
+            return Err(Failure::BUNDLE_MSG_XID);
+        }
+        // Zeros up to a multiple of eight bytes come before properties.
+        no_properties(rest.get(message.len().next_multiple_of(8) - message.len()..).unwrap_or_default())?;
+        let read = Request::read(message)?;
+        let fits = read.is_change() && !matches!(read, Request::BundleControl(_) | Request::BundleAdd(_));
+        fits.then_some(message).ok_or(Failure::BUNDLE_MSG_UNSUP)
+    }
+}
+
+/// The type of an error about bundles among the ONF's errors, if it is one.
+pub(super) fn error_type(failure: Failure) -> Option<u16> {
+    (failure.kind == FAILED).then_some(CONTROL + failure.code)
+}
