@@ -255,10 +255,10 @@ impl Switch {
         self.0.control().state().is_standalone
     }
 
-    /// Whether the classifier for wildcards of the first table is in use.
+    /// Whether the classifier for wildcards of a table is in use.
     #[must_use]
-    pub fn has_classifier(&self) -> bool {
-        self.0.control().state().front.is_some()
+    pub fn has_classifier(&self, table: u8) -> bool {
+        self.0.control().state().tables.get(usize::from(table)).is_some_and(|table| table.front().is_some())
     }
 
     /// Tells whether a port has a link. Numbers are from 1 on, and that of LOCAL; others do nothing.
@@ -305,16 +305,18 @@ impl Shared {
     /// Does the regular work: timeouts, and the classifier, which is built without the lock, once wildcards
     /// have been quiet or at once.
     pub(crate) fn tend(&self, at_once: bool) {
-        let now = self.now();
-        let gathered = {
-            let mut control = self.control();
-            control.tend(now);
-            control.gather(now, at_once)
-        };
-        if let Some((gathered, epoch)) = gathered
-            && let Some(front) = gathered.build(self.options.device, self.options.fleet.as_ref())
-        {
-            self.control().set_front(front, epoch, self.now() - now);
+        self.control().tend(self.now());
+        loop {
+            let now = self.now();
+            let gathered = self.control().gather(now, at_once);
+            let Some((gathered, epoch)) = gathered else { return };
+            if let Some(front) = gathered.build(self.options.device, self.options.fleet.as_ref()) {
+                self.control().set_front(front, epoch, self.now() - now);
+            }
+            // Other tables have to wait for the next time, so that controllers need not.
+            if !at_once {
+                return;
+            }
         }
     }
 

@@ -9,13 +9,14 @@ use wirespeed_image::left_right::Entrances;
 
 use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
-use super::front::{Front, Gathered, Since, suits};
+use super::front::{Front, Gathered, suits};
 use super::group::Group;
 use super::journal::{Before, Journal};
 use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
 use super::table::Table;
 use super::timers::Timers;
+use super::turns::Turns;
 use super::uses::{Uses, of_flow, of_group};
 use super::versions::Versions;
 use crate::wire::number::{ALL_TABLES, group, meter, port};
@@ -23,12 +24,6 @@ use crate::wire::{
     Action, Bucket, Command, Failure, FlowCommand, FlowMod, FlowQuery, GroupKind, GroupMod, Instructions,
     MeterMod,
 };
-
-/// The least time in milliseconds without a change of wildcards before their classifier is built. It is also
-/// as long as the last building took, so that wildcards which change again and again keep no core busy.
-const QUIET: u64 = 200;
-/// Such times after which it is built although wildcards still change.
-const PATIENCE: u64 = 5;
 
 /// The most that a switch holds.
 #[derive(Clone, Copy, Debug)]
@@ -73,16 +68,7 @@ pub(crate) struct Control {
     /// The instructions of the last flow that was added: mostly those of the next one.
     instructions: Arc<Instructions>,
     events: Vec<Event>,
-    /// Counts the times that flows were gathered for a classifier.
-    epoch: u64,
-    /// Changes since the last of these times, until the classifier is built.
-    since: Option<Since>,
-    /// The times of the last change of flows that a classifier may hold, and of the first one since flows
-    /// were gathered, if there was one.
-    changed_at: u64,
-    changing_from: Option<u64>,
-    /// Milliseconds without a change before the next classifier is built.
-    quiet: u64,
+    turns: Turns,
     /// The number of the last election of a master.
     pub(crate) generation: Option<u64>,
     pub(crate) config: (u16, u16),
@@ -102,11 +88,7 @@ impl Control {
             journal: None,
             instructions: Arc::default(),
             events: Vec::new(),
-            epoch: 0,
-            since: None,
-            changed_at: 0,
-            changing_from: None,
-            quiet: QUIET,
+            turns: Turns::default(),
             generation: None,
             config: (0, 128),
         }
@@ -216,39 +198,28 @@ impl Control {
         self.versions.publish();
     }
 
-    /// The flows for a classifier, if one is due, and the number that tells whether it is still the last one
-    /// when it is built.
+    /// The flows for the classifier of a table, if one is due, and the number that tells whether it is still
+    /// the last one when it is built.
     pub(crate) fn gather(&mut self, now: u64, at_once: bool) -> Option<(Gathered, u64)> {
-        let from = self.changing_from?;
-        if !at_once && now < (self.changed_at + self.quiet).min(from + PATIENCE * self.quiet) {
-            return None;
-        }
-        self.changing_from = None;
-        let used = self.state().front.as_ref();
-        match Gathered::of(&self.state().tables[0]) {
-            // Flows changed that the classifier in use does not have.
-            Some(gathered) if used.is_some_and(|used| gathered.is_in(used)) => None,
-            Some(gathered) => {
-                self.epoch += 1;
-                self.since = Some(Since::default());
-                Some((gathered, self.epoch))
-            }
-            None => {
-                if used.is_some() {
-                    self.change(Change::Front(None));
-                }
-                None
+        while let Some(number) = self.turns.next(now, at_once) {
+            let table = &self.state().tables[usize::from(number)];
+            let used = table.front();
+            match Gathered::of(number, table) {
+                // Flows changed that the classifier in use does not have.
+                Some(gathered) if used.is_some_and(|used| gathered.is_in(used)) => {}
+                Some(gathered) => return Some((gathered, self.turns.gathered(number))),
+                None if used.is_some() => self.change(Change::Front(number, None)),
+                None => {}
             }
         }
+        None
     }
 
     /// Takes a classifier into use that was built in `took` milliseconds, unless another one is on its way.
     pub(crate) fn set_front(&mut self, front: Front, epoch: u64, took: u64) {
-        self.quiet = took.max(QUIET);
-        if epoch == self.epoch
-            && let Some(since) = self.since.take()
-        {
-            self.change(Change::Front(Some((Arc::new(front), since))));
+        let table = front.table();
+        if let Some(since) = self.turns.built(table, epoch, took) {
+            self.change(Change::Front(table, Some((Arc::new(front), since))));
         }
     }
 
@@ -266,15 +237,9 @@ impl Control {
 
     /// Notes a change of a flow that a classifier may hold.
     fn note(&mut self, flow: &Flow, is_lost: bool, now: u64) {
-        if flow.table > 0 {
-            return;
-        }
         let mask = &flow.shape().mask;
-        self.since.iter_mut().for_each(|since| since.note(mask, is_lost));
-        if suits(mask, self.state().tables[0].class_len(mask)) {
-            self.changed_at = now;
-            self.changing_from.get_or_insert(now);
-        }
+        let len = self.state().tables[usize::from(flow.table)].class_len(mask);
+        self.turns.note(flow.table, mask, is_lost, suits(flow.table, mask, len), now);
     }
 
     /// Adds a flow, in the place of one with its match and priority.

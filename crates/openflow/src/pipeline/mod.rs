@@ -28,5 +28,6 @@ mod set;
 pub(crate) mod state;
 pub(crate) mod table;
 mod timers;
+mod turns;
 mod uses;
 mod versions;

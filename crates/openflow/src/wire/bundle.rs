@@ -29,7 +29,7 @@ pub struct BundleControl {
     pub id: u32,
     /// The step.
     pub step: BundleStep,
-    /// What is asked of the commit: all or nothing, and in order. The switch does both anyway.
+    /// The wishes for the commit: all or nothing, and in order. The switch does both anyway.
     pub flags: u16,
 }
 
