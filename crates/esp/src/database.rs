@@ -24,6 +24,7 @@ use wirespeed::classify::{Classifier, Ipv4Tuple, Ipv6Tuple, RuleUpdate};
 use crate::error::Error;
 use crate::fragments::Fragments;
 use crate::keepalives::Keepalives;
+use crate::mapping::{Ends, Mapping};
 use crate::path::TooLarge;
 use crate::policy::{Action, Direction, Policy, Template};
 use crate::sa::{Sa, SaConfig};
@@ -95,6 +96,9 @@ pub struct State {
     order: Vec<Arc<Sa>>,
     ends: FxHashSet<IpAddr>,
     ports: Vec<u16>,
+    /// The other ends of tunnels in UDP, and the associations whose packets follow them.
+    mappings: FxHashMap<Ends, Arc<Mapping>>,
+    followers: Vec<Arc<Sa>>,
     policies: FxHashMap<u32, Resolved>,
     /// Whether packets without a policy are dropped.
     discards_out: bool,
@@ -247,7 +251,8 @@ impl Database {
                 }
                 _ => {
                     replaced.added += 1;
-                    Arc::clone(new)
+                    // One of its own: it may be of a tunnel whose other end is known already.
+                    Arc::new(Sa::new(&new.config)?)
                 }
             };
             state.insert(sa);
@@ -496,11 +501,13 @@ impl State {
     #[inline]
     pub fn learn(&self, packet: &[u8]) -> bool {
         let Some(told) = TooLarge::read(packet) else { return false };
-        let sa = self.sas.get(&(told.dst, told.spi));
         let is_sender = |sa: &&Arc<Sa>| {
-            (sa.src, sa.ports) == (told.src, told.ports) && sa.direction != Some(Direction::In)
+            (sa.spi, sa.src, sa.peer()) == (told.spi, told.src, (told.dst, told.ports))
+                && sa.direction != Some(Direction::In)
         };
-        let Some(sa) = sa.filter(is_sender).filter(|sa| sa.sent_lately(told.low)) else { return false };
+        let sa = self.sas.get(&(told.dst, told.spi)).filter(is_sender);
+        let sa = sa.or_else(|| self.followers.iter().find(is_sender));
+        let Some(sa) = sa.filter(|sa| sa.sent_lately(told.low)) else { return false };
         sa.path.learn(told.mtu, Instant::now());
         true
     }
@@ -580,6 +587,16 @@ impl State {
         }
         self.ports.sort_unstable();
         self.ports.dedup();
+        let known = std::mem::take(&mut self.mappings);
+        for (sa, ports) in self.order.iter().filter_map(|sa| Some((sa, sa.ports?))) {
+            let (src, dst) = ((sa.src, ports.src), (sa.dst, ports.dst));
+            for (of, ends) in [(&sa.goes, [src, dst]), (&sa.came, [dst, src])] {
+                let known = || known.get(&ends).cloned().unwrap_or_else(|| Arc::new(Mapping::new(ends)));
+                let mapping = self.mappings.entry(ends).or_insert_with(known);
+                of.get_or_init(|| Arc::clone(mapping));
+            }
+        }
+        self.followers = self.order.iter().filter(|sa| sa.config.nat_follow).cloned().collect();
         // The newest of each tunnel: with the number that a policy asks for, and of any.
         let mut newest: FxHashMap<(IpAddr, IpAddr, u32), &Arc<Sa>> = FxHashMap::default();
         for sa in self.order.iter().filter(|sa| sa.direction != Some(Direction::In)) {

@@ -70,6 +70,7 @@ mod fragments;
 pub mod gpu;
 mod ip;
 mod keepalives;
+mod mapping;
 mod narrow;
 mod open;
 mod packets;

@@ -102,6 +102,8 @@ struct Counts {
     reassembled: u64,
     reassembly_failed: u64,
     keepalives: u64,
+    /// Tunnels whose other end sent from another place.
+    moved: u64,
     errors_sent: u64,
     errors_held: u64,
 }
@@ -251,6 +253,7 @@ impl<'t, A: App> Esp<'t, A> {
             Ok(opened) => {
                 strip(chunk, memory, at, read.packets[at].into(), opened);
                 self.counts.opened += 1;
+                self.counts.moved += u64::from(opened.is_moved);
                 true
             }
             Err(fault) => {
@@ -727,6 +730,7 @@ impl<A: App> App for Esp<'_, A> {
             ("esp_reassembled", self.counts.reassembled),
             ("esp_reassembly_failed", self.counts.reassembly_failed),
             ("esp_keepalives_sent", self.counts.keepalives),
+            ("esp_mappings_changed", self.counts.moved),
             ("esp_errors_sent", self.counts.errors_sent),
             ("esp_errors_held", self.counts.errors_held),
             ("esp_by_gpu", gpu.by_device),
