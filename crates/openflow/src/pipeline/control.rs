@@ -9,7 +9,8 @@ use wirespeed_image::left_right::Entrances;
 
 use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
-use super::front::{Front, Gathered, suits};
+use super::front::Front;
+use super::gathered::{Gathered, suits};
 use super::group::Group;
 use super::journal::{Before, Journal};
 use super::meter::Meter;

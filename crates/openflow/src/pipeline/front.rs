@@ -38,7 +38,6 @@ use super::flow::Flow;
 use super::hit::Hit;
 use super::hot::Hot;
 use super::row::{Row, Short};
-use super::table::Table;
 use crate::wire::number::port;
 use crate::wire::{Field, Key};
 
@@ -46,14 +45,6 @@ use crate::wire::{Field, Key};
 /// numbers them with 16 bits, and one is for packet-out.
 pub(crate) const MOST_PORTS: u16 = 0xff00;
 const _: () = assert!((MOST_PORTS as u32) < port::LOCAL & 0xffff);
-
-/// Classes from which on a classifier pays: for batches in the first table, and for one packet at a time.
-const LEAST_CLASSES: usize = 4;
-const LEAST_CLASSES_ALONE: usize = 12;
-/// Flows of a class up to which it goes into the classifier: larger ones are found by their hash.
-const MOST_OF_CLASS: usize = 8192;
-/// The most flows of a classifier. Engines hold more; a quarter of a million takes seconds to build.
-const MOST: usize = 1 << 18;
 
 /// A tuple that is made of a key: its fields, each in a place of the tuple.
 pub(crate) trait OfKey: RuleTuple {
@@ -82,19 +73,6 @@ fn plain(table: u8, mask: &Key) -> Key {
     let unread = [Field::InPhyPort, Field::Metadata, Field::TunnelId];
     let same = if table == 0 { &unread[..] } else { &unread[..1] };
     same.iter().fold(*mask, |mask, &field| mask.with(field, 0))
-}
-
-/// Whether a flow may match a frame that comes in, by the fields that all of these have alike: no metadata,
-/// no tunnel, and the physical port that is the port itself.
-fn may_match(flow: &Flow) -> bool {
-    let matched = flow.matched();
-    let number = matched.value.of(Field::InPort);
-    // The lower halves of numbers of ports that there can be, LOCAL among them, differ. Others are of no
-    // frame.
-    let is_port = number <= u128::from(MOST_PORTS) || number == u128::from(port::LOCAL);
-    let is_of_port = !matched.has(Field::InPhyPort) || matched.value.of(Field::InPhyPort) == number;
-    let is_zero = |field| matched.value.of(field) == 0;
-    is_port && is_of_port && is_zero(Field::Metadata) && is_zero(Field::TunnelId)
 }
 
 /// The lower 32 bits of a number without so many of its lowest ones.
@@ -247,65 +225,6 @@ pub(crate) struct Front {
     rules: Rules,
 }
 
-/// The flows of a classifier that is to be built.
-pub(crate) struct Gathered {
-    table: u8,
-    masks: FxHashSet<Key>,
-    flows: Vec<Arc<Flow>>,
-    is_wide: bool,
-}
-
-/// Whether a class of this mask and so many flows may go into the classifier of a table.
-pub(crate) fn suits(table: u8, shape: &Key, flows: usize) -> bool {
-    flows <= MOST_OF_CLASS && OpenFlow13Tuple::mask(table, shape).is_some()
-}
-
-impl Gathered {
-    /// The flows of a table that a classifier is to answer for; `None` if it would not pay.
-    pub(crate) fn of(number: u8, table: &Table) -> Option<Self> {
-        let is_narrow = |mask: &Key| OpenFlowTuple::mask(number, mask).is_some();
-        let suited = || table.classes().filter(|class| suits(number, &class.shape().mask, class.len()));
-        let least = if number == 0 { LEAST_CLASSES } else { LEAST_CLASSES_ALONE };
-        let is_wide = suited().filter(|class| !is_narrow(&class.shape().mask)).count() >= LEAST_CLASSES;
-        let mut masks = FxHashSet::default();
-        let mut flows: Vec<Arc<Flow>> = Vec::new();
-        for class in suited().filter(|class| is_wide || is_narrow(&class.shape().mask)) {
-            if flows.len() + class.len() <= MOST {
-                masks.insert(class.shape().mask);
-                flows.extend(class.iter().cloned());
-            }
-        }
-        flows.retain(|flow| may_match(flow));
-        (masks.len() >= least).then_some(Self { table: number, masks, flows, is_wide })
-    }
-
-    /// Whether a classifier that is in use has these flows.
-    pub(crate) fn is_in(&self, used: &Used) -> bool {
-        used.front.masks == self.masks && used.is_whole()
-    }
-
-    /// Builds the classifier.
-    pub(crate) fn build(self, device: Device, fleet: Option<&Fleet>) -> Option<Front> {
-        let Self { table, masks, flows, is_wide } = self;
-        let (device, fleet) = if table == 0 { (device, fleet) } else { (Device::Cpu, None) };
-        let rules = match is_wide {
-            false => Of::new(table, &flows, device, fleet).map(Rules::Narrow),
-            true => Of::new(table, &flows, device, fleet).map(Rules::Wide),
-        };
-        match rules {
-            Ok(rules) => {
-                let best = flows.iter().map(|flow| flow.priority).max().unwrap_or(0);
-                let flows = flows.into_iter().map(|flow| (flow.hot.clone(), Some(flow))).collect();
-                Some(Front { table, masks, flows, best, rules })
-            }
-            Err(error) => {
-                tracing::warn!(%error, "no classifier for wildcards; hash tables answer");
-                None
-            }
-        }
-    }
-}
-
 /// The changes of flows since those of a classifier were gathered.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Since {
@@ -363,13 +282,39 @@ impl Used {
         &self.since
     }
 
-    /// Whether it has all flows of its masks, and no others.
-    fn is_whole(&self) -> bool {
-        self.since.came.is_empty() && !self.has_lost()
+    /// Whether it has all flows of these masks, and no others.
+    pub(crate) fn is_whole(&self, masks: &FxHashSet<Key>) -> bool {
+        self.front.masks == *masks && self.since.came.is_empty() && !self.has_lost()
     }
 }
 
 impl Front {
+    /// Builds the classifier of a table for flows of some masks, of the wide tuple if they need it.
+    pub(crate) fn build(
+        table: u8,
+        (masks, flows): (FxHashSet<Key>, Vec<Arc<Flow>>),
+        is_wide: bool,
+        device: Device,
+        fleet: Option<&Fleet>,
+    ) -> Option<Self> {
+        let (device, fleet) = if table == 0 { (device, fleet) } else { (Device::Cpu, None) };
+        let rules = match is_wide {
+            false => Of::new(table, &flows, device, fleet).map(Rules::Narrow),
+            true => Of::new(table, &flows, device, fleet).map(Rules::Wide),
+        };
+        match rules {
+            Ok(rules) => {
+                let best = flows.iter().map(|flow| flow.priority).max().unwrap_or(0);
+                let flows = flows.into_iter().map(|flow| (flow.hot.clone(), Some(flow))).collect();
+                Some(Self { table, masks, flows, best, rules })
+            }
+            Err(error) => {
+                tracing::warn!(%error, "no classifier for wildcards; hash tables answer");
+                None
+            }
+        }
+    }
+
     /// Whether flows of this mask are in the classifier.
     pub(crate) fn covers(&self, mask: &Key) -> bool {
         self.masks.contains(mask)

@@ -13,6 +13,7 @@ pub(crate) mod edit;
 mod extract;
 pub(crate) mod flow;
 pub(crate) mod front;
+mod gathered;
 mod group;
 mod groups;
 pub(crate) mod hit;

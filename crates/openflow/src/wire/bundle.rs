@@ -10,17 +10,8 @@
 
 use super::bytes::{Cursor, Out};
 use super::failure::Failure;
-use super::header::{HEADER, Header};
+use super::number::onf;
 use super::reply::{begin, end};
-use super::request::Request;
-
-/// The number of the ONF as an experimenter.
-pub(crate) const ONF: u32 = 0x4f4e_4600;
-/// The types of its messages, the former of which is that of its error with the code 0, too.
-const CONTROL: u16 = 2300;
-const ADD: u16 = 2301;
-/// The type of errors about bundles in version 1.4.
-const FAILED: u16 = 17;
 
 /// A request about a bundle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,34 +52,8 @@ pub struct BundleAdd {
 /// The flags that there are: all or nothing, and in order.
 const FLAGS: u16 = 3;
 
-/// Reads an experimenter's message.
-pub(super) fn read(body: &mut Cursor<'_>) -> Result<Request, Failure> {
-    if body.u32()? != ONF {
-        return Err(Failure::BAD_EXPERIMENTER);
-    }
-    let kind = body.u32()?;
-    if kind == u32::from(ADD) {
-        let id = body.u32()?;
-        body.skip(2)?;
-        return Ok(Request::BundleAdd(BundleAdd { id, flags: body.u16()?, rest: body.rest().to_vec() }));
-    }
-    if kind != u32::from(CONTROL) {
-        return Err(Failure::BAD_EXP_TYPE);
-    }
-    let (id, step, flags) = (body.u32()?, body.u16()?, body.u16()?);
-    let step = match step {
-        0 => BundleStep::Open,
-        2 => BundleStep::Close,
-        4 => BundleStep::Commit,
-        6 => BundleStep::Discard,
-        _ => return Err(Failure::BUNDLE_TYPE),
-    };
-    no_properties(body.rest())?;
-    Ok(Request::BundleControl(BundleControl { id, step, flags }))
-}
-
 /// Refuses properties: each is an experimenter's, and none is known.
-fn no_properties(rest: &[u8]) -> Result<(), Failure> {
+pub(super) fn no_properties(rest: &[u8]) -> Result<(), Failure> {
     match rest {
         [] => Ok(()),
         [0xff, 0xff, ..] => Err(Failure::BAD_EXPERIMENTER),
@@ -102,11 +67,24 @@ pub(crate) fn check_flags(flags: u16) -> Result<(), Failure> {
 }
 
 impl BundleControl {
+    pub(super) fn read(body: &mut Cursor<'_>) -> Result<Self, Failure> {
+        let (id, step, flags) = (body.u32()?, body.u16()?, body.u16()?);
+        let step = match step {
+            0 => BundleStep::Open,
+            2 => BundleStep::Close,
+            4 => BundleStep::Commit,
+            6 => BundleStep::Discard,
+            _ => return Err(Failure::BUNDLE_TYPE),
+        };
+        no_properties(body.rest())?;
+        Ok(Self { id, step, flags })
+    }
+
     /// The answer once the step is made.
     pub(crate) fn reply(self, xid: u32) -> Vec<u8> {
         let mut out = begin(4, xid);
-        out.u32(ONF);
-        out.u32(CONTROL.into());
+        out.u32(onf::NUMBER);
+        out.u32(onf::BUNDLE_CONTROL.into());
         out.u32(self.id);
         out.u16(self.step as u16 + 1);
         out.u16(self.flags);
@@ -115,26 +93,9 @@ impl BundleControl {
 }
 
 impl BundleAdd {
-    /// The message that it has: one that changes something, is right as far as it tells by itself, and has
-    /// the number of the message around it.
-    pub(crate) fn message(&self, xid: u32) -> Result<&[u8], Failure> {
-        let header = Header::of(&self.rest).ok_or(Failure::BUNDLE_MSG_LEN)?;
-        let (message, rest) = match self.rest.split_at_checked(header.len.into()) {
-            Some((message, rest)) if message.len() >= HEADER => (message, rest),
-            _ => return Err(Failure::BUNDLE_MSG_LEN),
-        };
-        if header.xid != xid {
-            return Err(Failure::BUNDLE_MSG_XID);
-        }
-        // Zeros up to a multiple of eight bytes come before properties.
-        no_properties(rest.get(message.len().next_multiple_of(8) - message.len()..).unwrap_or_default())?;
-        let read = Request::read(message)?;
-        let fits = read.is_change() && !matches!(read, Request::BundleControl(_) | Request::BundleAdd(_));
-        fits.then_some(message).ok_or(Failure::BUNDLE_MSG_UNSUP)
+    pub(super) fn read(body: &mut Cursor<'_>) -> Result<Self, Failure> {
+        let id = body.u32()?;
+        body.skip(2)?;
+        Ok(Self { id, flags: body.u16()?, rest: body.rest().to_vec() })
     }
-}
-
-/// The type of an error about bundles among the ONF's errors, if it is one.
-pub(super) fn error_type(failure: Failure) -> Option<u16> {
-    (failure.kind == FAILED).then_some(CONTROL + failure.code)
 }

@@ -15,8 +15,8 @@
 //!
 //! Senders learn the size that fits by ICMP errors, if the router has an address of their family. Packets
 //! that may be cut are cut, before or behind the encryption (`cut.rs`). ESP packets that come in fragments
-//! are put together, by all workers in one place. The whole has to fit a buffer, with its frame 1,792 bytes of
-//! the usual ones: senders whose links take 1,500 bytes stay below. A larger one is dropped
+//! are put together, by all workers in one place. The whole has to fit a buffer, with its frame 1,792 bytes
+//! of the usual ones: senders whose links take 1,500 bytes stay below. A larger one is dropped
 //! ([`Reason::EspLong`]).
 
 mod asked;
