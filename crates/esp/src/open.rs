@@ -14,7 +14,6 @@ use subtle::ConstantTimeEq;
 use crate::crypto::Suite;
 use crate::crypto::gcm::Aead;
 use crate::crypto::sha1::{self, Message};
-use crate::database::State;
 use crate::fault::Fault;
 use crate::ip::{
     self, ESP, FRAGMENT_HEADER, Family, Header, IPV4, IPV6, NEXT_IPV4, NEXT_IPV6, NEXT_NONE, PROTOCOL_ESP,
@@ -24,6 +23,7 @@ use crate::narrow;
 use crate::packets::Packets;
 use crate::sa::{Carried, Sa, TRAILER};
 use crate::seal::{Scratch, nonce};
+use crate::state::State;
 use crate::window::Window;
 
 /// The kind of a packet that came, as a tunnel sees it.
