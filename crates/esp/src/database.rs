@@ -13,21 +13,18 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
-use rustc_hash::{FxHashMap, FxHashSet};
-use wirespeed::RuleReader;
+use rustc_hash::FxHashMap;
 use wirespeed::classify::{Classifier, Ipv4Tuple, Ipv6Tuple, RuleUpdate};
 
 use crate::error::Error;
-use crate::fragments::Fragments;
-use crate::keepalives::Keepalives;
-use crate::path::TooLarge;
-use crate::policy::{Action, Direction, Policy, Template};
+use crate::policy::{Direction, Policy};
+use crate::reader::{FamilyReaders, Outer, Reader};
 use crate::sa::{Sa, SaConfig};
 use crate::selector::{FamilyRule, Selector};
+use crate::state::{Resolved, State};
 
 /// A change of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,60 +75,6 @@ pub struct Database {
     next: u32,
 }
 
-/// What readers share of outer packets and their fragments.
-#[derive(Debug)]
-struct Outer {
-    fragments: Mutex<Fragments>,
-    keepalives: Mutex<Keepalives>,
-    /// The identification of the next packet that is cut.
-    id: AtomicU32,
-}
-
-/// One state of the associations and policies.
-#[derive(Clone, Debug, Default)]
-pub struct State {
-    sas: FxHashMap<(IpAddr, u32), Arc<Sa>>,
-    /// The associations in the order in which they came: a policy takes the newest.
-    order: Vec<Arc<Sa>>,
-    ends: FxHashSet<IpAddr>,
-    ports: Vec<u16>,
-    policies: FxHashMap<u32, Resolved>,
-    /// Whether packets without a policy are dropped.
-    discards_out: bool,
-    discards_in: bool,
-}
-
-/// A policy with the association that its packets go out through.
-#[derive(Clone, Debug)]
-struct Resolved {
-    policy: Policy,
-    sa: Option<Arc<Sa>>,
-}
-
-/// The decision about a packet that goes out.
-#[derive(Clone, Copy, Debug)]
-pub enum Outbound<'s> {
-    /// The packet passes in the clear.
-    Pass,
-    /// The packet goes through a tunnel.
-    Protect(&'s Sa),
-    /// A tunnel is wanted that there is no association for.
-    Unkeyed,
-    /// The packet is dropped.
-    Discard,
-}
-
-/// The decision about a packet that came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inbound {
-    /// The packet goes on.
-    Accept,
-    /// The packet came in the clear, and a policy wants it protected.
-    Unprotected,
-    /// The packet is dropped: it came through another tunnel than its policy says, or its policy discards it.
-    Discard,
-}
-
 /// The difference that [`Database::replace`] made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -147,9 +90,6 @@ pub struct Replaced {
     /// Policies that came, went, or say something else.
     pub policies: usize,
 }
-
-/// The UDP port of ESP and IKE behind address translation (RFC 3948).
-const PORT: u16 = 4500;
 
 impl Database {
     /// An empty database, in which all packets pass.
@@ -247,7 +187,8 @@ impl Database {
                 }
                 _ => {
                     replaced.added += 1;
-                    Arc::clone(new)
+                    // One of its own: it may be of a tunnel whose other end is known already.
+                    Arc::new(Sa::new(&new.config)?)
                 }
             };
             state.insert(sa);
@@ -446,230 +387,5 @@ impl Rules {
         }
         self.count.store(self.v4.len() + self.v6.len(), Ordering::Release);
         Ok(())
-    }
-}
-
-impl State {
-    /// The association of a packet that came, by destination and index.
-    #[inline]
-    #[must_use]
-    pub fn sa(&self, dst: IpAddr, spi: u32) -> Option<&Sa> {
-        self.sas.get(&(dst, spi)).map(|sa| &**sa).filter(|sa| sa.direction != Some(Direction::Out))
-    }
-
-    /// A reference of one's own to an association, if it is still one of these.
-    #[cfg(feature = "gpu")]
-    pub(crate) fn shared(&self, sa: &Sa) -> Option<Arc<Sa>> {
-        self.sas.get(&(sa.dst, sa.spi)).filter(|known| std::ptr::eq(&***known, sa)).cloned()
-    }
-
-    /// The associations, oldest first.
-    pub fn sas(&self) -> impl Iterator<Item = &Sa> {
-        self.order.iter().map(|sa| &**sa)
-    }
-
-    /// Whether an address is the end of a tunnel.
-    #[inline]
-    #[must_use]
-    pub fn is_end(&self, address: IpAddr) -> bool {
-        self.ends.contains(&address)
-    }
-
-    /// The UDP ports that are for ESP, in order.
-    #[must_use]
-    pub fn ports(&self) -> &[u16] {
-        &self.ports
-    }
-
-    /// Whether a UDP port is one for ESP.
-    #[inline]
-    #[must_use]
-    pub fn is_port(&self, port: u16) -> bool {
-        self.ports.binary_search(&port).is_ok()
-    }
-
-    /// Learns from a packet that came, if it is an ICMP error which tells that the path of a tunnel takes
-    /// smaller packets only. Returns whether it was one. The packet that it quotes must be one that an
-    /// association sent lately, by its addresses, its ports, its index and its sequence number, and it must
-    /// be larger than the size that is told. Such errors are under no seal, so one who sees packets can forge
-    /// one and make packets small, down to what every path takes. That holds for ten minutes.
-    #[inline]
-    pub fn learn(&self, packet: &[u8]) -> bool {
-        let Some(told) = TooLarge::read(packet) else { return false };
-        let sa = self.sas.get(&(told.dst, told.spi));
-        let is_sender = |sa: &&Arc<Sa>| {
-            (sa.src, sa.ports) == (told.src, told.ports) && sa.direction != Some(Direction::In)
-        };
-        let Some(sa) = sa.filter(is_sender).filter(|sa| sa.sent_lately(told.low)) else { return false };
-        sa.path.learn(told.mtu, Instant::now());
-        true
-    }
-
-    /// Whether a policy, or an association that carries its packets, is for some ports. Then a packet of it
-    /// is not cut before it is sealed: later fragments have no ports, and would not be taken at the other
-    /// end.
-    #[must_use]
-    pub fn is_for_ports(&self, policy: u32, sa: &Sa) -> bool {
-        let policy = self.policies.get(&policy).map(|known| known.policy.selector);
-        policy.into_iter().chain(sa.config.selector).any(|selector| selector.has_ports())
-    }
-
-    /// Decides about a packet that goes out, by the number of its policy; 0 for none.
-    #[inline]
-    #[must_use]
-    pub fn outbound(&self, policy: u32) -> Outbound<'_> {
-        match self.policies.get(&policy) {
-            None if policy == 0 && !self.discards_out => Outbound::Pass,
-            // A policy that is gone: the next packets are decided by what there is then.
-            None => Outbound::Discard,
-            Some(Resolved { policy, sa }) => match policy.action {
-                Action::Pass => Outbound::Pass,
-                Action::Discard => Outbound::Discard,
-                Action::Protect(_) => sa.as_deref().map_or(Outbound::Unkeyed, Outbound::Protect),
-            },
-        }
-    }
-
-    /// Decides about a packet that came in, by the number of its policy (0 for none) and the association
-    /// that it came through. A packet of a tunnel that no policy is for is discarded (RFC 4301, section 5.2,
-    /// step 4): the other end of the tunnel may not send from any address.
-    #[inline]
-    #[must_use]
-    pub fn inbound(&self, policy: u32, through: Option<&Sa>) -> Inbound {
-        let action = match self.policies.get(&policy) {
-            Some(known) => known.policy.action,
-            None if policy == 0 && !self.discards_in && through.is_none() => Action::Pass,
-            None => Action::Discard,
-        };
-        match (action, through) {
-            (Action::Pass, _) => Inbound::Accept,
-            (Action::Discard, _) => Inbound::Discard,
-            (Action::Protect(_), None) => Inbound::Unprotected,
-            (Action::Protect(template), Some(sa)) if template.is_met(sa) => Inbound::Accept,
-            (Action::Protect(_), Some(_)) => Inbound::Discard,
-        }
-    }
-
-    fn insert(&mut self, sa: Arc<Sa>) {
-        self.sas.insert((sa.dst, sa.spi), Arc::clone(&sa));
-        self.order.push(sa);
-    }
-
-    /// Puts an association in the place of the one with its destination and index.
-    fn change(&mut self, sa: Arc<Sa>) {
-        let of = (sa.dst, sa.spi);
-        if let Some(place) = self.order.iter_mut().find(|other| (other.dst, other.spi) == of) {
-            *place = Arc::clone(&sa);
-        }
-        self.sas.insert(of, sa);
-    }
-
-    fn remove(&mut self, dst: IpAddr, spi: u32) -> Option<Arc<Sa>> {
-        let sa = self.sas.remove(&(dst, spi))?;
-        self.order.retain(|other| !Arc::ptr_eq(other, &sa));
-        Some(sa)
-    }
-
-    /// Derives what follows from associations and policies.
-    fn resolve(&mut self) {
-        let came = self.order.iter().filter(|sa| sa.direction != Some(Direction::Out));
-        self.ends = came.map(|sa| sa.dst).collect();
-        self.ports = self.order.iter().filter_map(|sa| Some(sa.ports?.dst)).collect();
-        if !self.ports.is_empty() {
-            self.ports.push(PORT);
-        }
-        self.ports.sort_unstable();
-        self.ports.dedup();
-        // The newest of each tunnel: with the number that a policy asks for, and of any.
-        let mut newest: FxHashMap<(IpAddr, IpAddr, u32), &Arc<Sa>> = FxHashMap::default();
-        for sa in self.order.iter().filter(|sa| sa.direction != Some(Direction::In)) {
-            newest.insert((sa.src, sa.dst, sa.reqid), sa);
-            newest.insert((sa.src, sa.dst, 0), sa);
-        }
-        for resolved in self.policies.values_mut() {
-            let Action::Protect(template) = resolved.policy.action else { continue };
-            resolved.sa = match template.spi {
-                0 => newest.get(&(template.src, template.dst, template.reqid)).map(|sa| Arc::clone(sa)),
-                spi => self
-                    .sas
-                    .get(&(template.dst, spi))
-                    .filter(|sa| template.is_met(sa) && sa.direction != Some(Direction::In))
-                    .cloned(),
-            };
-        }
-    }
-}
-
-impl Template {
-    /// Whether an association is what the policy asks for.
-    fn is_met(&self, sa: &Sa) -> bool {
-        (self.src, self.dst) == (sa.src, sa.dst)
-            && (self.reqid == 0 || self.reqid == sa.reqid)
-            && (self.spi == 0 || self.spi == sa.spi)
-    }
-}
-
-/// The rules of both families in one direction.
-#[derive(Clone, Debug)]
-pub struct FamilyReaders {
-    /// The rules of IPv4: actions are numbers of policies.
-    pub v4: RuleReader<Ipv4Tuple>,
-    /// The rules of IPv6.
-    pub v6: RuleReader<Ipv6Tuple>,
-    count: Arc<AtomicUsize>,
-}
-
-impl FamilyReaders {
-    /// Whether there is no rule, so that none has to be asked.
-    #[must_use]
-    pub fn are_empty(&self) -> bool {
-        self.count.load(Ordering::Acquire) == 0
-    }
-}
-
-/// Security associations and policies: a reader's side, which never waits.
-#[derive(Clone, Debug)]
-pub struct Reader {
-    state: Arc<ArcSwap<State>>,
-    outer: Arc<Outer>,
-    out: FamilyReaders,
-    r#in: FamilyReaders,
-}
-
-impl Reader {
-    /// The state of now. For policies, ask the rules first and take the state then: it knows what they found.
-    #[must_use]
-    pub fn state(&self) -> Arc<State> {
-        self.state.load_full()
-    }
-
-    /// The fragments of ESP packets that came, shared by all readers: those of a packet may come to different
-    /// threads. Others wait as long as the caller has them.
-    pub fn fragments(&self) -> MutexGuard<'_, Fragments> {
-        self.outer.fragments.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The keepalives that are to be sent now, as packets. One reader gets each; there are none more often
-    /// than once a second.
-    #[must_use]
-    pub fn keepalives(&self, now: Instant) -> Vec<Vec<u8>> {
-        // Where another thread asks, it sends them.
-        let keepalives = self.outer.keepalives.try_lock();
-        keepalives.map_or_else(|_| Vec::new(), |mut keepalives| keepalives.due(self.state().sas(), now))
-    }
-
-    /// An identification for the fragments of an IPv6 packet, another one for each call (RFC 8200, 4.5).
-    #[must_use]
-    pub fn next_id(&self) -> u32 {
-        self.outer.id.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// The rules of a direction.
-    #[must_use]
-    pub const fn rules(&self, direction: Direction) -> &FamilyReaders {
-        match direction {
-            Direction::Out => &self.out,
-            Direction::In => &self.r#in,
-        }
     }
 }

@@ -28,8 +28,8 @@ pub enum Error {
     /// A security association numbers packets by 64 bits and has no window to find the upper half by.
     #[error("extended sequence numbers need a replay window, and this association has none")]
     NoWindow,
-    /// A mapping is to be kept alive, and packets are not in UDP.
-    #[error("nat-keepalive is for packets in UDP, and this association has no encap")]
+    /// A mapping is to be kept alive or followed, and packets are not in UDP.
+    #[error("nat-keepalive and nat-follow are for packets in UDP, and this association has no encap")]
     NoPorts,
     /// A path takes less than every path has to.
     #[error("a path MTU of {found} bytes is less than {least}, which every path takes")]

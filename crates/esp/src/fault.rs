@@ -71,6 +71,8 @@ faults! {
     Expired => "esp_expired",
     /// The buffer has no room for the headers or for the padding.
     Buffer => "esp_buffer",
+    /// The packet that was put together from fragments is larger than a buffer.
+    Long => "esp_long",
 }
 
 /// Numbers of packets by fault.

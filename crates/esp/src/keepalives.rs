@@ -35,8 +35,8 @@ impl Keepalives {
         self.looked = Some(now);
         let mut mappings: FxHashMap<Mapping, (u64, u16)> = FxHashMap::default();
         for sa in sas.filter(|sa| sa.direction != Some(Direction::In)) {
-            let (Some(ports), Some(seconds)) = (sa.ports, sa.config.nat_keepalive) else { continue };
-            let (sent, least) = mappings.entry((sa.src, sa.dst, ports)).or_insert((0, seconds));
+            let ((dst, Some(ports)), Some(seconds)) = (sa.peer(), sa.config.nat_keepalive) else { continue };
+            let (sent, least) = mappings.entry((sa.src, dst, ports)).or_insert((0, seconds));
             (*sent, *least) = (sent.wrapping_add(sa.sent()), seconds.min(*least));
         }
         let mut due = Vec::new();

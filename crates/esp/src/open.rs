@@ -14,7 +14,6 @@ use subtle::ConstantTimeEq;
 use crate::crypto::Suite;
 use crate::crypto::gcm::Aead;
 use crate::crypto::sha1::{self, Message};
-use crate::database::State;
 use crate::fault::Fault;
 use crate::ip::{
     self, ESP, FRAGMENT_HEADER, Family, Header, IPV4, IPV6, NEXT_IPV4, NEXT_IPV6, NEXT_NONE, PROTOCOL_ESP,
@@ -24,6 +23,7 @@ use crate::narrow;
 use crate::packets::Packets;
 use crate::sa::{Carried, Sa, TRAILER};
 use crate::seal::{Scratch, nonce};
+use crate::state::State;
 use crate::window::Window;
 
 /// The kind of a packet that came, as a tunnel sees it.
@@ -167,6 +167,9 @@ pub struct Opened {
     pub len: usize,
     /// Whether it is IPv4; else it is IPv6.
     pub is_ipv4: bool,
+    /// Whether the other end of a tunnel in UDP sends from another address or port since this packet. It is
+    /// newer than all before it, by its sequence number.
+    pub is_moved: bool,
 }
 
 /// Packets of a list that are to be opened: packets in a row mostly come through one association, so this
@@ -268,7 +271,7 @@ impl<'s> Opening<'s> {
         decrypt: impl FnOnce(&mut [u8]) -> Result<(), Fault>,
     ) -> Result<Opened, Fault> {
         let text = self.text(packet, is_right, decrypt);
-        let text = text.and_then(|()| self.note(&mut self.sa.window()));
+        let text = text.and_then(|()| self.note(&mut self.sa.window(), packet));
         self.end(packet, text, &mut self.sa.carried_here())
     }
 
@@ -287,10 +290,19 @@ impl<'s> Opening<'s> {
         decrypt(packet)
     }
 
-    /// Notes the number of a packet that is authentic. Fails if it is not new any more.
+    /// Notes the number of a packet that is authentic, and where it is from if it is the newest. Returns
+    /// whether that is another place than before. Fails if the number is not new any more.
     #[inline]
-    fn note(&self, window: &mut Window) -> Result<(), Fault> {
-        if window.note(self.sequence) { Ok(()) } else { Err(Fault::Replay) }
+    fn note(&self, window: &mut Window, packet: &[u8]) -> Result<bool, Fault> {
+        let is_newest = self.sequence > window.top();
+        if !window.note(self.sequence) {
+            return Err(Fault::Replay);
+        }
+        let mapping = self.sa.came.get().filter(|_| is_newest);
+        Ok(mapping.is_some_and(|mapping| {
+            let family = if packet[0] >> 4 == 4 { Family::V4 } else { Family::V6 };
+            mapping.see((ip::source(packet, family), be16(packet, usize::from(self.envelope.esp) - UDP)))
+        }))
     }
 
     /// Finds the inner packet of what was decrypted, or overwrites it.
@@ -298,10 +310,10 @@ impl<'s> Opening<'s> {
     fn end(
         &self,
         packet: &mut [u8],
-        text: Result<(), Fault>,
+        text: Result<bool, Fault>,
         carried: &mut Carried<'_>,
     ) -> Result<Opened, Fault> {
-        let outcome = text.and_then(|()| self.inner(packet, carried));
+        let outcome = text.and_then(|is_moved| Ok(Opened { is_moved, ..self.inner(packet, carried)? }));
         if outcome.is_err() {
             packet[self.span().0..].fill(0);
         }
@@ -359,7 +371,7 @@ impl<'s> Opening<'s> {
             ip::set_congestion(rest, family, congestion);
         }
         carried.add(inner.len)?;
-        Ok(Opened { start, len: inner.len, is_ipv4: family == Family::V4 })
+        Ok(Opened { start, len: inner.len, is_ipv4: family == Family::V4, is_moved: false })
     }
 }
 
@@ -402,7 +414,8 @@ pub fn open<P: Packets + ?Sized>(
         let (_, end) = opening.span();
         let right = opening.sa.suite.hmac().and_then(|_| tags.next());
         let is_right = right.is_none_or(|right| right[..].ct_eq(&packet[end - sha1::TAG..end]).into());
-        scratch.texts.push(opening.text(packet, is_right, |packet| opening.decrypt(packet)));
+        let text = opening.text(packet, is_right, |packet| opening.decrypt(packet));
+        scratch.texts.push(text.map(|()| false));
     }
     // Threads share windows and counters of associations: one step for packets in a row, and none meanwhile.
     let mut texts = &mut scratch.texts[..];
@@ -411,7 +424,7 @@ pub fn open<P: Packets + ?Sized>(
         texts = rest;
         let mut window = run[0].sa.window();
         for (opening, text) in run.iter().zip(&mut *of_run).filter(|(_, text)| text.is_ok()) {
-            *text = opening.note(&mut window);
+            *text = opening.note(&mut window, packets.packet(opening.at));
         }
         drop(window);
         let mut carried = run[0].sa.carried_here();

@@ -19,6 +19,7 @@ use crate::crypto::{Keys, Suite};
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::ip::{ESP, IPV4, IPV6, Ports, UDP};
+use crate::mapping::Mapping;
 use crate::narrow;
 use crate::path::{LEAST_V4, LEAST_V6, Path};
 use crate::policy::Direction;
@@ -54,10 +55,14 @@ pub struct SaConfig {
     pub window: u32,
     /// Whether sequence numbers have 64 bits, half of them not sent.
     pub is_extended: bool,
-    /// The ports, if packets are sent in UDP. They stay: a port that address translation changes is not
-    /// followed, because an attacker could copy a packet and send it from elsewhere. Who knows the other
-    /// end's new port, such as a key daemon, changes the association.
+    /// The ports, if packets are sent in UDP. They stay, unless [`nat_follow`](Self::nat_follow) is set: who
+    /// knows the other end's new port, such as a key daemon, changes the association.
     pub ports: Option<Ports>,
+    /// Whether packets go to where the other end's newest packet came from, if address translation changes
+    /// its address or port. Without it such a change is told ([`Opened::is_moved`](crate::Opened::is_moved)),
+    /// as Linux does. An attacker on the path can bring about a change, and then gets packets that he can't
+    /// read.
+    pub nat_follow: bool,
     /// The seconds after which a keepalive is sent if nothing else is (RFC 3948, 4): for an association in
     /// UDP whose begin is behind address translation. Linux and the RFC take 20.
     pub nat_keepalive: Option<u16>,
@@ -94,6 +99,7 @@ impl SaConfig {
             window: 64,
             is_extended: false,
             ports: None,
+            nat_follow: false,
             nat_keepalive: None,
             selector: None,
             sent: 0,
@@ -125,6 +131,9 @@ pub struct Sa {
     /// Whether it lives: one of [`LIVES`], [`IS_GONE`] and [`IS_EXPIRED`].
     life: AtomicU8,
     pub(crate) path: Arc<Path>,
+    /// Where the other end is, for packets that come and for those that go: set once it is in a database.
+    pub(crate) came: OnceLock<Arc<Mapping>>,
+    pub(crate) goes: OnceLock<Arc<Mapping>>,
     most_packets: u64,
     most_bytes: u64,
 }
@@ -167,7 +176,7 @@ impl Sa {
         if config.path_mtu < least {
             return Err(Error::Path { found: config.path_mtu, least });
         }
-        if config.nat_keepalive.is_some() && config.ports.is_none() {
+        if (config.nat_keepalive.is_some() || config.nat_follow) && config.ports.is_none() {
             return Err(Error::NoPorts);
         }
         if config.is_extended && config.window == 0 {
@@ -197,6 +206,8 @@ impl Sa {
             }),
             life: AtomicU8::new(LIVES),
             path: Arc::new(Path::new(config.path_mtu)),
+            came: OnceLock::new(),
+            goes: OnceLock::new(),
             most_packets: config.most_packets.unwrap_or(u64::MAX),
             most_bytes: config.most_bytes.unwrap_or(u64::MAX),
         })
@@ -226,6 +237,18 @@ impl Sa {
     #[must_use]
     pub const fn tunnel(&self) -> (IpAddr, IpAddr) {
         (self.src, self.dst)
+    }
+
+    /// The address that its packets go to, and their ports: those that it was made with, or those that it
+    /// follows ([`SaConfig::nat_follow`]).
+    #[inline]
+    #[must_use]
+    pub fn peer(&self) -> (IpAddr, Option<Ports>) {
+        let Some(mapping) = self.goes.get().filter(|_| self.config.nat_follow) else {
+            return (self.dst, self.ports);
+        };
+        let (dst, port) = mapping.seen();
+        (dst, self.ports.map(|ports| Ports { dst: port, ..ports }))
     }
 
     /// The last sequence number that was sent: for [`SaConfig::sent`] after a restart.

@@ -157,10 +157,11 @@ impl<'s> Sealing<'s> {
         let sequence = numbers.next(inner.len)?;
         let (low, _) = halves(sequence);
         let is_v4 = inner.family == Family::V4;
+        let (dst, ports) = sa.peer();
         Outer {
             src: sa.src,
-            dst: sa.dst,
-            protocol: if sa.ports.is_some() { PROTOCOL_UDP } else { PROTOCOL_ESP },
+            dst,
+            protocol: if ports.is_some() { PROTOCOL_UDP } else { PROTOCOL_ESP },
             len: packet.len(),
             // In normal mode congestion is copied like the rest (RFC 6040, 4.1).
             class: inner.class,
@@ -170,7 +171,7 @@ impl<'s> Sealing<'s> {
         }
         .write(packet);
         let esp = sa.outer();
-        if let Some(ports) = sa.ports {
+        if let Some(ports) = ports {
             let len = narrow::u16(packet.len() - (esp - UDP));
             let header = [ports.src.to_be_bytes(), ports.dst.to_be_bytes(), len.to_be_bytes(), [0, 0]];
             packet[esp - UDP..esp].copy_from_slice(header.as_flattened());
@@ -219,7 +220,7 @@ impl Unsealed<'_> {
 pub struct Scratch {
     pub(crate) tags: Vec<Tag>,
     /// The outcome of each packet's decryption.
-    pub(crate) texts: Vec<Result<(), Fault>>,
+    pub(crate) texts: Vec<Result<bool, Fault>>,
 }
 
 /// Encrypts packets where they lie, and writes their tags.

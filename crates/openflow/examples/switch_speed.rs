@@ -264,7 +264,7 @@ fn main() {
     run("exact, 4,096 flows in the nearest caches", &exact_frames[..4096.min(exact_frames.len())]);
     run("wildcards, hash tables", &wild_frames);
     switch.settle();
-    assert!(switch.has_classifier());
+    assert!(switch.has_classifier(0));
     switch.keep_time();
     run("exact, classifier", &exact_frames);
     run("wildcards, classifier", &wild_frames);
@@ -276,7 +276,7 @@ fn main() {
     let frames_v6: Vec<Vec<u8>> = (0..65_536).map(|_| frame_v6(&mut rng)).collect();
     run_at(&switch_v6, "64 masks over IPv6, hash tables", &frames_v6);
     switch_v6.settle();
-    assert!(switch_v6.has_classifier());
+    assert!(switch_v6.has_classifier(0));
     run_at(&switch_v6, "64 masks over IPv6, classifier", &frames_v6);
 
     let channel = Channel::open(&switch, &[Target::Listen("127.0.0.1:0".to_owned())]).expect("a free port");

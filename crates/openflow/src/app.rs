@@ -236,11 +236,11 @@ impl<'s> Search<'s, '_> {
         rows.resize(frames.len(), R::NONE);
         rows.iter_mut().zip(frames).for_each(|(row, frame)| row.read_to(memory.bytes(frame), in_port));
         // The answers hold only if the classifier is still that of the state.
-        let used = self.state.front.as_ref();
-        let used =
-            used.filter(|used| self.pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, &used.front)));
-        let is_covered = |mask: &Key| used.is_some_and(|used| used.covers(mask));
-        self.state.tables[0].lookup_batch(rows, found, self.probes, self.worker, is_covered);
+        let table = &self.state.tables[0];
+        let used = table
+            .front()
+            .filter(|used| self.pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, &used.front)));
+        table.lookup_batch(rows, found, self.probes, self.worker, used.is_some());
         let classified = used.map_or(0, |used| self.classify(&used.front, rows, found));
         if used.is_some_and(Used::has_lost) {
             self.replace_lost(rows, found);
@@ -250,12 +250,11 @@ impl<'s> Search<'s, '_> {
 
     /// Asks all hash tables for frames whose flows are gone.
     fn replace_lost<R: Row>(&mut self, rows: &[R], found: &mut [Option<Hit<'s>>]) {
-        let is_lost = |hit: &Hit<'_>| hit.flow().is_some_and(|flow| flow.life.is_gone());
         let lost: Vec<usize> =
-            (0..found.len()).filter(|&at| found[at].as_ref().is_some_and(is_lost)).collect();
+            (0..found.len()).filter(|&at| found[at].as_ref().is_some_and(Hit::is_gone)).collect();
         let rows: Vec<R> = lost.iter().map(|&at| rows[at]).collect();
         let mut others = vec![None; lost.len()];
-        self.state.tables[0].lookup_batch(&rows, &mut others, self.probes, self.worker, |_| false);
+        self.state.tables[0].lookup_batch(&rows, &mut others, self.probes, self.worker, false);
         lost.into_iter().zip(others).for_each(|(at, other)| found[at] = other);
     }
 
@@ -317,7 +316,7 @@ impl App for OpenFlow {
         chunk.frames().iter().for_each(|frame| memory.prefetch(frame));
         let state = self.entrance.enter();
         if !state.is_standalone {
-            pending.front = state.front.as_ref().map(|used| Arc::clone(&used.front));
+            pending.front = state.tables[0].front().map(|used| Arc::clone(&used.front));
         }
         drop(state);
         if let Some(front) = pending.front.clone()
@@ -433,7 +432,7 @@ impl App for OpenFlow {
 
     fn suited_to_gpu(&self) -> Option<usize> {
         let state = self.entrance.enter();
-        let suited = state.front.as_ref()?.front.rules().suited()?;
+        let suited = state.tables[0].front()?.front.rules().suited()?;
         (suited.place == Place::Gpu).then_some(suited.keys)
     }
 

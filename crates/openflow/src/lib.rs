@@ -9,6 +9,9 @@
 //! a [`Channel`] connects it to controllers. [`wire`] is the codec; [`flows`] reads flows as `ovs-ofctl`
 //! writes them.
 //!
+//! A controller's bundle of changes is made whole or not at all, and frames see no part of it (extension 230
+//! of the ONF).
+//!
 //! Exact matches are found by one hash, whatever their number. Wildcards are found by priority: in the
 //! façade's classifier, on the CPU or on a GPU, and in a hash table for each mask until that is built. The
 //! classifier takes masks over all fields but the target of neighbour discovery, which has none.

@@ -72,6 +72,8 @@ pub struct SwitchOptions {
     /// The most bytes of the actions of all flows and of the buckets of all groups. Flows with equal actions
     /// count as if each had its own.
     pub most_bytes: usize,
+    /// The most bytes of messages in bundles of all controllers, which wait to be committed.
+    pub most_bundle_bytes: usize,
 }
 
 impl Default for SwitchOptions {
@@ -88,6 +90,7 @@ impl Default for SwitchOptions {
             most_groups: 65_536,
             most_meters: 65_536,
             most_bytes: 1 << 30,
+            most_bundle_bytes: 1 << 28,
         }
     }
 }
@@ -127,6 +130,8 @@ pub(crate) struct Shared {
     pub(crate) waiting: Mutex<Receiver<PacketIn>>,
     /// Packets that found no place on their way to a controller.
     pub(crate) lost: AtomicU64,
+    /// The bytes of messages in bundles.
+    pub(crate) bundled: AtomicUsize,
     injected: SyncSender<Injected>,
     injections: Mutex<Option<Receiver<Injected>>>,
     learned: Mutex<Learned>,
@@ -171,6 +176,7 @@ impl Switch {
             packet_ins,
             waiting: Mutex::new(waiting),
             lost: AtomicU64::new(0),
+            bundled: AtomicUsize::new(0),
             injected,
             injections: Mutex::new(Some(injections)),
             learned: Mutex::default(),
@@ -249,10 +255,10 @@ impl Switch {
         self.0.control().state().is_standalone
     }
 
-    /// Whether the classifier for wildcards of the first table is in use.
+    /// Whether the classifier for wildcards of a table is in use.
     #[must_use]
-    pub fn has_classifier(&self) -> bool {
-        self.0.control().state().front.is_some()
+    pub fn has_classifier(&self, table: u8) -> bool {
+        self.0.control().state().tables.get(usize::from(table)).is_some_and(|table| table.front().is_some())
     }
 
     /// Tells whether a port has a link. Numbers are from 1 on, and that of LOCAL; others do nothing.
@@ -299,28 +305,33 @@ impl Shared {
     /// Does the regular work: timeouts, and the classifier, which is built without the lock, once wildcards
     /// have been quiet or at once.
     pub(crate) fn tend(&self, at_once: bool) {
-        let now = self.now();
-        let gathered = {
-            let mut control = self.control();
-            control.tend(now);
-            control.gather(now, at_once)
-        };
-        if let Some((gathered, epoch)) = gathered
-            && let Some(front) = gathered.build(self.options.device, self.options.fleet.as_ref())
-        {
-            self.control().set_front(front, epoch, self.now() - now);
+        self.control().tend(self.now());
+        loop {
+            let now = self.now();
+            let gathered = self.control().gather(now, at_once);
+            let Some((gathered, epoch)) = gathered else { return };
+            if let Some(front) = gathered.build(self.options.device, self.options.fleet.as_ref()) {
+                self.control().set_front(front, epoch, self.now() - now);
+            }
+            // Other tables have to wait for the next time, so that controllers need not.
+            if !at_once {
+                return;
+            }
         }
     }
 
-    /// Sends a packet as a controller says.
-    pub(crate) fn packet_out(&self, asked: &PacketOut) -> Result<(), Failure> {
-        let control = self.control();
+    /// Checks a packet that a controller sends.
+    pub(crate) fn check_packet_out(&self, control: &Control, asked: &PacketOut) -> Result<(), Failure> {
         let is_named = asked.in_port > port::MAX && asked.in_port != port::LOCAL;
         let is_port = is_named || control.state().port(asked.in_port).is_some();
         if !is_port {
             return Err(Failure::BAD_PORT);
         }
-        asked.actions.iter().try_for_each(|&action| control.check_action(action, true))?;
+        asked.actions.iter().try_for_each(|&action| control.check_action(action, true))
+    }
+
+    /// Sends a packet as a controller says, after its check.
+    pub(crate) fn packet_out(&self, control: &Control, asked: &PacketOut) {
         let mut sink =
             Out { shared: self, learned: self.learned.lock().unwrap_or_else(PoisonError::into_inner) };
         let mut run = Run {
@@ -333,7 +344,6 @@ impl Shared {
         let mut packet = Packet::new(asked.data.clone(), asked.in_port);
         // A packet that is stopped is dropped, which is no failure of the request.
         let _ = run.actions(&mut packet, &asked.actions);
-        Ok(())
     }
 }
 

@@ -113,6 +113,8 @@ reasons! {
     EspExpired => "esp_expired",
     /// The buffer has no room for the headers or for the padding.
     EspBuffer => "esp_buffer",
+    /// The ESP packet that was put together from fragments is larger than a buffer.
+    EspLong => "esp_long",
     /// The frame has a part of a packet, and the whole is needed: parts are not put together.
     Fragment => "fragment",
     /// The link packet says that an Interest found no Data (a Nack of NDNLPv2). It is not passed on.

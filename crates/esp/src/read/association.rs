@@ -146,6 +146,7 @@ fn take(
             words.parsed::<IpAddr>(word)?;
             config.ports = Some(ports);
         }
+        "nat-follow" => config.nat_follow = true,
         // 0 is none, as in Linux.
         "nat-keepalive" => config.nat_keepalive = Some(words.number(word)?).filter(|&seconds| seconds > 0),
         "limit" => match words.value(word)? {

@@ -14,9 +14,11 @@
 //! a word that means nothing here is skipped, and counted by its reason: half of an association would be a
 //! wrong one. What is read differs from `ip` in these points: a replay window is 64 packets if none is given;
 //! `dir fwd` is `dir in`, because a router forwards what comes in; keys are in hexadecimal; soft limits have
-//! no effect, and are told. Two words are not Linux's: `path-mtu BYTES` is the largest outer packet, and
+//! no effect, and are told. Three words are not Linux's. `path-mtu BYTES` is the largest outer packet.
 //! `nat-keepalive SECONDS` sends a keepalive through address translation if nothing else was sent for so long
-//! (of an association with `encap`, whose begin is behind the translation).
+//! (of an association with `encap`, whose begin is behind the translation). `nat-follow` sends packets to
+//! where the other end's newest authentic packet came from, if translation changes its address or port (of an
+//! association with `encap`, whose end is behind the translation).
 
 mod association;
 mod policy;

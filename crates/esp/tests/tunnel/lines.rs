@@ -198,6 +198,9 @@ fn keepalives_need_ports() {
     assert_eq!(config.nat_keepalive, Some(20));
     let Change::AddSa(config) = one(&line("nat-keepalive 0")) else { panic!() };
     assert_eq!(config.nat_keepalive, None);
+    let Change::AddSa(config) = one(&line("encap espinudp 4500 4500 0.0.0.0 nat-follow")) else { panic!() };
+    assert!(config.nat_follow);
+    assert_eq!(Lines::read(&line("nat-follow")).skipped.len(), 1);
     let lines = Lines::read(&line("nat-keepalive 20"));
     assert_eq!((lines.skipped[0].skip, lines.changes), (Skip::Value, vec![]));
 }

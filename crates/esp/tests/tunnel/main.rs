@@ -6,6 +6,7 @@ mod fragments;
 mod hostile;
 mod lines;
 mod live;
+mod moved;
 mod numbers;
 mod round_trip;
 

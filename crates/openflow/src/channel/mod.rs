@@ -1,6 +1,8 @@
 //! Controllers: connections over TCP, their roles, and what they ask and are told.
 
 mod answer;
+mod bundles;
+mod change;
 mod link;
 mod outbox;
 mod server;

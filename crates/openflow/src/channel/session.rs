@@ -8,13 +8,15 @@ use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use super::answer::{Later, answer, flows};
+use super::bundles::Bundles;
+use super::change::{change, commit};
 use super::link::{Link, Links, Role};
 use super::outbox::{Closed, Outbox};
 use super::tell;
 use crate::pipeline::control::Control;
 use crate::pipeline::state::TABLES;
 use crate::switch::{Shared, Switch};
-use crate::wire::number::{ALL_TABLES, port as ports};
+use crate::wire::number::port as ports;
 use crate::wire::reply::{bare, begin, end, error};
 use crate::wire::{Failure, HEADER, Header, Multipart, Out, Request, VERSION};
 
@@ -33,11 +35,13 @@ pub(crate) struct Talk {
     is_greeted: bool,
     /// When the first of the changes was made that may not be published yet.
     unpublished: Option<Instant>,
+    bundles: Bundles,
 }
 
 impl Talk {
     pub(crate) fn new(switch: Switch, links: Arc<Links>, link: Arc<Link>) -> Self {
-        Self { switch, links, link, partial: Vec::new(), is_greeted: false, unpublished: None }
+        let bundles = Bundles::new(switch.clone());
+        Self { switch, links, link, partial: Vec::new(), is_greeted: false, unpublished: None, bundles }
     }
 
     /// Greets.
@@ -142,9 +146,10 @@ impl Talk {
         self.unpublished.map(|since| since.elapsed())
     }
 
-    /// Lets workers see all changes.
+    /// Lets workers see all changes, and forgets bundles that nobody goes on with.
     pub(crate) fn settle(&mut self) {
         self.publish(None);
+        self.bundles.expire(self.switch.0.now());
     }
 
     /// Ends a run of changes: workers see them, and those before it.
@@ -170,8 +175,8 @@ impl Talk {
         message: &[u8],
         request: Result<Request, Failure>,
     ) -> Result<(), Closed> {
-        let outbox = &self.link.outbox;
-        let refuse = |failure: Failure| outbox.push(error(failure, message, header.xid));
+        let link = Arc::clone(&self.link);
+        let refuse = |failure: Failure| link.outbox.push(error(failure, message, header.xid));
         if !self.is_greeted {
             let failure = match request {
                 Ok(Request::Hello { is_known: true }) => {
@@ -194,24 +199,18 @@ impl Talk {
         }
         match self.handle(shared, header.xid, message, request) {
             Ok(sent) => sent,
-            Err(failure) => outbox.push(error(failure, message, header.xid)),
+            Err(failure) => refuse(failure),
         }
     }
 
     fn handle(
-        &self,
+        &mut self,
         shared: &Shared,
         xid: u32,
         message: &[u8],
         request: Request,
     ) -> Result<Result<(), Closed>, Failure> {
         let outbox = &self.link.outbox;
-        let changed = |mut control: MutexGuard<'_, Control>| {
-            let events = control.publish();
-            drop(control);
-            tell::events(shared, &self.links, events);
-            Ok(())
-        };
         let now = shared.now();
         Ok(match request {
             Request::Hello { .. } | Request::Error | Request::EchoReply => Ok(()),
@@ -245,41 +244,38 @@ impl Talk {
                 shared.control().config = (flags, miss_len);
                 Ok(())
             }
-            Request::PacketOut(asked) => {
-                shared.packet_out(&asked)?;
+            Request::PacketOut(_)
+            | Request::FlowMod(_)
+            | Request::GroupMod(_)
+            | Request::MeterMod(_)
+            | Request::PortMod { .. }
+            | Request::TableMod { .. } => {
+                let mut control = shared.control();
+                if let Some(packet) = change(shared, &mut control, request, now)? {
+                    shared.packet_out(&control, &packet);
+                }
+                self.changed(control);
                 Ok(())
             }
-            Request::FlowMod(asked) => {
-                let mut control = shared.control();
-                control.flow_mod(&asked, now)?;
-                changed(control)
+            Request::BundleAdd(asked) => {
+                self.bundles.add(&asked, xid, now)?;
+                Ok(())
             }
-            Request::GroupMod(asked) => {
-                let mut control = shared.control();
-                control.group_mod(&asked, now)?;
-                changed(control)
-            }
-            Request::MeterMod(asked) => {
-                let mut control = shared.control();
-                control.meter_mod(&asked, now)?;
-                changed(control)
-            }
-            Request::PortMod { port, address, config, mask } => {
-                let at = shared.options.numbering().place(port);
-                let info = at.and_then(|at| shared.options.port(at)).ok_or(Failure::PORT_BAD)?;
-                if info.mac.0 != address {
-                    return Err(Failure::PORT_ADDRESS);
+            Request::BundleControl(asked) => {
+                if let Some(messages) = self.bundles.step(asked, now)? {
+                    let mut control = shared.control();
+                    if let Err((failure, failed)) = commit(shared, &mut control, &messages, now) {
+                        drop(control);
+                        let number = Header::of(failed).map_or(xid, |header| header.xid);
+                        if let Err(closed) = outbox.push(error(failure, failed, number)) {
+                            return Ok(Err(closed));
+                        }
+                        return Err(Failure::BUNDLE_MSG_FAILED);
+                    }
+                    self.changed(control);
                 }
-                let mut control = shared.control();
-                control.port_mod(port, config, mask)?;
-                changed(control)
+                outbox.push(asked.reply(xid))
             }
-            Request::TableMod { table, .. } if table >= TABLES && table != ALL_TABLES => {
-                return Err(Failure::TABLE_BAD);
-            }
-            Request::TableMod { config, .. } if config & !3 != 0 => return Err(Failure::TABLE_CONFIG),
-            // The bits are deprecated, and say nothing.
-            Request::TableMod { .. } => Ok(()),
             Request::Multipart(asked) => return self.multipart(shared, xid, &asked),
             Request::Barrier => outbox.push(bare(21, xid)),
             Request::QueueConfig(number) => {
@@ -311,6 +307,13 @@ impl Talk {
                 Ok(())
             }
         })
+    }
+
+    /// Lets workers see changes, and tells controllers what came of them.
+    fn changed(&self, mut control: MutexGuard<'_, Control>) {
+        let events = control.publish();
+        drop(control);
+        tell::events(&self.switch.0, &self.links, events);
     }
 
     /// Workers give packets whose time to live is spent only if somebody wants them.

@@ -9,12 +9,15 @@ use wirespeed_image::left_right::Entrances;
 
 use super::counts::Pool;
 use super::flow::{Flow, Life, Shape};
-use super::front::{Front, Gathered, Since, suits};
+use super::front::Front;
+use super::gathered::{Gathered, suits};
 use super::group::Group;
+use super::journal::{Before, Journal};
 use super::meter::Meter;
 use super::state::{Change, PortState, State, TABLES};
 use super::table::Table;
 use super::timers::Timers;
+use super::turns::Turns;
 use super::uses::{Uses, of_flow, of_group};
 use super::versions::Versions;
 use crate::wire::number::{ALL_TABLES, group, meter, port};
@@ -22,12 +25,6 @@ use crate::wire::{
     Action, Bucket, Command, Failure, FlowCommand, FlowMod, FlowQuery, GroupKind, GroupMod, Instructions,
     MeterMod,
 };
-
-/// The least time in milliseconds without a change of wildcards before their classifier is built. It is also
-/// as long as the last building took, so that wildcards which change again and again keep no core busy.
-const QUIET: u64 = 200;
-/// Such times after which it is built although wildcards still change.
-const PATIENCE: u64 = 5;
 
 /// The most that a switch holds.
 #[derive(Clone, Copy, Debug)]
@@ -67,19 +64,12 @@ pub(crate) struct Control {
     uses: Uses,
     timers: Timers,
     gone: Vec<(Arc<Flow>, Went)>,
+    /// What takes changes back, while some are made that hold together or not at all.
+    journal: Option<Journal>,
     /// The instructions of the last flow that was added: mostly those of the next one.
     instructions: Arc<Instructions>,
     events: Vec<Event>,
-    /// Counts the times that flows were gathered for a classifier.
-    epoch: u64,
-    /// Changes since the last of these times, until the classifier is built.
-    since: Option<Since>,
-    /// The times of the last change of flows that a classifier may hold, and of the first one since flows
-    /// were gathered, if there was one.
-    changed_at: u64,
-    changing_from: Option<u64>,
-    /// Milliseconds without a change before the next classifier is built.
-    quiet: u64,
+    turns: Turns,
     /// The number of the last election of a master.
     pub(crate) generation: Option<u64>,
     pub(crate) config: (u16, u16),
@@ -96,13 +86,10 @@ impl Control {
             uses: Uses::default(),
             timers: Timers::default(),
             gone: Vec::new(),
+            journal: None,
             instructions: Arc::default(),
             events: Vec::new(),
-            epoch: 0,
-            since: None,
-            changed_at: 0,
-            changing_from: None,
-            quiet: QUIET,
+            turns: Turns::default(),
             generation: None,
             config: (0, 128),
         }
@@ -128,7 +115,52 @@ impl Control {
     }
 
     fn change(&mut self, change: Change) {
+        if let Some(journal) = &mut self.journal {
+            journal.undo.extend(self.versions.newest().undoing(&change));
+        }
         self.versions.change(change);
+    }
+
+    /// Makes changes that hold together: after a failure all is as it was before the first of them.
+    pub(crate) fn all_or_none<T, E>(
+        &mut self,
+        changes: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.begin();
+        let before = Before {
+            ahead: self.versions.ahead(),
+            flows: self.flows,
+            uses: self.uses.clone(),
+            gone: self.gone.len(),
+            events: self.events.len(),
+        };
+        self.journal = Some(Journal::new(before));
+        let made = changes(self);
+        let Some(Journal { undo, came, went, before }) = self.journal.take() else { return made };
+        match made {
+            Ok(_) => {
+                came.iter().for_each(|flow| self.timers.add(flow));
+                went.iter().for_each(|flow| self.end(flow));
+            }
+            Err(_) => {
+                self.versions.take_back(before.ahead, undo.iter().rev());
+                (self.flows, self.uses) = (before.flows, before.uses);
+                self.gone.truncate(before.gone);
+                self.events.truncate(before.events);
+            }
+        }
+        made
+    }
+
+    /// Notes that a flow has no part in timeouts any more.
+    fn end(&mut self, flow: &Arc<Flow>) {
+        match &mut self.journal {
+            Some(journal) => journal.went.push(Arc::clone(flow)),
+            None => {
+                flow.life.end();
+                self.timers.ended(&flow.life);
+            }
+        }
     }
 
     /// Gets ready for many changes.
@@ -167,39 +199,28 @@ impl Control {
         self.versions.publish();
     }
 
-    /// The flows for a classifier, if one is due, and the number that tells whether it is still the last one
-    /// when it is built.
+    /// The flows for the classifier of a table, if one is due, and the number that tells whether it is still
+    /// the last one when it is built.
     pub(crate) fn gather(&mut self, now: u64, at_once: bool) -> Option<(Gathered, u64)> {
-        let from = self.changing_from?;
-        if !at_once && now < (self.changed_at + self.quiet).min(from + PATIENCE * self.quiet) {
-            return None;
-        }
-        self.changing_from = None;
-        let used = self.state().front.as_ref();
-        match Gathered::of(&self.state().tables[0]) {
-            // Flows changed that the classifier in use does not have.
-            Some(gathered) if used.is_some_and(|used| gathered.is_in(used)) => None,
-            Some(gathered) => {
-                self.epoch += 1;
-                self.since = Some(Since::default());
-                Some((gathered, self.epoch))
-            }
-            None => {
-                if used.is_some() {
-                    self.change(Change::Front(None));
-                }
-                None
+        while let Some(number) = self.turns.next(now, at_once) {
+            let table = &self.state().tables[usize::from(number)];
+            let used = table.front();
+            match Gathered::of(number, table) {
+                // Flows changed that the classifier in use does not have.
+                Some(gathered) if used.is_some_and(|used| gathered.is_in(used)) => {}
+                Some(gathered) => return Some((gathered, self.turns.gathered(number))),
+                None if used.is_some() => self.change(Change::Front(number, None)),
+                None => {}
             }
         }
+        None
     }
 
     /// Takes a classifier into use that was built in `took` milliseconds, unless another one is on its way.
     pub(crate) fn set_front(&mut self, front: Front, epoch: u64, took: u64) {
-        self.quiet = took.max(QUIET);
-        if epoch == self.epoch
-            && let Some(since) = self.since.take()
-        {
-            self.change(Change::Front(Some((Arc::new(front), since))));
+        let table = front.table();
+        if let Some(since) = self.turns.built(table, epoch, took) {
+            self.change(Change::Front(table, Some((Arc::new(front), since))));
         }
     }
 
@@ -217,15 +238,9 @@ impl Control {
 
     /// Notes a change of a flow that a classifier may hold.
     fn note(&mut self, flow: &Flow, is_lost: bool, now: u64) {
-        if flow.table > 0 {
-            return;
-        }
         let mask = &flow.shape().mask;
-        self.since.iter_mut().for_each(|since| since.note(mask, is_lost));
-        if suits(mask, self.state().tables[0].class_len(mask)) {
-            self.changed_at = now;
-            self.changing_from.get_or_insert(now);
-        }
+        let len = self.state().tables[usize::from(flow.table)].class_len(mask);
+        self.turns.note(flow.table, mask, is_lost, suits(flow.table, mask, len), now);
     }
 
     /// Adds a flow, in the place of one with its match and priority.
@@ -240,8 +255,7 @@ impl Control {
         self.flows -= 1;
         self.uses.remove(&flow.instructions);
         self.note(&flow, true, now);
-        flow.life.end();
-        self.timers.ended(&flow.life);
+        self.end(&flow);
         if flow.life.flags & FlowMod::SEND_REMOVED != 0 {
             self.gone.push((Arc::clone(&flow), went));
         }
@@ -316,14 +330,14 @@ impl Control {
             flow.before = kept.before;
         }
         match &old {
-            Some(old) => {
-                old.life.end();
-                self.timers.ended(&old.life);
-            }
+            Some(old) => self.end(old),
             None => self.flows += 1,
         }
         let flow = Arc::new(flow);
-        self.timers.add(&flow);
+        match &mut self.journal {
+            Some(journal) => journal.came.push(Arc::clone(&flow)),
+            None => self.timers.add(&flow),
+        }
         self.insert(flow, old.as_deref(), now);
         Ok(())
     }

@@ -450,11 +450,15 @@ impl Packet {
     }
 
     /// A hash of the flow that the packet is of: its addresses, protocol and ports. Marks of congestion and
-    /// priorities may change within a flow, and are left out.
+    /// priorities may change within a flow, and are left out. Fragments have one by their addresses alone:
+    /// later ones have no ports, and in IPv6 not always the protocol.
     pub(crate) fn flow_hash(&mut self) -> u32 {
         self.refresh();
         let mut hash = 0_u64;
-        let flow = self.key.and(&OF_FLOW);
+        let mut flow = self.key.and(&OF_FLOW);
+        if self.layout.ip.is_some_and(|ip| ip.has_more || ip.transport.is_none()) {
+            [Field::IpProto, Field::TcpSrc, Field::TcpDst].into_iter().for_each(|field| flow.set(field, 0));
+        }
         for word in [1, 2, 3, 4, 10, 11, 12, 13, 0].map(|word| flow.0[word]) {
             hash = (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             hash ^= hash >> 29;
@@ -485,18 +489,18 @@ mod tests {
 
     use super::*;
 
+    /// A datagram of UDP.
+    fn datagram(addresses: [&str; 2], bytes: usize) -> Vec<u8> {
+        let addresses = (addresses[0].parse().unwrap(), addresses[1].parse().unwrap());
+        let (to, from, ports) = (Mac([2; 6]), Mac([4; 6]), (1000, 2000));
+        Datagram { to, from, addresses, ports, hops: 64, bytes }.to_bytes()
+    }
+
     #[test]
     fn another_protocol_keeps_the_sum_that_covers_it() {
         for (addresses, start, proto) in [(["10.0.0.1", "10.0.0.2"], 26, 23), (["::1", "::2"], 22, 20)] {
-            let frame = Datagram {
-                to: Mac([2; 6]),
-                from: Mac([4; 6]),
-                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
-                ports: (1000, 2000),
-                hops: 64,
-                bytes: 99,
-            };
-            let mut packet = Packet::new(frame.to_bytes(), 1);
+            let frame = datagram(addresses, 99);
+            let mut packet = Packet::new(frame, 1);
             let transport = if start == 26 { 34 } else { 54 };
             let sum = |packet: &Packet| {
                 let mut pseudo = packet.bytes[start..].to_vec();
@@ -523,15 +527,7 @@ mod tests {
         let mut noted = 0;
         for round in 0..4000 {
             let addresses = if round % 2 == 0 { ["10.0.0.1", "10.0.0.2"] } else { ["::1", "::2"] };
-            let mut frame = Datagram {
-                to: Mac([2; 6]),
-                from: Mac([4; 6]),
-                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
-                ports: (1000, 2000),
-                hops: 64,
-                bytes: 80,
-            }
-            .to_bytes();
+            let mut frame = datagram(addresses, 80);
             // Another protocol, a tag, a later fragment, or a frame that is cut off.
             frame[if round % 2 == 0 { 23 } else { 20 }] = [TCP, UDP, SCTP, ICMP, ICMPV6][rng.index(5)];
             if rng.chance(0.2) {
@@ -570,15 +566,7 @@ mod tests {
     fn ports_of_sctp_are_set_where_the_packet_is_whole() {
         for addresses in [["10.0.0.1", "10.0.0.2"], ["::1", "::2"]] {
             let is_v6 = addresses[0].contains(':');
-            let frame = Datagram {
-                to: Mac([2; 6]),
-                from: Mac([4; 6]),
-                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
-                ports: (1000, 2000),
-                hops: 64,
-                bytes: 80,
-            }
-            .to_bytes();
+            let frame = datagram(addresses, 80);
             // The first fragment and one that is the whole packet, or a packet that is none.
             for (more, is_fragment) in [(1, true), (0, true), (0, false)] {
                 let mut frame = frame.clone();
@@ -610,15 +598,7 @@ mod tests {
     #[test]
     fn packets_of_a_flow_have_one_hash() {
         for addresses in [["10.0.0.1", "10.0.0.2"], ["::1", "::2"]] {
-            let mut frame = Datagram {
-                to: Mac([2; 6]),
-                from: Mac([4; 6]),
-                addresses: (addresses[0].parse().unwrap(), addresses[1].parse().unwrap()),
-                ports: (1000, 2000),
-                hops: 64,
-                bytes: 80,
-            }
-            .to_bytes();
+            let mut frame = datagram(addresses, 80);
             frame.splice(12..12, [0x81, 0, 0x20, 7]);
             let hash_with = |field: Field, value: u128| {
                 let mut packet = Packet::new(frame.clone(), 9);
@@ -640,6 +620,35 @@ mod tests {
                 assert_ne!(hash_with(field, 99), hash, "{}", field.name());
             }
             assert_ne!(hash_with(Field::IpProto, TCP.into()), hash);
+        }
+    }
+
+    #[test]
+    fn fragments_of_a_flow_have_one_hash() {
+        for addresses in [["10.0.0.1", "10.0.0.2"], ["::1", "::2"]] {
+            // A part by the word of its offset, in units of eight bytes, and of whether more follow.
+            let part = |offset: u16, has_more: bool| {
+                let mut frame = datagram(addresses, 120);
+                if addresses[0].contains(':') {
+                    let word = (offset << 3 | u16::from(has_more)).to_be_bytes();
+                    // Options for the destination come before the ports, so the first part alone has the
+                    // number of the protocol.
+                    let options = if offset == 0 { &[17, 0, 1, 4, 0, 0, 0, 0][..] } else { &[] };
+                    frame[20] = 44;
+                    frame[19] += if offset == 0 { 16 } else { 8 };
+                    frame.splice(54..54, [&[60, 0, word[0], word[1], 0, 0, 0, 1], options].concat());
+                } else {
+                    let word = offset | u16::from(has_more) << 13;
+                    frame[20..22].copy_from_slice(&word.to_be_bytes());
+                }
+                Packet::new(frame, 1).flow_hash()
+            };
+            let hash = part(0, true);
+            assert_eq!([part(1, true), part(5, true), part(9, false)], [hash; 3], "{addresses:?}");
+            // A packet that is whole has its ports, also as the only part.
+            assert_ne!(part(0, false), hash);
+            let other = datagram([addresses[0], addresses[0]], 120);
+            assert_ne!(Packet::new(other, 1).flow_hash(), hash);
         }
     }
 

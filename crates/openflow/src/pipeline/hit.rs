@@ -23,6 +23,11 @@ impl<'t> Hit<'t> {
         self.flow.as_ref()
     }
 
+    /// Whether the flow was removed.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.flow().is_some_and(|flow| flow.life.is_gone())
+    }
+
     /// Counts a packet of a worker, whose time is in milliseconds.
     #[inline]
     pub(crate) fn count(&self, worker: usize, bytes: u64, now: u64) {

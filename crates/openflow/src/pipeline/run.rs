@@ -139,7 +139,13 @@ impl<S: Sink> Run<'_, S> {
                 None => {
                     self.tallies.looked_up[table].add(self.worker, 1, bytes);
                     packet.refresh();
-                    let hit = state.tables[table].lookup(&packet.key);
+                    // A packet of a controller may come to the first table with a tunnel, and from a port
+                    // that no frame comes in at: classifiers do not know of such.
+                    let in_port = self.in_port(packet);
+                    let hit = match state.numbering.place(in_port) {
+                        Some(_) if table > 0 => state.tables[table].find(&packet.key),
+                        _ => state.tables[table].lookup(&packet.key),
+                    };
                     let Some(flow) = hit.and_then(|hit| hit.flow()) else { return Fate::NoFlow };
                     self.tallies.matched[table].add(self.worker, 1, bytes);
                     flow

@@ -9,12 +9,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::flow::Flow;
-use super::front::{Front, Since, Used};
+use super::front::{Front, Since};
 use super::group::Group;
 use super::groups::Groups;
 use super::meter::Meter;
 use super::numbering::Numbering;
 use super::table::Table;
+use crate::wire::number::group;
 
 /// The number of tables.
 pub(crate) const TABLES: u8 = 254;
@@ -57,8 +58,6 @@ pub(crate) struct State {
     /// The ports by their places.
     pub(crate) ports: Vec<PortState>,
     pub(crate) numbering: Numbering,
-    /// The classifier for wildcards of the first table, where it is built.
-    pub(crate) front: Option<Used>,
     /// Whether packets are forwarded without OpenFlow, because there is no controller.
     pub(crate) is_standalone: bool,
     /// Whether a packet whose time to live is spent goes to controllers.
@@ -74,8 +73,8 @@ pub(crate) enum Change {
     Group(u32, Option<Arc<Group>>),
     Meter(u32, Option<Arc<Meter>>),
     Port(usize, PortState),
-    /// A classifier, with what changed since its flows were gathered; or none.
-    Front(Option<(Arc<Front>, Since)>),
+    /// The classifier of a table, with what changed since its flows were gathered; or none.
+    Front(u8, Option<(Arc<Front>, Since)>),
     Standalone(bool),
     TellSpent(bool),
 }
@@ -89,7 +88,6 @@ impl State {
             meters: FxHashMap::default(),
             ports: vec![PortState::default(); numbering.count()],
             numbering,
-            front: None,
             is_standalone: false,
             tells_spent: false,
         }
@@ -114,14 +112,41 @@ impl State {
         }
     }
 
+    /// The changes that undo one that is about to be made, in any order.
+    pub(crate) fn undoing(&self, change: &Change) -> Vec<Change> {
+        let known = |flow: &Flow| {
+            self.tables[usize::from(flow.table)].get(&flow.matched(), flow.priority).map(Arc::clone)
+        };
+        vec![match change {
+            Change::Insert(flow) => {
+                known(flow).map_or_else(|| Change::Remove(Arc::clone(flow)), Change::Insert)
+            }
+            Change::Remove(flow) => Change::Insert(Arc::clone(flow)),
+            Change::Group(group::ALL, _) => {
+                let all = self.groups.iter();
+                return all.map(|(number, group)| Change::Group(number, Some(Arc::clone(group)))).collect();
+            }
+            Change::Group(number, _) => {
+                let known = self.groups.get(*number).map(|member| Arc::clone(&member.group));
+                Change::Group(*number, known)
+            }
+            Change::Meter(number, _) => Change::Meter(*number, self.meters.get(number).cloned()),
+            Change::Port(at, _) => Change::Port(*at, self.ports[*at]),
+            Change::Front(table, _) => {
+                let used = self.tables[usize::from(*table)].front();
+                Change::Front(*table, used.map(|used| (Arc::clone(&used.front), used.since().clone())))
+            }
+            Change::Standalone(_) => Change::Standalone(self.is_standalone),
+            Change::TellSpent(_) => Change::TellSpent(self.tells_spent),
+        }]
+    }
+
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
             Change::Insert(flow) => {
-                self.tell_front(flow, false);
                 self.tables[usize::from(flow.table)].insert(Arc::clone(flow));
             }
             Change::Remove(flow) => {
-                self.tell_front(flow, true);
                 self.tables[usize::from(flow.table)].remove(flow);
             }
             Change::Group(number, group) => {
@@ -141,20 +166,9 @@ impl State {
                     self.groups.ports_changed(is_live);
                 }
             }
-            Change::Front(front) => {
-                self.front = front.clone().map(|(front, since)| Used::new(front, since));
-            }
+            Change::Front(table, front) => self.tables[usize::from(*table)].set_front(front.clone()),
             Change::Standalone(is_standalone) => self.is_standalone = *is_standalone,
             Change::TellSpent(tells) => self.tells_spent = *tells,
-        }
-    }
-
-    /// Tells the classifier of a change of a flow.
-    fn tell_front(&mut self, flow: &Flow, is_lost: bool) {
-        if flow.table == 0
-            && let Some(front) = &mut self.front
-        {
-            front.note(&flow.shape().mask, is_lost);
         }
     }
 }

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::class::{Class, Probe};
 use super::flow::{Flow, Shape};
+use super::front::{Front, Since, Used};
 use super::hit::Hit;
 use super::row::Row;
 use crate::wire::{Key, Match};
@@ -21,6 +22,12 @@ pub(crate) struct Table {
     last: usize,
     /// The classes by their highest priority, the highest first.
     order: Vec<(u16, usize)>,
+    /// The classifier for wildcards, where it is built.
+    front: Option<Used>,
+    /// Whether the classifier answers for each class.
+    is_covered: Vec<bool>,
+    /// The classes of `order` that it does not answer for.
+    uncovered: Vec<(u16, usize)>,
     /// The number of classes that look at words that no short row has.
     wide: usize,
     len: usize,
@@ -42,11 +49,54 @@ impl Table {
         self.wide == 0
     }
 
+    /// The classifier for wildcards.
+    pub(crate) const fn front(&self) -> Option<&Used> {
+        self.front.as_ref()
+    }
+
+    /// Takes a classifier into use, with what changed since its flows were gathered; or none.
+    pub(crate) fn set_front(&mut self, front: Option<(Arc<Front>, Since)>) {
+        self.front = front.map(|(front, since)| Used::new(front, since));
+        let is_covered =
+            |class: &Class| self.front.as_ref().is_some_and(|used| used.covers(&class.shape().mask));
+        self.is_covered = self.classes.iter().map(is_covered).collect();
+        self.find_uncovered();
+    }
+
+    /// Finds the classes that the classifier does not answer for.
+    fn find_uncovered(&mut self) {
+        self.uncovered.clear();
+        if self.front.is_some() {
+            self.uncovered.extend(self.order.iter().filter(|&&(_, at)| !self.is_covered[at]));
+        }
+    }
+
+    /// The best flow of a key of a frame that came in, by the classifier where there is one.
+    pub(crate) fn find(&self, key: &Key) -> Option<Hit<'_>> {
+        let Some(used) = &self.front else { return self.lookup(key) };
+        let found = self.best(key, &self.uncovered);
+        let least = |hit: Option<Hit<'_>>| hit.map(|hit| hit.hot.priority);
+        if least(found) >= Some(used.front.best()) {
+            return found;
+        }
+        match used.front.lookup(key) {
+            Some(hit) if found.is_some_and(|found| found.hot.priority >= hit.hot.priority) => found,
+            Some(hit) if used.has_lost() && hit.is_gone() => self.lookup(key),
+            Some(hit) => Some(hit),
+            None => found,
+        }
+    }
+
     /// The best flow of a key.
-    #[inline]
     pub(crate) fn lookup(&self, key: &Key) -> Option<Hit<'_>> {
+        self.best(key, &self.order)
+    }
+
+    /// The best flow of a key in some classes, which have the highest priority first.
+    #[inline]
+    fn best(&self, key: &Key, classes: &[(u16, usize)]) -> Option<Hit<'_>> {
         let mut best: Option<Hit<'_>> = None;
-        for &(priority, at) in &self.order {
+        for &(priority, at) in classes {
             if best.is_some_and(|best| best.hot.priority >= priority) {
                 break;
             }
@@ -59,8 +109,8 @@ impl Table {
         best
     }
 
-    /// The best flow of each row, where `found` is empty. Classes for which `is_left_out` are not asked.
-    /// Short rows are for a table that [`is_short`](Self::is_short).
+    /// The best flow of each row, where `found` is empty. With a classifier beside them, classes that it
+    /// answers for are not asked. Short rows are for a table that [`is_short`](Self::is_short).
     #[inline]
     pub(crate) fn lookup_batch<'t, R: Row>(
         &'t self,
@@ -68,7 +118,7 @@ impl Table {
         found: &mut [Option<Hit<'t>>],
         spare: &mut Vec<Probe>,
         worker: usize,
-        is_left_out: impl Fn(&Key) -> bool,
+        is_beside_front: bool,
     ) {
         // Keys that a class to come may have a better flow for. Priorities fall, so a key that left stays
         // away.
@@ -76,7 +126,7 @@ impl Table {
         open.clear();
         open.extend((0_u32..).zip(rows).map(|(at, _)| Probe::new(at)));
         let mut has_found = false;
-        for &(priority, at) in &self.order {
+        for &(priority, at) in if is_beside_front { &self.uncovered } else { &self.order } {
             if has_found {
                 let is_open = |found: &Hit<'_>| found.hot.priority < priority;
                 open.retain(|probe| found[probe.at as usize].as_ref().is_none_or(is_open));
@@ -84,11 +134,7 @@ impl Table {
             if open.is_empty() {
                 return;
             }
-            let class = &self.classes[at];
-            if is_left_out(&class.shape().mask) {
-                continue;
-            }
-            class.lookup_batch(rows, open, |at, hit| {
+            self.classes[at].lookup_batch(rows, open, |at, hit| {
                 if found[at].is_none_or(|known| known.hot.priority < hit.hot.priority) {
                     hit.hot.prefetch_counts(worker);
                     found[at] = Some(hit);
@@ -161,9 +207,16 @@ impl Table {
 
     /// Adds a flow, in the place of one with its match and priority.
     pub(crate) fn insert(&mut self, flow: Arc<Flow>) {
+        let is_of_front = self.front.as_mut().is_some_and(|front| front.note(&flow.shape().mask, false));
         let at = match self.class(&flow.shape().mask) {
-            Some(at) => at,
+            Some(at) => {
+                if is_of_front && std::mem::take(&mut self.is_covered[at]) {
+                    self.find_uncovered();
+                }
+                at
+            }
             None => {
+                self.is_covered.push(false);
                 self.wide += usize::from(!flow.shape().extract.is_short());
                 self.classes.push(Class::new(Arc::clone(flow.shape())));
                 self.of_mask.insert(flow.shape().mask, self.classes.len() - 1);
@@ -176,6 +229,7 @@ impl Table {
     /// Removes the flow of the match and the priority of this one.
     pub(crate) fn remove(&mut self, flow: &Flow) {
         let Some(at) = self.class(&flow.shape().mask) else { return };
+        self.front.iter_mut().for_each(|front| _ = front.note(&flow.shape().mask, true));
         self.change(at, |class| class.remove(flow));
         if self.classes[at].len() == 0 {
             self.wide -= usize::from(!flow.shape().extract.is_short());
@@ -183,10 +237,12 @@ impl Table {
             self.of_mask.remove(&flow.shape().mask);
             let last = self.classes.len() - 1;
             self.classes.swap_remove(at);
+            self.is_covered.swap_remove(at);
             if at != last {
                 self.of_mask.insert(self.classes[at].shape().mask, at);
                 self.order.iter_mut().filter(|(_, place)| *place == last).for_each(|(_, place)| *place = at);
             }
+            self.find_uncovered();
         }
     }
 
@@ -204,6 +260,7 @@ impl Table {
                 let place = self.order.partition_point(|&(priority, _)| priority >= now);
                 self.order.insert(place, (now, at));
             }
+            self.find_uncovered();
         }
     }
 }
@@ -244,13 +301,13 @@ mod tests {
             whole.collect::<Vec<_>>()
         };
         let mut found = vec![None; keys.len()];
-        table.lookup_batch(keys, &mut found, &mut Vec::new(), 0, |_| false);
+        table.lookup_batch(keys, &mut found, &mut Vec::new(), 0, false);
         assert_eq!(priorities(found), wanted);
         if table.is_short() {
             let rows: Vec<Short> =
                 keys.iter().map(|key| Short(std::array::from_fn(|at| key.0[at]))).collect();
             let mut found = vec![None; keys.len()];
-            table.lookup_batch(&rows, &mut found, &mut Vec::new(), 0, |_| false);
+            table.lookup_batch(&rows, &mut found, &mut Vec::new(), 0, false);
             assert_eq!(priorities(found), wanted);
         }
     }

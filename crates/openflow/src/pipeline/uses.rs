@@ -7,7 +7,7 @@ use super::group::Group;
 use crate::wire::{Action, Bucket, Instructions};
 
 /// What flows use, counted as they come and go.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Uses {
     groups: FxHashMap<u32, usize>,
     meters: FxHashMap<u32, usize>,

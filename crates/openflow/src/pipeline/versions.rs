@@ -43,6 +43,18 @@ impl Versions {
         self.ahead.push(change);
     }
 
+    /// The number of changes that workers do not see yet.
+    pub(crate) const fn ahead(&self) -> usize {
+        self.ahead.len()
+    }
+
+    /// Takes changes back that workers do not see, all but the first `kept`, by those that undo them in this
+    /// order.
+    pub(crate) fn take_back<'c>(&mut self, kept: usize, undo: impl Iterator<Item = &'c Change>) {
+        undo.for_each(|change| self.copies.other_mut().apply(change));
+        self.ahead.truncate(kept);
+    }
+
     /// Lets workers that enter from now on see all changes.
     pub(crate) fn publish(&mut self) {
         if !self.ahead.is_empty() {

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// The reason why a request fails, as an error message tells it (specification 1.3.5, section 7.4.4).
+/// The reason why a request fails, as an error message tells it (specification 1.3.5, section 7.4.4). Errors
+/// of bundles have their numbers of version 1.4, where they are of type 17.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 pub struct Failure {
     /// The type.
@@ -44,6 +45,7 @@ failures! {
        1 BAD_TYPE "unknown type of message",
        2 BAD_MULTIPART "unknown type of multipart request",
        3 BAD_EXPERIMENTER "unknown experimenter of a message",
+       4 BAD_EXP_TYPE "unknown type of an experimenter's message",
        6 BAD_LEN "wrong length of a message",
        8 BUFFER_UNKNOWN "unknown buffer",
        9 BAD_TABLE_ID "no such table",
@@ -112,6 +114,17 @@ failures! {
         10 OUT_OF_METERS "too many meters",
         11 OUT_OF_BANDS "too many bands";
     13: 5 FEATURES_EPERM "this switch's tables can't be changed";
+    17: 2 BUNDLE_ID "no such bundle, or one that was there already",
+        4 BUNDLE_CLOSED "the bundle is closed",
+        5 OUT_OF_BUNDLES "too many bundles",
+        6 BUNDLE_TYPE "unknown type of request about a bundle",
+        7 BUNDLE_FLAGS "unknown flags of a bundle, or others than it was opened with",
+        8 BUNDLE_MSG_LEN "wrong length of a message in a bundle",
+        9 BUNDLE_MSG_XID "message in a bundle with another number than the one around it",
+        10 BUNDLE_MSG_UNSUP "message that can't be in a bundle",
+        12 BUNDLE_MSG_TOO_MANY "too many messages in bundles",
+        13 BUNDLE_MSG_FAILED "a message of the bundle failed",
+        14 BUNDLE_TIMEOUT "nothing was said of the bundle for too long";
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! says of lengths is checked against the bytes that there are; a [`Failure`] is the error to be answered.
 
 mod action;
+pub(crate) mod bundle;
 mod bytes;
 mod change;
 mod failure;
@@ -15,6 +16,7 @@ pub(crate) mod reply;
 mod request;
 
 pub use action::{Action, Instructions};
+pub use bundle::{BundleAdd, BundleControl, BundleStep};
 pub(crate) use bytes::Out;
 pub use change::{
     Band, Bucket, Command, FlowCommand, FlowMod, GroupKind, GroupMod, MOST_BANDS, MOST_BUCKETS, MeterMod,

@@ -40,6 +40,16 @@ pub mod meter {
     pub const ALL: u32 = 0xffff_ffff;
 }
 
+/// Numbers of the ONF as an experimenter.
+pub mod onf {
+    /// The ONF.
+    pub const NUMBER: u32 = 0x4f4e_4600;
+    /// Requests about bundles, and the first one of errors about them.
+    pub const BUNDLE_CONTROL: u16 = 2300;
+    /// Messages for bundles.
+    pub const BUNDLE_ADD: u16 = 2301;
+}
+
 /// All tables, where flows are deleted or told.
 pub const ALL_TABLES: u8 = 0xff;
 /// No packet is kept in a buffer.

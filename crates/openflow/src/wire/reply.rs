@@ -3,6 +3,7 @@
 use super::bytes::Out;
 use super::failure::Failure;
 use super::header::VERSION;
+use super::number::onf;
 
 /// The bytes of a part of a long answer, with head room for one more element.
 const PART: usize = 60_000;
@@ -28,8 +29,15 @@ pub(crate) fn bare(kind: u8, xid: u32) -> Vec<u8> {
 /// An error about a message, with the first 64 bytes of it.
 pub(crate) fn error(failure: Failure, message: &[u8], xid: u32) -> Vec<u8> {
     let mut out = begin(1, xid);
-    out.u16(failure.kind);
-    out.u16(failure.code);
+    // Errors about bundles are the ONF's.
+    if failure.kind == 17 {
+        out.u16(0xffff);
+        out.u16(onf::BUNDLE_CONTROL + failure.code);
+        out.u32(onf::NUMBER);
+    } else {
+        out.u16(failure.kind);
+        out.u16(failure.code);
+    }
     out.extend(&message[..message.len().min(64)]);
     end(out)
 }

@@ -1,12 +1,13 @@
 //! [`Request`]: messages that a controller sends, read from their bytes.
 
 use super::action::{Action, Instructions};
+use super::bundle::{BundleAdd, BundleControl, no_properties};
 use super::bytes::Cursor;
 use super::change::{FlowMod, GroupMod, MeterMod};
 use super::failure::Failure;
 use super::header::{HEADER, Header, VERSION};
 use super::matches::Match;
-use super::number::port;
+use super::number::{onf, port};
 
 /// A message of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,6 +78,10 @@ pub enum Request {
     SetAsync([u32; 6]),
     /// A change of meters.
     MeterMod(MeterMod),
+    /// A step in the life of a bundle.
+    BundleControl(BundleControl),
+    /// A message for a bundle.
+    BundleAdd(BundleAdd),
 }
 
 /// A packet that a controller sends.
@@ -226,7 +231,12 @@ impl Request {
             1 => return Ok(Self::Error),
             2 => return Ok(Self::EchoRequest),
             3 => return Ok(Self::EchoReply),
-            4 => return Err(Failure::BAD_EXPERIMENTER),
+            4 if body.u32()? != onf::NUMBER => return Err(Failure::BAD_EXPERIMENTER),
+            4 => match u16::try_from(body.u32()?) {
+                Ok(onf::BUNDLE_CONTROL) => return BundleControl::read(body).map(Self::BundleControl),
+                Ok(onf::BUNDLE_ADD) => return BundleAdd::read(body).map(Self::BundleAdd),
+                _ => return Err(Failure::BAD_EXP_TYPE),
+            },
             5 => Self::Features,
             7 => Self::GetConfig,
             9 => Self::SetConfig { flags: body.u16()?, miss_len: body.u16()? },
@@ -284,6 +294,8 @@ impl Request {
                 | Self::PortMod { .. }
                 | Self::TableMod { .. }
                 | Self::MeterMod(_)
+                | Self::BundleControl(_)
+                | Self::BundleAdd(_)
         )
     }
 }
@@ -303,6 +315,26 @@ fn knows(version: u8, body: &[u8]) -> bool {
         }
     }
     version >= VERSION
+}
+
+impl BundleAdd {
+    /// The message that it has: one that changes something, is right as far as it tells by itself, and has
+    /// the number of the message around it.
+    pub(crate) fn message(&self, xid: u32) -> Result<&[u8], Failure> {
+        let header = Header::of(&self.rest).ok_or(Failure::BUNDLE_MSG_LEN)?;
+        let (message, rest) = match self.rest.split_at_checked(header.len.into()) {
+            Some((message, rest)) if message.len() >= HEADER => (message, rest),
+            _ => return Err(Failure::BUNDLE_MSG_LEN),
+        };
+        if header.xid != xid {
+            return Err(Failure::BUNDLE_MSG_XID);
+        }
+        // Zeros up to a multiple of eight bytes come before properties.
+        no_properties(rest.get(message.len().next_multiple_of(8) - message.len()..).unwrap_or_default())?;
+        let read = Request::read(message)?;
+        let fits = read.is_change() && !matches!(read, Request::BundleControl(_) | Request::BundleAdd(_));
+        fits.then_some(message).ok_or(Failure::BUNDLE_MSG_UNSUP)
+    }
 }
 
 impl PacketOut {

@@ -3,6 +3,7 @@
 
 #![allow(clippy::cast_possible_truncation, clippy::unwrap_used)] // every function here is a test or helps one
 
+mod bundles;
 mod flow_texts;
 mod messages;
 mod requests;

@@ -138,6 +138,26 @@ for request, reply in [
 bad = parser.OFPFlowMod(path, table_id=1, match=parser.OFPMatch(tcp_dst=1))
 error = ask(bad, parser.OFPErrorMsg)[0]
 assert (error.type, error.code) == (4, 9)
+# A bundle that fails as a whole, and one that is made.
+for wrong, wanted in [(True, 0), (False, 2)]:
+    flows = [parser.OFPFlowMod(path, table_id=2, priority=priority) for priority in (1, 2)]
+    flows += [parser.OFPFlowMod(path, table_id=254)] if wrong else []
+    flags = ofp.ONF_BF_ATOMIC | ofp.ONF_BF_ORDERED
+    opened = ask(parser.ONFBundleCtrlMsg(path, 7, ofp.ONF_BCT_OPEN_REQUEST, flags, []), parser.ONFBundleCtrlMsg)
+    assert opened[0].type == ofp.ONF_BCT_OPEN_REPLY and opened[0].bundle_id == 7
+    for flow in flows:
+        assert not ask(parser.ONFBundleAddMsg(path, 7, flags, flow, []), ())
+    answers = ask(
+        parser.ONFBundleCtrlMsg(path, 7, ofp.ONF_BCT_COMMIT_REQUEST, flags, []),
+        parser.OFPErrorMsg if wrong else parser.ONFBundleCtrlMsg,
+    )
+    if wrong:
+        told = [(answer.type, getattr(answer, "exp_type", None), answer.code) for answer in answers]
+        assert told == [(5, None, 2), (0xFFFF, 2313, None)], told
+    else:
+        assert answers[0].type == ofp.ONF_BCT_COMMIT_REPLY
+    sums = parser.OFPAggregateStatsRequest(path, 0, 2, ofp.OFPP_ANY, ofp.OFPG_ANY, 0, 0, parser.OFPMatch())
+    assert ask(sums, parser.OFPAggregateStatsReply)[0].body.flow_count == wanted
 # Outputs of packets without a match, with an answer from the tables.
 miss = parser.OFPInstructionActions(ofp.OFPIT_APPLY_ACTIONS, [parser.OFPActionOutput(ofp.OFPP_CONTROLLER)])
 assert not ask(parser.OFPFlowMod(path, priority=0, instructions=[miss]), ())

@@ -5,12 +5,13 @@ use std::net::TcpStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use wirespeed_openflow::wire::{Field, FlowMod, Instructions, Match, number};
+use wirespeed_openflow::wire::{Field, FlowCommand, FlowMod, Instructions, Match, number};
 use wirespeed_openflow::{Channel, Fail, Switch, SwitchOptions, Target};
 use wirespeed_router::io::Port;
 use wirespeed_router::io::memory::{Limits, MemoryPort};
-use wirespeed_router::{Memory, Published, Settings, Worker};
+use wirespeed_router::{Memory, Published, Settings, Stats, Worker};
 
+use super::bundles::{add, control};
 use super::messages::{HELLO, message, messages, multipart, output};
 
 fn connected(channel: &Channel) -> TcpStream {
@@ -44,26 +45,36 @@ fn listening() -> Target {
     Target::Listen("127.0.0.1:0".to_owned())
 }
 
+/// Forwards frames from a port to another one while something is done.
+fn forwarding(switch: &Switch, during: impl FnOnce(&Published)) -> Stats {
+    let (stop, published) = (AtomicBool::new(false), Published::default());
+    let app = switch.app().unwrap();
+    std::thread::scope(|scope| {
+        let ends = Ends(&stop);
+        let worker = scope.spawn(|| {
+            let mut memory = Memory::new(256).unwrap();
+            let source = Box::new(|give: &mut dyn FnMut(&[u8])| {
+                let mut frame = [0; 64];
+                frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
+                give(&frame);
+            });
+            let names = ["in".to_owned(), "out".to_owned()];
+            let ports = MemoryPort::ports(names, source, &mut memory, Limits::default());
+            let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
+            Worker::new(app, memory, ports, Settings::default()).run(&stop, &published).unwrap()
+        });
+        during(&published);
+        drop(ends);
+        worker.join().unwrap()
+    })
+}
+
 #[test]
 fn controllers_come_and_go_while_frames_are_forwarded() {
     let switch = Switch::new(SwitchOptions::with_ports(["in", "out"])).unwrap();
     let channel = Channel::open(&switch, &[listening()]).unwrap();
     switch.flow_mod(&FlowMod::add(0, 1, Match::all().with(Field::InPort, 1), output(2))).unwrap();
-    let (stop, published) = (AtomicBool::new(false), Published::default());
-    let app = switch.app().unwrap();
-    let stats = std::thread::scope(|scope| {
-        let worker = scope.spawn(|| {
-            let mut memory = Memory::new(256).unwrap();
-            let source = Box::new(|give: &mut dyn FnMut(&[u8])| give(&[1; 64]));
-            let ports = MemoryPort::ports(
-                ["in".to_owned(), "out".to_owned()],
-                source,
-                &mut memory,
-                Limits::default(),
-            );
-            let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
-            Worker::new(app, memory, ports, Settings::default()).run(&stop, &published).unwrap()
-        });
+    let stats = forwarding(&switch, |published| {
         let mut first = connected(&channel);
         let mut second = connected(&channel);
         until_barrier(&mut first);
@@ -91,8 +102,6 @@ fn controllers_come_and_go_while_frames_are_forwarded() {
         noise.write_all(&[0xa5; 10_000]).unwrap();
         let before = published.stats().frames_out;
         eventually("frames go on", || published.stats().frames_out > before);
-        stop.store(true, Ordering::Relaxed);
-        worker.join().unwrap()
     });
     assert!(stats.is_whole() && stats.frames_out > 0);
     drop(channel);
@@ -138,6 +147,40 @@ fn a_switch_connects_and_stands_alone_without() {
     drop(channel);
 }
 
+/// Each bundle takes all flows away and adds one again, so a frame between two of its changes would be
+/// dropped. Controllers vanish with bundles of half the memory that all bundles may have.
+#[test]
+fn frames_see_no_part_of_a_bundle_and_vanished_controllers_leave_nothing() {
+    let flow = FlowMod::add(0, 1, Match::all().with(Field::InPort, 1), output(2));
+    let delete = FlowMod { command: FlowCommand::Delete, ..FlowMod::add(0, 0, Match::all(), output(2)) };
+    let changes = [delete.to_message(1), flow.to_message(2)];
+    let most_bundle_bytes = 2 * changes.concat().len() - 1;
+    let options = SwitchOptions { most_bundle_bytes, ..SwitchOptions::with_ports(["in", "out"]) };
+    let switch = Switch::new(options).unwrap();
+    let channel = Channel::open(&switch, &[listening()]).unwrap();
+    switch.flow_mod(&flow).unwrap();
+    let asked: Vec<Vec<u8>> = changes.iter().map(|change| add(1, 3, change)).collect();
+    let stats = forwarding(&switch, |published| {
+        for _ in 0..200 {
+            let mut vanishing = connected(&channel);
+            vanishing.write_all(&asked.concat()).unwrap();
+            until_barrier(&mut vanishing);
+            vanishing.write_all(&asked[0][..20]).unwrap();
+            drop(vanishing);
+            eventually("it is gone", || channel.controllers() == 0);
+            let mut whole = connected(&channel);
+            whole.write_all(&[asked.concat(), control(1, 4, 3)].concat()).unwrap();
+            let kinds: Vec<u8> = until_barrier(&mut whole).into_iter().map(|(kind, _)| kind).collect();
+            assert_eq!(kinds, [0, 4, 21]);
+            drop(whole);
+            eventually("it is gone", || channel.controllers() == 0);
+        }
+        let before = published.stats().frames_out;
+        eventually("frames go on", || published.stats().frames_out > before);
+    });
+    assert_eq!(stats.frames_in, stats.frames_out + stats.queued, "{stats:?}");
+}
+
 /// Ends the workers when it is dropped, also by a panic.
 struct Ends<'s>(&'s AtomicBool);
 
@@ -153,27 +196,12 @@ fn sent_with_and_without(fail: Fail, flow: Instructions) -> (bool, bool) {
     let options = SwitchOptions { fail, ..SwitchOptions::with_ports(["in", "out"]) };
     let switch = Switch::new(options).unwrap();
     let channel = Channel::open(&switch, &[listening()]).unwrap();
-    let (stop, published) = (AtomicBool::new(false), Published::default());
-    let app = switch.app().unwrap();
-    let (stop, published) = (&stop, &published);
-    std::thread::scope(|scope| {
-        let ends = Ends(stop);
-        let mut controller = connected(&channel);
-        controller.write_all(&FlowMod::add(0, 1, Match::all(), flow).to_message(1)).unwrap();
-        until_barrier(&mut controller);
-        eventually("it has a controller", || channel.controllers() == 1 && !switch.is_standalone());
-        let worker = scope.spawn(move || {
-            let mut memory = Memory::new(256).unwrap();
-            let source = Box::new(|give: &mut dyn FnMut(&[u8])| {
-                let mut frame = [0; 64];
-                frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1]);
-                give(&frame);
-            });
-            let names = ["in".to_owned(), "out".to_owned()];
-            let ports = MemoryPort::ports(names, source, &mut memory, Limits::default());
-            let ports = ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect();
-            Worker::new(app, memory, ports, Settings::default()).run(stop, published).unwrap()
-        });
+    let mut controller = connected(&channel);
+    controller.write_all(&FlowMod::add(0, 1, Match::all(), flow).to_message(1)).unwrap();
+    until_barrier(&mut controller);
+    eventually("it has a controller", || channel.controllers() == 1 && !switch.is_standalone());
+    let mut sent = (false, false);
+    let stats = forwarding(&switch, |published| {
         // Whether frames go out: asked behind frames that came in and what was under way.
         let sends = || {
             let wait = |frames| {
@@ -185,17 +213,16 @@ fn sent_with_and_without(fail: Fail, flow: Instructions) -> (bool, bool) {
             wait(10_000);
             published.stats().frames_out > before
         };
-        let with = sends();
+        sent.0 = sends();
         drop(controller);
         eventually("the controller is gone", || channel.controllers() == 0);
         let stands_alone = fail == Fail::Standalone;
         eventually("it goes on as it should", || switch.is_standalone() == stands_alone);
-        let without = sends();
+        sent.1 = sends();
         assert_eq!((switch.flows(), switch.is_standalone()), (1, stands_alone));
-        drop(ends);
-        assert!(worker.join().unwrap().is_whole());
-        (with, without)
-    })
+    });
+    assert!(stats.is_whole());
+    sent
 }
 
 #[test]

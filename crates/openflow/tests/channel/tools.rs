@@ -127,6 +127,28 @@ fn ovs_ofctl_drives_the_switch() {
     run(&["del-groups"]);
     run(&["del-flows"]);
     assert_eq!(switch.flows(), 0);
+    // Bundles: flows alone, and changes of several kinds; one of them fails.
+    let file = |lines: &str| {
+        let path = std::env::temp_dir().join(format!("wirespeed-bundle-{}", std::process::id()));
+        std::fs::write(&path, lines).unwrap();
+        path.into_os_string().into_string().unwrap()
+    };
+    let many: Vec<String> =
+        (0..2000).map(|at| format!("priority={},in_port=1 actions=output:2", at + 1)).collect();
+    ofctl(&["--bundle", "add-flows", to, &file(&many.join("\n"))]).unwrap();
+    assert_eq!(switch.flows(), 2000);
+    let replaced = "flow delete\ngroup add group_id=1,type=all,bucket=output:2\nflow add actions=group:1\n\
+                    packet-out in_port=1,packet=010203040506010203040506ffff,actions=output:2\n";
+    run(&["bundle", &file(replaced)]);
+    assert_eq!(switch.flows(), 1);
+    let wrong = format!("{replaced}group delete group_id=1\nflow add actions=group:1\n");
+    let failed = Command::new("ovs-ofctl").args(["-O", "OpenFlow13", "bundle", to, &file(&wrong)]).output();
+    let failed = failed.unwrap();
+    let told = String::from_utf8_lossy(&failed.stderr);
+    assert!(!failed.status.success() && told.contains("OFPBFC_MSG_FAILED"), "{told}");
+    assert!(told.contains("OFPGMFC_GROUP_EXISTS"), "{told}");
+    assert_eq!(switch.flows(), 1);
+    std::fs::remove_file(file("")).unwrap();
 }
 
 #[test]

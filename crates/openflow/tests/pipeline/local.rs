@@ -4,7 +4,7 @@ use wirespeed_openflow::wire::{Action, Failure, Field, FlowMod, Instructions, Ma
 use wirespeed_openflow::{PortInfo, Session, Switch, SwitchOptions};
 use wirespeed_router::Mac;
 
-use crate::{list, transmitted};
+use crate::{list, statistics, transmitted};
 
 fn output(to: u32) -> Instructions {
     Instructions {
@@ -47,7 +47,7 @@ fn the_host_is_at_the_port_local() {
             }
             std::thread::sleep(std::time::Duration::from_millis(220));
             switch.keep_time();
-            assert!(switch.has_classifier());
+            assert!(switch.has_classifier(0));
             switch.keep_time();
         }
         // The router's third port is LOCAL.
@@ -109,18 +109,53 @@ fn frames_of_controllers_are_counted_where_they_go_out() {
     assert_eq!(transmitted(&switch, 1), [sent.len() as u64, 6]);
 }
 
+/// A controller can give its packet a tunnel and a port that no frame has. Classifiers do not know of such.
+#[test]
+fn packets_of_controllers_find_flows_that_no_frame_finds() {
+    let switch = switch(false);
+    let tunnel = |number| Match::all().with(Field::TunnelId, number);
+    let from = |port: u32| Match::all().with(Field::InPort, port.into());
+    let to_next = Instructions { goto: Some(1), ..Instructions::default() };
+    switch.flow_mod(&FlowMod::add(0, 100, tunnel(0), Instructions::default())).unwrap();
+    switch.flow_mod(&FlowMod::add(0, 50, Match::all(), to_next)).unwrap();
+    switch.flow_mod(&FlowMod::add(1, 60, from(port::CONTROLLER), Instructions::default())).unwrap();
+    // Enough masks for a classifier of both tables, with the flows for ports and tunnels among them.
+    for bits in 0..16 {
+        for (table, matched) in [(0, tunnel(0)), (1, from(1))] {
+            let mask = u128::from(u64::MAX >> 16) << bits & u128::from(u64::MAX >> 16);
+            let matched = matched.with_masked(Field::EthSrc, 1 << 47, mask);
+            switch.flow_mod(&FlowMod::add(table, 1, matched, Instructions::default())).unwrap();
+        }
+    }
+    switch.settle();
+    assert!(switch.has_classifier(0) && switch.has_classifier(1));
+    let set_tunnel = [0, 25, 0, 16, 0x80, 0, 76, 8, 0, 0, 0, 0, 0, 0, 0, 5];
+    assert_eq!(packet_out(&switch, port::CONTROLLER, port::TABLE), None);
+    assert_eq!(send_by(&switch, port::CONTROLLER, &set_tunnel, port::TABLE, &frame(5)), None);
+    let packets = statistics(&switch).into_iter().filter(|flow| flow.2 > 0);
+    let packets: Vec<_> = packets.map(|(table, priority, packets, _)| (table, priority, packets)).collect();
+    assert_eq!(packets, [(0, 50, 1), (0, 100, 1), (1, 60, 1)]);
+}
+
 /// Sends a frame as a controller does. Returns the type and the code of the error, if there is one.
 fn packet_out(switch: &Switch, in_port: u32, to: u32) -> Option<[u8; 4]> {
     send(switch, in_port, to, &frame(5))
 }
 
 fn send(switch: &Switch, in_port: u32, to: u32, frame: &[u8]) -> Option<[u8; 4]> {
+    send_by(switch, in_port, &[], to, frame)
+}
+
+/// Sends a frame by actions, and then out of a port.
+fn send_by(switch: &Switch, in_port: u32, actions: &[u8], to: u32, frame: &[u8]) -> Option<[u8; 4]> {
     let mut session = Session::new(switch);
     session.receive(&[4, 0, 0, 8, 0, 0, 0, 1]).unwrap();
-    let [high, low] = (8 + 16 + 16 + frame.len() as u16).to_be_bytes();
+    let [high, low] = (8 + 16 + (actions.len() + 16 + frame.len()) as u16).to_be_bytes();
     let mut request = vec![4, 13, high, low, 0, 0, 0, 3, 0xff, 0xff, 0xff, 0xff];
     request.extend(in_port.to_be_bytes());
-    request.extend([0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16]);
+    request.extend([0, 16 + actions.len() as u8, 0, 0, 0, 0, 0, 0]);
+    request.extend(actions);
+    request.extend([0, 0, 0, 16]);
     request.extend(to.to_be_bytes());
     request.extend([0; 8]);
     request.extend(frame);

@@ -165,7 +165,8 @@ fn compare(seed: u64, flows: u16, kinds: Kinds, with_classifier: bool) {
     let (switch, mut model) = both(&mut rng, flows, kinds, options());
     if with_classifier {
         switch.settle();
-        assert!(switch.has_classifier(), "seed {seed}");
+        assert!(switch.has_classifier(0), "seed {seed}");
+        assert!(flows < 160 || switch.has_classifier(1) && switch.has_classifier(2), "seed {seed}");
         switch.keep_time();
     }
     let frames: Vec<(u32, Vec<u8>)> =
@@ -198,6 +199,7 @@ fn random_flows_do_what_the_model_does() {
 fn the_classifier_does_what_the_model_does() {
     for seed in 1000..1004 {
         compare(seed, 80, Kinds::All, true);
+        compare(seed, 160, Kinds::All, true);
         compare(seed, 160, Kinds::Narrow, true);
     }
 }
@@ -209,7 +211,7 @@ fn compare_large(seed: u64, kinds: Kinds, settings: SwitchOptions, is_by_gpu: bo
     let sizes = [1025, 1500, 2048, 4096];
     let (switch, mut model) = both(&mut rng, 160, kinds, SwitchOptions { workers: sizes.len(), ..settings });
     switch.settle();
-    assert!(switch.has_classifier(), "seed {seed}");
+    assert!(switch.has_classifier(0), "seed {seed}");
     let (mut all_frames, mut all_sent) = (Vec::new(), Vec::new());
     for (port, size) in (1..).zip(sizes) {
         let frames: Vec<(u32, Vec<u8>)> = (0..size).map(|_| (port, made::frame(&mut rng))).collect();
@@ -374,7 +376,7 @@ fn the_classifier_stays_while_flows_change() {
                     }
                 }
             }
-            assert!(switch.has_classifier(), "seed {seed}, round {round}");
+            assert!(switch.has_classifier(0), "seed {seed}, round {round}");
             let (frames, chunk) = if round % 3 == 0 { (1100, 1100) } else { (300, 100) };
             let frames: Vec<(u32, Vec<u8>)> = (0..frames)
                 .map(|_| {
@@ -407,7 +409,7 @@ fn a_stream_of_changes_does_not_put_the_classifier_off() {
         switch.flow_mod(&FlowMod::add(0, 20, matched, Instructions::default())).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));
         switch.keep_time();
-        if switch.has_classifier() {
+        if switch.has_classifier(0) {
             break;
         }
         assert!(start.elapsed().as_secs() < 60, "no classifier");

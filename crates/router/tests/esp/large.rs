@@ -180,3 +180,30 @@ fn fragments_of_other_datagrams_for_the_gateway_pass() {
     let (stats, out, _) = run(&there, &[later, frame]);
     assert_eq!((stats.dropped.all(), out.len()), (0, 2));
 }
+
+#[test]
+fn what_is_put_together_has_to_fit_a_buffer() {
+    let there = there(SUITES[0], TUNNELS[0], "");
+    let (_, sealed, _) = run(&database(&lines("out", SUITES[0], TUNNELS[0], "")), &[datagram(false, 1400)]);
+    // The packet of a first frame, with a second part of some bytes.
+    let parts = |id: u8, second: usize| {
+        [(0, 1200), (1200, second)].map(|(offset, bytes)| {
+            let mut frame = sealed[0][..34].to_vec();
+            frame[16..18].copy_from_slice(&(bytes as u16 + 20).to_be_bytes());
+            let word = offset as u16 / 8 | if offset == 0 { 0x2000 } else { 0 };
+            (frame[18], frame[19]) = (0, id);
+            frame[20..22].copy_from_slice(&word.to_be_bytes());
+            seal_header(&mut frame);
+            frame.extend(sealed[0][34..].iter().cycle().skip(offset).take(bytes));
+            frame
+        })
+    };
+    // With 14 and 20 bytes of headers: as many as a buffer has, and one more.
+    let most = 1792 - 14 - 20 - 1200;
+    // The former is no multiple of four bytes.
+    for (second, reason) in [(most, Reason::EspCut), (most + 1, Reason::EspLong)] {
+        let (stats, ..) = run(&there, &parts(7, second));
+        let of = |reason| stats.dropped.of(reason);
+        assert_eq!((of(Reason::EspFragment), of(reason)), (1, 1), "{:?}", stats.dropped);
+    }
+}

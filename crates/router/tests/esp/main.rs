@@ -357,8 +357,9 @@ fn paths_tell_their_size() {
     }
 }
 
-/// Runs frames of a source from memory to memory. Returns how many were sealed and opened.
-fn from_memory(database: &Database, source: Source, count: u64) -> (u64, u64) {
+/// Runs frames of a source from memory to memory. Returns how many were sealed and opened, and how often the
+/// other end of a tunnel moved.
+fn from_memory(database: &Database, source: Source, count: u64) -> [u64; 3] {
     let labels = Labels::new();
     let hop = Route::Via(Hop::new(PortId(1), Mac([2, 0, 1, 0, 0, 1]), Mac([2, 0, 0, 0, 0, 1]), 1500));
     let routes = ["0.0.0.0/0", "::/0"].map(|net| (net.parse::<IpNet>().unwrap(), hop.clone()));
@@ -375,7 +376,7 @@ fn from_memory(database: &Database, source: Source, count: u64) -> (u64, u64) {
     assert_eq!((stats.frames_in, stats.dropped.all()), (count, 0), "{:?}", stats.dropped);
     let counters = wirespeed_router::App::counters(worker.app());
     let of = |name: &str| counters.iter().find(|(known, _)| *known == name).unwrap().1;
-    (of("esp_sealed"), of("esp_opened"))
+    ["esp_sealed", "esp_opened", "esp_mappings_changed"].map(of)
 }
 
 #[test]
@@ -386,13 +387,29 @@ fn frames_in_memory_are_sealed_and_opened() {
             let more = "flag esn replay-window 4096";
             let here = database(&lines("out", suite, tunnel, more));
             let source = Box::new(move |give: &mut dyn FnMut(&[u8])| give(&datagram(is_v6, 200)));
-            assert_eq!(from_memory(&here, source, COUNT as u64), (COUNT as u64, 0));
+            assert_eq!(from_memory(&here, source, COUNT as u64), [COUNT as u64, 0, 0]);
             let there = database(&lines("fwd", suite, tunnel, more));
             let (_, sealed, _) = run(&here, &vec![datagram(is_v6, 200); COUNT]);
             let mut sealed = sealed.into_iter();
             let source =
                 Box::new(move |give: &mut dyn FnMut(&[u8])| give(&sealed.next().unwrap_or_default()));
-            assert_eq!(from_memory(&there, source, COUNT as u64), (0, COUNT as u64));
+            assert_eq!(from_memory(&there, source, COUNT as u64), [0, COUNT as u64, 0]);
         }
     }
+}
+
+/// Address translation between the gateways takes another port, and then a third one.
+#[test]
+fn tunnels_whose_other_end_moves_are_counted() {
+    const PORT: usize = 14 + 20;
+    let encap = "encap espinudp 4500 4500 0.0.0.0";
+    let here = database(&lines("out", SUITES[0], TUNNELS[0], encap));
+    let there = database(&lines("fwd", SUITES[0], TUNNELS[0], encap));
+    let (_, sealed, _) = run(&here, &vec![datagram(false, 200); 9]);
+    let mut sealed = sealed.into_iter().zip(0_u8..).map(|(mut frame, at)| {
+        frame[PORT] += at / 3;
+        frame
+    });
+    let source = Box::new(move |give: &mut dyn FnMut(&[u8])| give(&sealed.next().unwrap_or_default()));
+    assert_eq!(from_memory(&there, source, 9), [0, 9, 2]);
 }

@@ -33,13 +33,13 @@ use self::places::Places;
 use super::chunk::Chunk;
 use super::device::{Device, Options};
 use super::slot::Transform;
-use crate::database::State;
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::open::{Envelope, Opened, Opening, open};
 use crate::packets::Packets;
 use crate::sa::Sa;
 use crate::seal::{Scratch, Unsealed, seal};
+use crate::state::State;
 
 /// A device for the packets of one worker.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::super::device::Device;
-use crate::database::State;
 use crate::error::Error;
 use crate::sa::Sa;
+use crate::state::State;
 
 /// Associations whose keys are on the device, by the number of their place.
 #[derive(Debug, Default)]

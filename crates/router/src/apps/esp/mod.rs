@@ -15,11 +15,14 @@
 //!
 //! Senders learn the size that fits by ICMP errors, if the router has an address of their family. Packets
 //! that may be cut are cut, before or behind the encryption (`cut.rs`). ESP packets that come in fragments
-//! are put together, by all workers in one place.
+//! are put together, by all workers in one place. The whole has to fit a buffer, with its frame 1,792 bytes
+//! of the usual ones: senders whose links take 1,500 bytes stay below. A larger one is dropped
+//! ([`Reason::EspLong`]).
 
 mod asked;
 mod cut;
 mod places;
+mod wrap;
 
 use std::cell::{Cell, RefCell};
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -29,7 +32,7 @@ use std::time::Instant;
 use wirespeed_esp::gpu::{Arrived, Batch, Offload, Sealed};
 use wirespeed_esp::{
     Arrival, Beginning, Direction, Envelope, Fault, Inbound, Opened, Outbound, Reader, Sa, Scratch, Sealing,
-    State, Taken, Unsealed, open, seal,
+    State, Unsealed, open, seal,
 };
 
 use super::ip::icmp::{self, Limit};
@@ -38,6 +41,7 @@ use crate::header::{ETHERNET, TYPE_IPV4, TYPE_IPV6, be16, network};
 use crate::{App, Chunk, Memory, PortId, Reason, Verdict, narrow};
 use asked::{Asked, NO_TUPLE};
 use places::Places;
+use wrap::{strip, wrap};
 
 /// Frames of a chunk for a GPU: 3 MB of large ones, which an H100 seals at nearly the rate of its bus.
 const FOR_GPU: usize = 2048;
@@ -102,6 +106,8 @@ struct Counts {
     reassembled: u64,
     reassembly_failed: u64,
     keepalives: u64,
+    /// Tunnels whose other end sent from another place.
+    moved: u64,
     errors_sent: u64,
     errors_held: u64,
 }
@@ -251,6 +257,7 @@ impl<'t, A: App> Esp<'t, A> {
             Ok(opened) => {
                 strip(chunk, memory, at, read.packets[at].into(), opened);
                 self.counts.opened += 1;
+                self.counts.moved += u64::from(opened.is_moved);
                 true
             }
             Err(fault) => {
@@ -465,7 +472,7 @@ impl<'t, A: App> Esp<'t, A> {
         };
         let whole = [link, &whole].concat();
         if !memory.rewrite(chunk.frame_mut(at), &whole) {
-            self.fail(chunk, at, Fault::Buffer);
+            self.fail(chunk, at, Fault::Long);
             return Arrival::Fragment;
         }
         self.counts.reassembled += 1;
@@ -516,58 +523,6 @@ impl<'t, A: App> Esp<'t, A> {
             None => self.counts.errors_held += 1,
         }
     }
-}
-
-/// Moves the link's header of so many bytes within a frame. Most have no tags, so that their length is known
-/// here.
-fn move_link(bytes: &mut [u8], from: usize, to: usize, len: usize) {
-    match bytes[from..].first_chunk::<ETHERNET>() {
-        Some(&header) if len == ETHERNET => bytes[to..to + ETHERNET].copy_from_slice(&header),
-        _ => bytes.copy_within(from..from + len, to),
-    }
-}
-
-/// Takes the tunnel's headers and trailer off a frame. The link's header moves to the inner packet.
-fn strip(chunk: &mut Chunk, memory: &mut Memory, at: usize, start: usize, opened: Opened) {
-    let bytes = memory.bytes_mut(&chunk.frames()[at]);
-    move_link(bytes, 0, opened.start, start);
-    let kind = if opened.is_ipv4 { TYPE_IPV4 } else { TYPE_IPV6 };
-    bytes[opened.start + start - 2..opened.start + start].copy_from_slice(&kind.to_be_bytes());
-    let frame = chunk.frame_mut(at);
-    // Frames are shorter than 2^16 bytes.
-    frame.strip_front(narrow::u16(opened.start));
-    frame.truncate(narrow::u16(start + opened.len));
-}
-
-/// Makes room for the tunnel's headers and trailer in a frame, and writes them.
-fn wrap<'s>(
-    chunk: &mut Chunk,
-    memory: &mut Memory,
-    at: usize,
-    start: usize,
-    sealing: Sealing<'s>,
-    numbers: &mut Taken<'s>,
-) -> Result<Unsealed<'s>, Fault> {
-    let (head, tail) = (narrow::u16(sealing.head()), narrow::u16(sealing.tail()));
-    let frame = chunk.frame_mut(at);
-    // What follows the packet is padding of the link.
-    frame.truncate(narrow::u16(start + sealing.inner()));
-    if !memory.grow_back(frame, tail) || !frame.grow_front(head) {
-        return Err(Fault::Buffer);
-    }
-    let bytes = memory.bytes_mut(&chunk.frames()[at]);
-    move_link(bytes, head.into(), 0, start);
-    let kind = if sealing.is_ipv4() { TYPE_IPV4 } else { TYPE_IPV6 };
-    bytes[start - 2..start].copy_from_slice(&kind.to_be_bytes());
-    let written = sealing.write_next(at, &mut bytes[start..], numbers);
-    if written.is_err() {
-        // It is dropped as it came.
-        move_link(bytes, 0, head.into(), start);
-        let frame = chunk.frame_mut(at);
-        frame.strip_front(head);
-        frame.truncate(narrow::u16(start + sealing.inner()));
-    }
-    written
 }
 
 impl<A: App> App for Esp<'_, A> {
@@ -727,6 +682,7 @@ impl<A: App> App for Esp<'_, A> {
             ("esp_reassembled", self.counts.reassembled),
             ("esp_reassembly_failed", self.counts.reassembly_failed),
             ("esp_keepalives_sent", self.counts.keepalives),
+            ("esp_mappings_changed", self.counts.moved),
             ("esp_errors_sent", self.counts.errors_sent),
             ("esp_errors_held", self.counts.errors_held),
             ("esp_by_gpu", gpu.by_device),
