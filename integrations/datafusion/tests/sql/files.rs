@@ -245,7 +245,7 @@ async fn options_for_reading_follow_a_file() {
     assert_eq!(answer(&context, "SELECT name_label('more.example')").await.unwrap(), some(&["member"]));
     for (table, said) in [
         (format!("{}?chain=x", image.display()), "names.img: chain is for iptables-save"),
-        (format!("{ranges}?origins"), "ranges.csv: origins is for MRT and bgpdump"),
+        (format!("{dump}?vrf=red"), "rib.txt: vrf is for FRR's JSON"),
         (format!("{ranges}?columns=asn"), "no option for reading is called \"columns\""),
         (format!("asn={dump}?set=b,t=list={sets}?set=b"), "rib.txt: set is for sets of ipset and nft"),
     ] {
