@@ -41,7 +41,7 @@ enum Command {
     /// Runs SQL on a cluster, or in this process.
     Sql(Sql),
     /// Publishes a table under the hash of its content, and makes it the latest of its name.
-    Publish(Publish),
+    Publish(Box<Publish>),
 }
 
 #[derive(Args)]
@@ -263,7 +263,7 @@ async fn run(command: Command) -> Result<(), Error> {
         Command::Scheduler(arguments) => scheduler(arguments).await,
         Command::Executor(arguments) => executor(arguments).await,
         Command::Sql(arguments) => sql(arguments).await,
-        Command::Publish(arguments) => published(arguments).await,
+        Command::Publish(arguments) => published(*arguments).await,
     }
 }
 
