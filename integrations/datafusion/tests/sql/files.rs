@@ -247,7 +247,10 @@ async fn options_for_reading_follow_a_file() {
         (format!("{}?chain=x", image.display()), "names.img: chain is for iptables-save"),
         (format!("{dump}?vrf=red"), "rib.txt: vrf is for FRR's JSON"),
         (format!("{ranges}?columns=asn"), "no option for reading is called \"columns\""),
-        (format!("asn={dump}?set=b,t=list={sets}?set=b"), "rib.txt: set is for sets of ipset and nft"),
+        (
+            format!("asn={dump}?set=b,t=x={ranges}?range-columns=from+to"),
+            "rib.txt: set is for sets of ipset and nft",
+        ),
     ] {
         set(format!("t={table}")).await.unwrap();
         let found = error(&context, "SELECT lpm('10.0.0.1')").await;
