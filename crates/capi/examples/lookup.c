@@ -198,7 +198,7 @@ static void names(void)
 static void rules(void)
 {
     write_file("rules.v4",
-               "*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n"
+               "*filter\n:INPUT DROP [0:0]\n:FORWARD DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n"
                "-A INPUT -s 192.0.2.0/24 -p tcp --dport 443 -j ACCEPT\nCOMMIT\n");
     const ws_options options = {.size = sizeof options, .assume = "ct=new,in=eth0"};
     MUST(ws_rules_open(in_folder("rules.v4"), WS_TUPLE_IPV4, NULL) == NULL); /* of which interface? */
@@ -227,6 +227,16 @@ static void rules(void)
     MUST(numbers[1] == ban && strcmp(ws_rule_reader_label(saved, actions[1]), "BAN") == 0);
     ws_rule_reader_free(saved);
     ws_rule_reader_free(reader);
+    ws_rules_free(rules);
+
+    /* Another chain, also when the file is loaded again. */
+    const ws_options forward = {.size = sizeof forward, .chain = "FORWARD"};
+    size_t len;
+    rules = ws_rules_open(in_folder("rules.v4"), WS_TUPLE_IPV4, &forward);
+    MUST(rules != NULL);
+    OK(ws_rules_load(rules, in_folder("rules.v4")));
+    OK(ws_rules_len(rules, &len));
+    MUST(len == 1); /* the policy */
     ws_rules_free(rules);
 
     ws_rules *six = ws_rules_new(WS_TUPLE_IPV6, NULL);

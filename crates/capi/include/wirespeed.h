@@ -116,6 +116,9 @@ typedef struct ws_table ws_table;
 /**
  * Settings of a table that is built. Set size to sizeof(ws_options) and all that is not needed to 0. NULL in
  * place of the settings stands for the defaults. An image file has settings of its own, and takes none.
+ *
+ * The settings from format on say how files are read, also those that are loaded later. They are those of
+ * lookupctl of the same names. A file that has no use for one is refused. Lists have commas between.
  */
 typedef struct {
     /**
@@ -126,11 +129,6 @@ typedef struct {
      * Name of the engine, or NULL for the best one.
      */
     const char *engine;
-    /**
-     * Facts about all packets that decide rules of a file, such as "ct=new,in=eth0", or NULL. Only for
-     * rules.
-     */
-    const char *assume;
     /**
      * Most bytes of the compiled table in its two copies; for addresses, of each family. 0 for the default.
      */
@@ -144,6 +142,67 @@ typedef struct {
      * hops, 0 or 1. Only for addresses.
      */
     uint8_t origins;
+    /**
+     * Whether host bits of prefixes are cleared, 0 or 1. By default such prefixes are refused. Only for
+     * addresses.
+     */
+    uint8_t mask_host_bits;
+    /**
+     * Family of addresses in CSV that are decimal numbers, 4 or 6, or 0. Only for addresses.
+     */
+    uint8_t address_numbers;
+    /**
+     * Whether only the ICANN section of the Public Suffix List is read, 0 or 1. Only for names.
+     */
+    uint8_t icann;
+    /**
+     * Name of the format, such as "mrt" or "hosts", or NULL to recognise it by content.
+     */
+    const char *format;
+    /**
+     * Columns of CSV, or fields of another format with fields, that are the label, such as "asn,country".
+     * NULL for all. Only for addresses.
+     */
+    const char *value_columns;
+    /**
+     * Column of CSV with the prefix, or the two with an address and a length, such as "net,len". NULL to
+     * find them by usual names. Only for addresses.
+     */
+    const char *prefix_columns;
+    /**
+     * Columns of CSV with the first and the last address of a range, such as "from,to", or NULL. Only for
+     * addresses.
+     */
+    const char *range_columns;
+    /**
+     * Peer whose routes are taken from MRT or bgpdump: a number, an address or an AS. NULL for the one with
+     * most prefixes. Only for addresses.
+     */
+    const char *peer;
+    /**
+     * VRF whose routes are taken from FRR's JSON of several VRFs, or NULL. Only for addresses.
+     */
+    const char *vrf;
+    /**
+     * Set whose members are taken from a file with several sets of ipset or nft, or NULL. Only for
+     * addresses.
+     */
+    const char *set;
+    /**
+     * Facts about all packets that decide rules of a file, such as "ct=new,in=eth0", or NULL. Only for
+     * rules.
+     */
+    const char *assume;
+    /**
+     * Chain of iptables-save (NULL for INPUT) or of nft; security groups, by ids or names; or the network
+     * policy, by NAME or NAMESPACE/NAME. Only for rules.
+     */
+    const char *chain;
+    /**
+     * Table of iptables-save (NULL for filter) or of nft; "ingress" (NULL) or "egress" of security groups
+     * and network policies. Only for rules.
+     */
+    const char *rule_table;
 } ws_options;
 
 /**

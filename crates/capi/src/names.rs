@@ -5,8 +5,9 @@ use std::ffi::c_char;
 use std::path::Path;
 use std::sync::Mutex;
 
-use wirespeed::names::read::lists::read_table_or_list;
-use wirespeed::names::read::{Former, NameFormat, Source};
+use wirespeed::content::Content;
+use wirespeed::names::read::lists::{ListOptions, TableOrList, read_table_or_list};
+use wirespeed::names::read::{Former, NameFormat, ReadOptions, Source};
 use wirespeed::names::{AnyNameReader, AnyNames, NameBuilder};
 use wirespeed::prelude::*;
 
@@ -88,9 +89,7 @@ pub unsafe extern "C" fn ws_names_open(path: *const c_char, options: *const ws_o
             options.none_for_image(path)?;
             AnyNames::open(path)?
         } else {
-            let (names, list) = Default::default();
-            let read = read_table_or_list(&Source::Path(path.to_owned()), &names, &list);
-            with_settings(NameTable::builder(), options)?.build_read(read.map_err(wirespeed::Error::from)?)?
+            read(path, options)?
         };
         Ok(ws_names(Mutex::new(State { names, texts: Texts::of(labels) })))
     })
@@ -348,6 +347,29 @@ pub unsafe extern "C" fn ws_name_reader_registrable(
         // SAFETY: the caller keeps the rules of the header.
         unsafe { text_of_text((domain, "domain"), (value, size), length, write) }
     })
+}
+
+/// Builds a table or a list of a file.
+fn read(path: &Path, options: Options<'_>) -> Result<(AnyNames, Labels<Text>), Failure> {
+    let (mut names, mut list) = (ReadOptions::default(), ListOptions::default());
+    list.icann_only = options.how.icann_only;
+    (names.format, list.format) = options
+        .format(|content| match content {
+            Content::Names(format) => Some((Some(format), None)),
+            Content::List(format) => Some((None, Some(format))),
+            _ => None,
+        })?
+        .unwrap_or_default();
+    let read = read_table_or_list(&Source::Path(path.to_owned()), &names, &list);
+    let read = read.map_err(wirespeed::Error::from)?;
+    options.check(
+        path,
+        match &read {
+            TableOrList::Table(_, report) => Content::Names(report.format),
+            TableOrList::List(_, report) => Content::List(report.format),
+        },
+    )?;
+    Ok(with_settings(NameTable::builder(), options)?.build_read(read)?)
 }
 
 fn with_settings(mut builder: NameBuilder, options: Options<'_>) -> Result<NameBuilder, Failure> {

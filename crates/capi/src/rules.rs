@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use wirespeed::classify::{ClassifierBuilder, TupleName};
+use wirespeed::content::{Content, How};
 use wirespeed::engine::RuleTuple;
 use wirespeed::prelude::*;
 
@@ -396,7 +397,7 @@ fn opened<T: RuleTuple>(
     labels: Labels<Text>,
 ) -> Result<(Classifier<T>, Labels<Text>), Failure> {
     let options = options.only_for("rules")?;
-    let builder = with_settings(Classifier::builder(), options);
+    let builder = with_settings(Classifier::builder(), &options)?;
     match path {
         None => Ok((builder.build()?, labels)),
         Some(path) if is_image(path)? => {
@@ -412,10 +413,24 @@ fn opened<T: RuleTuple>(
 
 fn with_settings<T: RuleTuple>(
     mut builder: ClassifierBuilder<T>,
-    options: Options<'_>,
-) -> ClassifierBuilder<T> {
-    for fact in options.facts() {
+    options: &Options<'_>,
+) -> Result<ClassifierBuilder<T>, Failure> {
+    let How { assume, chain, rule_table, .. } = &options.how;
+    for fact in assume {
         builder = builder.assume(fact);
+    }
+    if let Some(chain) = chain {
+        builder = builder.chain(chain);
+    }
+    if let Some(table) = rule_table {
+        builder = builder.rule_table(table);
+    }
+    let format = options.format(|content| match content {
+        Content::Rules(format) => Some(format),
+        _ => None,
+    })?;
+    if let Some(format) = format {
+        builder = builder.format(format);
     }
     if let Some(engine) = options.engine {
         builder = builder.engine(engine);
@@ -423,7 +438,7 @@ fn with_settings<T: RuleTuple>(
     if let Some(cap) = options.memory_cap {
         builder = builder.memory_cap(cap);
     }
-    builder
+    Ok(builder)
 }
 
 /// Refuses answers that a rule which was left out could change.

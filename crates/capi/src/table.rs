@@ -6,8 +6,9 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::sync::Mutex;
 
+use wirespeed::content::Content;
 use wirespeed::fib::merge::{MergeSource, read_sources};
-use wirespeed::fib::read::{ReadOptions, Source, is_built_in, read_fib};
+use wirespeed::fib::read::{Source, is_built_in, read_fib};
 use wirespeed::prelude::*;
 
 use crate::boundary::{Failure, free, given, handle, input, lock, place, status, text, ws_status};
@@ -22,7 +23,7 @@ struct State {
     table: IpTable,
     texts: Texts,
     /// The options for reading files of routes.
-    reading: ReadOptions,
+    options: Options<'static>,
 }
 
 /// Route, or a change of one.
@@ -91,10 +92,14 @@ pub unsafe extern "C" fn ws_table_open_merged(
         if sources.is_empty() {
             return Err(Failure::argument("a merged table needs a source"));
         }
-        let (merged, _) =
-            read_sources(&sources, &options.reading()).map_err(|error| Failure::state(error.to_string()))?;
+        let (merged, reports) =
+            read_sources(&sources, &options.reading()?).map_err(|error| Failure::state(error.to_string()))?;
+        let contents: Vec<_> = reports.iter().map(|report| Content::Routes(report.format)).collect();
+        if !contents.iter().any(|&content| options.how.check(content).is_ok()) {
+            options.check(Path::new(&sources[0].file), contents[0])?;
+        }
         let labels = Labels::new();
-        let table = with_settings(IpTable::builder().fib(merged.fib, &labels), options).build()?;
+        let table = with_settings(IpTable::builder().fib(merged.fib, &labels), &options).build()?;
         Ok(state(table, Texts::of(labels), options))
     })
 }
@@ -214,9 +219,13 @@ pub unsafe extern "C" fn ws_table_load(table: *const ws_table, path: *const c_ch
         // SAFETY: the caller keeps the rules of the header.
         let (table, path) = unsafe { (given(table, "table")?, text(path, "path")?) };
         let mut state = lock(&table.0)?;
-        let State { table, texts, reading } = &mut *state;
+        let State { table, texts, options } = &mut *state;
         check_no_numbers(texts, table.is_empty())?;
-        let loaded = table.load_as(path, texts.labels(), reading);
+        let path = Path::new(path);
+        if let Ok(content @ Content::Routes(_)) = Content::of_file(path) {
+            options.check(path, content)?;
+        }
+        let loaded = table.load_as(path, texts.labels(), &options.reading()?);
         texts.hold();
         Ok(loaded.map(drop)?)
     })
@@ -264,7 +273,7 @@ fn build(routes: &[ws_route], options: Options<'_>) -> Result<ws_table, Failure>
     let routes =
         routes.iter().enumerate().map(|(at, route)| Ok((route.prefix(at)?, NextHop(route.next_hop))));
     let routes = routes.collect::<Result<Vec<_>, Failure>>()?;
-    let table = with_settings(IpTable::builder().routes(routes), options).build()?;
+    let table = with_settings(IpTable::builder().routes(routes), &options).build()?;
     Ok(state(table, Texts::new(), options))
 }
 
@@ -277,18 +286,19 @@ fn open(path: &Path, options: Options<'_>) -> Result<ws_table, Failure> {
         (table, labels)
     } else {
         let labels = Labels::new();
-        let (fib, _) =
-            read_fib(&Source::Path(path.to_owned()), &options.reading()).map_err(wirespeed::Error::from)?;
-        (with_settings(IpTable::builder().fib(fib, &labels), options).build()?, labels)
+        let read = read_fib(&Source::Path(path.to_owned()), &options.reading()?);
+        let (fib, report) = read.map_err(wirespeed::Error::from)?;
+        options.check(path, Content::Routes(report.format))?;
+        (with_settings(IpTable::builder().fib(fib, &labels), &options).build()?, labels)
     };
     Ok(state(table, Texts::of(labels), options))
 }
 
 fn state(table: IpTable, texts: Texts, options: Options<'_>) -> ws_table {
-    ws_table(Mutex::new(State { table, texts, reading: options.reading() }))
+    ws_table(Mutex::new(State { table, texts, options: options.for_later() }))
 }
 
-fn with_settings(mut builder: wirespeed::IpBuilder, options: Options<'_>) -> wirespeed::IpBuilder {
+fn with_settings(mut builder: wirespeed::IpBuilder, options: &Options<'_>) -> wirespeed::IpBuilder {
     if let Some(engine) = options.engine {
         builder = builder.engine(engine);
     }
@@ -374,7 +384,9 @@ mod tests {
         };
         for (origins, [first, second]) in [(false, ["192.0.2.1"; 2]), (true, ["1", "2"])] {
             std::fs::write(&path, dump(1)).unwrap();
-            let table = open(&path, Options { origins, ..Options::default() }).unwrap();
+            let mut options = Options::default();
+            options.how.routes.origins = origins;
+            let table = open(&path, options).unwrap();
             assert_eq!(label(&table, "10.1.2.3").as_deref(), Some(first));
             std::fs::write(&path, dump(2)).unwrap();
             let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
@@ -382,6 +394,29 @@ mod tests {
             assert_eq!(unsafe { ws_table_load(&raw const table, name.as_ptr()) }, ws_status::Ok);
             assert_eq!(label(&table, "10.1.2.3").as_deref(), Some(second));
         }
+    }
+
+    #[test]
+    fn a_part_of_a_file_is_read_and_loaded_and_options_without_use_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("sets");
+        let sets =
+            |net: &str| format!("create a hash:net\nadd a 192.0.2.0/24\ncreate b hash:net\nadd b {net}\n");
+        let mut options = Options::default();
+        options.how.set("set", "b").unwrap();
+        std::fs::write(&path, sets("10.0.0.0/8")).unwrap();
+        let table = open(&path, options.clone()).unwrap();
+        assert_eq!(label(&table, "10.1.2.3").as_deref(), Some("member"));
+        std::fs::write(&path, sets("10.2.0.0/16")).unwrap();
+        let name = std::ffi::CString::new(path.to_str().unwrap()).unwrap();
+        // SAFETY: a table, and a text that ends with a zero.
+        let load = || unsafe { ws_table_load(&raw const table, name.as_ptr()) };
+        assert_eq!(load(), ws_status::Ok);
+        assert_eq!([label(&table, "10.1.2.3"), label(&table, "192.0.2.1")], [None, None]);
+        std::fs::write(&path, "10.0.0.0/8 core\n").unwrap();
+        assert_eq!(load(), ws_status::Failed);
+        let said = format!("{:?}", open(&path, options).err().unwrap());
+        assert!(said.contains("sets: options: set is for sets of ipset and nft"), "{said}");
     }
 
     #[test]

@@ -99,6 +99,10 @@ static void names_and_rules(void)
     NONE(ws_rules_new(5, NULL), "5 is no ws_tuple");
     const ws_options fact = {.size = sizeof fact, .assume = "weather=fine"};
     NONE(ws_rules_new(WS_TUPLE_IPV4, &fact), "weather");
+    const ws_options chain = {.size = sizeof chain, .chain = "INPUT"};
+    NONE(ws_names_new(&chain), "options.chain is not for a table of names");
+    const ws_options range = {.size = sizeof range, .range_columns = "from"};
+    NONE(ws_table_new(&range), "options.range_columns: range-columns=from: a range has two columns");
 
     ws_names *names = ws_names_new(NULL);
     ws_name_reader *reader = ws_names_reader(names);

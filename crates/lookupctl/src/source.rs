@@ -64,11 +64,11 @@ pub(crate) struct ReadArguments {
 
     /// Column of CSV with the prefix, or the two with an address and a length or netmask. By default found by
     /// usual names (network, prefix, cidr, start_ip and end_ip, ip and length, ...)
-    #[arg(long, value_name = "NAME[,LENGTH]", value_parser = parse_prefix_columns)]
+    #[arg(long, value_name = "NAME[,LENGTH]", value_parser = PrefixColumns::of_prefix)]
     prefix_columns: Option<PrefixColumns>,
 
     /// Columns of CSV with the first and the last address of a range
-    #[arg(long, value_name = "FIRST,LAST", value_parser = parse_range_columns, conflicts_with = "prefix_columns")]
+    #[arg(long, value_name = "FIRST,LAST", value_parser = PrefixColumns::of_range, conflicts_with = "prefix_columns")]
     range_columns: Option<PrefixColumns>,
 
     /// Family of addresses of CSV that are decimal numbers. By default numbers are read in ranges alone, in
@@ -90,19 +90,6 @@ pub(crate) struct ReadArguments {
 pub(crate) fn format_parser(will_do: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {
     let names = Format::ALL.into_iter().filter(move |&format| will_do(format)).map(Format::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
-}
-
-fn parse_prefix_columns(text: &str) -> Result<PrefixColumns, String> {
-    match text.split_once(',') {
-        _ if text.is_empty() => Err("a column has a name".to_owned()),
-        None => Ok(PrefixColumns::Prefix(text.to_owned())),
-        Some((address, len)) => Ok(PrefixColumns::Length(address.to_owned(), len.to_owned())),
-    }
-}
-
-fn parse_range_columns(text: &str) -> Result<PrefixColumns, String> {
-    let (first, last) = text.split_once(',').ok_or("a range has two columns: FIRST,LAST")?;
-    Ok(PrefixColumns::Range(first.to_owned(), last.to_owned()))
 }
 
 /// A table as it was read.

@@ -8,6 +8,7 @@
 //! keys.
 
 mod file_table;
+mod how;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -21,7 +22,8 @@ use wirespeed_image::Image;
 use wirespeed_namelookup::read::NameFormat;
 use wirespeed_namelookup::read::lists::ListFormat;
 
-pub use file_table::{FileError, FileTable, How, merge, read};
+pub use file_table::{FileError, FileTable, merge, read};
+pub use how::{How, HowError};
 
 /// The content of a file.
 ///

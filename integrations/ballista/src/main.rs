@@ -16,7 +16,8 @@ use datafusion::dataframe::DataFrame;
 use datafusion::sql::parser::Statement;
 use futures::StreamExt;
 use wirespeed::classify::TupleName;
-use wirespeed::fib::read::{Columns, ReadOptions};
+use wirespeed::fib::Family;
+use wirespeed::fib::read::{Columns, PeerChoice, PrefixColumns, ReadOptions};
 use wirespeed_ballista::{
     Client, Error, ImageCache, Origin, Place, Stores, executor_config, follow, publish, run_executor,
     run_scheduler, scheduler_config, signalled,
@@ -40,7 +41,7 @@ enum Command {
     /// Runs SQL on a cluster, or in this process.
     Sql(Sql),
     /// Publishes a table under the hash of its content, and makes it the latest of its name.
-    Publish(Publish),
+    Publish(Box<Publish>),
 }
 
 #[derive(Args)]
@@ -164,6 +165,32 @@ struct Publish {
     /// The columns of CSV or the fields of another format that are the label. By default all.
     #[arg(long, value_name = "NAME,...", value_delimiter = ',', conflicts_with = "merge")]
     columns: Vec<String>,
+    /// Column of CSV with the prefix, or the two with an address and a length or netmask. By default found by
+    /// usual names.
+    #[arg(long, value_name = "NAME[,LENGTH]", value_parser = PrefixColumns::of_prefix)]
+    prefix_columns: Option<PrefixColumns>,
+    /// Columns of CSV with the first and the last address of a range.
+    #[arg(long, value_name = "FIRST,LAST", value_parser = PrefixColumns::of_range, conflicts_with = "prefix_columns")]
+    range_columns: Option<PrefixColumns>,
+    /// Family of addresses of CSV that are decimal numbers: 4 or 6. By default numbers are read in ranges
+    /// alone.
+    #[arg(long, value_name = "4|6", value_parser = family)]
+    address_numbers: Option<Family>,
+    /// Clear the host bits of prefixes. By default such prefixes are refused.
+    #[arg(long)]
+    mask_host_bits: bool,
+    /// Peer whose routes to take from MRT or bgpdump. By default the one with most prefixes of each family.
+    #[arg(long, value_name = "NUMBER|ADDRESS|AS")]
+    peer: Option<PeerChoice>,
+    /// VRF whose routes to take from FRR's JSON of several VRFs.
+    #[arg(long, value_name = "NAME")]
+    vrf: Option<String>,
+    /// Set whose members to take from a file with several sets of ipset or nft.
+    #[arg(long, value_name = "NAME")]
+    set: Option<String>,
+    /// Read only the ICANN section of the Public Suffix List.
+    #[arg(long)]
+    icann: bool,
     /// Fields that rules test: the 5-tuple of ipv4 or ipv6. By default recognised by content; a file of both
     /// families needs the option.
     #[arg(long, value_parser = tuple)]
@@ -171,6 +198,14 @@ struct Publish {
     /// Fact about all packets that decides rules, such as ct=new or in=eth0. May be repeated.
     #[arg(long, value_name = "KEY=VALUE")]
     assume: Vec<String>,
+    /// Chain to take from iptables-save (the default is INPUT) or from nft; security groups, by ids or names
+    /// with commas between; or the network policy, by NAME or NAMESPACE/NAME.
+    #[arg(long)]
+    chain: Option<String>,
+    /// Table to take from iptables-save (the default is filter) or from nft; ingress (the default) or egress
+    /// of security groups and network policies.
+    #[arg(long, value_name = "TABLE")]
+    rule_table: Option<String>,
     /// Publish again whenever a file changes, until Ctrl-C or SIGTERM. A state that can't be published is
     /// told, and the one before it stays.
     #[arg(long)]
@@ -228,7 +263,7 @@ async fn run(command: Command) -> Result<(), Error> {
         Command::Scheduler(arguments) => scheduler(arguments).await,
         Command::Executor(arguments) => executor(arguments).await,
         Command::Sql(arguments) => sql(arguments).await,
-        Command::Publish(arguments) => published(arguments).await,
+        Command::Publish(arguments) => published(*arguments).await,
     }
 }
 
@@ -342,15 +377,7 @@ async fn published(arguments: Publish) -> Result<(), Error> {
         true => Origin::Files(arguments.files.clone()),
         false => Origin::Sources(arguments.merge.clone()),
     };
-    let columns = Columns { values: arguments.columns.clone(), ..Columns::default() };
-    let how = How {
-        content: arguments.format,
-        lenient: arguments.lenient,
-        assume: arguments.assume.clone(),
-        tuple: arguments.tuple,
-        routes: ReadOptions { origins: arguments.origins, columns, ..ReadOptions::default() },
-        ..How::default()
-    };
+    let how = arguments.how();
     let stores = Stores::from_env();
     if !arguments.follow {
         publish(&origin, &how, to, name, &stores).await?.iter().for_each(|place| println!("{place}"));
@@ -368,6 +395,44 @@ async fn published(arguments: Publish) -> Result<(), Error> {
     tokio::select! {
         ended = follow(&origin, &how, (to, name), &stores, every, told) => ended,
         () = signalled() => Ok(()),
+    }
+}
+
+impl Publish {
+    /// The options for reading.
+    fn how(&self) -> How {
+        let columns = Columns {
+            prefix: self.prefix_columns.clone().or_else(|| self.range_columns.clone()),
+            values: self.columns.clone(),
+            numbers: self.address_numbers,
+        };
+        let routes = ReadOptions {
+            peer: self.peer,
+            vrf: self.vrf.clone(),
+            set: self.set.clone(),
+            origins: self.origins,
+            mask_host_bits: self.mask_host_bits,
+            columns,
+            ..ReadOptions::default()
+        };
+        How {
+            content: self.format,
+            routes,
+            lenient: self.lenient,
+            assume: self.assume.clone(),
+            tuple: self.tuple,
+            chain: self.chain.clone(),
+            rule_table: self.rule_table.clone(),
+            icann_only: self.icann,
+        }
+    }
+}
+
+fn family(text: &str) -> Result<Family, String> {
+    match text {
+        "4" => Ok(Family::V4),
+        "6" => Ok(Family::V6),
+        _ => Err("a family: 4 or 6".to_owned()),
     }
 }
 

@@ -68,7 +68,9 @@ pub async fn publish(
         }
         Origin::Sources(sources) => {
             let image = built.path().join("merged.img");
-            merge(sources, how).and_then(|table| table.save(&image)).map_err(not_a_table)?;
+            merge(sources.iter().map(|source| (source, how)))
+                .and_then(|table| table.save(&image))
+                .map_err(not_a_table)?;
             vec![image]
         }
     };
@@ -154,9 +156,10 @@ async fn write(place: &Place, bytes: Vec<u8>, stores: &Stores) -> Result<(), Err
 
 /// The file itself if it is published as it is, or the image that is built of it; and whether it has routes.
 fn as_image(file: &Path, how: &How, image: &Path) -> Result<(PathBuf, bool), Error> {
-    let content = how.content.map_or_else(|| Content::of_file(file), Ok);
-    let content = content.map_err(|error| not_a_table(error.into()))?;
+    let content = how.content_of(file).map_err(|error| not_a_table(error.into()))?;
     if matches!(content, Content::Image | Content::Payloads(_)) {
+        let refused = |cause| not_a_table(FileError::How { path: file.to_owned(), cause });
+        how.check(content).map_err(refused)?;
         return Ok((file.to_owned(), false));
     }
     let table = read(file, &How { content: Some(content), ..how.clone() }).map_err(not_a_table)?;
@@ -181,8 +184,13 @@ mod tests {
 
     /// The first column of a query in the published table.
     async fn answer(dir: &Path, sql: &str) -> Vec<String> {
+        answer_of(dir.join("shared/t@latest").to_str().unwrap(), sql).await
+    }
+
+    /// The first column of a query in the table of a place.
+    async fn answer_of(place: &str, sql: &str) -> Vec<String> {
         let client = Client::local(Stores::default()).unwrap();
-        client.table("t", dir.join("shared/t@latest").to_str().unwrap()).unwrap();
+        client.table("t", place).unwrap();
         let batches = client.query(sql).await.unwrap().collect().await.unwrap();
         let text = |batch: &arrow::record_batch::RecordBatch, row| {
             arrow::util::display::array_value_to_string(batch.column(0), row).unwrap()
@@ -226,7 +234,7 @@ mod tests {
                 &["icann", "icann"],
             ),
             ("ads.example ads\ngood.ads.example good\n", listed, &["ads", "good"]),
-            ("ads.example\nmore.example\n", listed, &["1", "1"]),
+            ("ads.example\nmore.example\n", listed, &["member", "member"]),
             ("dport=443 proto=tcp action=7\n", rule, &["7"]),
             (
                 "*filter\n:INPUT DROP [0:0]\n-A INPUT -p tcp --dport 443 -j ACCEPT\nCOMMIT\n",
@@ -309,11 +317,44 @@ mod tests {
         let error = published(dir, &[], &How::default()).await.unwrap_err().to_string();
         assert!(error.contains("needs a file"), "{error}");
         assert_eq!(latest(), before);
+        let how = How { chain: Some("FORWARD".to_owned()), ..How::default() };
+        let image = published(dir, &["good.txt"], &How::default()).await.unwrap()[0].path().unwrap();
+        let image = image.to_str().unwrap();
+        for (file, said) in [("good.txt", "of the format plain"), (image, "of the format image")] {
+            let error = published(dir, &[file], &how).await.unwrap_err().line();
+            assert!(error.contains("chain is for ") && error.ends_with(said), "{error}");
+        }
         // A format that is named decides.
         std::fs::write(dir.join("file.txt"), "192.0.2.1 core\n").unwrap();
         let how = How { content: Some("hosts".parse().unwrap()), ..How::default() };
         published(dir, &["file.txt"], &how).await.unwrap();
         assert_eq!(answer(dir, "SELECT name_label('t', 'core')").await, ["192.0.2.1"]);
+    }
+
+    #[tokio::test]
+    async fn a_part_of_a_file_by_options() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let rules = "*filter\n:INPUT ACCEPT [0:0]\n:FORWARD ACCEPT [0:0]\n\
+                     -A FORWARD -p tcp --dport 443 -j DROP\nCOMMIT\n";
+        let rule = "SELECT classify_action('t', '10.1.2.3', '10.1.2.4', 6, 1, 443)";
+        let sets = "create a hash:net\nadd a 10.0.0.0/8\ncreate b hash:net\nadd b 192.0.2.0/24\n";
+        let ranges = "from,to,asn\n10.0.0.0,10.0.0.255,64496\n";
+        for (text, option, value, sql, right) in [
+            (rules, "chain", "FORWARD", rule, "DROP"),
+            (rules, "chain", "INPUT", rule, "ACCEPT"),
+            (sets, "set", "b", "SELECT lpm_label('t', '192.0.2.1')", "member"),
+            (ranges, "range-columns", "from,to", "SELECT lpm_label('t', '10.0.0.1')", "64496"),
+        ] {
+            std::fs::write(dir.join("file.txt"), text).unwrap();
+            let mut how = How::default();
+            how.set(option, value).unwrap();
+            published(dir, &["file.txt"], &how).await.unwrap();
+            assert_eq!(answer(dir, sql).await, [right], "{option}={value}");
+            // One process reads a file that is not published.
+            let place = format!("{}?{option}={}", dir.join("file.txt").display(), value.replace(',', "+"));
+            assert_eq!(answer_of(&place, sql).await, [right], "{place}");
+        }
     }
 
     #[tokio::test]

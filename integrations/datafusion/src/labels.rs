@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use arrow::array::{Array, ArrayRef, DictionaryArray, StringArray, StringBuilder, UInt32Array};
 use arrow::datatypes::UInt32Type;
 use wirespeed::Labels;
+use wirespeed::fib::read::MEMBER;
 use wirespeed::fib::read::record::{self, NoField};
 use wirespeed::fib::rpki::Origin;
 use wirespeed_columns::{Invalid, Refused};
@@ -64,6 +65,13 @@ impl LabelColumn {
     pub(crate) fn new<T: Display>(labels: &Labels<T>) -> Self {
         let mut texts = Texts::default();
         texts.push(labels);
+        texts.finish()
+    }
+
+    /// The labels of names that are a list without results, up to this line.
+    pub(crate) fn members(lines: u32) -> Self {
+        let mut texts = Texts::default();
+        (0..lines).for_each(|_| texts.0.append_value(MEMBER));
         texts.finish()
     }
 

@@ -292,7 +292,7 @@ const KEPT: usize = 64;
 impl Opened {
     fn table(&mut self, paths: &[PathBuf]) -> Result<Arc<Table>, Error> {
         self.calls += 1;
-        let stamps = Stamp::of_all(&files(paths))?;
+        let stamps = Stamp::of_all(&files(paths)?)?;
         if let Some(one) = self.tables.get_mut(paths)
             && one.stamps == stamps
         {

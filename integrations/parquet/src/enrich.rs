@@ -1,7 +1,7 @@
 //! `enrich`: a Parquet file with columns of what tables say of its addresses and names.
 
 use std::ffi::OsStr;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::thread::available_parallelism;
@@ -12,7 +12,7 @@ use wirespeed::image::replace_file;
 use wirespeed_records::{TableFile, TableReading};
 
 use crate::columns::Given;
-use crate::file::Input;
+use crate::file::{Input, is_standard, shown};
 use crate::guarded::guarded;
 use crate::interrupt;
 use crate::output::{Failure, Output};
@@ -22,11 +22,11 @@ use crate::table::ReadTable;
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Options {
-    /// The Parquet file
+    /// The Parquet file. - is standard input, which is read into a temporary file first
     #[arg(value_name = "IN.parquet")]
     input: PathBuf,
 
-    /// Output file. It may be the input
+    /// Output file. It may be the input. - is standard output, which has a part of the file if the work fails
     #[arg(short, long, value_name = "OUT.parquet")]
     output: PathBuf,
 
@@ -116,19 +116,26 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         names: options.domain.clone(),
         prefix: options.prefix,
     };
-    let name = || options.input.display().to_string();
+    if is_standard(&options.output) && io::stdout().is_terminal() {
+        bail!("standard output is a terminal, and Parquet is no text: name a file with -o FILE");
+    }
+    let name = || shown(&options.input, "standard input");
     let input = guarded(name, || Input::open(&options.input, &given, &tables))?;
     let threads = options.threads.or_else(|| available_parallelism().ok()).map_or(1, NonZero::get);
     interrupt::await_signals()?;
     let mut summary = None;
-    let written = replace_file(&options.output, |file| {
+    let mut write = |file: &mut (dyn Write + Send)| {
         let mut to = Output::new(BufWriter::with_capacity(1 << 20, file));
         let enriched = input.enrich(options.lenient, threads, &mut to);
         let enriched = enriched.and_then(|summary| Ok(to.flush().map(|()| summary)?));
         summary = Some(to.or_of_output(enriched)?);
         Ok(())
-    });
-    written.map_err(|failure: Failure| failure.named(&options.output))?;
+    };
+    let written = match is_standard(&options.output) {
+        true => write(&mut io::stdout()),
+        false => replace_file(&options.output, |file| write(file)),
+    };
+    written.map_err(|failure: Failure| failure.named(&shown(&options.output, "standard output")))?;
     if let Some(summary) = summary {
         eprintln!("{summary}");
     }
@@ -152,6 +159,11 @@ impl Options {
         };
         if tables.iter().chain(&names).flat_map(TableFile::paths).any(is_output) {
             bail!("{}: the output is a table, which would be lost", self.output.display());
+        }
+        let of_tables = tables.iter().chain(&names).flat_map(TableFile::paths);
+        let inputs = of_tables.chain([self.input.as_os_str()]);
+        if inputs.filter(|path| is_standard(Path::new(path))).count() > 1 {
+            bail!("standard input is named twice: it is read once");
         }
         let has_table = !tables.is_empty();
         for (is_given, has, option) in [

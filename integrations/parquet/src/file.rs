@@ -20,6 +20,7 @@ use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::util::display::array_value_to_string;
+use indicatif::ProgressBar;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder,
 };
@@ -68,8 +69,9 @@ pub(crate) struct Input<'t> {
 impl<'t> Input<'t> {
     /// Opens a file, and plans by its schema.
     pub(crate) fn open(path: &Path, given: &Given, tables: &'t [ReadTable]) -> Result<Self> {
-        let name = path.display().to_string();
-        let mut file = File::open(path).with_context(|| name.clone())?;
+        let name = shown(path, "standard input");
+        let mut file =
+            if is_standard(path) { spooled() } else { File::open(path) }.with_context(|| name.clone())?;
         let mut start = Vec::new();
         (&file).take(4).read_to_end(&mut start).with_context(|| name.clone())?;
         match &*start {
@@ -113,9 +115,12 @@ impl<'t> Input<'t> {
         let groups = self.metadata.num_row_groups();
         let place = |group| move || format!("row group {}", group + 1);
         let look_up = |group| guarded(place(group), || self.look_up(group, lenient, &added, &encoders));
+        // There is none if stderr is not a terminal.
+        let progress = ProgressBar::new(u64::try_from(self.metadata.file_metadata().num_rows())?);
         in_order(groups, threads, look_up, |group, (new, counts)| {
             interrupt::check()?;
             summary.add(&counts);
+            progress.inc(counts.rows);
             let mut group_writer = writer.next_row_group()?;
             guarded(place(group), || self.copy(group, &mut group_writer))?;
             for mut chunk in new {
@@ -130,6 +135,7 @@ impl<'t> Input<'t> {
             Ok(())
         })?;
         writer.close()?;
+        progress.finish_and_clear();
         Ok(summary)
     }
 
@@ -270,6 +276,25 @@ impl<'t> Input<'t> {
     fn has_indexes(&self) -> bool {
         self.metadata.offset_index().is_some()
     }
+}
+
+/// Whether a path is standard input or output.
+pub(crate) fn is_standard(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// A path for messages.
+pub(crate) fn shown(path: &Path, standard: &str) -> String {
+    if is_standard(path) { standard.to_owned() } else { path.display().to_string() }
+}
+
+/// Standard input as a file without a name. The metadata of Parquet is at its end, so a pipe is read to there
+/// first.
+fn spooled() -> io::Result<File> {
+    let mut file = tempfile::tempfile()?;
+    io::copy(&mut io::stdin().lock(), &mut file)?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// Fields with text and octets as views. A dictionary stays one: each of its values is looked up once.

@@ -2,7 +2,6 @@
 //! reads and of what it writes in the same way, and a user needs to know which file to look at.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use anyhow::Error;
 
@@ -63,10 +62,10 @@ impl<W: Write> Write for Output<W> {
 
 impl Failure {
     /// The error with the name of its file. `output` is the output's.
-    pub(crate) fn named(self, output: &Path) -> Error {
+    pub(crate) fn named(self, output: &str) -> Error {
         match self {
             Self::Other(error) => error,
-            Self::Output(error) => error.context(output.display().to_string()),
+            Self::Output(error) => error.context(output.to_owned()),
         }
     }
 }

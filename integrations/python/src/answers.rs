@@ -10,6 +10,8 @@ use arrow_buffer::{BooleanBuffer, NullBuffer, ScalarBuffer};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
+use wirespeed::fib::read::ReadReport;
+use wirespeed::fib::read::parts::Reason;
 use wirespeed::fib::read::record;
 use wirespeed::{Labels, LabelsGuard, NextHop};
 
@@ -167,6 +169,11 @@ fn no_label() -> Failure {
 /// The label of a number, if it has one.
 pub(crate) fn label(labels: &Labels<String>, number: u32) -> Option<String> {
     labels.get(NextHop(number)).map(|text| text.clone())
+}
+
+/// The lines that were passed over, by reason.
+pub(crate) fn skipped<F, R: Reason>(report: &ReadReport<F, R>) -> Vec<(String, u64)> {
+    report.skipped.iter().map(|one| (one.reason.to_string(), one.count)).collect()
 }
 
 /// Counts by reason.

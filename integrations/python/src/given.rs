@@ -10,6 +10,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyMapping, PyString, PyTuple};
 use crate::addresses::of_ipaddress;
 use crate::failure::Failure;
 use crate::texts::Value;
+use wirespeed::content::{Content, How};
 use wirespeed::fib::read::is_built_in;
 
 /// A text that is given, or an object of the module `ipaddress`.
@@ -58,6 +59,32 @@ pub(crate) fn of_file(object: &Bound<'_, PyAny>) -> Result<(PathBuf, Vec<String>
     object.extract().map_err(|_| {
         Failure::Type(format!("a {found} is no file: give a path, or a path and a list of columns"))
     })
+}
+
+/// The keywords of a call as a dictionary, so that pickle can make the call again.
+macro_rules! keywords {
+    ($py:expr, $($keyword:ident),+ $(,)?) => {{
+        let keywords = ::pyo3::types::PyDict::new($py);
+        $(keywords.set_item(stringify!($keyword), &$keyword)?;)+
+        keywords.unbind()
+    }};
+}
+
+pub(crate) use keywords;
+
+/// Options for reading, by the names of keywords. `None` is not given.
+pub(crate) fn how<const N: usize>(options: [(&str, Option<&str>); N]) -> Result<How, Failure> {
+    let mut how = How::default();
+    for (keyword, value) in options {
+        let set = value.map_or(Ok(()), |value| how.set(&keyword.replace('_', "-"), value));
+        set.map_err(|error| Failure::input(format!("{keyword}: {error}")))?;
+    }
+    Ok(how)
+}
+
+/// Refuses options for reading that a file of this content has no use for.
+pub(crate) fn check(how: &How, path: &Path, content: Content) -> Result<(), Failure> {
+    how.check(content).map_err(|error| Failure::input(format!("{}: {error}", path.display())))
 }
 
 /// Entries of a mapping, or pairs of an iterable.

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
+use wirespeed::content::{Content, How};
 use wirespeed::names::read::lists::{
     ListFormat, ListOptions, TableOrList, read_table_or_list, recognise_list,
 };
@@ -16,7 +17,7 @@ use wirespeed::prelude::*;
 use crate::answers::{self, Coded};
 use crate::column::Wrong;
 use crate::failure::{Failure, detached, lock};
-use crate::given::{self, OfFile, Origin};
+use crate::given::{self, OfFile, Origin, keywords};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::text_column::{NAMES, TextColumn};
 use crate::texts::{Texts, Value, Values};
@@ -102,7 +103,8 @@ impl NameTable {
     /// Builds a table of a file with a name and its value on each line, or of a list of domains: a hosts
     /// file, an Adblock list, a configuration of dnsmasq, a response policy zone or the Public Suffix List.
     #[classmethod]
-    #[pyo3(signature = (path, format=None, *, form="domains", lenient=false, engine=None, memory_cap=None))]
+    #[pyo3(signature = (path, format=None, *, form="domains", icann=false, lenient=false, engine=None,
+        memory_cap=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn from_file(
         _class: &Bound<'_, PyType>,
@@ -110,22 +112,18 @@ impl NameTable {
         path: PathBuf,
         format: Option<&str>,
         form: &str,
+        icann: bool,
         lenient: bool,
         engine: Option<String>,
         memory_cap: Option<u64>,
     ) -> Result<Self, Failure> {
-        let again = PyDict::new(py);
-        again.set_item("format", format)?;
-        again.set_item("form", form)?;
-        again.set_item("lenient", lenient)?;
-        again.set_item("engine", &engine)?;
-        again.set_item("memory_cap", memory_cap)?;
-        let (form, again) = (form_of(form)?, again.unbind());
+        let again = keywords!(py, format, form, icann, lenient, engine, memory_cap);
+        let form = form_of(form)?;
         let format = format.map(str::parse::<ListFormat>);
         let format = format.transpose().map_err(|error| Failure::input(error.to_string()))?;
         detached(py, || {
             let failed = |error: &dyn std::fmt::Display| Failure::File(error.to_string());
-            let (file, source) = (OfFile::now(&path)?, Source::Path(path));
+            let (file, source) = (OfFile::now(&path)?, Source::Path(path.clone()));
             // Other forms than that of domains are no lists.
             let format = match format {
                 None if form == NameFormat::Domains => {
@@ -134,16 +132,13 @@ impl NameTable {
                 given => given,
             };
             let names = ReadOptions { format: format.is_none().then_some(form), lenient };
-            let list = ListOptions { format, lenient, ..ListOptions::default() };
+            let list = ListOptions { format, lenient, icann_only: icann };
             let read = read_table_or_list(&source, &names, &list).map_err(|error| failed(&error))?;
-            let skipped: Vec<_> = match &read {
-                TableOrList::Table(_, report) => {
-                    report.skipped.iter().map(|one| (one.reason.to_string(), one.count)).collect()
-                }
-                TableOrList::List(_, report) => {
-                    report.skipped.iter().map(|one| (one.reason.to_string(), one.count)).collect()
-                }
+            let (skipped, content) = match &read {
+                TableOrList::Table(_, report) => (answers::skipped(report), Content::Names(report.format)),
+                TableOrList::List(_, report) => (answers::skipped(report), Content::List(report.format)),
             };
+            given::check(&How { icann_only: icann, ..How::default() }, &path, content)?;
             let builder = with_settings(wirespeed::NameTable::builder(), engine, memory_cap);
             let (names, labels) = builder.build_read(read)?;
             check_form(&names, form)?;

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use wirespeed::classify::ClassifierBuilder;
 use wirespeed::classify::image_file::RuleImageFile;
+use wirespeed::classify::read::{RuleFormat, UnknownFormat};
 use wirespeed::engine::RuleTuple;
 use wirespeed::prelude::*;
 
@@ -15,7 +16,7 @@ use crate::addresses::Addresses;
 use crate::answers::{self, Coded};
 use crate::column::{Column, Kind, Read, Wrong};
 use crate::failure::{Failure, detached, lock};
-use crate::given::{self, OfFile, Origin};
+use crate::given::{self, OfFile, Origin, keywords};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::numbers::field;
 use crate::texts::{Texts, Value};
@@ -56,8 +57,12 @@ macro_rules! each {
 }
 
 /// Settings of a set that is built.
+#[derive(Default)]
 struct Settings {
+    format: Option<RuleFormat>,
     assume: Vec<String>,
+    chain: Option<String>,
+    rule_table: Option<String>,
     engine: Option<String>,
     memory_cap: Option<u64>,
 }
@@ -91,7 +96,7 @@ impl Classifier {
                 .map(|(at, rule)| given::text(&rule?, "rule").map_err(|failure| failure.at(at)))
                 .collect::<Result<Vec<_>, Failure>>()?,
         };
-        let settings = Settings { assume: Vec::new(), engine, memory_cap };
+        let settings = Settings { engine, memory_cap, ..Settings::default() };
         detached(py, || {
             let rules = match checked_family(family)? {
                 6 => Rules::Ipv6(of_rules(&rules, settings)?),
@@ -131,23 +136,26 @@ impl Classifier {
 
     /// Builds a set of a file of rules in any format that `lookupctl classify` reads. Actions are labels.
     #[classmethod]
-    #[pyo3(signature = (path, *, family=4, assume=None, engine=None, memory_cap=None))]
+    #[pyo3(signature = (path, format=None, *, family=4, assume=None, chain=None, rule_table=None, engine=None,
+        memory_cap=None))]
+    #[allow(clippy::too_many_arguments)] // keywords of Python
     fn from_file(
         _class: &Bound<'_, PyType>,
         py: Python<'_>,
         path: PathBuf,
+        format: Option<&str>,
         family: u8,
         assume: Option<Vec<String>>,
+        chain: Option<String>,
+        rule_table: Option<String>,
         engine: Option<String>,
         memory_cap: Option<u64>,
     ) -> Result<Self, Failure> {
-        let again = PyDict::new(py);
-        again.set_item("family", family)?;
-        again.set_item("assume", &assume)?;
-        again.set_item("engine", &engine)?;
-        again.set_item("memory_cap", memory_cap)?;
-        let (again, settings) =
-            (again.unbind(), Settings { assume: assume.unwrap_or_default(), engine, memory_cap });
+        let again = keywords!(py, format, family, assume, chain, rule_table, engine, memory_cap);
+        let format = format.map(str::parse).transpose();
+        let format = format.map_err(|error: UnknownFormat| Failure::input(error.to_string()))?;
+        let assume = assume.unwrap_or_default();
+        let settings = Settings { format, assume, chain, rule_table, engine, memory_cap };
         detached(py, || {
             let (file, labels) = (OfFile::now(&path)?, Labels::new());
             let rules = match checked_family(family)? {
@@ -260,7 +268,7 @@ impl Classifier {
     }
 
     /// Replaces all rules by those of a file or an image, in one step for readers. A file is read with the
-    /// facts that `from_file` assumed.
+    /// facts and the chain of `from_file`.
     fn load(&self, py: Python<'_>, path: PathBuf) -> Result<(), Failure> {
         self.in_state(py, |State { rules, texts, origin }| {
             each!(Rules, rules, rules => {
@@ -490,6 +498,15 @@ impl Settings {
     fn of<T: RuleTuple>(self, mut builder: ClassifierBuilder<T>) -> ClassifierBuilder<T> {
         for fact in self.assume {
             builder = builder.assume(fact);
+        }
+        if let Some(format) = self.format {
+            builder = builder.format(format);
+        }
+        if let Some(chain) = self.chain {
+            builder = builder.chain(chain);
+        }
+        if let Some(table) = self.rule_table {
+            builder = builder.rule_table(table);
         }
         if let Some(engine) = self.engine {
             builder = builder.engine(engine);

@@ -8,16 +8,17 @@ use ipnet::IpNet;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyIterator, PyList, PyTuple, PyType};
+use wirespeed::content::Content;
 use wirespeed::fib::merge::{MergeSource, read_sources};
-use wirespeed::fib::read::{Columns, Format, PrefixColumns, ReadOptions, ReadReport, Source, read_fib};
+use wirespeed::fib::read::{Format, PrefixColumns, ReadOptions, Source, read_fib};
 use wirespeed::prelude::*;
-use wirespeed::{Fib, IpBuilder, Prefix};
+use wirespeed::{IpBuilder, Prefix};
 
 use crate::addresses::{self, Addresses};
 use crate::answers::{self, Coded};
 use crate::column::{Column, Wrong};
 use crate::failure::{Failure, detached, lock};
-use crate::given::{self, OfFile, Origin};
+use crate::given::{self, OfFile, Origin, keywords};
 use crate::lookup::{BLOCK, Part, look_up, threads};
 use crate::texts::{Texts, Value, Values};
 
@@ -94,8 +95,9 @@ impl Table {
 
     /// Builds a table of a file in any format that `lookupctl` reads.
     #[classmethod]
-    #[pyo3(signature = (path, format=None, *, columns=None, prefix_columns=None, range_columns=None, origins=false,
-        mask_host_bits=false, lenient=false, engine=None, prefix_lookups=false, memory_cap=None))]
+    #[pyo3(signature = (path, format=None, *, columns=None, prefix_columns=None, range_columns=None,
+        address_numbers=None, peer=None, vrf=None, set=None, origins=false, mask_host_bits=false, lenient=false,
+        engine=None, prefix_lookups=false, memory_cap=None))]
     #[allow(clippy::too_many_arguments)] // keywords of Python
     fn from_file(
         _class: &Bound<'_, PyType>,
@@ -105,6 +107,10 @@ impl Table {
         columns: Option<Vec<String>>,
         prefix_columns: Option<&Bound<'_, PyAny>>,
         range_columns: Option<(String, String)>,
+        address_numbers: Option<u8>,
+        peer: Option<&Bound<'_, PyAny>>,
+        vrf: Option<&str>,
+        set: Option<&str>,
         origins: bool,
         mask_host_bits: bool,
         lenient: bool,
@@ -112,33 +118,45 @@ impl Table {
         prefix_lookups: bool,
         memory_cap: Option<u64>,
     ) -> Result<Self, Failure> {
-        let again = PyDict::new(py);
-        again.set_item("format", format)?;
-        again.set_item("columns", &columns)?;
-        again.set_item("prefix_columns", prefix_columns)?;
-        again.set_item("range_columns", &range_columns)?;
-        again.set_item("origins", origins)?;
-        again.set_item("mask_host_bits", mask_host_bits)?;
-        again.set_item("lenient", lenient)?;
-        again.set_item("engine", &engine)?;
-        again.set_item("prefix_lookups", prefix_lookups)?;
-        again.set_item("memory_cap", memory_cap)?;
-        let columns = Columns {
-            prefix: of_prefix(prefix_columns, range_columns)?,
-            values: columns.unwrap_or_default(),
-            numbers: None,
-        };
-        let format = format.map(|name| name.parse::<Format>().map_err(|_| no_format(name))).transpose()?;
-        let options =
-            ReadOptions { format, lenient, mask_host_bits, origins, columns, ..ReadOptions::default() };
+        let again = keywords!(
+            py,
+            format,
+            columns,
+            prefix_columns,
+            range_columns,
+            address_numbers,
+            peer,
+            vrf,
+            set,
+            origins,
+            mask_host_bits,
+            lenient,
+            engine,
+            prefix_lookups,
+            memory_cap
+        );
+        // A number, an address of the module ipaddress, or text.
+        let peer = peer.map(PyAnyMethods::str).transpose()?;
+        let mut how = given::how([
+            ("address_numbers", address_numbers.map(|family| family.to_string()).as_deref()),
+            ("peer", peer.as_ref().map(|peer| peer.to_str()).transpose()?),
+            ("vrf", vrf),
+            ("set", set),
+        ])?;
+        how.routes.columns.prefix = of_prefix(prefix_columns, range_columns)?;
+        how.routes.columns.values = columns.unwrap_or_default();
+        (how.routes.origins, how.routes.mask_host_bits, how.routes.lenient) =
+            (origins, mask_host_bits, lenient);
+        how.routes.format = format.map(|name| name.parse().map_err(|_| no_format(name))).transpose()?;
         let settings = Settings { engine, memory_cap, prefix_lookups };
-        let again = again.unbind();
         detached(py, || {
             let file = OfFile::now(&path)?;
-            let ((fib, report), labels) = (read(path, &options)?, Labels::new());
+            let read = read_fib(&Source::Path(path.clone()), &how.routes);
+            let ((fib, report), labels) =
+                (read.map_err(|error| Failure::File(error.to_string()))?, Labels::new());
+            given::check(&how, &path, Content::Routes(report.format))?;
             let table = settings.of(IpTable::builder().fib(fib, &labels)).build()?;
-            let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
-            Ok(Self::made(table, labels, Origin::File(file, again), skipped.collect()))
+            Ok(Self::made(table, labels, Origin::File(file, again), answers::skipped(&report)))
         })
     }
 
@@ -576,18 +594,4 @@ fn of_prefix(
             }
         },
     }
-}
-
-fn read(path: PathBuf, options: &ReadOptions) -> Result<(Fib, ReadReport), Failure> {
-    let (fib, report) =
-        read_fib(&Source::Path(path.clone()), options).map_err(|error| Failure::File(error.to_string()))?;
-    if options.columns.is_given() && !report.format.has_fields() {
-        let (path, format) = (path.display(), report.format);
-        let all: Vec<_> = Format::ALL.into_iter().filter(|f| f.has_fields()).map(Format::name).collect();
-        return Err(Failure::input(format!(
-            "{path}: columns are named, and {format} has none: they are for {}",
-            all.join(", ")
-        )));
-    }
-    Ok((fib, report))
 }

@@ -13,7 +13,7 @@ use crate::answers::{self, Coded};
 use crate::arrow;
 use crate::column::Wrong;
 use crate::failure::{Failure, detached};
-use crate::given::{self, OfFile, Origin};
+use crate::given::{self, OfFile, Origin, keywords};
 use crate::numbers::{field, int, no_int, of_chunks};
 use crate::text_column::{ORIGINS, PREFIXES, TextColumn};
 
@@ -51,16 +51,13 @@ impl Vrps {
         path: PathBuf,
         lenient: bool,
     ) -> Result<Self, Failure> {
-        let again = PyDict::new(py);
-        again.set_item("lenient", lenient)?;
-        let again = again.unbind();
+        let again = keywords!(py, lenient);
         detached(py, || {
             let options = ReadOptions { lenient, ..ReadOptions::default() };
             let file = OfFile::now(&path)?;
             let read = read_vrps(&Source::Path(path), &options);
             let (vrps, report) = read.map_err(|error| Failure::File(error.to_string()))?;
-            let skipped = report.skipped.iter().map(|skipped| (skipped.reason.to_string(), skipped.count));
-            Ok(Self { vrps, origin: Origin::File(file, again), skipped: skipped.collect() })
+            Ok(Self { vrps, origin: Origin::File(file, again), skipped: answers::skipped(&report) })
         })
     }
 

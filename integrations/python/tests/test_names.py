@@ -176,3 +176,17 @@ def test_fields_of_labels() -> None:
     assert table.lookup_labels(asked, field="rank") == ["7", None, None]
     with pytest.raises(wirespeed.InputError, match="no field colour; there are list, rank"):
         table.lookup_labels(asked, field="colour")
+
+
+def test_the_icann_section_alone(tmp_path: Path) -> None:
+    path = tmp_path / "list"
+    sections = {"ICANN": "example", "PRIVATE": "blog.example"}
+    text = "".join(f"// ===BEGIN {name} DOMAINS===\n{line}\n// ===END {name} DOMAINS===\n" for name, line in sections.items())
+    path.write_text(text)
+    assert NameTable.from_file(path).registrable("x.a.blog.example") == "a.blog.example"
+    table = NameTable.from_file(path, icann=True)
+    assert table.registrable("x.a.blog.example") == "blog.example"
+    assert pickle.loads(pickle.dumps(table)).registrable("x.a.blog.example") == "blog.example"
+    path.write_text("ads.example ads\n")
+    with pytest.raises(wirespeed.InputError, match="icann is for the Public Suffix List"):
+        NameTable.from_file(path, icann=True)

@@ -112,6 +112,25 @@ def test_files_images_and_pickles(tmp_path: Path) -> None:
         pickle.dumps(classifier)
 
 
+def test_a_chain_of_a_file(tmp_path: Path) -> None:
+    saved, wrong = tmp_path / "rules.v4", tmp_path / "wrong"
+    saved.write_text("*filter\n:INPUT DROP [0:0]\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p tcp --dport 443 -j REJECT\nCOMMIT\n")
+    wrong.write_text("dport=443 action=1\n")
+    classifier = Classifier.from_file(saved, chain="FORWARD", rule_table="filter")
+    expected = ["REJECT", "ACCEPT", "ACCEPT"]
+    for _ in range(2):
+        assert classifier.lookup_labels(SRC, DST, PROTO, SPORT, DPORT) == expected
+        assert pickle.loads(pickle.dumps(Classifier.from_file(saved, chain="FORWARD"))).rules == classifier.rules
+        classifier.load(saved)
+    assert Classifier.from_file(saved, "iptables").lookup_labels(SRC, DST, PROTO, SPORT, DPORT) == ["DROP"] * 3
+    with pytest.raises(wirespeed.FileError, match="OUTPUT"):
+        Classifier.from_file(saved, chain="OUTPUT")
+    with pytest.raises(wirespeed.InputError, match="no chains"):
+        Classifier.from_file(wrong, chain="FORWARD")
+    with pytest.raises(wirespeed.InputError, match="xls"):
+        Classifier.from_file(saved, "xls")
+
+
 def test_all_rules_are_replaced(tmp_path: Path) -> None:
     saved, image, wrong = tmp_path / "rules.v4", tmp_path / "rules.img", tmp_path / "wrong"
     saved.write_text("*filter\n:INPUT DROP [0:0]\n-A INPUT -i lo -j ACCEPT\n-A INPUT -p tcp --dport 443 -j ACCEPT\nCOMMIT\n")

@@ -192,8 +192,17 @@ def test_files(tmp_path: Path) -> None:
         Table.from_file(plain)
     table = Table.from_file(plain, lenient=True, mask_host_bits=True)
     assert table.keys() == ["10.0.0.0/8", "10.1.0.0/16"] and sum(table.skipped.values()) == 1
-    with pytest.raises(wirespeed.InputError, match="columns are named"):
-        Table.from_file(plain, "plain", columns=["asn"], lenient=True)
+    for option in [{"columns": ["asn"]}, {"set": "b"}, {"peer": 7}, {"vrf": "red"}, {"origins": True}]:
+        with pytest.raises(wirespeed.InputError, match="routes.txt: .* is for .* of the format plain"):
+            Table.from_file(plain, "plain", lenient=True, mask_host_bits=True, **option)  # type: ignore[arg-type]
+    with pytest.raises(wirespeed.InputError, match="peer: peer=x: "):
+        Table.from_file(plain, peer="x")
+    sets = tmp_path / "sets"
+    sets.write_text("create a hash:net\nadd a 192.0.2.0/24\ncreate b hash:net\nadd b 10.0.0.0/8\n")
+    table = Table.from_file(sets, set="b")
+    assert table.keys() == pickle.loads(pickle.dumps(table)).keys() == ["10.0.0.0/8"]
+    csv.write_text("first,last\n167772160,167772415\n")
+    assert Table.from_file(csv, range_columns=("first", "last"), address_numbers=4).keys() == ["10.0.0.0/24"]
     with pytest.raises(wirespeed.InputError, match="no format"):
         Table.from_file(plain, "xls")
     with pytest.raises(OSError):

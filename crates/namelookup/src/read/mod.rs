@@ -52,8 +52,8 @@ mod url;
 use std::io::Read;
 use std::ops::ControlFlow;
 
-use wirespeed_fib::read::parts;
 pub use wirespeed_fib::read::{Compression, Input, OpenError, Place, Source, open};
+use wirespeed_fib::read::{MEMBER, parts};
 
 pub use form::Former;
 pub use format::{NameFormat, UnknownFormat};
@@ -93,6 +93,29 @@ pub struct NameFib {
     pub names: NameTable,
     /// The results, from 1.
     pub labels: Labels,
+}
+
+impl NameFib {
+    /// Gives all names of a list without results one result, whose text is `member`, as routes without next
+    /// hops have it. A table with results stays as it is.
+    ///
+    /// ```
+    /// use wirespeed_namelookup::read::{ReadOptions, read_table_from};
+    ///
+    /// let fib = read_table_from(&b"ads.example\nmore.example\n"[..], "list", &ReadOptions::default())?.0;
+    /// assert_eq!(fib.labels.label(2).map(|line| line.to_string()).as_deref(), Some("2"));
+    /// let labels = fib.with_members()?.labels;
+    /// assert_eq!((labels.len(), labels.find("member")), (1, Some(1)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_members(self) -> Result<Self, wirespeed_fib::TooManyNextHops> {
+        if self.labels.lines() == 0 {
+            return Ok(self);
+        }
+        let mut labels = Labels::new();
+        let member = labels.intern(MEMBER)?;
+        Ok(Self { names: self.names.iter().map(|(name, _)| (name, member)).collect(), labels })
+    }
 }
 
 /// Reads a table.

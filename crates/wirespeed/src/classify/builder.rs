@@ -7,7 +7,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use wirespeed_classify::read::{
-    Assumptions, Doubts, Effect, ReadOptions, RuleFile, RuleReport, Source, read_rules,
+    Doubts, Effect, ReadOptions, RuleFile, RuleFormat, RuleReport, Source, read_rules,
 };
 use wirespeed_classify::{Rule, RuleSet};
 
@@ -28,22 +28,19 @@ pub struct ClassifierBuilder<T: RuleTuple> {
     rules: RuleSet<T>,
     reports: Vec<RuleReport>,
     doubts: Doubts<T>,
-    assume: Assumptions,
-    chain: Option<String>,
-    table: Option<String>,
+    /// The facts, the chain and the table of files that are added.
+    reading: ReadOptions,
     leave_out: bool,
     draft: Draft,
 }
 
 impl<T: RuleTuple> ClassifierBuilder<T> {
-    pub(super) fn new(assume: Assumptions) -> Self {
+    pub(super) fn new(reading: ReadOptions) -> Self {
         Self {
             rules: RuleSet::new(),
             reports: Vec::new(),
             doubts: Doubts::none(),
-            assume,
-            chain: None,
-            table: None,
+            reading,
             leave_out: false,
             draft: Draft::default(),
         }
@@ -122,15 +119,19 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
             let (fact, file) = (fact.to_owned(), report.name.clone());
             return self.failed(Error::AssumedLate { fact, file });
         }
-        match fact.parse().and_then(|fact| mem::take(&mut self.assume).with(fact)) {
-            Ok(assume) => Self { assume, ..self },
+        match fact.parse().and_then(|fact| mem::take(&mut self.reading.assume).with(fact)) {
+            Ok(assume) => {
+                self.reading.assume = assume;
+                self
+            }
             Err(error) => self.failed(error.into()),
         }
     }
 
-    /// Chooses the chain of files that are added after it: of `iptables-save` (by default `INPUT`) or of nft
-    /// (by default the only one with a filter hook); security groups of AWS, by ids or names with commas
-    /// between; or the network policy of Kubernetes, by `NAME` or `NAMESPACE/NAME` (by default the only one).
+    /// Chooses the chain of files that are added after it or [loaded](Classifier::load) later: of
+    /// `iptables-save` (by default `INPUT`) or of nft (by default the only one with a filter hook); security
+    /// groups of AWS, by ids or names with commas between; or the network policy of Kubernetes, by `NAME` or
+    /// `NAMESPACE/NAME` (by default the only one).
     ///
     /// Makes [`build`](Self::build) fail if a file has no such chain, or is of a format without chains.
     ///
@@ -148,15 +149,24 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     /// assert_eq!(classifier.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn chain(self, chain: impl Into<String>) -> Self {
-        Self { chain: Some(chain.into()), ..self }
+    pub fn chain(mut self, chain: impl Into<String>) -> Self {
+        self.reading.chain = Some(chain.into());
+        self
     }
 
-    /// Chooses the table of files that are added after it: of `iptables-save` (by default `filter`) or of nft
-    /// (by default the only one with such a chain); `ingress` (the default) or `egress` of security groups
-    /// and network policies. Makes [`build`](Self::build) fail like [`chain`](Self::chain).
-    pub fn rule_table(self, table: impl Into<String>) -> Self {
-        Self { table: Some(table.into()), ..self }
+    /// Chooses the table of files like [`chain`](Self::chain): of `iptables-save` (by default `filter`) or of
+    /// nft (by default the only one with such a chain); `ingress` (the default) or `egress` of security
+    /// groups and network policies. Makes [`build`](Self::build) fail like [`chain`](Self::chain).
+    pub fn rule_table(mut self, table: impl Into<String>) -> Self {
+        self.reading.table_name = Some(table.into());
+        self
+    }
+
+    /// Names the format of files that are added after it or [loaded](Classifier::load) later. By default it
+    /// is recognised by content.
+    pub fn format(mut self, format: RuleFormat) -> Self {
+        self.reading.format = Some(format);
+        self
     }
 
     /// Adds rules that were read, for example with other [`ReadOptions`] than [`file`](Self::file) uses:
@@ -241,8 +251,7 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
     }
 
     fn open(&self, path: &Path) -> Result<(RuleFile<T>, RuleReport), Error> {
-        let (assume, chain, table_name) = (self.assume.clone(), self.chain.clone(), self.table.clone());
-        read_file(path, &ReadOptions { assume, chain, table_name, ..ReadOptions::default() })
+        read_file(path, &self.reading)
     }
 
     fn reported(mut self, rules: RuleSet<T>, mut doubts: Doubts<T>, mut report: RuleReport) -> Self {
@@ -334,12 +343,12 @@ impl<T: RuleTuple> ClassifierBuilder<T> {
 
     /// The rules that were added, and what lies beside them.
     pub(super) fn collected(self) -> Result<Collected<T>, Error> {
-        let Self { rules, mut reports, doubts, assume, leave_out, draft, .. } = self;
+        let Self { rules, mut reports, doubts, reading, leave_out, draft } = self;
         let (_, claims) = draft.finish()?;
         if !leave_out && let Some(at) = reports.iter().position(|report| !report.left_out.is_empty()) {
             return Err(Error::RulesLeftOut { report: Box::new(reports.swap_remove(at)) });
         }
-        Ok(Collected { rules, reports, doubts, assume, leave_out, claims })
+        Ok(Collected { rules, reports, doubts, reading, leave_out, claims })
     }
 }
 
@@ -348,7 +357,7 @@ pub(super) struct Collected<T> {
     pub(super) rules: RuleSet<T>,
     pub(super) reports: Vec<RuleReport>,
     pub(super) doubts: Doubts<T>,
-    pub(super) assume: Assumptions,
+    pub(super) reading: ReadOptions,
     pub(super) leave_out: bool,
     pub(super) claims: Claims,
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use wirespeed_classify::read::{Assumptions, Doubts, Effect, Lines, RuleReport};
+use wirespeed_classify::read::{Assumptions, Doubts, Effect, Lines, ReadOptions, RuleReport};
 use wirespeed_classify::{
     Applied, BuildError, BuildOptions, Classes, Rule, RuleError, RuleNumber, RuleSet, RuleUpdate, UpdateError,
 };
@@ -49,8 +49,8 @@ pub struct Classifier<T: RuleTuple> {
     pub(super) core: TableCore<T>,
     pub(super) reports: Vec<RuleReport>,
     pub(super) doubts: Arc<Doubts<T>>,
-    /// The facts that files of rules are read with.
-    pub(super) assume: Assumptions,
+    /// The facts, the chain and the table of files that are loaded.
+    pub(super) reading: ReadOptions,
     /// Whether files may have rules that fields don't decide.
     pub(super) leave_out: bool,
 }
@@ -58,12 +58,12 @@ pub struct Classifier<T: RuleTuple> {
 impl<T: RuleTuple> Classifier<T> {
     /// Starts a classifier. The builder collects the rules and the settings.
     pub fn builder() -> ClassifierBuilder<T> {
-        ClassifierBuilder::new(Assumptions::default())
+        ClassifierBuilder::new(ReadOptions::default())
     }
 
     /// Builds the table of some rules with an engine.
     pub(super) fn build(
-        Collected { rules, reports, doubts, assume, leave_out, claims }: Collected<T>,
+        Collected { rules, reports, doubts, reading, leave_out, claims }: Collected<T>,
         choice: Choice,
         options: (Cap, BuildOptions),
         device: DeviceSettings,
@@ -72,7 +72,7 @@ impl<T: RuleTuple> Classifier<T> {
         let wanted = Facts::Verdicts(Arc::clone(&doubts));
         let core = TableCore::build(choice, rules, options, wanted, device)?;
         let core = core.with_beside(actions(&doubts)).with_labels(claims);
-        Ok(Self { core, reports, doubts, assume, leave_out })
+        Ok(Self { core, reports, doubts, reading, leave_out })
     }
 
     /// Opens an image file with its rules. Lookups can start as soon as the file is read and checked. The
@@ -87,8 +87,9 @@ impl<T: RuleTuple> Classifier<T> {
         let core = TableCore::resume(Choice::named(engine), rules, file.into_bare()?, wanted)?;
         let core = core.with_beside(actions(&doubts));
         let assume = doubts.assumed.iter().cloned().try_fold(Assumptions::default(), Assumptions::with)?;
+        let reading = ReadOptions { assume, ..ReadOptions::default() };
         let (reports, leave_out) = (Vec::new(), !doubts.uncertain.is_empty());
-        Ok(Self { core, reports, doubts, assume, leave_out })
+        Ok(Self { core, reports, doubts, reading, leave_out })
     }
 
     /// Applies updates in order, and makes all of them visible to readers at once. A lookup that begins after

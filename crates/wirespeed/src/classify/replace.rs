@@ -77,7 +77,8 @@ impl<T: RuleTuple> Classifier<T> {
 
     /// [Replaces](Self::replace) all rules by those of a file: rules in any format of
     /// [`ClassifierBuilder::file`], read with the facts that the builder
-    /// [assumed](ClassifierBuilder::assume), or an image with its rules. Actions get labels.
+    /// [assumed](ClassifierBuilder::assume) and the [chain](ClassifierBuilder::chain) that it chose, or an
+    /// image with its rules. Actions get labels.
     /// [`reports`](Self::reports) then has the report of this file.
     ///
     /// Fails if the file can't be read, or if it has rules that header fields can't decide and the classifier
@@ -90,7 +91,7 @@ impl<T: RuleTuple> Classifier<T> {
         labels: &Labels<V>,
     ) -> Result<Applied, Error> {
         let path = path.as_ref();
-        let builder = || ClassifierBuilder::new(self.assume.clone()).leave_out(self.leave_out);
+        let builder = || ClassifierBuilder::new(self.reading.clone()).leave_out(self.leave_out);
         let Collected { rules, reports, doubts, claims: _claims, .. } = match is_image(path)? {
             true => rules_of_image(path, labels)?,
             false => builder().file(path, labels).collected()?,
@@ -154,7 +155,7 @@ fn rules_of_image<T: RuleTuple, V: FromStr<Err: ToString> + Eq + Hash>(
     };
     let rules = with_actions(&rules, label)?;
     with_labels(&mut doubts, label);
-    Ok(Collected { rules, reports: Vec::new(), doubts, assume: Default::default(), leave_out: true, claims })
+    Ok(Collected { rules, reports: Vec::new(), doubts, reading: Default::default(), leave_out: true, claims })
 }
 
 /// The updates that make the new rules of the old ones.

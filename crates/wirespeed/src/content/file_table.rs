@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use wirespeed_classify::read::RuleFormat;
 use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple};
-use wirespeed_fib::merge::{MergeSource, SourceError, read_sources};
+use wirespeed_fib::merge::{Merge, MergeSource, SourceError};
 use wirespeed_fib::read::{ReadError, ReadOptions, Source, open, read_fib, read_vrps};
 use wirespeed_fib::rpki::Vrps;
 use wirespeed_namelookup::read::ReadOptions as NameOptions;
-use wirespeed_namelookup::read::lists::{ListOptions, read_table_or_list};
+use wirespeed_namelookup::read::lists::{ListOptions, TableOrList, read_table_or_list};
 
+use super::how::{How, HowError, check_all};
 use super::{Content, ContentError, START};
 use crate::classify::{Classifier, ClassifierBuilder, TupleName, read_file};
 use crate::engine::RuleTuple;
@@ -33,28 +34,6 @@ pub enum FileTable {
     Payloads(Box<Vrps>),
 }
 
-/// Options for reading a file.
-#[derive(Clone, Debug, Default)]
-pub struct How {
-    /// The format. By default recognised by content.
-    pub content: Option<Content>,
-    /// Options for routes. Their format is not heeded.
-    pub routes: ReadOptions,
-    /// Whether wrong lines are passed over, and rules that header fields can't decide are left out.
-    pub lenient: bool,
-    /// Facts about all packets that decide rules: [`assume`](crate::classify::ClassifierBuilder::assume).
-    pub assume: Vec<String>,
-    /// The tuple of rules, of IPv4 or IPv6. By default recognised by content; a file of rules of both
-    /// families is refused then, unless wrong lines are passed over.
-    pub tuple: Option<TupleName>,
-    /// The chain of rules, the security groups or the network policy:
-    /// [`chain`](crate::classify::ClassifierBuilder::chain).
-    pub chain: Option<String>,
-    /// The table of rules, or the direction:
-    /// [`rule_table`](crate::classify::ClassifierBuilder::rule_table).
-    pub rule_table: Option<String>,
-}
-
 /// The reason why a file is no table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -71,6 +50,14 @@ pub enum FileError {
     /// The table can't be built.
     #[error(transparent)]
     Table(#[from] Error),
+    /// An option for reading is not for this file.
+    #[error("{}: {cause}", path.display())]
+    How {
+        /// The file.
+        path: PathBuf,
+        /// The reason.
+        cause: HowError,
+    },
     /// The file holds something that no table of this kind is made of.
     #[error("{}: {reason}", path.display())]
     Unfit {
@@ -82,7 +69,7 @@ pub enum FileError {
 }
 
 /// Reads a file by its content, and builds its table. The labels are the texts of next hops, results and
-/// actions.
+/// actions; those of names and routes without any are `member`.
 ///
 /// Fails if the content is not known or not right; the message has file and line. An image is refused: the
 /// types of tables open their own.
@@ -99,9 +86,10 @@ pub enum FileError {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read(path: &Path, how: &How) -> Result<FileTable, FileError> {
-    let content = how.content.map_or_else(|| Content::of_file(path), Ok)?;
+    let content = how.content_of(path)?;
     let source = Source::Path(path.to_owned());
     let unfit = |reason| FileError::Unfit { path: path.to_owned(), reason };
+    how.check(content).map_err(|cause| FileError::How { path: path.to_owned(), cause })?;
     match content {
         Content::Image => Err(unfit("an image is opened as it is")),
         Content::Routes(format) => {
@@ -115,13 +103,18 @@ pub fn read(path: &Path, how: &How) -> Result<FileTable, FileError> {
         }
         Content::Names(_) | Content::List(_) => {
             let (mut names, mut list) = (NameOptions::default(), ListOptions::default());
-            (names.lenient, list.lenient) = (how.lenient, how.lenient);
+            (names.lenient, list.lenient, list.icann_only) = (how.lenient, how.lenient, how.icann_only);
             match content {
                 Content::List(format) => list.format = Some(format),
                 Content::Names(format) => names.format = Some(format),
                 _ => {}
             }
-            let read = read_table_or_list(&source, &names, &list).map_err(Error::from)?;
+            let read = match read_table_or_list(&source, &names, &list).map_err(Error::from)? {
+                TableOrList::Table(fib, report) => {
+                    TableOrList::Table(fib.with_members().map_err(Error::from)?, report)
+                }
+                list @ TableOrList::List(..) => list,
+            };
             let (names, labels) = NameTable::builder().build_read(read).map_err(|e| e.in_file(path))?;
             Ok(FileTable::Names(names, labels))
         }
@@ -133,11 +126,27 @@ pub fn read(path: &Path, how: &How) -> Result<FileTable, FileError> {
     }
 }
 
-/// Reads sources in order of precedence, and merges them to one table of addresses whose labels are records:
-/// [`fib::merge`](crate::fib::merge).
-pub fn merge(sources: &[MergeSource], how: &How) -> Result<FileTable, FileError> {
-    let options = ReadOptions { lenient: how.lenient, ..how.routes.clone() };
-    addresses(read_sources(sources, &options)?.0.fib)
+/// Reads sources, each with options of its own, in order of precedence, and merges them to one table of
+/// addresses whose labels are records: [`fib::merge`](crate::fib::merge).
+pub fn merge<'s>(
+    sources: impl IntoIterator<Item = (&'s MergeSource, &'s How)>,
+) -> Result<FileTable, FileError> {
+    let (mut merge, mut paths, mut read) = (Merge::new(), Vec::new(), Vec::new());
+    for (source, how) in sources {
+        let path = PathBuf::from(&source.file);
+        let format = match how.content {
+            None => None,
+            Some(Content::Routes(format)) => Some(format),
+            Some(_) => return Err(FileError::Unfit { path, reason: "a source that is merged has routes" }),
+        };
+        let options = ReadOptions { format, lenient: how.lenient, ..how.routes.clone() };
+        let (fib, report) = read_fib(&Source::from_arg(&source.file), &source.options(&options))?;
+        merge.add_read(source, &fib, &report)?;
+        read.push((how, Content::Routes(report.format)));
+        paths.push(path);
+    }
+    check_all(&read).map_err(|(at, cause)| FileError::How { path: paths.swap_remove(at), cause })?;
+    addresses(merge.build().map_err(SourceError::from)?.fib)
 }
 
 impl FileTable {
@@ -199,7 +208,14 @@ fn rules<T: RuleTuple>(
     if how.tuple.is_none() && !how.lenient {
         read.1.refuse_other_family(CHOOSE_TUPLE).map_err(Error::from)?;
     }
-    let builder = how.assume.iter().fold(Classifier::<T>::builder(), ClassifierBuilder::assume);
+    // They count for files that are loaded later, too.
+    let mut builder = how.assume.iter().fold(Classifier::<T>::builder(), ClassifierBuilder::assume);
+    if let Some(chain) = &how.chain {
+        builder = builder.chain(chain);
+    }
+    if let Some(table) = &how.rule_table {
+        builder = builder.rule_table(table);
+    }
     let rules =
         builder.leave_out(how.lenient).read(read, &labels).build().map_err(|error| error.in_file(path))?;
     Ok((rules, labels))
@@ -294,7 +310,11 @@ mod tests {
         let rules = |chain: &str, table: Option<&str>| {
             let (chain, rule_table) = (Some(chain.to_owned()), table.map(str::to_owned));
             match read(&path, &How { chain, rule_table, ..how.clone() }) {
-                Ok(FileTable::Ipv4Rules(rules, _)) => Ok(rules.len()),
+                Ok(FileTable::Ipv4Rules(mut rules, labels)) => {
+                    let read = rules.len();
+                    assert_eq!(rules.load(&path, &labels).unwrap().changes, 0);
+                    Ok(read)
+                }
                 Ok(other) => panic!("{other:?}"),
                 Err(error) => Err(error.to_string()),
             }
@@ -305,10 +325,7 @@ mod tests {
         assert!(read(&path, &how).unwrap_err().to_string().contains("file"));
         std::fs::write(&path, "dport=443 proto=tcp action=1\n").unwrap();
         let said = rules("sg-1", None).unwrap_err();
-        assert!(
-            said.ends_with("rules in the format plain have no chains and tables to choose from"),
-            "{said}"
-        );
+        assert!(said.contains("file: chain is for ") && said.ends_with("of the format rules"), "{said}");
     }
 
     #[test]
@@ -322,10 +339,12 @@ mod tests {
         let source = |name: &str, file| MergeSource { name: name.to_owned(), columns: Vec::new(), file };
         let sources =
             [source("asn", file("asn", "10.0.0.0/8 64496\n")), source("list", file("list", "10.1.0.0/16\n"))];
-        let FileTable::Addresses(table, labels) = merge(&sources, &How::default()).unwrap() else { panic!() };
+        let how = How::default();
+        let merge = |sources: &[MergeSource]| merge(sources.iter().map(|source| (source, &how)));
+        let FileTable::Addresses(table, labels) = merge(&sources).unwrap() else { panic!() };
         let found = table.reader().lookup("10.1.2.3".parse::<std::net::IpAddr>().unwrap());
         assert_eq!(labels.get(found).as_deref().map(String::as_str), Some("asn=64496,list=true"));
         let wrong = [source("asn", file("wrong", "10.0.0.0/33 1\n"))];
-        assert!(merge(&wrong, &How::default()).unwrap_err().to_string().contains("wrong:1"));
+        assert!(merge(&wrong).unwrap_err().to_string().contains("wrong:1"));
     }
 }

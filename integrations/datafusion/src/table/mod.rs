@@ -4,6 +4,7 @@
 mod addresses;
 mod names;
 mod payloads;
+mod place;
 mod rules;
 
 use std::fs::Metadata;
@@ -22,7 +23,10 @@ pub use names::NameTable;
 pub use payloads::PayloadTable;
 pub use rules::RuleTable;
 
+pub(crate) use place::files;
 pub(crate) use rules::Packets;
+
+use place::{Placed, sources};
 
 /// A table that does not change, so that all of a query sees one state of it.
 #[derive(Debug)]
@@ -46,6 +50,10 @@ impl Table {
     /// A path may also be a [source](Self::merged) of a merged table, as `FIELD=FILE` or
     /// `FIELD:COLUMN+COLUMN=FILE`; then all paths are. A path with `=` in its first part begins with `./`.
     ///
+    /// Options for reading may follow, as in `FILE?chain=FORWARD&lenient`: those that [`How::set`] has, with
+    /// `+` for a comma, and `%2B`, `%26`, `%2C` and `%25` for the characters `+`, `&`, `,` and `%`. A path
+    /// that has a `?` ends with another one.
+    ///
     /// Fails if a file is damaged, of another kind, not understood, or is replaced while it is read.
     pub fn open<P: AsRef<Path>>(paths: &[P]) -> Result<Self, Error> {
         Self::open_as(paths, &How::default())
@@ -54,11 +62,12 @@ impl Table {
     /// Opens a file like [`open`](Self::open), with a format or other options for reading. An image has its
     /// own.
     pub fn open_as<P: AsRef<Path>>(paths: &[P], how: &How) -> Result<Self, Error> {
-        let paths: Vec<&Path> = paths.iter().map(AsRef::as_ref).collect();
-        let sources = sources(&paths)?;
-        unchanged(&files(&paths), |stamps| match &sources[..] {
-            [] => Self::read(&paths, stamps, how),
-            sources => Self::merge(sources, how),
+        let places = Placed::all(paths, how)?;
+        let files: Vec<_> = places.iter().map(|placed| placed.file.clone()).collect();
+        let sources = sources(&places)?;
+        unchanged(&files, |stamps| match &sources[..] {
+            [] => Self::read(&places, stamps),
+            sources => Self::merge(sources),
         })
     }
 
@@ -68,35 +77,41 @@ impl Table {
     /// Fails if a source is not understood, or is replaced while it is read.
     pub fn merged(sources: &[MergeSource], how: &How) -> Result<Self, Error> {
         let files: Vec<_> = sources.iter().map(|source| PathBuf::from(&source.file)).collect();
-        unchanged(&files, |_| Self::merge(sources, how))
+        let sources: Vec<_> = sources.iter().map(|source| (source, how)).collect();
+        unchanged(&files, |_| Self::merge(&sources))
     }
 
-    fn merge(sources: &[MergeSource], how: &How) -> Result<Self, Error> {
-        Ok(Self::of(wirespeed::content::merge(sources, how)?))
+    fn merge(sources: &[(&MergeSource, &How)]) -> Result<Self, Error> {
+        Ok(Self::of(wirespeed::content::merge(sources.iter().copied())?))
     }
 
-    fn read(paths: &[&Path], stamps: &[Stamp], how: &How) -> Result<Self, Error> {
-        let [first, rest @ ..] = paths else {
+    fn read(places: &[Placed], stamps: &[Stamp]) -> Result<Self, Error> {
+        let [Placed { file: first, how, .. }, rest @ ..] = places else {
             return Err(Error::Option("a table needs a file".to_owned()));
         };
         let alone = |reason| match rest.first() {
             None => Ok(()),
-            Some(second) => Err(Error::Join { path: second.to_path_buf(), reason }),
+            Some(second) => Err(Error::Join { path: second.file.clone(), reason }),
         };
-        let content = how.content.map_or_else(|| Content::of_file(first), Ok).map_err(FileError::from)?;
+        let content = how.content_of(first).map_err(FileError::from)?;
         match content {
             Content::Image => match ImageFile::open_all(first) {
-                Ok(_) => Ok(Self::Addresses(AddressTable::open(paths, stamps)?)),
+                Ok(_) => {
+                    places.iter().try_for_each(has_own_settings)?;
+                    let paths: Vec<_> = places.iter().map(|placed| &*placed.file).collect();
+                    Ok(Self::Addresses(AddressTable::open(&paths, stamps)?))
+                }
                 Err(wirespeed::Error::ImageOf { found: "names", .. }) => {
                     alone("names are one file")?;
+                    has_own_settings(&places[0])?;
                     Ok(Self::Names(NameTable::open(first)?))
                 }
                 Err(wirespeed::Error::ImageOf { found: "rules", .. }) => {
-                    Ok(Self::Rules(RuleTable::open(paths, how)?))
+                    Ok(Self::Rules(RuleTable::open(places)?))
                 }
                 Err(error) => Err(error.into()),
             },
-            Content::Rules(_) => Ok(Self::Rules(RuleTable::open(paths, how)?)),
+            Content::Rules(_) => Ok(Self::Rules(RuleTable::open(places)?)),
             content => {
                 alone(match content {
                     Content::Payloads(_) => "payloads are one file",
@@ -130,6 +145,11 @@ impl Table {
     }
 }
 
+/// Refuses options for an image, which has its own.
+fn has_own_settings(Placed { file, how, .. }: &Placed) -> Result<(), Error> {
+    Ok(how.check(Content::Image).map_err(|cause| FileError::How { path: file.clone(), cause })?)
+}
+
 /// Reads files, and fails if one of them is replaced meanwhile.
 fn unchanged(files: &[PathBuf], read: impl FnOnce(&[Stamp]) -> Result<Table, Error>) -> Result<Table, Error> {
     let before = Stamp::of_all(files)?;
@@ -138,37 +158,6 @@ fn unchanged(files: &[PathBuf], read: impl FnOnce(&[Stamp]) -> Result<Table, Err
         None => Ok(table),
         Some((_, path)) => Err(Error::Changed { path: path.clone() }),
     }
-}
-
-/// The source of a merged table that a place is: `FIELD=FILE` or `FIELD:COLUMN+COLUMN=FILE`. `None` for a
-/// path.
-fn source(place: &Path) -> Option<MergeSource> {
-    let (before, file) = place.to_str()?.split_once('=')?;
-    let (name, columns) = match before.split_once(':') {
-        Some((name, columns)) => (name, columns.split('+').map(str::to_owned).collect()),
-        None => (before, Vec::new()),
-    };
-    let is_source = !before.contains(['/', '\\']) && !name.is_empty() && !file.is_empty();
-    let source = MergeSource { name: name.to_owned(), columns, file: file.into() };
-    (is_source && !source.columns.iter().any(String::is_empty)).then_some(source)
-}
-
-/// The sources that all places are. None if no place is one.
-fn sources(places: &[&Path]) -> Result<Vec<MergeSource>, Error> {
-    let sources: Vec<_> = places.iter().filter_map(|place| source(place)).collect();
-    match places.iter().find(|place| source(place).is_none()) {
-        Some(path) if !sources.is_empty() => {
-            let reason = "the table is merged of sources, and this one has no field: name it FIELD=FILE";
-            Err(Error::Join { path: path.to_path_buf(), reason })
-        }
-        _ => Ok(sources),
-    }
-}
-
-/// The files of places.
-pub(crate) fn files<P: AsRef<Path>>(places: &[P]) -> Vec<PathBuf> {
-    let file = |place: &Path| source(place).map_or_else(|| place.to_owned(), |source| source.file.into());
-    places.iter().map(|place| file(place.as_ref())).collect()
 }
 
 /// Tells one state of a file from another.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, StringViewBuilder, UInt32Array};
+use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::read::{Former, NameFormat};
 use wirespeed::names::{AnyNameReader, AnyNames};
 use wirespeed::prelude::{Labels, NameBatch, NextHop};
@@ -34,7 +35,13 @@ impl NameTable {
 
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let reader = AnyNameReader::open(path)?;
-        let labels = LabelColumn::new(&reader.labels_of::<String>(path)?);
+        let labels = match &reader {
+            AnyNameReader::Names(_) => match NameImageFile::open(path)?.labels()?.lines() {
+                0 => LabelColumn::open(path)?,
+                lines => LabelColumn::members(lines),
+            },
+            AnyNameReader::List(_) => LabelColumn::new(&reader.labels_of::<String>(path)?),
+        };
         Ok(Self { reader, labels })
     }
 

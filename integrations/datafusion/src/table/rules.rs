@@ -2,18 +2,18 @@
 
 use std::fmt::Display;
 use std::net::IpAddr;
-use std::path::Path;
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{UInt8Type, UInt16Type};
 use wirespeed::classify::RuleVerdict;
 use wirespeed::classify::image_file::RuleImageFile;
-use wirespeed::content::{FileTable, How};
+use wirespeed::content::FileTable;
 use wirespeed::engine::RuleTuple;
 use wirespeed::prelude::*;
 use wirespeed_columns::{self as column, Invalid, Refused, addresses};
 
+use super::Placed;
 use crate::error::Error;
 use crate::labels::{LabelColumn, Texts};
 
@@ -40,7 +40,8 @@ enum OfFile {
 }
 
 impl OfFile {
-    fn open(path: &Path, how: &How) -> Result<Self, Error> {
+    fn open(placed: &Placed) -> Result<Self, Error> {
+        let Placed { file: path, how, .. } = placed;
         if !super::is_image(path)? {
             return Ok(match wirespeed::content::read(path, how)? {
                 FileTable::Ipv4Rules(rules, labels) => OfFile::V4(rules.reader(), labels),
@@ -48,6 +49,7 @@ impl OfFile {
                 _ => OfFile::Other,
             });
         }
+        super::has_own_settings(placed)?;
         Ok(match RuleImageFile::open(path)?.tuple().as_str() {
             Ipv4Tuple::NAME => OfFile::V4(RuleReader::open(path)?, Labels::open(path)?),
             Ipv6Tuple::NAME => OfFile::V6(RuleReader::open(path)?, Labels::open(path)?),
@@ -92,13 +94,13 @@ impl RuleTable {
     }
 
     /// Opens a file, or a file of each family: images, or rules.
-    pub(super) fn open(paths: &[&Path], how: &How) -> Result<Self, Error> {
+    pub(super) fn open(places: &[Placed]) -> Result<Self, Error> {
         let (mut v4, mut v6, mut actions) = (None, None, Texts::default());
-        for path in paths {
-            let join = |reason| Error::Join { path: path.to_path_buf(), reason };
+        for placed in places {
+            let join = |reason| Error::Join { path: placed.file.clone(), reason };
             let mut number =
                 |labels| u32::try_from(actions.push::<String>(labels)).map_err(|_| join("too many labels"));
-            let is_first = match OfFile::open(path, how)? {
+            let is_first = match OfFile::open(placed)? {
                 OfFile::V4(reader, labels) => {
                     let before = number(&labels)?;
                     v4.replace(Rules { reader, before }).is_none()

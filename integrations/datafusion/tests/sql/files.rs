@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use wirespeed::names::image_file::{NameImageFile, save};
+use wirespeed::names::read::{ReadOptions, read_table_from};
 use wirespeed_datafusion::{How, MergeSource, Table, Tables};
 
 use super::{answer, error, session};
@@ -172,4 +174,86 @@ async fn files_that_are_no_table_are_refused_with_their_line() {
     assert!(found.contains("rules of this family already"), "{found}");
     let found = open(&[&text(&v4), &text(&a)]);
     assert!(found.contains("no rules of the 5-tuple"), "{found}");
+}
+
+#[tokio::test]
+async fn options_for_reading_follow_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| write(dir.path(), name, text).display().to_string();
+    let groups = write(
+        "groups.json",
+        r#"{"SecurityGroups": [
+            {"GroupId": "sg-1", "IpPermissions": [{"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22,
+                "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}], "IpPermissionsEgress": []},
+            {"GroupId": "sg-2", "IpPermissions": [], "IpPermissionsEgress": [{"IpProtocol": "tcp",
+                "FromPort": 443, "ToPort": 443, "IpRanges": [{"CidrIp": "10.0.0.0/8"}]}]}]}"#,
+    );
+    let sets = write("sets", "create a hash:net\nadd a 10.0.0.0/8\ncreate b hash:net\nadd b 192.0.2.0/24\n");
+    let ranges = write("ranges.csv", "from,to,asn\n10.0.0.0,10.0.0.255,64496\n");
+    let dump =
+        write("rib.txt", "TABLE_DUMP2|1|B|192.0.2.1|64500|10.0.0.0/8|64500 64496|IGP|192.0.2.1|0|0||NAG||\n");
+    let names = write("names.txt", "ads.example\nmore.example\n");
+    let packet = |dst: &str, port: u16| format!("'10.0.0.1', '{dst}', 6, 1, {port}");
+    let context = session(&Tables::new());
+    let set = |text: String| {
+        let context = context.clone();
+        async move { context.sql(&format!("SET wirespeed.tables = '{text}'")).await }
+    };
+    for (table, sql, right) in [
+        (
+            format!("{groups}?chain=sg-1&assume=ct=new"),
+            format!("classify_action({})", packet("10.0.0.2", 22)),
+            "allow",
+        ),
+        (
+            format!("{groups}?chain=sg-1&assume=ct=new"),
+            format!("classify_action({})", packet("10.0.0.2", 443)),
+            "deny",
+        ),
+        (
+            format!("{groups}?chain=sg-1+sg-2&rule-table=egress&assume=ct=new"),
+            format!("classify_action({})", packet("10.0.0.2", 443)),
+            "allow",
+        ),
+        (format!("{sets}?set=b"), "lpm_label('192.0.2.1')".to_owned(), "member"),
+        (
+            format!("{ranges}?range-columns=from+to&value-columns=asn"),
+            "lpm_label('10.0.0.1')".to_owned(),
+            "64496",
+        ),
+        (format!("{dump}?origins"), "lpm_asn('10.1.2.3')".to_owned(), "64496"),
+        (dump.clone(), "lpm_label('10.1.2.3')".to_owned(), "192.0.2.1"),
+        (
+            format!("asn={dump}?origins,t=list={sets}?set=b"),
+            "lpm_label('t', '10.1.2.3', 'asn')".to_owned(),
+            "64496",
+        ),
+        (names.clone(), "name_label('www.more.example')".to_owned(), "member"),
+    ] {
+        set(format!("t={table}")).await.unwrap();
+        assert_eq!(answer(&context, &format!("SELECT {sql}")).await.unwrap(), some(&[right]), "{table}");
+    }
+    // An image of a list without values, which has the numbers of its lines.
+    let image = dir.path().join("names.img");
+    let read = |text: &[u8]| read_table_from(text, "list", &ReadOptions::default()).unwrap().0;
+    let list = read(b"ads.example\nmore.example\n");
+    let table = wirespeed::NameTable::builder().rib(list.names.clone()).build().unwrap();
+    table.save(&image).unwrap();
+    let (_, bare) = NameImageFile::open(&image).unwrap().into_bare().unwrap();
+    save(table.engine(), &bare, &list.names, &list.labels, false, &image).unwrap();
+    set(format!("t={}", image.display())).await.unwrap();
+    assert_eq!(answer(&context, "SELECT name_label('more.example')").await.unwrap(), some(&["member"]));
+    for (table, said) in [
+        (format!("{}?chain=x", image.display()), "names.img: chain is for iptables-save"),
+        (format!("{dump}?vrf=red"), "rib.txt: vrf is for FRR's JSON"),
+        (format!("{ranges}?columns=asn"), "no option for reading is called \"columns\""),
+        (
+            format!("asn={dump}?set=b,t=x={ranges}?range-columns=from+to"),
+            "rib.txt: set is for sets of ipset and nft",
+        ),
+    ] {
+        set(format!("t={table}")).await.unwrap();
+        let found = error(&context, "SELECT lpm('10.0.0.1')").await;
+        assert!(found.contains(said), "{table}: {found}");
+    }
 }

@@ -177,6 +177,34 @@ fn octets(address: IpAddr) -> Vec<u8> {
 }
 
 #[test]
+fn standard_input_and_output() {
+    let folder = Folder::new();
+    let src: ArrayRef = Arc::new(StringArray::from(vec![Some("10.1.2.3"), None, Some("192.0.2.1")]));
+    write(&folder.path("in"), vec![("src", src)]);
+    let expected = folder.enrich("--table asn=routes");
+    let piped = |arguments: &str| {
+        let line = format!("cat in | \"$0\" enrich - {arguments} > piped");
+        let output = Command::new("sh")
+            .current_dir(folder.0.path())
+            .args(["-c", &line, env!("CARGO_BIN_EXE_wirespeed-parquet")])
+            .output()
+            .unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, stderr) = piped("-o - --table asn=routes");
+    assert!(code == 0 && stderr.contains("3 rows in"), "{stderr}");
+    assert_eq!(read(&folder.path("piped")), expected);
+    assert_eq!(piped("-o other --table asn=routes").0, 0);
+    assert_eq!(read(&folder.path("other")), expected);
+    let (code, stderr) = piped("-o - --table asn=-");
+    assert!(code == 2 && stderr.contains("standard input is named twice"), "{stderr}");
+    fs::write(folder.path("in"), "src\n10.1.2.3\n").unwrap();
+    let (code, stderr) = piped("-o - --table asn=routes");
+    assert!(code == 2 && stderr.contains("standard input: no Parquet file"), "{stderr}");
+    assert_eq!(fs::read(folder.path("piped")).unwrap(), b"");
+}
+
+#[test]
 fn addresses_of_every_type() {
     let (folder, mut dice) = (Folder::new(), Dice(3));
     let any: Vec<Option<IpAddr>> = (0..2500).map(|_| (dice.below(9) > 0).then(|| dice.address())).collect();

@@ -38,3 +38,26 @@ pub enum PrefixColumns {
     /// An address, and a length or a netmask.
     Length(String, String),
 }
+
+impl PrefixColumns {
+    /// Parses `NAME`, or `ADDRESS,LENGTH`.
+    pub fn of_prefix(text: &str) -> Result<Self, &'static str> {
+        match text.split_once(',') {
+            Some((address, len)) if !address.is_empty() && !len.is_empty() => {
+                Ok(Self::Length(address.to_owned(), len.to_owned()))
+            }
+            None if !text.is_empty() => Ok(Self::Prefix(text.to_owned())),
+            _ => Err("a column has a name"),
+        }
+    }
+
+    /// Parses `FIRST,LAST`.
+    pub fn of_range(text: &str) -> Result<Self, &'static str> {
+        match text.split_once(',') {
+            Some((first, last)) if !first.is_empty() && !last.is_empty() => {
+                Ok(Self::Range(first.to_owned(), last.to_owned()))
+            }
+            _ => Err("a range has two columns: FIRST,LAST"),
+        }
+    }
+}
