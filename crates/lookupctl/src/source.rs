@@ -64,11 +64,11 @@ pub(crate) struct ReadArguments {
 
     /// Column of CSV with the prefix, or the two with an address and a length or netmask. By default found by
     /// usual names (network, prefix, cidr, start_ip and end_ip, ip and length, ...)
-    #[arg(long, value_name = "NAME[,LENGTH]", value_parser = parse_prefix_columns)]
+    #[arg(long, value_name = "NAME[,LENGTH]", value_parser = PrefixColumns::of_prefix)]
     prefix_columns: Option<PrefixColumns>,
 
     /// Columns of CSV with the first and the last address of a range
-    #[arg(long, value_name = "FIRST,LAST", value_parser = parse_range_columns, conflicts_with = "prefix_columns")]
+    #[arg(long, value_name = "FIRST,LAST", value_parser = PrefixColumns::of_range, conflicts_with = "prefix_columns")]
     range_columns: Option<PrefixColumns>,
 
     /// Family of addresses of CSV that are decimal numbers. By default numbers are read in ranges alone, in
@@ -90,19 +90,6 @@ pub(crate) struct ReadArguments {
 pub(crate) fn format_parser(will_do: fn(Format) -> bool) -> impl TypedValueParser<Value = Format> {
     let names = Format::ALL.into_iter().filter(move |&format| will_do(format)).map(Format::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<Format>())
-}
-
-fn parse_prefix_columns(text: &str) -> Result<PrefixColumns, String> {
-    match text.split_once(',') {
-        _ if text.is_empty() => Err("a column has a name".to_owned()),
-        None => Ok(PrefixColumns::Prefix(text.to_owned())),
-        Some((address, len)) => Ok(PrefixColumns::Length(address.to_owned(), len.to_owned())),
-    }
-}
-
-fn parse_range_columns(text: &str) -> Result<PrefixColumns, String> {
-    let (first, last) = text.split_once(',').ok_or("a range has two columns: FIRST,LAST")?;
-    Ok(PrefixColumns::Range(first.to_owned(), last.to_owned()))
 }
 
 /// A table as it was read.
@@ -225,42 +212,9 @@ impl ReadArguments {
             let given = [("format", self.format.is_some()), ("mask-host-bits", self.mask_host_bits)];
             refuse(&given, NO_TABLE)?;
         }
-        let names_peers = |report: &&ReadReport| report.format.names_peers();
-        let peers_of = |mut reports: std::slice::Iter<'_, &ReadReport>| reports.any(names_peers);
-        match self.peer {
-            Some(PeerChoice::All) if !updates.iter().any(names_peers) => {
-                bail!("--peer all is for updates of MRT or bgpdump, and there are none")
-            }
-            Some(peer) if !peers_of(tables.iter()) && !updates.iter().any(names_peers) => {
-                bail!("--peer {peer}: no input names peers: only MRT and bgpdump do")
-            }
-            _ => {}
-        }
-        if self.origins && !peers_of(tables.iter()) && !updates.iter().any(names_peers) {
-            bail!("--origins: no input has AS paths: only MRT and bgpdump do");
-        }
-        if self.columns().is_given() && tables.iter().all(|report| !report.format.has_fields()) {
-            bail!(
-                "--value-columns, --prefix-columns, --range-columns and --address-numbers are for formats with fields, and no input is of one ({})",
-                Format::ALL
-                    .into_iter()
-                    .filter(|format| format.has_fields())
-                    .map(Format::name)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            );
-        }
-        if let Some(set) = &self.set
-            && tables.iter().all(|report| !report.format.has_sets())
-        {
-            bail!("--set {set}: no input names sets: only those of ipset and nft do");
-        }
-        match &self.vrf {
-            Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {
-                bail!("--vrf {vrf}: no input names VRFs: only FRR's JSON and images of VRFs do")
-            }
-            _ => Ok(()),
-        }
+        let formats: Vec<_> = tables.iter().map(|report| report.format).collect();
+        let heeded = self.options().check_heeded(&formats, updates.map(|report| report.format));
+        heeded.map_err(|unheeded| anyhow!("--{unheeded}"))
     }
 
     /// Lists the peers if --verbose is given.
@@ -361,7 +315,7 @@ fn is_of_host_bits(error: &ReadError) -> bool {
 }
 
 /// The error with the option that helps, if one does.
-fn naming_the_option(error: ReadError) -> anyhow::Error {
+pub(crate) fn naming_the_option(error: ReadError) -> anyhow::Error {
     match error {
         ReadError::SeveralSets { name, known } => {
             anyhow!("{name}: several sets: choose one with --set: {known}")

@@ -12,7 +12,8 @@ use wirespeed::fib::merge::{MergeSource, SourceError, read_sources};
 use wirespeed::fib::read::parts::Reason;
 use wirespeed::fib::read::record::{self, NoField};
 use wirespeed::fib::read::{
-    Columns, Format, NO_VALUE, ReadError, ReadOptions, ReadReport, Source, open, read_fib,
+    BadOption, Columns, Format, NO_VALUE, ReadError, ReadOptions, ReadReport, Source, Unheeded, open,
+    read_fib,
 };
 use wirespeed::fib::{Family, Fib};
 use wirespeed::image::Image;
@@ -33,7 +34,7 @@ use wirespeed::{IpReader, IpTable, NameTable, Rib, Table};
 /// assert!(TableFile::parse("rib.mrt.bz2").is_err());
 /// # Ok::<(), wirespeed_records::TableError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFile {
     /// The name of the table and its columns: letters, digits, `-` and `_`.
     pub name: String,
@@ -43,6 +44,8 @@ pub struct TableFile {
     pub fields: Vec<String>,
     /// Sources that are merged to the table, in order of precedence, in place of a file.
     pub sources: Vec<MergeSource>,
+    /// Options for reading its routes, or those of its sources.
+    pub options: ReadOptions,
 }
 
 /// The way in which tables are read.
@@ -103,6 +106,32 @@ pub enum TableError {
         /// The name that no table has.
         name: String,
     },
+    /// An option for reading a table can't be stated.
+    #[error("{table}: {source}")]
+    Option {
+        /// The name of the table.
+        table: String,
+        /// The reason.
+        source: BadOption,
+    },
+    /// An option is for something that the table's file does not have.
+    #[error("{table}: {source}")]
+    Unheeded {
+        /// The name of the table.
+        table: String,
+        /// The option, and the reason.
+        source: Unheeded,
+    },
+    /// An image is read already.
+    #[error(
+        "{table}: {path} is an image, and options for reading are for the files that images are built of"
+    )]
+    OptionsOfImage {
+        /// The name of the table.
+        table: String,
+        /// The image.
+        path: String,
+    },
     /// An image of plain lookups is asked for prefixes.
     #[error("{0}: an image that gives no prefixes: name the routes, not an image, for --prefix")]
     WithoutPrefixes(String),
@@ -160,7 +189,7 @@ impl TableFile {
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
             return Err(TableError::Name(name.to_owned()));
         }
-        Ok(Self { name: name.to_owned(), path: path.into(), fields: Vec::new(), sources: Vec::new() })
+        Ok(Self { name: name.to_owned(), path: path.into(), ..Self::default() })
     }
 
     /// Parses tables of one kind. Fails if two have one name.
@@ -231,6 +260,39 @@ impl TableFile {
         Ok(())
     }
 
+    /// States an [option](ReadOptions::state) for tables of addresses. A text is `NAME=VALUE` for the table of
+    /// this name, or `VALUE` for all tables without a value of their own.
+    pub fn state(files: &mut [Self], option: &str, texts: &[String]) -> Result<(), TableError> {
+        let own = |files: &[Self], text: &str| {
+            let (name, value) = text.split_once('=')?;
+            Some((files.iter().position(|file| file.name == name)?, value.len()))
+        };
+        let mut has_own = vec![false; files.len()];
+        let (of_one, of_all): (Vec<_>, Vec<_>) = texts.iter().partition(|text| own(files, text).is_some());
+        for text in of_one {
+            let (at, len) = own(files, text).expect("a text of one table");
+            files[at].state_one(option, &text[text.len() - len..])?;
+            has_own[at] = true;
+        }
+        for text in of_all {
+            let others = files.iter_mut().zip(&has_own).filter(|(_, has_own)| !**has_own);
+            others.map(|(file, _)| file).try_for_each(|file| file.state_one(option, text))?;
+        }
+        Ok(())
+    }
+
+    fn state_one(&mut self, option: &str, value: &str) -> Result<(), TableError> {
+        let stated = self.options.state(option, value);
+        stated.map_err(|source| TableError::Option { table: self.name.clone(), source })
+    }
+
+    /// Refuses an option for what no file of these reports has.
+    fn check_heeded(&self, reports: &[ReadReport]) -> Result<(), TableError> {
+        let formats: Vec<_> = reports.iter().map(|report| report.format).collect();
+        let heeded = self.options.check_heeded(&formats, None);
+        heeded.map_err(|source| TableError::Unheeded { table: self.name.clone(), source })
+    }
+
     /// Reads routes in any format, or opens an image. `add` gets the text of each index, from 1 on, for
     /// [`each_field`](Self::each_field). Returns the report of a file that was read, too.
     ///
@@ -242,6 +304,10 @@ impl TableFile {
     ) -> Result<(AddressTable, Option<String>), TableError> {
         let path = Path::new(&self.path);
         if self.is_image() {
+            if self.options != ReadOptions::default() {
+                let (table, path) = (self.name.clone(), path.display().to_string());
+                return Err(TableError::OptionsOfImage { table, path });
+            }
             let files = ImageFile::open_all(path)?;
             if reading.prefix && files.iter().any(|file| !file.has_prefix_lookups()) {
                 return Err(TableError::WithoutPrefixes(path.display().to_string()));
@@ -257,16 +323,23 @@ impl TableFile {
             let reader = IpReader::open(path)?.mapped_as_v4(true);
             return Ok((AddressTable { reader, families }, None));
         }
-        let options =
-            ReadOptions { lenient: reading.lenient, origins: !reading.next_hops, ..ReadOptions::default() };
+        let options = ReadOptions {
+            lenient: reading.lenient,
+            origins: self.options.origins || !reading.next_hops,
+            ..self.options.clone()
+        };
         if !self.sources.is_empty() {
             let (merged, reports) = read_sources(&self.sources, &options)?;
             reports.iter().try_for_each(check_taken)?;
+            self.check_heeded(&reports)?;
             self.check_fields(|| merged.fib.next_hops.iter().map(|(_, label)| label))?;
             let report = reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
             return Ok((self.routes(merged.fib, reading.prefix, add)?, Some(report)));
         }
-        let columns = Columns { values: self.fields.clone(), ..Columns::default() };
+        let mut columns = options.columns.clone();
+        if !self.fields.is_empty() {
+            columns.values.clone_from(&self.fields);
+        }
         let options = ReadOptions { columns, ..options };
         let read = read_fib(&Source::from_arg(&self.path), &options);
         let (fib, report) = read.map_err(|source| match (&*self.fields, &source) {
@@ -277,6 +350,7 @@ impl TableFile {
             _ => TableError::Routes(source),
         })?;
         check_taken(&report)?;
+        self.check_heeded(std::slice::from_ref(&report))?;
         Ok((self.routes(fib, reading.prefix, add)?, Some(report.to_string())))
     }
 
@@ -419,7 +493,7 @@ mod tests {
     fn values_by_field() {
         let of = |text: &str, fields: &[&str]| {
             let fields = fields.iter().map(|&field| field.to_owned()).collect();
-            let file = TableFile { name: "t".to_owned(), path: "x".into(), fields, sources: Vec::new() };
+            let file = TableFile { name: "t".to_owned(), fields, ..TableFile::default() };
             let mut values = Vec::new();
             file.each_field(text, |value| values.push(value.to_owned()));
             values
@@ -441,7 +515,7 @@ mod tests {
             name: "t".into(),
             path: "x.img".into(),
             fields: fields.iter().map(|&field| field.to_owned()).collect(),
-            sources: Vec::new(),
+            ..TableFile::default()
         };
         let labels = ["country=DE,asn=2", "asn=3", "-", "country=-,org%20name=A%2CB"];
         let of = |field: &str| {
@@ -511,6 +585,24 @@ mod tests {
             assert!(TableFile::name_fields(&mut files, &texts(&[wrong])).is_err(), "{wrong}");
         }
     }
+    #[test]
+    fn options_are_for_one_table_or_for_all() {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let mut files = TableFile::parse_all(&texts(&["a=x", "b=y"])).unwrap();
+        TableFile::state(&mut files, "set", &texts(&["c=d", "b=e=f"])).unwrap();
+        let sets: Vec<_> = files.iter().map(|file| file.options.set.as_deref().unwrap()).collect();
+        assert_eq!(sets, ["c=d", "e=f"]);
+        for (option, values, said) in [
+            ("set", &["b=g"][..], "b: set is stated twice"),
+            ("vrf", &["a=red", "a=blue"], "a: vrf is stated twice"),
+            ("vrf", &["red", "blue"], "a: vrf is stated twice"),
+            ("peer", &["a=x.y"], "a: peer \"x.y\": "),
+        ] {
+            let error = TableFile::state(&mut files.clone(), option, &texts(values)).unwrap_err();
+            assert!(error.to_string().starts_with(said), "{error}");
+        }
+    }
+
     #[test]
     fn sources_of_a_table_are_merged() {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();

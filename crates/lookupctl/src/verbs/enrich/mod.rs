@@ -15,6 +15,7 @@ mod keys;
 mod parquet;
 mod pieces;
 mod pipeline;
+mod reading;
 mod spare;
 mod summary;
 mod table;
@@ -40,6 +41,7 @@ use crate::verbs::generate::Common;
 use crate::{Outcome, family, interrupt, stdin, threads};
 use columns::Given;
 use pipeline::Pipeline;
+use reading::ReadingArguments;
 use table::{Followed, Kind, Reading, Spec};
 
 /// Bytes that are read at a time.
@@ -93,6 +95,9 @@ pub(crate) struct Options {
     /// May be given more than once
     #[arg(long, value_name = "NAME=FILE")]
     rules: Vec<String>,
+
+    #[command(flatten)]
+    reading: ReadingArguments,
 
     #[command(flatten)]
     rule_arguments: RuleArguments,
@@ -193,6 +198,7 @@ Examples:
   lookupctl enrich flow.csv --rules in=groups.json --rules out=groups.json --chain sg-1 --rule-table out=egress \
 --assume ct=new
   nfdump -r nfcapd -o csv | lookupctl enrich --table asn=pfx2as.txt --lenient
+  lookupctl enrich flow.csv --table bad=sets.json --table net=geo.csv --set bad=blocked --range-columns net=from,to
   lookupctl enrich flows.csv --merge net=own=networks.csv --merge net=geo:country=geo.mmdb --fields net=own,geo
 
 A new column is named by the column that is looked up (src, dst, or the name of another), the table, and the field: src_asn, \
@@ -304,6 +310,7 @@ impl Options {
         let (mut tables, mut names) =
             (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
         TableFile::add_sources(&mut tables, &self.merge)?;
+        self.reading.state(&mut tables)?;
         TableFile::name_fields(tables.iter_mut().chain(&mut names), &self.fields)?;
         let rules = TableFile::parse_all(&self.rules)?;
         let of_kinds = [(tables, Kind::Addresses), (names, Kind::Names), (rules, Kind::Rules)];
@@ -336,6 +343,9 @@ impl Options {
                 bail!("{option}, and there is none");
             }
         }
+        if let Some(option) = self.reading.given().filter(|_| !has_table) {
+            bail!("{option} is for --table and --merge, and there is none");
+        }
         if let Some(option) = self.rule_arguments.given().filter(|_| !has_rules) {
             bail!("{option} is for --rules, and there is none");
         }
@@ -360,6 +370,6 @@ mod tests {
             options.specs().unwrap();
             seen += 1;
         }
-        assert_eq!(seen, 8);
+        assert_eq!(seen, 9);
     }
 }
