@@ -95,6 +95,14 @@ pub mod parts {
     pub use super::report::Ledger;
     pub use super::text::{each_line, each_line_except, next_hop, split_word};
     pub use super::updates::time;
+
+    /// CSV and TSV: records, their cells, the columns of the first line, and cells as the text of a label.
+    pub mod csv {
+        pub use super::super::csv::cells::{BadQuotes, Cells, Separator};
+        pub use super::super::csv::header::{column, listed, usual_column};
+        pub use super::super::csv::label::write as write_label;
+        pub use super::super::csv::record::each_record;
+    }
 }
 
 pub use built_in::is_built_in;

@@ -56,8 +56,8 @@ impl ReadOptions {
         "address-numbers",
     ];
 
-    /// States an option by its name, with a value as a command line has it. `origins` and `mask-host-bits` are
-    /// `true` or `false`.
+    /// States an option by its name, with a value as a command line has it. `origins` and `mask-host-bits`
+    /// are `true` or `false`.
     ///
     /// ```
     /// use wirespeed_fib::read::ReadOptions;
