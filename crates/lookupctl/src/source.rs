@@ -11,8 +11,9 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{
     Columns, Format, PeerChoice, PrefixColumns, ReadError, ReadOptions, ReadReport, SkipReason, Source,
-    read_fib, read_updates,
+    read_fib, read_updates, read_vrps,
 };
+use wirespeed_fib::rpki::Vrps;
 use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, PrefixError, Strides, Update};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
@@ -169,6 +170,22 @@ impl ReadArguments {
     /// Reads a table.
     pub(crate) fn load_quietly(&self, from: &OsStr) -> Result<Loaded> {
         self.load_with(from, self.options())
+    }
+
+    /// Reads the payloads of the RPKI in a file. Prints its report.
+    pub(crate) fn load_payloads(&self, from: &OsStr) -> Result<Vrps> {
+        let no_payloads = |&(option, is_given): &Given<'static>| {
+            (option, is_given && !matches!(option, "lenient" | "mask-host-bits"))
+        };
+        let given = self.given();
+        refuse(&given.iter().map(no_payloads).collect::<Vec<_>>(), "is for routes, and not for payloads")?;
+        let source = Source::from_arg(from);
+        let busy = Busy::with(format!("reading {source}"));
+        let (vrps, report) = read_vrps(&source, &self.options())
+            .map_err(|error| unless_image(from, naming_the_option(error)))?;
+        drop(busy);
+        eprintln!("{report}");
+        Ok(vrps)
     }
 
     /// Reads a table with the origins of routes in place of their next hops, all of a route with several.
