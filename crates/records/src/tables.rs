@@ -12,14 +12,16 @@ use wirespeed::fib::merge::{MergeSource, SourceError, read_sources};
 use wirespeed::fib::read::parts::Reason;
 use wirespeed::fib::read::record::{self, NoField};
 use wirespeed::fib::read::{
-    BadOption, Columns, Format, NO_VALUE, ReadError, ReadOptions, ReadReport, Source, Unheeded, open,
-    read_fib,
+    BadOption, Format, MEMBER, NO_VALUE, ReadError, ReadOptions, ReadReport, Source, Unheeded, open, read_fib,
 };
 use wirespeed::fib::{Family, Fib};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
 use wirespeed::names::image_file::NameImageFile;
-use wirespeed::names::read::lists::{ListOptions, TableOrList, TableOrListError, read_table_or_list};
+use wirespeed::names::merge::{NameSourceError, read_sources as read_name_sources};
+use wirespeed::names::read::lists::{
+    ListFormat, ListOptions, TableOrList, TableOrListError, read_table_or_list,
+};
 use wirespeed::names::read::{self as names, Label};
 use wirespeed::names::{AnyNameReader, NameList};
 use wirespeed::{IpReader, IpTable, NameTable, Rib, Table};
@@ -46,6 +48,10 @@ pub struct TableFile {
     pub sources: Vec<MergeSource>,
     /// Options for reading its routes, or those of its sources.
     pub options: ReadOptions,
+    /// Options for reading its names, or those of its sources.
+    pub names: names::ReadOptions,
+    /// The format of a list of domains.
+    pub list: Option<ListFormat>,
 }
 
 /// The way in which tables are read.
@@ -106,6 +112,19 @@ pub enum TableError {
         /// The name that no table has.
         name: String,
     },
+    /// The text names no form of names and no format of lists.
+    #[error(
+        "{table}: no format of names is called {text:?}: there are names, domains, urls, ndn, hosts, adblock, dnsmasq, rpz and psl"
+    )]
+    NameFormat {
+        /// The name of the table.
+        table: String,
+        /// The text.
+        text: String,
+    },
+    /// Sources of names could not be read or merged.
+    #[error(transparent)]
+    NameSources(#[from] NameSourceError),
     /// An option for reading a table can't be stated.
     #[error("{table}: {source}")]
     Option {
@@ -178,6 +197,9 @@ pub enum TableError {
     #[error(transparent)]
     Table(#[from] wirespeed::Error),
 }
+
+/// Bytes by which a format is recognised.
+const START: usize = 64 << 10;
 
 impl TableFile {
     /// Parses `NAME=FILE`.
@@ -260,30 +282,34 @@ impl TableFile {
         Ok(())
     }
 
-    /// States an [option](ReadOptions::state) for tables of addresses. A text is `NAME=VALUE` for the table of
-    /// this name, or `VALUE` for all tables without a value of their own.
+    /// States an [option](ReadOptions::state) for tables of addresses. A text is `NAME=VALUE` for the table
+    /// of this name, or `VALUE` for all tables without a value of their own.
     pub fn state(files: &mut [Self], option: &str, texts: &[String]) -> Result<(), TableError> {
-        let own = |files: &[Self], text: &str| {
-            let (name, value) = text.split_once('=')?;
-            Some((files.iter().position(|file| file.name == name)?, value.len()))
-        };
-        let mut has_own = vec![false; files.len()];
-        let (of_one, of_all): (Vec<_>, Vec<_>) = texts.iter().partition(|text| own(files, text).is_some());
-        for text in of_one {
-            let (at, len) = own(files, text).expect("a text of one table");
-            files[at].state_one(option, &text[text.len() - len..])?;
-            has_own[at] = true;
-        }
-        for text in of_all {
-            let others = files.iter_mut().zip(&has_own).filter(|(_, has_own)| !**has_own);
-            others.map(|(file, _)| file).try_for_each(|file| file.state_one(option, text))?;
-        }
-        Ok(())
+        each_of(files, texts, |file, value| {
+            let stated = file.options.state(option, value);
+            stated.map_err(|source| TableError::Option { table: file.name.clone(), source })
+        })
     }
 
-    fn state_one(&mut self, option: &str, value: &str) -> Result<(), TableError> {
-        let stated = self.options.state(option, value);
-        stated.map_err(|source| TableError::Option { table: self.name.clone(), source })
+    /// States the form of names or the format of a list, in texts as [`state`](Self::state) takes them.
+    pub fn state_name_format(files: &mut [Self], texts: &[String]) -> Result<(), TableError> {
+        each_of(files, texts, |file, value| {
+            let bad = || TableError::NameFormat { table: file.name.clone(), text: value.to_owned() };
+            let is_new = match (value.parse::<names::NameFormat>(), value.parse::<ListFormat>()) {
+                (Ok(format), _) => file.names.format.replace(format).is_none() && file.list.is_none(),
+                (_, Ok(format)) => file.list.replace(format).is_none() && file.names.format.is_none(),
+                _ => return Err(bad()),
+            };
+            twice_unless(is_new, file, "the format of names")
+        })
+    }
+
+    /// States the column of CSV that has the names, in texts as [`state`](Self::state) takes them.
+    pub fn state_name_column(files: &mut [Self], texts: &[String]) -> Result<(), TableError> {
+        each_of(files, texts, |file, value| {
+            let is_new = file.names.columns.name.replace(value.to_owned()).is_none();
+            twice_unless(is_new, file, "the column of names")
+        })
     }
 
     /// Refuses an option for what no file of these reports has.
@@ -366,8 +392,6 @@ impl TableFile {
 
     /// Whether the content of the file is of a format with fields.
     fn has_fields(&self) -> bool {
-        /// Bytes by which a format is recognised.
-        const START: usize = 64 << 10;
         let Ok(mut input) = open(&Source::from_arg(&self.path)) else { return false };
         Format::recognise(input.look_ahead(START).0).is_some_and(Format::has_fields)
     }
@@ -382,6 +406,7 @@ impl TableFile {
         add: &mut dyn FnMut(&str),
     ) -> Result<(AnyNameReader, Option<String>), TableError> {
         let path = Path::new(&self.path);
+        let add_text = add;
         let mut add = |labels: &names::Labels| {
             self.check_fields(|| {
                 labels.iter().filter_map(|(_, label)| match label {
@@ -389,25 +414,41 @@ impl TableFile {
                     Label::Word(word) => Some(word),
                 })
             })?;
-            labels.iter().for_each(|(_, label)| match label {
-                // A list without results, like routes without next hops.
-                Label::Line(_) => add("member"),
-                Label::Word(word) => add(self.text_of(word)),
-            });
+            each_label(labels, &mut |text| add_text(self.text_of(text)));
             Ok::<_, TableError>(())
         };
         if self.is_image() {
+            if self.names != names::ReadOptions::default() || self.list.is_some() {
+                let (table, path) = (self.name.clone(), path.display().to_string());
+                return Err(TableError::OptionsOfImage { table, path });
+            }
             let image = NameImageFile::open(path)?;
             add(&image.labels()?)?;
             return Ok((AnyNameReader::open(path)?, None));
         }
         let lenient = reading.lenient;
-        let options = names::ReadOptions { lenient, ..names::ReadOptions::default() };
-        let of_list = ListOptions { lenient, ..ListOptions::default() };
+        let mut options = names::ReadOptions { lenient, ..self.names.clone() };
+        if !self.sources.is_empty() {
+            let (merged, reports) = read_name_sources(&self.sources, &options)?;
+            reports.iter().try_for_each(check_taken)?;
+            add(&merged.fib.labels)?;
+            let report = reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+            let reader = NameTable::builder().rib(merged.fib.names).build()?.reader();
+            return Ok((AnyNameReader::Names(reader), Some(report)));
+        }
+        // The reader takes the fields of CSV, and gives their values as it does for addresses.
+        let is_csv = self.list.is_none() && self.names_are_csv();
+        if is_csv {
+            options.columns.values.clone_from(&self.fields);
+        }
+        let of_list = ListOptions { format: self.list, lenient, ..ListOptions::default() };
         Ok(match read_table_or_list(&names::Source::from_arg(&self.path), &options, &of_list)? {
             TableOrList::Table(fib, report) => {
                 check_taken(&report)?;
-                add(&fib.labels)?;
+                match is_csv && !self.fields.is_empty() {
+                    true => each_label(&fib.labels, &mut *add_text),
+                    false => add(&fib.labels)?,
+                }
                 let reader = NameTable::builder().rib(fib.names).build()?.reader();
                 (AnyNameReader::Names(reader), Some(report.to_string()))
             }
@@ -417,6 +458,19 @@ impl TableFile {
                 let list = NameList::builder().read(read).build()?;
                 (AnyNameReader::List(Arc::new(list)), Some(report.to_string()))
             }
+        })
+    }
+
+    /// Whether the file is a table of names in CSV, by the column that is named or by its content.
+    fn names_are_csv(&self) -> bool {
+        if self.names.columns.is_given() {
+            return true;
+        }
+        // Standard input is read once.
+        let input = if self.path == "-" { None } else { open(&Source::from_arg(&self.path)).ok() };
+        input.is_some_and(|mut input| {
+            let (start, ends) = input.look_ahead(START);
+            names::recognise_csv(start, ends).is_some()
         })
     }
 
@@ -463,6 +517,44 @@ impl TableFile {
     fn is_image(&self) -> bool {
         self.sources.is_empty() && self.path != "-" && Image::is_at(Path::new(&self.path)).unwrap_or_default()
     }
+}
+
+/// Gives each table its values of an option: those for the table of this name, or else those for all.
+fn each_of(
+    files: &mut [TableFile],
+    texts: &[String],
+    mut state: impl FnMut(&mut TableFile, &str) -> Result<(), TableError>,
+) -> Result<(), TableError> {
+    let own = |files: &[TableFile], text: &str| {
+        let (name, value) = text.split_once('=')?;
+        Some((files.iter().position(|file| file.name == name)?, value.len()))
+    };
+    let mut has_own = vec![false; files.len()];
+    let (of_one, of_all): (Vec<_>, Vec<_>) = texts.iter().partition(|text| own(files, text).is_some());
+    for text in of_one {
+        let (at, len) = own(files, text).expect("a text of one table");
+        state(&mut files[at], &text[text.len() - len..])?;
+        has_own[at] = true;
+    }
+    for text in of_all {
+        let others = files.iter_mut().zip(&has_own).filter(|(_, has_own)| !**has_own);
+        others.map(|(file, _)| file).try_for_each(|file| state(file, text))?;
+    }
+    Ok(())
+}
+
+/// Gives the text of each label.
+fn each_label(labels: &names::Labels, add: &mut dyn FnMut(&str)) {
+    labels.iter().for_each(|(_, label)| match label {
+        // A list without results, like routes without next hops.
+        Label::Line(_) => add(MEMBER),
+        Label::Word(word) => add(word),
+    });
+}
+
+fn twice_unless(is_new: bool, file: &TableFile, what: &str) -> Result<(), TableError> {
+    let source = BadOption::Twice(what.to_owned());
+    if is_new { Ok(()) } else { Err(TableError::Option { table: file.name.clone(), source }) }
 }
 
 /// Refuses a file of which a lenient reading took nothing: it is another one than is meant.

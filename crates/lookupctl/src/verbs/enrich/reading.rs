@@ -1,4 +1,5 @@
-//! Options for reading tables of addresses: for all tables of a command line, or for one by its name.
+//! Options for reading tables of addresses and of names: for all tables of a command line, or for one by its
+//! name.
 
 use anyhow::Result;
 use clap::Args;
@@ -40,14 +41,29 @@ pub(super) struct ReadingArguments {
     #[arg(long, value_name = "[NAME=]4|6")]
     table_numbers: Vec<String>,
 
+    /// Form of the names of a table of names (names, domains, urls, ndn), or format of a list of domains
+    /// (hosts, adblock, dnsmasq, rpz, psl). By default recognised by content
+    #[arg(long, value_name = "[NAME=]FORMAT", help_heading = NAMES)]
+    names_format: Vec<String>,
+
+    /// Column of CSV that has the names of a table of names. By default found by usual names (domain, fqdn,
+    /// host, url, name, ...)
+    #[arg(long, value_name = "[NAME=]COLUMN", help_heading = NAMES)]
+    names_column: Vec<String>,
+
     /// Clear the host bits of prefixes, and count these prefixes. By default they are refused
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     mask_host_bits: Vec<String>,
 }
 
+const NAMES: &str =
+    "Tables of names (all, or NAME=... the table --names NAME=FILE or --merge-names NAME=...)";
+
 impl ReadingArguments {
-    /// States the options for the tables that they are for.
-    pub(super) fn state(&self, tables: &mut [TableFile]) -> Result<()> {
+    /// States the options for the tables of addresses and of names that they are for.
+    pub(super) fn state(&self, tables: &mut [TableFile], names: &mut [TableFile]) -> Result<()> {
+        TableFile::state_name_format(names, &self.names_format)?;
+        TableFile::state_name_column(names, &self.names_column)?;
         let masked = self.mask_host_bits.iter().map(|name| match &**name {
             "" => "true".to_owned(),
             name => format!("{name}=true"),
@@ -68,7 +84,13 @@ impl ReadingArguments {
         Ok(())
     }
 
-    /// The first option that is given. `None` if there is none.
+    /// The first option for names that is given. `None` if there is none.
+    pub(super) fn given_for_names(&self) -> Option<&'static str> {
+        let given = [("--names-format", &self.names_format), ("--names-column", &self.names_column)];
+        given.iter().find(|(_, given)| !given.is_empty()).map(|(option, _)| *option)
+    }
+
+    /// The first option for addresses that is given. `None` if there is none.
     pub(super) fn given(&self) -> Option<&'static str> {
         let given = [
             ("--table-format", &self.table_format),

@@ -5,29 +5,51 @@ use std::fmt;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use wirespeed::image_file::with_left_out;
 use wirespeed::names::image_file;
-use wirespeed::names::lists::Resolved;
+use wirespeed::names::lists::{Entries as ListEntries, Resolved};
+use wirespeed::names::read::lists::ListFormat;
+use wirespeed::names::read::{NameFib, NameFormat};
+use wirespeed_fib::merge::MergeSource;
+use wirespeed_namelookup::write::{write_domains, write_list, write_table, write_table_as_list};
 use wirespeed_namelookup::{BuildOptions, NameDomain, NameModel};
 
 use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, OfList, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
+use crate::engine::Choice;
 use crate::made::{Entries, ImageArguments, ImageReport};
 use crate::number::{Grouped, counted};
+use crate::output::{self, is_no_input};
+use crate::refuse::refuse;
 use crate::stdin;
 use crate::tables;
+use crate::verbs::generate::Common;
 use crate::verbs::lookup::is_none_left_out;
 
-/// Compiles a table of names to an image file. lookup and replay open it with --image, without compiling
+/// Compiles a table of names to an image file. lookup and replay open it with --image, without compiling. Or
+/// writes it for other programs (--to)
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Options {
     /// The table; - is standard input. Several lists of domains, each by an option of its own, are one list,
     /// in which the last of equal entries counts
-    #[arg(long, value_name = "FILE", required = true)]
+    #[arg(long, value_name = "FILE", required_unless_present = "merge", conflicts_with = "merge")]
     table: Vec<OsString>,
+
+    /// Source of a table that is merged of several, each by an option of its own. Each field of a name comes
+    /// from the longest name that has it, of all sources, and where several have it at one name, from the
+    /// first of them. NAME is the field of values without names, of lists and of a single column; COLUMN,...
+    /// are the columns of CSV to take
+    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE")]
+    merge: Vec<MergeSource>,
+
+    /// Format of the output: an image, names (/com/example) or domains with their results, or a list of
+    /// domains. -o - writes all but images to standard output
+    #[arg(long, value_name = "FORMAT", default_value = "image", value_parser = to_parser())]
+    to: To,
 
     #[command(flatten)]
     image: ImageArguments<NameDomain>,
@@ -50,16 +72,55 @@ Examples:
   lookupctl names build --table domains.txt.zst --aggregate -o small.img
   lookupctl names build --table filter.txt --lenient -o blocked.img          a list of domains: hosts, adblock, dnsmasq, rpz, psl
   lookupctl names build --table ads.hosts --table filter.txt -o blocked.img
+  lookupctl names build --table domains.csv --value-columns category -o categories.img
+  lookupctl names build --merge own=own.csv --merge blocked=list.txt -o all.img
+  lookupctl names build --table filter.txt --to rpz -o blocked.zone
   lookupctl names lookup --image names.img /com/parc/www
   lookupctl names replay --image names.img --trace requests.txt
 
 An image holds the compiled table, the texts of its results, and all its names, also with --aggregate: lookup and replay \
-need nothing else.";
+need nothing else.
+A list that is written (--to hosts, adblock, dnsmasq, rpz, psl) answers as the one that was read, which is checked: what a format can't say is \
+refused. An entry of a table covers its name and all names beneath it, so it becomes no line of a hosts file; in a table without results names are blocked.";
+
+/// The format to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    Image,
+    Names,
+    Domains,
+    List(ListFormat),
+}
+
+impl To {
+    fn all() -> impl Iterator<Item = Self> {
+        [Self::Image, Self::Names, Self::Domains].into_iter().chain(ListFormat::ALL.map(Self::List))
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Image => "image",
+            Self::Names => NameFormat::Names.name(),
+            Self::Domains => NameFormat::Domains.name(),
+            Self::List(format) => format.name(),
+        }
+    }
+}
+
+fn to_parser() -> impl TypedValueParser<Value = To> {
+    PossibleValuesParser::new(To::all().map(To::name))
+        .map(|name| To::all().find(|to| to.name() == name).expect("one of the possible values"))
+}
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    options.image.check_output(&options.table)?;
-    stdin::at_most_one(options.table.iter().map(|table| ("a list", Some(&**table))))?;
-    let loaded = options.read.load_all(&options.table)?;
+    let files = || options.table.iter().chain(options.merge.iter().map(|source| &source.file));
+    stdin::at_most_one(files().map(|file| ("a list", Some(&**file))))?;
+    if options.to != To::Image {
+        is_no_input(Some(&options.image.output), files())?;
+        return options.write();
+    }
+    options.image.check_output(files())?;
+    let loaded = options.load(|_| {})?;
     let left_out = loaded.left_out();
     let Loaded { fib, list, .. } = loaded;
     if list.is_some() && options.build.aggregate {
@@ -91,6 +152,49 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     ImageReport::new(&options.image.output, &compiled, (&image, image.bytes()), entries, of)
         .show(options.image.json, &[])?;
     Ok(Outcome::Done)
+}
+
+impl Options {
+    /// Reads the tables. `see` gets the entries of a list.
+    fn load(&self, see: impl FnOnce(&ListEntries)) -> Result<Loaded> {
+        match &*self.merge {
+            [] => self.read.load_all(&self.table, see),
+            sources => self.read.load_merged(sources),
+        }
+    }
+
+    /// Writes the table for other programs.
+    fn write(&self) -> Result<Outcome> {
+        let to = self.to.name();
+        if self.image.engine != Choice::Auto {
+            bail!("--engine is for images, and --to {to} writes none");
+        }
+        let mut given = self.build.given().to_vec();
+        given.extend([("seed", self.seed.is_some()), ("json", self.image.json)]);
+        refuse(&given, "is for images, and --to names another format")?;
+        let mut entries = None;
+        let loaded = self.load(|list| entries = Some(list.clone()))?;
+        let NameFib { names, labels } = &loaded.fib;
+        let file = output::file(Some(&self.image.output));
+        Common::write_to(file, |out| {
+            match (self.to, &entries) {
+                (To::Image, _) => bail!("an image is not written so"),
+                (To::List(format), Some(list)) => write_list(list, labels, format, out)?,
+                (To::List(format), None) => write_table_as_list(names, labels, format, out)?,
+                (To::Names | To::Domains, Some(_)) => {
+                    bail!(
+                        "--to {to} has no scopes and exceptions, and a list of domains has: --to hosts, adblock, dnsmasq, rpz or psl"
+                    )
+                }
+                (To::Names, None) => write_table(names, labels, out)?,
+                (To::Domains, None) => write_domains(names, labels, out)?,
+            }
+            Ok(())
+        })?;
+        let shown = file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
+        eprintln!("{shown}: {to}, {}", counted(names.len(), "name"));
+        Ok(Outcome::Done)
+    }
 }
 
 /// The names that were compiled.
