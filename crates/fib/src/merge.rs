@@ -46,16 +46,12 @@ mod source;
 
 use crate::address::{Address, V4, V6};
 use crate::fib::Fib;
-use crate::next_hop::TooManyNextHops;
-use crate::prefix::{HostBits, Prefix};
+use crate::prefix::Prefix;
 use book::{Book, Entry, Nested, Texts, keep_last};
 use ipnet::IpNet;
 
-pub use book::{Record, Records};
+pub use book::{MergeError, Record, Records, TRUE};
 pub use source::{BadSource, MergeSource, SourceError, field_types, read_sources};
-
-/// The value of a field that tells whether a prefix is in a list.
-pub const TRUE: &str = "true";
 
 /// The sources so far, the first one added first.
 #[derive(Clone, Debug, Default)]
@@ -75,38 +71,6 @@ pub struct Merged {
     pub records: Records,
     /// The number of prefixes without any field, which have no route.
     pub empty: u64,
-}
-
-/// The reason why sources can't be merged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// A text that is not `name=value`, several with commas between.
-    #[error("{prefix}: no fields (name=value,…): {text:?}")]
-    Fields {
-        /// The first prefix or name of the text.
-        prefix: String,
-        /// The text of its next hop.
-        text: String,
-    },
-    /// A route without a next hop, or with one that has no text.
-    #[error("{prefix}: a route without a next hop has no record")]
-    Hole {
-        /// The prefix of the route, or the name.
-        prefix: String,
-    },
-    /// A prefix with host bits.
-    #[error(transparent)]
-    HostBits(#[from] HostBits),
-    /// There are more distinct names, values or records than numbers for them.
-    #[error("more than {} distinct names, values or records", u32::MAX)]
-    TooMany,
-}
-
-impl From<TooManyNextHops> for MergeError {
-    fn from(TooManyNextHops: TooManyNextHops) -> Self {
-        Self::TooMany
-    }
 }
 
 impl Merge {

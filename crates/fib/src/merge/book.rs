@@ -7,9 +7,44 @@ use std::fmt::Display;
 
 use rustc_hash::FxHashMap;
 
-use super::{MergeError, TRUE};
-use crate::next_hop::{NextHop, NextHops};
+use crate::next_hop::{NextHop, NextHops, TooManyNextHops};
+use crate::prefix::HostBits;
 use crate::read::{NO_VALUE, label_fields, label_text, label_value};
+
+/// The value of a field that tells whether a prefix is in a list.
+pub const TRUE: &str = "true";
+
+/// The reason why sources can't be merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum MergeError {
+    /// A text that is not `name=value`, several with commas between.
+    #[error("{prefix}: no fields (name=value,…): {text:?}")]
+    Fields {
+        /// The first prefix or name of the text.
+        prefix: String,
+        /// The text of its next hop.
+        text: String,
+    },
+    /// A route without a next hop, or with one that has no text.
+    #[error("{prefix}: a route without a next hop has no record")]
+    Hole {
+        /// The prefix of the route, or the name.
+        prefix: String,
+    },
+    /// A prefix with host bits.
+    #[error(transparent)]
+    HostBits(#[from] HostBits),
+    /// There are more distinct names, values or records than numbers for them.
+    #[error("more than {} distinct names, values or records", u32::MAX)]
+    TooMany,
+}
+
+impl From<TooManyNextHops> for MergeError {
+    fn from(TooManyNextHops: TooManyNextHops) -> Self {
+        Self::TooMany
+    }
+}
 
 /// A key that covers others. In its order a key comes before those that it covers, and these are together.
 pub trait Nested: Ord {

@@ -207,7 +207,7 @@ impl Options {
             None => {}
         }
         let file = output::file(Some(&self.image.output));
-        let shown = file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
+        let shown = output::shown(file);
         if fib.is_empty() {
             bail!("{shown}: the table has no prefix to write");
         }
@@ -234,7 +234,7 @@ impl Options {
             None => {}
         }
         let file = output::file(Some(&self.image.output));
-        let shown = file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
+        let shown = output::shown(file);
         if vrps.is_empty() {
             bail!("{shown}: there is no payload to write");
         }

@@ -129,7 +129,6 @@ pub(super) fn read(
                 let (name, what) = (ledger.report.name.clone(), what.into());
                 Fault::Ended(Box::new(ReadError::Columns { name, place, what }))
             })?;
-            ledger.report.is_list = found.values.is_empty();
             ledger.report.names_fields = found.values.len() > 1;
             header = Some(found);
             return Ok(());

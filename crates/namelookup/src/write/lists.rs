@@ -45,7 +45,7 @@ pub fn write_list(
     let mut text = String::new();
     match format {
         ListFormat::Rpz => {
-            text.push_str("$TTL 60\n@ SOA localhost. root.localhost. 1 3600 600 86400 60\n@ NS localhost.\n")
+            text.push_str("$TTL 60\n@ SOA localhost. root.localhost. 1 3600 600 86400 60\n@ NS localhost.\n");
         }
         ListFormat::Adblock => text.push_str("[Adblock Plus]\n"),
         _ => {}

@@ -1,22 +1,20 @@
-//! `names build`: compiles a table to an image file.
+//! `names build`: compiles a table to an image file, or writes it for other programs.
+
+mod to;
 
 use std::ffi::OsString;
 use std::fmt;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use wirespeed::image_file::with_left_out;
 use wirespeed::names::image_file;
 use wirespeed::names::lists::{Entries as ListEntries, Resolved};
-use wirespeed::names::read::lists::ListFormat;
-use wirespeed::names::read::{NameFib, NameFormat};
-use wirespeed_fib::merge::MergeSource;
-use wirespeed_namelookup::write::{write_domains, write_list, write_table, write_table_as_list};
 use wirespeed_namelookup::{BuildOptions, NameDomain, NameModel};
 
-use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, OfList, ReadArguments};
+use self::to::{To, to_parser};
+use super::source::{BuildArguments, Loaded, MergeArguments, NOT_AGGREGATED, OfList, ReadArguments};
 use crate::Outcome;
 use crate::busy::Busy;
 use crate::engine::Choice;
@@ -26,7 +24,6 @@ use crate::output::{self, is_no_input};
 use crate::refuse::refuse;
 use crate::stdin;
 use crate::tables;
-use crate::verbs::generate::Common;
 use crate::verbs::lookup::is_none_left_out;
 
 /// Compiles a table of names to an image file. lookup and replay open it with --image, without compiling. Or
@@ -39,17 +36,13 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", required_unless_present = "merge", conflicts_with = "merge")]
     table: Vec<OsString>,
 
-    /// Source of a table that is merged of several, each by an option of its own. Each field of a name comes
-    /// from the longest name that has it, of all sources, and where several have it at one name, from the
-    /// first of them. NAME is the field of values without names, of lists and of a single column; COLUMN,...
-    /// are the columns of CSV to take
-    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE")]
-    merge: Vec<MergeSource>,
+    #[command(flatten)]
+    merged: MergeArguments,
 
     /// Format of the output: an image, names (/com/example) or domains with their results, or a list of
     /// domains. -o - writes all but images to standard output
-    #[arg(long, value_name = "FORMAT", default_value = "image", value_parser = to_parser())]
-    to: To,
+    #[arg(id = "to", long, value_name = "FORMAT", default_value = "image", value_parser = to_parser())]
+    format: To,
 
     #[command(flatten)]
     image: ImageArguments<NameDomain>,
@@ -83,44 +76,15 @@ need nothing else.
 A list that is written (--to hosts, adblock, dnsmasq, rpz, psl) answers as the one that was read, which is checked: what a format can't say is \
 refused. An entry of a table covers its name and all names beneath it, so it becomes no line of a hosts file; in a table without results names are blocked.";
 
-/// The format to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum To {
-    Image,
-    Names,
-    Domains,
-    List(ListFormat),
-}
-
-impl To {
-    fn all() -> impl Iterator<Item = Self> {
-        [Self::Image, Self::Names, Self::Domains].into_iter().chain(ListFormat::ALL.map(Self::List))
-    }
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Image => "image",
-            Self::Names => NameFormat::Names.name(),
-            Self::Domains => NameFormat::Domains.name(),
-            Self::List(format) => format.name(),
-        }
-    }
-}
-
-fn to_parser() -> impl TypedValueParser<Value = To> {
-    PossibleValuesParser::new(To::all().map(To::name))
-        .map(|name| To::all().find(|to| to.name() == name).expect("one of the possible values"))
-}
-
 pub(super) fn run(options: &Options) -> Result<Outcome> {
-    let files = || options.table.iter().chain(options.merge.iter().map(|source| &source.file));
+    let files = || options.table.iter().chain(options.merged.files());
     stdin::at_most_one(files().map(|file| ("a list", Some(&**file))))?;
-    if options.to != To::Image {
+    if options.format != To::Image {
         is_no_input(Some(&options.image.output), files())?;
-        return options.write();
+        return write(options).map(|()| Outcome::Done);
     }
     options.image.check_output(files())?;
-    let loaded = options.load(|_| {})?;
+    let loaded = load(options, |_| {})?;
     let left_out = loaded.left_out();
     let Loaded { fib, list, .. } = loaded;
     if list.is_some() && options.build.aggregate {
@@ -154,47 +118,26 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-impl Options {
-    /// Reads the tables. `see` gets the entries of a list.
-    fn load(&self, see: impl FnOnce(&ListEntries)) -> Result<Loaded> {
-        match &*self.merge {
-            [] => self.read.load_all(&self.table, see),
-            sources => self.read.load_merged(sources),
-        }
+/// Reads the tables. `see` gets the entries of a list.
+fn load(options: &Options, see: impl FnOnce(&ListEntries)) -> Result<Loaded> {
+    match &*options.merged.merge {
+        [] => options.read.load_all(&options.table, see),
+        sources => options.read.load_merged(sources),
     }
+}
 
-    /// Writes the table for other programs.
-    fn write(&self) -> Result<Outcome> {
-        let to = self.to.name();
-        if self.image.engine != Choice::Auto {
-            bail!("--engine is for images, and --to {to} writes none");
-        }
-        let mut given = self.build.given().to_vec();
-        given.extend([("seed", self.seed.is_some()), ("json", self.image.json)]);
-        refuse(&given, "is for images, and --to names another format")?;
-        let mut entries = None;
-        let loaded = self.load(|list| entries = Some(list.clone()))?;
-        let NameFib { names, labels } = &loaded.fib;
-        let file = output::file(Some(&self.image.output));
-        Common::write_to(file, |out| {
-            match (self.to, &entries) {
-                (To::Image, _) => bail!("an image is not written so"),
-                (To::List(format), Some(list)) => write_list(list, labels, format, out)?,
-                (To::List(format), None) => write_table_as_list(names, labels, format, out)?,
-                (To::Names | To::Domains, Some(_)) => {
-                    bail!(
-                        "--to {to} has no scopes and exceptions, and a list of domains has: --to hosts, adblock, dnsmasq, rpz or psl"
-                    )
-                }
-                (To::Names, None) => write_table(names, labels, out)?,
-                (To::Domains, None) => write_domains(names, labels, out)?,
-            }
-            Ok(())
-        })?;
-        let shown = file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
-        eprintln!("{shown}: {to}, {}", counted(names.len(), "name"));
-        Ok(Outcome::Done)
+/// Writes the table for other programs.
+fn write(options: &Options) -> Result<()> {
+    let to = options.format.name();
+    if options.image.engine != Choice::Auto {
+        bail!("--engine is for images, and --to {to} writes none");
     }
+    let mut given = options.build.given().to_vec();
+    given.extend([("seed", options.seed.is_some()), ("json", options.image.json)]);
+    refuse(&given, "is for images, and --to names another format")?;
+    let mut entries = None;
+    let loaded = load(options, |list| entries = Some(list.clone()))?;
+    options.format.write(&loaded.fib, entries.as_ref(), output::file(Some(&options.image.output)))
 }
 
 /// The names that were compiled.

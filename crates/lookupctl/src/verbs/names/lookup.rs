@@ -18,11 +18,10 @@ use wirespeed::names::lists::{Answers, Verdict};
 use wirespeed::names::read::{Label, Labels, NameFib, NameFormat};
 use wirespeed::names::{Match, Name, NameBatch, NameBuf, NameRib};
 use wirespeed_fib::Step;
-use wirespeed_fib::merge::MergeSource;
 use wirespeed_fib::read::MEMBER;
 use wirespeed_namelookup::{Aggregated, NameDomain, NameModel};
 
-use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, ReadArguments, format_parser};
+use super::source::{BuildArguments, Loaded, MergeArguments, NOT_AGGREGATED, ReadArguments, format_parser};
 use crate::Outcome;
 use crate::lines::{self, BadLine};
 use crate::verbs::lookup::{
@@ -43,15 +42,11 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", required_unless_present_any = ["image", "merge"])]
     table: Option<OsString>,
 
-    /// Source of a table that is merged of several, each by an option of its own, instead of --table. Each
-    /// field of a name comes from the longest name that has it, of all sources, and where several have it at
-    /// one name, from the first of them. NAME is the field of values without names, of lists and of a single
-    /// column; COLUMN,... are the columns of CSV to take
-    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", conflicts_with_all = ["table", "image"])]
-    merge: Vec<MergeSource>,
+    #[command(flatten)]
+    merged: MergeArguments,
 
     /// Compiled table (see build), instead of --table
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate", "memory_cap"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate", "memory_cap", "merge"])]
     image: Option<PathBuf>,
 
     /// Form of the names to look up. By default each name is recognised singly: /com/parc, ndn:/com/parc,
@@ -96,17 +91,17 @@ Exit status 1 says that a name matches nothing or an exception, or that an answe
 
 pub(super) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.names.is_empty();
-    let tables = options.table.iter().chain(options.merge.iter().map(|source| &source.file));
+    let tables = options.table.iter().chain(options.merged.files());
     let tables = tables.map(|table| ("the table", Some(&**table)));
     stdin::at_most_one(tables.chain(from_stdin.then_some(("the names", Some("-".as_ref())))))?;
-    if options.table.is_none() && options.merge.is_empty() {
+    if options.table.is_none() && options.merged.merge.is_empty() {
         options.read.refuse_without_table()?;
     }
     let fleet = options.lookup.fleet(&NameDomain::gpu_options())?;
     let loaded = match &options.table {
         Some(table) => Some(options.read.load_any(table)?),
-        None if options.merge.is_empty() => None,
-        None => Some(options.read.load_merged(&options.merge)?),
+        None if options.merged.merge.is_empty() => None,
+        None => Some(options.read.load_merged(&options.merged.merge)?),
     };
     let (mut left_out, is_ndn) =
         loaded.as_ref().map_or((0, false), |loaded| (loaded.left_out(), loaded.is_ndn()));

@@ -58,6 +58,24 @@ pub(super) struct ReadArguments {
     lenient: bool,
 }
 
+/// Sources in place of a table.
+#[derive(Clone, Debug, Args)]
+pub(super) struct MergeArguments {
+    /// Source of a table that is merged of several, each by an option of its own, instead of --table. Each
+    /// field of a name comes from the longest name that has it, of all sources, and where several have it at
+    /// one name, from the first of them. NAME is the field of values without names, of lists and of a single
+    /// column; COLUMN,... are the columns of CSV to take
+    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", conflicts_with = "table")]
+    pub(super) merge: Vec<MergeSource>,
+}
+
+impl MergeArguments {
+    /// The files of the sources.
+    pub(super) fn files(&self) -> impl Iterator<Item = &OsString> {
+        self.merge.iter().map(|source| &source.file)
+    }
+}
+
 /// The message for a list that should be aggregated.
 pub(super) const NOT_AGGREGATED: &str =
     "--aggregate is for tables: the answers of a list depend on the matched length, which it changes";

@@ -23,6 +23,10 @@ fn csv_is_read_by_every_verb() {
     }
     folder.run("names verify --table t.csv").ok();
     folder.run("names info t.csv").ok();
+    folder.write("one.csv", "what\nads.example\n");
+    let ran = folder.run("names lookup --table one.csv --name-column what ads.example").ok();
+    assert_eq!(ran.stdout, "ads.example  /example/ads  member\n");
+    assert!(ran.stderr.contains("each its own result") && !ran.stderr.contains("next hop"), "{ran:?}");
     folder.write("hosts", "0.0.0.0 a.example\n");
     folder.write("bad.csv", "domain,v\na.example,1\na..b,2\n");
     for (arguments, said) in [
