@@ -10,6 +10,11 @@ use serde::Serialize;
 
 use crate::escaped::Escaped;
 
+/// A file to write, for messages. `None` is standard output.
+pub(crate) fn shown(file: Option<&Path>) -> String {
+    file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string())
+}
+
 /// Standard output, buffered. Dropped without [`finish`](Self::finish) only on an error.
 pub(crate) struct Output(BufWriter<StdoutLock<'static>>);
 

@@ -11,8 +11,9 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed_fib::read::{
     Columns, Format, PeerChoice, PrefixColumns, ReadError, ReadOptions, ReadReport, SkipReason, Source,
-    read_fib, read_updates,
+    read_fib, read_updates, read_vrps,
 };
+use wirespeed_fib::rpki::Vrps;
 use wirespeed_fib::{AnyUpdate, BuildOptions, Family, Fib, InFib, NextHops, PrefixError, Strides, Update};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
@@ -171,6 +172,22 @@ impl ReadArguments {
         self.load_with(from, self.options())
     }
 
+    /// Reads the payloads of the RPKI in a file. Prints its report.
+    pub(crate) fn load_payloads(&self, from: &OsStr) -> Result<Vrps> {
+        let no_payloads = |&(option, is_given): &Given<'static>| {
+            (option, is_given && !matches!(option, "lenient" | "mask-host-bits"))
+        };
+        let given = self.given();
+        refuse(&given.iter().map(no_payloads).collect::<Vec<_>>(), "is for routes, and not for payloads")?;
+        let source = Source::from_arg(from);
+        let busy = Busy::with(format!("reading {source}"));
+        let (vrps, report) = read_vrps(&source, &self.options())
+            .map_err(|error| unless_image(from, naming_the_option(error)))?;
+        drop(busy);
+        eprintln!("{report}");
+        Ok(vrps)
+    }
+
     /// Reads a table with the origins of routes in place of their next hops, all of a route with several.
     pub(crate) fn load_origins(&self, from: &OsStr) -> Result<Loaded> {
         self.load_with(from, ReadOptions { origins: true, all_origins: true, ..self.options() })
@@ -212,42 +229,9 @@ impl ReadArguments {
             let given = [("format", self.format.is_some()), ("mask-host-bits", self.mask_host_bits)];
             refuse(&given, NO_TABLE)?;
         }
-        let names_peers = |report: &&ReadReport| report.format.names_peers();
-        let peers_of = |mut reports: std::slice::Iter<'_, &ReadReport>| reports.any(names_peers);
-        match self.peer {
-            Some(PeerChoice::All) if !updates.iter().any(names_peers) => {
-                bail!("--peer all is for updates of MRT or bgpdump, and there are none")
-            }
-            Some(peer) if !peers_of(tables.iter()) && !updates.iter().any(names_peers) => {
-                bail!("--peer {peer}: no input names peers: only MRT and bgpdump do")
-            }
-            _ => {}
-        }
-        if self.origins && !peers_of(tables.iter()) && !updates.iter().any(names_peers) {
-            bail!("--origins: no input has AS paths: only MRT and bgpdump do");
-        }
-        if self.columns().is_given() && tables.iter().all(|report| !report.format.has_fields()) {
-            bail!(
-                "--value-columns, --prefix-columns, --range-columns and --address-numbers are for formats with fields, and no input is of one ({})",
-                Format::ALL
-                    .into_iter()
-                    .filter(|format| format.has_fields())
-                    .map(Format::name)
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            );
-        }
-        if let Some(set) = &self.set
-            && tables.iter().all(|report| !report.format.has_sets())
-        {
-            bail!("--set {set}: no input names sets: only those of ipset and nft do");
-        }
-        match &self.vrf {
-            Some(vrf) if tables.iter().all(|report| report.format != Format::FrrJson) => {
-                bail!("--vrf {vrf}: no input names VRFs: only FRR's JSON and images of VRFs do")
-            }
-            _ => Ok(()),
-        }
+        let formats: Vec<_> = tables.iter().map(|report| report.format).collect();
+        let heeded = self.options().check_heeded(&formats, updates.map(|report| report.format));
+        heeded.map_err(|unheeded| anyhow!("--{unheeded}"))
     }
 
     /// Lists the peers if --verbose is given.
@@ -348,7 +332,7 @@ fn is_of_host_bits(error: &ReadError) -> bool {
 }
 
 /// The error with the option that helps, if one does.
-fn naming_the_option(error: ReadError) -> anyhow::Error {
+pub(crate) fn naming_the_option(error: ReadError) -> anyhow::Error {
     match error {
         ReadError::SeveralSets { name, known } => {
             anyhow!("{name}: several sets: choose one with --set: {known}")

@@ -33,6 +33,8 @@ mod kernel;
 pub mod list;
 #[cfg(feature = "papers")]
 pub mod mata;
+#[cfg(feature = "text")]
+pub mod merge;
 mod name;
 mod names;
 pub mod oracle;

@@ -12,13 +12,16 @@ use wirespeed::fib::merge::{MergeSource, SourceError, read_sources};
 use wirespeed::fib::read::parts::Reason;
 use wirespeed::fib::read::record::{self, NoField};
 use wirespeed::fib::read::{
-    Columns, Format, NO_VALUE, ReadError, ReadOptions, ReadReport, Source, open, read_fib,
+    BadOption, Format, MEMBER, NO_VALUE, ReadError, ReadOptions, ReadReport, Source, Unheeded, open, read_fib,
 };
 use wirespeed::fib::{Family, Fib};
 use wirespeed::image::Image;
 use wirespeed::image_file::ImageFile;
 use wirespeed::names::image_file::NameImageFile;
-use wirespeed::names::read::lists::{ListOptions, TableOrList, TableOrListError, read_table_or_list};
+use wirespeed::names::merge::{NameSourceError, read_sources as read_name_sources};
+use wirespeed::names::read::lists::{
+    ListFormat, ListOptions, TableOrList, TableOrListError, read_table_or_list,
+};
 use wirespeed::names::read::{self as names, Label};
 use wirespeed::names::{AnyNameReader, NameList};
 use wirespeed::{IpReader, IpTable, NameTable, Rib, Table};
@@ -33,7 +36,7 @@ use wirespeed::{IpReader, IpTable, NameTable, Rib, Table};
 /// assert!(TableFile::parse("rib.mrt.bz2").is_err());
 /// # Ok::<(), wirespeed_records::TableError>(())
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableFile {
     /// The name of the table and its columns: letters, digits, `-` and `_`.
     pub name: String,
@@ -43,6 +46,12 @@ pub struct TableFile {
     pub fields: Vec<String>,
     /// Sources that are merged to the table, in order of precedence, in place of a file.
     pub sources: Vec<MergeSource>,
+    /// Options for reading its routes, or those of its sources.
+    pub options: ReadOptions,
+    /// Options for reading its names, or those of its sources.
+    pub names: names::ReadOptions,
+    /// The format of a list of domains.
+    pub list: Option<ListFormat>,
 }
 
 /// The way in which tables are read.
@@ -103,6 +112,45 @@ pub enum TableError {
         /// The name that no table has.
         name: String,
     },
+    /// The text names no form of names and no format of lists.
+    #[error(
+        "{table}: no format of names is called {text:?}: there are names, domains, urls, ndn, hosts, adblock, dnsmasq, rpz and psl"
+    )]
+    NameFormat {
+        /// The name of the table.
+        table: String,
+        /// The text.
+        text: String,
+    },
+    /// Sources of names could not be read or merged.
+    #[error(transparent)]
+    NameSources(#[from] NameSourceError),
+    /// An option for reading a table can't be stated.
+    #[error("{table}: {source}")]
+    Option {
+        /// The name of the table.
+        table: String,
+        /// The reason.
+        source: BadOption,
+    },
+    /// An option is for something that the table's file does not have.
+    #[error("{table}: {source}")]
+    Unheeded {
+        /// The name of the table.
+        table: String,
+        /// The option, and the reason.
+        source: Unheeded,
+    },
+    /// An image is read already.
+    #[error(
+        "{table}: {path} is an image, and options for reading are for the files that images are built of"
+    )]
+    OptionsOfImage {
+        /// The name of the table.
+        table: String,
+        /// The image.
+        path: String,
+    },
     /// An image of plain lookups is asked for prefixes.
     #[error("{0}: an image that gives no prefixes: name the routes, not an image, for --prefix")]
     WithoutPrefixes(String),
@@ -150,6 +198,9 @@ pub enum TableError {
     Table(#[from] wirespeed::Error),
 }
 
+/// Bytes by which a format is recognised.
+const START: usize = 64 << 10;
+
 impl TableFile {
     /// Parses `NAME=FILE`.
     pub fn parse(text: &str) -> Result<Self, TableError> {
@@ -160,7 +211,7 @@ impl TableFile {
         if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
             return Err(TableError::Name(name.to_owned()));
         }
-        Ok(Self { name: name.to_owned(), path: path.into(), fields: Vec::new(), sources: Vec::new() })
+        Ok(Self { name: name.to_owned(), path: path.into(), ..Self::default() })
     }
 
     /// Parses tables of one kind. Fails if two have one name.
@@ -231,6 +282,43 @@ impl TableFile {
         Ok(())
     }
 
+    /// States an [option](ReadOptions::state) for tables of addresses. A text is `NAME=VALUE` for the table
+    /// of this name, or `VALUE` for all tables without a value of their own.
+    pub fn state(files: &mut [Self], option: &str, texts: &[String]) -> Result<(), TableError> {
+        each_of(files, texts, |file, value| {
+            let stated = file.options.state(option, value);
+            stated.map_err(|source| TableError::Option { table: file.name.clone(), source })
+        })
+    }
+
+    /// States the form of names or the format of a list, in texts as [`state`](Self::state) takes them.
+    pub fn state_name_format(files: &mut [Self], texts: &[String]) -> Result<(), TableError> {
+        each_of(files, texts, |file, value| {
+            let bad = || TableError::NameFormat { table: file.name.clone(), text: value.to_owned() };
+            let is_new = match (value.parse::<names::NameFormat>(), value.parse::<ListFormat>()) {
+                (Ok(format), _) => file.names.format.replace(format).is_none() && file.list.is_none(),
+                (_, Ok(format)) => file.list.replace(format).is_none() && file.names.format.is_none(),
+                _ => return Err(bad()),
+            };
+            twice_unless(is_new, file, "the format of names")
+        })
+    }
+
+    /// States the column of CSV that has the names, in texts as [`state`](Self::state) takes them.
+    pub fn state_name_column(files: &mut [Self], texts: &[String]) -> Result<(), TableError> {
+        each_of(files, texts, |file, value| {
+            let is_new = file.names.columns.name.replace(value.to_owned()).is_none();
+            twice_unless(is_new, file, "the column of names")
+        })
+    }
+
+    /// Refuses an option for what no file of these reports has.
+    fn check_heeded(&self, reports: &[ReadReport]) -> Result<(), TableError> {
+        let formats: Vec<_> = reports.iter().map(|report| report.format).collect();
+        let heeded = self.options.check_heeded(&formats, None);
+        heeded.map_err(|source| TableError::Unheeded { table: self.name.clone(), source })
+    }
+
     /// Reads routes in any format, or opens an image. `add` gets the text of each index, from 1 on, for
     /// [`each_field`](Self::each_field). Returns the report of a file that was read, too.
     ///
@@ -242,6 +330,10 @@ impl TableFile {
     ) -> Result<(AddressTable, Option<String>), TableError> {
         let path = Path::new(&self.path);
         if self.is_image() {
+            if self.options != ReadOptions::default() {
+                let (table, path) = (self.name.clone(), path.display().to_string());
+                return Err(TableError::OptionsOfImage { table, path });
+            }
             let files = ImageFile::open_all(path)?;
             if reading.prefix && files.iter().any(|file| !file.has_prefix_lookups()) {
                 return Err(TableError::WithoutPrefixes(path.display().to_string()));
@@ -257,16 +349,23 @@ impl TableFile {
             let reader = IpReader::open(path)?.mapped_as_v4(true);
             return Ok((AddressTable { reader, families }, None));
         }
-        let options =
-            ReadOptions { lenient: reading.lenient, origins: !reading.next_hops, ..ReadOptions::default() };
+        let options = ReadOptions {
+            lenient: reading.lenient,
+            origins: self.options.origins || !reading.next_hops,
+            ..self.options.clone()
+        };
         if !self.sources.is_empty() {
             let (merged, reports) = read_sources(&self.sources, &options)?;
             reports.iter().try_for_each(check_taken)?;
+            self.check_heeded(&reports)?;
             self.check_fields(|| merged.fib.next_hops.iter().map(|(_, label)| label))?;
             let report = reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
             return Ok((self.routes(merged.fib, reading.prefix, add)?, Some(report)));
         }
-        let columns = Columns { values: self.fields.clone(), ..Columns::default() };
+        let mut columns = options.columns.clone();
+        if !self.fields.is_empty() {
+            columns.values.clone_from(&self.fields);
+        }
         let options = ReadOptions { columns, ..options };
         let read = read_fib(&Source::from_arg(&self.path), &options);
         let (fib, report) = read.map_err(|source| match (&*self.fields, &source) {
@@ -277,6 +376,7 @@ impl TableFile {
             _ => TableError::Routes(source),
         })?;
         check_taken(&report)?;
+        self.check_heeded(std::slice::from_ref(&report))?;
         Ok((self.routes(fib, reading.prefix, add)?, Some(report.to_string())))
     }
 
@@ -292,8 +392,6 @@ impl TableFile {
 
     /// Whether the content of the file is of a format with fields.
     fn has_fields(&self) -> bool {
-        /// Bytes by which a format is recognised.
-        const START: usize = 64 << 10;
         let Ok(mut input) = open(&Source::from_arg(&self.path)) else { return false };
         Format::recognise(input.look_ahead(START).0).is_some_and(Format::has_fields)
     }
@@ -308,6 +406,7 @@ impl TableFile {
         add: &mut dyn FnMut(&str),
     ) -> Result<(AnyNameReader, Option<String>), TableError> {
         let path = Path::new(&self.path);
+        let add_text = add;
         let mut add = |labels: &names::Labels| {
             self.check_fields(|| {
                 labels.iter().filter_map(|(_, label)| match label {
@@ -315,25 +414,41 @@ impl TableFile {
                     Label::Word(word) => Some(word),
                 })
             })?;
-            labels.iter().for_each(|(_, label)| match label {
-                // A list without results, like routes without next hops.
-                Label::Line(_) => add("member"),
-                Label::Word(word) => add(self.text_of(word)),
-            });
+            each_label(labels, &mut |text| add_text(self.text_of(text)));
             Ok::<_, TableError>(())
         };
         if self.is_image() {
+            if self.names != names::ReadOptions::default() || self.list.is_some() {
+                let (table, path) = (self.name.clone(), path.display().to_string());
+                return Err(TableError::OptionsOfImage { table, path });
+            }
             let image = NameImageFile::open(path)?;
             add(&image.labels()?)?;
             return Ok((AnyNameReader::open(path)?, None));
         }
         let lenient = reading.lenient;
-        let options = names::ReadOptions { lenient, ..names::ReadOptions::default() };
-        let of_list = ListOptions { lenient, ..ListOptions::default() };
+        let mut options = names::ReadOptions { lenient, ..self.names.clone() };
+        if !self.sources.is_empty() {
+            let (merged, reports) = read_name_sources(&self.sources, &options)?;
+            reports.iter().try_for_each(check_taken)?;
+            add(&merged.fib.labels)?;
+            let report = reports.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+            let reader = NameTable::builder().rib(merged.fib.names).build()?.reader();
+            return Ok((AnyNameReader::Names(reader), Some(report)));
+        }
+        // The reader takes the fields of CSV, and gives their values as it does for addresses.
+        let is_csv = self.list.is_none() && self.names_are_csv();
+        if is_csv {
+            options.columns.values.clone_from(&self.fields);
+        }
+        let of_list = ListOptions { format: self.list, lenient, ..ListOptions::default() };
         Ok(match read_table_or_list(&names::Source::from_arg(&self.path), &options, &of_list)? {
             TableOrList::Table(fib, report) => {
                 check_taken(&report)?;
-                add(&fib.labels)?;
+                match is_csv && !self.fields.is_empty() {
+                    true => each_label(&fib.labels, &mut *add_text),
+                    false => add(&fib.labels)?,
+                }
                 let reader = NameTable::builder().rib(fib.names).build()?.reader();
                 (AnyNameReader::Names(reader), Some(report.to_string()))
             }
@@ -343,6 +458,19 @@ impl TableFile {
                 let list = NameList::builder().read(read).build()?;
                 (AnyNameReader::List(Arc::new(list)), Some(report.to_string()))
             }
+        })
+    }
+
+    /// Whether the file is a table of names in CSV, by the column that is named or by its content.
+    fn names_are_csv(&self) -> bool {
+        if self.names.columns.is_given() {
+            return true;
+        }
+        // Standard input is read once.
+        let input = if self.path == "-" { None } else { open(&Source::from_arg(&self.path)).ok() };
+        input.is_some_and(|mut input| {
+            let (start, ends) = input.look_ahead(START);
+            names::recognise_csv(start, ends).is_some()
         })
     }
 
@@ -391,6 +519,44 @@ impl TableFile {
     }
 }
 
+/// Gives each table its values of an option: those for the table of this name, or else those for all.
+fn each_of(
+    files: &mut [TableFile],
+    texts: &[String],
+    mut state: impl FnMut(&mut TableFile, &str) -> Result<(), TableError>,
+) -> Result<(), TableError> {
+    let own = |files: &[TableFile], text: &str| {
+        let (name, value) = text.split_once('=')?;
+        Some((files.iter().position(|file| file.name == name)?, value.len()))
+    };
+    let mut has_own = vec![false; files.len()];
+    let (of_one, of_all): (Vec<_>, Vec<_>) = texts.iter().partition(|text| own(files, text).is_some());
+    for text in of_one {
+        let (at, len) = own(files, text).expect("a text of one table");
+        state(&mut files[at], &text[text.len() - len..])?;
+        has_own[at] = true;
+    }
+    for text in of_all {
+        let others = files.iter_mut().zip(&has_own).filter(|(_, has_own)| !**has_own);
+        others.map(|(file, _)| file).try_for_each(|file| state(file, text))?;
+    }
+    Ok(())
+}
+
+/// Gives the text of each label.
+fn each_label(labels: &names::Labels, add: &mut dyn FnMut(&str)) {
+    labels.iter().for_each(|(_, label)| match label {
+        // A list without results, like routes without next hops.
+        Label::Line(_) => add(MEMBER),
+        Label::Word(word) => add(word),
+    });
+}
+
+fn twice_unless(is_new: bool, file: &TableFile, what: &str) -> Result<(), TableError> {
+    let source = BadOption::Twice(what.to_owned());
+    if is_new { Ok(()) } else { Err(TableError::Option { table: file.name.clone(), source }) }
+}
+
 /// Refuses a file of which a lenient reading took nothing: it is another one than is meant.
 fn check_taken<F, R: Reason>(report: &ReadReport<F, R>) -> Result<(), TableError> {
     if report.routes > 0 {
@@ -419,7 +585,7 @@ mod tests {
     fn values_by_field() {
         let of = |text: &str, fields: &[&str]| {
             let fields = fields.iter().map(|&field| field.to_owned()).collect();
-            let file = TableFile { name: "t".to_owned(), path: "x".into(), fields, sources: Vec::new() };
+            let file = TableFile { name: "t".to_owned(), fields, ..TableFile::default() };
             let mut values = Vec::new();
             file.each_field(text, |value| values.push(value.to_owned()));
             values
@@ -441,7 +607,7 @@ mod tests {
             name: "t".into(),
             path: "x.img".into(),
             fields: fields.iter().map(|&field| field.to_owned()).collect(),
-            sources: Vec::new(),
+            ..TableFile::default()
         };
         let labels = ["country=DE,asn=2", "asn=3", "-", "country=-,org%20name=A%2CB"];
         let of = |field: &str| {
@@ -477,7 +643,8 @@ mod tests {
         std::fs::write(&path, "a.example category=ads,risk=3\nb.example category=news\n").unwrap();
         let read = |fields: &[&str]| {
             let fields = fields.iter().map(|&field| field.to_owned()).collect();
-            let file = TableFile { name: "n".into(), path: path.clone().into(), fields, sources: Vec::new() };
+            let file =
+                TableFile { name: "n".into(), path: path.clone().into(), fields, ..TableFile::default() };
             let mut values = Vec::new();
             let add = &mut |text: &str| file.each_field(text, |value| values.push(value.to_owned()));
             let read = file.read_names(TableReading::default(), add).map(|_| ());
@@ -511,6 +678,24 @@ mod tests {
             assert!(TableFile::name_fields(&mut files, &texts(&[wrong])).is_err(), "{wrong}");
         }
     }
+    #[test]
+    fn options_are_for_one_table_or_for_all() {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let mut files = TableFile::parse_all(&texts(&["a=x", "b=y"])).unwrap();
+        TableFile::state(&mut files, "set", &texts(&["c=d", "b=e=f"])).unwrap();
+        let sets: Vec<_> = files.iter().map(|file| file.options.set.as_deref().unwrap()).collect();
+        assert_eq!(sets, ["c=d", "e=f"]);
+        for (option, values, said) in [
+            ("set", &["b=g"][..], "b: set is stated twice"),
+            ("vrf", &["a=red", "a=blue"], "a: vrf is stated twice"),
+            ("vrf", &["red", "blue"], "a: vrf is stated twice"),
+            ("peer", &["a=x.y"], "a: peer \"x.y\": "),
+        ] {
+            let error = TableFile::state(&mut files.clone(), option, &texts(values)).unwrap_err();
+            assert!(error.to_string().starts_with(said), "{error}");
+        }
+    }
+
     #[test]
     fn sources_of_a_table_are_merged() {
         let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();

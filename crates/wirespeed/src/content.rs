@@ -19,10 +19,10 @@ use wirespeed_classify::read::RuleFormat;
 use wirespeed_fib::read::parts::split_word;
 use wirespeed_fib::read::{Format, OpenError, Source, is_built_in, open};
 use wirespeed_image::Image;
-use wirespeed_namelookup::read::NameFormat;
 use wirespeed_namelookup::read::lists::ListFormat;
+use wirespeed_namelookup::read::{NameFormat, recognise_csv};
 
-pub use file_table::{FileError, FileTable, merge, read};
+pub use file_table::{FileError, FileTable, merge, merge_names, read};
 pub use how::{How, HowError};
 
 /// The content of a file.
@@ -260,6 +260,9 @@ fn rules_or_sets(start: &[u8], rules: RuleFormat) -> Found {
 fn names_or_plain(start: &[u8], ends: bool, routes: Option<Format>) -> Found {
     /// The most lines that are looked at.
     const LINES: usize = 512;
+    if let Some(form) = recognise_csv(start, ends) {
+        return Found::One(Content::Names(form));
+    }
     let words = || lines(start, ends).take(LINES).map(|line| split_word(line).0);
     let (mut count, mut names, mut prefixes) = (0, 0, 0);
     let format = NameFormat::recognise(words());
@@ -327,6 +330,8 @@ mod tests {
             ("a.example/b\n192.0.2.1/c/d\n192.0.2.2/e.vbs\n", "urls"),
             ("10.0.0.0/255.0.0.0 core\n", "plain"),
             ("/com/example\n", "names"),
+            ("domain,category\nads.example,ads\n", "domains"),
+            ("category;url\nads;a.example/b\n", "urls"),
             ("ndn:/com/example 1\n", "ndn"),
             ("dport=443 proto=tcp action=1\n", "rules"),
             ("@10.0.0.0/8\t0.0.0.0/0\t0 : 65535\t80 : 80\t0x06/0xFF\n", "classbench"),

@@ -64,7 +64,7 @@ const LAYERS: &[(&str, &[Layer<'_>])] = &[
             &["aggregate", "list"],
             &["domain"],
             &["fsm", "read"],
-            &["generate", "write"],
+            &["generate", "merge", "write"],
             &["acta", "aligned", "stt"],
             &["ata", "mata"],
             &["conformance"],

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use super::book::Texts;
 use super::{Merge, MergeError, Merged};
 use crate::fib::Fib;
 use crate::read::{Columns, FieldTypes, Format, ReadError, ReadOptions, ReadReport, Source, read_fib};
@@ -82,6 +83,24 @@ impl FromStr for MergeSource {
 }
 
 impl MergeSource {
+    /// The meaning of the source's texts, by what its reader says of them: whether it is a list, whether its
+    /// texts name fields, and whether its format has fields, of which this is one then.
+    pub fn texts<'t>(
+        &self,
+        is_list: bool,
+        names_fields: bool,
+        has_fields: bool,
+        labels: impl Iterator<Item = &'t str>,
+    ) -> Texts<'_> {
+        match (is_list, names_fields, has_fields) {
+            (true, ..) => Texts::Members(&self.name),
+            (_, true, _) => Texts::Fields,
+            // One column alone: the source names it.
+            (_, _, true) => Texts::Values(&self.name),
+            _ => Texts::of_table(labels, &self.name),
+        }
+    }
+
     /// Options for reading the source: those given, with its own columns if it has some.
     pub fn options(&self, options: &ReadOptions) -> ReadOptions {
         let mut options = options.clone();
@@ -153,16 +172,10 @@ impl Merge {
         if !source.columns.is_empty() && !report.format.has_fields() {
             return Err(SourceError::NoColumns { file: file(), format: report.format });
         }
-        let added = if report.is_list {
-            self.add_members(fib, &source.name)
-        } else if report.names_fields {
-            self.add_fields(fib)
-        } else if report.format.has_fields() {
-            // One column alone: the source names it.
-            self.add_values(fib, &source.name)
-        } else {
-            self.add_table(fib, &source.name)
-        };
+        let has_fields = report.format.has_fields();
+        let labels = fib.next_hops.iter().map(|(_, text)| text);
+        let added =
+            self.add_texts(fib, source.texts(report.is_list, report.names_fields, has_fields, labels));
         added.map_err(|cause| SourceError::Merge { file: file(), cause })
     }
 }

@@ -3,6 +3,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::next_hop::NextHop;
+use crate::read::label_text;
 
 type Source = Vec<(IpNet, Vec<(String, String)>)>;
 type Table = BTreeMap<IpNet, BTreeMap<String, String>>;

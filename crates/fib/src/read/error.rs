@@ -44,6 +44,10 @@ pub trait Reason: Copy + PartialEq + Debug + Display {
     const COMMENT: Self;
     /// A line that is too long to be read.
     const LINE_TOO_LONG: Self;
+    /// A cell of CSV whose quotes do not fit.
+    const QUOTES: Self;
+    /// Bytes that are not text.
+    const NOT_TEXT: Self;
 
     /// Whether the reason is an error in the file, which strict reading refuses.
     fn is_fault(self) -> bool;
@@ -223,6 +227,8 @@ impl Reason for SkipReason {
     const BLANK: Self = Self::Blank;
     const COMMENT: Self = Self::Comment;
     const LINE_TOO_LONG: Self = Self::LineTooLong;
+    const QUOTES: Self = Self::Quotes;
+    const NOT_TEXT: Self = Self::NotText;
 
     fn is_fault(self) -> bool {
         Self::is_fault(self)

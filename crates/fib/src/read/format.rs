@@ -110,7 +110,8 @@ impl Format {
         matches!(self, Self::VrpJson | Self::VrpCsv)
     }
 
-    /// Whether tables are also written in this format.
+    /// Whether tables with next hops are also written in this format. Lists of prefixes are also written as
+    /// [sets](Self::has_sets), and payloads as they are read.
     pub const fn is_written(self) -> bool {
         self.holds_routes()
             && (!self.has_fields() || matches!(self, Self::Csv | Self::Mmdb))

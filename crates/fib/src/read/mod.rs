@@ -54,6 +54,7 @@ mod recognise;
 pub mod record;
 mod report;
 mod starts;
+mod stated;
 pub(crate) mod table;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -94,6 +95,14 @@ pub mod parts {
     pub use super::report::Ledger;
     pub use super::text::{each_line, each_line_except, next_hop, split_word};
     pub use super::updates::time;
+
+    /// CSV and TSV: records, their cells, the columns of the first line, and cells as the text of a label.
+    pub mod csv {
+        pub use super::super::csv::cells::{BadQuotes, Cells, Separator};
+        pub use super::super::csv::header::{column, listed, usual_column};
+        pub use super::super::csv::label::write as write_label;
+        pub use super::super::csv::record::each_record;
+    }
 }
 
 pub use built_in::is_built_in;
@@ -104,6 +113,7 @@ pub use format::{Format, UnknownFormat};
 pub use number::address_of_number;
 pub use peers::{NoPeer, PeerChoice};
 pub use report::{Loss, MEMBER, Peer, ReadReport, Skipped};
+pub use stated::{BadOption, Unheeded};
 pub use updates::TimedUpdate;
 pub use wirespeed_input::{Again, Compression, Input, Line, OpenError, Source, open};
 
@@ -122,8 +132,8 @@ const LOOK_AHEAD: usize = 64 << 10;
 /// The next hop of a record of CSV whose values are all empty. Such a record hides those of wider prefixes.
 pub const NO_VALUE: &str = "-";
 
-/// Options for reading.
-#[derive(Clone, Debug, Default)]
+/// Options for reading. [`ReadOptions::state`] takes one by its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The format. By default recognised by content.
     pub format: Option<Format>,

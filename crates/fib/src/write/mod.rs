@@ -2,7 +2,7 @@
 //!
 //! Every table can be written as [`Format::Plain`] and reads back equal. CSV and MaxMind DB have the fields
 //! of labels (`asn=13335,country=US`). The other formats hold less (pfx2as only AS numbers, MRT only
-//! addresses). A next hop that a format can't hold is an error.
+//! addresses, sets only members). A next hop that a format can't hold is an error.
 
 mod csv;
 mod json;
@@ -10,7 +10,9 @@ mod json;
 mod mmdb;
 #[cfg(feature = "mrt")]
 mod mrt;
+mod sets;
 mod text;
+mod vrps;
 
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -22,6 +24,8 @@ use crate::read::text::{TYPES, next_hop};
 use crate::read::{FieldType, Format, TimedUpdate};
 #[cfg(feature = "mmdb")]
 pub use mmdb::MmdbOptions;
+pub use sets::SetOptions;
+pub use vrps::write_vrps;
 
 /// The reason why a table or update could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -92,6 +96,24 @@ pub enum WriteError {
         /// The field.
         field: String,
     },
+    /// A set has members of one family.
+    #[error("{format} holds prefixes of one family, and the table has both: choose one")]
+    BothFamilies {
+        /// The format.
+        format: Format,
+    },
+    /// A set of ipset has no member of length 0.
+    #[error("{format} holds no prefix of length 0")]
+    WholeFamily {
+        /// The format.
+        format: Format,
+    },
+    /// The text is no name of a set or a table of sets.
+    #[error("{name:?} is no name of a set: letters, digits, _, - and . after a letter, not more than 31")]
+    SetName {
+        /// The text.
+        name: String,
+    },
     /// The table takes more nodes or bytes than the numbers of a MaxMind DB can tell.
     #[error("the table is too large for a MaxMind DB")]
     TooLarge,
@@ -138,9 +160,25 @@ pub fn write_fib(fib: &Fib, format: Format, out: &mut dyn Write) -> Result<(), W
         | Format::Azure
         | Format::Oracle
         | Format::Cloudflare
-        | Format::Delegated
-        | Format::Ipset
-        | Format::NftSets => Err(WriteError::ReadOnly { format }),
+        | Format::Delegated => Err(WriteError::ReadOnly { format }),
+        Format::Ipset => sets::ipset(&mut routes, &SetOptions::default(), out),
+        Format::NftSets => sets::nft(&mut routes, &SetOptions::default(), out),
+    }
+}
+
+/// Writes a list of prefixes as a set of [`Format::Ipset`] or [`Format::NftSets`], like [`write_fib`], with
+/// these names.
+pub fn write_set(
+    fib: &Fib,
+    format: Format,
+    options: &SetOptions,
+    out: &mut dyn Write,
+) -> Result<(), WriteError> {
+    let routes = &mut Routes { fib, format };
+    match format {
+        Format::Ipset => sets::ipset(routes, options, out),
+        Format::NftSets => sets::nft(routes, options, out),
+        format => Err(WriteError::WrongKind { format, wanted: "set" }),
     }
 }
 

@@ -14,7 +14,8 @@ use wirespeed::engine::{Addresses, Compiled};
 use wirespeed::image_file::{self, NumberedRoutes};
 use wirespeed_fib::merge::{MergeSource, field_types};
 use wirespeed_fib::read::{FieldTypes, Format, ReadReport};
-use wirespeed_fib::write::{write_fib, write_mmdb};
+use wirespeed_fib::rpki::VrpSet;
+use wirespeed_fib::write::{SetOptions, write_fib, write_mmdb, write_set, write_vrps};
 use wirespeed_fib::{Family, Fib, Rib, V4, V6};
 use wirespeed_image::Image;
 use wirespeed_input::plural;
@@ -52,8 +53,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME[:COLUMN,...]=FILE")]
     merge: Vec<MergeSource>,
 
-    /// Format of the output: an image, or one of routes. Of labels that are records (asn=13335,country=US)
-    /// mmdb has the fields, and csv has columns. -o - writes these formats to standard output
+    /// Format of the output: an image, or one of routes; ipset (for ipset restore) or nft-sets (for nft -j
+    /// -f) of a list of prefixes; vrp-csv or vrp-json of RPKI payloads, which --fib then has. Of labels that
+    /// are records (asn=13335,country=US) mmdb has the fields, and csv has columns. -o - writes these formats
+    /// to standard output
     #[arg(long, value_name = "FORMAT", default_value = IMAGE, value_parser = to_parser())]
     to: To,
 
@@ -73,6 +76,14 @@ pub(crate) struct Options {
     read: ReadArguments,
     #[command(flatten)]
     mmdb: MmdbArguments,
+
+    /// Name of the set that is written (--to ipset, nft-sets) [default: prefixes]
+    #[arg(long, value_name = "NAME", help_heading = "A set of addresses (--to ipset, nft-sets)")]
+    set_name: Option<String>,
+
+    /// Table of nft, of the family inet, that has the set (--to nft-sets) [default: wirespeed]
+    #[arg(long, value_name = "NAME", help_heading = "A set of addresses (--to ipset, nft-sets)")]
+    set_table: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -85,6 +96,8 @@ Examples:
   lookupctl build --merge own=networks.csv --merge country:country.iso_code=geo.mmdb --merge bogon:name=builtin:bogons -o all.img
   lookupctl build --fib networks.csv --to mmdb --field-types postal_code=text --database-type Own-City -o own.mmdb
   lookupctl build --merge own=networks.csv --merge asn:asn=asn.csv --to csv -o all.csv
+  lookupctl build --fib blocked.txt --family 4 --to ipset --set-name blocked -o - | ipset restore
+  lookupctl build --fib vrps.json --to vrp-csv -o vrps.csv
   lookupctl replay --image fib.img --trace capture.pcap
   lookupctl lookup --image fib.img 192.0.2.1
 
@@ -106,7 +119,8 @@ enum To {
 }
 
 fn to_parser() -> impl TypedValueParser<Value = To> {
-    let formats = Format::ALL.into_iter().filter(|format| format.is_written()).map(Format::name);
+    let is_written = |format: &Format| format.is_written() || format.has_sets() || format.holds_vrps();
+    let formats = Format::ALL.into_iter().filter(is_written).map(Format::name);
     PossibleValuesParser::new(std::iter::once(IMAGE).chain(formats)).try_map(|name| match &*name {
         IMAGE => Ok(To::Image),
         name => name.parse().map(To::Routes),
@@ -128,6 +142,18 @@ pub(crate) fn run(options: &Options) -> Result<Outcome> {
     }
     if !matches!(options.to, To::Routes(Format::Mmdb)) {
         refuse(&options.mmdb.given(), "is for a MaxMind DB (--to mmdb)")?;
+    }
+    let of_sets = [("set-name", options.set_name.is_some()), ("set-table", options.set_table.is_some())];
+    match options.to {
+        To::Routes(Format::NftSets) => {}
+        To::Routes(Format::Ipset) => refuse(&of_sets[1..], "is for sets of nft (--to nft-sets)")?,
+        _ => refuse(&of_sets, "is for sets (--to ipset, nft-sets)")?,
+    }
+    if let To::Routes(format) = options.to
+        && format.holds_vrps()
+    {
+        options.write_payloads(format)?;
+        return Ok(Outcome::Done);
     }
     let (fib, left_out, types) = match &*options.fib {
         [_, _, ..] => {
@@ -181,7 +207,7 @@ impl Options {
             None => {}
         }
         let file = output::file(Some(&self.image.output));
-        let shown = file.map_or_else(|| "standard output".to_owned(), |file| file.display().to_string());
+        let shown = output::shown(file);
         if fib.is_empty() {
             bail!("{shown}: the table has no prefix to write");
         }
@@ -189,18 +215,53 @@ impl Options {
         Common::write_to(file, |to| {
             Ok(match format {
                 Format::Mmdb => write_mmdb(&fib, &of_mmdb, to),
+                format if format.has_sets() => write_set(&fib, format, &self.of_set(), to),
                 format => write_fib(&fib, format, to),
             }?)
         })?;
+        self.tell_written(shown, format, [fib.v4.len(), fib.v6.len()])
+    }
+
+    /// Writes the payloads of the file.
+    fn write_payloads(&self, format: Format) -> Result<()> {
+        let [from] = &*self.fib else {
+            bail!("--to {format} holds the payloads of one file: name it with --fib");
+        };
+        let mut vrps = self.read.load_payloads(from)?;
+        match self.family.wanted() {
+            Some(Family::V4) => vrps.v6 = VrpSet::default(),
+            Some(Family::V6) => vrps.v4 = VrpSet::default(),
+            None => {}
+        }
+        let file = output::file(Some(&self.image.output));
+        let shown = output::shown(file);
+        if vrps.is_empty() {
+            bail!("{shown}: there is no payload to write");
+        }
+        Common::write_to(file, |to| Ok(write_vrps(&vrps, format, to)?))?;
+        self.tell_written(shown, format, [vrps.v4.len(), vrps.v6.len()])
+    }
+
+    fn of_set(&self) -> SetOptions {
+        let usual = SetOptions::default();
+        SetOptions {
+            name: self.set_name.clone().unwrap_or(usual.name),
+            table: self.set_table.clone().unwrap_or(usual.table),
+        }
+    }
+
+    /// Tells what was written, and how many prefixes or payloads of each family it has.
+    fn tell_written(&self, file: String, format: Format, [v4, v6]: [usize; 2]) -> Result<()> {
+        let path = output::file(Some(&self.image.output));
         let written = Written {
-            file: shown,
+            file,
             format: format.name(),
             vrfs: None,
-            ipv4_prefixes: fib.v4.len(),
-            ipv6_prefixes: fib.v6.len(),
-            file_bytes: file.map(|file| file.metadata().map(|file| file.len())).transpose()?,
+            ipv4_prefixes: v4,
+            ipv6_prefixes: v6,
+            file_bytes: path.map(|path| path.metadata().map(|file| file.len())).transpose()?,
         };
-        if file.is_none() {
+        if path.is_none() {
             eprintln!("{}", Escaped(&written));
             return Ok(());
         }

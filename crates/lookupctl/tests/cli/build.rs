@@ -299,3 +299,50 @@ fn what_cannot_be_written_is_said() {
     assert!(!folder.path("cap.img").exists());
     folder.run("build --fib v4").status(2);
 }
+
+/// Sets and payloads: each read again is what was written.
+#[test]
+fn sets_and_payloads_are_written_and_read_again() {
+    let folder = Folder::new();
+    folder.write("list", "10.0.0.0/8\n10.1.0.0/16\n2001:db8::/32\n");
+    folder.write(
+        "vrps.csv",
+        "ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,24,ripe\nAS2,2001:db8::/32,48,apnic\n",
+    );
+    let ran = folder.run("build --fib list --family 4 --to ipset --set-name bad -o -").ok();
+    assert_eq!(
+        ran.stdout,
+        "create bad hash:net family inet maxelem 65536\nadd bad 10.0.0.0/8\nadd bad 10.1.0.0/16\n"
+    );
+    for (family, format, address) in
+        [(4, "ipset", "10.1.2.3"), (6, "nft-sets", "2001:db8::1"), (4, "nft-sets", "10.1.2.3")]
+    {
+        folder.run(&format!("build --fib list --family {family} --to {format} -o set")).ok();
+        let found = folder.run(&format!("lookup --fib set {address} --json")).ok().json();
+        assert_eq!(found[0]["next_hop"], "member", "{format}");
+    }
+    let nft =
+        folder.run("build --fib list --family 4 --to nft-sets --set-table filter --set-name bad -o -").ok();
+    let nft: serde_json::Value = serde_json::from_str(&nft.stdout).unwrap();
+    assert_eq!(nft["nftables"][1]["set"]["table"], "filter");
+    folder.run("build --fib vrps.csv --to vrp-json -o vrps.json").ok();
+    let ran = folder.run("build --fib vrps.json --to vrp-csv -o -").ok();
+    assert_eq!(
+        ran.stdout,
+        "ASN,IP Prefix,Max Length,Trust Anchor\nAS1,10.0.0.0/8,24,\nAS2,2001:db8::/32,48,\n"
+    );
+    for (arguments, said) in [
+        ("--fib list --to ipset", "one family"),
+        ("--fib v4 --to ipset", "ipset can't hold 10.0.0.0/8 with the next hop"),
+        ("--fib list --family 4 --to ipset --set-name 1a", "\"1a\" is no name of a set"),
+        ("--fib list --family 4 --to ipset --set-table a", "--set-table is for sets of nft"),
+        ("--fib list --to csv --set-name a", "--set-name is for sets"),
+        ("--fib list --to vrp-csv", "list: plain holds no VRPs"),
+        ("--fib vrps.csv --to csv", "vrp-csv holds no routes"),
+        ("--fib vrps.csv --to vrp-csv --peer 7", "--peer is for routes, and not for payloads"),
+        ("--fib vrps.csv --fib vrps.csv --to vrp-csv", "payloads of one file"),
+        ("--merge a=list --to vrp-csv", "payloads of one file"),
+    ] {
+        folder.run(&format!("build {arguments} -o out")).refused(&[said]);
+    }
+}

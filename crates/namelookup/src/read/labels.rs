@@ -57,6 +57,11 @@ impl Labels {
         Self { lines, ..Self::default() }
     }
 
+    /// Makes labels of results that are all words, with the numbers that these have.
+    pub(crate) fn of_words(words: NextHops) -> Self {
+        Self { words, ..Self::default() }
+    }
+
     /// The result of a word. A new word gets a new result. O(length).
     pub fn intern(&mut self, word: &str) -> Result<u32, wirespeed_fib::TooManyNextHops> {
         if let Some(result) = self.again(word.as_bytes()) {

@@ -12,8 +12,12 @@
 //! anything after it. Updates are `A name result` and `W name`, with an optional time in seconds before them.
 //! Lines that start with `#` are comments, and so is text that starts with `#`.
 //!
-//! Hosts files, CSV and filter lists are refused, with the line and the kind of file, because their words are
-//! not domains. [`lists`] reads hosts files, filter lists and other lists whose entries have scopes.
+//! A file whose first line names columns is CSV or TSV: one column has the names, and the others their
+//! results, see [`NameColumns`].
+//!
+//! Hosts files, lines of CSV without names of columns and filter lists are refused, with the line and the
+//! kind of file, because their words are not domains. [`lists`] reads hosts files, filter lists and other
+//! lists whose entries have scopes.
 //!
 //! All names of a file have one [`NameFormat`]. By default it is recognised by content.
 //!
@@ -35,6 +39,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod csv;
 mod foreign;
 mod form;
 mod format;
@@ -55,6 +60,7 @@ use std::ops::ControlFlow;
 pub use wirespeed_fib::read::{Compression, Input, OpenError, Place, Source, open};
 use wirespeed_fib::read::{MEMBER, parts};
 
+pub use csv::NameColumns;
 pub use form::Former;
 pub use format::{NameFormat, UnknownFormat};
 pub use labels::{Label, Labels};
@@ -78,12 +84,14 @@ type End = parts::End<NameFormat, NameReason>;
 const LOOK_AHEAD: usize = 64 << 10;
 
 /// Options for reading.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReadOptions {
     /// The form of names. By default recognised by content.
     pub format: Option<NameFormat>,
     /// Whether to pass over wrong lines and a truncated end, instead of refusing the file.
     pub lenient: bool,
+    /// The columns of a table in CSV. A table for which columns are named is CSV.
+    pub columns: NameColumns,
 }
 
 /// A table of names, and the texts of its results.
@@ -131,6 +139,14 @@ impl NameFib {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_table(source: &Source, options: &ReadOptions) -> Result<(NameFib, ReadReport), ReadError> {
+    read_source(source, options).map(|(fib, report, _)| (fib, report))
+}
+
+/// Reads a table, and tells whether it is CSV.
+pub(crate) fn read_source(
+    source: &Source,
+    options: &ReadOptions,
+) -> Result<(NameFib, ReadReport, bool), ReadError> {
     table_of(open(source)?, size_of_file(source), options)
 }
 
@@ -140,7 +156,8 @@ pub fn read_table_from(
     name: &str,
     options: &ReadOptions,
 ) -> Result<(NameFib, ReadReport), ReadError> {
-    table_of(Input::new(Box::new(reader), name.to_owned())?, None, options)
+    let read = table_of(Input::new(Box::new(reader), name.to_owned())?, None, options);
+    read.map(|(fib, report, _)| (fib, report))
 }
 
 /// Reads a table and gives each name with its result to `give`, until `give` ends the reading, for callers
@@ -286,15 +303,46 @@ fn table_of(
     input: Input<'_>,
     size: Option<u64>,
     options: &ReadOptions,
-) -> Result<(NameFib, ReadReport), ReadError> {
-    let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
+) -> Result<(NameFib, ReadReport, bool), ReadError> {
+    let mut input = input;
     let mut fib = NameFib::default();
     fib.names.reserve(expected_names(&mut input, size));
-    let end = table::read(&mut input, &mut ledger, &mut fib.labels, |name, result, ledger| {
-        ledger.report.repeated += u64::from(fib.names.insert(name, result) != 0);
+    let NameFib { names, labels } = &mut fib;
+    let (report, is_csv) = entries(input, options, labels, |name, result, ledger| {
+        ledger.report.repeated += u64::from(names.insert(name, result) != 0);
         Ok(())
-    });
-    finish(end, ledger, options, Wanted::Names).map(|report| (fib, report))
+    })?;
+    Ok((fib, report, is_csv))
+}
+
+/// Reads the names of a table with their results, from lines or CSV, and tells which.
+fn entries(
+    mut input: Input<'_>,
+    options: &ReadOptions,
+    labels: &mut Labels,
+    give: impl FnMut(&Name, u32, &mut Ledger) -> Result<(), Fault>,
+) -> Result<(ReadReport, bool), ReadError> {
+    let Some(form) = csv::form_of(&mut input, &options.columns) else {
+        let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
+        let end = table::read(&mut input, &mut ledger, labels, give);
+        return Ok((finish(end, ledger, options, Wanted::Names)?, false));
+    };
+    let mut ledger = Ledger::new(&input, options.format.unwrap_or(form), options.lenient);
+    let end = csv::read(&mut input, &mut ledger, labels, &options.columns, give);
+    Ok((finish(end, ledger, options, Wanted::Names)?, true))
+}
+
+/// The form of the names of a table in CSV by its first bytes; `ends` says that they are the whole file.
+/// `None` if its first line does not name columns, of which one has a usual name for names.
+///
+/// ```
+/// use wirespeed_namelookup::read::{NameFormat, recognise_csv};
+///
+/// assert_eq!(recognise_csv(b"url,why\na.example/b,ads\n", true), Some(NameFormat::Urls));
+/// assert_eq!(recognise_csv(b"a.example,ads\n", true), None);
+/// ```
+pub fn recognise_csv(start: &[u8], ends: bool) -> Option<NameFormat> {
+    csv::recognise(start, ends, &NameColumns::default())
 }
 
 fn stream_entries(
@@ -302,13 +350,12 @@ fn stream_entries(
     options: &ReadOptions,
     mut give: impl FnMut(&Name, u32) -> ControlFlow<()>,
 ) -> Result<(Labels, ReadReport), ReadError> {
-    let (mut input, mut ledger) = start(input, options, Wanted::Names)?;
     let mut labels = Labels::new();
-    let end = table::read(&mut input, &mut ledger, &mut labels, |name, result, _| match give(name, result) {
+    let (report, _) = entries(input, options, &mut labels, |name, result, _| match give(name, result) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Fault::Stop),
-    });
-    finish(end, ledger, options, Wanted::Names).map(|report| (labels, report))
+    })?;
+    Ok((labels, report))
 }
 
 /// The size of a file in bytes.

@@ -51,8 +51,19 @@ pub enum NameReason {
     )]
     HostsFile,
     /// Columns that are separated by commas or semicolons.
-    #[error("looks like CSV: separate columns by blanks")]
+    #[error(
+        "looks like CSV, whose first line must name its columns, the one of names as domain, host, name or url; or separate columns by blanks"
+    )]
     Csv,
+    /// A cell of CSV whose quotes do not fit: one that nothing closes, or text beside them.
+    #[error("quotes that don't fit: a cell is either within quotes, with quotes in it doubled, or has none")]
+    Quotes,
+    /// Bytes that are not UTF-8 text.
+    #[error("not text")]
+    NotText,
+    /// Fewer cells than the first line of CSV has.
+    #[error("too few columns")]
+    TooFewColumns,
     /// A rule or heading of a filter list, such as `||example.com^`.
     #[error("looks like a line of a filter list (Adblock)")]
     Filter,
@@ -145,6 +156,8 @@ impl Reason for NameReason {
     const BLANK: Self = Self::Blank;
     const COMMENT: Self = Self::Comment;
     const LINE_TOO_LONG: Self = Self::LineTooLong;
+    const QUOTES: Self = Self::Quotes;
+    const NOT_TEXT: Self = Self::NotText;
 
     fn is_fault(self) -> bool {
         !matches!(

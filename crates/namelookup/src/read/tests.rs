@@ -5,7 +5,7 @@ use crate::name::{NameBuf, NameError};
 use crate::read::NameReason as Why;
 
 fn options(lenient: bool) -> ReadOptions {
-    ReadOptions { format: None, lenient }
+    ReadOptions { lenient, ..ReadOptions::default() }
 }
 
 /// A table as text: names in order with their labels.
@@ -129,7 +129,7 @@ fn the_first_bad_line_is_the_error_and_lenient_reading_counts_them() {
         assert_eq!((fib.names.len(), report.faults(), report.skipped_for(reason)), (1, 2, 2), "{text}");
         assert_eq!((report.records, report.routes, report.skipped_for(Why::Comment)), (3, 1, 1));
     }
-    let forced = ReadOptions { format: Some(NameFormat::Domains), lenient: false };
+    let forced = ReadOptions { format: Some(NameFormat::Domains), ..ReadOptions::default() };
     let error = read_table_from(&b"parc.com/a\n"[..], "test", &forced).unwrap_err();
     assert_eq!(error.to_string(), "test:1: not a domain alone: \"parc.com/a\"");
 }
@@ -164,7 +164,7 @@ fn lines_of_other_things_are_refused_by_what_they_look_like() {
         match read_table_from(
             text.as_bytes(),
             "test",
-            &ReadOptions { format: Some(NameFormat::Domains), lenient: false },
+            &ReadOptions { format: Some(NameFormat::Domains), ..ReadOptions::default() },
         ) {
             Err(ReadError::Bad { place: Place::Line(2), reason: found, .. }) => {
                 assert_eq!(found, reason, "{bad}");
@@ -180,7 +180,7 @@ fn lines_of_other_things_are_refused_by_what_they_look_like() {
         ("::1 localhost\n", "hosts file"),
         ("! a comment\n||ads.example.com/a^\n", "filter list"),
         ("[Adblock Plus 2.0]\nhttp://ads.example.com/a\n", "filter list"),
-        ("name,list\nads.example.com,ads\n", "CSV"),
+        ("ads.example.com,ads\nmore.example.com,ads\n", "CSV"),
         ("10.0.0.1\n10.0.0.2\n", "an IP address"),
         ("2001:db8::1\n", "an IP address"),
     ] {

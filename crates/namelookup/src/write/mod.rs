@@ -1,4 +1,5 @@
-//! Writers of tables, traces and updates in the plain form that [`read`](crate::read) reads.
+//! Writers of tables, traces and updates in the plain form that [`read`](crate::read) reads, of domains, and
+//! of lists of domains.
 //!
 //! A table from a file is written so that it reads back equal: entries are sorted by result, then by name, so
 //! that results get the same numbers again if each is in use.
@@ -18,16 +19,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod lists;
 #[cfg(test)]
 mod tests;
 
 use std::io::{self, Write};
 
+use crate::list::Scope;
 use crate::name::Name;
 use crate::names::Names;
+use crate::read::lists::ListFormat;
 use crate::read::{Input, Label, Labels, TimedUpdate};
 use crate::table::{NameTable, NodeId};
 use crate::update::NameUpdate;
+
+pub use lists::{write_domains, write_list, write_table_as_list};
 
 /// The reason why a name or table could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +64,38 @@ pub enum WriteError {
         /// Its result.
         result: u32,
     },
+    /// An entry that a format of lists does not have.
+    #[error("{format} can't say what the list says of {name} ({scope}, {})", value.as_deref().unwrap_or("an exception"))]
+    Entry {
+        /// The format.
+        format: ListFormat,
+        /// The domain.
+        name: String,
+        /// The names that the entry covers.
+        scope: Scope,
+        /// Its value. `None` for an exception.
+        value: Option<String>,
+    },
+    /// A list whose entries win over others than those of the format would.
+    #[error("{format} would answer otherwise for {name} or for names beneath it")]
+    Differs {
+        /// The format.
+        format: ListFormat,
+        /// The domain.
+        name: String,
+    },
+    /// A name that is no domain, or another one once it is read.
+    #[error("{name} is no domain as lists have them")]
+    Domain {
+        /// The name.
+        name: String,
+    },
+    /// A list that can't be read again.
+    #[error("what is written could not be read again: {what}")]
+    Unreadable {
+        /// The error of the reader.
+        what: String,
+    },
 }
 
 /// Bytes of a line that a name may take: a time, a kind and a result may be beside it.
@@ -66,15 +104,28 @@ const LONGEST_NAME: usize = Input::LONGEST_LINE - 8_192;
 /// Writes a table, by result and name. If the results are the lines of a list, each used once, it writes a
 /// list without results again. `out` gets small pieces: pass a buffered writer. O(n log n).
 pub fn write_table(names: &NameTable, labels: &Labels, out: &mut dyn Write) -> Result<(), WriteError> {
+    each_line(names, labels, |name, label| {
+        out.write_all(text_of(name)?)?;
+        Ok(write_end(label, out)?)
+    })
+}
+
+/// Gives each name of a table with its label to `write`, by result and name; without labels, if the results
+/// are the lines of a list, each used once.
+fn each_line(
+    names: &NameTable,
+    labels: &Labels,
+    mut write: impl FnMut(&Name, Option<Label<'_>>) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
     let entries = by_result(names);
     let is_list = labels.lines() > 0
         && (1..).zip(&entries).all(|(line, &(result, _))| result == line && line <= labels.lines());
     for (result, id) in entries {
         let name = names.node(id).name();
-        let text = text_of(&name)?;
+        // A name that no line can hold is told before its label.
+        text_of(&name)?;
         let label = if is_list { None } else { Some(label_of(&name, result, labels)?) };
-        out.write_all(text)?;
-        write_end(label, out)?;
+        write(&name, label)?;
     }
     Ok(())
 }

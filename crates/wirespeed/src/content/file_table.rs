@@ -7,6 +7,7 @@ use wirespeed_classify::{Ipv4Tuple, Ipv6Tuple};
 use wirespeed_fib::merge::{Merge, MergeSource, SourceError};
 use wirespeed_fib::read::{ReadError, ReadOptions, Source, open, read_fib, read_vrps};
 use wirespeed_fib::rpki::Vrps;
+use wirespeed_namelookup::merge::{NameSourceError, read_sources as read_name_sources};
 use wirespeed_namelookup::read::ReadOptions as NameOptions;
 use wirespeed_namelookup::read::lists::{ListOptions, TableOrList, read_table_or_list};
 
@@ -47,6 +48,9 @@ pub enum FileError {
     /// A source of a merged table can't be read.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// A source of a merged table of names can't be read.
+    #[error(transparent)]
+    NameSource(#[from] NameSourceError),
     /// The table can't be built.
     #[error(transparent)]
     Table(#[from] Error),
@@ -102,7 +106,7 @@ pub fn read(path: &Path, how: &How) -> Result<FileTable, FileError> {
             Ok(FileTable::Payloads(Box::new(read_vrps(&source, &options)?.0)))
         }
         Content::Names(_) | Content::List(_) => {
-            let (mut names, mut list) = (NameOptions::default(), ListOptions::default());
+            let (mut names, mut list) = (how.names.clone(), ListOptions::default());
             (names.lenient, list.lenient, list.icann_only) = (how.lenient, how.lenient, how.icann_only);
             match content {
                 Content::List(format) => list.format = Some(format),
@@ -147,6 +151,16 @@ pub fn merge<'s>(
     }
     check_all(&read).map_err(|(at, cause)| FileError::How { path: paths.swap_remove(at), cause })?;
     addresses(merge.build().map_err(SourceError::from)?.fib)
+}
+
+/// Reads sources in order of precedence, and merges them to one table of names whose labels are records:
+/// [`names::merge`](crate::names::merge).
+pub fn merge_names(sources: &[MergeSource], how: &How) -> Result<FileTable, FileError> {
+    let options = NameOptions { lenient: how.lenient, ..how.names.clone() };
+    let (merged, _) = read_name_sources(sources, &options)?;
+    let labels = Labels::new();
+    let table = NameTable::builder().fib(merged.fib, &labels).build()?;
+    Ok(FileTable::Names(AnyNames::Table(table), labels))
 }
 
 impl FileTable {
@@ -344,6 +358,19 @@ mod tests {
         let FileTable::Addresses(table, labels) = merge(&sources).unwrap() else { panic!() };
         let found = table.reader().lookup("10.1.2.3".parse::<std::net::IpAddr>().unwrap());
         assert_eq!(labels.get(found).as_deref().map(String::as_str), Some("asn=64496,list=true"));
+        let sources = [
+            source("site", file("names.csv", "domain,site\nads.example,Kiel\n")),
+            source("bad", file("bad", "x.ads.example\n")),
+        ];
+        let FileTable::Names(AnyNames::Table(table), labels) =
+            merge_names(&sources, &How::default()).unwrap()
+        else {
+            panic!()
+        };
+        let found = table.reader().lookup(crate::names::Name::new("/example/ads/x/y").unwrap());
+        assert_eq!(labels.get(found).as_deref().map(String::as_str), Some("site=Kiel,bad=true"));
+        let wrong = [source("bad", file("hosts", "0.0.0.0 a.example\n"))];
+        assert!(merge_names(&wrong, &How::default()).unwrap_err().to_string().contains("hosts: a list"));
         let wrong = [source("asn", file("wrong", "10.0.0.0/33 1\n"))];
         assert!(merge(&wrong).unwrap_err().to_string().contains("wrong:1"));
     }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use wirespeed_classify::read::RuleFormat;
-use wirespeed_fib::Family;
-use wirespeed_fib::read::{Format, PrefixColumns, ReadOptions};
+use wirespeed_fib::read::{BadOption, Format, ReadOptions};
 use wirespeed_namelookup::read::lists::ListFormat;
+use wirespeed_namelookup::read::{NameFormat, ReadOptions as NameOptions};
 
 use super::{Content, ContentError};
 use crate::classify::TupleName;
@@ -19,6 +19,8 @@ pub struct How {
     pub content: Option<Content>,
     /// Options for routes. Their format is not heeded.
     pub routes: ReadOptions,
+    /// Options for names: the columns of CSV. Their form is not heeded.
+    pub names: NameOptions,
     /// Whether wrong lines are passed over, and rules that header fields can't decide are left out.
     pub lenient: bool,
     /// Facts about all packets that decide rules: [`assume`](crate::classify::ClassifierBuilder::assume).
@@ -93,7 +95,7 @@ fn is_rules(content: Content, is_one: fn(RuleFormat) -> bool) -> bool {
 const WITH_PEERS: &str = "MRT and bgpdump";
 const WITH_CHAINS: &str = "iptables-save, nft, security groups and network policies";
 
-const PARTICULAR: [Particular; 13] = [
+const PARTICULAR: [Particular; 14] = [
     Particular {
         name: "peer",
         wanted: WITH_PEERS,
@@ -128,7 +130,7 @@ const PARTICULAR: [Particular; 13] = [
         name: "value-columns",
         wanted: "formats with fields: CSV, MaxMind DBs, ranges of clouds and delegations",
         is_set: |how| !how.routes.columns.values.is_empty(),
-        is_for: |content| is_routes(content, Format::has_fields),
+        is_for: |content| matches!(content, Content::Names(_)) || is_routes(content, Format::has_fields),
     },
     Particular {
         name: "prefix-columns or range-columns",
@@ -141,6 +143,12 @@ const PARTICULAR: [Particular; 13] = [
         wanted: "CSV",
         is_set: |how| how.routes.columns.numbers.is_some(),
         is_for: |content| is_routes(content, |format| format == Format::Csv),
+    },
+    Particular {
+        name: "name-column",
+        wanted: "names in CSV",
+        is_set: |how| how.names.columns.name.is_some(),
+        is_for: |content| matches!(content, Content::Names(_)),
     },
     Particular {
         name: "assume",
@@ -175,7 +183,7 @@ const PARTICULAR: [Particular; 13] = [
 ];
 
 impl How {
-    const NAMES: [&str; 16] = [
+    const NAMES: [&str; 17] = [
         "format",
         "peer",
         "vrf",
@@ -186,6 +194,7 @@ impl How {
         "prefix-columns",
         "range-columns",
         "address-numbers",
+        "name-column",
         "lenient",
         "assume",
         "tuple",
@@ -229,36 +238,10 @@ impl How {
             _ => {}
         }
         let text = || value.to_owned();
-        let Self { content, routes, lenient, assume, tuple, chain, rule_table, icann_only } = self;
-        let columns = &mut routes.columns;
+        let Self { content, routes, names, lenient, assume, tuple, chain, rule_table, icann_only } = self;
         let is_first = match option {
             "format" => content.replace(value.parse().map_err(|error| wrong(&error))?).is_none(),
-            "peer" => routes.peer.replace(value.parse().map_err(|error| wrong(&error))?).is_none(),
-            "vrf" => routes.vrf.replace(text()).is_none(),
-            "set" => routes.set.replace(text()).is_none(),
-            "origins" => !std::mem::replace(&mut routes.origins, true),
-            "mask-host-bits" => !std::mem::replace(&mut routes.mask_host_bits, true),
-            "value-columns" => {
-                let names: Vec<_> = value.split(',').map(str::to_owned).collect();
-                if names.iter().any(String::is_empty) {
-                    return Err(wrong(&"a column has a name"));
-                }
-                std::mem::replace(&mut columns.values, names).is_empty()
-            }
-            "prefix-columns" => {
-                columns.prefix.replace(PrefixColumns::of_prefix(value).map_err(|why| wrong(&why))?).is_none()
-            }
-            "range-columns" => {
-                columns.prefix.replace(PrefixColumns::of_range(value).map_err(|why| wrong(&why))?).is_none()
-            }
-            "address-numbers" => columns
-                .numbers
-                .replace(match value {
-                    "4" => Family::V4,
-                    "6" => Family::V6,
-                    _ => return Err(wrong(&"a family is 4 or 6")),
-                })
-                .is_none(),
+            "name-column" => names.columns.name.replace(text()).is_none(),
             "lenient" => !std::mem::replace(lenient, true),
             "assume" => {
                 assume.push(text());
@@ -272,15 +255,27 @@ impl How {
                 .is_none(),
             "chain" => chain.replace(text()).is_none(),
             "rule-table" => rule_table.replace(text()).is_none(),
-            _ => !std::mem::replace(icann_only, true),
+            "icann" => !std::mem::replace(icann_only, true),
+            // The others are those of routes.
+            _ => match routes.state(option, if is_switch { "true" } else { value }) {
+                Ok(()) => true,
+                Err(BadOption::Twice(_)) => false,
+                Err(BadOption::Value { why, .. }) => return Err(wrong(&why)),
+                Err(_) => return Err(unknown()),
+            },
         };
+        // Names have the columns of their values, too.
+        names.columns.values.clone_from(&routes.columns.values);
         if is_first { Ok(()) } else { Err(HowError::Twice { option }) }
     }
 
     /// The content of a file: what is stated here, or else what is recognised. A file that is not recognised
-    /// is CSV if columns are named.
+    /// is CSV if columns are named, of domains if one of them is the column of names.
     pub fn content_of(&self, path: &Path) -> Result<Content, ContentError> {
         match self.content.map_or_else(|| Content::of_file(path), Ok) {
+            Err(ContentError::Unknown { .. }) if self.names.columns.name.is_some() => {
+                Ok(Content::Names(NameFormat::Domains))
+            }
             Err(ContentError::Unknown { .. }) if self.routes.columns.is_given() => {
                 Ok(Content::Routes(Format::Csv))
             }
@@ -335,6 +330,7 @@ mod tests {
             ("prefix-columns", "net,len", "csv"),
             ("range-columns", "first,last", "csv"),
             ("address-numbers", "6", "csv"),
+            ("name-column", "site", "urls"),
             ("lenient", "", "hosts"),
             ("assume", "ct=new", "rules"),
             ("tuple", "ipv6", "classbench"),
@@ -352,7 +348,7 @@ mod tests {
                 assert_eq!(one.check(other).is_ok(), is_for_all, "{name}");
             }
         }
-        assert_eq!(How::names().count(), 16);
+        assert_eq!(How::names().count(), 17);
         let said = how(&[("chain", "x")]).unwrap().check("mrt".parse().unwrap()).unwrap_err().to_string();
         assert!(
             said.starts_with("chain is for iptables-save") && said.ends_with("of the format mrt"),

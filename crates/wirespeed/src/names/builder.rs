@@ -92,10 +92,12 @@ impl NameBuilder {
         }
     }
 
-    /// Adds the names of a file with a name and its result on each line: `/com/parc 7`, `www.parc.com
-    /// 192.0.2.1`, `parc.com/a/b core`. The form ([`NameFormat`](read::NameFormat)) is recognised by content,
-    /// plain or compressed with gzip, bzip2 or zstd. The texts of results are parsed into labels: a
-    /// `Labels<String>` takes any. Without a second column the result of a name is its line number.
+    /// Adds the names of a file with a name and its result on each line: `/com/parc 7`,
+    /// `www.parc.com 192.0.2.1`, `parc.com/a/b core`. The form ([`NameFormat`](read::NameFormat)) is
+    /// recognised by content, plain or compressed with gzip, bzip2 or zstd. The texts of results are parsed
+    /// into labels: a `Labels<String>` takes any. Without a second column the result of a name is its line
+    /// number. CSV and TSV whose first line names the columns are read, too
+    /// ([`NameColumns`](read::NameColumns)): several values are a record, `category=ads,risk=3`.
     ///
     /// A line that is wrong makes [`build`](Self::build) fail, with the file and the line.
     pub fn file<T: FromStr<Err: ToString> + Eq + Hash>(

@@ -187,7 +187,7 @@ pub type NamePipeline<'k> = crate::Pipeline<'k, NameDomain>;
 pub use wirespeed_namelookup::NameTable as NameRib;
 pub use wirespeed_namelookup::{
     BuildError, Components, Engine, Lookup, Match, Name, NameBatch, NameBuf, NameDomain, NameError,
-    NameUpdate, Names, read, tlv, write,
+    NameUpdate, Names, merge, read, tlv, write,
 };
 
 #[cfg(feature = "synth")]

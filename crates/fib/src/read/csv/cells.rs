@@ -4,34 +4,35 @@ use std::borrow::Cow;
 
 /// Quotes that do not fit: a cell that nothing closes, or text beside its quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::read) struct BadQuotes;
+pub struct BadQuotes;
 
 /// The character between two cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::read) struct Separator(u8);
+pub struct Separator(u8);
 
 impl Separator {
     /// The separator of a file whose first line is this: a tab, a comma or a semicolon, the first that
     /// appears in this order. A line with none has one column.
-    pub(in crate::read) fn of(line: &[u8]) -> Self {
+    pub fn of(line: &[u8]) -> Self {
         Self([b'\t', b',', b';'].into_iter().find(|byte| line.contains(byte)).unwrap_or(b','))
     }
 }
 
 /// A record as it is split: its cells, used again for each record.
 #[derive(Debug, Default)]
-pub(in crate::read) struct Cells {
+pub struct Cells {
     cells: Vec<String>,
     len: usize,
 }
 
 impl Cells {
-    pub(in crate::read) fn as_slice(&self) -> &[String] {
+    /// The cells of the last record.
+    pub fn as_slice(&self) -> &[String] {
         &self.cells[..self.len]
     }
 
     /// Splits a record. Cells lose the blanks around them, if they are not quoted.
-    pub(in crate::read) fn split(&mut self, record: &str, separator: Separator) -> Result<(), BadQuotes> {
+    pub fn split(&mut self, record: &str, separator: Separator) -> Result<(), BadQuotes> {
         let separator = char::from(separator.0);
         self.len = 0;
         let mut rest = Some(record);

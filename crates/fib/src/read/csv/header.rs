@@ -114,7 +114,7 @@ impl Header {
         }
         let names = cells.as_slice().to_vec();
         let unfit = |problem| Unfit { problem, columns: listed(&names) };
-        let named = |name: &String| one(&names, |cell| cell == name, name);
+        let named = |name: &String| column(&names, name);
         let key = match &wanted.prefix {
             Some(PrefixColumns::Prefix(prefix)) => named(prefix).map(Key::Prefix),
             Some(PrefixColumns::Range(first, last)) => {
@@ -161,16 +161,7 @@ impl Key {
 /// The columns of the prefix by their usual names: a prefix, alone or with a length; else a range; else an
 /// address and a length.
 fn usual(names: &[String]) -> Result<Key, String> {
-    let plain: Vec<String> = names.iter().map(|name| plain(name)).collect();
-    let find = |usual: &[&str]| {
-        let mut found = (0..names.len()).filter(|&at| usual.contains(&plain[at].as_str()));
-        match (found.next(), found.next()) {
-            (Some(one), Some(other)) => {
-                Err(format!("both {} and {} may hold the prefix: name the one", names[one], names[other],))
-            }
-            (one, _) => Ok(one),
-        }
-    };
+    let find = |usual: &[&str]| usual_column(names, usual, "the prefix");
     if let Some(prefix) = find(&PREFIX)? {
         return Ok(find(&LENGTH)?.map_or(Key::Prefix(prefix), |len| Key::Length(prefix, len)));
     }
@@ -187,13 +178,25 @@ fn usual(names: &[String]) -> Result<Key, String> {
     }
 }
 
-/// The only column that `is_it` holds for.
-fn one(names: &[String], is_it: impl Fn(&String) -> bool, name: &str) -> Result<usize, String> {
-    let mut found = (0..names.len()).filter(|&at| is_it(&names[at]));
+/// The only column of a name.
+pub fn column(names: &[String], name: &str) -> Result<usize, String> {
+    let mut found = (0..names.len()).filter(|&at| names[at] == name);
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
         (Some(_), Some(_)) => Err(format!("two columns are named {name}")),
         (None, _) => Err(format!("no column {name}")),
+    }
+}
+
+/// The only column whose name, without case, blanks and punctuation, is one of these. `what` it may hold is
+/// for the error if there are several.
+pub fn usual_column(names: &[String], usual: &[&str], what: &str) -> Result<Option<usize>, String> {
+    let mut found = (0..names.len()).filter(|&at| usual.contains(&plain(&names[at]).as_str()));
+    match (found.next(), found.next()) {
+        (Some(one), Some(other)) => {
+            Err(format!("both {} and {} may hold {what}: name the one", names[one], names[other]))
+        }
+        (one, _) => Ok(one),
     }
 }
 
@@ -203,7 +206,7 @@ fn plain(name: &str) -> String {
 }
 
 /// The names for a message.
-pub(in crate::read) fn listed(names: &[String]) -> String {
+pub fn listed(names: &[String]) -> String {
     const SHOWN: usize = 20;
     // A line that is no header may be one long name.
     const LONGEST: usize = 40;

@@ -13,11 +13,7 @@ use crate::read::NO_VALUE;
 /// Writes the cells of these columns into `into`, whose old content goes. Leaves it empty if every cell is.
 ///
 /// `is_one` says that one column makes the text, whose name is then left out.
-pub(in crate::read) fn write<'c>(
-    into: &mut String,
-    is_one: bool,
-    columns: impl Iterator<Item = (&'c str, &'c str)>,
-) {
+pub fn write<'c>(into: &mut String, is_one: bool, columns: impl Iterator<Item = (&'c str, &'c str)>) {
     into.clear();
     for (name, cell) in columns.filter(|(_, cell)| !cell.is_empty()) {
         if is_one {

@@ -2,7 +2,7 @@
 
 use wirespeed_input::{Input, Line};
 
-use crate::read::error::{End, Fault, Place, Reason, SkipReason};
+use crate::read::error::{End, Fault, Place, Reason};
 use crate::read::report::Ledger;
 
 /// The most bytes of a record; one with a quote that nothing closes ends here.
@@ -10,11 +10,11 @@ const LONGEST_RECORD: usize = 64 << 10;
 
 /// Gives every record that is neither empty nor a comment to `take`, and the answer of `take` to the ledger.
 /// The place of a record is its first line.
-pub(in crate::read) fn each_record(
+pub fn each_record<F, R: Reason>(
     input: &mut Input<'_>,
-    ledger: &mut Ledger,
-    mut take: impl FnMut(&str, Place, &mut Ledger) -> Result<(), Fault>,
-) -> Result<(), End> {
+    ledger: &mut Ledger<F, R>,
+    mut take: impl FnMut(&str, Place, &mut Ledger<F, R>) -> Result<(), Fault<F, R>>,
+) -> Result<(), End<F, R>> {
     let mut open = Vec::new();
     let mut is_open = false;
     let mut start = Place::Line(1);
@@ -27,7 +27,7 @@ pub(in crate::read) fn each_record(
             Ok(Some(Line::Whole(line))) => line,
             Ok(Some(Line::TooLong)) => {
                 ledger.report.records += 1;
-                ledger.fault(SkipReason::LineTooLong.into(), place, "")?;
+                ledger.fault(R::LINE_TOO_LONG.into(), place, "")?;
                 open.clear();
                 is_open = false;
                 continue;
@@ -35,7 +35,7 @@ pub(in crate::read) fn each_record(
             Ok(None) if open.is_empty() => return Ok(()),
             Ok(None) => {
                 ledger.report.records += 1;
-                return ledger.fault(SkipReason::Quotes.into(), start, open);
+                return ledger.fault(R::QUOTES.into(), start, open);
             }
             Err(error) => return ledger.broken(place, error),
         };
@@ -43,11 +43,11 @@ pub(in crate::read) fn each_record(
             start = place;
             match line.iter().find(|b| !b.is_ascii_whitespace()) {
                 None => {
-                    ledger.pass(SkipReason::BLANK, place);
+                    ledger.pass(R::BLANK, place);
                     continue;
                 }
                 Some(b'#') => {
-                    ledger.pass(SkipReason::COMMENT, place);
+                    ledger.pass(R::COMMENT, place);
                     continue;
                 }
                 Some(_) => {}
@@ -62,9 +62,9 @@ pub(in crate::read) fn each_record(
         }
         ledger.report.records += 1;
         let taken = match std::str::from_utf8(&open) {
-            _ if is_open => Err(SkipReason::Quotes.into()),
+            _ if is_open => Err(R::QUOTES.into()),
             Ok(record) => take(record, start, ledger),
-            Err(_) => Err(SkipReason::NotText.into()),
+            Err(_) => Err(R::NOT_TEXT.into()),
         };
         if let Err(fault) = taken {
             ledger.fault(fault, start, &open)?;

@@ -278,7 +278,7 @@ mod tests {
     fn planned(given: &Given, names: &[&str]) -> Result<Plan, String> {
         let spec = |name: &str, kind, fields: &[&str]| {
             let fields = fields.iter().map(|&field| field.to_owned()).collect();
-            Spec::new(TableFile { name: name.into(), path: "x".into(), fields, sources: Vec::new() }, kind)
+            Spec::new(TableFile { name: name.into(), path: "x".into(), fields, ..TableFile::default() }, kind)
         };
         let specs =
             [spec("asn", Kind::Addresses, &[]), spec("geo", Kind::Addresses, &["country.iso_code", "city"])];

@@ -15,6 +15,7 @@ mod keys;
 mod parquet;
 mod pieces;
 mod pipeline;
+mod reading;
 mod spare;
 mod summary;
 mod table;
@@ -40,6 +41,7 @@ use crate::verbs::generate::Common;
 use crate::{Outcome, family, interrupt, stdin, threads};
 use columns::Given;
 use pipeline::Pipeline;
+use reading::ReadingArguments;
 use table::{Followed, Kind, Reading, Spec};
 
 /// Bytes that are read at a time.
@@ -82,17 +84,25 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME=FIELD,...")]
     fields: Vec<String>,
 
-    /// Table of names and the name of its column: names with or without results in any format, a list of
+    /// Table of names and the name of its column: names with or without results in any format, CSV, a list of
     /// domains (hosts, Adblock, dnsmasq, RPZ, the Public Suffix List), or an image. May be given more than
     /// once
     #[arg(long, value_name = "NAME=FILE")]
     names: Vec<String>,
+
+    /// Source of a table of names that is merged of several, as --merge has it for addresses: each field of a
+    /// name comes from the longest name that has it. Lists of domains can't be merged
+    #[arg(long, value_name = "TABLE=NAME[:COLUMN,...]=FILE")]
+    merge_names: Vec<String>,
 
     /// Rules and the name of their columns: iptables-save, nft -j list ruleset, ovs-ofctl dump-flows,
     /// ClassBench or any other format that lookupctl classify reads, or an image. Looked up by the 5-tuple.
     /// May be given more than once
     #[arg(long, value_name = "NAME=FILE")]
     rules: Vec<String>,
+
+    #[command(flatten)]
+    reading: ReadingArguments,
 
     #[command(flatten)]
     rule_arguments: RuleArguments,
@@ -178,7 +188,7 @@ pub(crate) struct Options {
     block: usize,
 
     /// Only read, cut, scan and write the records, for measurements
-    #[arg(long, hide = true, conflicts_with_all = ["table", "names", "rules"])]
+    #[arg(long, hide = true, conflicts_with_all = ["table", "merge", "names", "merge_names", "rules"])]
     copy: bool,
 }
 
@@ -193,6 +203,8 @@ Examples:
   lookupctl enrich flow.csv --rules in=groups.json --rules out=groups.json --chain sg-1 --rule-table out=egress \
 --assume ct=new
   nfdump -r nfcapd -o csv | lookupctl enrich --table asn=pfx2as.txt --lenient
+  lookupctl enrich flow.csv --table bad=sets.json --table net=geo.csv --set bad=blocked --range-columns net=from,to
+  lookupctl enrich dns.log --merge-names d=own=own.csv --merge-names d=blocked=list.txt --fields d=own,blocked
   lookupctl enrich flows.csv --merge net=own=networks.csv --merge net=geo:country=geo.mmdb --fields net=own,geo
 
 A new column is named by the column that is looked up (src, dst, or the name of another), the table, and the field: src_asn, \
@@ -304,11 +316,14 @@ impl Options {
         let (mut tables, mut names) =
             (TableFile::parse_all(&self.table)?, TableFile::parse_all(&self.names)?);
         TableFile::add_sources(&mut tables, &self.merge)?;
+        TableFile::add_sources(&mut names, &self.merge_names)?;
+        self.reading.state(&mut tables, &mut names)?;
         TableFile::name_fields(tables.iter_mut().chain(&mut names), &self.fields)?;
         let rules = TableFile::parse_all(&self.rules)?;
         let of_kinds = [(tables, Kind::Addresses), (names, Kind::Names), (rules, Kind::Rules)];
         let of = |(files, kind): (Vec<_>, _)| files.into_iter().map(move |file| Spec::new(file, kind));
         let specs: Vec<_> = of_kinds.into_iter().flat_map(of).collect();
+        let has_names = !(self.names.is_empty() && self.merge_names.is_empty());
         if specs.is_empty() && !self.copy {
             bail!(
                 "no table: name one with --table NAME=FILE, --merge TABLE=NAME=FILE, --names NAME=FILE or --rules NAME=FILE"
@@ -317,7 +332,7 @@ impl Options {
         let (has_table, has_rules) =
             (!(self.table.is_empty() && self.merge.is_empty()), !self.rules.is_empty());
         for (is_given, has, option) in [
-            (!self.name_column.is_empty(), !self.names.is_empty(), "--name-column is for --names"),
+            (!self.name_column.is_empty(), has_names, "--name-column is for --names"),
             (self.src.is_some(), has_table || has_rules, "--src is for --table and --rules"),
             (self.dst.is_some(), has_table || has_rules, "--dst is for --table and --rules"),
             (!self.address.is_empty(), has_table, "--address is for --table"),
@@ -335,6 +350,12 @@ impl Options {
             if is_given && !has {
                 bail!("{option}, and there is none");
             }
+        }
+        if let Some(option) = self.reading.given().filter(|_| !has_table) {
+            bail!("{option} is for --table and --merge, and there is none");
+        }
+        if let Some(option) = self.reading.given_for_names().filter(|_| !has_names) {
+            bail!("{option} is for --names and --merge-names, and there is none");
         }
         if let Some(option) = self.rule_arguments.given().filter(|_| !has_rules) {
             bail!("{option} is for --rules, and there is none");
@@ -360,6 +381,6 @@ mod tests {
             options.specs().unwrap();
             seen += 1;
         }
-        assert_eq!(seen, 8);
+        assert_eq!(seen, 10);
     }
 }

@@ -7,11 +7,13 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context, Result, anyhow, bail};
 use wirespeed::names::{AnyNameReader, NameList};
 use wirespeed::{NameReader, Reloader};
+use wirespeed_fib::merge::SourceError;
 use wirespeed_fib::read::{ReadError, is_built_in};
 use wirespeed_records::{AddressTable, Layout, TableError, TableFile, TableReading};
 
 use super::values::{Encoded, Values};
 use crate::busy::Busy;
+use crate::source::naming_the_option;
 use crate::verbs::classify::judge::Judge;
 use crate::verbs::classify::set_arguments::SetArguments;
 
@@ -120,6 +122,9 @@ impl Spec {
                 let (table, report) = read.map_err(|error| match error {
                     TableError::Routes(error @ ReadError::UnknownFormat { .. }) => {
                         anyhow!("{error}; rules are named with --rules NAME=FILE")
+                    }
+                    TableError::Routes(error) | TableError::Sources(SourceError::Read(error)) => {
+                        naming_the_option(error)
                     }
                     error => error.into(),
                 })?;

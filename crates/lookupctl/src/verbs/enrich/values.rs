@@ -76,7 +76,8 @@ mod tests {
         let of = |text: &str, fields: &[&str]| {
             let mut values = Values::new(fields.len().max(1));
             let fields = fields.iter().map(|&field| field.to_owned()).collect();
-            values.add(text, &TableFile { name: "t".into(), path: "x".into(), fields, sources: Vec::new() });
+            values
+                .add(text, &TableFile { name: "t".into(), path: "x".into(), fields, ..TableFile::default() });
             let values = values.encoded(&layout);
             let get = |index, field| {
                 let mut output = Output::default();

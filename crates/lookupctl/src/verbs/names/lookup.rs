@@ -15,18 +15,19 @@ use wirespeed::engine::{AnyTable, EngineName, Served};
 use wirespeed::gpu::names::Offload;
 use wirespeed::names::image_file::NameImageFile;
 use wirespeed::names::lists::{Answers, Verdict};
-use wirespeed::names::read::{Labels, NameFib, NameFormat};
+use wirespeed::names::read::{Label, Labels, NameFib, NameFormat};
 use wirespeed::names::{Match, Name, NameBatch, NameBuf, NameRib};
 use wirespeed_fib::Step;
+use wirespeed_fib::read::MEMBER;
 use wirespeed_namelookup::{Aggregated, NameDomain, NameModel};
 
-use super::source::{BuildArguments, Loaded, NOT_AGGREGATED, ReadArguments, format_parser};
+use super::source::{BuildArguments, Loaded, MergeArguments, NOT_AGGREGATED, ReadArguments, format_parser};
 use crate::Outcome;
 use crate::lines::{self, BadLine};
-use crate::tables;
 use crate::verbs::lookup::{
     LookupArguments, Printer, StepLine, is_none_left_out, print_steps, tell_left_out,
 };
+use crate::{stdin, tables};
 
 /// Looks up names: shows the longest matching prefix of each, and its result
 #[derive(Debug, Args)]
@@ -38,11 +39,14 @@ pub(super) struct Options {
     names: Vec<Vec<u8>>,
 
     /// The table; - is standard input
-    #[arg(long, value_name = "FILE", required_unless_present = "image")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["image", "merge"])]
     table: Option<OsString>,
 
+    #[command(flatten)]
+    merged: MergeArguments,
+
     /// Compiled table (see build), instead of --table
-    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate", "memory_cap"])]
+    #[arg(long, value_name = "IMG", conflicts_with_all = ["engine", "aggregate", "memory_cap", "merge"])]
     image: Option<PathBuf>,
 
     /// Form of the names to look up. By default each name is recognised singly: /com/parc, ndn:/com/parc,
@@ -68,10 +72,12 @@ Examples:
   lookupctl names lookup --image names.img --as domains < hosts
   lookupctl names lookup --table fib.txt --device gpu /com/parc/www
   lookupctl names lookup --table /etc/hosts localhost
+  lookupctl names lookup --table domains.csv --value-columns category www.ads.example
+  lookupctl names lookup --merge own=own.csv --merge blocked=list.txt www.ads.example
   lookupctl names lookup --table filter.txt --format adblock --lenient www.ads.example
   lookupctl names lookup --table public_suffix_list.dat www.example.co.uk
 
-A list of domains answers with the entry that wins, its scope (exact, one-label, beneath, subtree) and its value, or that it is an \
+A name of a table without results is answered with member. A list of domains answers with the entry that wins, its scope (exact, one-label, beneath, subtree) and its value, or that it is an \
 exception, which has no value. Several addresses of a name are one value, with commas between. The Public Suffix List answers with the suffix, the registrable domain and the section.
 With --json an answer is {\"name\",\"prefix\",\"result\"}, prefix and result null if nothing matches. A list of domains adds \"scope\" and \
 \"exception\", the Public Suffix List \"suffix\" and \"registrable\".
@@ -85,14 +91,18 @@ Exit status 1 says that a name matches nothing or an exception, or that an answe
 
 pub(super) fn run(options: Options) -> Result<Outcome> {
     let from_stdin = options.names.is_empty();
-    if from_stdin && options.table.as_ref().is_some_and(|table| table == "-") {
-        bail!("the table and the names can't both come from standard input");
-    }
-    if options.table.is_none() {
+    let tables = options.table.iter().chain(options.merged.files());
+    let tables = tables.map(|table| ("the table", Some(&**table)));
+    stdin::at_most_one(tables.chain(from_stdin.then_some(("the names", Some("-".as_ref())))))?;
+    if options.table.is_none() && options.merged.merge.is_empty() {
         options.read.refuse_without_table()?;
     }
     let fleet = options.lookup.fleet(&NameDomain::gpu_options())?;
-    let loaded = options.table.as_ref().map(|table| options.read.load_any(table)).transpose()?;
+    let loaded = match &options.table {
+        Some(table) => Some(options.read.load_any(table)?),
+        None if options.merged.merge.is_empty() => None,
+        None => Some(options.read.load_merged(&options.merged.merge)?),
+    };
     let (mut left_out, is_ndn) =
         loaded.as_ref().map_or((0, false), |loaded| (loaded.left_out(), loaded.is_ndn()));
     let list;
@@ -326,8 +336,12 @@ impl Session {
         // A wrong length may be larger than the name's.
         let prefix = if wrong.is_some() { None } else { right.unwrap_or(found).prefix(name) };
         let result = found.is_some().then(|| {
-            let label = self.labels.label(found.result);
-            label.map_or_else(|| found.result.to_string(), |label| label.to_string())
+            match self.labels.label(found.result) {
+                None => found.result.to_string(),
+                // A list without results, like routes without next hops.
+                Some(Label::Line(_)) => MEMBER.to_owned(),
+                Some(Label::Word(word)) => word.to_owned(),
+            }
         });
         let word = String::from_utf8_lossy(word);
         if self.printer.json {

@@ -58,7 +58,9 @@ start with a slash are bytes, and stay as they are.
 Lists of domains are read by build, info, lookup and verify: hosts files, Adblock filter lists (||example.com^), dnsmasq (address=/example.com/), \
 response policy zones and the Public Suffix List, recognised by content or by --format. Their entries cover a name alone, names beneath it, \
 or both, and may be exceptions. A list takes no updates: build it again.
-CSV, other forms of * and IP addresses are refused, with the line and what it looks like, and so are lines of lists within tables.";
+A table may also be CSV or TSV whose first line names the columns, one of them domain, host, url, name or the like (or --name-column): \
+several values are one result, category=ads,risk=3.
+Lines of CSV without names of columns, other forms of * and IP addresses are refused, with the line and what it looks like, and so are lines of lists within tables.";
 
 /// Reads the names of a table or of a list, recognised by content.
 pub(crate) fn read_by_content(from: &OsStr, lenient: bool) -> Result<NameRib> {

@@ -5,30 +5,32 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use wirespeed::names::generate::{self, TableSpec};
 use wirespeed::names::lists::{Answers, Counts, Entries, Resolved, Scope};
+use wirespeed::names::merge::read_sources;
 use wirespeed::names::read::lists::{
     DomainList, ListError, ListFormat, ListOptions, ListReport, TableOrList, TableOrListError,
     read_table_or_list,
 };
 use wirespeed::names::read::{
-    Labels, NameFib, NameFormat, NameReason, ReadError, ReadOptions, ReadReport, Source, read_table,
-    read_updates,
+    Labels, NameColumns, NameFib, NameFormat, NameReason, ReadError, ReadOptions, ReadReport, Source,
+    read_table, read_updates,
 };
 use wirespeed::names::{NameBatch, NameUpdate};
+use wirespeed_fib::merge::MergeSource;
 use wirespeed_namelookup::BuildOptions;
 
 use crate::busy::Busy;
-use crate::number::{counted, grouped, parse_positive};
+use crate::number::{counted, counted_u64, grouped, parse_positive};
 use crate::refuse::{Given, NO_TABLE, refuse};
 use crate::skipped::Skipped;
 use crate::source::{MemoryArgument, unless_image};
 
 /// Options for reading a table.
-#[derive(Clone, Copy, Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Reading")]
 pub(super) struct ReadArguments {
     /// Form of the table's names, or format of a list of domains: hosts, adblock, dnsmasq, rpz or psl, which
@@ -38,6 +40,15 @@ pub(super) struct ReadArguments {
     #[arg(long, value_name = "FORMAT", value_parser = table_format_parser())]
     format: Option<TableFormat>,
 
+    /// Column of CSV with the names. By default found by usual names (domain, fqdn, host, url, name, ...)
+    #[arg(long, value_name = "NAME")]
+    name_column: Option<String>,
+
+    /// Columns of CSV that are the result, by name. Several make one: category=ads,risk=3. By default all but
+    /// that of the names
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    value_columns: Vec<String>,
+
     /// Read only the ICANN section of the Public Suffix List
     #[arg(long, requires = "table")]
     icann: bool,
@@ -45,6 +56,24 @@ pub(super) struct ReadArguments {
     /// Pass over wrong lines, count them by reason and go on. By default the file is refused
     #[arg(long)]
     lenient: bool,
+}
+
+/// Sources in place of a table.
+#[derive(Clone, Debug, Args)]
+pub(super) struct MergeArguments {
+    /// Source of a table that is merged of several, each by an option of its own, instead of --table. Each
+    /// field of a name comes from the longest name that has it, of all sources, and where several have it at
+    /// one name, from the first of them. NAME is the field of values without names, of lists and of a single
+    /// column; COLUMN,... are the columns of CSV to take
+    #[arg(long, value_name = "NAME[:COLUMN,...]=FILE", conflicts_with = "table")]
+    pub(super) merge: Vec<MergeSource>,
+}
+
+impl MergeArguments {
+    /// The files of the sources.
+    pub(super) fn files(&self) -> impl Iterator<Item = &OsString> {
+        self.merge.iter().map(|source| &source.file)
+    }
 }
 
 /// The message for a list that should be aggregated.
@@ -81,8 +110,8 @@ pub(super) struct Loaded {
     /// The names. Results of a list are numbers of answers, and labels are the texts of its values.
     pub(super) fib: NameFib,
     pub(super) report: Report,
-    /// The reports of the lists that were read before, into the same list.
-    before: Vec<ListReport>,
+    /// The reports of what was read before, into the same list or table.
+    before: Vec<Report>,
     /// The answers of a list.
     pub(super) list: Option<OfList>,
     seconds: f64,
@@ -133,6 +162,7 @@ impl Loaded {
         let Resolved { names, answers } = read.list.resolve();
         let fib = NameFib { names, labels: read.labels };
         let list = Some(OfList { answers, counts });
+        let before = before.into_iter().map(Report::List).collect();
         Self { fib, report: Report::List(report), before, list, seconds }
     }
 }
@@ -140,17 +170,38 @@ impl Loaded {
 impl ReadArguments {
     /// No options but lenience: the format is recognised by content.
     pub(super) const fn by_content(lenient: bool) -> Self {
-        Self { format: None, icann: false, lenient }
+        Self { format: None, name_column: None, value_columns: Vec::new(), icann: false, lenient }
+    }
+
+    /// The columns of CSV that are named.
+    fn columns(&self) -> NameColumns {
+        NameColumns { name: self.name_column.clone(), values: self.value_columns.clone() }
+    }
+
+    /// Refuses columns for lists of domains, which have none.
+    fn check_columns(&self, is_of_lists: bool) -> Result<()> {
+        match is_of_lists && self.columns().is_given() {
+            true => {
+                bail!("--name-column and --value-columns are for tables in CSV, not for lists of domains")
+            }
+            false => Ok(()),
+        }
     }
 
     /// Refuses options for a table where none is read.
     pub(super) fn refuse_without_table(&self) -> Result<()> {
-        refuse(&[("format", self.format.is_some()), ("icann", self.icann)], NO_TABLE)
+        refuse(&self.given().map(|(option, is_given)| (option, is_given && option != "lenient")), NO_TABLE)
     }
 
     /// Each of the options.
-    pub(super) fn given(&self) -> [Given<'static>; 3] {
-        [("format", self.format.is_some()), ("icann", self.icann), ("lenient", self.lenient)]
+    pub(super) fn given(&self) -> [Given<'static>; 5] {
+        [
+            ("format", self.format.is_some()),
+            ("name-column", self.name_column.is_some()),
+            ("value-columns", !self.value_columns.is_empty()),
+            ("icann", self.icann),
+            ("lenient", self.lenient),
+        ]
     }
 
     /// Whether wrong lines are passed over.
@@ -193,11 +244,14 @@ impl ReadArguments {
 
     /// Reads lists of domains into one, in order, so that of equal entries the last stays; or a table or a
     /// list alone. Prints the description, and the lines that were passed over.
-    pub(super) fn load_all(&self, from: &[OsString]) -> Result<Loaded> {
+    ///
+    /// `see` gets the entries of a list before they become a table.
+    pub(super) fn load_all(&self, from: &[OsString], see: impl FnOnce(&Entries)) -> Result<Loaded> {
         let [before @ .., last] = from else { bail!("no table") };
         if before.is_empty() {
-            return self.load_any(last);
+            return self.load_any_with(last, see);
         }
+        self.check_columns(true)?;
         if let Some(TableFormat::Names(format)) = self.format {
             bail!(
                 "--format {format} is for a table, and several are read as one if all are lists of domains"
@@ -222,8 +276,35 @@ impl ReadArguments {
         }
         let seconds = began.elapsed().as_secs_f64();
         let report = reports.pop().expect("there is a last list");
+        see(&read.list);
         let loaded = Loaded::of_list(read, report, reports, seconds);
         eprintln!("{loaded}");
+        Ok(loaded)
+    }
+
+    /// Reads sources in order of precedence as one table. Prints the report of each, and the merged table's.
+    pub(super) fn load_merged(&self, sources: &[MergeSource]) -> Result<Loaded> {
+        if let Some(TableFormat::List(format)) = self.format {
+            bail!("--format {format} is a format of lists of domains, and tables are merged");
+        }
+        if self.icann {
+            bail!("--icann is for the Public Suffix List");
+        }
+        let began = Instant::now();
+        let busy = Busy::with("reading and merging");
+        let (merged, reports) = read_sources(sources, &self.of_table())?;
+        drop(busy);
+        let mut reports: Vec<_> = reports.into_iter().map(Report::Table).collect();
+        let report = reports.pop().context("no source")?;
+        let seconds = began.elapsed().as_secs_f64();
+        let loaded = Loaded { fib: merged.fib, report, before: reports, list: None, seconds };
+        eprintln!("{loaded}");
+        if merged.empty > 0 {
+            eprintln!("  {} without any field, which are left out", counted_u64(merged.empty, "name"));
+        }
+        if loaded.fib.names.is_empty() {
+            bail!("no name of the sources has a field");
+        }
         Ok(loaded)
     }
 
@@ -233,6 +314,7 @@ impl ReadArguments {
     }
 
     fn read_any(&self, from: &OsStr, see: impl FnOnce(&Entries)) -> Result<Loaded> {
+        self.check_columns(matches!(self.format, Some(TableFormat::List(_))))?;
         let began = Instant::now();
         let source = Source::from_arg(from);
         let busy = Busy::with(format!("reading {source}"));
@@ -275,7 +357,7 @@ impl ReadArguments {
             Some(TableFormat::Names(format)) => Some(format),
             _ => None,
         };
-        ReadOptions { format, lenient: self.lenient }
+        ReadOptions { format, lenient: self.lenient, columns: self.columns() }
     }
 
     /// Reads updates. New results are numbered after those of the table.
@@ -304,18 +386,18 @@ impl ReadArguments {
 
     /// Options for reading data beside a table: the given format is the table's.
     fn beside(&self) -> ReadOptions {
-        ReadOptions { format: None, lenient: self.lenient }
+        ReadOptions { lenient: self.lenient, ..ReadOptions::default() }
     }
 }
 
 impl Loaded {
     /// Lines that lenient reading left out.
     pub(super) fn left_out(&self) -> u64 {
-        let last = match &self.report {
+        let faults = |report: &Report| match report {
             Report::Table(report) => report.faults(),
             Report::List(report) => report.faults(),
         };
-        last + self.before.iter().map(ListReport::faults).sum::<u64>()
+        faults(&self.report) + self.before.iter().map(faults).sum::<u64>()
     }
 
     /// Whether the names are NDN URIs.

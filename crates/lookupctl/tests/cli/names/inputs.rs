@@ -8,7 +8,7 @@ fn lists_of_other_kinds_are_refused_by_what_they_look_like() {
     for (text, line, says) in [
         ("example.org\n0.0.0.0 ads.example.com\n", 2, "hosts file"),
         ("ads.example.com,ads\n", 1, "CSV"),
-        ("name,list\nads.example.com,ads\n", 1, "CSV"),
+        ("ads.example.com;ads\nmore.example.com;ads\n", 1, "CSV"),
         ("example.org\n@@||good.example.com^\n", 2, "filter list"),
         ("example.org/a\nexample.com##.banner\n", 2, "filter list"),
         ("example.org\nads*.example.com\n", 2, "only *.example.com is read"),

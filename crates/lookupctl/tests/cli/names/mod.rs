@@ -8,6 +8,7 @@ mod inputs;
 mod lists;
 mod lookup;
 mod replay;
+mod tables;
 mod verify;
 
 use crate::common::Folder;

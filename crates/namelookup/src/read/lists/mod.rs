@@ -200,10 +200,11 @@ fn table_or_list(
 ) -> Result<TableOrList, TableOrListError> {
     let format = list.format.or_else(|| {
         let (first, ends) = input.look_ahead(LOOK_AHEAD);
-        ListFormat::recognise(first, ends).filter(|_| table.format.is_none())
+        let is_open = table.format.is_none() && !table.columns.is_given();
+        ListFormat::recognise(first, ends).filter(|_| is_open)
     });
     if format.is_none() {
-        let (fib, report) = super::table_of(input, size, table)?;
+        let (fib, report, _) = super::table_of(input, size, table)?;
         return Ok(TableOrList::Table(fib, report));
     }
     let mut read = DomainList::default();
