@@ -14,7 +14,9 @@ use crate::data::{directory, sources};
 use crate::report::Setting;
 
 /// Real lists have lines that are no names; a benchmark goes on without them.
-const LENIENT: ReadOptions = ReadOptions { format: None, lenient: true };
+fn lenient() -> ReadOptions {
+    ReadOptions { lenient: true, ..ReadOptions::default() }
+}
 
 /// Names of the large table.
 pub const TEN_MILLION: usize = 10_000_000;
@@ -54,7 +56,7 @@ pub fn is_real() -> bool {
 fn domains(most: usize) -> Result<(String, NameFib)> {
     match file("domains-3.6m.txt.zst") {
         Some(path) => {
-            let options = ReadOptions { format: Some(NameFormat::Domains), ..LENIENT };
+            let options = ReadOptions { format: Some(NameFormat::Domains), ..lenient() };
             Ok(("domains".into(), read::read_table(&Input::Path(path), &options)?.0))
         }
         None => {
@@ -116,7 +118,7 @@ pub fn subset(table: &Table, wanted: usize) -> Table {
 pub fn paths() -> Result<Paths> {
     match file("urls-300k.txt.zst") {
         Some(path) => {
-            let options = ReadOptions { format: Some(NameFormat::Urls), ..LENIENT };
+            let options = ReadOptions { format: Some(NameFormat::Urls), ..lenient() };
             Ok(read::read_paths(&Input::Path(path), &options)?.0.into())
         }
         None => Ok(Paths::made()),
