@@ -117,8 +117,9 @@ typedef struct ws_table ws_table;
  * Settings of a table that is built. Set size to sizeof(ws_options) and all that is not needed to 0. NULL in
  * place of the settings stands for the defaults. An image file has settings of its own, and takes none.
  *
- * The settings from format on say how files are read, also those that are loaded later. They are those of
- * lookupctl of the same names. A file that has no use for one is refused. Lists have commas between.
+ * The settings from format on say how files are read; for addresses and rules also those that are loaded
+ * later. They are those of lookupctl of the same names. A file that has no use for one is refused. Lists
+ * have commas between.
  */
 typedef struct {
     /**
@@ -380,8 +381,9 @@ ws_status ws_names_apply(const ws_names *names,
                          size_t count);
 
 /**
- * Replaces all names by those of a file of names or an image of them, in one step. Fails if the table has
- * names with numbers of the caller's own, and for a list of domains. Labels keep their numbers.
+ * Replaces all names by those of a file of names or an image of them, in one step. The form of the names is
+ * recognised by content. Fails if the table has names with numbers of the caller's own, and for a list of
+ * domains. Labels keep their numbers.
  */
 ws_status ws_names_load(const ws_names *names,
                         const char *path);

@@ -195,8 +195,9 @@ pub unsafe extern "C" fn ws_names_apply(
     })
 }
 
-/// Replaces all names by those of a file of names or an image of them, in one step. Fails if the table has
-/// names with numbers of the caller's own, and for a list of domains. Labels keep their numbers.
+/// Replaces all names by those of a file of names or an image of them, in one step. The form of the names is
+/// recognised by content. Fails if the table has names with numbers of the caller's own, and for a list of
+/// domains. Labels keep their numbers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ws_names_load(names: *const ws_names, path: *const c_char) -> ws_status {
     status(|| {

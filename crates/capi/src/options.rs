@@ -13,8 +13,9 @@ use crate::boundary::{Failure, given, optional};
 /// Settings of a table that is built. Set size to sizeof(ws_options) and all that is not needed to 0. NULL in
 /// place of the settings stands for the defaults. An image file has settings of its own, and takes none.
 ///
-/// The settings from format on say how files are read, also those that are loaded later. They are those of
-/// lookupctl of the same names. A file that has no use for one is refused. Lists have commas between.
+/// The settings from format on say how files are read; for addresses and rules also those that are loaded
+/// later. They are those of lookupctl of the same names. A file that has no use for one is refused. Lists
+/// have commas between.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ws_options {
