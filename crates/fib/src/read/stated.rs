@@ -89,7 +89,10 @@ impl ReadOptions {
             "origins" => !std::mem::replace(&mut self.origins, flag()?),
             "mask-host-bits" => !std::mem::replace(&mut self.mask_host_bits, flag()?),
             "value-columns" => {
-                let values = value.split(',').map(str::to_owned).collect();
+                let values: Vec<_> = value.split(',').map(str::to_owned).collect();
+                if values.iter().any(String::is_empty) {
+                    return Err(bad(&"a column has a name"));
+                }
                 std::mem::replace(&mut self.columns.values, values).is_empty()
             }
             "prefix-columns" => {
@@ -192,6 +195,7 @@ mod tests {
             ("set", "", "it has a name"),
             ("origins", "yes", "origins \"yes\": it is true or false"),
             ("prefix-columns", "", "a column has a name"),
+            ("value-columns", "a,,b", "a column has a name"),
             ("range-columns", "a", "two columns"),
             ("address-numbers", "5", "a family is 4 or 6"),
             ("colour", "red", "no option \"colour\" for reading a table; there are format, peer"),

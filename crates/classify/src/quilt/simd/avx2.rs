@@ -277,12 +277,16 @@ const TOGETHER: usize = 4;
 #[target_feature(enable = "avx2,bmi1,popcnt")]
 fn scan_few<T: Tuple>(chunk: &mut Chunk, scan: ScanView<'_>, first: usize) {
     let few = first..first + TOGETHER;
-    let best = &mut chunk.best[few.clone()];
+    let best: &mut [u64; TOGETHER] = (&mut chunk.best[few.clone()]).try_into().expect("as many");
+    let mut live = [true; TOGETHER];
     'groups: for (group, &[top, rest]) in scan.tops.iter().enumerate() {
-        if best.iter().all(|&best| rest <= best) {
+        live.iter_mut().zip(&*best).for_each(|(live, best)| *live &= rest > *best);
+        if live == [false; TOGETHER] {
             break;
         }
-        if best.iter().all(|&best| top <= best) {
+        // Each tuple by itself, as tops of an image may be lower than what is there.
+        let open: [bool; TOGETHER] = std::array::from_fn(|at| live[at] && top > best[at]);
+        if open == [false; TOGETHER] {
             continue;
         }
         let cells = &scan.cells[group * scan_len(T::WORDS)..][..scan_len(T::WORDS)];
@@ -306,7 +310,7 @@ fn scan_few<T: Tuple>(chunk: &mut Chunk, scan: ScanView<'_>, first: usize) {
             }
         }
         let ranks = &scan.ranks[group * SCAN_LANES..][..SCAN_LANES];
-        for (differ, best) in differ.into_iter().zip(&mut *best) {
+        for ((differ, best), _) in differ.into_iter().zip(&mut *best).zip(open).filter(|(_, open)| *open) {
             let [low, high] =
                 differ.map(|differ| _mm256_movemask_ps(_mm256_castsi256_ps(is_zero(differ))).cast_unsigned());
             let mut lanes = low | high << WIDTH;
