@@ -27,7 +27,7 @@ pub(crate) enum Verb {
     Classify(classify::Options),
     Route(Box<route::Options>),
     Rov(rov::Options),
-    Enrich(enrich::Options),
+    Enrich(Box<enrich::Options>),
     Devices(devices::Options),
     Completions(completions::Options),
 }
