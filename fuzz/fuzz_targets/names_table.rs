@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 fn table(format: Option<NameFormat>, bytes: &[u8]) {
-    let options = |lenient| ReadOptions { format, lenient };
+    let options = |lenient| ReadOptions { format, lenient, ..ReadOptions::default() };
     let _ = read_paths_from(bytes, "fuzz", &options(true));
     let strictly = read_table_from(bytes, "fuzz", &options(false));
     match read_table_from(bytes, "fuzz", &options(true)) {
@@ -26,7 +26,8 @@ fn table(format: Option<NameFormat>, bytes: &[u8]) {
             assert_eq!(report.routes - report.repeated, fib.names.len() as u64);
             if let Some(text) = plain(&fib) {
                 let format = Some(NameFormat::Names);
-                let again = read_table_from(&text[..], "again", &ReadOptions { format, lenient: false });
+                let again =
+                    read_table_from(&text[..], "again", &ReadOptions { format, ..ReadOptions::default() });
                 match again {
                     Ok((again, report)) => {
                         assert_eq!(report.repeated, 0);
@@ -61,9 +62,12 @@ fn plain(fib: &NameFib) -> Option<Vec<u8>> {
 fn updates(format: Option<NameFormat>, bytes: &[u8]) {
     for lenient in [false, true] {
         let mut labels = Labels::new();
-        let Ok((updates, report)) =
-            collect_updates_from(bytes, "fuzz", &ReadOptions { format, lenient }, &mut labels)
-        else {
+        let Ok((updates, report)) = collect_updates_from(
+            bytes,
+            "fuzz",
+            &ReadOptions { format, lenient, ..ReadOptions::default() },
+            &mut labels,
+        ) else {
             continue;
         };
         assert_eq!(report.routes, updates.len() as u64);
@@ -72,7 +76,8 @@ fn updates(format: Option<NameFormat>, bytes: &[u8]) {
             continue;
         }
         let mut again_labels = Labels::new();
-        let options = ReadOptions { format: Some(NameFormat::Names), lenient: true };
+        let options =
+            ReadOptions { format: Some(NameFormat::Names), lenient: true, ..ReadOptions::default() };
         let (again, _) = collect_updates_from(&text[..], "again", &options, &mut again_labels)
             .expect("what was written reads back");
         assert_eq!(again, updates);

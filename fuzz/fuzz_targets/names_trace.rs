@@ -10,7 +10,8 @@ use wirespeed_namelookup::write::write_trace;
 
 fuzz_target!(|bytes: &[u8]| {
     for format in NameFormat::ALL.map(Some).into_iter().chain([None]) {
-        let Ok((trace, report)) = read_trace_from(bytes, "fuzz", &ReadOptions { format, lenient: true })
+        let Ok((trace, report)) =
+            read_trace_from(bytes, "fuzz", &ReadOptions { format, lenient: true, ..ReadOptions::default() })
         else {
             continue;
         };
@@ -22,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         if trace.is_empty() || write_trace(trace.names(), &mut text).is_err() {
             continue;
         }
-        let options = ReadOptions { format: Some(NameFormat::Names), lenient: false };
+        let options = ReadOptions { format: Some(NameFormat::Names), ..ReadOptions::default() };
         let (again, _) = read_trace_from(&text[..], "again", &options).expect("what was written reads back");
         assert_eq!(again, trace);
     }

@@ -5,6 +5,7 @@
 mod any_frames;
 #[path = "../../crates/classify/tests/readers/beside_sets/mod.rs"]
 mod beside_sets;
+mod content;
 mod feeds;
 #[path = "../../crates/openflow/tests/channel/flow_texts/mod.rs"]
 mod flow_texts;
@@ -19,10 +20,13 @@ pub mod openflow;
 #[path = "../../crates/records/tests/pieces/mod.rs"]
 mod pieces;
 mod rules;
+mod written;
 
+pub use content::{content, names_csv};
 pub use feeds::feed;
 pub use lists::list;
 pub use rules::{policies, rule_updates, rules};
+pub use written::{lists_written, tables_written};
 
 use wirespeed_fib::read::{
     Format, PeerChoice, ReadOptions, TimedUpdate, collect_updates_from, read_fib_from, read_vrps_from,

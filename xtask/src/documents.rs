@@ -42,6 +42,7 @@ fn fault(command: &str, root: &Path) -> Option<String> {
     let folder = match package {
         None => root.join("crates/lookupctl"),
         Some("wirespeed-benches") => root.join("benches"),
+        Some("wirespeed-fuzz-replay") => root.join("fuzz/replay"),
         Some("lookupctl") => root.join("crates/lookupctl"),
         Some("wirespeed") => root.join("crates/wirespeed"),
         Some(name) => root.join("crates").join(name.trim_start_matches("wirespeed-")),

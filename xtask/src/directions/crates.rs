@@ -31,7 +31,7 @@ const ROWS: &[&[&str]] = &[
     &["wirespeed-router"],
     &["wirespeed-openflow"],
     &["lookupctl"],
-    &["wirespeed-benches"],
+    &["wirespeed-benches", "wirespeed-fuzz-replay"],
     &["xtask"],
 ];
 
