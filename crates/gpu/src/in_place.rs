@@ -6,6 +6,7 @@
 //! ```
 
 use std::fmt::Debug;
+use std::sync::OnceLock;
 
 use wirespeed_table::Domain;
 
@@ -72,5 +73,13 @@ pub trait InSlot: Debug + Send + Sync {
     /// Whether there are no keys.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Forgets keys that were taken out of a slot to be read, because there are more.
+#[inline]
+pub(crate) fn forget<K>(read: &mut OnceLock<K>) {
+    if read.get().is_some() {
+        read.take();
     }
 }

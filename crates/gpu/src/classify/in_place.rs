@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use wirespeed_classify::Tuple;
 
 use super::form::{GROUP, Lanes, kind};
-use crate::in_place::{self, InSlot};
+use crate::in_place::{self, InSlot, forget};
 use crate::runtime::{Done, FleetBatch, Form};
 
 /// Tuples in a slot, as structures of arrays.
@@ -74,15 +74,7 @@ impl<T: Tuple> InPlace<T> {
         if self.len.is_multiple_of(GROUP) {
             self.write_last(self.len - GROUP, GROUP);
         }
-        self.forget();
-    }
-
-    /// Forgets the tuples that were read, because there are more.
-    #[inline]
-    fn forget(&mut self) {
-        if self.read.get().is_some() {
-            self.read.take();
-        }
+        forget(&mut self.read);
     }
 }
 
@@ -108,7 +100,7 @@ impl<T: Tuple> in_place::InPlace for InPlace<T> {
         self.lanes.write_all(self.slot.batch().keys_mut(), self.len, groups);
         self.len += groups.len();
         last.iter().for_each(|tuple| self.add(tuple));
-        self.forget();
+        forget(&mut self.read);
         tuples.len()
     }
 

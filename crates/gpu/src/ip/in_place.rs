@@ -11,7 +11,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use wirespeed_fib::Address;
 
 use super::keys::{KeyBytes, expand, first_48, first_64, write};
-use crate::in_place::{self, InSlot};
+use crate::in_place::{self, InSlot, forget};
 use crate::runtime::{Done, FleetBatch, Form, Planes};
 
 /// Addresses in a slot, as keys of a kind. They lie nowhere else, and are read there, too.
@@ -94,14 +94,6 @@ impl<A: Address> InPlace<A> {
             (first, std::slice::from_raw_parts_mut(second.as_ptr(), low * count))
         }
     }
-
-    /// Forgets the addresses that were read, because there is one more.
-    #[inline]
-    fn forget(&mut self) {
-        if self.read.get().is_some() {
-            self.read.take();
-        }
-    }
 }
 
 impl<A: Address> in_place::InPlace for InPlace<A> {
@@ -132,7 +124,7 @@ impl<A: Address> in_place::InPlace for InPlace<A> {
             }
         }
         self.len += 1;
-        self.forget();
+        forget(&mut self.read);
         true
     }
 
@@ -145,7 +137,7 @@ impl<A: Address> in_place::InPlace for InPlace<A> {
         let bytes = self.kind.count();
         let count = fill(bytes, self.room(most), addresses);
         self.len += count;
-        self.forget();
+        forget(&mut self.read);
         (count, None)
     }
 
@@ -154,7 +146,7 @@ impl<A: Address> in_place::InPlace for InPlace<A> {
         let (first, second) = self.room(addresses.len());
         write(addresses, kind, (first, second), is_streamed);
         self.len += addresses.len();
-        self.forget();
+        forget(&mut self.read);
         addresses.len()
     }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use wirespeed_namelookup::{Name, NameBatch, NameDomain, Names};
 
 use super::form::{ALIGN, GROUP, PACKED, Wanted, end_in, second_of, text, write_end};
-use crate::in_place::{self, InSlot};
+use crate::in_place::{self, InSlot, forget};
 use crate::runtime::{Done, FleetBatch, Form};
 
 /// Names in a slot, in the packed form. The slot may have no room for the bytes of as many names as it was
@@ -59,14 +59,6 @@ impl InPlace {
     const fn has_room(&self, end: usize) -> bool {
         end <= self.most && end - self.group <= u16::MAX as usize
     }
-
-    /// Forgets the names that were read, because there are more.
-    #[inline]
-    fn forget(&mut self) {
-        if self.read.get().is_some() {
-            self.read.take();
-        }
-    }
 }
 
 impl Written {
@@ -115,7 +107,7 @@ impl in_place::InPlace for InPlace {
         bytes[text..end].copy_from_slice(name.as_bytes());
         write_end(places, len, self.group, end);
         (self.written.len, self.written.text) = (len + 1, end);
-        self.forget();
+        forget(&mut self.read);
         true
     }
 
@@ -177,7 +169,7 @@ impl InPlace {
             write_end(places, at, self.group, start + (end - names.start()) as usize);
         }
         (self.written.len, self.written.text) = (len + names.len(), end);
-        self.forget();
+        forget(&mut self.read);
         true
     }
 }

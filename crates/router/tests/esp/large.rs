@@ -190,7 +190,7 @@ fn what_is_put_together_has_to_fit_a_buffer() {
         [(0, 1200), (1200, second)].map(|(offset, bytes)| {
             let mut frame = sealed[0][..34].to_vec();
             frame[16..18].copy_from_slice(&(bytes as u16 + 20).to_be_bytes());
-            let word = offset as u16 / 8 | if offset == 0 { 0x2000 } else { 0 };
+            let word = (offset as u16 / 8) | if offset == 0 { 0x2000 } else { 0 };
             (frame[18], frame[19]) = (0, id);
             frame[20..22].copy_from_slice(&word.to_be_bytes());
             seal_header(&mut frame);
