@@ -45,6 +45,8 @@ enum Verb {
     Header(header::Options),
     /// Measures OpenFlow switches by flows and masks and writes benches/record/MACHINE/DATE-openflow.csv
     OpenflowBench(programs::Options),
+    /// Packs the crates that are for others, and builds each from what is packed
+    Package,
     /// Counts lines that say the same of addresses, names and rules
     Parallel,
     /// Builds the kernels' PTX from their sources, or checks what is committed
@@ -81,6 +83,7 @@ fn main() -> anyhow::Result<()> {
         Verb::Fuzz(options) => fuzz::run(&options),
         Verb::Header(options) => header::run(&options),
         Verb::OpenflowBench(options) => router_bench::run_of("openflow", &options),
+        Verb::Package => public::build(),
         Verb::Parallel => parallel::run(),
         Verb::Ptx(options) => ptx::run(&options),
         Verb::Record(options) => record::run(&options),

@@ -46,17 +46,27 @@ pub(crate) fn packages() -> Result<Vec<Package>> {
     Ok(workspace.packages.into_iter().filter(|package| package.publish.is_none()).collect())
 }
 
-/// Packs them, and builds each from what is packed.
+/// Packs them. A file that a manifest names and that is not there fails here.
 pub(crate) fn pack() -> Result<()> {
-    let mut pack = step::cargo(&["package", "--allow-dirty", "--offline", "--locked", "--quiet"]);
-    // One folder for all: each package would build the crates beneath it anew. Packages have no profile.
-    pack.args(["--target-dir", "target/packages"]).env("CARGO_PROFILE_DEV_DEBUG", "false");
+    step::run("packages", command(&packages()?).arg("--no-verify"))
+}
+
+/// Packs them, and builds each from what is packed: minutes, as all that they depend on is built, too.
+pub(crate) fn build() -> Result<()> {
     let packages = packages()?;
-    for package in &packages {
+    forget_unpacked(&packages, &cargo_home()?)?;
+    // One folder for all: each package would build the crates beneath it anew. Packages have no profile.
+    let mut build = command(&packages);
+    build.args(["--target-dir", "target/packages"]).env("CARGO_PROFILE_DEV_DEBUG", "false");
+    step::run("packages, built", &mut build)
+}
+
+fn command(packages: &[Package]) -> std::process::Command {
+    let mut pack = step::cargo(&["package", "--allow-dirty", "--offline", "--locked", "--quiet"]);
+    for package in packages {
         pack.args(["--package", &package.name]);
     }
-    forget_unpacked(&packages, &cargo_home()?)?;
-    step::run("packages", &mut pack)
+    pack
 }
 
 /// The folder where cargo keeps packages.
