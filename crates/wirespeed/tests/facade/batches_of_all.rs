@@ -15,6 +15,7 @@ use wirespeed::namelookup::oracle::Oracle as NameOracle;
 use wirespeed::names::{NameDomain, Names};
 use wirespeed::prelude::*;
 use wirespeed::{Answers, Batch, Batches, Counts, Fleet, Prefix, Submitted, Table, Update};
+use wirespeed_image::rounds::{is_long, leaves_to_ci};
 
 use crate::batches::{check_answers, right};
 use crate::common::{Warnings, addresses, on_host, rib};
@@ -401,11 +402,12 @@ enum Step<D: Tried> {
 }
 
 fn any_order_of_calls_gives_right_answers<D: Tried>() {
-    if wirespeed_image::rounds::leaves_to_ci() {
+    if leaves_to_ci() {
         return;
     }
     let Some((fleet, _)) = on_host(D::gpu_options()) else { return };
-    for device in [Device::Cpu, Device::Auto, Device::Gpu] {
+    // With a GPU the CPU answers, too, where no slot is free.
+    for device in [Device::Gpu, Device::Auto, Device::Cpu].into_iter().take(if is_long() { 3 } else { 1 }) {
         let mut all = D::start(device, &fleet, 0);
         let (changes, is_over) = (60, AtomicBool::new(false));
         let (kept, right, changing) = (&all.kept, &all.right, &all.changing);
