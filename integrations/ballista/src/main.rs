@@ -18,6 +18,7 @@ use futures::StreamExt;
 use wirespeed::classify::TupleName;
 use wirespeed::fib::Family;
 use wirespeed::fib::read::{Columns, PeerChoice, PrefixColumns, ReadOptions};
+use wirespeed::namelookup::read::{NameColumns, ReadOptions as NameOptions};
 use wirespeed_ballista::{
     Client, Error, ImageCache, Origin, Place, Stores, executor_config, follow, publish, run_executor,
     run_scheduler, scheduler_config, signalled,
@@ -176,6 +177,9 @@ struct Publish {
     /// alone.
     #[arg(long, value_name = "4|6", value_parser = family)]
     address_numbers: Option<Family>,
+    /// Column of CSV with the names of a table of names. By default found by usual names.
+    #[arg(long, value_name = "COLUMN", conflicts_with = "merge")]
+    name_column: Option<String>,
     /// Clear the host bits of prefixes. By default such prefixes are refused.
     #[arg(long)]
     mask_host_bits: bool,
@@ -415,9 +419,11 @@ impl Publish {
             columns,
             ..ReadOptions::default()
         };
+        let columns = NameColumns { name: self.name_column.clone(), values: self.columns.clone() };
         How {
             content: self.format,
             routes,
+            names: NameOptions { columns, ..NameOptions::default() },
             lenient: self.lenient,
             assume: self.assume.clone(),
             tuple: self.tuple,

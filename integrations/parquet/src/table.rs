@@ -139,7 +139,7 @@ mod tests {
 
     fn file(fields: &[&str]) -> TableFile {
         let fields = fields.iter().map(|&field| field.to_owned()).collect();
-        TableFile { name: "t".into(), path: "x".into(), fields, sources: Vec::new() }
+        TableFile { name: "t".into(), path: "x".into(), fields, ..TableFile::default() }
     }
 
     #[test]

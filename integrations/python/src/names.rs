@@ -131,7 +131,8 @@ impl NameTable {
                 }
                 given => given,
             };
-            let names = ReadOptions { format: format.is_none().then_some(form), lenient };
+            let names =
+                ReadOptions { format: format.is_none().then_some(form), lenient, ..ReadOptions::default() };
             let list = ListOptions { format, lenient, icann_only: icann };
             let read = read_table_or_list(&source, &names, &list).map_err(|error| failed(&error))?;
             let (skipped, content) = match &read {
