@@ -3,7 +3,7 @@
 //!
 //! A plain run does a small part of the rounds, so that a change is tested in minutes, and fewer still for
 //! engines that are there for a paper. It leaves out the tests that take longest. `WIRESPEED_TESTS=ci` asks
-//! for what each change has to pass, and `WIRESPEED_TESTS=long` for all.
+//! for more, for a change that is done, and `WIRESPEED_TESTS=long` for all.
 
 use std::cell::Cell;
 use std::panic::AssertUnwindSafe;
