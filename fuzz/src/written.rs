@@ -1,4 +1,4 @@
-//! What is written in the formats of people's files reads back as what was meant.
+//! Files that are written in the formats of people's files read back as they were meant.
 
 use wirespeed_fib::read::{Format, ReadOptions, read_fib_from, read_vrps_from};
 use wirespeed_fib::write::{write_fib, write_vrps};

@@ -18,7 +18,7 @@ use wirespeed_image::Table;
 use wirespeed_namelookup::generate::{Churn, ChurnSpec};
 use wirespeed_namelookup::{
     Acta, BuildOptions, Engine, LiveNames, Lookup, Match, NameBatch, NameBuf, NameDomain, NameTable,
-    NameUpdate,
+    NameUpdate, Names,
 };
 use wirespeed_table::conformance::{compare_levels, levels_head};
 
@@ -91,10 +91,10 @@ fn main() -> Result<(), Error> {
             live(&table, &names, &paths)?;
         }
         if wants("lookup") {
-            lookups(&table, &compiled, &names, &paths);
+            lookups(&table, &compiled, queries(&names, &paths).names());
         }
         if wants("levels") {
-            levels(&table, &compiled, &names, &paths);
+            levels(&table, &compiled, queries(&names, &paths).names());
         }
         if wants("update") {
             updates(table, &names, rounds, result)?;
@@ -118,14 +118,7 @@ fn lines(path: &str) -> Result<Vec<Vec<u8>>, Error> {
     Ok(lines)
 }
 
-fn lookups(
-    table: &NameTable,
-    compiled: &<Acta as Engine<NameDomain>>::Table,
-    names: &[NameBuf],
-    paths: &[Vec<u8>],
-) {
-    let queries = queries(names, paths);
-    let all = queries.names();
+fn lookups(table: &NameTable, compiled: &<Acta as Engine<NameDomain>>::Table, all: Names<'_>) {
     let mut results = vec![0; all.len()];
     let mut rates = Vec::new();
     for _ in 0..5 {
@@ -152,14 +145,7 @@ fn lookups(
 }
 
 /// Rates with each vector level of this CPU, in turns.
-fn levels(
-    table: &NameTable,
-    compiled: &<Acta as Engine<NameDomain>>::Table,
-    names: &[NameBuf],
-    paths: &[Vec<u8>],
-) {
-    let queries = queries(names, paths);
-    let all = queries.names();
+fn levels(table: &NameTable, compiled: &<Acta as Engine<NameDomain>>::Table, all: Names<'_>) {
     let right: Vec<_> = (0..all.len()).map(|at| table.lookup(all.name(at)).result).collect();
     levels_head();
     compare_levels::<NameDomain>("names with paths", compiled, all, &right);

@@ -8,8 +8,8 @@ use wirespeed_fib::merge::{Merge, MergeSource, SourceError};
 use wirespeed_fib::read::{ReadError, ReadOptions, Source, open, read_fib, read_vrps};
 use wirespeed_fib::rpki::Vrps;
 use wirespeed_namelookup::merge::{NameSourceError, read_sources as read_name_sources};
-use wirespeed_namelookup::read::ReadOptions as NameOptions;
 use wirespeed_namelookup::read::lists::{ListOptions, TableOrList, read_table_or_list};
+use wirespeed_namelookup::read::{NameFormat, ReadOptions as NameOptions};
 
 use super::how::{How, HowError, check_all};
 use super::{Content, ContentError, START};
@@ -156,7 +156,15 @@ pub fn merge<'s>(
 /// Reads sources in order of precedence, and merges them to one table of names whose labels are records:
 /// [`names::merge`](crate::names::merge).
 pub fn merge_names(sources: &[MergeSource], how: &How) -> Result<FileTable, FileError> {
-    let options = NameOptions { lenient: how.lenient, ..how.names.clone() };
+    let path = || sources.first().map(|source| PathBuf::from(&source.file)).unwrap_or_default();
+    let format = match how.content {
+        None => None,
+        Some(Content::Names(form)) => Some(form),
+        Some(_) => return Err(FileError::Unfit { path: path(), reason: "a source of names has names" }),
+    };
+    let content = Content::Names(format.unwrap_or(NameFormat::Domains));
+    how.check(content).map_err(|cause| FileError::How { path: path(), cause })?;
+    let options = NameOptions { format, lenient: how.lenient, ..how.names.clone() };
     let (merged, _) = read_name_sources(sources, &options)?;
     let labels = Labels::new();
     let table = NameTable::builder().fib(merged.fib, &labels).build()?;
@@ -371,6 +379,13 @@ mod tests {
         assert_eq!(labels.get(found).as_deref().map(String::as_str), Some("site=Kiel,bad=true"));
         let wrong = [source("bad", file("hosts", "0.0.0.0 a.example\n"))];
         assert!(merge_names(&wrong, &How::default()).unwrap_err().to_string().contains("hosts: a list"));
+        for (how, said) in [
+            (How { chain: Some("x".to_owned()), ..How::default() }, "chain is for"),
+            (How { content: Some("mrt".parse().unwrap()), ..How::default() }, "has names"),
+        ] {
+            let refused = merge_names(&sources, &how).unwrap_err().to_string();
+            assert!(refused.contains(said), "{refused}");
+        }
         let wrong = [source("asn", file("wrong", "10.0.0.0/33 1\n"))];
         assert!(merge(&wrong).unwrap_err().to_string().contains("wrong:1"));
     }

@@ -129,7 +129,7 @@ const PARTICULAR: [Particular; 14] = [
     Particular {
         name: "value-columns",
         wanted: "formats with fields: CSV, MaxMind DBs, ranges of clouds and delegations",
-        is_set: |how| !how.routes.columns.values.is_empty(),
+        is_set: |how| !(how.routes.columns.values.is_empty() && how.names.columns.values.is_empty()),
         is_for: |content| matches!(content, Content::Names(_)) || is_routes(content, Format::has_fields),
     },
     Particular {
@@ -183,29 +183,12 @@ const PARTICULAR: [Particular; 14] = [
 ];
 
 impl How {
-    const NAMES: [&str; 17] = [
-        "format",
-        "peer",
-        "vrf",
-        "set",
-        "origins",
-        "mask-host-bits",
-        "value-columns",
-        "prefix-columns",
-        "range-columns",
-        "address-numbers",
-        "name-column",
-        "lenient",
-        "assume",
-        "tuple",
-        "chain",
-        "rule-table",
-        "icann",
-    ];
+    /// The names beside those of [`ReadOptions`].
+    const NAMES: [&str; 7] = ["name-column", "lenient", "assume", "tuple", "chain", "rule-table", "icann"];
 
     /// The names that [`set`](Self::set) takes.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        Self::NAMES.into_iter()
+        ReadOptions::NAMES.into_iter().chain(Self::NAMES)
     }
 
     /// Sets an option by its name, which is that of `lookupctl`'s option: `chain`, `range-columns`. Values of
