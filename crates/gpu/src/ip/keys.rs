@@ -94,11 +94,7 @@ pub(super) fn write<A: Address>(
             let done = simd::first_8(cast_slice(addresses), first, is_streamed);
             fill(&mut first[8 * done..], &addresses[done..], |address| first_64(address).to_le_bytes());
         }
-        _ => {
-            let from: &[u8] = cast_slice(addresses);
-            let done = if is_streamed { simd::stream(from, first) } else { 0 };
-            first[done..].copy_from_slice(&from[done..]);
-        }
+        _ => simd::copy(cast_slice(addresses), first, is_streamed),
     }
 }
 

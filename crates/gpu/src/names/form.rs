@@ -16,10 +16,11 @@
 //! All forms are written directly into a batch's pinned memory, packed names and ends at the speed of a copy.
 //! The first names of a batch form a batch, too, in the same memory.
 
-use bytemuck::{cast_slice, cast_slice_mut};
+use bytemuck::cast_slice_mut;
 use wirespeed_namelookup::{Match, Name, Names};
 
 use crate::runtime::Form;
+use crate::simd;
 
 /// Names of a group.
 pub const GROUP: usize = 32;
@@ -92,12 +93,17 @@ pub fn row_bytes_of(names: Names<'_>, stride: usize) -> usize {
 /// Writes names to the start of `to`, packed if possible, otherwise with one end for each. `None` if they
 /// don't fit.
 pub fn pack(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form> {
+    pack_to(names, wanted, to, false)
+}
+
+/// Packs names, their bytes past the caches if it is said so.
+pub(super) fn pack_to(names: Names<'_>, wanted: Wanted, to: &mut [u8], is_streamed: bool) -> Option<Form> {
     let second = second_of(names.len());
     let places = to.get_mut(..second)?;
-    if !write_short_ends(names, places) {
+    if write_ends(names, 0, places) < names.len() {
         return pack_ends(names, wanted, to);
     }
-    let bytes = copy_text(names, second, to)?;
+    let bytes = copy_text(names, second, to, is_streamed)?;
     Some(wanted.form(PACKED, names.len(), second, bytes))
 }
 
@@ -109,7 +115,7 @@ pub fn pack_ends(names: Names<'_>, wanted: Wanted, to: &mut [u8]) -> Option<Form
     for (place, &end) in places.iter_mut().zip(names.ends()) {
         *place = (end - names.start()).to_le_bytes();
     }
-    let bytes = copy_text(names, second, to)?;
+    let bytes = copy_text(names, second, to, false)?;
     Some(wanted.form(ENDS, names.len(), second, bytes))
 }
 
@@ -137,12 +143,17 @@ pub(super) const fn second_of(names: usize) -> usize {
     (names.div_ceil(GROUP) * PACKED_GROUP).next_multiple_of(ALIGN)
 }
 
+/// The offset of the group that begins with the name at an index, in the first part.
+pub(super) const fn group_at(name: usize) -> usize {
+    name / GROUP * PACKED_GROUP
+}
+
 /// Writes the end of one packed name to its place in the first part. Its group starts at `group`, and the end
 /// is less than 64 KiB from there.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // a slot is less than 4 GiB, and the caller saw to the group
 pub(super) fn write_end(places: &mut [u8], name: usize, group: usize, end: usize) {
-    let (start, ends) = places[name / GROUP * PACKED_GROUP..][..PACKED_GROUP].split_at_mut(size_of::<u32>());
+    let (start, ends) = places[group_at(name)..][..PACKED_GROUP].split_at_mut(size_of::<u32>());
     if name.is_multiple_of(GROUP) {
         start.copy_from_slice(&(group as u32).to_le_bytes());
     }
@@ -151,7 +162,7 @@ pub(super) fn write_end(places: &mut [u8], name: usize, group: usize, end: usize
 
 /// Reads the end of one packed name.
 pub(super) fn end_in(places: &[u8], name: usize) -> usize {
-    let (start, ends) = places[name / GROUP * PACKED_GROUP..][..PACKED_GROUP].split_at(size_of::<u32>());
+    let (start, ends) = places[group_at(name)..][..PACKED_GROUP].split_at(size_of::<u32>());
     let [start, ..] = *start.as_chunks::<4>().0 else { unreachable!("a start has 4 bytes") };
     u32::from_le_bytes(start) as usize
         + usize::from(u16::from_le_bytes(ends.as_chunks::<2>().0[name % GROUP]))
@@ -164,43 +175,45 @@ pub(super) fn text(names: Names<'_>) -> &[u8] {
 }
 
 /// Copies the names after their ends and fills the last 16 bytes. Returns the end.
-fn copy_text(names: Names<'_>, second: usize, to: &mut [u8]) -> Option<usize> {
+fn copy_text(names: Names<'_>, second: usize, to: &mut [u8], is_streamed: bool) -> Option<usize> {
     let text = text(names);
     let end = second + text.len().next_multiple_of(ALIGN);
     let (bytes, rest) = to.get_mut(second..end)?.split_at_mut(text.len());
-    bytes.copy_from_slice(text);
+    simd::copy(text, bytes, is_streamed);
     rest.fill(0);
     Some(end)
 }
 
-/// Writes the ends of the packed form. Returns whether all fit.
-fn write_short_ends(names: Names<'_>, places: &mut [u8]) -> bool {
-    let mut start = names.start();
-    for (to, ends) in places.chunks_exact_mut(PACKED_GROUP).zip(names.ends().chunks(GROUP)) {
-        let last = ends[ends.len() - 1];
+/// Writes the ends of names to `places`, in the packed form, from the start of a group on. The text of the
+/// first name starts at `at`. Returns the number of names: it stops at a group of 64 KiB and more.
+pub(super) fn write_ends(names: Names<'_>, at: u32, places: &mut [u8]) -> usize {
+    let (groups, rest) = names.ends().as_chunks::<GROUP>();
+    let (places, _) = places.as_chunks_mut::<PACKED_GROUP>();
+    let first = names.start();
+    let mut write = |group: usize, start: u32, ends: &[u8; GROUP * size_of::<u16>()]| {
+        let (place, short) = places[group].split_at_mut(size_of::<u32>());
+        place.copy_from_slice(&(at + (start - first)).to_le_bytes());
+        short.copy_from_slice(ends);
+    };
+    let mut done = simd::short_ends(groups, first, &mut write);
+    let mut start = if done == 0 { first } else { groups[done - 1][GROUP - 1] };
+    // The last group may have fewer names: the last of them stands for those that it lacks.
+    let rest = rest.last().map(|&last| std::array::from_fn(|at| rest.get(at).copied().unwrap_or(last)));
+    for ends in groups[done..].iter().chain(&rest) {
+        let last = ends[GROUP - 1];
         if last - start > u16::MAX.into() {
-            return false;
+            return done * GROUP;
         }
-        let (place, short) = to.split_at_mut(size_of::<u32>());
-        place.copy_from_slice(&(start - names.start()).to_le_bytes());
-        match <&[u32; GROUP]>::try_from(ends) {
-            Ok(ends) => short.copy_from_slice(cast_slice(&ends.map(|end| short_end(end, start)))),
-            Err(_) => {
-                let (short, _) = short.as_chunks_mut::<2>();
-                for (short, &end) in short.iter_mut().zip(ends) {
-                    *short = short_end(end, start).to_le_bytes();
-                }
-            }
-        }
-        start = last;
+        write(done, start, bytemuck::cast_ref(&ends.map(|end| short_end(end, start))));
+        (done, start) = (done + 1, last);
     }
-    true
+    names.len()
 }
 
 /// An end relative to the start of its group, below 64 KiB.
 #[allow(clippy::cast_possible_truncation)] // seen to by the caller for the last of the group, the largest
 fn short_end(end: u32, start: u32) -> u16 {
-    (end - start) as u16
+    ((end - start) as u16).to_le()
 }
 
 /// Writes a group's names side by side. Returns the number of rows.
@@ -301,6 +314,37 @@ mod tests {
                 let again = if packed { pack } else { pack_ends }(names, Wanted::Results, &mut short);
                 assert!(again.is_none() || form.bytes() == 0);
             }
+        }
+    }
+
+    #[test]
+    fn streamed_names_are_as_others() {
+        let batch = batch((0..999).map(|n| format!("/{}", "a".repeat(n % 90))));
+        let mut memory = vec![[0u8; 64]; 2 + bytes_of(batch.names()) / 64];
+        let mut written = |beside: usize, is_streamed| {
+            let bytes = &mut memory.as_flattened_mut()[beside..];
+            bytes.fill(0xee);
+            let form = pack_to(batch.names(), Wanted::Results, bytes, is_streamed).unwrap();
+            bytes[..form.bytes()].to_vec()
+        };
+        let plain = written(0, false);
+        assert!([0, 1, 48].iter().all(|&beside| written(beside, true) == plain));
+    }
+
+    #[test]
+    fn ends_stop_at_a_group_of_64_kib() {
+        let long = "a".repeat(2500);
+        let batch =
+            batch((0..200).map(|n| if n / GROUP == 4 { format!("/{long}{n}") } else { format!("/{n}") }));
+        // From names at the start of no group of theirs, and to a place after other text.
+        for (from, whole) in [(0, 128), (5, 128), (32, 96), (160, 40)] {
+            let names = batch.names().part(from..200);
+            let mut places = vec![0; second_of(names.len())];
+            let count = write_ends(names, 1000, &mut places);
+            assert_eq!(count, whole, "from {from}");
+            let ends = (0..count).map(|at| end_in(&places, at));
+            let right = names.ends()[..count].iter().map(|end| 1000 + (end - names.start()) as usize);
+            assert!(ends.eq(right), "from {from}");
         }
     }
 

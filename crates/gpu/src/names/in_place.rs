@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 
 use wirespeed_namelookup::{Name, NameBatch, NameDomain, Names};
 
-use super::form::{ALIGN, GROUP, PACKED, Wanted, end_in, second_of, text, write_end};
+use super::form::{ALIGN, GROUP, PACKED, Wanted, end_in, group_at, second_of, text, write_end, write_ends};
 use crate::in_place::{self, InSlot, forget};
 use crate::runtime::{Done, FleetBatch, Form};
+use crate::simd;
 
 /// Names in a slot, in the packed form. The slot may have no room for the bytes of as many names as it was
 /// taken for, nor for a group of names of 64 KiB.
@@ -21,6 +22,8 @@ pub struct InPlace {
     group: usize,
     /// The most bytes of all names.
     most: usize,
+    /// Whether names of slices are written past the caches.
+    is_streamed: bool,
     read: Read,
 }
 
@@ -48,10 +51,12 @@ impl InPlace {
     /// Takes a slot for at most `names` names. `None` if the slot holds fewer.
     pub fn new(mut slot: FleetBatch, names: usize) -> Option<Self> {
         let written = Written { second: second_of(names), len: 0, text: 0 };
-        let fits = names <= slot.batch().capacity() && written.end() <= slot.batch().keys_mut().len();
+        let (bytes, capacity) = (slot.keys().len(), slot.batch().capacity());
+        let fits = names <= capacity && written.end() <= bytes;
         // The last bytes are filled up to 16.
-        let most = (slot.batch().keys_mut().len() / ALIGN * ALIGN).saturating_sub(written.second);
-        fits.then(|| Self { slot, capacity: names, written, group: 0, most, read: Read::new() })
+        let most = (bytes / ALIGN * ALIGN).saturating_sub(written.second);
+        let is_streamed = slot.batch().is_streamed(bytes / capacity.max(1) * names);
+        fits.then(|| Self { slot, capacity: names, written, group: 0, most, is_streamed, read: Read::new() })
     }
 
     /// Whether there is room for names up to this end.
@@ -113,18 +118,14 @@ impl in_place::InPlace for InPlace {
 
     fn extend_from(&mut self, names: Names<'_>) -> usize {
         assert!(names.len() <= self.capacity - self.written.len, "there is room");
-        let mut done = 0;
-        while done < names.len() {
-            // To the end of a group.
-            let len = self.written.len;
-            let part = names.part(done..names.len().min(done + GROUP - len % GROUP));
-            if !self.write_part(part) {
-                // Of the last group some may fit.
-                return done + part.iter().take_while(|name| self.push(name)).count();
-            }
-            done += part.len();
+        // To the start of a group, then groups, then those of the last group that have room.
+        let begun = (GROUP - self.written.len % GROUP) % GROUP;
+        let before = self.push_all(names.part(0..names.len().min(begun)));
+        if before < begun {
+            return before;
         }
-        done
+        let done = before + self.write_groups(names.part(before..names.len()));
+        done + self.push_all(names.part(done..names.len()))
     }
 
     fn keys(&self) -> Names<'_> {
@@ -152,25 +153,31 @@ impl in_place::InPlace for InPlace {
 }
 
 impl InPlace {
-    /// Writes names of one group. Returns `false`, and writes none, if not all have room.
-    fn write_part(&mut self, names: Names<'_>) -> bool {
+    /// Adds names up to one that has no room, and returns how many.
+    fn push_all(&mut self, names: Names<'_>) -> usize {
+        names.iter().take_while(|name| in_place::InPlace::push(self, name)).count()
+    }
+
+    /// Adds names from the start of a group on, and returns how many. It ends at a group of 64 KiB and more, and
+    /// at a name that has no room.
+    fn write_groups(&mut self, names: Names<'_>) -> usize {
         let Written { second, len, text: start } = self.written;
-        if len.is_multiple_of(GROUP) {
-            self.group = start;
-        }
-        let bytes = text(names);
-        let end = start + bytes.len();
-        if !self.has_room(end) {
-            return false;
-        }
+        let room = self.most - start;
+        let fitting = names.ends().partition_point(|&end| (end - names.start()) as usize <= room);
         let (places, to) = self.slot.batch().keys_mut().split_at_mut(second);
-        to[start..end].copy_from_slice(bytes);
-        for (&end, at) in names.ends().iter().zip(len..) {
-            write_end(places, at, self.group, start + (end - names.start()) as usize);
+        let at = u32::try_from(start).expect("a slot is less than 4 GiB");
+        let count = write_ends(names.part(0..fitting), at, &mut places[group_at(len)..]);
+        if count == 0 {
+            return 0;
         }
-        (self.written.len, self.written.text) = (len + names.len(), end);
+        let names = names.part(0..count);
+        let bytes = text(names);
+        simd::copy(bytes, &mut to[start..start + bytes.len()], self.is_streamed);
+        let last = (count - 1) / GROUP * GROUP;
+        self.group = start + text(names.part(0..last)).len();
+        (self.written.len, self.written.text) = (len + count, start + bytes.len());
         forget(&mut self.read);
-        true
+        count
     }
 }
 

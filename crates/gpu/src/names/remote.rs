@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use wirespeed_namelookup::{Match, NameDomain, Names};
 
-use super::form::{Wanted, bytes_of, pack, unpack_matches};
+use super::form::{Wanted, bytes_of, pack, pack_to, unpack_matches};
 use super::in_place::InPlace;
 use crate::copies::Copies;
 use crate::error::GpuError;
@@ -96,7 +96,7 @@ impl RemoteTable for Remote {
 
 impl Answers<u32> for Remote {
     fn pack(&self, names: Names<'_>, to: &mut Batch) -> Option<Form> {
-        pack(names, Wanted::Results, to.keys_mut())
+        pack_for(names, Wanted::Results, to)
     }
 
     fn unpack(results: &[u8], bytes: usize, to: &mut [u32]) {
@@ -106,12 +106,17 @@ impl Answers<u32> for Remote {
 
 impl Answers<Match> for Remote {
     fn pack(&self, names: Names<'_>, to: &mut Batch) -> Option<Form> {
-        pack(names, Wanted::Matches, to.keys_mut())
+        pack_for(names, Wanted::Matches, to)
     }
 
     fn unpack(results: &[u8], _: usize, to: &mut [Match]) {
         unpack_matches(results, to);
     }
+}
+
+fn pack_for(names: Names<'_>, wanted: Wanted, to: &mut Batch) -> Option<Form> {
+    let is_streamed = to.is_streamed_when_packed(bytes_of(names) / names.len().max(1), names.len());
+    pack_to(names, wanted, to.keys_mut(), is_streamed)
 }
 
 /// Packs as many names of a sample as fit, up to `most`. Repeats the sample if it is shorter.
