@@ -1,5 +1,5 @@
-//! Keys that are in a GPU's memory already, on the first GPU of this machine: through the façade, through the
-//! runtime, and by bare launches of the fastest program and shape.
+//! Keys that are in a GPU's memory already, on the first GPU of this machine: addresses of both families, names
+//! and tuples, through the façade, through the runtime, and by bare launches of the fastest program and shape.
 //!
 //! All three look up the same keys in the same kind of table, and are given lookup after lookup in one
 //! stream; the time ends when the stream is done. Answers are held against the CPU's before. Without a GPU
@@ -7,97 +7,211 @@
 
 use std::time::{Duration, Instant};
 
+use anyhow::{Context, Result};
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use wirespeed::engine::EngineName;
-use wirespeed::on_device::{DeviceKeys, DeviceMemory, MOST_RESULT_BYTES};
-use wirespeed::{DeviceTable, Fleet, Table};
+use wirespeed::engine::{Addresses, EngineName, Served};
+use wirespeed::on_device::{DeviceKeys, Wanted};
+use wirespeed::{Classifier, DeviceTable, Fleet, NameTable, Table};
+use wirespeed_benches::classify;
 use wirespeed_benches::data::sources;
 use wirespeed_benches::gpu::Device;
-use wirespeed_benches::gpu::bench::{Bench, Keys, Uploaded};
+use wirespeed_benches::gpu::bench::Bench;
+use wirespeed_benches::gpu::in_form::{InForm, kernel_rates};
+use wirespeed_benches::names;
+use wirespeed_classify::quilt::Quilt;
+use wirespeed_classify::{Ipv4Tuple, kernel::result_bytes};
 use wirespeed_fib::trace::{TraceKind, keys};
-use wirespeed_fib::{BuildOptions, Engine, Family, Lookup, NextHop, V4};
-use wirespeed_fold::FoldHot;
-use wirespeed_gpu::driver::{DevicePtr, Shape};
-use wirespeed_gpu::runtime::{self, Enqueued, Gpu, GpuOptions, TableHandle};
-use wirespeed_image::Table as _;
-use wirespeed_image::device::{OnDevice, Program};
+use wirespeed_fib::{BuildOptions, Engine, InFib, Lookup, NextHop, V4, V6};
+use wirespeed_fold::{FoldHot, FoldV6};
+use wirespeed_gpu::ip::{KeyBytes, pack};
+use wirespeed_gpu::runtime::{Form, Gpu, GpuOptions};
+use wirespeed_image::device::OnDevice;
+use wirespeed_namelookup::{Acta, NameDomain};
 
 /// Keys of a lookup.
 const BATCHES: [usize; 4] = [1 << 16, 1 << 20, 1 << 22, 1 << 24];
-/// Bytes of a key: the whole address.
-const KEY_BYTES: usize = 4;
+/// The most names and tuples of a lookup.
+const MOST: usize = 1 << 22;
+/// Names of the table, and its results.
+const NAMES: usize = 300_000;
+/// The rules.
+const RULES: &str = "acl1_10k";
 /// Launches by which a shape is judged.
 const ROUNDS: usize = 20;
+const SEED: u64 = 1;
 
 fn device_resident(criterion: &mut Criterion) {
-    let mut bench = match Bench::open() {
+    let bench = match Bench::open() {
         Ok(bench) => bench,
         Err(why) => return println!("no GPU, nothing is measured: {why}"),
     };
-    let source =
-        sources().into_iter().find(|source| source.family == Family::V4).expect("there is always one");
-    let (rib, _) = source.rib::<V4>().expect("the table is read");
-    let (_, table) = FoldHot::build(&rib, &BuildOptions::default()).expect("the table is built");
     let gpu = Gpu::start(Device::Gpu.open().expect("it was opened before"), GpuOptions::default())
         .expect("the GPU starts");
-    let handle = gpu.upload(table.image(), |sections| table.programs(sections)).expect("it is uploaded");
-    // Building it finds the fastest launches of this GPU: for the table above, too.
-    let builder = Table::builder().rib(rib.clone()).engine(EngineName::FoldHot);
-    let fleet = Fleet::new(vec![gpu.clone()]).expect("one at least");
-    let built = builder.device(wirespeed::Device::Gpu).fleet(fleet).build().expect("the table is built");
-    let on_gpu = built.reader().on_device(0).expect("it is on the GPU");
-    let uploaded = bench.upload(&table).expect("it is uploaded");
+    let mut sides = Sides { criterion, bench, gpu };
+    sides.addresses::<V4, FoldHot>(EngineName::FoldHot).expect("IPv4");
+    sides.addresses::<V6, FoldV6>(EngineName::Fold).expect("IPv6");
+    sides.names().expect("names");
+    sides.rules().expect("rules");
+}
 
-    let mut group = criterion.benchmark_group(format!("{}/prefix/device", source.name));
-    for batch in BATCHES {
-        let trace = keys(&rib, TraceKind::Prefix, batch, 1).expect("the table has prefixes");
-        let mut right = vec![NextHop::NONE; batch];
+/// The sides that are measured in turn.
+struct Sides<'c> {
+    criterion: &'c mut Criterion,
+    bench: Bench,
+    gpu: Gpu,
+}
+
+/// A domain's keys: their bytes in a form, and the right results.
+type Laid = (Vec<u8>, Form, Vec<u32>);
+
+impl Sides<'_> {
+    fn fleet(&self) -> Result<Fleet> {
+        Ok(Fleet::new(vec![self.gpu.clone()])?)
+    }
+
+    fn addresses<A: Addresses + InFib, E: Engine<A, Table: OnDevice>>(
+        &mut self,
+        engine: EngineName,
+    ) -> Result<()> {
+        let source = sources().into_iter().find(|source| source.family == A::FAMILY).context("a table")?;
+        let (rib, _) = source.rib::<A>()?;
+        let (_, table) = E::build(&rib, &BuildOptions::default())?;
+        // Building it finds the fastest launches of this GPU: for the table above, too.
+        let builder = Table::<A>::builder().rib(rib.clone()).engine(engine);
+        let built = builder.device(wirespeed::Device::Gpu).fleet(self.fleet()?).build()?;
+        let on_gpu = built.reader().on_device(0)?;
+        let whole = |there: &InForm| DeviceKeys::<A>::whole(there.keys, there.form.count());
+        for batch in BATCHES {
+            let trace = keys(&rib, TraceKind::Prefix, batch, SEED)?;
+            let mut right = vec![NextHop::NONE; batch];
+            table.lookup_batch(&trace, &mut right);
+            let mut bytes = vec![0; size_of_val(&trace[..])];
+            let form = pack(&trace, KeyBytes::whole(A::FAMILY), &mut bytes).context("room")?;
+            let right = bytemuck::cast_slice(&right).to_vec();
+            self.compare(&format!("{}/prefix", source.name), &table, &on_gpu, (bytes, form, right), whole)?;
+        }
+        Ok(())
+    }
+
+    fn names(&mut self) -> Result<()> {
+        let source = names::data::small(NAMES)?;
+        let (_, table) = Acta::build(&source.names, &BuildOptions::default())?;
+        let entries = source.names.iter().map(|(name, result)| (name, NextHop(result)));
+        let builder = NameTable::builder().names(entries).engine(EngineName::Acta);
+        let built = builder.device(wirespeed::Device::Gpu).fleet(self.fleet()?).build()?;
+        let on_gpu = built.reader().on_device(0)?;
+        let packed = |there: &InForm| {
+            DeviceKeys::<NameDomain>::packed(Wanted::Results, there.keys, there.second(), there.form.count())
+        };
+        let trace = names::data::Trace::draw(
+            &source.names,
+            names::data::Kind::Average,
+            &names::data::paths()?,
+            MOST,
+            SEED,
+        )?;
+        for batch in BATCHES.into_iter().filter(|&batch| batch <= MOST) {
+            let names = trace.names.names().part(0..batch);
+            let mut bytes = vec![0; wirespeed_gpu::names::bytes_of(names)];
+            let form = wirespeed_gpu::names::pack(names, Wanted::Results, &mut bytes).context("room")?;
+            let laid = (bytes, form, trace.expected[..batch].to_vec());
+            self.compare(&format!("{}/average", source.name), &table, &on_gpu, laid, packed)?;
+        }
+        Ok(())
+    }
+
+    fn rules(&mut self) -> Result<()> {
+        let set = classify::data::set(RULES)?;
+        let (_, table) = Quilt::<Ipv4Tuple>::build(&set.rules, &BuildOptions::default())?;
+        let builder =
+            Classifier::<Ipv4Tuple>::builder().rule_set(set.rules.clone()).engine(EngineName::Quilt);
+        let built = builder.device(wirespeed::Device::Gpu).fleet(self.fleet()?).build()?;
+        let on_gpu = built.reader().on_device(0)?;
+        let tuples =
+            |there: &InForm| DeviceKeys::<Ipv4Tuple>::tuples(there.keys, there.second(), there.form.count());
+        let trace = wirespeed_classify::drawn::tuples(&set.rules, MOST, 1.0, SEED);
+        let mut right = vec![0; MOST];
         table.lookup_batch(&trace, &mut right);
-        let lane = Lane::new(&mut bench, &trace);
-        let runtime = |lane: &Lane| lane.by_runtime(&gpu, &handle);
-        let facade = |lane: &Lane| lane.by_facade(&on_gpu);
-        lane.check(&mut bench, runtime(&lane), &right);
-        lane.check(&mut bench, facade(&lane), &right);
-        let on_bench = bench.keys(&trace, KEY_BYTES).expect("there is memory");
-        let (program, shape) = fastest(&mut bench, &uploaded, &on_bench, &right);
+        for batch in BATCHES.into_iter().filter(|&batch| batch <= MOST) {
+            let mut bytes = vec![0; wirespeed_gpu::classify::bytes_of::<Ipv4Tuple>(batch)];
+            let width = result_bytes(set.rules.len() as u64);
+            let form = wirespeed_gpu::classify::pack(&trace[..batch], width, &mut bytes).context("room")?;
+            let laid = (bytes, form, right[..batch].to_vec());
+            self.compare(&format!("{}/drawn", set.name), &table, &on_gpu, laid, tuples)?;
+        }
+        Ok(())
+    }
 
+    /// Measures the three ways with the same keys, whose results are known.
+    fn compare<D: Served>(
+        &mut self,
+        name: &str,
+        table: &impl OnDevice,
+        on_gpu: &DeviceTable<D>,
+        (bytes, form, right): Laid,
+        keys: impl Fn(&InForm) -> DeviceKeys<D>,
+    ) -> Result<()> {
+        let Self { criterion, bench, gpu } = self;
+        let handle = gpu.upload(table.image(), |sections| table.programs(sections))?;
+        let uploaded = bench.upload(table)?;
+        let there = bench.in_form(&bytes, form)?;
+        let best = kernel_rates(bench, &uploaded, &there, &right, ROUNDS)?.into_iter().next();
+        let best = best.context("a table has a program")?;
+        let program = &uploaded.programs[best.program];
+        let lane = Lane { there, keys };
+        for way in [Way::Facade(on_gpu), Way::Runtime(gpu, &handle)] {
+            let result_bytes = lane.enqueue(bench, way)?;
+            bench.check_in_form(bench.stream, &lane.there, result_bytes, &right)?;
+        }
+
+        let batch = right.len();
+        let mut group = criterion.benchmark_group(format!("{name}/device"));
         group.throughput(Throughput::Elements(batch as u64));
         let mut seconds = [f64::NAN; 3];
         group.bench_function(BenchmarkId::new("facade", batch), |bencher| {
-            bencher.iter_custom(|rounds| timed(&mut bench, rounds, &mut seconds[0], |_| _ = facade(&lane)));
-        });
-        group.bench_function(BenchmarkId::new("runtime", batch), |bencher| {
-            bencher.iter_custom(|rounds| timed(&mut bench, rounds, &mut seconds[1], |_| _ = runtime(&lane)));
-        });
-        group.bench_function(BenchmarkId::new("kernel", batch), |bencher| {
             bencher.iter_custom(|rounds| {
-                timed(&mut bench, rounds, &mut seconds[2], |bench| {
-                    bench.launch(program, &on_bench, shape).expect("it is launched");
+                timed(bench, rounds, &mut seconds[0], |bench| {
+                    lane.enqueue(bench, Way::Facade(on_gpu)).map(drop)
                 })
             });
         });
+        group.bench_function(BenchmarkId::new("runtime", batch), |bencher| {
+            bencher.iter_custom(|rounds| {
+                timed(bench, rounds, &mut seconds[1], |bench| {
+                    lane.enqueue(bench, Way::Runtime(gpu, &handle)).map(drop)
+                })
+            });
+        });
+        group.bench_function(BenchmarkId::new("kernel", batch), |bencher| {
+            bencher.iter_custom(|rounds| {
+                timed(bench, rounds, &mut seconds[2], |bench| {
+                    bench.launch_in_form(program, &lane.there, best.shape)
+                })
+            });
+        });
+        group.finish();
         let [facade, runtime, kernel] = seconds;
         #[allow(clippy::cast_precision_loss)] // a rate
         let rate = batch as f64 / facade / 1e9;
         println!(
-            "{batch} keys: the façade {rate:.1} G/s, {:.3} of the runtime, {:.3} of the bare kernel; results of {} \
-             bytes, of {} there",
+            "{name}: {batch} keys: the façade {rate:.2} G/s, {:.3} of the runtime, {:.3} of the bare kernel",
             runtime / facade,
             kernel / facade,
-            on_gpu.result_bytes(),
-            program.result_bytes
         );
-        bench.drop_keys(&on_bench).expect("it is given back");
-        bench.free(&[lane.keys]).expect("it is given back");
-        bench.free(&[lane.results]).expect("it is given back");
+        bench.drop_in_form(&lane.there)?;
+        bench.forget(&uploaded)
     }
-    group.finish();
 }
 
 /// The time of so many lookups in the bench's stream, and the least time of one so far.
-fn timed(bench: &mut Bench, rounds: u64, least: &mut f64, look_up: impl Fn(&mut Bench)) -> Duration {
+fn timed(
+    bench: &mut Bench,
+    rounds: u64,
+    least: &mut f64,
+    look_up: impl Fn(&mut Bench) -> Result<()>,
+) -> Duration {
     let began = Instant::now();
-    (0..rounds).for_each(|_| look_up(bench));
+    (0..rounds).for_each(|_| look_up(bench).expect("the GPU looks up"));
     bench.driver.synchronize(bench.stream).expect("it is done");
     let took = began.elapsed();
     #[allow(clippy::cast_precision_loss)] // a time
@@ -106,74 +220,38 @@ fn timed(bench: &mut Bench, rounds: u64, least: &mut f64, look_up: impl Fn(&mut 
     took
 }
 
-/// The fastest program and shape for bare launches, whose answers are right.
-fn fastest<'t>(
-    bench: &mut Bench,
-    table: &'t Uploaded,
-    keys: &Keys,
-    right: &[NextHop],
-) -> (&'t Program, Shape) {
-    let mut best: Option<(f64, &Program, Shape)> = None;
-    for program in &table.programs {
-        for shape in bench.shapes(program, KEY_BYTES).expect("the device is there") {
-            let rate = bench.rate(program, keys, shape, ROUNDS).expect("it is launched");
-            if best.is_none_or(|(most, ..)| rate > most) {
-                best = Some((rate, program, shape));
-            }
-        }
-    }
-    let (_, program, shape) = best.expect("a table has a program");
-    bench.spoil(keys).expect("it is copied");
-    bench.launch(program, keys, shape).expect("it is launched");
-    assert_eq!(bench.differing(program, keys, right).expect("it is copied"), 0, "answers of bare launches");
-    (program, shape)
+/// A way to look keys up that are on the GPU.
+#[derive(Clone, Copy)]
+enum Way<'a, D: Served> {
+    Facade(&'a DeviceTable<D>),
+    Runtime(&'a Gpu, &'a wirespeed_gpu::runtime::TableHandle),
 }
 
 /// Keys and memory for results, as a job on the GPU has them.
-struct Lane {
-    stream: wirespeed_gpu::driver::Stream,
-    keys: DevicePtr,
-    results: DevicePtr,
-    count: usize,
+struct Lane<K> {
+    there: InForm,
+    keys: K,
 }
 
 #[allow(unsafe_code)] // plays a job with memory on the GPU
-impl Lane {
-    fn new(bench: &mut Bench, trace: &[V4]) -> Self {
-        let keys = bench.fill(bytemuck::cast_slice(trace)).expect("there is memory");
-        let results = bench.fill(&vec![0xff; MOST_RESULT_BYTES * trace.len()]).expect("there is memory");
-        Self { stream: bench.stream, keys, results, count: trace.len() }
-    }
-
-    fn memory(&self) -> DeviceMemory {
-        DeviceMemory { at: self.results, bytes: MOST_RESULT_BYTES * self.count }
-    }
-
-    fn by_facade(&self, table: &DeviceTable<V4>) -> Enqueued {
-        let keys = DeviceKeys::whole(self.keys, self.count);
+impl<K> Lane<K> {
+    /// Puts a lookup into the bench's stream. Returns the bytes of a result.
+    fn enqueue<D: Served>(&self, bench: &Bench, way: Way<'_, D>) -> Result<usize>
+    where
+        K: Fn(&InForm) -> DeviceKeys<D>,
+    {
+        let memory = self.there.memory();
         // SAFETY: both blocks are of the first GPU, which the table is on, and of its primary context, and as
         // long as stated; only the bench's stream uses them, and they are freed after it was waited for.
-        unsafe { table.lookup_on(self.stream, keys, self.memory()) }.expect("the GPU looks up")
-    }
-
-    fn by_runtime(&self, gpu: &Gpu, table: &TableHandle) -> Enqueued {
-        let keys = runtime::DeviceKeys::bytes(KEY_BYTES, self.keys, None, self.count);
-        // SAFETY: as above.
-        unsafe { gpu.lookup_on(table, self.stream, keys, self.memory()) }.expect("the GPU looks up")
-    }
-
-    /// Holds the results of a lookup against the right ones, and overwrites them.
-    fn check(&self, bench: &mut Bench, enqueued: Enqueued, right: &[NextHop]) {
-        let mut bytes = vec![0; self.count * enqueued.result_bytes];
-        // SAFETY: the destination lives until the copy is waited for.
-        unsafe { bench.driver.copy_out(self.stream, bytes.as_mut_ptr(), self.results, bytes.len()) }
-            .expect("it is copied");
-        bench.driver.synchronize(self.stream).expect("it is done");
-        let mut found = vec![0; self.count];
-        enqueued.unpack(&bytes, &mut found);
-        let differ = found.iter().zip(right).filter(|(found, right)| **found != right.0).count();
-        assert_eq!(differ, 0, "results that differ from the CPU's");
-        bench.put(self.results, &vec![0xff; bytes.len()]).expect("it is copied");
+        let enqueued = unsafe {
+            match way {
+                Way::Facade(table) => table.lookup_on(bench.stream, (self.keys)(&self.there), memory)?,
+                Way::Runtime(gpu, table) => {
+                    gpu.lookup_on(table, bench.stream, self.there.device_keys(), memory)?
+                }
+            }
+        };
+        Ok(enqueued.result_bytes)
     }
 }
 

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use clap::Parser;
 use wirespeed_benches::classify::data;
 use wirespeed_benches::gpu::bench::Bench;
+use wirespeed_benches::gpu::in_form::kernel_rates;
 use wirespeed_benches::gpu::trip::{Trip, travels};
 use wirespeed_benches::gpu::{self, Device, ceiling, tuples};
 use wirespeed_benches::report::Sheet;
@@ -133,7 +134,7 @@ fn kernels<T: Tuple, E: Engine<T, Table: OnDevice>>(
     };
     let result_bytes = uploaded.programs.first().context("a program")?.result_bytes;
     let there = bench.tuples(trace, result_bytes)?;
-    let rates = tuples::kernel_rates(&mut bench, &uploaded, &there, right, options.gpu.rounds)?;
+    let rates = kernel_rates(&mut bench, &uploaded, &there, right, options.gpu.rounds)?;
     for rate in rates.iter().take(options.gpu.told(3)) {
         sheet.rows.push(vec![
             T::PACKED.to_string(),
@@ -144,7 +145,7 @@ fn kernels<T: Tuple, E: Engine<T, Table: OnDevice>>(
             format!("{:.3}", rate.rate / 1e9),
         ]);
     }
-    bench.drop_tuples(&there)?;
+    bench.drop_in_form(&there)?;
     bench.forget(&uploaded)?;
     println!("{sheet}");
     Ok(())

@@ -9,6 +9,7 @@ use wirespeed_benches::data;
 use wirespeed_benches::gpu;
 use wirespeed_benches::gpu::bench::Bench;
 use wirespeed_benches::gpu::ceiling;
+use wirespeed_benches::gpu::in_form::kernel_rates;
 use wirespeed_benches::gpu::names::{self, Layout};
 use wirespeed_benches::gpu::trip::{Trip, travels};
 use wirespeed_benches::report::Sheet;
@@ -176,7 +177,7 @@ fn kernels<E: Engine<NameDomain, Table: OnDevice>>(
     for &layout in layouts {
         for ((trace_name, trace), right) in traces.iter().zip(right) {
             let there = bench.names(layout, trace.names())?;
-            let rates = names::kernel_rates(&mut bench, &uploaded, &there, right, options.gpu.rounds)?;
+            let rates = kernel_rates(&mut bench, &uploaded, &there, right, options.gpu.rounds)?;
             let each = float(there.form.bytes()) / float(there.form.count());
             for rate in rates.iter().take(options.gpu.told(2)) {
                 sheet.rows.push(vec![
@@ -190,7 +191,7 @@ fn kernels<E: Engine<NameDomain, Table: OnDevice>>(
                     format!("{:.0}", rate.rate * each / 1e9),
                 ]);
             }
-            bench.drop_names(&there)?;
+            bench.drop_in_form(&there)?;
         }
     }
     bench.forget(&uploaded)?;

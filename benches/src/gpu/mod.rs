@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod ceiling;
 pub mod figures;
+pub mod in_form;
 pub mod kernels;
 pub mod names;
 pub mod options;

@@ -3,18 +3,16 @@
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use bytemuck::bytes_of;
-use wirespeed_gpu::driver::batches::Batches;
-use wirespeed_gpu::driver::{DevicePtr, Shape};
 use wirespeed_gpu::names::{
     Wanted, bytes_of as bytes_of_names, pack, pack_ends, pack_rows, row_bytes_of, unpack,
 };
 use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
-use wirespeed_image::device::{OnDevice, Program};
+use wirespeed_image::device::OnDevice;
 use wirespeed_namelookup::Names;
 
 use super::Device;
-use super::bench::{Bench, Uploaded, one_batch};
+use super::bench::Bench;
+use super::in_form::InForm;
 use super::trip::{Filled, Trip, checked};
 use crate::report::median;
 
@@ -57,92 +55,13 @@ impl Layout {
     }
 }
 
-/// The argument of a kernel that looks up what lies there in this form.
-pub(crate) fn batch_of(names: DevicePtr, form: Form, results: DevicePtr) -> Batches {
-    let second = names.plus(form.second().unwrap_or(0) as u64);
-    one_batch(names, second, results, form.count(), form.result_bytes().unwrap_or(0))
-}
-
-/// Names on the device and room for their results.
-#[derive(Debug)]
-pub struct DeviceNames {
-    /// The form of the names in memory.
-    pub form: Form,
-    blocks: Vec<DevicePtr>,
-}
-
-#[allow(unsafe_code)] // every call is waited for before what it uses is given back
 impl Bench {
     /// Puts names on the device.
-    pub fn names(&mut self, layout: Layout, names: Names<'_>) -> Result<DeviceNames> {
+    pub fn names(&mut self, layout: Layout, names: Names<'_>) -> Result<InForm> {
         let mut bytes = vec![0; layout.room(names)];
         let form = layout.pack(names, &mut bytes).context("room for names")?;
-        let blocks = self.driver.alloc(&[form.bytes(), 4 * form.count()])?;
-        self.put(blocks[0], &bytes[..form.bytes()])?;
-        self.put(blocks[1], &vec![0xff; 4 * form.count()])?;
-        Ok(DeviceNames { form, blocks })
+        self.in_form(&bytes[..form.bytes()], form)
     }
-
-    /// Gives their memory back.
-    pub fn drop_names(&mut self, names: &DeviceNames) -> Result<()> {
-        self.free(&names.blocks)
-    }
-
-    /// Looks all of them up once.
-    pub fn launch_names(&mut self, program: &Program, names: &DeviceNames, shape: Shape) -> Result<()> {
-        let batch = batch_of(names.blocks[0], names.form, names.blocks[1]);
-        let arguments = [bytes_of(&batch), &program.table[..]];
-        // SAFETY: names, results and the table stay until they are given back, which waits for the stream.
-        Ok(unsafe { self.driver.launch(self.stream, &program.kernel(names.form.kind()), shape, arguments) }?)
-    }
-
-    /// Holds the results of the last launch against the right ones, and overwrites them.
-    pub fn check_names(&mut self, program: &Program, names: &DeviceNames, right: &[u32]) -> Result<()> {
-        let mut bytes = vec![0; names.form.count() * program.result_bytes];
-        // SAFETY: the destination lives until the copy is waited for.
-        unsafe { self.driver.copy_out(self.stream, bytes.as_mut_ptr(), names.blocks[1], bytes.len()) }?;
-        self.driver.synchronize(self.stream)?;
-        let mut found = vec![0; right.len()];
-        unpack(&bytes, program.result_bytes, &mut found);
-        let differ = found.iter().zip(right).filter(|(found, right)| found != right).count();
-        ensure!(differ == 0, "{}: {differ} of {} results differ from the CPU's", program.stem, right.len());
-        bytes.fill(0xff);
-        self.put(names.blocks[1], &bytes)
-    }
-}
-
-/// A kernel's rate by program and launch.
-#[derive(Clone, Debug)]
-pub struct KernelRate {
-    /// Bytes of shared memory of a block.
-    pub shared: u32,
-    /// Blocks and threads.
-    pub shape: Shape,
-    /// Names a second.
-    pub rate: f64,
-}
-
-/// Every program of a table in every shape, the results of each held against the right ones; the fastest
-/// first.
-pub fn kernel_rates(
-    bench: &mut Bench,
-    table: &Uploaded,
-    names: &DeviceNames,
-    right: &[u32],
-    rounds: usize,
-) -> Result<Vec<KernelRate>> {
-    let mut rates = Vec::new();
-    for program in &table.programs {
-        for shape in bench.shapes(program, names.form.kind())? {
-            bench.launch_names(program, names, shape)?;
-            bench.check_names(program, names, right)?;
-            let launch = |bench: &mut Bench| bench.launch_names(program, names, shape);
-            let rate = bench.rate_of(names.form.count(), rounds, launch)?;
-            rates.push(KernelRate { shared: program.shared, shape, rate });
-        }
-    }
-    rates.sort_by(|a, b| b.rate.total_cmp(&a.rate));
-    Ok(rates)
 }
 
 /// A GPU of this machine with so many slots for batches of so many names of so many bytes in all, polling all

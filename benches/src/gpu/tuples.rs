@@ -3,91 +3,26 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use bytemuck::bytes_of;
 use wirespeed_classify::Tuple;
 use wirespeed_classify::kernel::result_bytes;
 use wirespeed_gpu::classify::{bytes_of as bytes_of_tuples, pack};
-use wirespeed_gpu::driver::{DevicePtr, Shape};
 use wirespeed_gpu::numbers::unpack;
-use wirespeed_gpu::runtime::{Batch, Form, Gpu, GpuOptions, SlotSize, TableHandle};
-use wirespeed_image::device::{OnDevice, Program};
+use wirespeed_gpu::runtime::{Batch, Gpu, GpuOptions, SlotSize, TableHandle};
+use wirespeed_image::device::OnDevice;
 
 use super::Device;
-use super::bench::{Bench, Uploaded};
-use super::names::{KernelRate, batch_of};
+use super::bench::Bench;
+use super::in_form::InForm;
 use super::trip::{Filled, Trip, checked};
 use crate::report::median;
 
-/// Tuples on the device and room for their numbers.
-#[derive(Debug)]
-pub struct DeviceTuples {
-    /// The form of the tuples in memory.
-    pub form: Form,
-    blocks: Vec<DevicePtr>,
-    result_bytes: usize,
-}
-
-#[allow(unsafe_code)] // every call is waited for before what it uses is given back
 impl Bench {
     /// Puts tuples on the device, to be answered by numbers of so many bytes.
-    pub fn tuples<T: Tuple>(&mut self, tuples: &[T], result_bytes: usize) -> Result<DeviceTuples> {
+    pub fn tuples<T: Tuple>(&mut self, tuples: &[T], result_bytes: usize) -> Result<InForm> {
         let mut bytes = vec![0; bytes_of_tuples::<T>(tuples.len())];
         let form = pack(tuples, result_bytes, &mut bytes).context("tuples that kernels take")?;
-        let blocks = self.driver.alloc(&[bytes.len(), result_bytes * form.count()])?;
-        self.put(blocks[0], &bytes)?;
-        self.put(blocks[1], &vec![0xff; result_bytes * form.count()])?;
-        Ok(DeviceTuples { form, blocks, result_bytes })
+        self.in_form(&bytes, form)
     }
-
-    /// Gives their memory back.
-    pub fn drop_tuples(&mut self, tuples: &DeviceTuples) -> Result<()> {
-        self.free(&tuples.blocks)
-    }
-
-    /// Looks all of them up once.
-    pub fn launch_tuples(&mut self, program: &Program, tuples: &DeviceTuples, shape: Shape) -> Result<()> {
-        let batch = batch_of(tuples.blocks[0], tuples.form, tuples.blocks[1]);
-        let arguments = [bytes_of(&batch), &program.table[..]];
-        // SAFETY: tuples, numbers and the table stay until they are given back, which waits for the stream.
-        Ok(unsafe { self.driver.launch(self.stream, &program.kernel(tuples.form.kind()), shape, arguments) }?)
-    }
-
-    /// Holds the numbers of the last launch against the right ones, and overwrites them.
-    pub fn check_tuples(&mut self, program: &Program, tuples: &DeviceTuples, right: &[u32]) -> Result<()> {
-        let mut bytes = vec![0; tuples.form.count() * tuples.result_bytes];
-        // SAFETY: the destination lives until the copy is waited for.
-        unsafe { self.driver.copy_out(self.stream, bytes.as_mut_ptr(), tuples.blocks[1], bytes.len()) }?;
-        self.driver.synchronize(self.stream)?;
-        let mut found = vec![0; right.len()];
-        unpack(&bytes, tuples.result_bytes, &mut found);
-        let differ = found.iter().zip(right).filter(|(found, right)| found != right).count();
-        ensure!(differ == 0, "{}: {differ} of {} numbers differ from the CPU's", program.stem, right.len());
-        bytes.fill(0xff);
-        self.put(tuples.blocks[1], &bytes)
-    }
-}
-
-/// Every program of a table in every shape, the numbers of each held against the right ones; the fastest
-/// first.
-pub fn kernel_rates(
-    bench: &mut Bench,
-    table: &Uploaded,
-    tuples: &DeviceTuples,
-    right: &[u32],
-    rounds: usize,
-) -> Result<Vec<KernelRate>> {
-    let mut rates = Vec::new();
-    for program in &table.programs {
-        for shape in bench.shapes(program, tuples.form.kind())? {
-            bench.launch_tuples(program, tuples, shape)?;
-            bench.check_tuples(program, tuples, right)?;
-            let launch = |bench: &mut Bench| bench.launch_tuples(program, tuples, shape);
-            let rate = bench.rate_of(tuples.form.count(), rounds, launch)?;
-            rates.push(KernelRate { shared: program.shared, shape, rate });
-        }
-    }
-    rates.sort_by(|a, b| b.rate.total_cmp(&a.rate));
-    Ok(rates)
 }
 
 /// A device with so many slots for batches of each of some sizes, for tuples of up to so many bytes, polling

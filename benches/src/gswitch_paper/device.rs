@@ -14,7 +14,7 @@ use wirespeed_image::device::{Kind, Program};
 use super::cpu::Known;
 use super::{Scale, float};
 use crate::gpu::bench::{Bench, THREADS, Uploaded};
-use crate::gpu::names::KernelRate;
+use crate::gpu::in_form::KernelRate;
 use crate::gpu::trip::{Travelled, Trip, travels};
 use crate::gpu::{Device, ceiling, tuples};
 
@@ -101,12 +101,11 @@ impl Rig {
         let Some((at, shape)) = best else { return Ok(None) };
         let (bench, program) = (&mut self.bench, &table.programs[at]);
         let there = bench.tuples(tuples, result_bytes)?;
-        bench.launch_tuples(program, &there, shape)?;
-        bench.check_tuples(program, &there, right)?;
-        let launch = |bench: &mut Bench| bench.launch_tuples(program, &there, shape);
+        bench.try_in_form(program, &there, shape, right)?;
+        let launch = |bench: &mut Bench| bench.launch_in_form(program, &there, shape);
         let rate = bench.rate_of(tuples.len(), rounds, launch)?;
-        bench.drop_tuples(&there)?;
-        Ok(Some(KernelRate { shared: program.shared, shape, rate }))
+        bench.drop_in_form(&there)?;
+        Ok(Some(KernelRate { program: at, shared: program.shared, shape, rate }))
     }
 
     /// The fastest launch by a quick look at each, with the place of its program.
@@ -122,14 +121,14 @@ impl Rig {
         let (mut best, mut most) = (None, 0.0);
         for (at, program) in table.programs.iter().enumerate() {
             for shape in shapes(bench, program, there.form.kind())? {
-                let launch = |bench: &mut Bench| bench.launch_tuples(program, &there, shape);
+                let launch = |bench: &mut Bench| bench.launch_in_form(program, &there, shape);
                 let rate = bench.rate_of(tuples.len(), 1, launch)?;
                 if rate > most {
                     (best, most) = (Some((at, shape)), rate);
                 }
             }
         }
-        bench.drop_tuples(&there)?;
+        bench.drop_in_form(&there)?;
         Ok(best)
     }
 

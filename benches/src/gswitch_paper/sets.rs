@@ -10,7 +10,7 @@ use super::micro::FULL;
 use super::subject::{Method, Subject, methods};
 use super::versus::on_cpu;
 use super::{Figure, Scale, cell, gbps};
-use crate::gpu::names::KernelRate;
+use crate::gpu::in_form::KernelRate;
 use crate::gpu::plot::Plot;
 use crate::report::Sheet;
 

@@ -23,7 +23,8 @@ use wirespeed_image::device::Program;
 use wirespeed_namelookup::Names;
 
 use crate::gpu::bench::Bench;
-use crate::gpu::names::{Layout, batch_of};
+use crate::gpu::in_form::batch_of;
+use crate::gpu::names::Layout;
 use crate::report::median;
 
 /// Parts under way: one each on its way in, in a kernel and on its way out, and one to follow.

@@ -13,7 +13,8 @@ use wirespeed_namelookup::stt::{Stt, SttTable};
 use wirespeed_namelookup::{Acta, ActaTable, BuildError, BuildOptions, Engine, NameDomain, NameTable, Names};
 
 use crate::gpu::bench::{Bench, Uploaded};
-use crate::gpu::names::{DeviceNames, KernelRate, Layout, kernel_rates};
+use crate::gpu::in_form::{InForm, KernelRate, kernel_rates};
+use crate::gpu::names::Layout;
 use crate::names::data::{Kind, Table, Trace};
 
 /// Names of a trace: enough that the caches of neither side hold them.
@@ -164,7 +165,7 @@ impl Placed {
 
 impl<'u> Method<'u> {
     /// Puts names on the device as this method takes them.
-    pub fn place(&self, bench: &mut Bench, names: Names<'_>) -> Result<DeviceNames> {
+    pub fn place(&self, bench: &mut Bench, names: Names<'_>) -> Result<InForm> {
         bench.names(self.layout, names)
     }
 
@@ -173,7 +174,7 @@ impl<'u> Method<'u> {
     pub fn kernels(&self, bench: &mut Bench, names: Names<'_>, right: &[u32]) -> Result<Vec<KernelRate>> {
         let there = self.place(bench, names)?;
         let rates = kernel_rates(bench, self.table, &there, &right[..names.len()], 3);
-        bench.drop_names(&there)?;
+        bench.drop_in_form(&there)?;
         rates.with_context(|| self.name.to_owned())
     }
 
