@@ -1,5 +1,6 @@
-//! Keys that are in a GPU's memory already, on the first GPU of this machine: addresses of both families, names
-//! and tuples, through the façade, through the runtime, and by bare launches of the fastest program and shape.
+//! Keys that are in a GPU's memory already, on the first GPU of this machine: addresses of both families,
+//! names and tuples, through the façade, through the runtime, and by bare launches of the fastest program and
+//! shape.
 //!
 //! All three look up the same keys in the same kind of table, and are given lookup after lookup in one
 //! stream; the time ends when the stream is done. Answers are held against the CPU's before. Without a GPU

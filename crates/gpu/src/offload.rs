@@ -128,17 +128,17 @@ impl<T: RemoteTable> Offload<T> {
 
     /// Packs and sends keys, if the policy picks a GPU and a slot is free. Keys that no slot holds go in
     /// parts, as many as slots are free for. An error is the reason why the CPU looks them up.
-    pub fn try_send(&self, keys: KeysOf<'_, T>) -> Result<Sent, Why>
+    pub fn try_send<R>(&self, keys: KeysOf<'_, T>) -> Result<Sent, Why>
     where
-        T: Answers<ResultOf<T>>,
+        T: Answers<R>,
     {
         self.choose(keys.len())?;
         let (began, mut parts) = (Instant::now(), Parts::default());
         let sent = match trip::fits_a_slot(&self.remote, keys) {
-            true => trip::try_send::<ResultOf<T>, T>(&self.remote, keys)
+            true => trip::try_send::<R, T>(&self.remote, keys)
                 .map(|ticket| ticket.map(|ticket| (keys.len(), Sent::Slot(ticket)))),
             false => parts
-                .send_some::<ResultOf<T>, T>(&self.remote, keys)
+                .send_some::<R, T>(&self.remote, keys)
                 .map(|()| Some((parts.sent(), Sent::Parts(parts))).filter(|&(count, _)| count > 0)),
         };
         match sent {
@@ -187,8 +187,11 @@ impl<T: RemoteTable> Offload<T> {
     }
 
     /// Sends a slot that keys were written to in this form.
-    pub fn send_slot(&self, slot: FleetBatch, form: Form) -> Ticket {
-        slot.submit_form(self.remote.copies().table(), form)
+    pub fn send_slot<R>(&self, slot: FleetBatch, form: Form) -> Ticket
+    where
+        T: Answers<R>,
+    {
+        slot.submit_form(self.remote.copies().table(), T::asked(form))
     }
 
     /// Waits for a slot that was [sent](Self::send_slot), and keeps it. Returns whether it has valid results.
@@ -220,11 +223,11 @@ impl<T: RemoteTable> Offload<T> {
 
     /// Waits for keys that were sent. The results in the slot are valid. `None` after an error means that the
     /// CPU looks the keys up.
-    pub fn came(&self, ticket: Ticket, keys: KeysOf<'_, T>) -> Option<Done>
+    pub fn came<R>(&self, ticket: Ticket, keys: KeysOf<'_, T>) -> Option<Done>
     where
-        T: Answers<ResultOf<T>>,
+        T: Answers<R>,
     {
-        match trip::valid::<ResultOf<T>, T>(&self.remote, ticket.wait(), keys) {
+        match trip::valid::<R, T>(&self.remote, ticket.wait(), keys) {
             Ok(done) => {
                 self.dispatcher.on_gpu(keys.len());
                 Some(done)
@@ -238,9 +241,9 @@ impl<T: RemoteTable> Offload<T> {
 
     /// Waits for keys that were sent in parts, sends the others, and writes each result to the same index of
     /// `found`. An error is the reason why the CPU looks them up.
-    pub fn parts_came(&self, parts: Parts, keys: KeysOf<'_, T>, found: &mut [ResultOf<T>]) -> Result<(), Why>
+    pub fn parts_came<R>(&self, parts: Parts, keys: KeysOf<'_, T>, found: &mut [R]) -> Result<(), Why>
     where
-        T: Answers<ResultOf<T>>,
+        T: Answers<R>,
     {
         parts.finish(&self.remote, keys, found).map_err(|error| self.dispatcher.warn(&error))?;
         self.dispatcher.on_gpu(keys.len());

@@ -89,6 +89,12 @@ pub trait Answers<R>: RemoteTable {
     /// Writes keys to the start of a batch. `None` if they don't fit.
     fn pack(&self, keys: KeysOf<'_, Self>, to: &mut Batch) -> Option<Form>;
 
+    /// The form of keys that were [written as they came](crate::in_place::InPlace), with results of this
+    /// type.
+    fn asked(form: Form) -> Form {
+        form
+    }
+
     /// Checks a batch that has come back. [`GpuError::NarrowKeys`] and [`GpuError::NarrowResults`] say that
     /// its keys must be packed and sent once more.
     fn check(&self, done: &Done) -> Result<(), GpuError> {

@@ -13,14 +13,20 @@
 #[cfg(target_arch = "x86_64")]
 use x86::stream;
 
+#[cfg(all(target_arch = "x86_64", feature = "names"))]
+pub(crate) use x86::short_ends;
+
 #[cfg(target_arch = "x86_64")]
-pub(crate) use x86::{first_6, first_8, first_24_bits, short_ends, widen_1, widen_2};
+pub(crate) use x86::{first_6, first_8, first_24_bits, widen_1, widen_2};
 
 #[cfg(not(target_arch = "x86_64"))]
 use portable::stream;
 
+#[cfg(all(not(target_arch = "x86_64"), feature = "names"))]
+pub(crate) use portable::short_ends;
+
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) use portable::{first_6, first_8, first_24_bits, short_ends, widen_1, widen_2};
+pub(crate) use portable::{first_6, first_8, first_24_bits, widen_1, widen_2};
 
 /// The fewest bytes that are written past the caches: half of the second-level cache of servers.
 const STREAMED: usize = 1 << 20;
@@ -28,8 +34,8 @@ const STREAMED: usize = 1 << 20;
 /// Bytes of a line of the caches.
 const LINE: usize = 64;
 
-/// Copies bytes, past the caches if it is said so. Lines that the copy shares with other memory are written to
-/// the caches.
+/// Copies bytes, past the caches if it is said so. Lines that the copy shares with other memory are written
+/// to the caches.
 pub(crate) fn copy(from: &[u8], to: &mut [u8], is_streamed: bool) {
     assert_eq!(from.len(), to.len(), "a place for each byte");
     let before = if is_streamed { to.as_ptr().align_offset(LINE).min(to.len()) } else { 0 };
@@ -45,9 +51,8 @@ mod x86 {
         __m128i, __m256i, __m512i, _mm_loadu_si128, _mm_sfence, _mm_stream_si128, _mm256_loadu_si256,
         _mm512_castsi128_si512, _mm512_castsi256_si512, _mm512_cvtepi32_epi8, _mm512_cvtepi32_epi16,
         _mm512_cvtepu8_epi32, _mm512_cvtepu16_epi32, _mm512_inserti32x4, _mm512_inserti64x4,
-        _mm512_loadu_si512, _mm512_permutex2var_epi32, _mm512_permutex2var_epi64, _mm512_set1_epi32,
-        _mm512_setr_epi32, _mm512_setr_epi64, _mm512_srli_epi32, _mm512_storeu_si512, _mm512_stream_si512,
-        _mm512_sub_epi32,
+        _mm512_loadu_si512, _mm512_permutex2var_epi32, _mm512_permutex2var_epi64, _mm512_setr_epi32,
+        _mm512_setr_epi64, _mm512_srli_epi32, _mm512_storeu_si512, _mm512_stream_si512,
     };
 
     use super::{LINE, STREAMED};
@@ -163,8 +168,9 @@ mod x86 {
     }
 
     /// The ends of groups of 32 names, each relative to the end of the group before, which is `start` for the
-    /// first one: `write` gets the index of a group, its start, and its ends. It stops at a group whose last end
-    /// needs more than 16 bits.
+    /// first one: `write` gets the index of a group, its start, and its ends. It stops at a group whose last
+    /// end needs more than 16 bits.
+    #[cfg(feature = "names")]
     pub(crate) fn short_ends(
         groups: &[[u32; 32]],
         start: u32,
@@ -177,12 +183,15 @@ mod x86 {
         unsafe { short_ends_in(groups, start, write) }
     }
 
+    #[cfg(feature = "names")]
     #[target_feature(enable = "avx512f")]
     fn short_ends_in(
         groups: &[[u32; 32]],
         start: u32,
         mut write: impl FnMut(usize, u32, &[u8; 64]),
     ) -> usize {
+        use std::arch::x86_64::{_mm512_set1_epi32, _mm512_sub_epi32};
+
         let mut start = start;
         for (at, ends) in groups.iter().enumerate() {
             if ends[31] - start > u16::MAX.into() {
@@ -357,6 +366,7 @@ mod portable {
         0
     }
 
+    #[cfg(feature = "names")]
     pub(crate) fn short_ends(_: &[[u32; 32]], _: u32, _: impl FnMut(usize, u32, &[u8; 64])) -> usize {
         0
     }

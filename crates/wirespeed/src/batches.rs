@@ -7,6 +7,7 @@
 //! ```
 
 mod answers;
+mod asked;
 #[cfg(feature = "rules")]
 mod matches;
 // Models are built without what drives GPUs.
@@ -23,18 +24,22 @@ use wirespeed_table::Keys;
 use crate::common::ReaderCore;
 use crate::engine::Served;
 use crate::gpu::dispatch::Why;
-use crate::gpu::offload::{Offload, Sent};
+use crate::gpu::offload::{Answers as RemoteAnswers, Offload, Sent};
 use crate::gpu::runtime::Done;
 use crate::owned_keys::OwnedKeys;
 use crate::turnover::Seen;
 
 pub use answers::{Answers, Numbers};
+#[cfg(feature = "names")]
+pub use asked::Matches;
+pub use asked::{Asked, Results};
 #[cfg(feature = "rules")]
 pub use matches::RuleMatches;
 
 /// A source of empty batches that are filled key by key, looked up, and read where the results are.
 /// [`Reader::batches`](crate::Reader::batches) makes one for addresses,
-/// [`NameReader::batches`](crate::NameReader::batches) for names,
+/// [`NameReader::batches`](crate::NameReader::batches) for names and
+/// [`NameReader::match_batches`](crate::NameReader::match_batches) for names with the lengths that match,
 /// [`RuleReader::batches`](crate::RuleReader::batches) for tuples. It is made for a thread that gets its keys
 /// one at a time, such as a thread that parses packets.
 ///
@@ -85,31 +90,32 @@ pub use matches::RuleMatches;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a source that is dropped gives no batches"]
-pub struct Batches<D: Served> {
-    source: Arc<Source<D>>,
+pub struct Batches<D: Served, R: Asked<D> = Results> {
+    source: Arc<Source<D, R>>,
 }
 
 /// The part that a source shares with its batches.
-struct Source<D: Served> {
+struct Source<D: Served, R: Asked<D>> {
     reader: ReaderCore<D>,
-    spare: Mutex<Vec<Memory<D>>>,
+    spare: Mutex<Vec<Memory<D, R>>>,
     out: AtomicUsize,
     at_once: usize,
     within: Option<Duration>,
 }
 
 /// Memory for the keys of a batch, and for results that the CPU finds.
-struct Memory<D: Served> {
+#[derive(Debug)]
+pub struct Memory<D: Served, R: Asked<D>> {
     keys: D::Owned,
-    results: Vec<D::Answer>,
+    results: Vec<R::Answer>,
     /// The slot that came back, with the results of a GPU or with an error. Keys may lie there alone.
     done: Option<Done>,
 }
 
 /// Memory that is out. Dropping it gives it back.
-struct Lent<D: Served> {
-    memory: Memory<D>,
-    source: Arc<Source<D>>,
+struct Lent<D: Served, R: Asked<D>> {
+    memory: Memory<D, R>,
+    source: Arc<Source<D, R>>,
 }
 
 /// The most batches of a source that are out at once, unless [`Batches::at_once`] says otherwise.
@@ -118,7 +124,7 @@ const AT_ONCE: usize = 8;
 /// Keys of a batch for the CPU: results stay in the first-level cache.
 const ON_CPU: usize = 4096;
 
-impl<D: Served> Batches<D> {
+impl<D: Served, R: Asked<D>> Batches<D, R> {
     pub(crate) fn new(reader: ReaderCore<D>) -> Self {
         Self::of(reader, AT_ONCE, None)
     }
@@ -146,7 +152,7 @@ impl<D: Served> Batches<D> {
     /// batch for more than a slot holds lies [in memory of the source](Self), and one for more than 1,048,576
     /// takes memory beyond that as keys come.
     #[must_use]
-    pub fn batch(&self, keys: usize) -> Option<Batch<D>> {
+    pub fn batch(&self, keys: usize) -> Option<Batch<D, R>> {
         let take = |out: usize| (out < self.source.at_once).then_some(out + 1);
         self.source.out.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).ok()?;
         let spare = self.source.locked().pop();
@@ -200,19 +206,19 @@ impl<D: Served> Batches<D> {
     }
 }
 
-impl<D: Served> Source<D> {
-    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Memory<D>>> {
+impl<D: Served, R: Asked<D>> Source<D, R> {
+    fn locked(&self) -> std::sync::MutexGuard<'_, Vec<Memory<D, R>>> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<D: Served> Default for Memory<D> {
+impl<D: Served, R: Asked<D>> Default for Memory<D, R> {
     fn default() -> Self {
         Self { keys: D::Owned::default(), results: Vec::new(), done: None }
     }
 }
 
-impl<D: Served> Memory<D> {
+impl<D: Served, R: Asked<D>> Memory<D, R> {
     fn keys(&self) -> D::Keys<'_> {
         self.keys.keys(self.done.as_ref())
     }
@@ -224,34 +230,42 @@ impl<D: Served> Memory<D> {
     }
 
     /// Waits for keys that were sent. An error is the reason why there are no results of a GPU.
-    fn came(&mut self, offload: &Offload<D::Remote>, sent: Sent) -> Result<(), Why> {
+    fn came<F>(
+        &mut self,
+        offload: &Offload<D::Remote>,
+        sent: Sent,
+        found: impl FnOnce(&mut [R::Answer]) -> &mut [F],
+    ) -> Result<(), Why>
+    where
+        D::Remote: RemoteAnswers<F>,
+    {
         let ticket = match sent {
             Sent::Slot(ticket) => ticket,
             Sent::Parts(parts) => {
-                let (keys, results) = self.with_results();
-                return offload.parts_came(parts, keys, results);
+                let (keys, answers) = self.with_answers();
+                return offload.parts_came(parts, keys, found(answers));
             }
         };
         let is_there = if self.keys.is_away() {
-            offload.slot_came::<D::Result>(ticket, &mut self.done)
+            offload.slot_came::<F>(ticket, &mut self.done)
         } else {
-            self.done = offload.came(ticket, self.keys.keys(None));
+            self.done = offload.came::<F>(ticket, self.keys.keys(None));
             self.done.is_some()
         };
         is_there.then_some(()).ok_or(Why::Failed)
     }
 
-    /// The keys, and the place of their results.
-    fn with_results(&mut self) -> (D::Keys<'_>, &mut [D::Result]) {
+    /// The keys, and the place of their answers.
+    fn with_answers(&mut self) -> (D::Keys<'_>, &mut [R::Answer]) {
         let Self { keys, results, done } = self;
         let keys = keys.keys(done.as_ref());
         // Every element is written, so old results may stay.
-        results.resize(keys.len(), D::Answer::default());
-        (keys, D::results(results))
+        results.resize(keys.len(), R::Answer::default());
+        (keys, results)
     }
 }
 
-impl<D: Served> Drop for Lent<D> {
+impl<D: Served, R: Asked<D>> Drop for Lent<D, R> {
     fn drop(&mut self) {
         let mut memory = std::mem::take(&mut self.memory);
         memory.empty();
@@ -262,8 +276,8 @@ impl<D: Served> Drop for Lent<D> {
 
 /// Keys that are being collected. Dropping it drops the keys.
 #[must_use = "a batch that is dropped drops its keys"]
-pub struct Batch<D: Served> {
-    lent: Lent<D>,
+pub struct Batch<D: Served, R: Asked<D> = Results> {
+    lent: Lent<D, R>,
     capacity: usize,
     /// The time by which it is to be submitted, from its first key on.
     due: Option<Instant>,
@@ -274,8 +288,8 @@ pub struct Batch<D: Served> {
 #[error("the batch is full: submit it first")]
 pub struct Full;
 
-impl<D: Served> Batch<D> {
-    fn of(mut lent: Lent<D>, keys: usize) -> Self {
+impl<D: Served, R: Asked<D>> Batch<D, R> {
+    fn of(mut lent: Lent<D, R>, keys: usize) -> Self {
         let capacity = keys.max(1);
         lent.memory.empty();
         let Lent { memory, source } = &mut lent;
@@ -370,11 +384,12 @@ impl<D: Served> Batch<D> {
 
     /// Sends the batch to the device that suits it: all of it, or as many parts as slots are free for. Never
     /// waits.
-    pub fn submit(self) -> Submitted<D> {
+    pub fn submit(self) -> Submitted<D, R> {
         let Self { mut lent, .. } = self;
         let Lent { memory, source } = &mut lent;
         let seen = source.reader.turnover().seen();
-        let sent = source.reader.offload().map_or(Err(Why::FasterCpu), |offload| memory.keys.send(offload));
+        let sent =
+            source.reader.offload().map_or(Err(Why::FasterCpu), |offload| R::send(&mut memory.keys, offload));
         Submitted { sent, seen, lent }
     }
 
@@ -399,15 +414,15 @@ impl<D: Served> Batch<D> {
 
 /// A batch under way. Dropping it drops its results.
 #[must_use = "a batch that is dropped drops its results"]
-pub struct Submitted<D: Served> {
+pub struct Submitted<D: Served, R: Asked<D> = Results> {
     /// The batch on a GPU, or the reason why the CPU will look it up.
     sent: Result<Sent, Why>,
     /// The count of rules that changed hands, from before a state was looked up in.
     seen: Seen,
-    lent: Lent<D>,
+    lent: Lent<D, R>,
 }
 
-impl<D: Served> Submitted<D> {
+impl<D: Served, R: Asked<D>> Submitted<D, R> {
     /// The number of keys.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -428,7 +443,7 @@ impl<D: Served> Submitted<D> {
     }
 
     /// Waits for the results. The CPU looks the batch up now if no GPU does, or if a GPU failed.
-    pub fn wait(self) -> Answers<D> {
+    pub fn wait(self) -> Answers<D, R> {
         let Self { sent, seen, mut lent } = self;
         let Lent { memory, source } = &mut lent;
         let (offload, turnover) = (source.reader.offload(), source.reader.turnover());
@@ -436,15 +451,15 @@ impl<D: Served> Submitted<D> {
         let mut why = Why::FasterCpu;
         if let Some(offload) = offload {
             // A slot may be free by now.
-            let sent = sent.or_else(|_| memory.keys.send(offload));
-            match sent.and_then(|sent| memory.came(offload, sent)) {
+            let sent = sent.or_else(|_| R::send(&mut memory.keys, offload));
+            match sent.and_then(|sent| R::came(memory, offload, sent)) {
                 Ok(()) => return Answers { is_from_gpu: true, seen, lent },
                 Err(reason) => why = reason,
             }
         }
-        let (keys, results) = memory.with_results();
+        let (keys, answers) = memory.with_answers();
         let count = keys.len();
-        let mut look_up = || source.reader.lookup_on_cpu(keys, results);
+        let mut look_up = || R::on_cpu(source.reader.any(), keys, answers);
         match offload {
             None => look_up(),
             Some(offload) => offload.on_cpu(count, why, look_up),
@@ -453,21 +468,21 @@ impl<D: Served> Submitted<D> {
     }
 }
 
-impl<D: Served> Clone for Batches<D> {
+impl<D: Served, R: Asked<D>> Clone for Batches<D, R> {
     /// Makes a source of its own for the same table, with the same settings.
     fn clone(&self) -> Self {
         Self::of(self.source.reader.clone(), self.source.at_once, self.source.within)
     }
 }
 
-impl<D: Served> fmt::Debug for Batches<D> {
+impl<D: Served, R: Asked<D>> fmt::Debug for Batches<D, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Source { at_once, .. } = *self.source;
         f.debug_struct("Batches").field("at_once", &at_once).field("out", &self.out()).finish_non_exhaustive()
     }
 }
 
-impl<D: Served> fmt::Debug for Batch<D> {
+impl<D: Served, R: Asked<D>> fmt::Debug for Batch<D, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Batch")
             .field("len", &self.len())
@@ -476,7 +491,7 @@ impl<D: Served> fmt::Debug for Batch<D> {
     }
 }
 
-impl<D: Served> fmt::Debug for Submitted<D> {
+impl<D: Served, R: Asked<D>> fmt::Debug for Submitted<D, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Submitted")
             .field("len", &self.len())

@@ -327,6 +327,11 @@ impl<D: Served> ReaderCore<D> {
         &self.turnover
     }
 
+    /// The reader on the CPU.
+    pub(crate) fn any(&self) -> &dyn AnyReader<D> {
+        &*self.inner
+    }
+
     #[inline]
     pub(crate) fn enter(&self) -> Entered<'_, D> {
         self.inner.enter()

@@ -292,17 +292,17 @@ pub mod offload {
         }
 
         /// Packs and sends keys, if the policy picks a GPU and a slot is free.
-        pub fn try_send(&self, _: KeysOf<'_, T>) -> Result<Sent, Why> {
+        pub fn try_send<R>(&self, _: KeysOf<'_, T>) -> Result<Sent, Why> {
             self.0.never()
         }
 
         /// Waits for keys that were sent.
-        pub fn came(&self, ticket: Ticket, _: KeysOf<'_, T>) -> Option<Done> {
+        pub fn came<R>(&self, ticket: Ticket, _: KeysOf<'_, T>) -> Option<Done> {
             match ticket {}
         }
 
         /// Waits for keys that were sent in parts.
-        pub fn parts_came(&self, parts: Parts, _: KeysOf<'_, T>, _: &mut [ResultOf<T>]) -> Result<(), Why> {
+        pub fn parts_came<R>(&self, parts: Parts, _: KeysOf<'_, T>, _: &mut [R]) -> Result<(), Why> {
             match parts {}
         }
 

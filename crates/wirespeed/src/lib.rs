@@ -293,7 +293,7 @@ mod update_buffer;
 mod uses;
 mod vrfs;
 
-pub use batches::{Answers, Batch, Batches, Full, Numbers, Submitted};
+pub use batches::{Answers, Asked, Batch, Batches, Full, Numbers, Results, Submitted};
 pub use builder::Builder;
 #[cfg(feature = "rules")]
 pub use classify::{Classifier, RuleReader};

@@ -158,8 +158,8 @@ impl InPlace {
         names.iter().take_while(|name| in_place::InPlace::push(self, name)).count()
     }
 
-    /// Adds names from the start of a group on, and returns how many. It ends at a group of 64 KiB and more, and
-    /// at a name that has no room.
+    /// Adds names from the start of a group on, and returns how many. It ends at a group of 64 KiB and more,
+    /// and at a name that has no room.
     fn write_groups(&mut self, names: Names<'_>) -> usize {
         let Written { second, len, text: start } = self.written;
         let room = self.most - start;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use wirespeed_namelookup::{Match, NameDomain, Names};
 
-use super::form::{Wanted, bytes_of, pack, pack_to, unpack_matches};
+use super::form::{PACKED, Wanted, bytes_of, pack, pack_to, unpack_matches};
 use super::in_place::InPlace;
 use crate::copies::Copies;
 use crate::error::GpuError;
@@ -107,6 +107,10 @@ impl Answers<u32> for Remote {
 impl Answers<Match> for Remote {
     fn pack(&self, names: Names<'_>, to: &mut Batch) -> Option<Form> {
         pack_for(names, Wanted::Matches, to)
+    }
+
+    fn asked(form: Form) -> Form {
+        Wanted::Matches.form(PACKED, form.count(), form.second().unwrap_or(0), form.bytes())
     }
 
     fn unpack(results: &[u8], _: usize, to: &mut [Match]) {

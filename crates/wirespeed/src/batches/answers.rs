@@ -3,8 +3,12 @@
 use std::fmt;
 
 use wirespeed_fib::NextHop;
+#[cfg(feature = "names")]
+use wirespeed_namelookup::{Match, NameDomain};
 
-use super::{Batch, Lent};
+#[cfg(feature = "names")]
+use super::Matches;
+use super::{Asked, Batch, Lent, Results};
 use crate::engine::{Addresses, Served};
 use crate::error::Error;
 use crate::owned_keys::OwnedKeys;
@@ -12,14 +16,14 @@ use crate::turnover::Seen;
 
 /// The results of a batch, in the order of its keys, in the memory that they were written to. Dropping it
 /// gives the memory back. It stays valid whatever happens to the table.
-pub struct Answers<D: Served> {
+pub struct Answers<D: Served, R: Asked<D> = Results> {
     /// Whether a GPU found the results. They lie in the slot that came back, or, where keys went in parts, in
     /// the memory.
     pub(super) is_from_gpu: bool,
     /// The count of rules that changed hands, from before the state that was looked up in.
     #[cfg_attr(not(feature = "rules"), allow(dead_code))]
     pub(super) seen: Seen,
-    pub(super) lent: Lent<D>,
+    pub(super) lent: Lent<D, R>,
 }
 
 /// Numbers that a table gave for keys, as wide as they lie in memory. [`Answers::resolve`] makes an answer of
@@ -59,7 +63,7 @@ impl Numbers<'_> {
     }
 }
 
-impl<D: Served> Answers<D> {
+impl<D: Served, R: Asked<D>> Answers<D, R> {
     /// The keys, like [`Batch::keys`].
     #[must_use]
     pub fn keys(&self) -> D::Keys<'_> {
@@ -84,14 +88,28 @@ impl<D: Served> Answers<D> {
         self.is_from_gpu
     }
 
+    /// Takes the memory for the next batch of at most `keys` keys.
+    pub fn into_batch(self, keys: usize) -> Batch<D, R> {
+        let Self { lent, .. } = self;
+        Batch::of(lent, keys)
+    }
+
+    /// The results where a GPU wrote them, and the bytes of each. `None` if they lie in the memory.
+    fn in_slot(&self) -> Option<(&[u8], usize)> {
+        let done = self.lent.memory.done.as_ref().filter(|_| self.is_from_gpu)?;
+        let results = done.results().expect("a batch with an error is looked up on the CPU");
+        Some((results, done.result_bytes()))
+    }
+}
+
+impl<D: Served> Answers<D> {
     /// The numbers where they lie. A loop over them is the fastest way to read a batch.
     #[must_use]
     pub fn numbers(&self) -> Numbers<'_> {
-        let Some(done) = self.lent.memory.done.as_ref().filter(|_| self.is_from_gpu) else {
+        let Some((results, bytes)) = self.in_slot() else {
             return Numbers::U32(bytemuck::cast_slice(&self.lent.memory.results));
         };
-        let results = done.results().expect("a batch with an error is looked up on the CPU");
-        match done.result_bytes() {
+        match bytes {
             1 => Numbers::U8(results),
             2 => Numbers::U16(bytemuck::cast_slice(results)),
             _ => Numbers::U32(bytemuck::cast_slice(results)),
@@ -135,11 +153,15 @@ impl<D: Served> Answers<D> {
             Numbers::U32(numbers) => to.copy_from_slice(numbers),
         }
     }
+}
 
-    /// Takes the memory for the next batch of at most `keys` keys.
-    pub fn into_batch(self, keys: usize) -> Batch<D> {
-        let Self { lent, .. } = self;
-        Batch::of(lent, keys)
+#[cfg(feature = "names")]
+impl Answers<NameDomain, Matches> {
+    /// The result of each name and the length of the prefix that it is of, in the order of the names, where
+    /// they lie. A slice can be read, and copied from, in any way.
+    #[must_use]
+    pub fn matches(&self) -> &[Match] {
+        self.in_slot().map_or(&self.lent.memory.results, |(results, _)| bytemuck::cast_slice(results))
     }
 }
 
@@ -163,7 +185,7 @@ fn widen<N: Copy + Into<u32>>(numbers: &[N], to: &mut [u32]) {
     to.iter_mut().zip(numbers).for_each(|(to, &number)| *to = number.into());
 }
 
-impl<D: Served> fmt::Debug for Answers<D> {
+impl<D: Served, R: Asked<D>> fmt::Debug for Answers<D, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Answers")
             .field("len", &self.len())

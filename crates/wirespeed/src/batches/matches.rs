@@ -52,7 +52,7 @@ impl<T: RuleTuple> Answers<T> {
         let is_known = numbers.all(|number| number == 0 || state.matched(number).is_some());
         // The count is read after the actions: a change of hands that they show has begun by then.
         if !(is_known && reader.turnover().is_none_since(self.seen)) {
-            let (tuples, numbers) = self.lent.memory.with_results();
+            let (tuples, numbers) = self.lent.memory.with_answers();
             state.lookup_batch(tuples, numbers);
             (self.is_from_gpu, self.seen) = (false, before);
         }

@@ -177,6 +177,7 @@ pub use list::{NameList, NameListBuilder};
 pub use reader::{NameGuard, NameReader};
 pub use table::NameTable;
 
+pub use crate::batches::Matches;
 pub use crate::engine::served::NAME_BYTES;
 
 /// A queue of batches of names, several under way at once.

@@ -9,7 +9,7 @@ use wirespeed_namelookup::{Name, NameBatch, NameDomain, Names};
 use wirespeed_table::Domain;
 
 use crate::gpu::dispatch::Why;
-use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, ResultOf, Sent};
+use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, Sent};
 use crate::gpu::runtime::Done;
 
 /// The most keys to allocate memory for before they come. A caller may ask for a batch of any size.
@@ -47,11 +47,11 @@ pub trait OwnedKeys<T: RemoteTable>: Debug + Default + Send + Sync {
     fn copy(&mut self, keys: KeysOf<'_, T>, most: usize) -> usize;
 
     /// Sends the keys to a GPU if that suits them, and a slot is there. An error is the reason why not.
-    fn send(&mut self, offload: &Offload<T>) -> Result<Sent, Why>
+    fn send<R>(&mut self, offload: &Offload<T>) -> Result<Sent, Why>
     where
-        T: Answers<ResultOf<T>>,
+        T: Answers<R>,
     {
-        offload.try_send(self.keys(None))
+        offload.try_send::<R>(self.keys(None))
     }
 
     /// Whether the keys lie in the slot that was sent, and nowhere else.

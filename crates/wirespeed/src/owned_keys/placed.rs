@@ -7,7 +7,7 @@ use wirespeed_table::Keys;
 use super::own::{KeyOf, OwnedKeys};
 use crate::gpu::dispatch::Why;
 use crate::gpu::in_place::{InPlace, InSlot};
-use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, ResultOf, Sent};
+use crate::gpu::offload::{Answers, KeysOf, Offload, RemoteTable, Sent};
 use crate::gpu::runtime::Done;
 
 /// Keys in memory of their own; or in a slot of a GPU, if the table's keys [have a
@@ -131,19 +131,19 @@ impl<T: RemoteTable, O: OwnedKeys<T>> OwnedKeys<T> for Placed<T, O> {
         }
     }
 
-    fn send(&mut self, offload: &Offload<T>) -> Result<Sent, Why>
+    fn send<R>(&mut self, offload: &Offload<T>) -> Result<Sent, Why>
     where
-        T: Answers<ResultOf<T>>,
+        T: Answers<R>,
     {
         match self {
-            Own(own) => own.send(offload),
+            Own(own) => own.send::<R>(offload),
             Self::InPlace(keys, _) => {
                 offload.stays_in_slot(keys.len())?;
                 match std::mem::take(self) {
                     Self::InPlace(keys, own) => {
                         let (slot, form, sent) = keys.into_slot();
                         *self = Away(sent, own);
-                        Ok(Sent::Slot(offload.send_slot(slot, form)))
+                        Ok(Sent::Slot(offload.send_slot::<R>(slot, form)))
                     }
                     Own(_) | Away(..) => Err(Why::Failed),
                 }

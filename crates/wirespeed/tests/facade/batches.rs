@@ -3,14 +3,14 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use wirespeed::classify::oracle::Oracle;
 use wirespeed::engine::{Addresses, Served};
 use wirespeed::gpu::dispatch::Place;
-use wirespeed::gpu::runtime::GpuOptions;
-use wirespeed::names::NameDomain;
+use wirespeed::gpu::runtime::{GpuOptions, SlotSize};
+use wirespeed::names::{Matches, NameDomain};
 use wirespeed::prelude::*;
 use wirespeed::{Answers, Batch, Batches, Error, Fleet, Full, Numbers, Reader, Rib, Table};
 
@@ -372,6 +372,64 @@ fn names_on_both_devices() {
     let table = NameTable::builder().names(names()).device(Device::Gpu).fleet(fleet).build().unwrap();
     check_names(&table.reader(), "on a GPU");
     assert_eq!(table.lookups().unwrap().cpu, 0);
+}
+
+/// Holds matches of names of all kinds against those of entries, filled in each way.
+fn check_matches(batches: &Batches<NameDomain, Matches>, entries: &[(NameBuf, NextHop)], what: &str) {
+    let long = "x".repeat(3000);
+    let names: Vec<NameBuf> = (0..3000)
+        .map(|n| match n % 7 {
+            0 => NameBuf::root(),
+            3 if n < 700 => NameBuf::new(&format!("/com/{long}/{n}")).unwrap(),
+            _ => NameBuf::new(&format!("/com/{}/x{n}", n % 9)).unwrap(),
+        })
+        .collect();
+    let right = |name: &Name| {
+        let prefixes = entries.iter().filter(|(entry, _)| entry.is_prefix_of(name));
+        let longest = prefixes.max_by_key(|(entry, _)| entry.len());
+        longest.map_or(Match::NONE, |(entry, next_hop)| Match::new(next_hop.0, entry.len()))
+    };
+    for (way, count) in [1, 33, 64, 500, 3000].into_iter().enumerate().cycle().take(15) {
+        let part: NameBatch = names[3000 - count..].iter().map(|name| &**name as &Name).collect();
+        let mut batch = batches.batch(count).expect("none is out");
+        match way % 3 {
+            0 => part.names().iter().for_each(|name| batch.push(name).unwrap()),
+            1 => assert_eq!(batch.extend(part.names().iter()), count),
+            _ => assert_eq!(batch.extend_from(part.names()), count),
+        }
+        let answers = batch.submit().wait();
+        assert!(answers.keys().iter().eq(part.names().iter()), "{what}");
+        assert!(
+            answers.matches().iter().copied().eq(part.names().iter().map(right)),
+            "{what}, {count} names"
+        );
+        let batch = answers.into_batch(1);
+        assert!(batch.submit().wait().matches().is_empty(), "{what}");
+    }
+}
+
+#[test]
+fn matches_of_names_on_both_devices_and_after_a_loss() {
+    let name = |text: &str| NameBuf::new(text).unwrap();
+    let mut entries: Vec<_> = (0..5).map(|n| (name(&format!("/com/{n}")), NextHop(1 + n))).collect();
+    entries.push((name("/com"), NextHop(100_000)));
+    let builder = || NameTable::builder().names(entries.clone());
+    check_matches(&builder().build().unwrap().reader().match_batches(), &entries, "on the CPU");
+    // The larger batches go in parts.
+    let sizes = [(40, 1 << 6), (4, 1 << 9)].map(|(slots, keys)| SlotSize { slots, keys });
+    let options = GpuOptions { slots: sizes.to_vec(), ..NameDomain::gpu_options() };
+    let Some((fleet, lost)) = on_host(options) else { return };
+    let table = builder().device(Device::Gpu).fleet(fleet).build().unwrap();
+    let batches = table.reader().match_batches();
+    check_matches(&batches, &entries, "on a GPU");
+    assert_eq!(table.lookups().unwrap().cpu, 0);
+    let mut batch = batches.batch(1).unwrap();
+    batch.push(&*entries[3].0).unwrap();
+    lost.store(true, Ordering::Relaxed);
+    let right = Match::new(entries[3].1.0, entries[3].0.len());
+    assert_eq!(batch.submit().wait().matches(), [right]);
+    check_matches(&batches, &entries, "after the GPU was lost");
+    assert!(table.lookups().unwrap().cpu > 0);
 }
 
 /// Names of which a slot holds fewer than keys, and groups of more than 64 KiB.
