@@ -1,4 +1,4 @@
-//! [`Asked`]: what a batch asks for each key.
+//! [`Asked`]: the answer that a batch asks for each key.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ use crate::gpu::dispatch::Why;
 use crate::gpu::offload::{Offload, Sent};
 use crate::owned_keys::OwnedKeys;
 
-/// What a batch asks for each key: [`Results`], or for names [`Matches`].
+/// The answer that a batch asks for each key: [`Results`], or for names [`Matches`].
 pub trait Asked<D: Served>: Sized + 'static {
     /// The answer for a key.
     type Answer: Pod + Default + Debug + PartialEq + Send + Sync;
