@@ -6,8 +6,8 @@
 
 use wirespeed_router::checksum::changed;
 
-use super::parse::{ICMP, ICMPV6, Ip, Layout, SCTP, TCP, UDP, be16, be32, be48, came_in, parse_to};
-use crate::wire::{Field, Key, WORDS};
+use super::parse::{ICMP, ICMPV6, Ip, Layout, SCTP, TCP, UDP, be16, be32, be48, came_in, parse, parse_to};
+use crate::wire::{Action, Field, Key, WORDS};
 
 /// The fields that are no part of a frame.
 const OUTSIDE: Key = Key([0; WORDS])
@@ -58,6 +58,48 @@ impl Packet {
         self.bytes.extend_from_slice(bytes);
         self.key = came_in(in_port);
         self.is_stale = true;
+    }
+
+    /// Begins again with the fields of a frame, without its bytes.
+    pub(crate) fn read(&mut self, frame: &[u8], in_port: u32) {
+        self.bytes.clear();
+        (self.key, self.layout) = parse(frame, in_port);
+        self.is_stale = false;
+    }
+
+    /// Holds bytes of the frame whose fields were read.
+    pub(crate) fn hold(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.is_stale = true;
+    }
+
+    /// Does an action that changes the packet itself. Others do nothing here.
+    pub(crate) fn change(&mut self, action: Action) -> Result<(), Stopped> {
+        match action {
+            Action::CopyTtlOut => self.copy_ttl_out(),
+            Action::CopyTtlIn => self.copy_ttl_in(),
+            Action::SetMplsTtl(hops) => self.set_mpls_ttl(hops),
+            Action::SetNwTtl(hops) => self.set_nw_ttl(hops),
+            Action::PushVlan(ether) => self.push_vlan(ether),
+            Action::PopVlan => self.pop_vlan(),
+            Action::PushMpls(ether) => self.push_mpls(ether),
+            Action::PopMpls(ether) => self.pop_mpls(ether),
+            Action::PushPbb(ether) => self.push_pbb(ether),
+            Action::PopPbb => self.pop_pbb(),
+            Action::SetField(field, _) if !self.is_whole_for(field) => return Err(Stopped::Part),
+            Action::SetField(field, value) => self.set_field(field, value),
+            Action::DecMplsTtl => self.dec_mpls_ttl()?,
+            Action::DecNwTtl => self.dec_nw_ttl()?,
+            // Queues are refused: ports have none.
+            Action::Output { .. } | Action::Group(_) | Action::SetQueue(_) => {}
+        }
+        Ok(())
+    }
+
+    /// Writes a value to the bits of the metadata under a mask.
+    pub(crate) fn write_metadata(&mut self, (value, mask): (u64, u64)) {
+        let old = self.key.of(Field::Metadata);
+        self.key.set(Field::Metadata, old & !u128::from(mask) | u128::from(value));
     }
 
     /// Reads the fields and the layout of the frame, if they are not those of its bytes.
