@@ -47,6 +47,9 @@ const FOR_GPU: usize = 2048;
 /// The fewest frames of such a chunk: launches take longer than the CPU needs for fewer.
 const LEAST_FOR_GPU: usize = 512;
 
+/// Events that a worker tells in a second at most. All are counted.
+const EVENTS_PER_SECOND: u32 = 10;
+
 /// Takes packets into IPsec tunnels and out of them, in front of an application that forwards: an [`App`].
 ///
 /// Packets that come out of a tunnel are checked against the policies of packets that come in, and so are
@@ -80,6 +83,8 @@ pub struct Esp<'t, A> {
     reader: Reader,
     own: &'t Owns,
     limit: Limit,
+    /// The bound of events that are told.
+    events: Limit,
     /// The reason of each fault.
     reasons: Box<[Reason]>,
     counts: Counts,
@@ -140,6 +145,7 @@ impl<'t, A: App> Esp<'t, A> {
             reader,
             own,
             limit: Limit::new(ERRORS_PER_SECOND),
+            events: Limit::new(EVENTS_PER_SECOND),
             reasons,
             counts: Counts::default(),
             spare: Vec::new(),

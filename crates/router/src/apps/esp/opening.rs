@@ -45,7 +45,7 @@ impl<A: App> Esp<'_, A> {
         open(&openings, &mut places, &mut self.scratch, &mut outcomes);
         let mut through = Vec::with_capacity(openings.len());
         for (opening, outcome) in openings.iter().zip(outcomes) {
-            if self.opened(chunk, memory, read, opening.at, outcome) {
+            if self.opened(chunk, memory, read, (opening.at, opening.sa()), outcome) {
                 through.push((narrow::u32(opening.at), opening.sa()));
             }
         }
@@ -67,7 +67,7 @@ impl<A: App> Esp<'_, A> {
         }
         let mut through = Vec::with_capacity(outcomes.len());
         for (place, (at, outcome)) in outcomes.into_iter().enumerate() {
-            if self.opened(chunk, memory, read, at, outcome) {
+            if self.opened(chunk, memory, read, (at, batch.sa(place)), outcome) {
                 through.push((narrow::u32(at), batch.sa(place)));
             }
         }
@@ -80,14 +80,16 @@ impl<A: App> Esp<'_, A> {
         chunk: &mut Chunk,
         memory: &mut Memory,
         read: &Read,
-        at: usize,
+        (at, sa): (usize, &Sa),
         outcome: Result<Opened, Fault>,
     ) -> bool {
         match outcome {
             Ok(opened) => {
                 strip(chunk, memory, at, read.packets[at].into(), opened);
                 self.counts.opened += 1;
-                self.counts.moved += u64::from(opened.is_moved);
+                if opened.is_moved {
+                    self.tell_moved(sa);
+                }
                 true
             }
             Err(fault) => {

@@ -1,4 +1,4 @@
-//! Errors of ICMP to senders whose packets can't go into a tunnel.
+//! Errors of ICMP to senders whose packets can't go into a tunnel, and events for the operator.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Instant;
@@ -10,6 +10,21 @@ use super::Esp;
 use crate::{App, Chunk, Memory, narrow};
 
 impl<A: App> Esp<'_, A> {
+    /// Counts and tells that the other end of a tunnel sends from another place.
+    #[cold]
+    pub(super) fn tell_moved(&mut self, sa: &Sa) {
+        self.counts.moved += 1;
+        if let Some((address, port)) = sa.seen()
+            && self.events.take(Instant::now())
+        {
+            let (spi, peer) = (sa.spi(), sa.tunnel().0);
+            tracing::warn!(
+                "association {spi:#x}: packets of {peer} come from {address}, port {port}, now: \
+                 address translation changed"
+            );
+        }
+    }
+
     /// Tells the sender of a packet that it can't go into the tunnel: it is too large, or its hops are spent.
     #[cold]
     pub(super) fn tell(
