@@ -12,8 +12,6 @@
 //! are those that it was asked with. A meter may have marked a frame meanwhile: such a frame is looked up
 //! alone.
 
-use wirespeed_router::{Frame, Memory};
-
 use crate::pipeline::answers::Answers;
 use crate::pipeline::class::Probe;
 use crate::pipeline::edit::Packet;
@@ -21,7 +19,7 @@ use crate::pipeline::flow::Flow;
 use crate::pipeline::hit::Hit;
 use crate::pipeline::hot::Quick;
 use crate::pipeline::state::{State, TABLES};
-use crate::search::{Batch, Sources, find};
+use crate::search::{Batch, Frames, Sources, find};
 use crate::wire::Key;
 
 /// Bytes of a frame that are changed here: its headers. Where they are more, the frame is looked up alone.
@@ -51,20 +49,6 @@ pub(crate) struct Ahead {
     /// The number of packets that classifiers were asked for, and whether a GPU answered.
     pub(crate) classified: u64,
     pub(crate) is_by_gpu: bool,
-}
-
-/// A chunk's frames, and where they are.
-#[derive(Clone, Copy)]
-pub(crate) struct Frames<'c> {
-    pub(crate) frames: &'c [Frame],
-    pub(crate) memory: &'c Memory,
-    pub(crate) in_port: u32,
-}
-
-impl<'c> Frames<'c> {
-    fn bytes(&self, at: u32) -> &'c [u8] {
-        self.memory.bytes(&self.frames[at as usize])
-    }
 }
 
 impl Ahead {
@@ -111,7 +95,7 @@ impl Ahead {
     fn start(&mut self, frames: Frames<'_>, first: &[Option<Hit<'_>>]) {
         let leads = |hit: &Hit<'_>| hit.hot.quick() == Quick::No;
         let mut packets = 0;
-        for (at, hit) in (0..).zip(first) {
+        for (at, hit) in (0_u32..).zip(first) {
             let Some(flow) = hit.filter(leads).and_then(|hit| hit.flow()) else { continue };
             if flow.instructions.goto.is_none() {
                 continue;
@@ -119,7 +103,7 @@ impl Ahead {
             if self.packets.len() == packets as usize {
                 self.packets.push(Packet::default());
             }
-            self.packets[packets as usize].read(frames.bytes(at), frames.in_port);
+            self.packets[packets as usize].read(frames.bytes(at as usize), frames.in_port);
             self.step(Walker { at, packet: packets, table: 0, is_plain: true }, flow, frames);
             packets += 1;
         }
@@ -149,7 +133,7 @@ impl Ahead {
         };
         let packet = &mut self.packets[walker.packet as usize];
         if !instructions.apply.is_empty() && packet.bytes.is_empty() {
-            let bytes = frames.bytes(walker.at);
+            let bytes = frames.bytes(walker.at as usize);
             packet.hold(&bytes[..bytes.len().min(HEADERS)]);
         }
         if instructions.apply.iter().any(|&action| packet.change(action).is_err()) {

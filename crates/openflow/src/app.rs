@@ -15,21 +15,20 @@ use wirespeed::gpu::dispatch::Place;
 use wirespeed_image::left_right::Entrance;
 use wirespeed_router::{App, Chunk, Memory, PortId, Reason, Verdict};
 
-use crate::ahead::{Ahead, Frames};
+use crate::ahead::Ahead;
 use crate::error::Error;
 use crate::inject::PREFIX;
 use crate::interpret::{Counters, Interpreter};
 use crate::pipeline::answers::{Answers, Known};
 use crate::pipeline::class::Probe;
 use crate::pipeline::edit::Packet;
-use crate::pipeline::front::OfKey;
 use crate::pipeline::hit::Hit;
 use crate::pipeline::hot::Quick;
 use crate::pipeline::learn::Learned;
-use crate::pipeline::row::{Row, Short};
+use crate::pipeline::row::Short;
 use crate::pipeline::state::{PortState, State};
 use crate::pipeline::table::Table;
-use crate::search::{AT_ONCE, Batch, Packets, Sources, find};
+use crate::search::{AT_ONCE, Batch, Frames, Sources, find};
 use crate::switch::{Shared, Switch};
 use crate::wire::Key;
 
@@ -58,23 +57,6 @@ struct Scratch {
 /// A chunk under way: its lookups in the classifier of the first table.
 #[derive(Default)]
 pub struct Pending(Batch);
-
-/// The frames of a chunk, for a table that is to read them.
-struct Unread<'c> {
-    chunk: &'c Chunk,
-    memory: &'c Memory,
-    in_port: u32,
-}
-
-impl Packets for Unread<'_> {
-    fn count(&self) -> usize {
-        self.chunk.len()
-    }
-
-    fn tuple<T: OfKey>(&self, at: usize) -> T {
-        T::of_key(&T::Row::read(self.memory.bytes(&self.chunk.frames()[at]), self.in_port))
-    }
-}
 
 impl std::fmt::Debug for Pending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -141,15 +123,6 @@ impl OpenFlow {
     }
 }
 
-/// Reads the fields of all frames of a chunk into rows.
-fn read<R: Row>(rows: &mut Vec<R>, frames: &Unread<'_>) {
-    let chunk = frames.chunk.frames();
-    rows.resize(chunk.len(), R::NONE);
-    rows.iter_mut()
-        .zip(chunk)
-        .for_each(|(row, frame)| row.read_to(frames.memory.bytes(frame), frames.in_port));
-}
-
 /// The fate of a frame whose flow outputs it to a port as it is.
 #[inline]
 fn quick_verdict(state: &State, in_port: u32, to: u32) -> Verdict {
@@ -186,7 +159,7 @@ impl App for OpenFlow {
         }
         drop(state);
         let in_port = Self::number(&self.switch.0, chunk);
-        pending.0.submit(&mut self.sources, &Unread { chunk, memory, in_port });
+        pending.0.submit(&mut self.sources, &Frames { frames: chunk.frames(), memory, in_port });
         pending
     }
 
@@ -218,20 +191,22 @@ impl App for OpenFlow {
         let mut answers = Answers::default();
         if !state.is_standalone {
             let (table, batch) = (&state.tables[0], &mut pending.0);
-            let unread = Unread { chunk, memory, in_port };
-            let (classified, is_by_gpu) = if table.is_short() {
-                read(short, &unread);
+            let unread = Frames { frames: chunk.frames(), memory, in_port };
+            let (classified, mut is_by_gpu) = if table.is_short() {
+                unread.read(short);
                 find(table, batch, short, &mut found, probes, worker)
             } else {
-                read(whole, &unread);
+                unread.read(whole);
                 find(table, batch, whole, &mut found, probes, worker)
             };
             counters.classified += classified as u64;
             shared.tallies.looked_up[0].add(worker, frames, bytes);
-            let frames = Frames { frames: chunk.frames(), memory, in_port };
-            answers = ahead.answers(&state, frames, &found, sources, probes, worker);
-            counters.classified_later += ahead.classified;
-            if is_by_gpu || ahead.is_by_gpu {
+            if state.has_later {
+                answers = ahead.answers(&state, unread, &found, sources, probes, worker);
+                counters.classified_later += ahead.classified;
+                is_by_gpu |= ahead.is_by_gpu;
+            }
+            if is_by_gpu {
                 chunk.set_by_gpu();
             }
         }

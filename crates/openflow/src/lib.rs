@@ -14,7 +14,7 @@
 //!
 //! Exact matches are found by one hash, whatever their number. Wildcards are found by priority: in the
 //! façade's classifier, on the CPU or on a GPU, and in a hash table for each mask until that is built. Each
-//! table has a classifier, which takes masks over all fields but the target of neighbour discovery, which has none.
+//! table has a classifier. It takes masks over all fields but the target of neighbour discovery.
 //!
 //! # A flow, a frame, a port
 //!

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use wirespeed::{Batches, Submitted};
 use wirespeed_classify::{OpenFlow13Tuple, OpenFlowTuple};
+use wirespeed_router::{Frame, Memory};
 
 use crate::pipeline::class::Probe;
 use crate::pipeline::front::{Front, Of, OfKey, Rules, Used};
@@ -37,6 +38,39 @@ impl<R: Row> Packets for &[R] {
 
     fn tuple<T: OfKey>(&self, at: usize) -> T {
         T::of_key(&self[at])
+    }
+}
+
+/// The frames of a chunk, which are read where they lie.
+#[derive(Clone, Copy)]
+pub(crate) struct Frames<'c> {
+    pub(crate) frames: &'c [Frame],
+    pub(crate) memory: &'c Memory,
+    /// The number in OpenFlow of the port that they came in on.
+    pub(crate) in_port: u32,
+}
+
+impl<'c> Frames<'c> {
+    #[inline]
+    pub(crate) fn bytes(&self, at: usize) -> &'c [u8] {
+        self.memory.bytes(&self.frames[at])
+    }
+
+    /// Reads the fields of all frames into rows.
+    pub(crate) fn read<R: Row>(&self, rows: &mut Vec<R>) {
+        rows.resize(self.frames.len(), R::NONE);
+        let frames = rows.iter_mut().zip(self.frames);
+        frames.for_each(|(row, frame)| row.read_to(self.memory.bytes(frame), self.in_port));
+    }
+}
+
+impl Packets for Frames<'_> {
+    fn count(&self) -> usize {
+        self.frames.len()
+    }
+
+    fn tuple<T: OfKey>(&self, at: usize) -> T {
+        T::of_key(&T::Row::read(self.bytes(at), self.in_port))
     }
 }
 
