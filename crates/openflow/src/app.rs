@@ -123,6 +123,24 @@ impl OpenFlow {
     }
 }
 
+/// Counts a frame by flows that only lead it on, and returns the last flow, which does not count it yet.
+#[inline(never)] // to keep the loop over frames short
+fn led_on<'s>(
+    shared: &Shared,
+    worker: usize,
+    (bytes, now): (u64, u64),
+    first: Hit<'s>,
+    later: impl Iterator<Item = (u8, Hit<'s>)>,
+) -> Hit<'s> {
+    later.fold(first, |hit, (table, next)| {
+        let table = usize::from(table);
+        shared.tallies.looked_up[table].add(worker, 1, bytes);
+        shared.tallies.matched[table].add(worker, 1, bytes);
+        hit.count(worker, bytes, now);
+        next
+    })
+}
+
 /// The fate of a frame whose flow outputs it to a port as it is.
 #[inline]
 fn quick_verdict(state: &State, in_port: u32, to: u32) -> Verdict {
@@ -242,12 +260,10 @@ impl App for OpenFlow {
             matched += 1;
             matched_bytes += len;
             let mut last_hit = hit;
-            for (table, later) in answers.plain(at).into_iter().flatten() {
-                let table = usize::from(table);
-                shared.tallies.looked_up[table].add(worker, 1, len);
-                shared.tallies.matched[table].add(worker, 1, len);
-                last_hit.count(worker, len, millis);
-                last_hit = later;
+            if hit.hot.quick() == Quick::No
+                && let Some(later) = answers.plain(at)
+            {
+                last_hit = led_on(shared, worker, (len, millis), hit, later);
             }
             let verdict = match last_hit.hot.quick() {
                 Quick::No => {

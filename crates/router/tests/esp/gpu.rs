@@ -230,8 +230,8 @@ fn auto_keeps_frames_on_the_faster_device() {
         let near = database(&lines("out", suite, TUNNELS[0], ""));
         let Some((stats, sealed, [by_device, _])) = run(&near, &frames, Use::ByCost, 0) else { return };
         assert_eq!((stats.frames_out, stats.dropped.all()), (2000, 0));
-        // Each suite that has kernels is tried. With AES-GCM the CPU is faster; SHA-1 takes it so long that the
-        // worker may pay less for the trip.
+        // Each suite that has kernels is tried. With AES-GCM the CPU is faster; SHA-1 takes it so long that
+        // the worker may pay less for the trip.
         let tried = match suite {
             _ if suite.contains("cipher_null") => 0..1,
             _ if suite.contains("gcm") => 1..1000,
