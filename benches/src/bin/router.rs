@@ -26,6 +26,9 @@ struct Options {
     /// Seconds of each run, beside reading tables and starting
     #[arg(long, default_value_t = 2.0)]
     seconds: f64,
+    /// The devices of workers that seal and open: cpu, gpu, or what auto picks. The latter two need a GPU
+    #[arg(long, value_delimiter = ',', default_values = ["cpu"], value_parser = ["cpu", "gpu", "auto"])]
+    devices: Vec<String>,
     /// Measures by offered load, too: rate, latencies and the device that auto picks
     #[arg(long)]
     load_sweep: bool,
@@ -64,6 +67,10 @@ enum Setting {
 fn main() -> Result<()> {
     let options = Options::parse();
     ensure!(options.rounds > 0, "nothing is measured in no rounds");
+    ensure!(
+        options.what == What::Esp || options.devices == ["cpu"],
+        "--devices is for --what esp: others are measured on the CPU"
+    );
     let own = std::env::current_exe()?;
     let folder = options.programs.as_deref().or(own.parent()).context("a program is in a folder")?;
     let programs = Programs::in_folder(folder)?;
@@ -71,7 +78,7 @@ fn main() -> Result<()> {
     let mut lanes = match options.what {
         What::Router => Vec::new(),
         What::Openflow => switch_lanes(&programs, tables.path(), options.seconds)?,
-        What::Esp => tunnel_lanes(&programs, tables.path(), options.seconds)?,
+        What::Esp => tunnel_lanes(&programs, tables.path(), options.seconds, &options.devices)?,
     };
     let is_router = options.what == What::Router;
     if is_router && options.settings.contains(&Setting::Memory) {

@@ -41,7 +41,14 @@ pub fn lanes(programs: &Programs, folder: &Path, seconds: f64) -> Result<Vec<Lan
 
 /// Ours, on one core with these options.
 pub(super) fn ours(programs: &Programs, name: String, words: &str, seconds: f64) -> Lane {
-    let words = format!("{words} --threads 1 --device cpu --seconds {seconds}");
+    ours_with("cpu", programs, name, words, seconds)
+}
+
+/// Ours, with one worker that uses a device (`cpu`, `gpu` or `auto`), which is a part of the name of all but
+/// the CPU.
+pub(super) fn ours_with(device: &str, programs: &Programs, name: String, words: &str, seconds: f64) -> Lane {
+    let name = if device == "cpu" { name } else { format!("{name}-{device}") };
+    let words = format!("{words} --threads 1 --device {device} --seconds {seconds}");
     // Records tell which files there were, and not where.
     let word = |word: &str| word.rsplit('/').next().unwrap_or(word).to_owned();
     let shown: Vec<String> = words.split_whitespace().map(word).collect();

@@ -50,8 +50,13 @@ const DEVICES: [(&str, &str); 3] = [
     ("crypto_openssl", "librte-crypto-openssl23"),
 ];
 
-/// Ours and DPDK's, for each suite and size. Files of keys go to the folder.
-pub fn lanes(programs: &Programs, folder: &Path, seconds: f64) -> Result<Vec<Lane>> {
+/// Ours on each of these devices and DPDK's, for each suite and size. Files of keys go to the folder.
+pub fn lanes(
+    programs: &Programs,
+    folder: &Path,
+    seconds: f64,
+    devices: &[impl AsRef<str>],
+) -> Result<Vec<Lane>> {
     let mut lanes = Vec::new();
     for suite in &SUITES {
         let fib = folder.join("tunnel.fib");
@@ -67,12 +72,14 @@ pub fn lanes(programs: &Programs, folder: &Path, seconds: f64) -> Result<Vec<Lan
             let sealed = folder.join(format!("{}-{size}.pcap", suite.name));
             let sealed = sealed.display();
             programs.lookupctl(&format!("route --in gen:{size} {seal} --count {SEALED} --out {sealed}"))?;
-            let (words, name) =
-                (format!("--in gen:{size} {seal}"), format!("wirespeed-{}-{size}", suite.name));
-            lanes.push(memory::ours(programs, name, &words, seconds));
-            let (words, name) =
-                (format!("--in loop:{sealed} {open}"), format!("wirespeed-open-{}-{size}", suite.name));
-            lanes.push(memory::ours(programs, name, &words, seconds));
+            let sealing = (format!("wirespeed-{}-{size}", suite.name), format!("--in gen:{size} {seal}"));
+            let opening =
+                (format!("wirespeed-open-{}-{size}", suite.name), format!("--in loop:{sealed} {open}"));
+            for (name, words) in [sealing, opening] {
+                lanes.extend(devices.iter().map(|device| {
+                    memory::ours_with(device.as_ref(), programs, name.clone(), &words, seconds)
+                }));
+            }
             // It has no mix of sizes.
             lanes.extend(size.parse().ok().map(|size| crypto_perf(suite, size)));
         }

@@ -251,6 +251,13 @@ impl Sa {
         (dst, self.ports.map(|ports| Ports { dst: port, ..ports }))
     }
 
+    /// The address and the port that the newest authentic packet of a tunnel in UDP came from; until one has
+    /// come those that the association was made with. `None` where packets come in no UDP.
+    #[must_use]
+    pub fn seen(&self) -> Option<(IpAddr, u16)> {
+        self.came.get().map(|mapping| mapping.seen())
+    }
+
     /// The last sequence number that was sent: for [`SaConfig::sent`] after a restart.
     #[must_use]
     pub fn sent(&self) -> u64 {

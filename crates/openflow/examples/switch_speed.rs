@@ -1,6 +1,7 @@
 //! Frames of 64 bytes from memory to memory through one worker, by a million exact flows and a thousand
-//! wildcards, and by a thousand wildcards of 64 masks over IPv6; and changes of flows a second from a
-//! controller over loopback, while the worker forwards.
+//! wildcards, and by a thousand wildcards of 64 masks over IPv6, in the first table
+//! and in the second; and changes of flows a second from a controller over loopback, while the worker
+//! forwards.
 //!
 //! ```text
 //! cargo run --release -p wirespeed-openflow --example switch_speed [FLOWS] [SECONDS] [OTHER]
@@ -157,10 +158,10 @@ fn address_v6(rng: &mut Rng) -> u128 {
     V6 | u128::from(rng.below(1 << 12)) << 84 | u128::from(rng.bits())
 }
 
-/// Wildcards over IPv6 of 64 masks, and one for all that is left.
-fn wildcards_v6() -> Vec<FlowMod> {
+/// Wildcards over IPv6 of 64 masks in a table, and one for all that is left.
+fn wildcards_v6(table: u8) -> Vec<FlowMod> {
     let mut rng = Rng::new(3);
-    let mut flows = vec![FlowMod::add(0, 1, Match::all(), output())];
+    let mut flows = vec![FlowMod::add(table, 1, Match::all(), output())];
     let prefix = |bits: u32| u128::MAX << (128 - bits);
     for number in 1..WILDCARDS {
         let (source, destination) = (32 + number % 8, 34 + number / 8 % 8);
@@ -168,9 +169,16 @@ fn wildcards_v6() -> Vec<FlowMod> {
             .with(Field::EthType, 0x86dd)
             .with_masked(Field::Ipv6Src, address_v6(&mut rng) & prefix(source), prefix(source))
             .with_masked(Field::Ipv6Dst, address_v6(&mut rng) & prefix(destination), prefix(destination));
-        flows.push(FlowMod::add(0, 2 + (number % 30_000) as u16, matched, output()));
+        flows.push(FlowMod::add(table, 2 + (number % 30_000) as u16, matched, output()));
     }
     flows
+}
+
+/// A flow of the first table that leads all frames to the second one, with these changes.
+fn to_second(apply: Vec<Action>) -> FlowMod {
+    let has_apply = !apply.is_empty();
+    let instructions = Instructions { apply, has_apply, goto: Some(1), ..Instructions::default() };
+    FlowMod::add(0, 1, Match::all(), instructions)
 }
 
 /// A frame of IPv6.
@@ -270,14 +278,24 @@ fn main() {
     run("wildcards, classifier", &wild_frames);
     run("nine exact to one wildcard, classifier", &mixed);
 
-    let options = SwitchOptions { workers: 2, ..SwitchOptions::with_ports(["in", "out"]) };
-    let switch_v6 = Switch::new(options).expect("two ports");
-    switch_v6.flow_mods(&wildcards_v6()).expect("wildcards that are right");
     let frames_v6: Vec<Vec<u8>> = (0..65_536).map(|_| frame_v6(&mut rng)).collect();
-    run_at(&switch_v6, "64 masks over IPv6, hash tables", &frames_v6);
-    switch_v6.settle();
-    assert!(switch_v6.has_classifier(0));
-    run_at(&switch_v6, "64 masks over IPv6, classifier", &frames_v6);
+    for (table, name) in [(0, "64 masks over IPv6"), (1, "64 masks over IPv6 in the second table")] {
+        let options = SwitchOptions { workers: 4, ..SwitchOptions::with_ports(["in", "out"]) };
+        let switch = Switch::new(options).expect("two ports");
+        switch.flow_mods(&wildcards_v6(table)).expect("wildcards that are right");
+        if table == 1 {
+            switch.flow_mod(&to_second(Vec::new())).expect("a flow that is right");
+        }
+        run_at(&switch, &format!("{name}, hash tables"), &frames_v6);
+        switch.settle();
+        assert!(switch.has_classifier(table));
+        run_at(&switch, &format!("{name}, classifier"), &frames_v6);
+        if table == 1 {
+            let link = Action::SetField(Field::EthSrc, mac(7));
+            switch.flow_mod(&to_second(vec![link])).expect("a flow that is right");
+            run_at(&switch, &format!("{name}, classifier, with another source"), &frames_v6);
+        }
+    }
 
     let channel = Channel::open(&switch, &[Target::Listen("127.0.0.1:0".to_owned())]).expect("a free port");
     let address = channel.listening()[0];

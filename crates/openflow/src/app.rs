@@ -4,35 +4,33 @@
 //! pre_shade    frames are brought near; a large chunk's tuples go to the classifier's device
 //! post_shade   one entry into the state: the match fields of each frame, as far as the first table needs
 //!              them; a probe of each class that is not in the classifier, for all frames together, and the
-//!              classifier's answers for frames that it may have a better flow for; frames whose flow outputs
-//!              them as they are or drops are decided at once, the others are interpreted one by one
+//!              classifier's answers for frames that it may have a better flow for; then the same in each
+//!              later table that frames come to; frames whose flows output them as they are or drop are
+//!              decided at once, the others are interpreted one by one
 //! ```
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use wirespeed::gpu::dispatch::Place;
-use wirespeed::{Batches, Submitted};
-use wirespeed_classify::{OpenFlow13Tuple, OpenFlowTuple};
 use wirespeed_image::left_right::Entrance;
 use wirespeed_router::{App, Chunk, Memory, PortId, Reason, Verdict};
 
+use crate::ahead::Ahead;
 use crate::error::Error;
 use crate::inject::PREFIX;
 use crate::interpret::{Counters, Interpreter};
+use crate::pipeline::answers::{Answers, Known};
 use crate::pipeline::class::Probe;
 use crate::pipeline::edit::Packet;
-use crate::pipeline::front::{Front, Of, OfKey, Rules, Used};
 use crate::pipeline::hit::Hit;
 use crate::pipeline::hot::Quick;
 use crate::pipeline::learn::Learned;
-use crate::pipeline::row::{Row, Short};
+use crate::pipeline::row::Short;
 use crate::pipeline::state::{PortState, State};
+use crate::pipeline::table::Table;
+use crate::search::{AT_ONCE, Batch, Frames, Sources, find};
 use crate::switch::{Shared, Switch};
 use crate::wire::Key;
-
-/// Frames up to which the classifier's answers are taken at once, without a batch that is handed over.
-const AT_ONCE: usize = 1024;
 
 /// The application of a worker of an OpenFlow switch.
 pub struct OpenFlow {
@@ -40,9 +38,7 @@ pub struct OpenFlow {
     worker: usize,
     entrance: Entrance<State>,
     learned: Learned,
-    /// The batches of the classifier that was seen last, by the kind of its tuples.
-    narrow: Seen<OpenFlowTuple>,
-    wide: Seen<OpenFlow13Tuple>,
+    sources: Sources,
     spare: Vec<Pending>,
     scratch: Scratch,
     counters: Counters,
@@ -54,104 +50,17 @@ struct Scratch {
     short: Vec<Short>,
     whole: Vec<Key>,
     probes: Vec<Probe>,
-    numbers: Vec<u32>,
+    ahead: Ahead,
     packet: Packet,
 }
 
-/// A classifier, and its batches.
-type Seen<T> = Option<(Arc<Front>, Batches<T>)>;
-
-/// A chunk under way.
+/// A chunk under way: its lookups in the classifier of the first table.
 #[derive(Default)]
-pub struct Pending {
-    front: Option<Arc<Front>>,
-    /// What the classifier is asked for, by the kind of its tuples.
-    narrow: Asked<OpenFlowTuple>,
-    wide: Asked<OpenFlow13Tuple>,
-}
-
-/// The tuples of a chunk that a classifier is asked for.
-struct Asked<T: OfKey> {
-    tuples: Vec<T>,
-    /// The frames of the tuples.
-    frames: Vec<u32>,
-    submitted: Option<Submitted<T>>,
-}
-
-impl<T: OfKey> Default for Asked<T> {
-    fn default() -> Self {
-        Self { tuples: Vec::new(), frames: Vec::new(), submitted: None }
-    }
-}
-
-impl<T: OfKey> Asked<T> {
-    fn is_ready(&self) -> bool {
-        self.submitted.as_ref().is_none_or(Submitted::is_ready)
-    }
-
-    /// Hands the tuples of a chunk to the device of a classifier.
-    fn submit(
-        &mut self,
-        of: &Of<T>,
-        front: &Arc<Front>,
-        seen: &mut Seen<T>,
-        chunk: (&Chunk, u32),
-        memory: &Memory,
-    ) {
-        let (chunk, port) = chunk;
-        if seen.as_ref().is_none_or(|(known, _)| !Arc::ptr_eq(known, front)) {
-            *seen = Some((Arc::clone(front), of.reader().batches()));
-        }
-        let tuple = |frame| T::of_key(&T::Row::read(memory.bytes(frame), port));
-        self.tuples.clear();
-        self.tuples.extend(chunk.frames().iter().map(tuple));
-        if let Some((_, batches)) = seen
-            && let Some(mut batch) = batches.batch(self.tuples.len())
-        {
-            batch.extend_from(&self.tuples);
-            self.submitted = Some(batch.submit());
-        }
-    }
-
-    /// Takes the answers of a chunk that was handed over, or asks for frames that the classifier may have a
-    /// better flow for. Returns the number of frames that it was asked for, and whether a GPU answered.
-    fn answers<'s, R: Row>(
-        &mut self,
-        of: &Of<T>,
-        front: &'s Front,
-        rows: &[R],
-        numbers: &mut Vec<u32>,
-        found: &mut [Option<Hit<'s>>],
-    ) -> (usize, bool) {
-        numbers.clear();
-        if let Some(submitted) = self.submitted.take() {
-            let answers = submitted.wait();
-            numbers.resize(answers.len(), 0);
-            answers.copy_to(numbers);
-            numbers.iter().enumerate().for_each(|(at, &number)| better(&mut found[at], front, number));
-            return (numbers.len(), answers.is_from_gpu());
-        }
-        self.tuples.clear();
-        self.frames.clear();
-        for (at, row) in (0_u32..).zip(rows) {
-            if found[at as usize].is_none_or(|found| found.hot.priority < front.best()) {
-                self.frames.push(at);
-                self.tuples.push(T::of_key(row));
-            }
-        }
-        numbers.resize(self.tuples.len(), 0);
-        of.reader().lookup_batch(&self.tuples, numbers);
-        for (&at, &number) in self.frames.iter().zip(&**numbers) {
-            better(&mut found[at as usize], front, number);
-        }
-        (numbers.len(), false)
-    }
-}
+pub struct Pending(Batch);
 
 impl std::fmt::Debug for Pending {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let tuples = self.narrow.tuples.len() + self.wide.tuples.len();
-        f.debug_struct("Pending").field("tuples", &tuples).finish_non_exhaustive()
+        f.debug_struct("Pending").field("tuples", &self.0.len()).finish_non_exhaustive()
     }
 }
 
@@ -180,8 +89,7 @@ impl OpenFlow {
             worker,
             entrance: switch.0.entrances.entrance(),
             learned: Learned::default(),
-            narrow: None,
-            wide: None,
+            sources: Sources::default(),
             spare: Vec::new(),
             scratch: Scratch::default(),
             counters: Counters::default(),
@@ -215,72 +123,22 @@ impl OpenFlow {
     }
 }
 
-/// The lookups of a chunk in the first table.
-struct Search<'s, 'c> {
-    state: &'s State,
+/// Counts a frame by flows that only lead it on, and returns the last flow, which does not count it yet.
+#[inline(never)] // to keep the loop over frames short
+fn led_on<'s>(
+    shared: &Shared,
     worker: usize,
-    in_port: u32,
-    chunk: &'c mut Chunk,
-    memory: &'c Memory,
-    pending: &'c mut Pending,
-    probes: &'c mut Vec<Probe>,
-    numbers: &'c mut Vec<u32>,
-}
-
-impl<'s> Search<'s, '_> {
-    /// Reads the fields of all frames into `rows` and finds their flows. Returns the number of frames that
-    /// the classifier was asked for.
-    fn all<R: Row>(&mut self, rows: &mut Vec<R>, found: &mut [Option<Hit<'s>>]) -> usize {
-        let (in_port, memory) = (self.in_port, self.memory);
-        let frames = self.chunk.frames();
-        rows.resize(frames.len(), R::NONE);
-        rows.iter_mut().zip(frames).for_each(|(row, frame)| row.read_to(memory.bytes(frame), in_port));
-        // The answers hold only if the classifier is still that of the state.
-        let table = &self.state.tables[0];
-        let used = table
-            .front()
-            .filter(|used| self.pending.front.as_ref().is_some_and(|of| Arc::ptr_eq(of, &used.front)));
-        table.lookup_batch(rows, found, self.probes, self.worker, used.is_some());
-        let classified = used.map_or(0, |used| self.classify(&used.front, rows, found));
-        if used.is_some_and(Used::has_lost) {
-            self.replace_lost(rows, found);
-        }
-        classified
-    }
-
-    /// Asks all hash tables for frames whose flows are gone.
-    fn replace_lost<R: Row>(&mut self, rows: &[R], found: &mut [Option<Hit<'s>>]) {
-        let lost: Vec<usize> =
-            (0..found.len()).filter(|&at| found[at].as_ref().is_some_and(Hit::is_gone)).collect();
-        let rows: Vec<R> = lost.iter().map(|&at| rows[at]).collect();
-        let mut others = vec![None; lost.len()];
-        self.state.tables[0].lookup_batch(&rows, &mut others, self.probes, self.worker, false);
-        lost.into_iter().zip(others).for_each(|(at, other)| found[at] = other);
-    }
-
-    /// Asks the classifier for flows that are better than those that are found. Returns the number of frames
-    /// that it was asked for.
-    fn classify<R: Row>(&mut self, front: &'s Front, rows: &[R], found: &mut [Option<Hit<'s>>]) -> usize {
-        let Self { pending, numbers, .. } = self;
-        let (asked, is_by_gpu) = match front.rules() {
-            Rules::Narrow(of) => pending.narrow.answers(of, front, rows, numbers, found),
-            Rules::Wide(of) => pending.wide.answers(of, front, rows, numbers, found),
-        };
-        if is_by_gpu {
-            self.chunk.set_by_gpu();
-        }
-        asked
-    }
-}
-
-/// Takes the flow of a classifier's rule, if its priority is higher.
-#[inline]
-fn better<'s>(found: &mut Option<Hit<'s>>, front: &'s Front, number: u32) {
-    if let Some(hit) = front.flow(number)
-        && found.is_none_or(|found| hit.hot.priority > found.hot.priority)
-    {
-        *found = Some(hit);
-    }
+    (bytes, now): (u64, u64),
+    first: Hit<'s>,
+    later: impl Iterator<Item = (u8, Hit<'s>)>,
+) -> Hit<'s> {
+    later.fold(first, |hit, (table, next)| {
+        let table = usize::from(table);
+        shared.tallies.looked_up[table].add(worker, 1, bytes);
+        shared.tallies.matched[table].add(worker, 1, bytes);
+        hit.count(worker, bytes, now);
+        next
+    })
 }
 
 /// The fate of a frame whose flow outputs it to a port as it is.
@@ -308,7 +166,6 @@ impl App for OpenFlow {
 
     fn pre_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory) -> Pending {
         let mut pending = self.spare.pop().unwrap_or_default();
-        pending.front = None;
         if self.is_injector(chunk) {
             self.inject(chunk, memory);
             return pending;
@@ -316,23 +173,16 @@ impl App for OpenFlow {
         chunk.frames().iter().for_each(|frame| memory.prefetch(frame));
         let state = self.entrance.enter();
         if !state.is_standalone {
-            pending.front = state.tables[0].front().map(|used| Arc::clone(&used.front));
+            pending.0.begin(&state.tables[0]);
         }
         drop(state);
-        if let Some(front) = pending.front.clone()
-            && chunk.len() > AT_ONCE
-        {
-            let chunk = (&*chunk, Self::number(&self.switch.0, chunk));
-            match front.rules() {
-                Rules::Narrow(of) => pending.narrow.submit(of, &front, &mut self.narrow, chunk, memory),
-                Rules::Wide(of) => pending.wide.submit(of, &front, &mut self.wide, chunk, memory),
-            }
-        }
+        let in_port = Self::number(&self.switch.0, chunk);
+        pending.0.submit(&mut self.sources, &Frames { frames: chunk.frames(), memory, in_port });
         pending
     }
 
     fn is_ready(&self, pending: &Pending) -> bool {
-        pending.narrow.is_ready() && pending.wide.is_ready()
+        pending.0.is_ready()
     }
 
     fn post_shade(&mut self, chunk: &mut Chunk, memory: &mut Memory, mut pending: Pending) {
@@ -340,7 +190,7 @@ impl App for OpenFlow {
             self.spare.push(pending);
             return;
         }
-        let Self { switch, worker, entrance, learned, scratch, counters, .. } = self;
+        let Self { switch, worker, entrance, learned, sources, scratch, counters, .. } = self;
         let shared = &*switch.0;
         let state = entrance.enter();
         let (in_port, worker, now) = (Self::number(shared, chunk), *worker, shared.nanoseconds());
@@ -355,17 +205,28 @@ impl App for OpenFlow {
         }
         shared.tallies.received[port].add(worker, frames, bytes);
         let mut found: Vec<Option<Hit<'_>>> = vec![None; chunk.len()];
-        let Scratch { short, whole, probes, numbers, packet } = scratch;
+        let Scratch { short, whole, probes, ahead, packet } = scratch;
+        let mut answers = Answers::default();
         if !state.is_standalone {
-            let pending = &mut pending;
-            let mut search =
-                Search { state: &state, worker, in_port, chunk, memory, pending, probes, numbers };
-            let classified = match state.tables[0].is_short() {
-                true => search.all(short, &mut found),
-                false => search.all(whole, &mut found),
+            let (table, batch) = (&state.tables[0], &mut pending.0);
+            let unread = Frames { frames: chunk.frames(), memory, in_port };
+            let (classified, mut is_by_gpu) = if table.is_short() {
+                unread.read(short);
+                find(table, batch, short, &mut found, probes, worker)
+            } else {
+                unread.read(whole);
+                find(table, batch, whole, &mut found, probes, worker)
             };
             counters.classified += classified as u64;
             shared.tallies.looked_up[0].add(worker, frames, bytes);
+            if state.has_later {
+                answers = ahead.answers(&state, unread, &found, sources, probes, worker);
+                counters.classified_later += ahead.classified;
+                is_by_gpu |= ahead.is_by_gpu;
+            }
+            if is_by_gpu {
+                chunk.set_by_gpu();
+            }
         }
         let (mut matched, mut matched_bytes) = (0, 0);
         let mut sent = Sent::default();
@@ -388,7 +249,7 @@ impl App for OpenFlow {
         for (at, &hit) in found.iter().enumerate() {
             let Some(hit) = hit else {
                 if state.is_standalone {
-                    by.frame(at, None);
+                    by.frame(at, None, Known::default());
                 } else {
                     by.counters.no_flow += 1;
                     by.chunk.decide(at, Verdict::Drop(Reason::NoRoute));
@@ -398,9 +259,15 @@ impl App for OpenFlow {
             let len = by.chunk.frames()[at].len() as u64;
             matched += 1;
             matched_bytes += len;
-            let verdict = match hit.hot.quick() {
+            let mut last_hit = hit;
+            if hit.hot.quick() == Quick::No
+                && let Some(later) = answers.plain(at)
+            {
+                last_hit = led_on(shared, worker, (len, millis), hit, later);
+            }
+            let verdict = match last_hit.hot.quick() {
                 Quick::No => {
-                    by.frame(at, hit.flow());
+                    by.frame(at, hit.flow(), answers.of(at));
                     continue;
                 }
                 Quick::Output(to) => {
@@ -415,7 +282,7 @@ impl App for OpenFlow {
                     Verdict::Drop(Reason::Denied)
                 }
             };
-            hit.count(worker, len, millis);
+            last_hit.count(worker, len, millis);
             if let Verdict::Out(port) = verdict {
                 sent.add(shared, worker, port, len);
             }
@@ -423,17 +290,18 @@ impl App for OpenFlow {
         }
         sent.flush(shared, worker);
         shared.tallies.matched[0].add(worker, matched, matched_bytes);
+        drop(answers);
         drop(found);
         drop(state);
-        (pending.narrow.submitted, pending.wide.submitted) = (None, None);
-        pending.front = None;
+        pending.0.end();
         self.spare.push(pending);
     }
 
     fn suited_to_gpu(&self) -> Option<usize> {
         let state = self.entrance.enter();
-        let suited = state.tables[0].front()?.front.rules().suited()?;
-        (suited.place == Place::Gpu).then_some(suited.keys)
+        let fronts = state.tables.iter().filter_map(Table::front);
+        let suited = fronts.filter_map(|used| used.front.rules().suited());
+        suited.filter(|suited| suited.place == Place::Gpu).map(|suited| suited.keys).max()
     }
 
     fn least_for_gpu(&self) -> usize {
@@ -453,6 +321,7 @@ impl App for OpenFlow {
             ("copies", counters.copies),
             ("lost_copies", counters.lost_copies),
             ("classified", counters.classified),
+            ("classified_later", counters.classified_later),
         ]
     }
 }

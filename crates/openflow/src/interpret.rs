@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use wirespeed_router::{Chunk, Memory, PortId, Reason, Verdict};
 
+use crate::pipeline::answers::Known;
 use crate::pipeline::edit::{Packet, Stopped};
 use crate::pipeline::flow::Flow;
 use crate::pipeline::learn::Learned;
@@ -27,6 +28,7 @@ pub(crate) struct Counters {
     pub(crate) copies: u64,
     pub(crate) lost_copies: u64,
     pub(crate) classified: u64,
+    pub(crate) classified_later: u64,
 }
 
 /// Executes the flows of frames of a chunk.
@@ -49,7 +51,7 @@ pub(crate) struct Interpreter<'c> {
 impl Interpreter<'_> {
     /// Takes a frame through the tables from its flow in the first one on, and decides about it. Without a
     /// flow it is forwarded as by a switch without OpenFlow.
-    pub(crate) fn frame(&mut self, at: usize, flow: Option<&Arc<Flow>>) {
+    pub(crate) fn frame(&mut self, at: usize, flow: Option<&Arc<Flow>>, known: Known<'_>) {
         let Self { state, shared, worker, now, packet, .. } = self;
         let (state, shared, worker, now) = (*state, *shared, *worker, *now);
         packet.begin(self.memory.bytes(&self.chunk.frames()[at]), self.in_port);
@@ -64,7 +66,7 @@ impl Interpreter<'_> {
             is_told: false,
             unsent: None,
         };
-        let mut run = Run { state, tallies: &shared.tallies, worker, now, sink: &mut sink };
+        let mut run = Run { state, tallies: &shared.tallies, worker, now, sink: &mut sink, known };
         let fate = match flow {
             Some(flow) => run.tables(packet, Some(flow)),
             None => {

@@ -13,8 +13,8 @@
 //! of the ONF).
 //!
 //! Exact matches are found by one hash, whatever their number. Wildcards are found by priority: in the
-//! façade's classifier, on the CPU or on a GPU, and in a hash table for each mask until that is built. The
-//! classifier takes masks over all fields but the target of neighbour discovery, which has none.
+//! façade's classifier, on the CPU or on a GPU, and in a hash table for each mask until that is built. Each
+//! table has a classifier. It takes masks over all fields but the target of neighbour discovery.
 //!
 //! # A flow, a frame, a port
 //!
@@ -46,6 +46,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod ahead;
 mod app;
 mod channel;
 mod error;
@@ -53,6 +54,7 @@ pub mod flows;
 mod inject;
 mod interpret;
 mod pipeline;
+mod search;
 mod switch;
 pub mod wire;
 

@@ -11,9 +11,10 @@ use wirespeed_router::{Mac, PortId, Reason};
 
 use crate::error::Error;
 use crate::inject::{Injected, Injector};
+use crate::pipeline::answers::Known;
 use crate::pipeline::control::{Control, Limits};
 use crate::pipeline::edit::Packet;
-use crate::pipeline::front::MOST_PORTS;
+use crate::pipeline::front::{Devices, MOST_PORTS};
 use crate::pipeline::learn::Learned;
 use crate::pipeline::numbering::Numbering;
 use crate::pipeline::run::{Output, PacketIn, Run, Sink, Tallies};
@@ -135,6 +136,7 @@ pub(crate) struct Shared {
     injected: SyncSender<Injected>,
     injections: Mutex<Option<Receiver<Injected>>>,
     learned: Mutex<Learned>,
+    devices: Mutex<Devices>,
 }
 
 /// A switch: a handle that is cheap to clone.
@@ -180,6 +182,7 @@ impl Switch {
             injected,
             injections: Mutex::new(Some(injections)),
             learned: Mutex::default(),
+            devices: Mutex::new(Devices::new(options.device, options.fleet.clone())),
             options,
         })))
     }
@@ -276,6 +279,10 @@ impl Shared {
         self.control.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn devices(&self) -> MutexGuard<'_, Devices> {
+        self.devices.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The router's port of a number in OpenFlow.
     pub(crate) fn port_of(&self, number: u32) -> Option<PortId> {
         // A port that is there has fewer than 16 bits.
@@ -310,7 +317,7 @@ impl Shared {
             let now = self.now();
             let gathered = self.control().gather(now, at_once);
             let Some((gathered, epoch)) = gathered else { return };
-            if let Some(front) = gathered.build(self.options.device, self.options.fleet.as_ref()) {
+            if let Some(front) = gathered.build(&mut self.devices()) {
                 self.control().set_front(front, epoch, self.now() - now);
             }
             // Other tables have to wait for the next time, so that controllers need not.
@@ -340,6 +347,7 @@ impl Shared {
             worker: self.options.workers,
             now: self.nanoseconds(),
             sink: &mut sink,
+            known: Known::default(),
         };
         let mut packet = Packet::new(asked.data.clone(), asked.in_port);
         // A packet that is stopped is dropped, which is no failure of the request.

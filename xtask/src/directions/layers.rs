@@ -188,8 +188,8 @@ const LAYERS: &[(&str, &[Layer<'_>])] = &[
         &[
             &["inject", "wire"],
             &["error", "pipeline"],
-            &["switch"],
-            &["channel", "flows", "interpret"],
+            &["search", "switch"],
+            &["ahead", "channel", "flows", "interpret"],
             &["app"],
         ],
     ),

@@ -111,6 +111,7 @@ fn only_the_newest_authentic_packet_tells_where_the_other_end_is() {
         assert_eq!((take(&here, 0, told), ways(&here, 300)), (Ok(false), [told, told]));
         assert_eq!((take(&here, 3, new), ways(&here, 300)), (Ok(true), [new, told]));
         assert_eq!(take(&here, 4, new), Ok(false), "it is there already");
+        assert_eq!(here.state().sa(of("1"), 300).unwrap().seen(), Some(new));
         // Late ones, copies and forgeries from elsewhere.
         assert_eq!(take(&here, 1, attacker), Ok(false));
         assert_eq!(take(&here, 4, attacker), Err(Fault::Replay));

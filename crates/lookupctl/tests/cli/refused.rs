@@ -127,6 +127,8 @@ fn what_a_router_would_not_heed() {
         (ip, "--datapath 7", "--datapath is for --app openflow"),
         (ip, "--most-flows 7", "--most-flows is for --app openflow"),
         (ip, "--most-action-bytes 1M", "--most-action-bytes is for --app openflow"),
+        (ip, "--most-bundle-bytes 1M", "--most-bundle-bytes is for --app openflow"),
+        (switch, "--most-bundle-bytes 1M", "--most-bundle-bytes is for bundles of controllers"),
         (switch, "--most-action-bytes 1", "refuses it: the table is full"),
         (ip, "--seconds 1", "--seconds is for frames that are made"),
         (ip, "--device cpu --gpu-chunk 9", "--gpu-chunk is for a GPU"),

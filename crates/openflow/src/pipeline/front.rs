@@ -20,9 +20,9 @@
 //! wider tuple would cost every frame a second cache line.
 //!
 //! In tables behind the first one, packets have the metadata and the tunnel that earlier flows gave them,
-//! which tuples do not hold. Flows that look at these stay in the hash tables. Packets come there one by one,
-//! so the CPU looks them up. On a Zen 5 that takes 0.7 to 1.5 µs for any number of masks. The hash tables
-//! took 0.5 µs with 4 masks, 1.4 with 8, 3.2 with 16, 11 with 64 and 104 with 512.
+//! which tuples do not hold. Flows that look at these stay in the hash tables. A packet that a meter has
+//! marked is looked up alone there. On a Zen 5 that takes 0.7 to 1.5 µs for any number of masks. The hash
+//! tables took 0.5 µs with 4 masks, 1.4 with 8, 3.2 with 16, 11 with 64 and 104 with 512.
 //!
 //! The wide tuple costs more to make, to hash and to bring to a GPU. So it is used only where some masks need
 //! it.
@@ -163,6 +163,22 @@ impl OfKey for OpenFlow13Tuple {
     }
 }
 
+/// Where classifiers look up. They share the GPUs that the first one of their kind of tuples opened.
+#[derive(Debug)]
+pub(crate) struct Devices {
+    device: Device,
+    /// The GPUs for all, if they were open before.
+    given: Option<Fleet>,
+    narrow: Option<Fleet>,
+    wide: Option<Fleet>,
+}
+
+impl Devices {
+    pub(crate) const fn new(device: Device, given: Option<Fleet>) -> Self {
+        Self { device, given, narrow: None, wide: None }
+    }
+}
+
 /// A classifier of a kind of tuples.
 #[derive(Debug)]
 pub(crate) struct Of<T: OfKey> {
@@ -172,22 +188,36 @@ pub(crate) struct Of<T: OfKey> {
 }
 
 impl<T: OfKey> Of<T> {
+    /// Builds it on a device. GPUs that were opened before are left for others once they fail.
     fn new(
         table: u8,
         flows: &[Arc<Flow>],
         device: Device,
-        fleet: Option<&Fleet>,
+        given: Option<&Fleet>,
+        opened: &mut Option<Fleet>,
     ) -> Result<Self, wirespeed::Error> {
-        let rules = flows.iter().map(|flow| {
-            let matched = flow.matched();
-            let mask = T::mask(table, &matched.mask).unwrap_or_default();
-            Rule::new(Pattern::new(T::of_key(&matched.value), mask), u32::from(flow.priority), 1)
-        });
-        let mut builder = Classifier::<T>::builder().rules(rules).device(device);
-        if let Some(fleet) = fleet {
-            builder = builder.fleet(fleet.clone());
+        let build = |fleet: Option<&Fleet>| {
+            let rules = flows.iter().map(|flow| {
+                let matched = flow.matched();
+                let mask = T::mask(table, &matched.mask).unwrap_or_default();
+                Rule::new(Pattern::new(T::of_key(&matched.value), mask), u32::from(flow.priority), 1)
+            });
+            let builder = Classifier::<T>::builder().rules(rules).device(device);
+            match fleet {
+                Some(fleet) => builder.fleet(fleet.clone()).build(),
+                None => builder.build(),
+            }
+        };
+        let works = |built: &Result<Classifier<T>, _>| {
+            built.as_ref().is_ok_and(|classifier| classifier.device_note().is_none())
+        };
+        let known = given.or(opened.as_ref());
+        let mut built = build(known);
+        if known.is_some() && given.is_none() && !works(&built) {
+            built = build(None);
         }
-        let classifier = builder.build()?;
+        *opened = if works(&built) { built.as_ref().ok().and_then(Classifier::fleet).cloned() } else { None };
+        let classifier = built?;
         Ok(Self { reader: classifier.reader(), _classifier: classifier })
     }
 
@@ -294,13 +324,13 @@ impl Front {
         table: u8,
         (masks, flows): (FxHashSet<Key>, Vec<Arc<Flow>>),
         is_wide: bool,
-        device: Device,
-        fleet: Option<&Fleet>,
+        devices: &mut Devices,
     ) -> Option<Self> {
-        let (device, fleet) = if table == 0 { (device, fleet) } else { (Device::Cpu, None) };
+        let Devices { device, given, narrow, wide } = devices;
+        let given = given.as_ref();
         let rules = match is_wide {
-            false => Of::new(table, &flows, device, fleet).map(Rules::Narrow),
-            true => Of::new(table, &flows, device, fleet).map(Rules::Wide),
+            false => Of::new(table, &flows, *device, given, narrow).map(Rules::Narrow),
+            true => Of::new(table, &flows, *device, given, wide).map(Rules::Wide),
         };
         match rules {
             Ok(rules) => {

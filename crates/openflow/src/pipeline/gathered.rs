@@ -3,18 +3,16 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
-use wirespeed::{Device, Fleet};
 use wirespeed_classify::{OpenFlow13Tuple, OpenFlowTuple};
 
 use super::flow::Flow;
-use super::front::{Front, MOST_PORTS, OfKey, Used};
+use super::front::{Devices, Front, MOST_PORTS, OfKey, Used};
 use super::table::Table;
 use crate::wire::number::port;
 use crate::wire::{Field, Key};
 
-/// Classes from which on a classifier pays: for batches in the first table, and for one packet at a time.
+/// Classes from which on a classifier pays.
 const LEAST_CLASSES: usize = 4;
-const LEAST_CLASSES_ALONE: usize = 12;
 /// Flows of a class up to which it goes into the classifier: larger ones are found by their hash.
 const MOST_OF_CLASS: usize = 8192;
 /// The most flows of a classifier. Engines hold more; a quarter of a million takes seconds to build.
@@ -51,7 +49,6 @@ impl Gathered {
     pub(crate) fn of(number: u8, table: &Table) -> Option<Self> {
         let is_narrow = |mask: &Key| OpenFlowTuple::mask(number, mask).is_some();
         let suited = || table.classes().filter(|class| suits(number, &class.shape().mask, class.len()));
-        let least = if number == 0 { LEAST_CLASSES } else { LEAST_CLASSES_ALONE };
         let is_wide = suited().filter(|class| !is_narrow(&class.shape().mask)).count() >= LEAST_CLASSES;
         let mut masks = FxHashSet::default();
         let mut flows: Vec<Arc<Flow>> = Vec::new();
@@ -62,7 +59,7 @@ impl Gathered {
             }
         }
         flows.retain(|flow| may_match(flow));
-        (masks.len() >= least).then_some(Self { table: number, masks, flows, is_wide })
+        (masks.len() >= LEAST_CLASSES).then_some(Self { table: number, masks, flows, is_wide })
     }
 
     /// Whether a classifier that is in use has these flows.
@@ -71,7 +68,7 @@ impl Gathered {
     }
 
     /// Builds the classifier.
-    pub(crate) fn build(self, device: Device, fleet: Option<&Fleet>) -> Option<Front> {
-        Front::build(self.table, (self.masks, self.flows), self.is_wide, device, fleet)
+    pub(crate) fn build(self, devices: &mut Devices) -> Option<Front> {
+        Front::build(self.table, (self.masks, self.flows), self.is_wide, devices)
     }
 }

@@ -6,6 +6,7 @@
 //!                  └──── counters by worker, in the flows, groups, meters and ports themselves ────┘
 //! ```
 
+pub(crate) mod answers;
 pub(crate) mod class;
 pub(crate) mod control;
 pub(crate) mod counts;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use wirespeed_router::Reason;
 
+use super::answers::Known;
 use super::counts::Counts;
 use super::edit::{Packet, Stopped};
 use super::flow::Flow;
@@ -112,6 +113,8 @@ pub(crate) struct Run<'s, S> {
     /// The time in nanoseconds.
     pub(crate) now: u64,
     pub(crate) sink: &'s mut S,
+    /// What the packet finds in tables behind the first one, as far as that is known.
+    pub(crate) known: Known<'s>,
 }
 
 /// Where on its way a packet is.
@@ -125,15 +128,15 @@ struct Place {
 
 impl<S: Sink> Run<'_, S> {
     /// Takes a packet through the tables. The flow of the first one may be known.
-    pub(crate) fn tables(&mut self, packet: &mut Packet, known: Option<&Arc<Flow>>) -> Fate {
+    pub(crate) fn tables(&mut self, packet: &mut Packet, first: Option<&Arc<Flow>>) -> Fate {
         let state = self.state;
         let mut set = ActionSet::default();
         let mut place = Place { table: 0, cookie: 0, is_miss: false, budget: MOST_BUCKETS };
-        let mut known = known;
+        let mut first = first;
         loop {
             let table = usize::from(place.table);
             let bytes = packet.bytes.len() as u64;
-            let flow = match known.take() {
+            let flow = match first.take() {
                 // Whoever knows it has counted the lookup.
                 Some(flow) => flow,
                 None => {
@@ -142,10 +145,12 @@ impl<S: Sink> Run<'_, S> {
                     // A packet of a controller may come to the first table with a tunnel, and from a port
                     // that no frame comes in at: classifiers do not know of such.
                     let in_port = self.in_port(packet);
-                    let hit = match state.numbering.place(in_port) {
+                    let alone = || match state.numbering.place(in_port) {
                         Some(_) if table > 0 => state.tables[table].find(&packet.key),
                         _ => state.tables[table].lookup(&packet.key),
                     };
+                    let known = if table > 0 { self.known.take(place.table, &packet.key) } else { None };
+                    let hit = known.unwrap_or_else(alone);
                     let Some(flow) = hit.and_then(|hit| hit.flow()) else { return Fate::NoFlow };
                     self.tallies.matched[table].add(self.worker, 1, bytes);
                     flow
@@ -168,10 +173,8 @@ impl<S: Sink> Run<'_, S> {
                 set.clear();
             }
             set.write(&instructions.write);
-            if let Some((value, mask)) = instructions.metadata {
-                #[allow(clippy::cast_possible_truncation)] // it has 64 bits
-                let old = packet.key.of(Field::Metadata) as u64;
-                packet.key.set(Field::Metadata, (old & !mask | value).into());
+            if let Some(metadata) = instructions.metadata {
+                packet.write_metadata(metadata);
             }
             match instructions.goto {
                 Some(table) if table > place.table && table < TABLES => place.table = table,
@@ -219,30 +222,15 @@ impl<S: Sink> Run<'_, S> {
         match action {
             Action::Output { port, .. } => self.output(packet, port, *place),
             Action::Group(number) => self.group(packet, number, place),
-            Action::CopyTtlOut => packet.copy_ttl_out(),
-            Action::CopyTtlIn => packet.copy_ttl_in(),
-            Action::SetMplsTtl(hops) => packet.set_mpls_ttl(hops),
-            Action::SetNwTtl(hops) => packet.set_nw_ttl(hops),
-            Action::PushVlan(ether) => packet.push_vlan(ether),
-            Action::PopVlan => packet.pop_vlan(),
-            Action::PushMpls(ether) => packet.push_mpls(ether),
-            Action::PopMpls(ether) => packet.pop_mpls(ether),
-            Action::PushPbb(ether) => packet.push_pbb(ether),
-            Action::PopPbb => packet.pop_pbb(),
-            Action::SetField(field, _) if !packet.is_whole_for(field) => return Err(Stopped::Part),
-            Action::SetField(field, value) => packet.set_field(field, value),
-            // It is refused: ports have no queues.
-            Action::SetQueue(_) => {}
-            Action::DecMplsTtl => packet.dec_mpls_ttl().inspect_err(|_| self.spent(packet, *place))?,
-            Action::DecNwTtl => packet.dec_nw_ttl().inspect_err(|_| self.spent(packet, *place))?,
+            _ => {
+                let changed = packet.change(action);
+                if changed == Err(Stopped::Spent) && self.state.tells_spent {
+                    self.tell(packet, Why::Spent, *place);
+                }
+                return changed;
+            }
         }
         Ok(())
-    }
-
-    fn spent(&mut self, packet: &Packet, place: Place) {
-        if self.state.tells_spent {
-            self.tell(packet, Why::Spent, place);
-        }
     }
 
     #[allow(clippy::unused_self, clippy::cast_possible_truncation)] // a port has 32 bits

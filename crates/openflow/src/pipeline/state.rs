@@ -53,6 +53,8 @@ impl PortState {
 #[derive(Clone, Debug)]
 pub(crate) struct State {
     pub(crate) tables: Vec<Table>,
+    /// Whether a flow ever came to a table behind the first one.
+    pub(crate) has_later: bool,
     pub(crate) groups: Groups,
     pub(crate) meters: FxHashMap<u32, Arc<Meter>>,
     /// The ports by their places.
@@ -84,6 +86,7 @@ impl State {
     pub(crate) fn new(numbering: Numbering) -> Self {
         Self {
             tables: vec![Table::default(); TABLES.into()],
+            has_later: false,
             groups: Groups::default(),
             meters: FxHashMap::default(),
             ports: vec![PortState::default(); numbering.count()],
@@ -144,6 +147,7 @@ impl State {
     pub(crate) fn apply(&mut self, change: &Change) {
         match change {
             Change::Insert(flow) => {
+                self.has_later |= flow.table > 0;
                 self.tables[usize::from(flow.table)].insert(Arc::clone(flow));
             }
             Change::Remove(flow) => {

@@ -259,6 +259,11 @@ impl Action {
 }
 
 impl Instructions {
+    /// Whether packets without an action set are only given metadata and another table.
+    pub(crate) fn only_leads(&self) -> bool {
+        self.meter.is_none() && self.apply.is_empty() && self.write.is_empty()
+    }
+
     /// Reads instructions up to the end, for a flow of this table that matches so.
     pub(crate) fn read(list: &mut Cursor<'_>, by: &Match) -> Result<Self, Failure> {
         let mut read = Self::default();

@@ -11,6 +11,8 @@ use wirespeed_router::{Error, Frame, Memory, Published, Settings, Stats, Worker}
 struct ListPort {
     frames: VecDeque<Vec<u8>>,
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
+    /// What is done when it is asked for frames for the first time.
+    once: Option<Box<dyn FnOnce() + Send>>,
 }
 
 impl Port for ListPort {
@@ -19,6 +21,9 @@ impl Port for ListPort {
     }
 
     fn receive(&mut self, memory: &mut Memory, frames: &mut Vec<Frame>, most: usize) -> Result<usize, Error> {
+        if let Some(once) = self.once.take() {
+            once();
+        }
         let count = most.min(self.frames.len());
         for bytes in self.frames.drain(..count) {
             frames.push(memory.copy_of(&bytes).expect("a buffer"));
@@ -62,13 +67,27 @@ pub(crate) fn run(
     frames: &[(u32, Vec<u8>)],
     chunk: usize,
 ) -> (Stats, Vec<(u32, Vec<u8>)>, Counters) {
+    run_while(switch, app, ports, frames, chunk, || ())
+}
+
+/// Does the same, and something once between the first chunk of port 1 and the one of port 2.
+pub(crate) fn run_while(
+    switch: &Switch,
+    app: OpenFlow,
+    ports: u32,
+    frames: &[(u32, Vec<u8>)],
+    chunk: usize,
+    meanwhile: impl FnOnce() + Send + 'static,
+) -> (Stats, Vec<(u32, Vec<u8>)>, Counters) {
     let mut boxes: Vec<Box<dyn Port>> = Vec::new();
     let mut lists = Vec::new();
+    let mut meanwhile: Option<Box<dyn FnOnce() + Send>> = Some(Box::new(meanwhile));
     for port in 1..=ports {
         let sent = Arc::default();
         lists.push(Arc::clone(&sent));
         let frames = frames.iter().filter(|(of, _)| *of == port).map(|(_, bytes)| bytes.clone()).collect();
-        boxes.push(Box::new(ListPort { frames, sent }));
+        let once = if port == 2 { meanwhile.take() } else { None };
+        boxes.push(Box::new(ListPort { frames, sent, once }));
     }
     if let Some(injector) = switch.injector() {
         boxes.push(Box::new(injector));

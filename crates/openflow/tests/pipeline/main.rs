@@ -7,6 +7,10 @@ mod list;
 mod local;
 mod made;
 mod model;
+mod tables;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use wirespeed_openflow::wire::{Command, Field, FlowMod, GroupMod, Request};
 use wirespeed_openflow::{Session, Switch, SwitchOptions};
@@ -185,6 +189,7 @@ fn compare(seed: u64, flows: u16, kinds: Kinds, with_classifier: bool) {
     }
     assert_eq!(of("packet_ins").unwrap() + of("lost_packet_ins").unwrap(), model.told, "seed {seed}");
     assert_eq!(of("classified").unwrap() > 0, with_classifier);
+    assert!(!with_classifier || flows < 160 || of("classified_later").unwrap() > 50, "seed {seed}");
     compare_statistics(&switch, &model, &frames, &sent);
 }
 
@@ -239,15 +244,20 @@ fn large_chunks_do_what_the_model_does() {
     }
 }
 
-/// The host build of the kernels, in a GPU's place.
-fn on_a_device<T: wirespeed::engine::Served>(kinds: Kinds) {
+/// Settings with the host build of the kernels in a GPU's place, and what loses that device.
+fn with_device<T: wirespeed::engine::Served>() -> Option<(SwitchOptions, Arc<AtomicBool>)> {
     use wirespeed::gpu::runtime::{Gpu, GpuOptions, SlotSize};
     use wirespeed_kernels_host::{HostDriver, Sanitizers};
-    let Some(driver) = HostDriver::for_tests(Sanitizers::Off) else { return };
+    let driver = HostDriver::for_tests(Sanitizers::Off)?;
+    let lose = driver.switch();
     let slots = vec![SlotSize { slots: 4, keys: 1 << 10 }, SlotSize { slots: 2, keys: 1 << 13 }];
     let device = GpuOptions { slots, ..T::gpu_options() };
     let fleet = wirespeed::Fleet::new(vec![Gpu::start(Box::new(driver), device).unwrap()]).unwrap();
-    let settings = SwitchOptions { device: wirespeed::Device::Gpu, fleet: Some(fleet), ..options() };
+    Some((SwitchOptions { device: wirespeed::Device::Gpu, fleet: Some(fleet), ..options() }, lose))
+}
+
+fn on_a_device<T: wirespeed::engine::Served>(kinds: Kinds) {
+    let Some((settings, _)) = with_device::<T>() else { return };
     compare_large(2003, kinds, settings, true);
 }
 

@@ -11,6 +11,7 @@ mod quiet;
 mod rekey;
 
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use ipnet::IpNet;
 use wirespeed::{IpTable, Labels};
@@ -400,7 +401,7 @@ fn frames_in_memory_are_sealed_and_opened() {
 
 /// Address translation between the gateways takes another port, and then a third one.
 #[test]
-fn tunnels_whose_other_end_moves_are_counted() {
+fn tunnels_whose_other_end_moves_are_counted_and_told() {
     const PORT: usize = 14 + 20;
     let encap = "encap espinudp 4500 4500 0.0.0.0";
     let here = database(&lines("out", SUITES[0], TUNNELS[0], encap));
@@ -411,5 +412,45 @@ fn tunnels_whose_other_end_moves_are_counted() {
         frame
     });
     let source = Box::new(move |give: &mut dyn FnMut(&[u8])| give(&sealed.next().unwrap_or_default()));
-    assert_eq!(from_memory(&there, source, 9), [0, 9, 2]);
+    let told = Arc::default();
+    let counts =
+        tracing::subscriber::with_default(Told(Arc::clone(&told)), || from_memory(&there, source, 9));
+    assert_eq!(counts, [0, 9, 2]);
+    // A chunk's packets are opened together, and a second event in the same moment is mostly not told.
+    let told = told.lock().unwrap();
+    let line = |port: u32| {
+        format!(
+            "association 0x1000: packets of 192.0.2.1 come from 192.0.2.1, port {port}, now: address translation changed"
+        )
+    };
+    let known = [line(4500 + (1 << 8)), line(4500 + (2 << 8))];
+    assert!((1..=2).contains(&told.len()) && told.iter().all(|line| known.contains(line)), "{told:?}");
+}
+
+/// Notes the warnings of a thread.
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl tracing::Subscriber for Told {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        *metadata.level() <= tracing::Level::WARN
+    }
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let told = &mut *self.0.lock().unwrap();
+        event.record(&mut |_: &tracing::field::Field, value: &dyn std::fmt::Debug| {
+            told.push(format!("{value:?}"));
+        });
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::Id {
+        tracing::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::Id, _: &tracing::Id) {}
+
+    fn enter(&self, _: &tracing::Id) {}
+
+    fn exit(&self, _: &tracing::Id) {}
 }

@@ -17,9 +17,9 @@
 //!
 //! The decision counts what the worker pays. With the CPU that is the time of ciphers; with the device it is
 //! the time to copy frames to the device's memory and back, to start work, and to wait where a batch is not
-//! back when it is needed. Both are measured by the size of the batch, for each direction and each kind of
-//! tag, and now and then a batch goes the other way, so that both stay known. A device that is too slow makes
-//! the worker wait, or has no slot free: either sends packets to the CPU.
+//! back when it is needed. Both are measured by the size of the batch, for each direction and each suite, and
+//! now and then a batch goes the other way, so that both stay known. A device that is too slow makes the
+//! worker wait, or has no slot free: either sends packets to the CPU.
 
 mod costs;
 mod places;
@@ -33,6 +33,7 @@ use self::places::Places;
 use super::chunk::Chunk;
 use super::device::{Device, Options};
 use super::slot::Transform;
+use crate::crypto::Keys;
 use crate::error::Error;
 use crate::fault::Fault;
 use crate::open::{Envelope, Opened, Opening, open};
@@ -40,6 +41,9 @@ use crate::packets::Packets;
 use crate::sa::Sa;
 use crate::seal::{Scratch, Unsealed, seal};
 use crate::state::State;
+
+/// Suites whose costs are known apart.
+const SUITES: usize = 4;
 
 /// A device for the packets of one worker.
 #[derive(Debug)]
@@ -51,7 +55,7 @@ pub struct Offload {
     keys: Places,
     /// Slots that are free.
     idle: Vec<usize>,
-    costs: [Costs; 4],
+    costs: [Costs; 2 * SUITES],
     counts: Counts,
 }
 
@@ -492,9 +496,15 @@ fn bytes<'s, J: Job<'s>, P: Packets + ?Sized>(jobs: &[J], packets: &P) -> usize 
     jobs.iter().map(|job| job.frame(packets.packet(job.at())).len()).sum()
 }
 
-/// The place of the costs of a packet's kind: direction, and whether its tag is made apart.
+/// The place of the costs of a packet's kind: direction and suite.
 fn class<'s, J: Job<'s>>(job: &J) -> usize {
-    usize::from(J::TRANSFORM == Transform::Open) * 2 + usize::from(job.sa().suite.hmac().is_some())
+    let suite = match &job.sa().config.keys {
+        // With a key of 16 bytes and a salt, or a longer one.
+        Keys::Gcm(key) => usize::from(key.len() > 20),
+        Keys::CtrSha1 { .. } => 2,
+        Keys::NullSha1 { .. } => 3,
+    };
+    usize::from(J::TRANSFORM == Transform::Open) * SUITES + suite
 }
 
 /// Puts packets into a slot until it is full. Those without keys on the device are left.

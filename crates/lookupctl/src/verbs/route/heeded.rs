@@ -20,6 +20,10 @@ impl Options {
                 refuse(&wait, "is for frames of --in: those of interfaces don't wait")?;
             }
         }
+        if self.controller.is_empty() && self.listen.is_empty() {
+            let bundles = [("most-bundle-bytes", self.most_bundle_bytes.is_some())];
+            refuse(&bundles, "is for bundles of controllers: with --controller or --listen")?;
+        }
         if self.fib.is_none() {
             refuse(&self.read.given(), "is for a table that --fib names, and none is given")?;
         }

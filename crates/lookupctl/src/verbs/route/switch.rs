@@ -25,10 +25,12 @@ impl OpenFlow {
         workers: usize,
     ) -> Result<Self> {
         let usual = SwitchOptions::default();
-        let most_bytes = options.most_action_bytes.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        let or_usual =
+            |most: Option<u64>, usual| most.map_or(usual, |most| usize::try_from(most).unwrap_or(usize::MAX));
         let switch = Switch::new(SwitchOptions {
             most_flows: options.most_flows.unwrap_or(usual.most_flows),
-            most_bytes: most_bytes.unwrap_or(usual.most_bytes),
+            most_bytes: or_usual(options.most_action_bytes, usual.most_bytes),
+            most_bundle_bytes: or_usual(options.most_bundle_bytes, usual.most_bundle_bytes),
             ports,
             local,
             datapath: options.datapath(),

@@ -21,32 +21,34 @@
 
 mod asked;
 mod cut;
+mod opening;
 mod places;
+mod read;
+mod sealing;
+mod tell;
 mod wrap;
 
 use std::cell::{Cell, RefCell};
-use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 use std::time::Instant;
 
 use wirespeed_esp::gpu::{Arrived, Batch, Offload, Sealed};
-use wirespeed_esp::{
-    Arrival, Beginning, Direction, Envelope, Fault, Inbound, Opened, Outbound, Reader, Sa, Scratch, Sealing,
-    State, Unsealed, open, seal,
-};
+use wirespeed_esp::{Arrival, Fault, Reader, Scratch};
 
-use super::ip::icmp::{self, Limit};
+use super::ip::icmp::Limit;
 use super::ip::{ERRORS_PER_SECOND, Owns};
 use crate::header::{ETHERNET, TYPE_IPV4, TYPE_IPV6, be16, network};
 use crate::{App, Chunk, Memory, PortId, Reason, Verdict, narrow};
-use asked::{Asked, NO_TUPLE};
+use asked::Asked;
 use places::Places;
-use wrap::{strip, wrap};
+use read::Read;
 
 /// Frames of a chunk for a GPU: 3 MB of large ones, which an H100 seals at nearly the rate of its bus.
 const FOR_GPU: usize = 2048;
 /// The fewest frames of such a chunk: launches take longer than the CPU needs for fewer.
 const LEAST_FOR_GPU: usize = 512;
+
+/// Events that a worker tells in a second at most. All are counted.
+const EVENTS_PER_SECOND: u32 = 10;
 
 /// Takes packets into IPsec tunnels and out of them, in front of an application that forwards: an [`App`].
 ///
@@ -81,6 +83,8 @@ pub struct Esp<'t, A> {
     reader: Reader,
     own: &'t Owns,
     limit: Limit,
+    /// The bound of events that are told.
+    events: Limit,
     /// The reason of each fault.
     reasons: Box<[Reason]>,
     counts: Counts,
@@ -112,19 +116,6 @@ struct Counts {
     errors_held: u64,
 }
 
-/// The packets of a chunk, as they were read.
-#[derive(Debug, Default)]
-struct Read {
-    /// Where the packet of each frame begins.
-    packets: Vec<u16>,
-    /// ESP packets, by frame.
-    envelopes: Vec<(u32, Envelope)>,
-    /// Frames with packets that have no ESP for this gateway.
-    clear: Vec<u32>,
-    /// Frames whose sealed packets have to be cut, and the size that the path takes.
-    long: Vec<(u32, u16)>,
-}
-
 /// A chunk of [`Esp`] under way.
 #[derive(Debug)]
 pub struct Pending {
@@ -136,9 +127,6 @@ pub struct Pending {
     /// the same tunnel as packets in the clear.
     is_late: bool,
 }
-
-/// Frames that were opened, each with the association that it came through.
-type Through<'s> = Vec<(u32, &'s Sa)>;
 
 impl<'t, A: App> Esp<'t, A> {
     /// Puts the tunnels of a database in front of an application. `own` is what the router is at its ports:
@@ -157,6 +145,7 @@ impl<'t, A: App> Esp<'t, A> {
             reader,
             own,
             limit: Limit::new(ERRORS_PER_SECOND),
+            events: Limit::new(EVENTS_PER_SECOND),
             reasons,
             counts: Counts::default(),
             spare: Vec::new(),
@@ -187,341 +176,6 @@ impl<'t, A: App> Esp<'t, A> {
     fn fail(&self, chunk: &mut Chunk, at: usize, fault: Fault) {
         let reason = self.reasons.get(fault as usize).copied().unwrap_or(Reason::Application);
         chunk.decide(at, Verdict::Drop(reason));
-    }
-
-    /// Opens the ESP packets of a chunk, or gives them to the GPU. Returns the frames whose inner packets are
-    /// there.
-    fn open<'s>(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        read: &Read,
-        state: &'s Arc<State>,
-    ) -> (Through<'s>, Option<Batch<Arrived>>) {
-        let mut openings = Vec::with_capacity(read.envelopes.len());
-        let mut beginning = Beginning::new(state);
-        for &(frame, envelope) in &read.envelopes {
-            match beginning.begin(envelope, frame as usize) {
-                Ok(opening) => openings.push(opening),
-                Err(fault) => self.fail(chunk, frame as usize, fault),
-            }
-        }
-        drop(beginning);
-        let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
-        if let Some(gpu) = self.gpu.as_mut().map(RefCell::get_mut) {
-            return (Vec::new(), gpu.open(state, openings, &places));
-        }
-        let mut outcomes = Vec::with_capacity(openings.len());
-        open(&openings, &mut places, &mut self.scratch, &mut outcomes);
-        let mut through = Vec::with_capacity(openings.len());
-        for (opening, outcome) in openings.iter().zip(outcomes) {
-            if self.opened(chunk, memory, read, opening.at, outcome) {
-                through.push((narrow::u32(opening.at), opening.sa()));
-            }
-        }
-        (through, None)
-    }
-
-    /// Takes opened packets back from the GPU.
-    fn take_opened<'b>(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        read: &Read,
-        batch: &'b Batch<Arrived>,
-    ) -> Through<'b> {
-        let mut outcomes = Vec::with_capacity(batch.len());
-        if let Some(gpu) = self.gpu.as_mut().map(RefCell::get_mut) {
-            let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
-            gpu.opened(batch, &mut places, &mut self.scratch, &mut outcomes);
-        }
-        let mut through = Vec::with_capacity(outcomes.len());
-        for (place, (at, outcome)) in outcomes.into_iter().enumerate() {
-            if self.opened(chunk, memory, read, at, outcome) {
-                through.push((narrow::u32(at), batch.sa(place)));
-            }
-        }
-        through
-    }
-
-    /// Goes on with a packet that was opened, or drops it. Returns whether its inner packet is there.
-    fn opened(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        read: &Read,
-        at: usize,
-        outcome: Result<Opened, Fault>,
-    ) -> bool {
-        match outcome {
-            Ok(opened) => {
-                strip(chunk, memory, at, read.packets[at].into(), opened);
-                self.counts.opened += 1;
-                self.counts.moved += u64::from(opened.is_moved);
-                true
-            }
-            Err(fault) => {
-                self.fail(chunk, at, fault);
-                false
-            }
-        }
-    }
-
-    /// Asks the policies for packets that came in about those that were opened, and about those in the clear.
-    fn check_inbound(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        read: &Read,
-        through: &[(u32, &Sa)],
-        clear: &[u32],
-    ) {
-        let is_asked = || !self.reader.rules(Direction::In).are_empty();
-        if through.is_empty() && !is_asked() && self.reader.state().inbound(0, None) == Inbound::Accept {
-            return;
-        }
-        let mut through: Vec<(u32, Option<&Sa>)> =
-            through.iter().map(|&(frame, sa)| (frame, Some(sa))).collect();
-        through.extend(clear.iter().map(|&frame| (frame, None)));
-        let frames: Vec<u32> = through.iter().map(|&(frame, _)| frame).collect();
-        let mut asked = std::mem::take(&mut self.asked);
-        asked.ask(self.reader.rules(Direction::In), chunk, memory, &read.packets, &frames);
-        let state = self.reader.state();
-        for (&(frame, sa), &policy) in through.iter().zip(asked.policies()) {
-            let at = frame as usize;
-            match state.inbound(policy, sa) {
-                _ if policy == NO_TUPLE => chunk.decide(at, Verdict::Drop(Reason::Cut)),
-                Inbound::Accept => continue,
-                Inbound::Unprotected => self.fail(chunk, at, Fault::Unprotected),
-                Inbound::Discard => self.fail(chunk, at, Fault::Policy),
-            }
-            if sa.is_some() {
-                // It was secret, so it goes to no capture of drops.
-                memory.bytes_mut(&chunk.frames()[at])[read.packets[at].into()..].fill(0);
-            }
-        }
-        self.asked = asked;
-    }
-
-    /// Asks the policies for packets that go out, and seals those that are to be protected, or gives them to
-    /// the GPU, and waits for it if they are `late`.
-    fn seal(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        read: &mut Read,
-        mut frames: Vec<u32>,
-        is_late: bool,
-    ) -> Option<Batch<Sealed>> {
-        frames.retain(|&frame| chunk.is_undecided(frame as usize));
-        // Numbers in another order than frames would leave the other end's window behind.
-        frames.sort_unstable();
-        let mut asked = std::mem::take(&mut self.asked);
-        asked.ask(self.reader.rules(Direction::Out), chunk, memory, &read.packets, &frames);
-        let state = self.reader.state();
-        let mut ready: Vec<(u32, Sealing<'_>)> = Vec::with_capacity(frames.len());
-        // Frames in a row mostly have one policy.
-        let mut last = (0, state.outbound(0));
-        for (&frame, &policy) in frames.iter().zip(asked.policies()) {
-            let at = frame as usize;
-            if policy == NO_TUPLE {
-                chunk.decide(at, Verdict::Drop(Reason::Cut));
-                continue;
-            }
-            if policy != last.0 {
-                last = (policy, state.outbound(policy));
-            }
-            match last.1 {
-                Outbound::Pass if self.host == Some(chunk.port()) => self.fail(chunk, at, Fault::Policy),
-                Outbound::Pass => {}
-                Outbound::Discard => self.fail(chunk, at, Fault::Policy),
-                Outbound::Unkeyed => self.fail(chunk, at, Fault::Unkeyed),
-                Outbound::Protect(sa) => {
-                    let start = usize::from(read.packets[at]);
-                    match Sealing::begin(sa, &memory.bytes(&chunk.frames()[at])[start..]) {
-                        Ok(sealing) => ready.push((frame, sealing)),
-                        Err(Fault::TooBig)
-                            if self.cut(chunk, memory, read, at, (policy, sa), &state, &mut ready) => {}
-                        Err(fault) => {
-                            self.fail(chunk, at, fault);
-                            // Who sent a packet that came through a tunnel is not where the frame came from.
-                            if read.clear.contains(&frame) {
-                                self.tell(chunk, memory, at, start, sa, fault);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        let mut unsealed: Vec<Unsealed<'_>> = Vec::with_capacity(ready.len());
-        for run in ready.chunk_by(|(_, one), (_, other)| one.is_beside(other)) {
-            let mut numbers = run[0].1.take(run.len());
-            for &(frame, sealing) in run {
-                let at = frame as usize;
-                match wrap(chunk, memory, at, read.packets[at].into(), sealing, &mut numbers) {
-                    Ok(wrapped) => {
-                        unsealed.push(wrapped);
-                        read.long.extend(sealing.cut_to().map(|most| (frame, most)));
-                    }
-                    Err(fault) => self.fail(chunk, at, fault),
-                }
-            }
-        }
-        self.counts.sealed += unsealed.len() as u64;
-        let mut batch = None;
-        let mut places = Places { frames: chunk.frames(), packets: &read.packets, memory };
-        match self.gpu.as_mut().map(RefCell::get_mut) {
-            Some(gpu) => {
-                batch = gpu.seal(&state, &mut unsealed, &places);
-                gpu.seal_here(&unsealed, &mut places, &mut self.scratch);
-                if is_late && let Some(batch) = &batch {
-                    gpu.sealed(batch, &mut places, &mut self.scratch);
-                }
-            }
-            None => seal(&unsealed, &mut places, &mut self.scratch),
-        }
-        drop(unsealed);
-        self.asked = asked;
-        batch
-    }
-
-    /// Cuts a packet that is too large for a tunnel, if it may be cut, and lays its parts ready to be sealed.
-    /// A packet of a policy for ports is sealed whole: its parts would have none. Returns whether it may be
-    /// cut.
-    #[cold]
-    #[allow(clippy::too_many_arguments)] // what `seal` has
-    fn cut<'s>(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        read: &mut Read,
-        at: usize,
-        (policy, sa): (u32, &'s Sa),
-        state: &State,
-        ready: &mut Vec<(u32, Sealing<'s>)>,
-    ) -> bool {
-        let start = usize::from(read.packets[at]);
-        let most = sa.most_inner();
-        let packet = &memory.bytes(&chunk.frames()[at])[start..];
-        if !cut::may_cut(packet, most) {
-            return false;
-        }
-        let places = if state.is_for_ports(policy, sa) {
-            Some(vec![at])
-        } else {
-            cut::cut_v4(chunk, memory, at, start, most)
-        };
-        let Some(places) = places else {
-            self.fail(chunk, at, Fault::Buffer);
-            return true;
-        };
-        self.counts.fragmented += u64::from(places.len() > 1);
-        read.packets.resize(chunk.len(), narrow::u16(start));
-        for place in places {
-            match Sealing::begin_large(sa, &memory.bytes(&chunk.frames()[place])[start..]) {
-                Ok(sealing) => ready.push((narrow::u32(place), sealing)),
-                Err(fault) => self.fail(chunk, place, fault),
-            }
-        }
-        true
-    }
-
-    /// Cuts sealed packets that are larger than their paths take, and brings all parts in order.
-    fn cut_sealed(&mut self, chunk: &mut Chunk, memory: &mut Memory, read: &Read) {
-        for &(frame, most) in &read.long {
-            let (at, start) = (frame as usize, usize::from(read.packets[frame as usize]));
-            if !chunk.is_undecided(at) {
-                continue;
-            }
-            let is_v4 = memory.bytes(&chunk.frames()[at])[start] >> 4 == 4;
-            let is_cut = if is_v4 {
-                cut::cut_v4(chunk, memory, at, start, most.into()).is_some()
-            } else {
-                cut::cut_v6(chunk, memory, at, start, most, self.reader.next_id())
-            };
-            if is_cut {
-                self.counts.fragmented += 1;
-            } else {
-                self.fail(chunk, at, Fault::Buffer);
-            }
-        }
-        chunk.settle();
-    }
-
-    /// Takes a fragment of an ESP packet. Returns what has come with the last one: the frame has the whole
-    /// packet then. Else the frame is decided about.
-    #[cold]
-    fn join(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        at: usize,
-        start: usize,
-        state: &State,
-    ) -> Arrival {
-        let bytes = memory.bytes(&chunk.frames()[at]);
-        let (link, packet) = bytes.split_at(start);
-        let (whole, failed) = {
-            let mut fragments = self.reader.fragments();
-            (fragments.take(packet, Instant::now()), fragments.take_given_up())
-        };
-        self.counts.reassembly_failed += failed;
-        let Some(whole) = whole else {
-            self.fail(chunk, at, Fault::Fragment);
-            return Arrival::Fragment;
-        };
-        let whole = [link, &whole].concat();
-        if !memory.rewrite(chunk.frame_mut(at), &whole) {
-            self.fail(chunk, at, Fault::Long);
-            return Arrival::Fragment;
-        }
-        self.counts.reassembled += 1;
-        Arrival::read(&whole[start..], |address| state.is_end(address), |port| state.is_port(port))
-    }
-
-    /// Tells the sender of a packet that it can't go into the tunnel: it is too large, or its hops are spent.
-    #[cold]
-    fn tell(
-        &mut self,
-        chunk: &mut Chunk,
-        memory: &mut Memory,
-        at: usize,
-        start: usize,
-        sa: &Sa,
-        fault: Fault,
-    ) {
-        /// The smallest link of IPv6.
-        const LEAST_V6: usize = 1280;
-        let frame = memory.bytes(&chunk.frames()[at]);
-        let (link, packet) = frame.split_at(start);
-        let is_v4 = packet[0] >> 4 == 4;
-        let most = if is_v4 { sa.most_inner() } else { sa.most_inner().max(LEAST_V6) };
-        let fault = match fault {
-            Fault::Expired => icmp::Fault::Expired,
-            Fault::TooBig => icmp::Fault::TooBig(narrow::u16(most)),
-            _ => return,
-        };
-        let port = chunk.port();
-        let answer = if is_v4 {
-            let own: Option<Ipv4Addr> = self.own.find(port, |own| own.v4);
-            own.filter(|_| icmp::may_answer_v4(packet)).map(|own| icmp::error_v4(packet, fault, own))
-        } else {
-            let own: Option<Ipv6Addr> = self.own.find(port, |own| own.v6);
-            own.filter(|_| icmp::may_answer_v6(packet, fault)).map(|own| icmp::error_v6(packet, fault, own))
-        };
-        let Some(answer) = answer else { return };
-        let mut link = link.to_vec();
-        link[..12].rotate_left(6);
-        // A buffer that is taken and not sent would be lost.
-        let is_allowed = self.limit.take(Instant::now());
-        let made = is_allowed.then(|| memory.copy_of(&[&link[..], &answer].concat())).flatten();
-        match made {
-            Some(made) => {
-                chunk.send(port, made);
-                self.counts.errors_sent += 1;
-            }
-            None => self.counts.errors_held += 1,
-        }
     }
 }
 
@@ -689,14 +343,5 @@ impl<A: App> App for Esp<'_, A> {
             ("esp_gpu_recovered", gpu.recovered),
         ]);
         counters
-    }
-}
-
-impl Read {
-    fn clear(&mut self) {
-        self.packets.clear();
-        self.envelopes.clear();
-        self.clear.clear();
-        self.long.clear();
     }
 }

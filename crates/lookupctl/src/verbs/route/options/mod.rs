@@ -128,6 +128,11 @@ pub(crate) struct Options {
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(super) most_action_bytes: Option<u64>,
 
+    /// The most memory for bundles of changes that controllers have not committed yet, for --app openflow. A
+    /// message over it is refused. The default is 256M
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(super) most_bundle_bytes: Option<u64>,
+
     /// The switch learns addresses and floods while it has no controller. No flow holds then, so --flows
     /// beside it needs --controller or --listen
     #[arg(long)]

@@ -77,7 +77,7 @@ impl Options {
             ),
             _ => {}
         }
-        let options: [(bool, &str, &[AppName]); 12] = [
+        let options: [(bool, &str, &[AppName]); 13] = [
             (self.table.is_some(), "--table is for --app names", &[Names]),
             (self.pending.is_some(), "--pending is for --app names", &[Names]),
             (self.local.is_some(), "--local is for --app openflow", &[Openflow]),
@@ -86,6 +86,7 @@ impl Options {
             (self.datapath.is_some(), "--datapath is for --app openflow", &[Openflow]),
             (self.most_flows.is_some(), "--most-flows is for --app openflow", &[Openflow]),
             (self.most_action_bytes.is_some(), "--most-action-bytes is for --app openflow", &[Openflow]),
+            (self.most_bundle_bytes.is_some(), "--most-bundle-bytes is for --app openflow", &[Openflow]),
             (has_rules, "--rules and --rules6 are for --app acl", &[Acl]),
             (self.sad.is_some(), "--sad is for --app esp", &[Esp]),
             (
